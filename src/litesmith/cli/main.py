@@ -1,0 +1,85 @@
+"""The command `litesmith`: its sub-commands, and how every error becomes one plain line."""
+
+import os
+import signal
+import sys
+import traceback
+from typing import Annotated, NoReturn
+
+import typer
+
+from litesmith._version import VERSION
+from litesmith.cli import demo, model
+from litesmith.errors import LitesmithError
+
+_BAD_INPUT, _OUR_BUG, _CTRL_C, _TERMINATED = 2, 70, 130, 143
+
+app = typer.Typer(
+    name="litesmith",
+    help="Make .tflite models small and fast, and prove it.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+COMMANDS = {
+    "inspect": model.inspect,
+    "apply": model.apply,
+    "diff": model.diff,
+    "demo": demo.demo,
+}
+for name, command in COMMANDS.items():
+    app.command(name)(command)
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"litesmith {VERSION}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version."
+        ),
+    ] = False,
+) -> None:
+    """Make .tflite models small and fast, and prove it."""
+
+
+def main() -> NoReturn:
+    """Runs the command line and exits: 0 fine, 2 bad input, 70 a bug of ours, 130 Ctrl-C."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(_TERMINATED))  # so that clean-up happens
+    sys.exit(_run())
+
+
+def _run() -> int:
+    try:
+        result = app(standalone_mode=False)
+        sys.stdout.flush()
+        return result if isinstance(result, int) else 0
+    except LitesmithError as error:
+        return _fail(str(error), _BAD_INPUT)
+    except (KeyboardInterrupt, typer.Abort):
+        return _fail("stopped; nothing half-written is left", _CTRL_C)
+    except BrokenPipeError:  # the reader of our output has gone, as in `… | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:
+        told = getattr(error, "format_message", None)  # what the command-line parser raises has it
+        if told is not None:
+            return _fail(f"{told()} (see --help)", _BAD_INPUT)
+        traceback.print_exc()
+        return _fail(
+            f"a bug of ours ({type(error).__name__}: {error}); please report the lines above",
+            _OUR_BUG,
+        )
+
+
+def _fail(message: str, status: int) -> int:
+    print(f"litesmith: {' '.join(message.split())}", file=sys.stderr)
+    return status

@@ -1,0 +1,91 @@
+"""Commands on the model itself: inspect, apply, diff."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from litesmith.cli import show
+from litesmith.errors import BadInput
+from litesmith.ir.diff import differences
+from litesmith.measure.findings import findings
+from litesmith.measure.footprint import footprint, gzip_bytes
+from litesmith.passes import STEPS, recipe
+from litesmith.tflite.file import digest, load, pieces, save
+
+ModelFile = Annotated[
+    Path, typer.Argument(metavar="MODEL", help="A .tflite file.", show_default=False)
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+
+
+def inspect(
+    model: ModelFile,
+    ops: Annotated[bool, typer.Option("--ops", help="List every op.")] = False,
+    as_json: Json = False,
+) -> None:
+    """What is in a model: ops, weights, MACs, sizes, quantization, and what stands out."""
+    content = load(model)
+    facts = footprint(content)
+    sizes = (model.stat().st_size, gzip_bytes(pieces(model)))
+    noticed = findings(content)
+    if as_json:
+        typer.echo(json.dumps(show.inspect_json(content, facts, sizes, noticed, ops)))
+    else:
+        show.inspect_text(model, content, facts, sizes, noticed, ops)
+
+
+def apply(
+    model: ModelFile,
+    recipe_text: Annotated[
+        str,
+        typer.Argument(
+            metavar="RECIPE", help=f'Steps, as in "cleanup | fuse": {", ".join(STEPS)}. "" copies.'
+        ),
+    ],
+    out: Annotated[
+        Path, typer.Option("-o", "--output", help="The .tflite file to write.", show_default=False)
+    ],
+    as_json: Json = False,
+) -> None:
+    """Apply a recipe to a model and write the result; the empty recipe is a faithful copy."""
+    refuse_to_overwrite(model, out)
+    steps = recipe.parse(recipe_text)
+    source = load(model)
+    change = recipe.apply(source, steps)
+    save(change.model, out)
+    sizes = [(path.stat().st_size, gzip_bytes(pieces(path))) for path in (model, out)]
+    if as_json:
+        typer.echo(json.dumps(show.apply_json(out, sizes[1], digest(out), change)))
+    else:
+        show.apply_text(out, sizes, source, change)
+
+
+def diff(
+    a: Annotated[
+        Path, typer.Argument(metavar="A", help="The .tflite file before.", show_default=False)
+    ],
+    b: Annotated[
+        Path, typer.Argument(metavar="B", help="The .tflite file after.", show_default=False)
+    ],
+    as_json: Json = False,
+) -> None:
+    """What changed in the graph between two models."""
+    found = differences(load(a), load(b))
+    if as_json:
+        typer.echo(
+            json.dumps(
+                {"schema": 1, "same": not found, "differences": [d._asdict() for d in found]}
+            )
+        )
+    else:
+        show.diff_text(a, b, found)
+
+
+def refuse_to_overwrite(model: Path, out: Path) -> None:
+    """An input file is never changed."""
+    if out.exists() and model.exists() and out.samefile(model):
+        raise BadInput(
+            f"{out}: is the input, and an input file is never changed; choose another -o"
+        )

@@ -1,0 +1,238 @@
+"""How the model commands print: tables for people, dictionaries for programs."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from litesmith.ir.diff import Difference
+from litesmith.ir.show import type_text
+from litesmith.ir.types import Model, Op, Tensor
+from litesmith.measure.findings import Finding, scheme
+from litesmith.measure.footprint import Footprint, op_constant_bytes, op_macs
+from litesmith.passes.step import Change
+from litesmith.units import bytes_text, change_text, count_text, percent_text, plain
+
+Sizes = tuple[int, int]  # bytes on disk, bytes after gzip
+Json = dict[str, object]
+
+console = Console(highlight=False, soft_wrap=False)
+
+# How many lines of a list a person reads.
+_MOST_LINES = 12
+
+
+def table(*columns: str, right: Sequence[int] = ()) -> Table:
+    """A table without lines: readable in 80 columns and in a pipe."""
+    made = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
+    for place, column in enumerate(columns):
+        justify = "right" if place in right else "left"
+        made.add_column(column, justify=justify, overflow="fold")
+    return made
+
+
+def heading(text: str) -> None:
+    console.print(Text(f"\n{text}", style="bold"))
+
+
+def line(text: str, style: str = "") -> None:
+    """One line of text; names of foreign files are not markup."""
+    console.print(Text(text, style=style))
+
+
+def inspect_text(
+    path: Path, model: Model, facts: Footprint, sizes: Sizes, noticed: Sequence[Finding], ops: bool
+) -> None:
+    line(f"{plain(path.name)}: {bytes_text(sizes[0])}, {bytes_text(sizes[1])} gzipped", "bold")
+    line(scheme(model))
+    line(
+        f"{sum(facts.ops.values())} ops, {count_text(facts.parameters)} parameters, "
+        f"{count_text(facts.macs)} MACs, {bytes_text(facts.peak_activation_bytes)} peak activations"
+    )
+    _print_interface(model)
+    _print_kinds(facts)
+    _print_dtypes(model, facts)
+    if ops:
+        _print_ops(model)
+    _print_findings(path, noticed)
+
+
+def _print_interface(model: Model) -> None:
+    rows = table("", "name", "type", "scale")
+    for side, tensors in (("input", model.main.inputs), ("output", model.main.outputs)):
+        for tensor in tensors:
+            rows.add_row(side, Text(plain(tensor.name)), type_text(tensor), _scale_text(tensor))
+    heading("interface")
+    console.print(rows)
+    for signature in model.signatures:
+        names = [
+            ", ".join(plain(n) for n, _ in side) for side in (signature.inputs, signature.outputs)
+        ]
+        line(f"signature {plain(signature.key)!r}: {names[0]} -> {names[1]}")
+    for name, content in model.metadata:
+        line(f"metadata {plain(name)!r}: {bytes_text(content.nbytes)}")
+    if model.attached:
+        line(f"attached files: {bytes_text(len(model.attached))}")
+    if len(model.graphs) > 1:
+        line(f"graphs: {', '.join(plain(g.name) or '(no name)' for g in model.graphs)}")
+
+
+def _scale_text(tensor: Tensor) -> str:
+    quant = tensor.quant
+    if quant is None:
+        return ""
+    if quant.block is not None or quant.per_channel:
+        return "blockwise" if quant.block is not None else f"per channel, axis {quant.axis}"
+    return f"{quant.scale[0]:.4g} zero {quant.zero_point[0]}"
+
+
+def _print_kinds(facts: Footprint) -> None:
+    rows = table("op", "count", "MACs", "share", "constants", right=(1, 2, 3, 4))
+    for kind, count in facts.ops.items():
+        macs = facts.macs_by_kind.get(kind, 0)
+        rows.add_row(
+            Text(plain(kind)),
+            str(count),
+            count_text(macs) if macs else "",
+            percent_text(macs / facts.macs) if macs else "",
+            bytes_text(facts.bytes_by_kind[kind]) if kind in facts.bytes_by_kind else "",
+        )
+    heading("operators")
+    console.print(rows)
+
+
+def _print_dtypes(model: Model, facts: Footprint) -> None:
+    rows = table("type", "constants", "bytes", "computed", right=(1, 2, 3))
+    tensors = [t for g in model.graphs for t in g.tensors]
+    for dtype in sorted({t.dtype for t in tensors}):
+        own = [t for t in tensors if t.dtype == dtype]
+        stored = facts.bytes_by_dtype.get(dtype, 0)
+        rows.add_row(
+            dtype,
+            str(sum(t.is_const for t in own)),
+            bytes_text(stored) if stored else "",
+            str(sum(not t.is_const for t in own)),
+        )
+    heading("tensors")
+    console.print(rows)
+
+
+def _print_ops(model: Model) -> None:
+    for graph in model.graphs:
+        rows = table("#", "op", "output", "type", "MACs", "constants", right=(0, 4, 5))
+        for index, op in enumerate(graph.ops):
+            rows.add_row(str(index), Text(plain(op.label)), *_op_cells(op))
+        heading(f"ops of graph {plain(graph.name)!r}" if graph.name else "ops")
+        console.print(rows)
+
+
+def _op_cells(op: Op) -> tuple[Text | str, ...]:
+    macs, constants = op_macs(op), op_constant_bytes(op)
+    return (
+        Text(", ".join(plain(t.name) for t in op.outputs)),
+        ", ".join(type_text(t) for t in op.outputs),
+        count_text(macs) if macs else "",
+        bytes_text(constants) if constants else "",
+    )
+
+
+def _print_findings(path: Path, noticed: Sequence[Finding]) -> None:
+    heading("findings")
+    if not noticed:
+        line("nothing stands out")
+    for finding in noticed:
+        line(f"- {finding.what}", "bold")
+        line(f"  {finding.why}")
+        line(f"  {finding.command.replace('MODEL', str(path))}", "cyan")
+
+
+def inspect_json(
+    model: Model, facts: Footprint, sizes: Sizes, noticed: Sequence[Finding], ops: bool
+) -> Json:
+    shown: Json = {
+        "schema": 1,
+        "file_bytes": sizes[0],
+        "gzip_bytes": sizes[1],
+        "parameters": facts.parameters,
+        "macs": facts.macs,
+        "peak_activation_bytes": facts.peak_activation_bytes,
+        "ops": facts.ops,
+        "scheme": scheme(model),
+        "bytes_by_op": facts.bytes_by_kind,
+        "bytes_by_type": facts.bytes_by_dtype,
+        "inputs": [_tensor_json(t) for t in model.main.inputs],
+        "outputs": [_tensor_json(t) for t in model.main.outputs],
+        "signatures": [plain(s.key) for s in model.signatures],
+        "metadata": {plain(name): content.nbytes for name, content in model.metadata},
+        "findings": [finding._asdict() for finding in noticed],
+    }
+    if ops:
+        shown["op_list"] = [
+            {
+                "graph": plain(graph.name),
+                "index": index,
+                "kind": plain(op.label),
+                "outputs": [_tensor_json(t) for t in op.outputs],
+                "macs": op_macs(op),
+                "constant_bytes": op_constant_bytes(op),
+            }
+            for graph, index, op in model.ops()
+        ]
+    return shown
+
+
+def _tensor_json(tensor: Tensor) -> Json:
+    shown: Json = {"name": plain(tensor.name), "dtype": tensor.dtype, "shape": list(tensor.shape)}
+    if tensor.dynamic is not None:
+        shown["dynamic"] = list(tensor.dynamic)
+    if tensor.quant is not None:
+        shown["scale"] = tensor.quant.scale.tolist()
+        shown["zero_point"] = tensor.quant.zero_point.tolist()
+    return shown
+
+
+def apply_json(out: Path, sizes: Sizes, digest: str, change: Change) -> Json:
+    return {
+        "schema": 1,
+        "out": str(out),
+        "bytes": sizes[0],
+        "gzip_bytes": sizes[1],
+        "digest": digest,
+        "touched": list(change.touched),
+        "skipped": [skip._asdict() for skip in change.skipped],
+    }
+
+
+def apply_text(out: Path, sizes: Sequence[Sizes], before: Model, change: Change) -> None:
+    counts = [sum(len(g.ops) for g in m.graphs) for m in (before, change.model)]
+    (old, old_gzip), (new, new_gzip) = sizes
+    _print_some(change.touched, "edits")
+    _print_some([f"kept {skip.where}: {skip.why}" for skip in change.skipped], "left alone")
+    line(f"{out}: {counts[0]} -> {counts[1]} ops", "bold")
+    disk = f"disk {bytes_text(new)} {change_text(old, new)}"
+    line(f"{disk}, gzip {bytes_text(new_gzip)} {change_text(old_gzip, new_gzip)}")
+
+
+def _print_some(texts: Sequence[str], what: str) -> None:
+    """The first lines of a list, and how many more there are."""
+    for text in texts[:_MOST_LINES]:
+        line(text)
+    if len(texts) > _MOST_LINES:
+        line(f"… and {len(texts) - _MOST_LINES} more {what} (--json lists all)")
+
+
+def diff_text(a: Path, b: Path, found: Sequence[Difference]) -> None:
+    if not found:
+        line(f"{a} and {b}: the same graph, constants and metadata")
+        return
+    line(f"{a} -> {b}: {len(found)} differences", "bold")
+    for difference in found:
+        if difference.before and difference.after:
+            line(f"{difference.where}: {difference.before} -> {difference.after}")
+        elif difference.kind == "op":
+            sign, text = ("-", difference.before) if difference.before else ("+", difference.after)
+            line(f"{sign} {difference.where}: {text}", "red" if sign == "-" else "green")
+        else:
+            line(f"{difference.where}: {difference.before or difference.after}")

@@ -1,0 +1,224 @@
+"""The rules that every valid model obeys. The runtime, and our steps, rely on each of them."""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+
+from litesmith import schema
+from litesmith.errors import BadModel
+from litesmith.ir.dtype import DTYPES, stored_bytes
+from litesmith.ir.edit import called_graphs
+from litesmith.ir.ops import OPS
+from litesmith.ir.types import Model, Op, Quant, Tensor, op_tensors, quant_tensors
+
+# The runtime keeps sizes in 64 bits and shapes in 32.
+_MOST_BYTES = 2**62
+_MOST_DIMENSION = 2**31 - 1
+
+
+def check(model: Model) -> None:
+    """Raises BadModel with the first rule that the model breaks."""
+    for problem in problems(model):
+        raise BadModel(problem)
+
+
+def problems(model: Model) -> Iterator[str]:
+    """Every broken rule: what, where, why."""
+    for rule in RULES.values():
+        yield from rule(model)
+
+
+def _shapes(model: Model) -> Iterator[str]:
+    for graph in model.graphs:
+        for tensor in graph.tensors:
+            if tensor.dtype not in DTYPES:
+                yield f"tensor {tensor.name!r}: no element type {tensor.dtype!r}"
+            elif any(not 0 <= d <= _MOST_DIMENSION for d in tensor.shape):
+                yield f"tensor {tensor.name!r}: shape {tensor.shape} has an impossible dimension"
+            elif stored_bytes(tensor.dtype, tensor.elements) > _MOST_BYTES:
+                yield f"tensor {tensor.name!r}: shape {tensor.shape} is larger than any memory"
+
+
+def _constants(model: Model) -> Iterator[str]:
+    for graph in model.graphs:
+        for tensor in graph.tensors:
+            row = DTYPES[tensor.dtype]
+            if tensor.data is None or tensor.sparsity is not None or not row.bits:
+                continue
+            needed = stored_bytes(tensor.dtype, tensor.elements)
+            if tensor.data.nbytes != needed or tensor.data.dtype != row.storage:
+                yield (
+                    f"tensor {tensor.name!r}: {tensor.shape} of {tensor.dtype} needs {needed} "
+                    f"bytes of {row.storage}, its constant has {tensor.data.nbytes} of "
+                    f"{tensor.data.dtype}"
+                )
+
+
+def _scales(model: Model) -> Iterator[str]:
+    for graph in model.graphs:
+        for tensor in graph.tensors:
+            if tensor.quant is not None and (why := _quant_problem(tensor, tensor.quant)):
+                yield f"tensor {tensor.name!r}: {why}"
+
+
+def _quant_problem(tensor: Tensor, quant: Quant) -> str:
+    """What the runtime's loader would refuse in a tensor's scales; "" where it is fine."""
+    count = quant.scale.size
+    if quant.block is not None:
+        return (
+            "a blockwise scale is itself blockwise"
+            if any(t.quant and t.quant.block for t in quant_tensors(tensor))
+            else ""
+        )
+    if quant.zero_point.size != count:
+        return f"{count} scales but {quant.zero_point.size} zero points"
+    if tensor.shape and not 0 <= quant.axis < len(tensor.shape):
+        return f"scales along axis {quant.axis} of shape {tensor.shape}"
+    if count > 1 and tensor.shape and count != tensor.shape[quant.axis]:
+        return f"{count} scales along axis {quant.axis} of shape {tensor.shape}"
+    return ""
+
+
+def _listed(model: Model) -> Iterator[str]:
+    """A tensor that is used but not listed cannot be numbered."""
+    for graph in model.graphs:
+        listed = set(graph.tensors)
+        if len(listed) != len(graph.tensors):
+            yield f"graph {graph.name!r} lists a tensor twice"
+        for tensor in (
+            *graph.inputs,
+            *graph.outputs,
+            *(t for op in graph.ops for t in op_tensors(op)),
+        ):
+            if tensor not in listed:
+                yield f"graph {graph.name!r} does not list tensor {tensor.name!r}, which it uses"
+        for tensor in graph.tensors:
+            if any(t not in listed for t in quant_tensors(tensor)):
+                yield f"graph {graph.name!r} does not list the scales of tensor {tensor.name!r}"
+
+
+def _order(model: Model) -> Iterator[str]:
+    """Ops run in the order they stand: each value is written once, and before it is read."""
+    for graph in model.graphs:
+        ready = {t for t in graph.tensors if _is_given(t)} | set(graph.inputs)
+        for index, op in enumerate(graph.ops):
+            where = f"op {index} ({op.label})"
+            for tensor in op.inputs:
+                if tensor is not None and tensor not in ready:
+                    yield f"{where} reads tensor {tensor.name!r} before it is written"
+            for tensor in op.outputs:
+                if tensor in ready and not tensor.variable and tensor.elements:
+                    yield f"{where} writes tensor {tensor.name!r}, which has a value"
+                ready.add(tensor)
+        for tensor in graph.outputs:
+            if tensor not in ready:
+                yield f"output {tensor.name!r} of graph {graph.name!r} is never written"
+
+
+def _is_given(tensor: Tensor) -> bool:
+    """True for what needs no op: a constant here or in another file, a state, no elements."""
+    return (
+        tensor.is_const
+        or tensor.variable
+        or "external_buffer" in tensor.rest
+        or tensor.elements == 0
+    )
+
+
+def _options(model: Model) -> Iterator[str]:
+    for _, index, op in model.ops():
+        if op.kind not in OPS:
+            yield f"op {index}: no operator {op.kind!r}"
+        elif op.options is not None and (why := _option_problem(op)):
+            yield f"op {index} ({op.label}): {why}"
+
+
+def _option_problem(op: Op) -> str:
+    """An option outside what any kernel accepts; "" where all are fine."""
+    assert op.options is not None
+    for name, value in op.options.fields.items():
+        if name.startswith(_AT_LEAST_ONE) and isinstance(value, int) and value < 1:
+            return f"{name} is {value}; it is at least 1"
+        if isinstance(value, int) and schema.TABLES[op.options.table][name].kind == "enum":
+            return f"{name} has the value {value}, which this version does not know"
+    return ""
+
+
+_AT_LEAST_ONE = ("stride_", "dilation_", "filter_", "block_size", "depth_multiplier")
+
+
+def _arity(model: Model) -> Iterator[str]:
+    for _, index, op in model.ops():
+        roles = OPS[op.kind].inputs.split()
+        least = sum(1 for role in roles if role[-1] not in "?*")
+        most = None if any(role.endswith("*") for role in roles) else len(roles)
+        if len(op.inputs) < least or (most is not None and len(op.inputs) > most):
+            wanted = f"{least}" if least == most else f"{least} to {most or 'any number'}"
+            yield f"op {index} ({op.label}) has {len(op.inputs)} inputs; it takes {wanted}"
+        for place, (role, tensor) in enumerate(zip(roles, op.inputs, strict=False)):
+            if tensor is None and role[-1] not in "?*":
+                yield f"op {index} ({op.label}) misses input {place}"
+
+
+def _calls(model: Model) -> Iterator[str]:
+    """Control flow refers to graphs that exist and never, through others, to itself."""
+    count = len(model.graphs)
+    callees: list[set[int]] = []
+    for graph in model.graphs:
+        callees.append(set())
+        for index, op in enumerate(graph.ops):
+            for target in called_graphs(op):
+                if not 0 <= target < count:
+                    yield f"op {index} ({op.label}) calls graph {target}; there are {count}"
+                else:
+                    callees[-1].add(target)
+    loop = _a_loop(callees)
+    if loop is not None:
+        yield f"graph {model.graphs[loop].name!r} calls itself, so it would never end"
+
+
+def _a_loop(callees: list[set[int]]) -> int | None:
+    """A graph that can reach itself: peel off graphs that call nothing until loops are left."""
+    callers: dict[int, list[int]] = defaultdict(list)
+    for caller, targets in enumerate(callees):
+        for target in targets:
+            callers[target].append(caller)
+    left = [len(targets) for targets in callees]
+    leaves = [graph for graph, count in enumerate(left) if count == 0]
+    for leaf in leaves:  # grows while it is walked
+        for caller in callers[leaf]:
+            left[caller] -= 1
+            if left[caller] == 0:
+                leaves.append(caller)
+    return next((graph for graph, count in enumerate(left) if count), None)
+
+
+def _signatures(model: Model) -> Iterator[str]:
+    for signature in model.signatures:
+        if not 0 <= signature.graph < len(model.graphs):
+            yield f"signature {signature.key!r} names graph {signature.graph}, which is not there"
+            continue
+        graph = model.graphs[signature.graph]
+        for side, arguments, tensors in (
+            ("input", signature.inputs, set(graph.inputs)),
+            ("output", signature.outputs, set(graph.outputs)),
+        ):
+            for name, tensor in arguments:
+                if tensor not in tensors:
+                    yield f"signature {signature.key!r}: {side} {name!r} is no {side} of its graph"
+    counts = Counter(signature.key for signature in model.signatures)
+    yield from (
+        f"{count} signatures are named {key!r}" for key, count in counts.items() if count > 1
+    )
+
+
+RULES: dict[str, Callable[[Model], Iterator[str]]] = {
+    "shapes are possible": _shapes,
+    "constants fill their shapes": _constants,
+    "scales fit their tensors": _scales,
+    "tensors in use are listed": _listed,
+    "operators and their options are known": _options,
+    "operators have their inputs": _arity,
+    "values are written once and before they are read": _order,
+    "calls lead to other graphs": _calls,
+    "signatures name their graph's tensors": _signatures,
+}

@@ -1,0 +1,113 @@
+"""Element types: how each one is stored, and how stored bytes become numbers."""
+
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+
+class DType(NamedTuple):
+    """One element type. `storage` is the numpy type of `Tensor.data`.
+
+    A packed type stores several elements in a byte, lowest bits first, and its data is a flat
+    uint8 array; so is that of a type whose elements have no fixed size (bits = 0).
+    """
+
+    name: str
+    bits: int
+    storage: str
+    is_float: bool = False
+    is_signed: bool = True
+
+    @property
+    def is_packed(self) -> bool:
+        return 0 < self.bits < 8
+
+    @property
+    def is_plain(self) -> bool:
+        """True where numpy can hold the elements as they are, in the tensor's shape."""
+        return self.bits >= 8
+
+
+_ROWS = (
+    DType("bfloat16", 16, "uint16", is_float=True),
+    DType("bool", 8, "bool"),
+    DType("complex128", 128, "complex128"),
+    DType("complex64", 64, "complex64"),
+    DType("float16", 16, "float16", is_float=True),
+    DType("float32", 32, "float32", is_float=True),
+    DType("float64", 64, "float64", is_float=True),
+    DType("float8_e4m3fn", 8, "uint8", is_float=True),
+    DType("float8_e5m2", 8, "uint8", is_float=True),
+    DType("int16", 16, "int16"),
+    DType("int2", 2, "uint8"),
+    DType("int32", 32, "int32"),
+    DType("int4", 4, "uint8"),
+    DType("int64", 64, "int64"),
+    DType("int8", 8, "int8"),
+    DType("resource", 0, "uint8"),
+    DType("string", 0, "uint8"),
+    DType("uint16", 16, "uint16", is_signed=False),
+    DType("uint32", 32, "uint32", is_signed=False),
+    DType("uint4", 4, "uint8", is_signed=False),
+    DType("uint64", 64, "uint64", is_signed=False),
+    DType("uint8", 8, "uint8", is_signed=False),
+    DType("variant", 0, "uint8"),
+)
+
+DTYPES = {row.name: row for row in _ROWS}
+
+
+def stored_bytes(dtype: str, elements: int) -> int:
+    """Bytes that so many elements take in a file; 0 where the size is not fixed."""
+    return (elements * DTYPES[dtype].bits + 7) // 8
+
+
+def unpack(packed: np.ndarray, dtype: str, elements: int) -> np.ndarray:
+    """Sub-byte elements as int8 or uint8: uint8 of any length -> shape (elements,)."""
+    row = DTYPES[dtype]
+    per_byte = 8 // row.bits
+    shifts = np.arange(per_byte, dtype=np.uint8) * row.bits
+    fields = (packed.reshape(-1, 1) >> shifts) & ((1 << row.bits) - 1)
+    flat = fields.reshape(-1)[:elements].astype(np.uint8)
+    if not row.is_signed:
+        return flat
+    sign = 1 << (row.bits - 1)
+    return ((flat ^ sign).astype(np.int16) - sign).astype(np.int8)
+
+
+def pack(values: np.ndarray, dtype: str) -> np.ndarray:
+    """The inverse of `unpack`: integers of any shape -> flat uint8."""
+    row = DTYPES[dtype]
+    per_byte = 8 // row.bits
+    flat = values.reshape(-1).astype(np.int64) & ((1 << row.bits) - 1)
+    padded = np.zeros(-(-flat.size // per_byte) * per_byte, np.uint8)
+    padded[: flat.size] = flat
+    shifts = np.arange(per_byte, dtype=np.uint8) * row.bits
+    return np.bitwise_or.reduce(padded.reshape(-1, per_byte) << shifts, axis=1).astype(np.uint8)
+
+
+def bfloat16_to_float32(bits: np.ndarray) -> np.ndarray:
+    """Upper halves of float32 values, as uint16 of any shape -> float32 of the same shape."""
+    return (bits.astype(np.uint32) << 16).view(np.float32)
+
+
+def pack_strings(texts: list[bytes]) -> np.ndarray:
+    """A string tensor's bytes: int32 count, count + 1 int32 offsets, then the characters."""
+    start = 4 * (len(texts) + 2)
+    ends = np.cumsum([start, *(len(text) for text in texts)])
+    header = np.array([len(texts), *ends], np.int32).tobytes()
+    return np.frombuffer(header + b"".join(texts), np.uint8)
+
+
+def unpack_strings(raw: np.ndarray) -> list[bytes]:
+    """The inverse of `pack_strings`; raises ValueError where the offsets do not fit the bytes."""
+    if raw.size < 4:
+        raise ValueError("a string tensor starts with a 4-byte count")
+    count = int(raw[:4].view(np.int32)[0])
+    if count < 0 or 4 * (count + 2) > raw.size:
+        raise ValueError(f"{count} strings do not fit into {raw.size} bytes")
+    ends = raw[4 : 4 * (count + 2)].view(np.int32)
+    if ends[0] != 4 * (count + 2) or (np.diff(ends) < 0).any() or ends[-1] > raw.size:
+        raise ValueError("string offsets are not in order")
+    return [raw[a:b].tobytes() for a, b in pairwise(ends)]

@@ -1,0 +1,124 @@
+"""Edits: new graphs from old ones. Nothing here changes a value it was given."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from litesmith import schema
+from litesmith.ir.types import (
+    Graph,
+    Model,
+    Op,
+    Signature,
+    Tensor,
+    op_tensors,
+    quant_tensors,
+)
+
+
+def referenced(
+    inputs: Iterable[Tensor], ops: Iterable[Op], outputs: Iterable[Tensor]
+) -> Iterator[Tensor]:
+    """Every tensor that the parts of a graph refer to, in order of first mention, each once."""
+    seen: set[Tensor] = set()
+
+    def new(tensors: Iterable[Tensor]) -> Iterator[Tensor]:
+        for tensor in tensors:
+            if tensor not in seen:
+                seen.add(tensor)
+                yield tensor
+                yield from new(quant_tensors(tensor))
+
+    yield from new(inputs)
+    for op in ops:
+        yield from new(op_tensors(op))
+    yield from new(outputs)
+
+
+def regraph(
+    graph: Graph,
+    *,
+    ops: Sequence[Op] | None = None,
+    inputs: Sequence[Tensor] | None = None,
+    outputs: Sequence[Tensor] | None = None,
+) -> Graph:
+    """The graph with new parts. Tensors keep their order; new ones follow; unused ones go."""
+    ops = graph.ops if ops is None else tuple(ops)
+    inputs = graph.inputs if inputs is None else tuple(inputs)
+    outputs = graph.outputs if outputs is None else tuple(outputs)
+    used = dict.fromkeys(referenced(inputs, ops, outputs))
+    old = [t for t in graph.tensors if t in used]
+    tensors = dict.fromkeys([*old, *used])
+    return replace(graph, ops=ops, inputs=inputs, outputs=outputs, tensors=tuple(tensors))
+
+
+def producers(graph: Graph) -> dict[Tensor, Op]:
+    """The op that writes each computed tensor."""
+    return {tensor: op for op in graph.ops for tensor in op.outputs}
+
+
+def consumers(graph: Graph) -> dict[Tensor, list[Op]]:
+    """The ops that read each tensor, once for every time they do."""
+    readers: dict[Tensor, list[Op]] = {}
+    for op in graph.ops:
+        for tensor in op.inputs:
+            if tensor is not None:
+                readers.setdefault(tensor, []).append(op)
+    return readers
+
+
+def substitute(op: Op, tensors: Mapping[Tensor, Tensor]) -> Op:
+    """The op with some tensors replaced by others; itself where none of them occurs."""
+    if not any(tensor in tensors for tensor in op_tensors(op)):
+        return op
+    return replace(
+        op,
+        inputs=tuple(None if t is None else tensors.get(t, t) for t in op.inputs),
+        outputs=tuple(tensors.get(t, t) for t in op.outputs),
+        intermediates=tuple(tensors.get(t, t) for t in op.intermediates),
+    )
+
+
+def rewrite(
+    graph: Graph,
+    *,
+    ops: Mapping[Op, Sequence[Op]] | None = None,
+    tensors: Mapping[Tensor, Tensor] | None = None,
+) -> Graph:
+    """The graph with some ops replaced by others (none to drop one), then some tensors."""
+    ops, tensors = ops or {}, tensors or {}
+    edited = [substitute(new, tensors) for op in graph.ops for new in ops.get(op, (op,))]
+    return regraph(
+        graph,
+        ops=edited,
+        inputs=[tensors.get(t, t) for t in graph.inputs],
+        outputs=[tensors.get(t, t) for t in graph.outputs],
+    )
+
+
+def with_graphs(
+    model: Model, graphs: Sequence[Graph], tensors: Mapping[Tensor, Tensor] | None = None
+) -> Model:
+    """The model with new graphs; `tensors` says what became of tensors that signatures name."""
+    signatures = (
+        tuple(_renamed(s, tensors) for s in model.signatures) if tensors else model.signatures
+    )
+    return replace(model, graphs=tuple(graphs), signatures=signatures)
+
+
+def _renamed(signature: Signature, tensors: Mapping[Tensor, Tensor]) -> Signature:
+    return replace(
+        signature,
+        inputs=tuple((name, tensors.get(t, t)) for name, t in signature.inputs),
+        outputs=tuple((name, tensors.get(t, t)) for name, t in signature.outputs),
+    )
+
+
+def called_graphs(op: Op) -> tuple[int, ...]:
+    """The numbers of the graphs that an op of control flow runs."""
+    if op.options is None:
+        return ()
+    numbers: list[int] = []
+    for name, field in schema.TABLES[op.options.table].items():
+        if "subgraph" in name:
+            numbers += op.options.integers(name) if field.vector else [op.options.integer(name)]
+    return tuple(numbers)

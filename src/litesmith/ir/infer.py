@@ -1,0 +1,86 @@
+"""What shape rules are made of: careful access to the inputs of a call.
+
+Everything here raises ValueError on what is missing, computed or senseless; `shape_rule` turns
+that into None.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+
+from litesmith.errors import BadModel
+from litesmith.ir.dtype import DTYPES
+from litesmith.ir.types import Array, Record, Tensor
+
+Dims = tuple[int, ...]
+Shapes = tuple[Dims, ...]
+Inputs = Sequence[Tensor | None]
+ShapeRule = Callable[[Inputs, Record], Shapes | None]
+
+_LIMIT = 2**31  # the format stores a dimension as int32
+
+
+def shape_rule(compute: Callable[[Inputs, Record], Shapes]) -> ShapeRule:
+    """A rule out of a function that raises ValueError where it cannot say."""
+
+    @wraps(compute)
+    def rule(inputs: Inputs, options: Record) -> Shapes | None:
+        try:
+            found = compute(inputs, options)
+        except (ValueError, BadModel):
+            return None
+        return found if all(0 <= d < _LIMIT for dims in found for d in dims) else None
+
+    return rule
+
+
+def tensor_at(inputs: Inputs, place: int) -> Tensor:
+    tensor = inputs[place] if place < len(inputs) else None
+    if tensor is None:
+        raise ValueError(f"input {place} is missing")
+    return tensor
+
+
+def shape_at(inputs: Inputs, place: int) -> Dims:
+    dims = tensor_at(inputs, place).shape
+    if not all(0 <= d < _LIMIT for d in dims):
+        raise ValueError(f"input {place} has shape {dims}")
+    return dims
+
+
+def constant_at(inputs: Inputs, place: int) -> Array:
+    tensor = tensor_at(inputs, place)
+    if tensor.data is None or tensor.sparsity is not None or not DTYPES[tensor.dtype].is_plain:
+        raise ValueError(f"input {place} is not a constant array")
+    return tensor.data
+
+
+def integers_at(inputs: Inputs, place: int) -> Dims:
+    """A constant of whole numbers, flattened."""
+    data = constant_at(inputs, place)
+    if data.dtype.kind not in "iu":
+        raise ValueError(f"input {place} holds no integers")
+    return tuple(map(int, data.reshape(-1).tolist()))
+
+
+def integer_at(inputs: Inputs, place: int) -> int:
+    (value,) = integers_at(inputs, place)
+    return value
+
+
+def from_front(axis: int, rank: int) -> int:
+    """The axis counted from the front."""
+    if not -rank <= axis < rank:
+        raise ValueError(f"axis {axis} of {rank} dimensions")
+    return axis % rank
+
+
+def broadcast_shape(*shapes: Dims) -> Dims:
+    rank = max(map(len, shapes), default=0)
+    aligned = [(1,) * (rank - len(dims)) + dims for dims in shapes]
+    result: list[int] = []
+    for sizes in zip(*aligned, strict=True):
+        wide = {size for size in sizes if size != 1}
+        if len(wide) > 1:
+            raise ValueError(f"sizes {sizes} do not fit together")
+        result.append(wide.pop() if wide else 1)
+    return tuple(result)

@@ -1,0 +1,61 @@
+"""Patterns: chains of ops in a graph, each feeding only the next."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from litesmith.ir.edit import consumers
+from litesmith.ir.types import Graph, Op, Tensor
+
+Test = Callable[[Op], bool]
+
+
+class Chain(NamedTuple):
+    """Ops in order; each one's first output is read by the next one alone."""
+
+    ops: tuple[Op, ...]
+
+    @property
+    def first(self) -> Op:
+        return self.ops[0]
+
+    @property
+    def last(self) -> Op:
+        return self.ops[-1]
+
+
+class Reads(NamedTuple):
+    """Who reads each tensor, and which ones leave the graph."""
+
+    readers: dict[Tensor, list[Op]]
+    leaving: frozenset[Tensor]
+
+    def only_reader(self, tensor: Tensor) -> Op | None:
+        """The one op that reads the tensor, where it has no other use."""
+        readers = self.readers.get(tensor, [])
+        return readers[0] if len(readers) == 1 and tensor not in self.leaving else None
+
+
+def reads(graph: Graph) -> Reads:
+    return Reads(consumers(graph), frozenset(graph.outputs))
+
+
+def chains(graph: Graph, pattern: Sequence[frozenset[str] | set[str]]) -> Iterator[Chain]:
+    """Every chain whose ops have kinds from the pattern's sets, in order of the first op."""
+    uses = reads(graph)
+    for op in graph.ops:
+        chain = _chain(op, pattern, uses)
+        if chain is not None:
+            yield chain
+
+
+def _chain(op: Op, pattern: Sequence[frozenset[str] | set[str]], uses: Reads) -> Chain | None:
+    found = [op]
+    for place, kinds in enumerate(pattern):
+        if found[-1].kind not in kinds:
+            return None
+        if place + 1 < len(pattern):
+            following = uses.only_reader(found[-1].outputs[0]) if found[-1].outputs else None
+            if following is None:
+                return None
+            found.append(following)
+    return Chain(tuple(found))

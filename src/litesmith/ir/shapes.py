@@ -1,0 +1,251 @@
+"""Output shapes of windows, products, joining, cutting and reshaping, one rule for each way.
+
+A rule gives None where the shapes depend on computed values, and where the call makes no sense:
+a file can hold anything, so nothing here may fail on what it is given.
+"""
+
+from collections.abc import Sequence
+from math import prod
+
+from litesmith.ir.infer import (
+    Dims,
+    Inputs,
+    ShapeRule,
+    Shapes,
+    broadcast_shape,
+    from_front,
+    integer_at,
+    integers_at,
+    shape_at,
+    shape_rule,
+)
+from litesmith.ir.types import Record
+from litesmith.ir.window import slid_size, slides, strided_picks
+
+_MOST_OUTPUTS = 4096  # a file can ask for billions
+
+
+def like(place: int) -> ShapeRule:
+    """The shape of one of the inputs."""
+    return shape_rule(lambda inputs, _: (shape_at(inputs, place),))
+
+
+def given(place: int) -> ShapeRule:
+    """The shape that one of the inputs holds."""
+    return shape_rule(lambda inputs, _: (integers_at(inputs, place),))
+
+
+same = like(0)
+scalar: ShapeRule = shape_rule(lambda inputs, _: ((),))
+
+
+@shape_rule
+def broadcast(inputs: Inputs, options: Record) -> Shapes:
+    if not inputs:
+        raise ValueError("no inputs")
+    return (broadcast_shape(*(shape_at(inputs, place) for place in range(len(inputs)))),)
+
+
+@shape_rule
+def conv(inputs: Inputs, options: Record) -> Shapes:
+    batch, *sizes, channels = shape_at(inputs, 0)
+    filters, height, width, depth = shape_at(inputs, 1)
+    if depth < 1 or channels % depth:
+        raise ValueError(f"{channels} channels for filters of {depth}")
+    return ((batch, *_slid(options, sizes, (height, width)), filters),)
+
+
+@shape_rule
+def depthwise_conv(inputs: Inputs, options: Record) -> Shapes:
+    batch, *sizes, _ = shape_at(inputs, 0)
+    _, height, width, filters = shape_at(inputs, 1)
+    return ((batch, *_slid(options, sizes, (height, width)), filters),)
+
+
+@shape_rule
+def conv_3d(inputs: Inputs, options: Record) -> Shapes:
+    batch, *sizes, _ = shape_at(inputs, 0)
+    depth, height, width, _, filters = shape_at(inputs, 1)
+    return ((batch, *_slid(options, sizes, (depth, height, width), "dhw"), filters),)
+
+
+@shape_rule
+def pool(inputs: Inputs, options: Record) -> Shapes:
+    batch, *sizes, channels = shape_at(inputs, 0)
+    windows = options.integer("filter_height"), options.integer("filter_width")
+    return ((batch, *_slid(options, sizes, windows), channels),)
+
+
+def _slid(options: Record, sizes: Sequence[int], windows: Dims, axes: str = "hw") -> Dims:
+    padding = options.word("padding")
+    steps = zip(sizes, slides(options, windows, axes), strict=True)
+    return tuple(slid_size(padding, size, slide) for size, slide in steps)
+
+
+@shape_rule
+def fully_connected(inputs: Inputs, options: Record) -> Shapes:
+    dims = shape_at(inputs, 0)
+    units, depth = shape_at(inputs, 1)
+    if depth < 1 or prod(dims) % depth:
+        raise ValueError(f"{dims} values for rows of {depth}")
+    if options["keep_num_dims"]:
+        *rows, last = dims
+        return ((*rows, units) if last == depth else (*rows, -1),)
+    return ((prod(dims) // depth, units),)
+
+
+@shape_rule
+def batch_matmul(inputs: Inputs, options: Record) -> Shapes:
+    *x_batch, rows, x_depth = shape_at(inputs, 0)
+    *y_batch, y_depth, columns = shape_at(inputs, 1)
+    if options["adj_x"]:
+        rows, x_depth = x_depth, rows
+    if options["adj_y"]:
+        y_depth, columns = columns, y_depth
+    if x_depth != y_depth:
+        raise ValueError(f"rows of {x_depth} by columns of {y_depth}")
+    return ((*broadcast_shape(tuple(x_batch), tuple(y_batch)), rows, columns),)
+
+
+@shape_rule
+def concatenation(inputs: Inputs, options: Record) -> Shapes:
+    shapes = [shape_at(inputs, place) for place in range(len(inputs))]
+    axis = from_front(options.integer("axis"), len(shapes[0]) if shapes else 0)
+    if len({(*dims[:axis], *dims[axis + 1 :]) for dims in shapes}) > 1:
+        raise ValueError("the other dimensions differ")
+    first = shapes[0]
+    return ((*first[:axis], sum(dims[axis] for dims in shapes), *first[axis + 1 :]),)
+
+
+@shape_rule
+def pack(inputs: Inputs, options: Record) -> Shapes:
+    dims = shape_at(inputs, 0)
+    axis = from_front(options.integer("axis"), len(dims) + 1)
+    return ((*dims[:axis], len(inputs), *dims[axis:]),)
+
+
+@shape_rule
+def unpack(inputs: Inputs, options: Record) -> Shapes:
+    dims = shape_at(inputs, 0)
+    axis = from_front(options.integer("axis"), len(dims))
+    return _many(((*dims[:axis], *dims[axis + 1 :]),), dims[axis])
+
+
+@shape_rule
+def split(inputs: Inputs, options: Record) -> Shapes:
+    dims, count = shape_at(inputs, 1), options.integer("num_splits")
+    axis = from_front(integer_at(inputs, 0), len(dims))
+    if count < 1 or dims[axis] % count:
+        raise ValueError(f"{dims[axis]} into {count} parts")
+    return _many(((*dims[:axis], dims[axis] // count, *dims[axis + 1 :]),), count)
+
+
+@shape_rule
+def split_v(inputs: Inputs, options: Record) -> Shapes:
+    dims, sizes = shape_at(inputs, 0), integers_at(inputs, 1)
+    axis = from_front(integer_at(inputs, 2), len(dims))
+    filled = fill_rest(sizes, dims[axis])
+    return tuple((*dims[:axis], size, *dims[axis + 1 :]) for size in filled)
+
+
+def fill_rest(sizes: Sequence[int], total: int) -> Dims:
+    """Sizes that add up to the total, where one of them may be -1 for what is left."""
+    rest = total - sum(size for size in sizes if size != -1)
+    filled = tuple(rest if size == -1 else size for size in sizes)
+    if sum(filled) != total or min(filled, default=-1) < 0 or len(filled) > _MOST_OUTPUTS:
+        raise ValueError(f"sizes {sizes} of {total}")
+    return filled
+
+
+def _many(shapes: Shapes, count: int) -> Shapes:
+    if count > _MOST_OUTPUTS:
+        raise ValueError(f"{count} outputs")
+    return shapes * count
+
+
+@shape_rule
+def reshape(inputs: Inputs, options: Record) -> Shapes:
+    has_shape = len(inputs) > 1 and inputs[1] is not None
+    asked = integers_at(inputs, 1) if has_shape else options.integers("new_shape")
+    return (reshaped(prod(shape_at(inputs, 0)), asked),)
+
+
+def reshaped(elements: int, asked: Sequence[int]) -> Dims:
+    """The asked shape with its -1 resolved."""
+    known = prod(size for size in asked if size != -1)
+    if -1 in asked and known > 0:
+        at = asked.index(-1)
+        asked = (*asked[:at], elements // known, *asked[at + 1 :])
+    if min(asked, default=0) < 0 or prod(asked) != elements:
+        raise ValueError(f"{elements} elements into shape {tuple(asked)}")
+    return tuple(asked)
+
+
+@shape_rule
+def squeeze(inputs: Inputs, options: Record) -> Shapes:
+    dims = shape_at(inputs, 0)
+    asked = {from_front(axis, len(dims)) for axis in options.integers("squeeze_dims")}
+    gone = asked or {place for place, size in enumerate(dims) if size == 1}
+    if any(dims[place] != 1 for place in gone):
+        raise ValueError(f"axes {gone} of {dims} are not all 1")
+    return (tuple(size for place, size in enumerate(dims) if place not in gone),)
+
+
+@shape_rule
+def expand_dims(inputs: Inputs, options: Record) -> Shapes:
+    dims = shape_at(inputs, 0)
+    axis = from_front(integer_at(inputs, 1), len(dims) + 1)
+    return ((*dims[:axis], 1, *dims[axis:]),)
+
+
+@shape_rule
+def transpose(inputs: Inputs, options: Record) -> Shapes:
+    dims, order = shape_at(inputs, 0), integers_at(inputs, 1)
+    places = [from_front(place, len(dims)) for place in order]
+    if sorted(places) != list(range(len(dims))):
+        raise ValueError(f"order {order} of {dims}")
+    return (tuple(dims[place] for place in places),)
+
+
+@shape_rule
+def slice_(inputs: Inputs, options: Record) -> Shapes:
+    dims, begin, size = shape_at(inputs, 0), integers_at(inputs, 1), integers_at(inputs, 2)
+    return (tuple(map(len, slice_ranges(dims, begin, size))),)
+
+
+def slice_ranges(dims: Dims, begin: Sequence[int], size: Sequence[int]) -> tuple[range, ...]:
+    """What SLICE keeps along each dimension; a size of -1 is all that is left."""
+    ranges: list[range] = []
+    for extent, first, count in zip(dims, begin, size, strict=True):
+        last = extent if count == -1 else first + count
+        if not 0 <= first <= last <= extent:
+            raise ValueError(f"{count} elements from {first} of {extent}")
+        ranges.append(range(first, last))
+    return tuple(ranges)
+
+
+@shape_rule
+def strided_slice(inputs: Inputs, options: Record) -> Shapes:
+    begin, end, strides = (integers_at(inputs, place) for place in (1, 2, 3))
+    picks = strided_picks(shape_at(inputs, 0), begin, end, strides, options)
+    kept = [pick for pick in picks if not isinstance(pick, int)]
+    return (tuple(1 if pick is None else len(pick) for pick in kept),)
+
+
+@shape_rule
+def pad(inputs: Inputs, options: Record) -> Shapes:
+    dims, amounts = shape_at(inputs, 0), integers_at(inputs, 1)
+    sides = zip(dims, amounts[::2], amounts[1::2], strict=True)
+    return (tuple(before + size + after for size, before, after in sides),)
+
+
+@shape_rule
+def tile(inputs: Inputs, options: Record) -> Shapes:
+    dims, times = shape_at(inputs, 0), integers_at(inputs, 1)
+    return (tuple(size * count for size, count in zip(dims, times, strict=True)),)
+
+
+@shape_rule
+def broadcast_args(inputs: Inputs, options: Record) -> Shapes:
+    (first,), (second,) = shape_at(inputs, 0), shape_at(inputs, 1)
+    return ((max(first, second),),)

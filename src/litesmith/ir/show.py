@@ -1,0 +1,62 @@
+"""Models as text: one line an op, for people, for tests and for comparing two models."""
+
+from collections.abc import Iterator
+
+from litesmith.ir.types import Graph, Model, Op, Record, Tensor, Value
+from litesmith.units import plain
+
+
+def op_name(op: Op) -> str:
+    """An op as reports name it: its kind and the name of what it writes."""
+    return f"{op.label} {plain(op.outputs[0].name)!r}" if op.outputs else op.label
+
+
+def type_text(tensor: Tensor) -> str:
+    """`int8[1,8,8,3]`, with ? for a free dimension."""
+    shape = tensor.dynamic if tensor.dynamic is not None else tensor.shape
+    dimensions = ",".join("?" if d < 0 else str(d) for d in shape)
+    return f"{tensor.dtype}[{dimensions}]"
+
+
+def options_text(options: Record | None) -> str:
+    """`padding=VALID stride_w=2`: the options that are not at their default."""
+    if options is None:
+        return ""
+    plain_record = Record(options.table)
+    shown = {name: value for name, value in options.fields.items() if value is not None}
+    return " ".join(
+        f"{name}={_value_text(value)}"
+        for name, value in sorted(shown.items())
+        if Record(options.table, {name: value}) != plain_record
+    )
+
+
+def op_text(op: Op, graph: Graph | None = None) -> str:
+    """`CONV_2D(x, w, b) -> y float32[1,8,8,4] padding=VALID`; constants by their type."""
+    inputs = ", ".join("-" if t is None else _argument(t) for t in op.inputs)
+    outputs = ", ".join(f"{plain(t.name)} {type_text(t)}" for t in op.outputs)
+    return f"{op.label}({inputs}) -> {outputs} {options_text(op.options)}".rstrip()
+
+
+def lines(model: Model) -> Iterator[str]:
+    """The whole model as text, one line a graph and an op."""
+    for number, graph in enumerate(model.graphs):
+        inputs = ", ".join(f"{plain(t.name)} {type_text(t)}" for t in graph.inputs)
+        outputs = ", ".join(plain(t.name) for t in graph.outputs)
+        yield f"graph {number} {plain(graph.name)!r}({inputs}) -> {outputs}"
+        for index, op in enumerate(graph.ops):
+            yield f"  {index} {op_text(op)}"
+
+
+def _argument(tensor: Tensor) -> str:
+    return f"{plain(tensor.name)}:{type_text(tensor)}" if tensor.is_const else plain(tensor.name)
+
+
+def _value_text(value: Value) -> str:
+    if isinstance(value, bytes):
+        return f"{len(value)} bytes"
+    if isinstance(value, Record):
+        return f"{value.table}({options_text(value)})"
+    if isinstance(value, str | bool | int | float):
+        return str(value)
+    return "[" + ",".join(str(v) for v in value) + "]" if value is not None else "none"

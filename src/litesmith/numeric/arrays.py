@@ -1,0 +1,87 @@
+"""What kernels share: which element types they take, and the activations fused into them.
+
+A kernel raises ValueError on everything it cannot compute exactly as the runtime does.
+"""
+
+from collections.abc import Callable, Sequence
+from math import prod
+
+import numpy as np
+
+from litesmith.ir.types import Record
+
+Result = np.ndarray | tuple[np.ndarray, ...]
+Kernel = Callable[..., Result]
+
+# Smaller integers mostly stand for real numbers by a scale, which a kernel is not told.
+NUMBERS = "float32 int32 int64"
+
+_MOST_ELEMENTS = 2**30
+
+ACTIVATIONS: dict[str, tuple[float, float]] = {
+    "NONE": (-np.inf, np.inf),
+    "RELU": (0, np.inf),
+    "RELU6": (0, 6),
+    "RELU_N1_TO_1": (-1, 1),
+}
+
+
+def demand(dtypes: str, *arrays: np.ndarray) -> None:
+    """Refuses arrays of other types than those named, and of types that differ."""
+    for array in arrays:
+        if str(array.dtype) not in dtypes.split():
+            raise ValueError(f"an array of {array.dtype}; the kernel takes {dtypes}")
+        if array.dtype != arrays[0].dtype:
+            raise ValueError(f"arrays of {arrays[0].dtype} and {array.dtype}")
+
+
+def integers(array: np.ndarray) -> tuple[int, ...]:
+    """The values of a setting, flattened."""
+    if array.dtype.kind not in "iu":
+        raise ValueError(f"a setting of {array.dtype} where integers belong")
+    return tuple(map(int, array.reshape(-1).tolist()))
+
+
+def integer(array: np.ndarray) -> int:
+    """The value of a setting that is one number."""
+    (value,) = integers(array)
+    return value
+
+
+def within(places: np.ndarray, size: int) -> np.ndarray:
+    """Indices as int64; refuses those outside, as the runtime does, the negative among them."""
+    if places.dtype.kind not in "iu":
+        raise ValueError(f"indices of {places.dtype}")
+    if places.size and (int(places.min()) < 0 or int(places.max()) >= size):
+        raise ValueError(f"indices from {places.min()} to {places.max()} of {size}")
+    return places.astype(np.int64)
+
+
+def refuse_excess(shape: Sequence[int]) -> None:
+    """Refuses an array that would only exhaust the memory: none of a file's own comes close."""
+    if prod(shape) > _MOST_ELEMENTS:
+        raise ValueError(f"an array of shape {tuple(shape)} is too large")
+
+
+def activate(options: Record, array: np.ndarray) -> np.ndarray:
+    """The fused activation, where the op has one.
+
+    Kernels of the runtime that have one, even NONE, differ over infinite results: its own give the
+    largest finite number instead, those of XNNPACK do not.
+    """
+    name = "fused_activation_function"
+    activation = options.word(name) if name in options else "NONE"
+    if activation not in ACTIVATIONS:
+        raise ValueError(f"fused activation {activation!r}; there are {', '.join(ACTIVATIONS)}")
+    if name in options and array.dtype.kind == "f" and np.isinf(array).any():
+        raise ValueError("a result is infinite")
+    return clamp(array, *ACTIVATIONS[activation])
+
+
+def clamp(array: np.ndarray, low: float, high: float) -> np.ndarray:
+    """Values inside of an interval, in the same element type; not-a-number stays."""
+    if low > -np.inf:
+        array = np.maximum(array, np.array(low, array.dtype))
+    if high < np.inf:
+        array = np.minimum(array, np.array(high, array.dtype))
+    return array

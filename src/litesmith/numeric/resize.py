@@ -1,0 +1,55 @@
+"""Kernels that resample images: (batch, height, width, channels)."""
+
+import numpy as np
+
+from litesmith.ir.types import Record
+from litesmith.numeric.arrays import demand, integers
+
+
+def _ratio(size: int, wanted: int, align_corners: bool) -> np.float32:
+    if align_corners and wanted > 1:
+        return np.float32(size - 1) / np.float32(wanted - 1)
+    return np.float32(size) / np.float32(wanted)
+
+
+def _wanted(x: np.ndarray, size: np.ndarray) -> tuple[int, int]:
+    height, width = integers(size)
+    if x.ndim != 4 or min(height, width, *x.shape[1:3]) < 1:
+        raise ValueError(f"{x.shape} resized to {height} by {width}")
+    return height, width
+
+
+def _blend(x: np.ndarray, axis: int, wanted: int, options: Record) -> np.ndarray:
+    """Linear interpolation along one dimension, with places in float32 as the runtime has them."""
+    size = x.shape[axis]
+    ratio = _ratio(size, wanted, bool(options["align_corners"]))
+    places = np.arange(wanted, dtype=np.float32)
+    if options["half_pixel_centers"]:
+        places = (places + np.float32(0.5)) * ratio - np.float32(0.5)
+    else:
+        places = places * ratio
+    lower = np.clip(np.floor(places), 0, size - 1)
+    upper = np.clip(np.ceil(places), 0, size - 1)
+    share = (places - lower).reshape([-1 if at == axis else 1 for at in range(x.ndim)])
+    low, high = (np.take(x, ends.astype(np.int64), axis) for ends in (lower, upper))
+    return low * (1 - share) + high * share
+
+
+def bilinear(options: Record, x: np.ndarray, size: np.ndarray) -> np.ndarray:
+    demand("float32", x)
+    height, width = _wanted(x, size)
+    return _blend(_blend(x, 1, height, options), 2, width, options)
+
+
+def nearest(options: Record, x: np.ndarray, size: np.ndarray) -> np.ndarray:
+    height, width = _wanted(x, size)
+    rows = np.take(x, _nearest(x.shape[1], height, options), 1)
+    return np.take(rows, _nearest(x.shape[2], width, options), 2)
+
+
+def _nearest(size: int, wanted: int, options: Record) -> np.ndarray:
+    align_corners = bool(options["align_corners"])
+    shift = np.float32(0.5 if options["half_pixel_centers"] else 0)
+    places = (np.arange(wanted, dtype=np.float32) + shift) * _ratio(size, wanted, align_corners)
+    rounded = np.floor(places + np.float32(0.5)) if align_corners else np.floor(places)
+    return np.clip(rounded.astype(np.int64), 0, size - 1)

@@ -1,0 +1,346 @@
+"""`cleanup`: everything that can go without changing a single output bit."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+
+import numpy as np
+
+from litesmith.ir.edit import regraph, rewrite
+from litesmith.ir.effects import has_effect, is_repeatable
+from litesmith.ir.match import chains
+from litesmith.ir.show import op_name
+from litesmith.ir.types import Array, Graph, Model, Op, Quant, Record, Tensor, quant_tensors
+from litesmith.passes.step import Change, Context, Skip, on_graphs, settle
+from litesmith.units import plain
+
+
+@dataclass(frozen=True)
+class Cleanup:
+    """Drop ops that do nothing or feed nothing, join repeated ones, store equal constants once."""
+
+    def apply(self, model: Model, context: Context) -> Change:
+        return settle(model, (_bypass, _join_chains, _join_repeats, _drop_dead, _merge_constants))
+
+
+def same_quant(a: Quant | None, b: Quant | None) -> bool:
+    """True where stored integers mean the same numbers."""
+    if a is None or b is None:
+        return a is b
+    return (
+        a.axis == b.axis
+        and a.block is b.block
+        and np.array_equal(a.scale, b.scale)
+        and np.array_equal(a.zero_point, b.zero_point)
+    )
+
+
+# Ops that do nothing.
+
+
+def _keeps_shape(op: Op) -> bool:
+    return True  # that the shapes agree is asked of every op
+
+
+def _identity_permutation(op: Op) -> bool:
+    order = _constant(op, 1)
+    return order is not None and order.tolist() == list(range(order.size))
+
+
+def _forward_strides(op: Op) -> bool:
+    strides = _constant(op, 3)
+    return strides is not None and bool((strides > 0).all())
+
+
+def _one_input(op: Op) -> bool:
+    return len(op.inputs) == 1 and _no_activation(op)
+
+
+def _one_output(op: Op) -> bool:
+    return len(op.outputs) == 1
+
+
+def _with(neutral: float) -> Callable[[Op], bool]:
+    def second_is_neutral(op: Op) -> bool:
+        other = _constant(op, 1)
+        plain_float = op.outputs[0].dtype == "float32" and other is not None
+        return plain_float and bool((other == neutral).all()) and _no_activation(op)
+
+    return second_is_neutral
+
+
+def _same_scale(op: Op) -> bool:
+    return op.outputs[0].quant is not None  # that the scales agree is asked of every op
+
+
+# kind -> a test for doing nothing, given that input and output agree in shape, type and scale
+_NO_OPS: dict[str, Callable[[Op], bool]] = {
+    "ADD": _with(0.0),
+    "ADD_N": _one_input,
+    "BROADCAST_TO": _keeps_shape,
+    "CAST": _keeps_shape,
+    "CONCATENATION": _one_input,
+    "DIV": _with(1.0),
+    "EXPAND_DIMS": _keeps_shape,
+    "MIRROR_PAD": _keeps_shape,
+    "MUL": _with(1.0),
+    "PAD": _keeps_shape,
+    "PADV2": _keeps_shape,
+    "QUANTIZE": _same_scale,
+    "RESHAPE": _keeps_shape,
+    "SLICE": _keeps_shape,
+    "SPLIT": _one_output,
+    "SPLIT_V": _one_output,
+    "SQUEEZE": _keeps_shape,
+    "STRIDED_SLICE": _forward_strides,
+    "SUB": _with(0.0),
+    "TILE": _keeps_shape,
+    "TRANSPOSE": _identity_permutation,
+}
+
+
+def _constant(op: Op, place: int) -> Array | None:
+    tensor = op.inputs[place] if place < len(op.inputs) else None
+    return None if tensor is None or tensor.data is None else tensor.values()
+
+
+def _no_activation(op: Op) -> bool:
+    return op.option("fused_activation_function") in (None, "NONE")
+
+
+def _data_input(op: Op) -> Tensor | None:
+    """The input that the op passes on: SPLIT has its axis first."""
+    place = 1 if op.kind == "SPLIT" else 0
+    return op.inputs[place] if place < len(op.inputs) else None
+
+
+def _does_nothing(op: Op) -> bool:
+    source = _data_input(op)
+    if op.kind not in _NO_OPS or source is None or not op.outputs:
+        return False
+    target = op.outputs[0]
+    agree = source.shape == target.shape and source.dtype == target.dtype
+    return agree and same_quant(source.quant, target.quant) and _NO_OPS[op.kind](op)
+
+
+def _bypass(model: Model) -> Change:
+    return on_graphs(model, _bypass_in)
+
+
+def _bypass_in(graph: Graph) -> tuple[Graph, list[str], list[Skip]]:
+    """Takes ops that do nothing out of the way; their readers read what they read."""
+    computed = {t for op in graph.ops for t in op.outputs}
+    leaving = set(graph.outputs)
+    joined: dict[Tensor, Tensor] = {}
+    dropped: dict[Op, tuple[Op, ...]] = {}
+    skipped: list[Skip] = []
+    for op in filter(_does_nothing, graph.ops):
+        source, target = _data_input(op), op.outputs[0]
+        assert source is not None
+        source = _final(source, joined)
+        why = _why_kept(source, target, computed, leaving)
+        if why:
+            skipped.append(Skip(op_name(op), why))
+            continue
+        dropped[op] = ()
+        old, new = (source, target) if target in leaving else (target, source)
+        joined[old] = new
+    final = {old: _final(old, joined) for old in joined}
+    touched = [f"dropped {op_name(op)}, which does nothing" for op in dropped]
+    return rewrite(graph, ops=dropped, tensors=final), touched, skipped
+
+
+def _why_kept(source: Tensor, target: Tensor, computed: set[Tensor], leaving: set[Tensor]) -> str:
+    if source.dynamic != target.dynamic:
+        return "a dimension is free, so it may do something at another size"
+    if target in leaving and (source not in computed or source in leaving):
+        return "it copies an input, a constant or another output to an output, which must stay"
+    return ""
+
+
+def _final(tensor: Tensor, joined: dict[Tensor, Tensor]) -> Tensor:
+    while tensor in joined:
+        tensor = joined[tensor]
+    return tensor
+
+
+# Pairs of ops that one op can do.
+
+_RESHAPING = frozenset({"EXPAND_DIMS", "RESHAPE", "SQUEEZE"})
+_TRANSPOSING = frozenset({"TRANSPOSE"})
+
+
+def _join_chains(model: Model) -> Change:
+    return on_graphs(model, _join_chains_in)
+
+
+def _join_chains_in(graph: Graph) -> tuple[Graph, list[str], list[Skip]]:
+    """Two reshapes or two transposes in a row become one, which reads what the first one read."""
+    replaced: dict[Op, tuple[Op, ...]] = {}
+    skipped: list[Skip] = []
+    touched: list[str] = []
+    pairs = [
+        *((chain.ops, _joined_reshape) for chain in chains(graph, (_RESHAPING, _RESHAPING))),
+        *((chain.ops, _joined_transpose) for chain in chains(graph, (_TRANSPOSING, _TRANSPOSING))),
+    ]
+    for (first, second), join in pairs:
+        if first in replaced or second in replaced:
+            continue  # the next round sees what is left
+        joined = join(first, second)
+        if isinstance(joined, Skip):
+            skipped.append(joined)
+            continue
+        replaced[first], replaced[second] = (), (joined,)
+        touched.append(f"joined {op_name(first)} and {op_name(second)}")
+    return rewrite(graph, ops=replaced), touched, skipped
+
+
+def _joined_reshape(first: Op, second: Op) -> Op | Skip:
+    source, target = first.inputs[0], second.outputs[0]
+    if source is None or any(t.dynamic for t in (source, *first.outputs, target)):
+        return Skip(op_name(second), "a dimension is free, so one reshape cannot stand for two")
+    shape = np.array(target.shape, np.int32)
+    size = Tensor(f"{target.name}/shape", shape.shape, "int32", shape)
+    return Op(
+        "RESHAPE", (source, size), (target,), Record("ReshapeOptions", {"new_shape": target.shape})
+    )
+
+
+def _joined_transpose(first: Op, second: Op) -> Op | Skip:
+    orders = _constant(first, 1), _constant(second, 1)
+    if orders[0] is None or orders[1] is None:
+        return Skip(op_name(second), "its order of dimensions is computed")
+    order = orders[0][orders[1]]
+    constant = Tensor(
+        f"{second.outputs[0].name}/order", order.shape, "int32", order.astype(np.int32)
+    )
+    return replace(second, inputs=(first.inputs[0], constant))
+
+
+# Ops that do the same as another, or whose results nobody reads.
+
+
+def _join_repeats(model: Model) -> Change:
+    return on_graphs(model, _join_repeats_in)
+
+
+def _join_repeats_in(graph: Graph) -> tuple[Graph, list[str], list[Skip]]:
+    """An op that does what an earlier one did goes; its readers read the earlier result."""
+    leaving = set(graph.outputs)
+    joined: dict[Tensor, Tensor] = {}
+    dropped: dict[Op, tuple[Op, ...]] = {}
+    skipped: list[Skip] = []
+    earlier: dict[tuple[object, ...], list[Op]] = {}
+    for op in filter(is_repeatable, graph.ops):
+        inputs = tuple(joined.get(t, t) if t is not None else None for t in op.inputs)
+        alike = earlier.setdefault((op.kind, op.version, *inputs), [])
+        twin = next((other for other in alike if _same_call(op, other)), None)
+        if twin is None:
+            alike.append(op)
+        elif any(tensor in leaving for tensor in op.outputs):
+            skipped.append(Skip(op_name(op), "it repeats another op, but its result is an output"))
+        else:
+            dropped[op] = ()
+            joined.update(zip(op.outputs, twin.outputs, strict=True))
+    touched = [f"dropped {op_name(op)}, which repeats another op" for op in dropped]
+    return rewrite(graph, ops=dropped, tensors=joined), touched, skipped
+
+
+def _same_call(a: Op, b: Op) -> bool:
+    return (
+        a.options == b.options
+        and len(a.outputs) == len(b.outputs)
+        and not (a.rest or b.rest or a.intermediates or b.intermediates)
+        and all(
+            x.shape == y.shape and x.dtype == y.dtype and same_quant(x.quant, y.quant)
+            for x, y in zip(a.outputs, b.outputs, strict=True)
+        )
+    )
+
+
+def _drop_dead(model: Model) -> Change:
+    change = on_graphs(model, _drop_dead_in)
+    spare = len(change.model.spare)
+    if not spare:
+        return change
+    touched = (*change.touched, f"dropped {spare} buffers that nothing refers to")
+    return Change(replace(change.model, spare=()), touched, change.skipped)
+
+
+def _drop_dead_in(graph: Graph) -> tuple[Graph, list[str], list[Skip]]:
+    """Ops whose results nobody reads go, with the tensors that nothing refers to."""
+    wanted = set(graph.outputs)
+    dropped: dict[Op, tuple[Op, ...]] = {}
+    for op in reversed(graph.ops):
+        if has_effect(op) or any(tensor in wanted for tensor in op.outputs):
+            wanted.update(t for t in op.inputs if t is not None)
+        else:
+            dropped[op] = ()
+    touched = [f"dropped {op_name(op)}, whose result nobody reads" for op in dropped]
+    cleaned = rewrite(graph, ops=dropped)
+    spare = len(graph.tensors) - len(regraph(graph).tensors)
+    if spare:
+        touched.append(f"dropped {spare} tensors that nothing refers to")
+    return cleaned, touched, []
+
+
+# Constants.
+
+
+def _merge_constants(model: Model) -> Change:
+    """Equal constants of a graph become one tensor; equal bytes anywhere are stored once."""
+    shared = _shared_content(model)
+    return on_graphs(model, lambda graph: _merge_in(graph, shared))
+
+
+def _merge_in(graph: Graph, shared: dict[int, Array]) -> tuple[Graph, list[str], list[Skip]]:
+    fixed = {*graph.inputs, *graph.outputs, *(s for t in graph.tensors for s in quant_tensors(t))}
+    first: dict[tuple[object, ...], Tensor] = {}
+    merged: dict[Tensor, Tensor] = {}
+    touched: list[str] = []
+    for tensor in graph.tensors:
+        if tensor.data is None or tensor in fixed or id(tensor.data) not in shared:
+            continue
+        data = shared[id(tensor.data)]
+        twin = first.setdefault(_identity(tensor, data), tensor)
+        if twin is not tensor:
+            merged[tensor] = merged.get(twin, twin)
+            touched.append(f"merged constant {plain(tensor.name)!r} into {plain(twin.name)!r}")
+        elif data is not tensor.data:
+            merged[tensor] = replace(
+                tensor, data=data.view(tensor.data.dtype).reshape(tensor.data.shape)
+            )
+            touched.append(f"stored constant {plain(tensor.name)!r} with its equal")
+    return rewrite(graph, tensors=merged), touched, []
+
+
+def _identity(tensor: Tensor, data: Array) -> tuple[object, ...]:
+    """What two constants must share to be one."""
+    quant = tensor.quant
+    scales = None
+    if quant is not None:
+        scales = (quant.scale.tobytes(), quant.zero_point.tobytes(), quant.axis, id(quant.block))
+    simple = all(isinstance(value, bool | int | str) for value in tensor.rest.values())
+    rest = frozenset(tensor.rest.items()) if simple else tensor
+    odd = tensor if tensor.sparsity or tensor.variable else None
+    return tensor.dtype, tensor.shape, tensor.dynamic, id(data), scales, rest, odd
+
+
+def _shared_content(model: Model) -> dict[int, Array]:
+    """For each constant's array that has an equal, by its id: the first array with that content."""
+    sizes: dict[int, list[Array]] = {}
+    for array in _distinct(t.data for g in model.graphs for t in g.tensors if t.data is not None):
+        sizes.setdefault(array.nbytes, []).append(array)
+    shared: dict[int, Array] = {}
+    for arrays in sizes.values():
+        if len(arrays) == 1:
+            continue
+        first: dict[bytes, Array] = {}
+        for array in arrays:
+            digest = blake2b(np.ascontiguousarray(array).data).digest()
+            shared[id(array)] = first.setdefault(digest, array)
+    return shared
+
+
+def _distinct(arrays: Iterator[Array]) -> Iterator[Array]:
+    return iter({id(array): array for array in arrays}.values())

@@ -1,0 +1,271 @@
+"""`upgrade`: a legacy uint8 model becomes an int8 one, which is what today's fast kernels take.
+
+An activation moves by 128 and means the same number. A weight loses its zero point, which int8
+kernels do not have: stored − zero_point fits int8 exactly where its magnitude stays within 127,
+and a channel where it does not is given a scale of its own.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from litesmith.errors import CannotApply
+from litesmith.ir.edit import called_graphs, regraph, with_graphs
+from litesmith.ir.ops import OPS
+from litesmith.ir.show import op_name
+from litesmith.ir.types import Graph, Model, Op, Quant, Tensor
+from litesmith.numeric.channels import along
+from litesmith.passes.cleanup import same_quant
+from litesmith.passes.step import Change, Context, Skip
+from litesmith.units import plain
+
+# Ops with an int8 kernel, and the op version that brought it. What is not here stays uint8.
+_INT8_VERSIONS = {
+    "ADD": 2,
+    "ARG_MAX": 2,
+    "ARG_MIN": 2,
+    "AVERAGE_POOL_2D": 2,
+    "BATCH_TO_SPACE_ND": 2,
+    "CONCATENATION": 2,
+    "CONV_2D": 3,
+    "DEPTHWISE_CONV_2D": 3,
+    "DEPTH_TO_SPACE": 1,
+    "DEQUANTIZE": 2,
+    "EQUAL": 2,
+    "FULLY_CONNECTED": 4,
+    "GATHER": 2,
+    "GREATER": 2,
+    "GREATER_EQUAL": 2,
+    "LESS": 2,
+    "LESS_EQUAL": 2,
+    "LOGISTIC": 2,
+    "MAXIMUM": 2,
+    "MAX_POOL_2D": 2,
+    "MEAN": 2,
+    "MINIMUM": 2,
+    "MUL": 2,
+    "NOT_EQUAL": 2,
+    "PACK": 2,
+    "PAD": 2,
+    "PADV2": 2,
+    "QUANTIZE": 1,
+    "RELU": 2,
+    "RELU6": 2,
+    "RESHAPE": 1,
+    "RESIZE_BILINEAR": 2,
+    "RESIZE_NEAREST_NEIGHBOR": 2,
+    "SLICE": 2,
+    "SOFTMAX": 2,
+    "SPACE_TO_BATCH_ND": 2,
+    "SPACE_TO_DEPTH": 2,
+    "SPLIT": 2,
+    "SQUEEZE": 1,
+    "STRIDED_SLICE": 2,
+    "SUB": 2,
+    "TANH": 2,
+    "TRANSPOSE": 2,
+    "UNPACK": 2,
+}
+_SHIFT = 128
+_MOST = 127
+
+
+@dataclass(frozen=True)
+class Upgrade:
+    """Turn a uint8 quantized model into an int8 one.
+
+    io  what the model's own inputs and outputs are: uint8 as before (each is converted by one
+        op), or int8
+    """
+
+    io: str = "uint8"
+
+    def apply(self, model: Model, context: Context) -> Change:
+        if self.io not in ("int8", "uint8"):
+            raise CannotApply(f"upgrade: io={self.io!r} is no type for inputs; use uint8 or int8")
+        if not any(_is_legacy(t) for g in model.graphs for t in g.tensors):
+            raise CannotApply(
+                "upgrade: the model has no uint8 quantized tensor; there is nothing to do"
+            )
+        called = {number for _, _, op in model.ops() for number in called_graphs(op)}
+        graphs: list[Graph] = []
+        moved: dict[Tensor, Tensor] = {}
+        touched: list[str] = []
+        skipped: list[Skip] = []
+        for number, graph in enumerate(model.graphs):
+            work = _Upgrading(graph, keep_io=self.io == "uint8" or number in called)
+            graphs.append(work.graph())
+            moved |= work.boundary
+            touched += work.touched
+            skipped += work.skipped
+        return Change(with_graphs(model, graphs, moved), tuple(touched), tuple(skipped))
+
+
+def _is_legacy(tensor: Tensor | None) -> bool:
+    return tensor is not None and tensor.dtype == "uint8" and tensor.quant is not None
+
+
+class _Upgrading:
+    """One graph on its way: which tensors have an int8 twin, and the ops so far."""
+
+    def __init__(self, graph: Graph, keep_io: bool) -> None:
+        self._graph = graph
+        self._twins: dict[Tensor, Tensor] = {}
+        self._weights: dict[tuple[Tensor, Tensor | None], tuple[Tensor, Tensor | None]] = {}
+        self._old_values: set[Tensor] = set()  # uint8 tensors whose values exist in the new graph
+        self._ops: list[Op] = []
+        self.touched: list[str] = []
+        self.skipped: list[Skip] = []
+        self.boundary: dict[Tensor, Tensor] = {}
+        ends = (*graph.inputs, *graph.outputs)
+        if not keep_io:
+            self.boundary = {t: self._twin(t) for t in ends if _is_legacy(t)}
+
+    def graph(self) -> Graph:
+        for tensor in filter(_is_legacy, self._graph.inputs):
+            if tensor not in self.boundary:
+                self._ops.append(_convert(tensor, self._twin(tensor)))
+                self._old_values.add(tensor)
+        for op in self._graph.ops:
+            self._add(op)
+        for tensor in self._graph.outputs:
+            if _is_legacy(tensor) and tensor not in self.boundary and not tensor.is_const:
+                self._restore(tensor)
+        return regraph(
+            self._graph,
+            ops=self._ops,
+            inputs=[self.boundary.get(t, t) for t in self._graph.inputs],
+            outputs=[self.boundary.get(t, t) for t in self._graph.outputs],
+        )
+
+    def _add(self, op: Op) -> None:
+        if not any(_is_legacy(t) for t in (*op.inputs, *op.outputs)):
+            self._ops.append(op)
+            return
+        why = _why_left(op)
+        if why:
+            self._leave(op, why)
+        else:
+            self._move(op)
+
+    def _move(self, op: Op) -> None:
+        """The op on int8 tensors, each input brought to the scale that the kernel wants."""
+        row = OPS[op.kind]
+        inputs = [self._twin(t) if _is_legacy(t) and t is not None else t for t in op.inputs]
+        if row.weight is not None:
+            assert row.bias is not None
+            self._take_weights(op, inputs, row.weight, row.bias)
+        outputs = tuple(self._twin(t) if _is_legacy(t) else t for t in op.outputs)
+        if row.scale == "same":
+            inputs = [self._rescaled(t, outputs[0]) if t is not None else None for t in inputs]
+        version = max(op.version, _INT8_VERSIONS[op.kind])
+        self._ops.append(replace(op, inputs=tuple(inputs), outputs=outputs, version=version))
+        self.touched.append(f"moved {op_name(op)} to int8")
+
+    def _leave(self, op: Op, why: str) -> None:
+        """The op as it was, its uint8 inputs made for it and its uint8 outputs taken from it."""
+        self.skipped.append(Skip(op_name(op), why))
+        for tensor in op.inputs:
+            if tensor is not None and _is_legacy(tensor) and not tensor.is_const:
+                self._restore(tensor)
+        self._ops.append(op)
+        for tensor in filter(_is_legacy, op.outputs):
+            self._old_values.add(tensor)
+            self._ops.append(_convert(tensor, self._twin(tensor)))
+
+    def _restore(self, tensor: Tensor) -> None:
+        """Makes the uint8 tensor's value exist, from its twin, once."""
+        if tensor not in self._old_values:
+            self._old_values.add(tensor)
+            self._ops.append(_convert(self._twin(tensor), tensor))
+
+    def _twin(self, tensor: Tensor) -> Tensor:
+        """The int8 tensor with the same numbers."""
+        if tensor not in self._twins:
+            assert tensor.quant is not None
+            data = None if tensor.data is None else (tensor.data ^ np.uint8(_SHIFT)).view(np.int8)
+            quant = replace(tensor.quant, zero_point=tensor.quant.zero_point - _SHIFT)
+            self._twins[tensor] = replace(tensor, dtype="int8", data=data, quant=quant)
+        return self._twins[tensor]
+
+    def _rescaled(self, tensor: Tensor, like: Tensor) -> Tensor:
+        """The tensor, or where its scale is not the output's, a converted copy: int8 kernels that
+        only move values do not convert them."""
+        if tensor.quant is None or like.quant is None or same_quant(tensor.quant, like.quant):
+            return tensor
+        copy = Tensor(f"{tensor.name}/rescaled", tensor.shape, "int8", quant=like.quant)
+        self._ops.append(_convert(tensor, copy))
+        return copy
+
+    def _take_weights(self, op: Op, inputs: list[Tensor | None], weight: int, bias: int) -> None:
+        old_weight = op.inputs[weight]
+        old_bias = op.inputs[bias] if bias < len(op.inputs) else None
+        assert old_weight is not None
+        key = (old_weight, old_bias)
+        if key not in self._weights:
+            axis = OPS[op.kind].axis
+            assert axis is not None
+            self._weights[key], rescaled = _symmetric(old_weight, old_bias, axis)
+            if rescaled:
+                self.touched.append(_rescaled_text(old_weight, rescaled, axis))
+        inputs[weight], new_bias = self._weights[key]
+        if new_bias is not None:
+            inputs[bias] = new_bias
+
+
+def _why_left(op: Op) -> str:
+    """Why an op stays uint8; "" where it need not."""
+    if op.kind not in _INT8_VERSIONS:
+        return "there is no int8 kernel for it; it stays uint8 between two conversions"
+    row = OPS[op.kind]
+    if row.weight is not None:
+        parts = [
+            op.inputs[place]
+            for place in (row.weight, row.bias)
+            if place is not None and place < len(op.inputs)
+        ]
+        if any(t is not None and (not t.is_const or t.quant is None) for t in parts):
+            return "its weights or bias are computed, or have no scale; it stays uint8"
+    fixed = row.fixed.get("int8")
+    quant = op.outputs[0].quant
+    if fixed and quant is not None and not same_quant(quant, Quant.of(fixed[0], fixed[1] + _SHIFT)):
+        return f"an int8 kernel gives scale {fixed[0]:g} only; it stays uint8"
+    return ""
+
+
+def _convert(source: Tensor, target: Tensor) -> Op:
+    return Op("QUANTIZE", (source,), (target,))
+
+
+def _symmetric(
+    weight: Tensor, bias: Tensor | None, axis: int
+) -> tuple[tuple[Tensor, Tensor | None], list[int]]:
+    """The weight as int8 with no zero point, the bias at its scale, and the rescaled channels."""
+    assert weight.quant is not None
+    stored = weight.values().astype(np.int64)
+    centred = stored - along(weight.quant.zero_point, stored.ndim, axis)
+    others = tuple(place for place in range(stored.ndim) if place != axis)
+    peaks = np.abs(centred).max(axis=others)
+    rescaled = np.flatnonzero(peaks > _MOST).tolist()
+    stretch = np.maximum(peaks / _MOST, 1.0)
+    old_scale = np.broadcast_to(weight.quant.scale.astype(np.float64), peaks.shape)
+    codes = np.rint(centred / along(stretch, stored.ndim, axis)).astype(np.int8)
+    scale = (
+        (old_scale * stretch).astype(np.float32)
+        if rescaled or weight.quant.per_channel
+        else weight.quant.scale
+    )
+    quant = Quant.of(scale, 0, axis)
+    new_weight = replace(weight, dtype="int8", data=codes, quant=quant)
+    if bias is None or not rescaled:
+        return (new_weight, bias), rescaled
+    assert bias.quant is not None
+    new_bias = np.rint(bias.values() / stretch).astype(np.int32)
+    bias_scale = bias.quant.scale.astype(np.float64) * stretch
+    return (new_weight, replace(bias, data=new_bias, quant=Quant.of(bias_scale, 0, 0))), rescaled
+
+
+def _rescaled_text(weight: Tensor, channels: list[int], axis: int) -> str:
+    shown = ", ".join(map(str, channels[:8])) + (", …" if len(channels) > 8 else "")
+    count = weight.shape[axis]
+    return f"rescaled {len(channels)} of {count} channels of {plain(weight.name)!r}: {shown}"

@@ -1,0 +1,86 @@
+"""The zip archive that TFLite metadata appends to a model for its label files.
+
+The archive counts places from the start of the model's file. In memory it is kept as an archive
+of its own, counting from its first byte; reading and writing shift the counts.
+"""
+
+import struct
+
+from litesmith.errors import BadModel
+
+_END = struct.Struct("<4s4H2LH")  # the record that ends an archive
+_ENTRY = struct.Struct("<4s6H3L5H2L")  # one entry of its directory
+_END_MARK, _ENTRY_MARK = b"PK\x05\x06", b"PK\x01\x02"
+_DIRECTORY_FIELD = 16  # where the end record says where the directory starts
+_ENTRY_FIELD = 42  # where an entry says where its file starts
+
+
+def detach(data: memoryview) -> bytes:
+    """The archive at the end of a file, counting from its own start; empty where there is none."""
+    end = _end_record(data)
+    if end is None:
+        return b""
+    *_, entries, size, told, _ = _END.unpack_from(data, end)
+    directory = end - size
+    prefix = directory - told  # what was put before the archive after it was made
+    try:
+        starts = [prefix + _start(data, place) for place in _places(data, directory, entries, end)]
+        first = min([*starts, directory])
+        if not 8 <= first <= directory:
+            raise BadModel("the archive lies outside the file")
+        return _shifted(bytes(data[first:]), prefix - first)
+    except BadModel as error:
+        raise BadModel(f"the label archive at the end of the file is damaged: {error}") from None
+
+
+def attach(archive: bytes, at: int) -> bytes:
+    """The archive as it must stand in a file where it begins at byte `at`."""
+    return _shifted(archive, at)
+
+
+def _end_record(data: memoryview) -> int | None:
+    """Where the end record stands: last in the file, but for a comment of the stated length."""
+    tail_start = max(0, len(data) - _END.size - 0xFFFF)
+    tail = bytes(data[tail_start:])
+    place = tail.rfind(_END_MARK)
+    while place >= 0:
+        if len(tail) - place >= _END.size:
+            comment = _END.unpack_from(tail, place)[-1]
+            if place + _END.size + comment == len(tail):
+                return tail_start + place
+        place = tail.rfind(_END_MARK, 0, place)
+    return None
+
+
+def _places(data: memoryview, at: int, entries: int, end: int) -> list[int]:
+    """Where the entries of the directory stand."""
+    places: list[int] = []
+    for _ in range(entries):
+        if at < 0 or at + _ENTRY.size > end or bytes(data[at : at + 4]) != _ENTRY_MARK:
+            raise BadModel(f"no directory entry at byte {at}")
+        places.append(at)
+        fields = _ENTRY.unpack_from(data, at)
+        at += _ENTRY.size + sum(fields[10:13])  # name, extra field, comment
+    return places
+
+
+def _start(data: memoryview | bytearray, place: int) -> int:
+    return struct.unpack_from("<L", data, place + _ENTRY_FIELD)[0]
+
+
+def _shifted(archive: bytes, by: int) -> bytes:
+    """The archive with every place in it raised by so many bytes."""
+    result = bytearray(archive)
+    view = memoryview(archive)
+    end = _end_record(view)
+    if end is None:
+        return archive
+    *_, entries, size, told, _ = _END.unpack_from(result, end)
+    moves = [(end + _DIRECTORY_FIELD, told)]
+    for place in _places(view, end - size, entries, end):
+        moves.append((place + _ENTRY_FIELD, _start(result, place)))
+    for place, value in moves:
+        if not 0 <= value + by < 2**32:
+            raise BadModel(f"an offset of {value + by} does not fit")
+        struct.pack_into("<L", result, place, value + by)
+    return bytes(result)

@@ -1,0 +1,188 @@
+"""Every row of the op table and every kernel, against the runtime."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from litesmith import schema
+from litesmith.ir.build import Builder
+from litesmith.ir.dtype import DTYPES
+from litesmith.ir.ops import OPS, Row
+from litesmith.ir.types import Model, Quant
+from litesmith.numeric.kernels import KERNELS, evaluate
+from tests.op_cases import Case
+from tests.op_cases_shaping import CASES
+from tests.op_models import Built, build, run
+
+ALL = [
+    pytest.param(kind, case, id=f"{kind}-{n}")
+    for kind in CASES
+    for n, case in enumerate(CASES[kind])
+]
+
+
+@pytest.mark.parametrize(("kind", "case"), ALL)
+def test_row_and_kernel_agree_with_the_runtime(kind: str, case: Case) -> None:
+    built = build(kind, case)
+    wanted = run(built.model, built.fed)
+    assert built.op.outputs
+    # The builder wrote the rules' answers into the file; the runtime worked them out anew.
+    assert [t.shape for t in built.op.outputs] == [array.shape for array in wanted]
+    assert [t.dtype for t in built.op.outputs] == [str(array.dtype) for array in wanted]
+    if kind not in KERNELS:
+        return
+    results = evaluate(built.op, built.arrays)
+    for result, array in zip(results, wanted, strict=True):
+        assert (result.shape, result.dtype) == (array.shape, array.dtype)
+        exact = array.dtype.kind not in "fc" or not array.size
+        slack = 0 if exact else case.error * float(np.abs(array).max())
+        np.testing.assert_allclose(result, array, rtol=0, atol=slack)
+
+
+def quantized(array: np.ndarray, quant: Quant) -> np.ndarray:
+    stored = np.round(array / quant.scale[0]) + quant.zero_point[0]
+    return np.clip(stored, -128, 127).astype(np.int8)
+
+
+def restored(stored: np.ndarray, quant: Quant) -> np.ndarray:
+    return ((stored.astype(np.int64) - quant.zero_point[0]) * quant.scale[0]).astype(np.float32)
+
+
+def has_scale(kind: str, case: Case) -> bool:
+    """True for a call whose data inputs are all float, of an op with a scale and no weight."""
+    row = OPS[kind]
+    if row.scale == "none" or row.weight is not None or kind not in KERNELS:
+        return False
+    built = build(kind, case)
+    # The interpreter's Python side cannot hand over an empty tensor that is constant.
+    if not all(tensor.elements for tensor in built.op.outputs):
+        return False
+    arrays = built.arrays
+    return all(a is not None and a.dtype == np.float32 for a in arrays_of_data(row, arrays))
+
+
+def arrays_of_data(row: Row, arrays: Sequence[np.ndarray | None]) -> list[np.ndarray | None]:
+    roles = row.inputs.split()
+    padded = roles + roles[-1:] * len(arrays)
+    return [array for role, array in zip(padded, arrays, strict=False) if role[0] == "x"]
+
+
+SCALED = [param for param in ALL if has_scale(*param.values)]
+
+
+@pytest.mark.parametrize(("kind", "case"), SCALED)
+def test_scale_rule_lets_int8_run(kind: str, case: Case) -> None:
+    """The same call on int8 data with the output scale by the rule is as close as int8 can be."""
+    row, built = OPS[kind], build(kind, case)
+    own = Quant.of(0.04, 3)
+    data = arrays_of_data(row, built.arrays)
+    stored = [quantized(a, own) if any(a is d for d in data) else a for a in built.arrays]
+    rounded = [
+        restored(s, own) if s is not a else a for s, a in zip(stored, built.arrays, strict=True)
+    ]
+    wanted = evaluate(built.op, rounded)
+    quant = own
+    if row.scale == "free":
+        quant = Quant.of(max(0.1, *(float(np.abs(w).max()) for w in wanted)) / 120, 2)
+    if row.scale == "fixed":
+        quant = Quant.of(*row.fixed["int8"])
+    results = run(int8_model(built, stored, data, own, quant), [])
+    for result, want in zip(results, wanted, strict=True):
+        if result.dtype == np.int8 and want.size:
+            reachable = restored(quantized(want, quant), quant)
+            steps = np.abs(restored(result, quant) - reachable) / quant.scale[0]
+            assert steps.max() < 2
+
+
+def int8_model(
+    built: Built,
+    stored: Sequence[np.ndarray | None],
+    data: Sequence[np.ndarray | None],
+    own: Quant,
+    quant: Quant,
+) -> Model:
+    builder = Builder()
+    tensors = [
+        builder.const(array, quant=own if any(old is d for d in data) else None)
+        for array, old in zip(stored, built.arrays, strict=True)
+        if array is not None
+    ]
+    options = dict(built.op.options.fields) if built.op.options is not None else {}
+    shapes = [tensor.shape for tensor in built.op.outputs]
+    builder.op(
+        built.op.kind, *tensors, shape=shapes, version=built.op.version, quant=quant, **options
+    )
+    return builder.model(*builder.last.outputs)
+
+
+ROLES = {letter + ending for letter in "xwbsiv" for ending in ("", "?", "*")}
+
+
+@pytest.mark.parametrize("kind", OPS)
+def test_row_is_well_formed(kind: str) -> None:
+    row = OPS[kind]
+    assert row.inputs == "*" or set(row.inputs.split()) <= ROLES
+    assert (
+        row.options == ""
+        or row.options in schema.UNIONS["BuiltinOptions"] + schema.UNIONS["BuiltinOptions2"]
+    )
+    assert row.scale in {"free", "same", "fixed", "none"}
+    assert bool(row.fixed) == (row.scale == "fixed")
+    assert set(row.fixed) <= set(DTYPES)
+    assert (row.axis is None) == (row.weight is None)
+    assert (row.macs is not None) == (
+        row.weight is not None and kind != "EMBEDDING_LOOKUP"
+    ) or kind == "BATCH_MATMUL"
+    assert set(row.defaults) <= set(schema.TABLES.get(row.options, {}))
+    for word in row.dtype.split():
+        name = word.removeprefix("option:")
+        known = schema.TABLES[row.options] if name != word else {"x", "each", *DTYPES}
+        assert name in known
+
+
+def test_every_options_table_belongs_to_an_op() -> None:
+    named = {row.options for row in OPS.values()}
+    assert set(schema.UNIONS["BuiltinOptions"]) | set(schema.UNIONS["BuiltinOptions2"]) <= named
+
+
+def test_every_kernel_and_every_shape_rule_has_a_case() -> None:
+    assert {kind for kind in KERNELS if not CASES.get(kind)} == set()
+    assert {kind for kind, row in OPS.items() if row.shape and not CASES.get(kind)} == set()
+    assert list(KERNELS) == sorted(KERNELS)
+
+
+def test_weight_axis_is_where_the_output_channels_are() -> None:
+    checked = 0
+    for kind, row in OPS.items():
+        has_rows = row.weight is not None and row.axis is not None
+        for case in CASES.get(kind, []) if has_rows and kind in KERNELS else []:
+            op = build(kind, case).op
+            weight = op.inputs[row.weight or 0]
+            assert weight is not None
+            channels = op.outputs[0].shape[-1] if kind != "EMBEDDING_LOOKUP" else 0
+            assert channels in (0, weight.shape[row.axis or 0])
+            checked += 1
+    assert checked > 15
+
+
+@pytest.mark.parametrize(
+    ("kind", "place", "macs"),
+    [
+        ("CONV_2D", 0, 5 * 6 * 4 * 3 * 3 * 3),
+        ("CONV_2D", 4, 4 * 4 * 6 * 3 * 3 * 2),
+        ("DEPTHWISE_CONV_2D", 0, 5 * 6 * 3 * 3 * 3),
+        ("FULLY_CONNECTED", 0, 2 * 4 * 3),
+        ("TRANSPOSE_CONV", 0, 3 * 4 * 2 * 4 * 3 * 3),
+        ("CONV_3D", 0, 3 * 4 * 5 * 4 * 2 * 2 * 3 * 2),
+        ("CONV_3D_TRANSPOSE", 1, 2 * 3 * 3 * 3 * 2 * 2 * 2),
+        ("BATCH_MATMUL", 0, 2 * 3 * 4 * 5),
+        ("BATCH_MATMUL", 1, 2 * 3 * 4 * 5),
+        ("RNN", 0, 2 * (4 * 3 + 4 * 4)),
+        ("UNIDIRECTIONAL_SEQUENCE_LSTM", 0, 5 * 2 * 4 * (4 * 3 + 4 * 4)),
+    ],
+)
+def test_macs(kind: str, place: int, macs: int) -> None:
+    count = OPS[kind].macs
+    assert count is not None
+    assert count(build(kind, CASES[kind][place]).op) == macs

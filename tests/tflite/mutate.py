@@ -1,0 +1,57 @@
+"""Ways to damage a file, each decided by a seed: the fuzzing bench and the tests share them."""
+
+import struct
+from collections.abc import Callable
+
+import numpy as np
+
+Mutation = Callable[[bytearray, np.random.Generator], bytearray]
+
+
+def flip_bits(data: bytearray, random: np.random.Generator) -> bytearray:
+    for _ in range(random.integers(1, 9)):
+        data[random.integers(len(data))] ^= 1 << random.integers(8)
+    return data
+
+
+def truncate(data: bytearray, random: np.random.Generator) -> bytearray:
+    return data[: random.integers(len(data))]
+
+
+def splice(data: bytearray, random: np.random.Generator) -> bytearray:
+    """A four-byte word from one place goes to another: offsets that lead elsewhere."""
+    for _ in range(random.integers(1, 5)):
+        source, target = (4 * random.integers(len(data) // 4, size=2)).tolist()
+        data[target : target + 4] = data[source : source + 4]
+    return data
+
+
+def huge_count(data: bytearray, random: np.random.Generator) -> bytearray:
+    """A word of the first bytes, where tables and lengths are, becomes enormous."""
+    values = (0xFFFFFFFF, 0x7FFFFFFF, 0x80000000, 0x00FFFFFF, len(data), len(data) // 4)
+    place = 4 * random.integers(1, max(2, min(len(data), 65536) // 4))
+    data[place : place + 4] = struct.pack("<I", values[random.integers(len(values))])
+    return data
+
+
+def wild_offset(data: bytearray, random: np.random.Generator) -> bytearray:
+    """A small or negative number where an offset may be: loops and overlaps."""
+    for _ in range(random.integers(1, 4)):
+        place = 4 * random.integers(min(len(data), 65536) // 4)
+        data[place : place + 4] = struct.pack("<i", int(random.integers(-256, 256)))
+    return data
+
+
+def cut_out(data: bytearray, random: np.random.Generator) -> bytearray:
+    start = random.integers(len(data))
+    del data[start : start + random.integers(1, 64)]
+    return data
+
+
+MUTATIONS: tuple[Mutation, ...] = (flip_bits, truncate, splice, huge_count, wild_offset, cut_out)
+
+
+def mutated(data: bytes, seed: int) -> bytes:
+    """The file, damaged in the way that the seed decides."""
+    random = np.random.default_rng(seed)
+    return bytes(MUTATIONS[seed % len(MUTATIONS)](bytearray(data), random))

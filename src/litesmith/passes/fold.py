@@ -111,8 +111,6 @@ def _compute(op: Op) -> tuple[Array, ...] | None:
     if infer_shapes(op.kind, op.inputs, op.options) != tuple(t.shape for t in op.outputs):
         return None  # nothing of an unknown size is computed
     try:
-        with np.errstate(all="ignore"):
-            results = evaluate(op, [None if t is None else t.values() for t in op.inputs])
+        return evaluate(op, [None if t is None else t.values() for t in op.inputs])
     except ValueError:
         return None
-    return tuple(np.ascontiguousarray(result) for result in results)

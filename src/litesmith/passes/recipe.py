@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import MISSING, fields
 from importlib import import_module
-from typing import TypeAlias, get_args, get_origin, get_type_hints
+from typing import TypeAlias, cast, get_args, get_origin, get_type_hints
 
 from litesmith.errors import BadInput
 from litesmith.ir.check import check
@@ -157,13 +157,14 @@ def _fitting(make: type[Step], step: str, setting: str, value: Setting) -> Setti
     return value
 
 
-def _is_a(value: Setting, wanted: object) -> bool:
+def _is_a(value: object, wanted: object) -> bool:
     if get_origin(wanted) is tuple:
         item = get_args(wanted)[0]
-        return isinstance(value, tuple) and all(_is_a(v, item) for v in value)
+        items = cast(tuple[object, ...], value)
+        return isinstance(value, tuple) and all(_is_a(one, item) for one in items)
     if get_args(wanted):  # a union
         return any(_is_a(value, one) for one in get_args(wanted))
-    return type(value) == wanted  # exactly: True is no number here
+    return wanted is type(value)  # exactly: True is no number here
 
 
 def _step_text(step: Step) -> str:

@@ -20,7 +20,8 @@ def exact_text(count: int) -> str:
 
 
 def percent_text(share: float) -> str:
-    return f"{100 * share:.1f} %" if 0.001 <= abs(share) < 9.995 else f"{100 * share:.2g} %"
+    """`93.1 %`; a share too small for that is said to be."""
+    return f"{100 * share:.1f} %" if share == 0 or abs(share) >= 0.0005 else "<0.1 %"
 
 
 def change_text(before: int, after: int) -> str:
@@ -48,5 +49,5 @@ def _scaled(count: int, units: tuple[str, ...]) -> str:
     while abs(value) >= 999.5 and place < len(units) - 1:
         value /= 1000
         place += 1
-    digits = f"{value:.0f}" if place == 0 or abs(value) >= 99.95 else f"{value:.3g}"
-    return f"{digits} {units[place]}".rstrip()
+    decimals = 0 if place == 0 or abs(value) >= 99.95 else 1 if abs(value) >= 9.995 else 2
+    return f"{value:.{decimals}f} {units[place]}".rstrip()

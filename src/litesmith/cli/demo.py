@@ -7,7 +7,7 @@ import numpy as np
 import typer
 
 from litesmith.cli import model as commands
-from litesmith.cli.show import heading, line
+from litesmith.cli.show import command, heading
 from litesmith.errors import BadInput
 from litesmith.ir.build import Builder
 from litesmith.ir.types import Model, Tensor
@@ -30,10 +30,11 @@ def demo(
     model, cleaned = out / "model.tflite", out / "cleaned.tflite"
     save(wasteful_model(), model)
     commands.inspect(model)
-    heading(f'litesmith apply {model} "{TIDY}" -o {cleaned}')
+    heading("cleaned up")
+    command(f'litesmith apply {model} "{TIDY}" -o {cleaned}')
     commands.apply(model, TIDY, cleaned)
     heading("next: your own model")
-    line("litesmith inspect YOUR.tflite", "cyan")
+    command("litesmith inspect YOUR.tflite")
 
 
 def wasteful_model() -> Model:

@@ -1,7 +1,9 @@
 """How the model commands print: tables for people, dictionaries for programs."""
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from shlex import quote
 
 from rich.console import Console
 from rich.table import Table
@@ -21,7 +23,10 @@ Json = dict[str, object]
 console = Console(highlight=False, soft_wrap=False)
 
 # How many lines of a list a person reads.
-_MOST_LINES = 12
+_MOST_LINES, _MOST_DIFFERENCES = 12, 60
+
+# However narrow the terminal, a name has this many characters.
+_LEAST_NAME = 8
 
 
 def table(*columns: str, right: Sequence[int] = ()) -> Table:
@@ -40,6 +45,11 @@ def heading(text: str) -> None:
 def line(text: str, style: str = "") -> None:
     """One line of text; names of foreign files are not markup."""
     console.print(Text(text, style=style))
+
+
+def command(text: str) -> None:
+    """A command to type: never broken into lines, so that it can be copied."""
+    console.print(Text(text, style="cyan"), soft_wrap=True)
 
 
 def inspect_text(
@@ -121,21 +131,31 @@ def _print_dtypes(model: Model, facts: Footprint) -> None:
 
 def _print_ops(model: Model) -> None:
     for graph in model.graphs:
-        rows = table("#", "op", "output", "type", "MACs", "constants", right=(0, 4, 5))
-        for index, op in enumerate(graph.ops):
-            rows.add_row(str(index), Text(plain(op.label)), *_op_cells(op))
+        rows = table("#", "op", "output", "type", "MACs", "bytes", right=(0, 4, 5))
+        cells = [_op_cells(index, op) for index, op in enumerate(graph.ops)]
+        taken = sum(max(map(len, column)) + 2 for column in zip(*cells, strict=True))
+        for (number, kind, *others), op in zip(cells, graph.ops, strict=True):
+            names = _short(plain(", ".join(t.name for t in op.outputs)), console.width - taken)
+            rows.add_row(number, Text(kind), Text(names), *others)
         heading(f"ops of graph {plain(graph.name)!r}" if graph.name else "ops")
         console.print(rows)
 
 
-def _op_cells(op: Op) -> tuple[Text | str, ...]:
+def _op_cells(index: int, op: Op) -> tuple[str, ...]:
     macs, constants = op_macs(op), op_constant_bytes(op)
     return (
-        Text(", ".join(plain(t.name) for t in op.outputs)),
+        str(index),
+        plain(op.label),
         ", ".join(type_text(t) for t in op.outputs),
         count_text(macs) if macs else "",
         bytes_text(constants) if constants else "",
     )
+
+
+def _short(name: str, room: int) -> str:
+    """The end of a long name, which tells more than its start; of fused names, the first."""
+    first, room = name.split(";")[0], max(room, _LEAST_NAME)
+    return first if len(first) <= room else f"…{first[1 - room :]}"
 
 
 def _print_findings(path: Path, noticed: Sequence[Finding]) -> None:
@@ -145,7 +165,7 @@ def _print_findings(path: Path, noticed: Sequence[Finding]) -> None:
     for finding in noticed:
         line(f"- {finding.what}", "bold")
         line(f"  {finding.why}")
-        line(f"  {finding.command.replace('MODEL', str(path))}", "cyan")
+        command(f"  {finding.command.replace('MODEL', quote(str(path)))}")
 
 
 def inspect_json(
@@ -209,7 +229,9 @@ def apply_text(out: Path, sizes: Sequence[Sizes], before: Model, change: Change)
     counts = [sum(len(g.ops) for g in m.graphs) for m in (before, change.model)]
     (old, old_gzip), (new, new_gzip) = sizes
     _print_some(change.touched, "edits")
-    _print_some([f"kept {skip.where}: {skip.why}" for skip in change.skipped], "left alone")
+    kept = Counter((skip.where.split()[0], skip.why) for skip in change.skipped)
+    for (kind, why), count in kept.most_common():
+        line(f"left {count} {plain(kind)}: {why}")
     line(f"{out}: {counts[0]} -> {counts[1]} ops", "bold")
     disk = f"disk {bytes_text(new)} {change_text(old, new)}"
     line(f"{disk}, gzip {bytes_text(new_gzip)} {change_text(old_gzip, new_gzip)}")
@@ -228,7 +250,7 @@ def diff_text(a: Path, b: Path, found: Sequence[Difference]) -> None:
         line(f"{a} and {b}: the same graph, constants and metadata")
         return
     line(f"{a} -> {b}: {len(found)} differences", "bold")
-    for difference in found:
+    for difference in found[:_MOST_DIFFERENCES]:
         if difference.before and difference.after:
             line(f"{difference.where}: {difference.before} -> {difference.after}")
         elif difference.kind == "op":
@@ -236,3 +258,5 @@ def diff_text(a: Path, b: Path, found: Sequence[Difference]) -> None:
             line(f"{sign} {difference.where}: {text}", "red" if sign == "-" else "green")
         else:
             line(f"{difference.where}: {difference.before or difference.after}")
+    if len(found) > _MOST_DIFFERENCES:
+        line(f"… and {len(found) - _MOST_DIFFERENCES} more (--json lists all)")

@@ -22,9 +22,14 @@ def check(model: Model) -> None:
 
 
 def problems(model: Model) -> Iterator[str]:
-    """Every broken rule: what, where, why."""
+    """What breaks the first broken rule: what, where, why. Later rules rely on the earlier ones."""
     for rule in RULES.values():
-        yield from rule(model)
+        broken = False
+        for problem in rule(model):
+            broken = True
+            yield problem
+        if broken:
+            return
 
 
 def _shapes(model: Model) -> Iterator[str]:

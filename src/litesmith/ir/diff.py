@@ -4,10 +4,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import NamedTuple
+from zlib import crc32
 
 import numpy as np
 
-from litesmith.ir.show import op_text, type_text
+from litesmith.ir.show import op_text, options_text, type_text
 from litesmith.ir.types import Graph, Model, Op, Tensor
 from litesmith.units import plain
 
@@ -63,30 +64,73 @@ def _metadata(a: Model, b: Model) -> Iterator[Difference]:
 
 
 def _ops(where: str, a: Graph, b: Graph) -> Iterator[Difference]:
-    """Ops matched by what they are, in order; matched ones are compared in their constants."""
-    before, after = [op_text(op) for op in a.ops], [op_text(op) for op in b.ops]
-    matcher = SequenceMatcher(None, before, after, autojunk=False)
-    for tag, i, j, k, m in matcher.get_opcodes():
-        if tag == "equal":
-            for offset in range(j - i):
-                yield from _constants(
-                    f"{where}op {i + offset}", a.ops[i + offset], b.ops[k + offset]
-                )
-            continue
-        for index in range(i, j):
-            yield Difference("op", f"{where}op {index}", before[index], "")
-        for index in range(k, m):
-            yield Difference("op", f"{where}op {index}", "", after[index])
+    """Ops matched in order by kind and shape, whatever their names; matched ones are compared."""
+    matcher = SequenceMatcher(None, [_key(op) for op in a.ops], [_key(op) for op in b.ops], False)
+    blocks = matcher.get_matching_blocks()
+    pairs = {i + n: j + n for i, j, length in blocks for n in range(length)}
+    sources = _sources(a, pairs), _sources(b, {j: j for j in range(len(b.ops))})
+    for index, op in enumerate(a.ops):
+        if index not in pairs:
+            yield Difference("op", f"{where}op {index}", op_text(op), "")
+    kept = set(pairs.values())
+    for index, op in enumerate(b.ops):
+        if index not in kept:
+            yield Difference("op", f"{where}op {index}", "", op_text(op))
+    for i, j in pairs.items():
+        name = f"{where}op {i} ({plain(a.ops[i].label)})"
+        yield from _matched(name, a.ops[i], b.ops[j])
+        yield from _wiring(name, a.ops[i], b.ops[j], sources)
 
 
-def _constants(where: str, a: Op, b: Op) -> Iterator[Difference]:
-    for x, y in zip((*a.inputs, *a.outputs), (*b.inputs, *b.outputs), strict=True):
-        if x is None or y is None:
+def _key(op: Op) -> tuple[object, ...]:
+    return op.label, tuple(t.shape for t in op.outputs)
+
+
+Source = tuple[object, ...]
+
+
+def _sources(graph: Graph, numbers: dict[int, int]) -> dict[Tensor, Source]:
+    """Where each value comes from, in the numbers of the model after; what is gone is left out."""
+    found: dict[Tensor, Source] = {t: ("input", n) for n, t in enumerate(graph.inputs)}
+    for index, op in enumerate(graph.ops):
+        if index in numbers:
+            for place, tensor in enumerate(op.outputs):
+                found[tensor] = ("op", numbers[index], place)
+    return found
+
+
+def _wiring(
+    where: str, a: Op, b: Op, sources: tuple[dict[Tensor, Source], dict[Tensor, Source]]
+) -> Iterator[Difference]:
+    for place, (x, y) in enumerate(zip(a.inputs, b.inputs, strict=False)):
+        if x is None or y is None or x.is_const or y.is_const:
             continue
-        if _scales(x) != _scales(y):
-            yield Difference("constant", f"{where} {plain(y.name)!r} scale", _scales(x), _scales(y))
-        if x.data is not None and y.data is not None and (text := _changed_values(x, y)):
-            yield Difference("constant", f"{where} {plain(y.name)!r}", "", text)
+        before, after = sources[0].get(x), sources[1].get(y)
+        if before is not None and before != after:
+            yield Difference("op", f"{where} input {place}", plain(x.name), plain(y.name))
+
+
+def _matched(where: str, a: Op, b: Op) -> Iterator[Difference]:
+    """How two ops of the same kind and shape differ."""
+    if options_text(a.options) != options_text(b.options):
+        yield Difference("op", where, options_text(a.options), options_text(b.options))
+    if len(a.inputs) != len(b.inputs):
+        yield Difference("op", f"{where} inputs", str(len(a.inputs)), str(len(b.inputs)))
+    for side, before, after in (("input", a.inputs, b.inputs), ("output", a.outputs, b.outputs)):
+        for place, (x, y) in enumerate(zip(before, after, strict=False)):
+            if x is not None and y is not None:
+                yield from _tensors(f"{where} {side} {place}", x, y)
+
+
+def _tensors(where: str, x: Tensor, y: Tensor) -> Iterator[Difference]:
+    if type_text(x) != type_text(y):
+        yield Difference("constant" if y.is_const else "op", where, type_text(x), type_text(y))
+    if _scales(x) != _scales(y):
+        yield Difference("constant", f"{where} scale", _scales(x), _scales(y))
+    if x.data is not None and y.data is not None and x.dtype == y.dtype and x.shape == y.shape:
+        text = _changed_values(x, y)
+        if text:
+            yield Difference("constant", where, "", text)
 
 
 def _scales(tensor: Tensor) -> str:
@@ -96,9 +140,7 @@ def _scales(tensor: Tensor) -> str:
     if quant.block is not None:
         return "blockwise"
     if quant.per_channel:
-        return (
-            f"{quant.scale.size} along axis {quant.axis}, {hash(quant.scale.tobytes()) & 0xFFFF:x}"
-        )
+        return f"{quant.scale.size} along axis {quant.axis}, {crc32(quant.scale.tobytes()):08x}"
     return f"{quant.scale[0]:.6g} zero {quant.zero_point[0]}"
 
 

@@ -91,7 +91,9 @@ class Record:
 
 def _equal(a: Value, b: Value) -> bool:
     """Arrays, bytes and tuples with equal contents are equal."""
-    if isinstance(a, Record | str | None) or isinstance(b, Record | str | None):
+    if a is None or b is None:
+        return a is b
+    if isinstance(a, Record | str) or isinstance(b, Record | str):
         return a == b
     if isinstance(a, tuple) and any(isinstance(item, Record) for item in a):
         return a == b
@@ -252,6 +254,11 @@ class Model:
         for graph in self.graphs:
             for index, op in enumerate(graph.ops):
                 yield graph, index, op
+
+
+def memory_place(array: Array) -> tuple[int, int]:
+    """Where an array lies and how long it is: equal for views on the same bytes."""
+    return array.__array_interface__["data"][0], array.nbytes
 
 
 def op_tensors(op: Op) -> Iterator[Tensor]:

@@ -12,6 +12,9 @@ from litesmith.units import bytes_text, plain
 
 TIDY = "cleanup | fold | fuse"
 
+# The share of a file that must be wasted before it is worth a line.
+_WORTH_SAYING = 0.01
+
 
 class Finding(NamedTuple):
     """One observation. `command` is what a user types; it names the model as MODEL."""
@@ -65,16 +68,18 @@ def _legacy(model: Model) -> Iterator[Finding]:
 
 
 def _waste(model: Model) -> Iterator[Finding]:
-    change = apply(model, TIDY)
-    if not change.touched or model.lost:
+    if model.lost:
         return
+    change = apply(model, TIDY)
     ops = sum(len(g.ops) for g in model.graphs) - sum(len(g.ops) for g in change.model.graphs)
-    saved = sum(map(len, chunks(model))) - sum(map(len, chunks(change.model)))
-    yield Finding(
-        f"{ops} ops and {bytes_text(max(saved, 0))} can go without a change of the results",
-        f"{len(change.touched)} edits: {_summary(change.touched)}",
-        f'litesmith apply MODEL "{TIDY}" -o OUT',
-    )
+    size = sum(map(len, chunks(model)))
+    saved = size - sum(map(len, chunks(change.model)))
+    if ops or saved > _WORTH_SAYING * size:
+        yield Finding(
+            f"{ops} ops and {bytes_text(max(saved, 0))} can go without a change of the results",
+            f"edits: {_summary(change.touched)}",
+            f'litesmith apply MODEL "{TIDY}" -o OUT',
+        )
 
 
 def _summary(touched: tuple[str, ...]) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from litesmith.ir.dtype import DTYPES
 from litesmith.ir.edit import called_graphs, consumers
 from litesmith.ir.ops import OPS
-from litesmith.ir.types import Graph, Model, Op, Tensor
+from litesmith.ir.types import Graph, Model, Op, Tensor, memory_place
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def _constant_bytes(model: Model) -> tuple[dict[str, int], dict[str, int]]:
         for tensor in graph.tensors:
             if tensor.data is None:
                 continue
-            place = (tensor.data.__array_interface__["data"][0], tensor.data.nbytes)
+            place = memory_place(tensor.data)
             if place in seen:
                 continue
             seen.add(place)

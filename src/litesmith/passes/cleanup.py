@@ -1,6 +1,6 @@
 """`cleanup`: everything that can go without changing a single output bit."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 
@@ -10,7 +10,17 @@ from litesmith.ir.edit import regraph, rewrite
 from litesmith.ir.effects import has_effect, is_repeatable
 from litesmith.ir.match import chains
 from litesmith.ir.show import op_name
-from litesmith.ir.types import Array, Graph, Model, Op, Quant, Record, Tensor, quant_tensors
+from litesmith.ir.types import (
+    Array,
+    Graph,
+    Model,
+    Op,
+    Quant,
+    Record,
+    Tensor,
+    memory_place,
+    quant_tensors,
+)
 from litesmith.passes.step import Change, Context, Skip, on_graphs, settle
 from litesmith.units import plain
 
@@ -287,29 +297,31 @@ def _drop_dead_in(graph: Graph) -> tuple[Graph, list[str], list[Skip]]:
 # Constants.
 
 
+Place = tuple[int, int]
+
+
 def _merge_constants(model: Model) -> Change:
     """Equal constants of a graph become one tensor; equal bytes anywhere are stored once."""
     shared = _shared_content(model)
     return on_graphs(model, lambda graph: _merge_in(graph, shared))
 
 
-def _merge_in(graph: Graph, shared: dict[int, Array]) -> tuple[Graph, list[str], list[Skip]]:
+def _merge_in(graph: Graph, shared: dict[Place, Array]) -> tuple[Graph, list[str], list[Skip]]:
     fixed = {*graph.inputs, *graph.outputs, *(s for t in graph.tensors for s in quant_tensors(t))}
     first: dict[tuple[object, ...], Tensor] = {}
     merged: dict[Tensor, Tensor] = {}
     touched: list[str] = []
     for tensor in graph.tensors:
-        if tensor.data is None or tensor in fixed or id(tensor.data) not in shared:
+        if tensor.data is None or tensor in fixed or memory_place(tensor.data) not in shared:
             continue
-        data = shared[id(tensor.data)]
+        data = shared[memory_place(tensor.data)]
         twin = first.setdefault(_identity(tensor, data), tensor)
         if twin is not tensor:
             merged[tensor] = merged.get(twin, twin)
             touched.append(f"merged constant {plain(tensor.name)!r} into {plain(twin.name)!r}")
-        elif data is not tensor.data:
-            merged[tensor] = replace(
-                tensor, data=data.view(tensor.data.dtype).reshape(tensor.data.shape)
-            )
+        elif memory_place(data) != memory_place(tensor.data):
+            view = data.reshape(-1).view(tensor.data.dtype).reshape(tensor.data.shape)
+            merged[tensor] = replace(tensor, data=view)
             touched.append(f"stored constant {plain(tensor.name)!r} with its equal")
     return rewrite(graph, tensors=merged), touched, []
 
@@ -323,24 +335,20 @@ def _identity(tensor: Tensor, data: Array) -> tuple[object, ...]:
     simple = all(isinstance(value, bool | int | str) for value in tensor.rest.values())
     rest = frozenset(tensor.rest.items()) if simple else tensor
     odd = tensor if tensor.sparsity or tensor.variable else None
-    return tensor.dtype, tensor.shape, tensor.dynamic, id(data), scales, rest, odd
+    place = memory_place(data)
+    return tensor.dtype, tensor.shape, tensor.dynamic, place, scales, rest, odd
 
 
-def _shared_content(model: Model) -> dict[int, Array]:
-    """For each constant's array that has an equal, by its id: the first array with that content."""
-    sizes: dict[int, list[Array]] = {}
-    for array in _distinct(t.data for g in model.graphs for t in g.tensors if t.data is not None):
-        sizes.setdefault(array.nbytes, []).append(array)
-    shared: dict[int, Array] = {}
+def _shared_content(model: Model) -> dict[Place, Array]:
+    """For each place of a constant that has an equal: the first array with that content."""
+    sizes: dict[int, dict[Place, Array]] = {}
+    for tensor in (t for g in model.graphs for t in g.tensors):
+        if tensor.data is not None and tensor.data.nbytes:
+            sizes.setdefault(tensor.data.nbytes, {})[memory_place(tensor.data)] = tensor.data
+    shared: dict[Place, Array] = {}
     for arrays in sizes.values():
-        if len(arrays) == 1:
-            continue
         first: dict[bytes, Array] = {}
-        for array in arrays:
-            digest = blake2b(np.ascontiguousarray(array).data).digest()
-            shared[id(array)] = first.setdefault(digest, array)
+        for place, array in arrays.items():
+            digest = blake2b(np.ascontiguousarray(array).data).digest() if len(arrays) > 1 else b""
+            shared[place] = first.setdefault(digest, array)
     return shared
-
-
-def _distinct(arrays: Iterator[Array]) -> Iterator[Array]:
-    return iter({id(array): array for array in arrays}.values())

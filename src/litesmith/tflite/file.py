@@ -36,9 +36,9 @@ def save(model: Model, path: str | os.PathLike[str]) -> None:
 
 def write_whole(path: Path, pieces: Iterable[bytes | memoryview]) -> None:
     """Writes the pieces to a temporary file beside `path`, then gives it the name."""
-    if path.is_dir():
+    if os.path.isdir(path):
         raise BadInput(f"{path}: is a folder; give the name of a file to write")
-    if not path.parent.is_dir():
+    if not os.path.isdir(path.parent):
         raise BadInput(f"{path}: the folder {path.parent} does not exist; create it first")
     try:
         handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)

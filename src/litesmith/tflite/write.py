@@ -6,7 +6,7 @@ import numpy as np
 
 from litesmith import schema
 from litesmith.errors import CannotApply
-from litesmith.ir.types import Array, Graph, Model, Op, Quant, Signature, Tensor
+from litesmith.ir.types import Array, Graph, Model, Op, Quant, Signature, Tensor, memory_place
 from litesmith.tflite.attached import attach
 from litesmith.tflite.pack import Content, Node, Packer, Tail
 
@@ -120,7 +120,7 @@ class _Writer:
         if content.nbytes == 0:
             return 0
         dense = np.ascontiguousarray(content)
-        key = (dense.__array_interface__["data"][0], dense.nbytes)
+        key = memory_place(dense)
         if key not in self._buffer_numbers:
             self._buffers.append(dense)  # keeps the memory, and so the key, alive
             self._buffer_numbers[key] = len(self._buffers)

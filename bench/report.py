@@ -1,0 +1,22 @@
+"""How every bench ends: a table, what missed its bar, the exit status."""
+
+from collections.abc import Sequence
+
+
+def print_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Columns as wide as their content; the first to the left, the others to the right."""
+    lines = [tuple(head), *map(tuple, rows)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    for line in lines:
+        cells = [line[0].ljust(widths[0])]
+        cells += [cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True)]
+        print("  ".join(cells).rstrip())
+    print(flush=True)
+
+
+def verdict_line(missed: Sequence[str]) -> int:
+    """Prints what missed its bar; returns the exit status."""
+    for line in missed:
+        print(f"missed: {line}")
+    print("bar missed" if missed else "all within the bar")
+    return 1 if missed else 0

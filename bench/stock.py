@@ -1,0 +1,59 @@
+"""What every bench needs: the folders of models and data, the stock runtime."""
+
+import sys
+from argparse import ArgumentParser
+from pathlib import Path
+
+import numpy as np
+from ai_edge_litert.interpreter import Interpreter
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from tests.runtime import random_input
+
+ASSETS = Path(__file__).resolve().parents[2] / "shared" / "assets"
+MISSING = 2  # the exit status where a folder is not there
+
+
+def arguments(purpose: str | None) -> ArgumentParser:
+    """A parser with the options that all benches share."""
+    parser = ArgumentParser(description=(purpose or "").partition("\n")[0])
+    parser.add_argument("--models", type=Path, default=ASSETS / "models", help="folder of .tflite")
+    return parser
+
+
+def want_folder(folder: Path, option: str) -> Path:
+    """The folder, or the end of the program where it is not there."""
+    if not folder.is_dir():
+        print(f"{folder}: no such folder; name it with {option}", file=sys.stderr)
+        sys.exit(MISSING)
+    return folder
+
+
+def model_files(folder: Path) -> list[Path]:
+    """Every .tflite of the folder, or the end of the program where there is none."""
+    files = sorted(want_folder(folder, "--models").glob("*.tflite"))
+    if not files:
+        print(
+            f"{folder}: holds no .tflite file; name another folder with --models", file=sys.stderr
+        )
+        sys.exit(MISSING)
+    return files
+
+
+def prepared(path: Path, seed: int = 0) -> Interpreter:
+    """The model in stock LiteRT on one thread, mapped from its file, with seeded random inputs."""
+    interpreter = Interpreter(model_path=str(path), num_threads=1)
+    interpreter.allocate_tensors()
+    random = np.random.default_rng(seed)
+    for detail in interpreter.get_input_details():
+        content = random_input(random, detail["shape"], detail["dtype"])
+        interpreter.set_tensor(detail["index"], content)
+    return interpreter
+
+
+def outputs(path: Path, seed: int) -> list[np.ndarray]:
+    """What the model computes from the inputs that the seed decides."""
+    interpreter = prepared(path, seed)
+    interpreter.invoke()
+    return [interpreter.get_tensor(detail["index"]) for detail in interpreter.get_output_details()]

@@ -1,0 +1,202 @@
+"""The command line as a user meets it: a child process, its two streams and its exit status."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from litesmith._version import VERSION
+from litesmith.tflite.file import digest, save
+from tests import zoo
+
+
+def litesmith(
+    *words: object, cwd: Path | None = None, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "litesmith", *map(str, words)],
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        env={**os.environ, "COLUMNS": "80", **environment},
+        timeout=60,
+        check=False,
+    )
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    path = tmp_path / "model.tflite"
+    save(zoo.careless(), path)
+    return path
+
+
+def test_version_and_help() -> None:
+    assert litesmith("--version").stdout == f"litesmith {VERSION}\n"
+    shown = litesmith("--help")
+    assert shown.returncode == 0
+    for command in ("inspect", "apply", "diff", "demo"):
+        assert command in shown.stdout
+
+
+def test_inspect_fits_80_columns_and_is_plain_in_a_pipe(model: Path) -> None:
+    shown = litesmith("inspect", model, "--ops")
+    assert shown.returncode == 0
+    assert "\x1b" not in shown.stdout
+    commands = [line for line in shown.stdout.splitlines() if "litesmith apply" in line]
+    assert commands
+    assert str(model) in commands[0]
+    assert all(len(line) <= 80 for line in shown.stdout.splitlines() if line not in commands)
+    assert "TRANSPOSE" in shown.stdout
+
+
+def test_inspect_json(model: Path) -> None:
+    shown = json.loads(litesmith("inspect", model, "--json", "--ops").stdout)
+    assert shown["schema"] == 1
+    wanted = (
+        "file_bytes gzip_bytes parameters macs peak_activation_bytes ops inputs outputs findings"
+    )
+    assert set(wanted.split()) <= set(shown)
+    assert shown["file_bytes"] == model.stat().st_size
+    assert shown["ops"]["TRANSPOSE"] == 2
+    assert {"what", "why", "command"} == set(shown["findings"][0])
+    assert len(shown["op_list"]) == sum(shown["ops"].values())
+
+
+@pytest.mark.parametrize("name", zoo.MODELS)
+def test_inspect_shows_any_model(tmp_path: Path, name: str) -> None:
+    save(zoo.MODELS[name](), tmp_path / "m.tflite")
+    shown = litesmith("inspect", tmp_path / "m.tflite", "--ops")
+    assert shown.returncode == 0, shown.stderr
+
+
+def test_apply_writes_and_tells(model: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.tflite"
+    before = model.read_bytes()
+    shown = litesmith("apply", model, "cleanup | fold | fuse", "-o", out)
+    assert shown.returncode == 0, shown.stderr
+    assert model.read_bytes() == before
+    assert out.stat().st_size < model.stat().st_size
+    assert "->" in shown.stdout
+    asked = litesmith("apply", model, "cleanup", "-o", out, "--json")
+    told = json.loads(asked.stdout)
+    assert told["bytes"] == out.stat().st_size
+    assert told["digest"] == digest(out)
+    assert told["touched"]
+    assert all(set(skip) == {"where", "why"} for skip in told["skipped"])
+
+
+def test_the_empty_recipe_copies(model: Path, tmp_path: Path) -> None:
+    assert litesmith("apply", model, "", "-o", tmp_path / "copy.tflite").returncode == 0
+    same = litesmith("diff", model, tmp_path / "copy.tflite")
+    assert "the same graph" in same.stdout
+    assert (tmp_path / "copy.tflite").read_bytes() == model.read_bytes()
+
+
+def test_diff(model: Path, tmp_path: Path) -> None:
+    litesmith("apply", model, "cleanup", "-o", tmp_path / "out.tflite")
+    shown = litesmith("diff", model, tmp_path / "out.tflite")
+    assert shown.returncode == 0
+    assert "TRANSPOSE: 2 -> 0" in shown.stdout
+    told = json.loads(litesmith("diff", model, tmp_path / "out.tflite", "--json").stdout)
+    assert told["same"] is False
+    assert {"kind", "where", "before", "after"} == set(told["differences"][0])
+
+
+def test_demo(tmp_path: Path) -> None:
+    shown = litesmith("demo", cwd=tmp_path)
+    assert shown.returncode == 0, shown.stderr
+    assert (tmp_path / "litesmith-demo" / "cleaned.tflite").exists()
+    assert "inspect YOUR.tflite" in shown.stdout
+
+
+def test_bad_input_is_one_plain_line_and_status_2(model: Path, tmp_path: Path) -> None:
+    onnx = tmp_path / "model.onnx"
+    onnx.write_bytes(b"\x08\x07\x12\x07pytorch")
+    empty = tmp_path / "empty.tflite"
+    empty.touch()
+    cases = [
+        (["inspect", tmp_path / "none.tflite"], "no such file"),
+        (["inspect", tmp_path], "is a folder"),
+        (["inspect", onnx], "ONNX"),
+        (["inspect", empty], "empty"),
+        (["inspect"], "MODEL"),
+        (["inspect", model, "--fast"], "--fast"),
+        (["inspekt", model], "inspekt"),
+        (["apply", model, "polish", "-o", tmp_path / "o"], "no step 'polish'"),
+        (["apply", model, "upgrade", "-o", tmp_path / "o"], "nothing to do"),
+        (["apply", model, "cleanup"], "-o"),
+        (["apply", model, "cleanup", "-o", model], "an input file is never changed"),
+        (["apply", model, "cleanup", "-o", tmp_path], "is a folder"),
+        (["apply", model, "cleanup", "-o", tmp_path / "no" / "o"], "does not exist"),
+        (["apply", model, "cleanup", "-o", "/proc/out.tflite"], "cannot be written"),
+        (["diff", model, onnx], "ONNX"),
+    ]
+    before = sorted(tmp_path.iterdir())
+    for words, message in cases:
+        result = litesmith(*words)
+        assert result.returncode == 2, (words, result)
+        assert result.stdout == ""
+        assert result.stderr.count("\n") == 1, result.stderr
+        assert result.stderr.startswith("litesmith: ")
+        assert message in result.stderr
+    assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_interrupted(tmp_path: Path, number: signal.Signals, status: int) -> None:
+    """A model from a pipe that never ends its sentence, and a user who has waited enough."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    child = subprocess.Popen(
+        [
+            sys.executable,
+            "-m",
+            "litesmith",
+            "apply",
+            pipe,
+            "cleanup",
+            "-o",
+            tmp_path / "out.tflite",
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    with pipe.open("wb") as feed:  # opens once the child reads
+        feed.write(b"\x1c\0\0\0TFL3")
+        feed.flush()
+        time.sleep(0.3)
+        child.send_signal(number)
+        child.wait(timeout=20)
+    assert child.returncode == status
+    assert list(tmp_path.iterdir()) == [pipe]
+
+
+def test_a_closed_pipe_is_no_error(model: Path) -> None:
+    child = subprocess.run(
+        f"{sys.executable} -m litesmith inspect {model} --ops | head -1",
+        shell=True,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert child.stdout.startswith("model.tflite")
+    assert "Traceback" not in child.stderr
+
+
+def test_foreign_names_cannot_paint_the_terminal(tmp_path: Path) -> None:
+    b = zoo.Builder()
+    y = b.op("ABS", b.input("[red]\x1b[2J\udcff", (1,)), name="[/]")
+    save(b.model(y), tmp_path / "m.tflite")
+    shown = litesmith("inspect", tmp_path / "m.tflite", "--ops", FORCE_COLOR="1")
+    assert shown.returncode == 0
+    assert "\x1b[2J" not in shown.stdout
+    assert "[red]\\x1b[2J\\xff" in shown.stdout
+    told = json.loads(litesmith("inspect", tmp_path / "m.tflite", "--json").stdout)
+    assert told["inputs"][0]["name"] == "[red]\\x1b[2J\\xff"

@@ -1,0 +1,57 @@
+"""Packing: what is stored comes back."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from litesmith import schema
+from litesmith.ir.dtype import (
+    DTYPES,
+    bfloat16_to_float32,
+    pack,
+    pack_strings,
+    stored_bytes,
+    unpack,
+    unpack_strings,
+)
+
+
+def test_every_type_of_the_schema_has_a_row() -> None:
+    assert {name.lower() for name in schema.ENUMS["TensorType"].names} == set(DTYPES)
+
+
+@pytest.mark.parametrize("dtype", ["int4", "int2", "uint4"])
+@given(data=st.data())
+def test_packed_values_come_back(dtype: str, data: st.DataObject) -> None:
+    row = DTYPES[dtype]
+    low = -(1 << (row.bits - 1)) if row.is_signed else 0
+    high = low + (1 << row.bits) - 1
+    values = np.array(data.draw(st.lists(st.integers(low, high))), np.int64)
+    stored = pack(values, dtype)
+    assert stored.nbytes == stored_bytes(dtype, values.size)
+    np.testing.assert_array_equal(unpack(stored, dtype, values.size), values)
+
+
+def test_the_low_bits_come_first() -> None:
+    assert pack(np.array([1, -2]), "int4").tolist() == [0xE1]
+
+
+@given(st.lists(st.binary(max_size=20)))
+def test_strings_come_back(texts: list[bytes]) -> None:
+    assert unpack_strings(pack_strings(texts)) == texts
+
+
+@given(st.binary(max_size=60))
+def test_broken_strings_are_refused(raw: bytes) -> None:
+    try:
+        texts = unpack_strings(np.frombuffer(raw, np.uint8))
+    except ValueError:
+        return
+    assert sum(map(len, texts)) <= len(raw)
+
+
+def test_bfloat16_is_the_upper_half_of_float32() -> None:
+    values = np.array([1.0, -2.5, 3e38], np.float32)
+    half = (values.view(np.uint32) >> 16).astype(np.uint16)
+    np.testing.assert_allclose(bfloat16_to_float32(half), values, rtol=1 / 128)

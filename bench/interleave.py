@@ -4,9 +4,10 @@ Times of two separate runs differ by load, clock and luck. Here the two models t
 process, and each pair of neighbouring samples gives one ratio, so that what slows both cancels.
 
 * A block loads both models anew, because where a model happens to lie in memory makes it faster
-  or slower for as long as it lives there; only other places show how much.
-* Within a block, half of the pairs run the old model first and half the new one, shuffled. Their
-  medians are averaged, which cancels the cost of coming second; a median ignores bursts of load.
+  or slower for as long as it lives there; only other places show how much. It does so twice, with
+  the old model first and with the new one first: the order of loading decides who lies better.
+* Half of the pairs run the old model first and half the new one, shuffled. Their medians are
+  averaged, which cancels the cost of coming second; a median ignores bursts of load.
 * The result is the median over blocks. Its 95 % interval comes from the order of the blocks'
   values (the sign test turned round), which assumes nothing about their distribution.
 * A verdict needs the whole interval beyond 1 %: less than that is not worth a word.
@@ -66,7 +67,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Plan:
-    """How many runs make a sample, and how many pairs of samples a block."""
+    """How many runs make a sample, and how many pairs of samples half a block."""
 
     runs: int
     pairs: int
@@ -89,13 +90,21 @@ def make_plan(model: Path, seconds: float) -> Plan:
     warm_up(interpreter)
     one_run = median(sample(interpreter, 1) for _ in range(5))
     runs = max(1, round(SAMPLE_SECONDS / one_run))
-    fitting = seconds / USUAL_BLOCKS / (2 * runs * one_run)
+    fitting = seconds / USUAL_BLOCKS / (4 * runs * one_run)
     return Plan(runs, max(LEAST_PAIRS, 2 * round(fitting / 2)))
 
 
 def block(old: Path, new: Path, plan: Plan, random: np.random.Generator) -> float:
-    """The log of new time / old time, from a fresh load of both models."""
-    pair = {place: prepared((old, new)[place]) for place in random.permutation(2).tolist()}
+    """The log of new time / old time, with each of the models loaded first once."""
+    firsts = random.permutation(2).tolist()
+    return sum(half_block((old, new), first, plan, random) for first in firsts) / 2
+
+
+def half_block(
+    files: tuple[Path, Path], first: int, plan: Plan, random: np.random.Generator
+) -> float:
+    """The log of new time / old time, after a fresh load of both, `first` before the other."""
+    pair = {place: prepared(files[place]) for place in (first, 1 - first)}
     for interpreter in pair.values():
         warm_up(interpreter)
     logs: tuple[list[float], list[float]] = ([], [])

@@ -1,0 +1,65 @@
+"""The examples run, stay short, and do what they say; so does the README's Python."""
+
+import gzip
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.runtime import run
+
+ROOT = Path(__file__).parent.parent
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+
+
+def call(script: Path, *words: Path) -> str:
+    return subprocess.run(
+        [sys.executable, script, *words], capture_output=True, text=True, check=True, timeout=60
+    ).stdout
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    call(ROOT / "examples" / "02_build.py", tmp_path / "model.tflite")
+    return tmp_path / "model.tflite"
+
+
+def test_build(model: Path) -> None:
+    (scores,) = run(model.read_bytes())
+    assert scores.shape == (1, 10)
+    assert abs(scores.sum() - 1) < 1e-5
+
+
+def test_inspect(model: Path) -> None:
+    shown = call(ROOT / "examples" / "01_inspect.py", model)
+    assert "314 parameters" in shown
+    assert "1 CONV_2D" in shown
+
+
+def test_step(model: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.tflite"
+    call(ROOT / "examples" / "03_step.py", model, out)
+    assert len(gzip.compress(out.read_bytes())) < len(gzip.compress(model.read_bytes()))
+    assert abs(run(out.read_bytes())[0] - run(model.read_bytes())[0]).max() < 0.05
+
+
+def test_the_python_of_the_readme(model: Path) -> None:
+    code = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    assert code
+    for block in code:
+        subprocess.run([sys.executable, "-c", block], cwd=model.parent, check=True, timeout=60)
+    assert (model.parent / "better.tflite").exists()
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.name)
+def test_short(path: Path) -> None:
+    assert len(path.read_text().splitlines()) <= 30
+    assert re.search(rf"\b{path.stem}\.py\b", Path(__file__).read_text()), "no test runs it"
+
+
+def test_the_readme_has_exactly_two_set_up_commands() -> None:
+    blocks = re.findall(r"```sh\n(.*?)\n```", (ROOT / "README.md").read_text(), re.DOTALL)
+    assert len(blocks) == 2
+    assert all("\n" not in block for block in blocks)

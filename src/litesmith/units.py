@@ -14,11 +14,6 @@ def count_text(count: int) -> str:
     return _scaled(count, _COUNT_UNITS)
 
 
-def exact_text(count: int) -> str:
-    """`16 900 960`, digits in groups."""
-    return f"{count:,}".replace(",", " ")
-
-
 def percent_text(share: float) -> str:
     """`93.1 %`; a share too small for that is said to be."""
     return f"{100 * share:.1f} %" if share == 0 or abs(share) >= 0.0005 else "<0.1 %"

@@ -10,7 +10,7 @@ from litesmith.errors import BadModel
 from litesmith.ir.build import Builder
 from litesmith.ir.check import RULES, check, problems
 from litesmith.ir.types import Model, Op, Quant, Record, Signature, Tensor
-from tests.zoo import MODELS, blockwise, branches, convnet, noise, residual_int8
+from tests.zoo import MODELS, blockwise, branches, convnet, noise, residual_int8, strings
 
 
 def with_op(model: Model, index: int, **changes) -> Model:
@@ -55,6 +55,11 @@ def bad_type() -> Model:
 def short_constant() -> Model:
     model = convnet()
     return with_tensor(model, constant_place(model), data=noise(3))
+
+
+def broken_strings() -> Model:
+    model = strings()
+    return with_tensor(model, constant_place(model), data=np.full(20, 9, np.uint8))
 
 
 def odd_storage() -> Model:
@@ -181,6 +186,7 @@ BROKEN: dict[Callable[[], Model], tuple[str, str]] = {
     too_large: ("shapes are possible", "larger than any memory"),
     bad_type: ("shapes are possible", "no element type 'float12'"),
     short_constant: ("constants fill their shapes", "its constant has 12 of float32"),
+    broken_strings: ("constants fill their shapes", "strings do not fit into 20 bytes"),
     odd_storage: ("constants fill their shapes", "of int32"),
     scales_without_points: ("scales fit their tensors", "2 scales but 1 zero points"),
     scales_off_axis: ("scales fit their tensors", "along axis 9"),

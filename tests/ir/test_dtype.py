@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from litesmith import schema
 from litesmith.ir.dtype import (
     DTYPES,
-    bfloat16_to_float32,
     pack,
     pack_strings,
     stored_bytes,
@@ -49,9 +48,3 @@ def test_broken_strings_are_refused(raw: bytes) -> None:
     except ValueError:
         return
     assert sum(map(len, texts)) <= len(raw)
-
-
-def test_bfloat16_is_the_upper_half_of_float32() -> None:
-    values = np.array([1.0, -2.5, 3e38], np.float32)
-    half = (values.view(np.uint32) >> 16).astype(np.uint16)
-    np.testing.assert_allclose(bfloat16_to_float32(half), values, rtol=1 / 128)

@@ -4,7 +4,6 @@ from litesmith.ir.build import Builder
 from litesmith.ir.edit import (
     called_graphs,
     consumers,
-    producers,
     referenced,
     regraph,
     rewrite,
@@ -66,7 +65,6 @@ def test_readers_and_writers() -> None:
     graph = b.graph(b.op("NEG", y))
     add, neg = graph.ops
     assert consumers(graph) == {x: [add, add], y: [neg]}
-    assert producers(graph)[y] is add
     assert reads(graph).only_reader(y) is neg
     assert reads(graph).only_reader(x) is None
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from litesmith.errors import BadModel
+from litesmith.ir.dtype import pack_strings
 from litesmith.ir.types import Quant, Record, Tensor
 
 
@@ -67,6 +68,12 @@ def test_no_numbers_no_values() -> None:
     for tensor in (Tensor("x", (1,)), Tensor("s", (1,), "string", np.zeros(9, np.uint8))):
         with pytest.raises(ValueError, match="holds no array of numbers"):
             tensor.values()
+
+
+def test_texts() -> None:
+    assert Tensor("s", (2,), "string", pack_strings([b"a", b"bc"])).texts() == [b"a", b"bc"]
+    with pytest.raises(ValueError, match="holds no strings"):
+        Tensor("x", (1,)).texts()
 
 
 def test_one_zero_point_serves_all_scales() -> None:

@@ -44,12 +44,12 @@ def heading(text: str) -> None:
 
 def line(text: str, style: str = "") -> None:
     """One line of text; names of foreign files are not markup."""
-    console.print(Text(text, style=style))
+    console.print(Text(plain(text), style=style))
 
 
 def command(text: str) -> None:
     """A command to type: never broken into lines, so that it can be copied."""
-    console.print(Text(text, style="cyan"), soft_wrap=True)
+    console.print(Text(plain(text), style="cyan"), soft_wrap=True)
 
 
 def inspect_text(

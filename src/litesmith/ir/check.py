@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 from litesmith import schema
 from litesmith.errors import BadModel
-from litesmith.ir.dtype import DTYPES, stored_bytes
+from litesmith.ir.dtype import DTYPES, Array, stored_bytes, string_ends
 from litesmith.ir.edit import called_graphs
 from litesmith.ir.ops import OPS
 from litesmith.ir.types import Model, Op, Quant, Tensor, op_tensors, quant_tensors
@@ -46,16 +46,27 @@ def _shapes(model: Model) -> Iterator[str]:
 def _constants(model: Model) -> Iterator[str]:
     for graph in model.graphs:
         for tensor in graph.tensors:
-            row = DTYPES[tensor.dtype]
-            if tensor.data is None or tensor.sparsity is not None or not row.bits:
-                continue
-            needed = stored_bytes(tensor.dtype, tensor.elements)
-            if tensor.data.nbytes != needed or tensor.data.dtype != row.storage:
-                yield (
-                    f"tensor {tensor.name!r}: {tensor.shape} of {tensor.dtype} needs {needed} "
-                    f"bytes of {row.storage}, its constant has {tensor.data.nbytes} of "
-                    f"{tensor.data.dtype}"
-                )
+            if tensor.data is not None and (why := _constant_problem(tensor, tensor.data)):
+                yield f"tensor {tensor.name!r}: {why}"
+
+
+def _constant_problem(tensor: Tensor, data: Array) -> str:
+    """What is wrong with a constant's bytes; "" where it is fine."""
+    row = DTYPES[tensor.dtype]
+    if row.name == "string":
+        try:
+            string_ends(data)
+        except ValueError as error:
+            return str(error)
+    if tensor.sparsity is not None or not row.bits:
+        return ""
+    needed = stored_bytes(tensor.dtype, tensor.elements)
+    if data.nbytes == needed and data.dtype == row.storage:
+        return ""
+    return (
+        f"{tensor.shape} of {row.name} needs {needed} bytes of {row.storage}, "
+        f"its constant has {data.nbytes} of {data.dtype}"
+    )
 
 
 def _scales(model: Model) -> Iterator[str]:

@@ -1,9 +1,12 @@
 """Element types: how each one is stored, and how stored bytes become numbers."""
 
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
 
 
 class DType(NamedTuple):
@@ -63,7 +66,7 @@ def stored_bytes(dtype: str, elements: int) -> int:
     return (elements * DTYPES[dtype].bits + 7) // 8
 
 
-def unpack(packed: np.ndarray, dtype: str, elements: int) -> np.ndarray:
+def unpack(packed: Array, dtype: str, elements: int) -> Array:
     """Sub-byte elements as int8 or uint8: uint8 of any length -> shape (elements,)."""
     row = DTYPES[dtype]
     per_byte = 8 // row.bits
@@ -76,7 +79,7 @@ def unpack(packed: np.ndarray, dtype: str, elements: int) -> np.ndarray:
     return ((flat ^ sign).astype(np.int16) - sign).astype(np.int8)
 
 
-def pack(values: np.ndarray, dtype: str) -> np.ndarray:
+def pack(values: Array, dtype: str) -> Array:
     """The inverse of `unpack`: integers of any shape -> flat uint8."""
     row = DTYPES[dtype]
     per_byte = 8 // row.bits
@@ -87,12 +90,7 @@ def pack(values: np.ndarray, dtype: str) -> np.ndarray:
     return np.bitwise_or.reduce(padded.reshape(-1, per_byte) << shifts, axis=1).astype(np.uint8)
 
 
-def bfloat16_to_float32(bits: np.ndarray) -> np.ndarray:
-    """Upper halves of float32 values, as uint16 of any shape -> float32 of the same shape."""
-    return (bits.astype(np.uint32) << 16).view(np.float32)
-
-
-def pack_strings(texts: list[bytes]) -> np.ndarray:
+def pack_strings(texts: list[bytes]) -> Array:
     """A string tensor's bytes: int32 count, count + 1 int32 offsets, then the characters."""
     start = 4 * (len(texts) + 2)
     ends = np.cumsum([start, *(len(text) for text in texts)])
@@ -100,14 +98,23 @@ def pack_strings(texts: list[bytes]) -> np.ndarray:
     return np.frombuffer(header + b"".join(texts), np.uint8)
 
 
-def unpack_strings(raw: np.ndarray) -> list[bytes]:
-    """The inverse of `pack_strings`; raises ValueError where the offsets do not fit the bytes."""
-    if raw.size < 4:
-        raise ValueError("a string tensor starts with a 4-byte count")
+def string_ends(raw: Array) -> Array:
+    """Where each string ends, behind where the first one starts: bytes -> shape (count + 1,).
+
+    Raises ValueError where the numbers do not fit the bytes.
+    """
+    if raw.size < 8:
+        raise ValueError("a string tensor starts with a count and an offset")
     count = int(raw[:4].view(np.int32)[0])
-    if count < 0 or 4 * (count + 2) > raw.size:
+    start = 4 * (count + 2)
+    if count < 0 or start > raw.size:
         raise ValueError(f"{count} strings do not fit into {raw.size} bytes")
-    ends = raw[4 : 4 * (count + 2)].view(np.int32)
-    if ends[0] != 4 * (count + 2) or (np.diff(ends) < 0).any() or ends[-1] > raw.size:
-        raise ValueError("string offsets are not in order")
-    return [raw[a:b].tobytes() for a, b in pairwise(ends)]
+    ends = raw[4:start].view(np.int32)
+    if ends[0] != start or (np.diff(ends) < 0).any() or ends[-1] > raw.size:
+        raise ValueError("the offsets of its strings are not in order")
+    return ends
+
+
+def unpack_strings(raw: Array) -> list[bytes]:
+    """The inverse of `pack_strings`."""
+    return [raw[a:b].tobytes() for a, b in pairwise(string_ends(raw))]

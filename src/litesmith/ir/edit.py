@@ -51,11 +51,6 @@ def regraph(
     return replace(graph, ops=ops, inputs=inputs, outputs=outputs, tensors=tuple(tensors))
 
 
-def producers(graph: Graph) -> dict[Tensor, Op]:
-    """The op that writes each computed tensor."""
-    return {tensor: op for op in graph.ops for tensor in op.outputs}
-
-
 def consumers(graph: Graph) -> dict[Tensor, list[Op]]:
     """The ops that read each tensor, once for every time they do."""
     readers: dict[Tensor, list[Op]] = {}

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from litesmith.ir.types import Graph, Model, Op, Record, Tensor, Value
+from litesmith.ir.types import Model, Op, Record, Tensor, Value
 from litesmith.units import plain
 
 
@@ -31,7 +31,7 @@ def options_text(options: Record | None) -> str:
     )
 
 
-def op_text(op: Op, graph: Graph | None = None) -> str:
+def op_text(op: Op) -> str:
     """`CONV_2D(x, w, b) -> y float32[1,8,8,4] padding=VALID`; constants by their type."""
     inputs = ", ".join("-" if t is None else _argument(t) for t in op.inputs)
     outputs = ", ".join(f"{plain(t.name)} {type_text(t)}" for t in op.outputs)

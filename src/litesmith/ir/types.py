@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from litesmith import schema
 from litesmith.errors import BadModel
-from litesmith.ir.dtype import DTYPES, stored_bytes, unpack
-
-Array = NDArray[Any]
+from litesmith.ir.dtype import DTYPES, Array, stored_bytes, unpack, unpack_strings
 
 # What a field of a record can hold. An enum is its name, or its number where the name is not known.
 Value: TypeAlias = "bool | int | float | str | bytes | Array | Record | tuple[Value, ...] | None"
@@ -183,6 +181,12 @@ class Tensor:
         if DTYPES[self.dtype].is_packed:
             return unpack(self.data, self.dtype, self.elements).reshape(self.shape)
         return self.data
+
+    def texts(self) -> list[bytes]:
+        """The strings of a constant of type string."""
+        if self.data is None or self.dtype != "string":
+            raise ValueError(f"tensor {self.name!r} holds no strings")
+        return unpack_strings(self.data)
 
 
 @dataclass(frozen=True, eq=False, slots=True)

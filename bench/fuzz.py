@@ -150,7 +150,7 @@ def batch(folder: Path, first: int, end: int) -> list[Ending]:
         )
         endings += [Ending(**json.loads(line)) for line in child.stdout.splitlines()]
         first += len(child.stdout.splitlines())
-        if child.returncode:
+        if first < end:  # the child died on this one
             outcome = f"child ended with status {child.returncode}"
             endings.append(Ending(first, outcome, trace=child.stderr[-2000:]))
             first += 1

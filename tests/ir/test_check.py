@@ -117,6 +117,10 @@ def zero_stride() -> Model:
     return with_op(convnet(), 0, options=options.set(stride_h=0))
 
 
+def default_stride() -> Model:
+    return with_op(convnet(), 0, options=Record("Conv2DOptions"))
+
+
 def unknown_activation() -> Model:
     options = convnet().main.ops[0].options
     assert options is not None
@@ -131,6 +135,12 @@ def too_few_inputs() -> Model:
 def too_many_inputs() -> Model:
     model = convnet()
     return with_op(model, 0, inputs=model.main.ops[0].inputs * 2)
+
+
+def no_output() -> Model:
+    model = convnet()
+    extra = replace(model.main.ops[0], outputs=())
+    return replace(model, graphs=(replace(model.main, ops=(*model.main.ops, extra)),))
 
 
 def missing_input() -> Model:
@@ -197,10 +207,12 @@ BROKEN: dict[Callable[[], Model], tuple[str, str]] = {
     unlisted_scales: ("tensors in use are listed", "does not list the scales of tensor 'w'"),
     no_such_operator: ("operators and their options are known", "no operator 'CONV_4D'"),
     zero_stride: ("operators and their options are known", "stride_h is 0; it is at least 1"),
+    default_stride: ("operators and their options are known", "stride_w is 0"),
     unknown_activation: ("operators and their options are known", "has the value 99"),
-    too_few_inputs: ("operators have their inputs", "has 1 inputs; it takes 2 to 3"),
-    too_many_inputs: ("operators have their inputs", "has 6 inputs; it takes 2 to 3"),
-    missing_input: ("operators have their inputs", "misses input 0"),
+    too_few_inputs: ("operators have their inputs and outputs", "has 1 inputs; it takes 2 to 3"),
+    too_many_inputs: ("operators have their inputs and outputs", "has 6 inputs; it takes 2 to 3"),
+    no_output: ("operators have their inputs and outputs", "(CONV_2D) has no output"),
+    missing_input: ("operators have their inputs and outputs", "misses input 0"),
     read_too_early: ("values are written once and before they are read", "before it is written"),
     written_twice: ("values are written once and before they are read", "which has a value"),
     never_written: ("values are written once and before they are read", "'scores' of graph"),

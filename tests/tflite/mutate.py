@@ -48,7 +48,25 @@ def cut_out(data: bytearray, random: np.random.Generator) -> bytearray:
     return data
 
 
-MUTATIONS: tuple[Mutation, ...] = (flip_bits, truncate, splice, huge_count, wild_offset, cut_out)
+def odd_number(data: bytearray, random: np.random.Generator) -> bytearray:
+    """A small number, such as a dimension, an index or an option, becomes a strange one."""
+    words = np.frombuffer(bytes(data[: len(data) // 4 * 4]), "<i4")
+    places = 4 * np.flatnonzero(np.abs(words.astype(np.int64)) < 64)
+    strange = (0, 1, 2, 3, 5, 9, 127, 255, 2**31 - 1, 2**31, 2**32 - 1)
+    for place in random.choice(places, min(2, len(places))).tolist():
+        data[place : place + 4] = struct.pack("<I", strange[random.integers(len(strange))])
+    return data
+
+
+MUTATIONS: tuple[Mutation, ...] = (
+    flip_bits,
+    truncate,
+    splice,
+    huge_count,
+    wild_offset,
+    cut_out,
+    odd_number,
+)
 
 
 def mutated(data: bytes, seed: int) -> bytes:

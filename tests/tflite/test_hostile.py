@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from litesmith.errors import BadModel
+from litesmith.errors import BadModel, CannotApply
 from litesmith.measure.footprint import footprint
+from litesmith.passes.recipe import apply
 from litesmith.tflite.file import load
 from litesmith.tflite.pack import Node, Packer
 from litesmith.tflite.write import to_bytes
@@ -28,7 +29,13 @@ def survives(data: bytes) -> bool:
         assert "\n" not in str(error)
         return False
     footprint(model)
-    return bool(model.lost) or load(to_bytes(model)) is not None
+    for recipe in ("", "cleanup | fold | fuse", "upgrade"):
+        try:
+            data = to_bytes(apply(model, recipe).model)
+        except CannotApply:
+            continue
+        load(data)
+    return True
 
 
 @pytest.mark.parametrize("name", FILES)

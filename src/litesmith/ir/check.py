@@ -8,7 +8,7 @@ from litesmith.errors import BadModel
 from litesmith.ir.dtype import DTYPES, Array, stored_bytes, string_ends
 from litesmith.ir.edit import called_graphs
 from litesmith.ir.ops import OPS
-from litesmith.ir.types import Model, Op, Quant, Tensor, op_tensors, quant_tensors
+from litesmith.ir.types import Model, Quant, Record, Tensor, op_tensors, quant_tensors
 
 # The runtime keeps sizes in 64 bits and shapes in 32.
 _MOST_BYTES = 2**62
@@ -144,22 +144,27 @@ def _options(model: Model) -> Iterator[str]:
     for _, index, op in model.ops():
         if op.kind not in OPS:
             yield f"op {index}: no operator {op.kind!r}"
-        elif op.options is not None and (why := _option_problem(op)):
+        elif op.options is not None and (why := _option_problem(op.options)):
             yield f"op {index} ({op.label}): {why}"
 
 
-def _option_problem(op: Op) -> str:
+def _option_problem(options: Record) -> str:
     """An option outside what any kernel accepts; "" where all are fine."""
-    assert op.options is not None
-    for name, value in op.options.fields.items():
+    for name, field in schema.TABLES[options.table].items():
+        value = options[name]
         if name.startswith(_AT_LEAST_ONE) and isinstance(value, int) and value < 1:
             return f"{name} is {value}; it is at least 1"
-        if isinstance(value, int) and schema.TABLES[op.options.table][name].kind == "enum":
+        if field.kind == "enum" and isinstance(value, int):
             return f"{name} has the value {value}, which this version does not know"
     return ""
 
 
-_AT_LEAST_ONE = ("stride_", "dilation_", "filter_", "block_size", "depth_multiplier")
+_AT_LEAST_ONE = ("stride_", "dilation_", "filter_", "block_size")
+
+# Operators that may have no output: they act on something else.
+_WITHOUT_OUTPUT = frozenset(
+    {"ASSIGN_VARIABLE", "CALL", "CALL_ONCE", "CUSTOM", "HASHTABLE_IMPORT", "IF", "WHILE"}
+)
 
 
 def _arity(model: Model) -> Iterator[str]:
@@ -170,6 +175,8 @@ def _arity(model: Model) -> Iterator[str]:
         if len(op.inputs) < least or (most is not None and len(op.inputs) > most):
             wanted = f"{least}" if least == most else f"{least} to {most or 'any number'}"
             yield f"op {index} ({op.label}) has {len(op.inputs)} inputs; it takes {wanted}"
+        if not op.outputs and OPS[op.kind].is_full and op.kind not in _WITHOUT_OUTPUT:
+            yield f"op {index} ({op.label}) has no output"
         for place, (role, tensor) in enumerate(zip(roles, op.inputs, strict=False)):
             if tensor is None and role[-1] not in "?*":
                 yield f"op {index} ({op.label}) misses input {place}"
@@ -233,7 +240,7 @@ RULES: dict[str, Callable[[Model], Iterator[str]]] = {
     "scales fit their tensors": _scales,
     "tensors in use are listed": _listed,
     "operators and their options are known": _options,
-    "operators have their inputs": _arity,
+    "operators have their inputs and outputs": _arity,
     "values are written once and before they are read": _order,
     "calls lead to other graphs": _calls,
     "signatures name their graph's tensors": _signatures,

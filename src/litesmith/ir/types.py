@@ -260,6 +260,13 @@ class Model:
                 yield graph, index, op
 
 
+def constant_numbers(tensor: Tensor | None) -> Array | None:
+    """The values of a constant that holds numbers; None for anything else."""
+    if tensor is None or tensor.data is None or tensor.sparsity is not None:
+        return None
+    return tensor.values() if DTYPES[tensor.dtype].bits else None
+
+
 def memory_place(array: Array) -> tuple[int, int]:
     """Where an array lies and how long it is: equal for views on the same bytes."""
     return array.__array_interface__["data"][0], array.nbytes

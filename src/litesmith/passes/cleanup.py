@@ -18,6 +18,7 @@ from litesmith.ir.types import (
     Quant,
     Record,
     Tensor,
+    constant_numbers,
     memory_place,
     quant_tensors,
 )
@@ -110,8 +111,7 @@ _NO_OPS: dict[str, Callable[[Op], bool]] = {
 
 
 def _constant(op: Op, place: int) -> Array | None:
-    tensor = op.inputs[place] if place < len(op.inputs) else None
-    return None if tensor is None or tensor.data is None else tensor.values()
+    return constant_numbers(op.inputs[place]) if place < len(op.inputs) else None
 
 
 def _no_activation(op: Op) -> bool:
@@ -217,14 +217,21 @@ def _joined_reshape(first: Op, second: Op) -> Op | Skip:
 
 
 def _joined_transpose(first: Op, second: Op) -> Op | Skip:
-    orders = _constant(first, 1), _constant(second, 1)
-    if orders[0] is None or orders[1] is None:
-        return Skip(op_name(second), "its order of dimensions is computed")
-    order = orders[0][orders[1]]
-    constant = Tensor(
-        f"{second.outputs[0].name}/order", order.shape, "int32", order.astype(np.int32)
-    )
+    rank = len(second.outputs[0].shape)
+    one, two = (_order(op, rank) for op in (first, second))
+    if one is None or two is None:
+        return Skip(op_name(second), "its order of dimensions is computed, or no order at all")
+    order = np.array([one[place] for place in two], np.int32)
+    constant = Tensor(f"{second.outputs[0].name}/order", order.shape, "int32", order)
     return replace(second, inputs=(first.inputs[0], constant))
+
+
+def _order(transpose: Op, rank: int) -> list[int] | None:
+    """The constant order of so many dimensions."""
+    order = _constant(transpose, 1)
+    if order is None or order.dtype.kind != "i" or sorted(order.tolist()) != list(range(rank)):
+        return None
+    return order.tolist()
 
 
 # Ops that do the same as another, or whose results nobody reads.

@@ -9,7 +9,7 @@ from litesmith.ir.edit import consumers, rewrite
 from litesmith.ir.match import chains
 from litesmith.ir.ops import OPS
 from litesmith.ir.show import op_name
-from litesmith.ir.types import Array, Graph, Model, Op, Tensor
+from litesmith.ir.types import Array, Graph, Model, Op, Tensor, constant_numbers
 from litesmith.ir.window import pads, slides
 from litesmith.numeric.channels import along
 from litesmith.passes.cleanup import same_quant
@@ -81,7 +81,7 @@ def _fuse(
 def _pad(pad: Op, layer: Op, readers: Readers) -> Fused:
     """A convolution that pads by itself what the PAD before it padded."""
     source, padded = pad.inputs[0], pad.outputs[0]
-    widths = _constant(pad.inputs[1])
+    widths = constant_numbers(pad.inputs[1])
     if source is None or widths is None or widths.shape != (4, 2):
         return "its widths are computed, or its input has not four dimensions"
     if layer.inputs[0] is not padded or layer.option("padding") != "VALID":
@@ -91,6 +91,8 @@ def _pad(pad: Op, layer: Op, readers: Readers) -> Fused:
     if any(tensor.dynamic for tensor in (source, padded)):
         return "a dimension is free, so the padding that SAME gives is not known"
     wanted = _same_widths(layer, source)
+    if wanted is None:
+        return "the layer after it is no convolution of an image"
     if widths.tolist() != wanted:
         return (
             f"it pads by {_widths_text(widths.tolist())}, where SAME pads by {_widths_text(wanted)}"
@@ -100,14 +102,16 @@ def _pad(pad: Op, layer: Op, readers: Readers) -> Fused:
     return replace(layer, inputs=inputs, options=layer.options.set(padding="SAME"))
 
 
-def _same_widths(layer: Op, source: Tensor) -> list[list[int]]:
-    """The widths of a PAD that does what SAME padding of this layer does."""
+def _same_widths(layer: Op, source: Tensor) -> list[list[int]] | None:
+    """The widths of a PAD that does what SAME padding of this layer does, if there are such."""
     weight = layer.inputs[1]
-    assert weight is not None and layer.options is not None
-    moves = slides(layer.options, weight.shape[1:3])
-    spatial = [
-        list(pads("SAME", size, move)) for size, move in zip(source.shape[1:3], moves, strict=True)
-    ]
+    if weight is None or layer.options is None or len(weight.shape) != 4 or len(source.shape) != 4:
+        return None
+    try:
+        moves = slides(layer.options, weight.shape[1:3])
+        spatial = [list(pads("SAME", *each)) for each in zip(source.shape[1:3], moves, strict=True)]
+    except ValueError:
+        return None
     return [[0, 0], *spatial, [0, 0]]
 
 
@@ -120,6 +124,8 @@ def _scale(layer: Op, arithmetic: Op, readers: Readers) -> Fused:
     parts = _layer_parts(layer, arithmetic, readers)
     if not isinstance(parts, _Parts):
         return parts
+    if arithmetic.kind == "DIV" and not parts.constant.all():
+        return "it divides by zero"
     factor = 1 / parts.constant if arithmetic.kind == "DIV" else parts.constant
     axis = OPS[layer.kind].axis
     assert axis is not None
@@ -161,6 +167,8 @@ def _layer_parts(layer: Op, arithmetic: Op, readers: Readers) -> _Parts | str | 
         return "an activation stands between it and the layer before"
     if arithmetic.option("fused_activation_function") not in {"NONE", *_ACTIVATIONS}:
         return "the layer before cannot apply its activation"
+    if weight.ndim <= row.axis or bias.size not in (1, weight.shape[row.axis]):
+        return "the weights and the bias before it do not fit each other"
     channels = weight.shape[row.axis]
     if constant.size not in (1, channels) or constant.size != (constant.shape or (1,))[-1]:
         return f"its constant has shape {constant.shape}, not one value a channel of {channels}"
@@ -196,7 +204,7 @@ def _with_constants(layer: Op, arithmetic: Op, weight: Array | None, bias: Array
 
 
 def _constant_like(tensor: Tensor, values: Array) -> Tensor:
-    with np.errstate(over="ignore"):
+    with np.errstate(all="ignore"):
         data = values.astype(np.float32)
     data.setflags(write=False)
     return replace(tensor, shape=data.shape, data=data)
@@ -215,10 +223,6 @@ def _float_constant(tensor: Tensor | None) -> Array | None:
     if tensor is None or tensor.data is None or tensor.dtype != "float32" or tensor.sparsity:
         return None
     return tensor.data.astype(np.float64)
-
-
-def _constant(tensor: Tensor | None) -> Array | None:
-    return None if tensor is None or tensor.data is None else tensor.values()
 
 
 def _activation(op: Op, activation: Op, readers: Readers) -> Fused:

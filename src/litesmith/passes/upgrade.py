@@ -11,9 +11,9 @@ import numpy as np
 
 from litesmith.errors import CannotApply
 from litesmith.ir.edit import called_graphs, regraph, with_graphs
-from litesmith.ir.ops import OPS
+from litesmith.ir.ops import OPS, Row
 from litesmith.ir.show import op_name
-from litesmith.ir.types import Graph, Model, Op, Quant, Tensor
+from litesmith.ir.types import Graph, Model, Op, Quant, Tensor, constant_numbers
 from litesmith.numeric.channels import along
 from litesmith.passes.cleanup import same_quant
 from litesmith.passes.step import Change, Context, Skip
@@ -87,6 +87,10 @@ class Upgrade:
             raise CannotApply(
                 "upgrade: the model has no uint8 quantized tensor; there is nothing to do"
             )
+        if any(
+            _is_legacy(t) and "external_buffer" in t.rest for g in model.graphs for t in g.tensors
+        ):
+            raise CannotApply("upgrade: weights lie in another file; put them into this one first")
         called = {number for _, _, op in model.ops() for number in called_graphs(op)}
         graphs: list[Graph] = []
         moved: dict[Tensor, Tensor] = {}
@@ -122,7 +126,7 @@ class _Upgrading:
             self.boundary = {t: self._twin(t) for t in ends if _is_legacy(t)}
 
     def graph(self) -> Graph:
-        for tensor in filter(_is_legacy, self._graph.inputs):
+        for tensor in dict.fromkeys(filter(_is_legacy, self._graph.inputs)):
             if tensor not in self.boundary:
                 self._ops.append(_convert(tensor, self._twin(tensor)))
                 self._old_values.add(tensor)
@@ -218,19 +222,30 @@ def _why_left(op: Op) -> str:
     if op.kind not in _INT8_VERSIONS:
         return "there is no int8 kernel for it; it stays uint8 between two conversions"
     row = OPS[op.kind]
-    if row.weight is not None:
-        parts = [
-            op.inputs[place]
-            for place in (row.weight, row.bias)
-            if place is not None and place < len(op.inputs)
-        ]
-        if any(t is not None and (not t.is_const or t.quant is None) for t in parts):
-            return "its weights or bias are computed, or have no scale; it stays uint8"
+    if row.weight is not None and not _has_plain_weights(op, row):
+        return "its weights or bias are computed, or have no scale; it stays uint8"
     fixed = row.fixed.get("int8")
     quant = op.outputs[0].quant
     if fixed and quant is not None and not same_quant(quant, Quant.of(fixed[0], fixed[1] + _SHIFT)):
         return f"an int8 kernel gives scale {fixed[0]:g} only; it stays uint8"
     return ""
+
+
+def _has_plain_weights(op: Op, row: Row) -> bool:
+    """True where weight and bias are constants with scales that fit each other."""
+    assert row.weight is not None and row.bias is not None and row.axis is not None
+    weight = op.inputs[row.weight]
+    bias = op.inputs[row.bias] if row.bias < len(op.inputs) else None
+    if weight is None or not _is_legacy(weight) or len(weight.shape) <= row.axis:
+        return False
+    if constant_numbers(weight) is None or not weight.elements:
+        return False
+    if bias is None:
+        return True
+    plain_bias = (
+        bias.dtype == "int32" and bias.quant is not None and constant_numbers(bias) is not None
+    )
+    return plain_bias and bias.elements == weight.shape[row.axis]
 
 
 def _convert(source: Tensor, target: Tensor) -> Op:

@@ -13,7 +13,9 @@ ROOT = Path(litesmith.__file__).parent
 LAYERS = (
     ("cli",),
     ("measure",),
+    ("run",),
     ("passes",),
+    ("evidence",),
     ("numeric",),
     ("tflite",),
     ("ir",),

@@ -12,6 +12,8 @@ from litesmith.ir.build import Builder
 from litesmith.ir.types import Graph, Model, Op, Quant, Tensor
 from litesmith.passes.recipe import apply
 from litesmith.passes.step import Change, Skip
+from litesmith.run.session import Session
+from litesmith.run.target import Target
 from litesmith.tflite.file import load, save
 
 __all__ = [
@@ -26,7 +28,9 @@ __all__ = [
     "Model",
     "Op",
     "Quant",
+    "Session",
     "Skip",
+    "Target",
     "Tensor",
     "__version__",
     "apply",

@@ -23,7 +23,7 @@ def load(source: str | os.PathLike[str] | bytes | memoryview) -> Model:
         return _checked(memoryview(source))
     path = Path(source)
     try:
-        return _checked(_mapped(path))
+        return _checked(mapped(path))
     except BadModel as error:
         raise BadModel(f"{path}: {error}") from None
 
@@ -85,7 +85,9 @@ def _checked(data: memoryview) -> Model:
     return model
 
 
-def _mapped(path: Path) -> memoryview:
+def mapped(source: str | os.PathLike[str]) -> memoryview:
+    """The bytes of a file, mapped into memory."""
+    path = Path(source)
     try:
         with path.open("rb") as file:
             if os.fstat(file.fileno()).st_size == 0 and path.is_file():

@@ -1,0 +1,1 @@
+"""What was measured, kept with its samples: Measurement, Trial, and the append-only log."""

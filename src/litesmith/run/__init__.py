@@ -1,0 +1,1 @@
+"""A model on a target: sessions over LiteRT, and without it."""

@@ -1,0 +1,271 @@
+"""LiteRT's compiled model through its C API: inputs and outputs are the tensors' own memory."""
+
+import ctypes
+import re
+import sys
+from ctypes import c_int, c_void_p
+
+import numpy as np
+
+from litesmith.errors import BadInput, CannotRun
+from litesmith.ir.types import Array
+from litesmith.run.capi import (
+    CPU,
+    ELEMENT_TYPES,
+    GPU,
+    Event,
+    Failed,
+    Layout,
+    TensorType,
+    api,
+    environment,
+    quiet,
+)
+from litesmith.run.runner import Port, port_names
+from litesmith.run.target import Target
+
+# The runtime accepts memory of ours only where it starts on such a boundary.
+_ALIGNMENT = 64
+
+_NUMPY_TYPES = {number: name for name, number in ELEMENT_TYPES.items()}
+_NOT_SUPPORTED = 5
+
+
+class NeedsInterpreter(Exception):
+    """The compiled model cannot do what this model needs; the classic interpreter can."""
+
+
+def aligned(shape: tuple[int, ...], dtype: str) -> Array:
+    """Zeros that start on the runtime's boundary."""
+    size = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
+    raw = np.zeros(size + _ALIGNMENT, np.uint8)
+    start = -raw.ctypes.data % _ALIGNMENT
+    return raw[start : start + size].view(dtype).reshape(shape)
+
+
+class CompiledRunner:
+    """A model compiled for a target, with numpy arrays as the memory of its inputs and outputs."""
+
+    copies = False
+
+    def __init__(
+        self,
+        content: bytes | memoryview,
+        target: Target,
+        *,
+        signature: int = 0,
+        profile: bool = False,
+        weight_cache: str = "",
+    ) -> None:
+        self._api = api()
+        self._content = np.frombuffer(content, np.uint8)  # the runtime keeps pointing into it
+        self._signature = signature
+        self._buffers: list[c_void_p] = []
+        self._model = self._options = self._compiled = None
+        try:
+            with quiet():
+                self._compile(target, profile, weight_cache)
+                self._describe()
+                self._bind()
+        except Failed as error:
+            messages = self._messages()
+            self.close()
+            raise _translated(error, messages, target) from None
+        except BaseException:
+            self.close()
+            raise
+
+    def run(self) -> None:
+        if self._run(*self._arguments):
+            messages = self._messages()
+            if "kTfLiteArenaRw" in messages:  # an output whose size is known only after the run
+                raise NeedsInterpreter("the sizes of its outputs depend on values")
+            raise CannotRun(f"the runtime failed: {one_cause(messages) or 'it gives no reason'}")
+
+    def resize(self, shapes: dict[int, tuple[int, ...]]) -> None:
+        try:
+            with quiet():
+                for place, shape in shapes.items():
+                    sizes = (c_int * len(shape))(*shape)
+                    self._api.CompiledModelResizeInputTensorNonStrict(
+                        self._compiled, self._signature, place, sizes, len(shape)
+                    )
+                self._update_layouts()
+                self._bind()
+        except Failed:
+            cause = one_cause(self._messages()) or "the runtime refuses"
+            raise BadInput(f"cannot resize to {list(shapes.values())}: {cause}") from None
+
+    def close(self) -> None:
+        """Gives everything back, buffers before the compiled model before the model."""
+        for buffer in self._buffers:
+            self._api.DestroyTensorBuffer(buffer)
+        self._buffers = []
+        if self._compiled is not None:
+            self._api.DestroyCompiledModel(self._compiled)
+        if self._model is not None:
+            self._api.DestroyModel(self._model)
+        if self._options is not None:
+            self._api.DestroyOptions(self._options)
+        self._compiled = self._model = self._options = None
+
+    # Profiling.
+
+    def start_profile(self) -> None:
+        profiler = self._profiler()
+        self._api.ResetProfiler(profiler)
+        self._api.StartProfiler(profiler)
+
+    def stop_profile(self) -> list[Event]:
+        """The events since the start, in the order they ended."""
+        profiler = self._profiler()
+        self._api.StopProfiler(profiler)
+        number = c_int()
+        self._api.GetNumProfilerEvents(profiler, ctypes.byref(number))
+        events = (Event * max(1, number.value))()
+        if number.value:
+            self._api.GetProfilerEvents(profiler, number.value, events)
+        return list(events[: number.value])
+
+    def _profiler(self) -> c_void_p:
+        return self._api.make("CompiledModelGetProfiler", self._compiled)
+
+    # Construction.
+
+    def _compile(self, target: Target, profile: bool, weight_cache: str) -> None:
+        try:
+            self._model = self._api.make(
+                "CreateModelFromBuffer",
+                environment(),
+                self._content.ctypes.data,
+                self._content.size,
+            )
+        except Failed as error:
+            if error.status == _NOT_SUPPORTED:
+                raise NeedsInterpreter("it keeps a state in variable tensors") from None
+            raise
+        self._options = self._api.make("CreateOptions")
+        self._api.SetOptionsHardwareAccelerators(
+            self._options, GPU if target.kind == "gpu" else CPU
+        )
+        cpu: dict[str, int | str] = {"num_threads": target.threads, "kernel_mode": target.kernels}
+        if weight_cache:
+            cpu["weight_cache_file_path"] = weight_cache
+        self._add_options("xnnpack", cpu)
+        # Mode 2 keeps error messages for us to fetch instead of printing them.
+        self._add_options(
+            "runtime_options_string", {"enable_profiling": profile, "error_reporter_mode": 2}
+        )
+        self._compiled = self._api.make(
+            "CreateCompiledModel", environment(), self._model, self._options
+        )
+
+    def _add_options(self, name: str, values: dict[str, bool | int | str]) -> None:
+        """Options travel as TOML text that the runtime owns, so it is made with malloc."""
+        text = "".join(f"{key} = {_toml(value)}\n" for key, value in values.items())
+        libc = _libc()
+        owned = libc.strdup(text.encode())
+        release = ctypes.cast(libc.free, c_void_p)
+        self._api.AddOpaqueOptions(
+            self._options, self._api.make("CreateOpaqueOptions", name.encode(), owned, release)
+        )
+
+    def _describe(self) -> None:
+        """Names and types of inputs and outputs, from the signature."""
+        signature = self._api.make("GetModelSignature", self._model, self._signature)
+        self._names: dict[str, list[str]] = {}
+        self._types: dict[str, list[TensorType]] = {}
+        for side in ("Input", "Output"):
+            count = self._api.count(f"GetNumSignature{side}s", signature)
+            names = [self._api.text(f"GetSignature{side}Name", signature, i) for i in range(count)]
+            self._names[side] = port_names(names)
+            self._types[side] = [self._tensor_type(signature, side, i) for i in range(count)]
+        self._update_layouts()
+
+    def _tensor_type(self, signature: c_void_p, side: str, place: int) -> TensorType:
+        found = TensorType()
+        tensor = self._api.make(f"GetSignature{side}TensorByIndex", signature, place)
+        self._api.GetRankedTensorType(tensor, ctypes.byref(found))
+        if found.element_type not in _NUMPY_TYPES:
+            raise NeedsInterpreter(f"{self._names[side][place]!r} has no plain element type")
+        return found
+
+    def _update_layouts(self) -> None:
+        for place, kind in enumerate(self._types["Input"]):
+            self._api.GetCompiledModelInputTensorLayout(
+                self._compiled, self._signature, place, ctypes.byref(kind.layout)
+            )
+        count = len(self._types["Output"])
+        layouts = (Layout * max(1, count))()
+        self._api.GetCompiledModelOutputTensorLayouts(
+            self._compiled, self._signature, count, layouts, True
+        )
+        for kind, layout in zip(self._types["Output"], layouts, strict=False):
+            kind.layout = layout
+
+    def _bind(self) -> None:
+        """Fresh memory for every port, wrapped as tensor buffers."""
+        for buffer in self._buffers:
+            self._api.DestroyTensorBuffer(buffer)
+        self._buffers = []
+        self.inputs, inputs = self._ports("Input")
+        self.outputs, outputs = self._ports("Output")
+        counts = len(self.inputs), len(self.outputs)
+        self._arguments = (self._compiled, self._signature, counts[0], inputs, counts[1], outputs)
+        self._run = self._api.RunCompiledModel
+
+    def _ports(self, side: str) -> tuple[tuple[Port, ...], ctypes.Array[c_void_p]]:
+        ports: list[Port] = []
+        handles: list[c_void_p] = []
+        for name, kind in zip(self._names[side], self._types[side], strict=True):
+            array = aligned(kind.layout.shape, _NUMPY_TYPES[kind.element_type])
+            handle = self._api.make(
+                "CreateTensorBufferFromHostMemory",
+                ctypes.byref(kind),
+                array.ctypes.data,
+                array.nbytes,
+                None,
+            )
+            self._buffers.append(handle)
+            handles.append(handle)
+            ports.append(Port(name, array))
+        return tuple(ports), (c_void_p * max(1, len(handles)))(*handles)
+
+    def _messages(self) -> str:
+        """What the runtime has to say of the last failure."""
+        if self._compiled is None:
+            return ""
+        try:
+            text = self._api.make("CompiledModelGetErrorMessages", self._compiled)
+        except Failed:
+            return ""
+        return ctypes.string_at(text.value or 0).decode("utf-8", "replace") if text.value else ""
+
+
+def _libc() -> ctypes.CDLL:
+    libc = ctypes.CDLL("ucrtbase" if sys.platform == "win32" else None)
+    libc.strdup.restype, libc.strdup.argtypes = c_void_p, [ctypes.c_char_p]
+    return libc
+
+
+def _toml(value: bool | int | str) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, int) else '"' + value.replace("\\", "\\\\") + '"'
+
+
+def _translated(error: Failed, messages: str, target: Target) -> CannotRun:
+    cause = one_cause(messages) or str(error)
+    return CannotRun(f"the model does not open on {target}: {cause}")
+
+
+def one_cause(messages: str) -> str:
+    """One sentence from the runtime's lines: which op, and why; "" where it said nothing."""
+    missing = re.search(r"unresolved custom op: (.+?)\.?$", messages, re.MULTILINE)
+    if missing:
+        return f"no kernel is registered for the custom operator {missing.group(1)!r}"
+    lines = [line.strip() for line in messages.splitlines() if line.strip()]
+    reasons = [line for line in lines if not line.startswith(("Node number", "Failed to"))]
+    node = re.search(r"Node number (\d+) \((.+?)\)", messages)
+    where = f"op {node.group(1)} ({node.group(2)}): " if node else ""
+    return f"{where}{reasons[0]}" if reasons else where.rstrip(": ")

@@ -1,0 +1,37 @@
+"""What a session needs of whatever runs its model."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from litesmith.ir.types import Array
+
+
+@dataclass(frozen=True)
+class Port:
+    """An input or output: its name, and the memory that the runner reads or writes."""
+
+    name: str
+    array: Array
+
+
+class Runner(Protocol):
+    """One model, ready to run. `inputs` and `outputs` are replaced by `resize`, and by `run` where
+    sizes depend on values; nothing else moves the memory."""
+
+    inputs: tuple[Port, ...]
+    outputs: tuple[Port, ...]
+    copies: bool  # True where values are copied between the ports and the runtime
+
+    def run(self) -> None: ...
+    def resize(self, shapes: dict[int, tuple[int, ...]]) -> None: ...
+    def close(self) -> None: ...
+
+
+def port_names(names: list[str]) -> list[str]:
+    """Names that are all different: a repeated one is numbered."""
+    seen: dict[str, int] = {}
+    result: list[str] = []
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+        result.append(name if seen[name] == 1 else f"{name}#{seen[name]}")
+    return result

@@ -1,0 +1,245 @@
+"""`Session`: a model that is ready to run, its inputs and outputs as numpy arrays."""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from types import TracebackType
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from litesmith.errors import BadInput, CannotRun
+from litesmith.ir.ops import OPS
+from litesmith.ir.types import Array, Graph, Model, Op, Signature
+from litesmith.run.capi import Event, installed_version, why_not
+from litesmith.run.compiled import CompiledRunner, NeedsInterpreter
+from litesmith.run.delegates import refuse_unusable
+from litesmith.run.interpreter import InterpreterRunner
+from litesmith.run.runner import Port, Runner, port_names
+from litesmith.run.target import Target
+from litesmith.run.walker import WalkerRunner
+from litesmith.tflite.file import load, mapped
+from litesmith.tflite.write import to_bytes
+
+Source = str | os.PathLike[str] | bytes | memoryview | Model
+
+
+class Ports(Mapping[str, Array]):
+    """Arrays by name. An array is the tensor's own memory; assigning to a name fills it."""
+
+    def __init__(self, session: "Session", side: str) -> None:
+        self._session, self._side = session, side
+
+    def _all(self) -> tuple[Port, ...]:
+        return getattr(self._session.runner, self._side)
+
+    def __getitem__(self, name: str) -> Array:
+        for port in self._all():
+            if port.name == name:
+                return port.array
+        known = ", ".join(repr(port.name) for port in self._all())
+        raise BadInput(f"no {self._side[:-1]} {name!r}; there are {known}")
+
+    def __setitem__(self, name: str, value: ArrayLike) -> None:
+        array, given = self[name], np.asarray(value)
+        if given.shape != array.shape:
+            raise BadInput(f"input {name!r} has shape {array.shape}; {given.shape} was given")
+        if given.dtype != array.dtype and not np.can_cast(given.dtype, array.dtype, "same_kind"):
+            raise BadInput(f"input {name!r} is {array.dtype}; {given.dtype} was given")
+        array[...] = given
+
+    def __iter__(self) -> Iterator[str]:
+        return (port.name for port in self._all())
+
+    def __len__(self) -> int:
+        return len(self._all())
+
+
+class Session:
+    """A model on a target, ready to run.
+
+    >>> with Session("model.tflite", target="cpu:2") as s:              # doctest: +SKIP
+    ...     s.inputs["image"][...] = frame
+    ...     s.run()
+    ...     top = s.outputs["scores"].argmax()
+
+    `inputs` and `outputs` are views on the tensors' own memory: nothing is copied. Where the
+    runtime cannot share it, `copies` is True and `note` says why.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        target: str | Target = "cpu:1",
+        *,
+        signature: str = "",
+        profile: bool = False,
+        weight_cache: str = "",
+    ) -> None:
+        self._runner: Runner | None = None
+        self.target = Target.parse(target)
+        self.note = ""
+        refuse_unusable(self.target)
+        self.model, self._content = _model_and_content(source)
+        self._entry = _entry(self.model, signature)
+        self._open(profile, weight_cache)
+        self.inputs, self.outputs = Ports(self, "inputs"), Ports(self, "outputs")
+
+    @property
+    def runner(self) -> Runner:
+        if self._runner is None:
+            raise CannotRun("the session is closed; open another")
+        return self._runner
+
+    @property
+    def copies(self) -> bool:
+        """True where values are copied between the arrays and the runtime."""
+        return self.runner.copies
+
+    def run(self) -> None:
+        """Computes the outputs from what is in the inputs."""
+        try:
+            self.runner.run()
+        except NeedsInterpreter as reason:
+            self._fall_back(str(reason))
+            self.runner.run()
+
+    def resize(self, **shapes: Sequence[int]) -> None:
+        """Gives inputs other shapes; arrays fetched before are no longer the model's memory."""
+        places = {name: place for place, name in enumerate(self.inputs)}
+        for name in shapes:
+            self.inputs[name]  # raises where there is no such input
+        self.runner.resize({places[name]: tuple(shape) for name, shape in shapes.items()})
+
+    def close(self) -> None:
+        """Gives the runtime's memory back. Closing twice is fine; running after it is not."""
+        runner, self._runner = self._runner, None
+        if runner is not None:
+            runner.close()
+
+    def __enter__(self) -> "Session":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if hasattr(self, "_runner"):
+            self.close()
+
+    def start_profile(self) -> None:
+        """Starts to record an event for every operator; needs `profile=True`."""
+        self._compiled().start_profile()
+
+    def stop_profile(self) -> list[Event]:
+        return self._compiled().stop_profile()
+
+    def _compiled(self) -> CompiledRunner:
+        if not isinstance(self.runner, CompiledRunner):
+            raise CannotRun(f"no profile on {self.target}: {self.note or 'it has no profiler'}")
+        return self.runner
+
+    def _open(self, profile: bool, weight_cache: str) -> None:
+        if self.target.kind == "numpy":
+            graph, names, _ = self._entry
+            self._runner = WalkerRunner(self.model, graph, names=names)
+            return
+        if self.target.kernels == "reference":
+            self._fall_back("the reference kernels are in the classic interpreter only")
+            return
+        unknown = why_not(installed_version())
+        unshared = _why_not_shared(self._entry[0])
+        if unknown or (unshared and not profile):
+            self._fall_back(unknown or unshared)
+            return
+        self.note = f"outputs are not written: {unshared}" if unshared else ""
+        try:
+            self._runner = CompiledRunner(
+                self._content,
+                self.target,
+                signature=_signature_number(self.model, self._entry[2]),
+                profile=profile,
+                weight_cache=weight_cache,
+            )
+        except NeedsInterpreter as reason:
+            self._fall_back(str(reason))
+
+    def _fall_back(self, reason: str) -> None:
+        """Goes on in the classic interpreter, with the inputs as they are."""
+        if self.target.kind == "gpu":
+            raise CannotRun(f"target gpu: {reason}; use cpu")
+        held = self._runner.inputs if self._runner is not None else ()
+        _, names, signature = self._entry
+        key = signature.key if signature is not None and signature.graph else ""
+        runner = InterpreterRunner(self._content, self.target, names=names, signature=key)
+        for old, new in zip(held, runner.inputs, strict=False):
+            new.array[...] = old.array
+        if self._runner is not None:
+            self._runner.close()
+        self._runner, self.note = runner, reason
+
+
+Entry = tuple[Graph, tuple[list[str], list[str]], Signature | None]
+
+
+def _model_and_content(source: Source) -> tuple[Model, bytes | memoryview]:
+    if isinstance(source, Model):
+        return source, to_bytes(source)
+    if isinstance(source, bytes | memoryview):
+        return load(source), source
+    return load(source), mapped(source)
+
+
+def _entry(model: Model, key: str) -> Entry:
+    """The graph that runs, with the names of its inputs and outputs."""
+    if not key and not model.signatures:
+        graph = model.main
+        names = ([t.name for t in graph.inputs], [t.name for t in graph.outputs])
+        return graph, (port_names(names[0]), port_names(names[1])), None
+    for signature in model.signatures:
+        if not key or signature.key == key:
+            graph = model.graphs[signature.graph]
+            inputs = [_argument(t, signature.inputs) for t in graph.inputs]
+            outputs = [_argument(t, signature.outputs) for t in graph.outputs]
+            return graph, (inputs, outputs), signature
+    known = ", ".join(repr(s.key) for s in model.signatures) or "none"
+    raise BadInput(f"no signature {key!r}; the model has {known}")
+
+
+# Their results have as many elements as their inputs' values say.
+_SIZED_BY_VALUES = frozenset(
+    {"NON_MAX_SUPPRESSION_V4", "NON_MAX_SUPPRESSION_V5", "RANGE", "UNIQUE", "WHERE"}
+)
+
+
+def _why_not_shared(graph: Graph) -> str:
+    """Why the memory of an output cannot be ours; "" where it can. The compiled model does not
+    notice these cases: it leaves the output as it was, without a word."""
+    given = {*graph.inputs, *(t for t in graph.tensors if t.is_const)}
+    if any(tensor in given for tensor in graph.outputs):
+        return "an output is an input or a constant"
+    for op in graph.ops:
+        if any(tensor in graph.outputs for tensor in op.outputs) and _is_sized_late(op):
+            return "the sizes of its outputs depend on values"
+    return ""
+
+
+def _is_sized_late(op: Op) -> bool:
+    roles = OPS[op.kind].inputs.split()
+    computed = any(
+        role[0] == "s" and tensor is not None and not tensor.is_const
+        for role, tensor in zip(roles, op.inputs, strict=False)
+    )
+    return computed or op.kind in _SIZED_BY_VALUES
+
+
+def _argument(tensor: object, arguments: Sequence[tuple[str, object]]) -> str:
+    return next((name for name, t in arguments if t is tensor), getattr(tensor, "name", ""))
+
+
+def _signature_number(model: Model, signature: Signature | None) -> int:
+    return 0 if signature is None else model.signatures.index(signature)

@@ -1,0 +1,70 @@
+"""Where a model runs, as a text: `cpu:2`, `cpu:1:builtin`, `cpu:1:reference`, `numpy`, `gpu`."""
+
+import os
+from dataclasses import dataclass
+
+from litesmith.errors import BadInput
+
+# What runs the ops on a CPU: XNNPACK with the runtime's builtin kernels for what it does not take,
+# the builtin kernels alone, or the runtime's own slow reference kernels.
+KERNELS = ("xnnpack", "builtin", "reference")
+KINDS = ("cpu", "gpu", "numpy")
+
+
+@dataclass(frozen=True)
+class Target:
+    """A place to run a model. Only a CPU has threads and a choice of kernels."""
+
+    kind: str = "cpu"
+    threads: int = 1
+    kernels: str = "xnnpack"
+
+    @staticmethod
+    def parse(text: "str | Target") -> "Target":
+        """The target that a text stands for.
+
+        >>> Target.parse("cpu:2").threads
+        2
+        """
+        if isinstance(text, Target):
+            return text
+        kind, *rest = text.strip().split(":")
+        if kind not in KINDS:
+            raise BadInput(
+                f"no target {text!r}; there are cpu:THREADS, cpu:THREADS:KERNELS, gpu, numpy"
+            )
+        if kind != "cpu":
+            if rest:
+                raise BadInput(f"target {text!r}: {kind} takes no settings")
+            return Target(kind)
+        return _cpu(text, rest)
+
+    def __str__(self) -> str:
+        if self.kind != "cpu":
+            return self.kind
+        kernels = "" if self.kernels == "xnnpack" else f":{self.kernels}"
+        return f"cpu:{self.threads}{kernels}"
+
+    @property
+    def warning(self) -> str:
+        """What is unwise about the target on this machine; "" where nothing is."""
+        cores = usable_cores()
+        if self.kind == "cpu" and self.threads > cores:
+            return f"{self} has more threads than the {cores} cores that this process may use"
+        return ""
+
+
+def usable_cores() -> int:
+    """Cores that this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _cpu(text: str, rest: list[str]) -> Target:
+    threads, kernels, *more = (*rest, *("1", "xnnpack")[len(rest) :])
+    if more or not threads.isdecimal() or not 1 <= int(threads) <= 1024:
+        raise BadInput(f"target {text!r}: after cpu comes a number of threads, as in cpu:2")
+    if kernels not in KERNELS:
+        raise BadInput(f"target {text!r}: no kernels {kernels!r}; there are {', '.join(KERNELS)}")
+    return Target("cpu", int(threads), kernels)

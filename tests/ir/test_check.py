@@ -182,6 +182,12 @@ def strange_signature() -> Model:
     return replace(convnet(), signatures=(Signature("s", 0, (("x", inner),), ()),))
 
 
+def same_argument_twice() -> Model:
+    model = convnet()
+    x = model.main.inputs[0]
+    return replace(model, signatures=(Signature("s", 0, (("x", x), ("x", x)), ()),))
+
+
 def signature_of_nothing() -> Model:
     return replace(convnet(), signatures=(Signature("s", 7, (), ()),))
 
@@ -219,6 +225,7 @@ BROKEN: dict[Callable[[], Model], tuple[str, str]] = {
     no_such_graph: ("calls lead to other graphs", "calls graph 9; there are 3"),
     endless: ("calls lead to other graphs", "calls itself"),
     strange_signature: ("signatures name their graph's tensors", "is no input of its graph"),
+    same_argument_twice: ("signatures name their graph's tensors", "two inputs have the same"),
     signature_of_nothing: ("signatures name their graph's tensors", "names graph 7"),
     same_key_twice: ("signatures name their graph's tensors", "2 signatures are named"),
 }

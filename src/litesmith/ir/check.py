@@ -225,6 +225,8 @@ def _signatures(model: Model) -> Iterator[str]:
             ("input", signature.inputs, set(graph.inputs)),
             ("output", signature.outputs, set(graph.outputs)),
         ):
+            if len({name for name, _ in arguments}) < len(arguments):
+                yield f"signature {signature.key!r}: two {side}s have the same name"
             for name, tensor in arguments:
                 if tensor not in tensors:
                     yield f"signature {signature.key!r}: {side} {name!r} is no {side} of its graph"

@@ -2,14 +2,16 @@
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from types import TracebackType
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from litesmith.errors import BadInput, CannotRun
+from litesmith.ir.edit import rewrite, with_graphs
 from litesmith.ir.ops import OPS
-from litesmith.ir.types import Array, Graph, Model, Op, Signature
+from litesmith.ir.types import Array, Graph, Model, Op, Signature, Tensor
 from litesmith.run.capi import Event, installed_version, why_not
 from litesmith.run.compiled import CompiledRunner, NeedsInterpreter
 from litesmith.run.delegates import refuse_unusable
@@ -187,11 +189,30 @@ Entry = tuple[Graph, tuple[list[str], list[str]], Signature | None]
 
 
 def _model_and_content(source: Source) -> tuple[Model, bytes | memoryview]:
-    if isinstance(source, Model):
-        return source, to_bytes(source)
-    if isinstance(source, bytes | memoryview):
-        return load(source), source
-    return load(source), mapped(source)
+    model = source if isinstance(source, Model) else load(source)
+    if isinstance(source, Model) or any(_has_repeated_ports(graph) for graph in model.graphs):
+        model = _with_distinct_ports(model)
+        return model, to_bytes(model)
+    return model, memoryview(source) if isinstance(source, bytes | memoryview) else mapped(source)
+
+
+def _has_repeated_ports(graph: Graph) -> bool:
+    sides = (graph.inputs, graph.outputs)
+    return any(len({t.name for t in side}) < len(set(side)) for side in sides)
+
+
+def _with_distinct_ports(model: Model) -> Model:
+    """The model with repeated names of inputs and of outputs numbered: the runtime finds them by
+    name, and aborts the process where one is missing."""
+    renamed: dict[Tensor, Tensor] = {}
+    for graph in filter(_has_repeated_ports, model.graphs):
+        for side in (graph.inputs, graph.outputs):
+            tensors = list(dict.fromkeys(side))
+            for tensor, name in zip(tensors, port_names([t.name for t in tensors]), strict=True):
+                if name != tensor.name:
+                    renamed.setdefault(tensor, replace(tensor, name=name))
+    graphs = [rewrite(graph, tensors=renamed) for graph in model.graphs]
+    return with_graphs(model, graphs, renamed) if renamed else model
 
 
 def _entry(model: Model, key: str) -> Entry:

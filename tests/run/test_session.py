@@ -1,0 +1,355 @@
+"""Sessions: the runtime's own results, in memory that is shared, whatever the order of events."""
+
+import gc
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from litesmith.errors import BadInput, CannotRun
+from litesmith.ir.build import Builder
+from litesmith.ir.types import Model
+from litesmith.run.capi import installed_version, why_not
+from litesmith.run.compiled import one_cause
+from litesmith.run.interpreter import InterpreterRunner
+from litesmith.run.probe import probe
+from litesmith.run.runner import port_names
+from litesmith.run.session import Session
+from litesmith.run.target import Target
+from litesmith.tflite.file import save
+from litesmith.tflite.write import to_bytes
+from tests import runtime, zoo
+
+TARGETS = ("cpu:1", "cpu:2", "cpu:1:builtin", "cpu:1:reference")
+RUNNABLE = [name for name in zoo.MODELS if name not in zoo.NOT_RUNNABLE]
+
+
+def outputs(
+    model: Model | bytes | Path, target: str = "cpu:1", seed: int = 0, runs: int = 1
+) -> list[np.ndarray]:
+    """What a session gives for the inputs that `runtime.run` feeds."""
+    with Session(model, target) as session:
+        random = np.random.default_rng(seed)
+        for name, array in session.inputs.items():
+            session.inputs[name] = runtime.random_input(
+                random, np.array(array.shape), array.dtype.type
+            )
+        for _ in range(runs):
+            session.run()
+        return [array.copy() for array in session.outputs.values()]
+
+
+@pytest.mark.parametrize("name", RUNNABLE)
+@pytest.mark.parametrize("target", ["cpu:1", "cpu:1:reference"])
+def test_results_are_those_of_the_stock_interpreter(name: str, target: str) -> None:
+    model = zoo.MODELS[name]()
+    expected = runtime.run(model, 5, reference=target.endswith("reference"), runs=2)
+    for ours, theirs in zip(outputs(model, target, 5, runs=2), expected, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("name", RUNNABLE)
+def test_numpy_agrees_or_says_what_it_cannot(name: str) -> None:
+    model = zoo.MODELS[name]()
+    try:
+        results = outputs(model, "numpy")
+    except CannotRun as error:
+        assert str(error).startswith("target numpy")
+        return
+    for ours, theirs in zip(results, runtime.run(model, reference=True), strict=True):
+        assert ours.dtype == theirs.dtype
+        if ours.dtype.kind == "f":
+            np.testing.assert_allclose(ours, theirs, atol=0.03 * np.abs(theirs).max(), rtol=1e-5)
+        else:
+            assert np.abs(ours.astype(int) - theirs.astype(int)).max() <= 2
+
+
+def test_numpy_computes_most_of_the_zoo() -> None:
+    computed = 0
+    for name in RUNNABLE:
+        try:
+            outputs(zoo.MODELS[name](), "numpy")
+            computed += 1
+        except CannotRun:
+            pass
+    assert computed >= 14
+
+
+def test_the_arrays_are_the_tensors() -> None:
+    """No copy: what is written into a view is what runs, and the next run changes a view."""
+    with Session(zoo.convnet()) as session:
+        image, scores = session.inputs["image"], session.outputs["scores"]
+        session.run()
+        before = scores.copy()
+        image[...] = 1
+        session.run()
+        assert not np.array_equal(scores, before)
+        assert session.inputs["image"] is image
+        assert session.outputs["scores"] is scores
+        assert not session.copies
+        assert image.ctypes.data % 64 == 0
+
+
+def test_from_a_path_bytes_and_a_model(tmp_path: Path) -> None:
+    save(zoo.convnet(), tmp_path / "m.tflite")
+    first = outputs(zoo.convnet())
+    np.testing.assert_array_equal(first, outputs(tmp_path / "m.tflite"))
+    np.testing.assert_array_equal(first, outputs(to_bytes(zoo.convnet())))
+
+
+@pytest.mark.parametrize("dtype", ["bool", "float32", "int16", "int32", "int64", "int8", "uint8"])
+def test_element_types(dtype: str) -> None:
+    b = Builder()
+    model = b.model(b.op("CONCATENATION", b.input("x", (2,), dtype), b.input("y", (2,), dtype)))
+    with Session(model) as session:
+        session.inputs["x"] = np.array([1, 0], dtype)
+        session.inputs["y"] = np.array([0, 1], dtype)
+        session.run()
+        (joined,) = session.outputs.values()
+        assert str(joined.dtype) == dtype
+        assert joined.tolist() == [1, 0, 0, 1]
+
+
+def test_signatures() -> None:
+    model = zoo.two_signatures()
+    for key, expected in (("", np.exp(1)), ("up", np.exp(1)), ("down", -1)):
+        for target in ("cpu:1", "cpu:1:reference", "numpy"):
+            with Session(model, target, signature=key) as session:
+                session.inputs["in"] = np.ones(3)
+                session.run()
+                np.testing.assert_allclose(session.outputs["out"], expected, rtol=1e-6)
+    with pytest.raises(BadInput, match="no signature 'sideways'; the model has 'up', 'down'"):
+        Session(model, signature="sideways")
+
+
+def test_repeated_names_are_numbered() -> None:
+    assert port_names(["t", "x", "t", "t"]) == ["t", "x", "t#2", "t#3"]
+    b = Builder()
+    model = b.model(b.op("SUB", b.input("t", (1,)), b.input("t", (1,)), name="d"))
+    for target in TARGETS:
+        with Session(model, target) as session:
+            session.inputs["t"] = [3]
+            session.inputs["t#2"] = [1]
+            session.run()
+            assert session.outputs["d"].tolist() == [2]
+
+
+@pytest.mark.parametrize("target", [*TARGETS, "numpy"])
+def test_resize(target: str) -> None:
+    with Session(zoo.resizable(), target) as session:
+        session.resize(x=(3, 4))
+        session.inputs["x"] = np.arange(12).reshape(3, 4)
+        session.run()
+        (result,) = session.outputs.values()
+        assert result.shape == (3, 2, 2)
+        assert result.ravel().tolist() == list(range(12))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_size_that_values_decide(target: str) -> None:
+    b = Builder()
+    model = b.model(
+        b.op(
+            "WHERE", b.op("GREATER", b.input("x", (4,)), np.float32(0)), shape=(4, 1), dtype="int64"
+        )
+    )
+    with Session(model, target) as session:
+        for values, found in (([1, -1, 1, -1], [0, 2]), ([1, 1, 1, -1], [0, 1, 2])):
+            session.inputs["x"] = np.array(values, np.float32)
+            session.run()
+            (places,) = session.outputs.values()
+            assert places.ravel().tolist() == found
+        assert session.copies
+        assert "depend on values" in session.note or target.endswith("reference")
+
+
+def test_weight_cache(tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    for _ in range(2):
+        with Session(zoo.convnet(), weight_cache=str(cache)) as session:
+            session.run()
+
+
+def test_what_does_not_fit() -> None:
+    with Session(zoo.convnet()) as session:
+        with pytest.raises(BadInput, match="no input 'picture'; there are 'image'"):
+            session.inputs["picture"]
+        with pytest.raises(BadInput, match=r"has shape \(1, 8, 8, 3\); \(8, 8, 3\) was given"):
+            session.inputs["image"] = np.zeros((8, 8, 3))
+        with pytest.raises(BadInput, match="no input 'x'"):
+            session.resize(x=(1,))
+        with pytest.raises(BadInput, match="cannot resize"):
+            session.resize(image=(1, 8, 8, 4))
+    with (
+        Session(zoo.residual_int8()) as session,
+        pytest.raises(BadInput, match="is int8; float64 was"),
+    ):
+        session.inputs["x"] = np.zeros((1, 4, 4, 4))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_an_unknown_custom_op_is_named_when_the_session_opens(target: str) -> None:
+    with pytest.raises(CannotRun, match=r"custom operator 'Mystery'"):
+        Session(zoo.custom(), target)
+
+
+def test_the_runtimes_reason_becomes_one_sentence(capfd: pytest.CaptureFixture[str]) -> None:
+    b = Builder()
+    broken = b.model(
+        b.op(
+            "CONV_2D",
+            b.input("x", (1, 4, 4, 3)),
+            zoo.noise(2, 3, 3, 5),
+            zoo.noise(2),
+            shape=(1, 4, 4, 2),
+        )
+    )
+    for target in TARGETS:
+        with pytest.raises(CannotRun, match=r"op 0 \(CONV_2D\)") as caught:
+            outputs(broken, target)
+        assert "\n" not in str(caught.value)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_causes() -> None:
+    assert one_cause("") == ""
+    told = "a.cc:3 x != y\nNode number 4 (ADD) failed to prepare.\nFailed to allocate tensors\n"
+    assert one_cause(told) == "op 4 (ADD): a.cc:3 x != y"
+
+
+def test_versions_that_the_binding_does_not_know() -> None:
+    assert why_not(installed_version()) == ""
+    assert why_not("2.3.9") == ""
+    assert "9.9.9" in why_not("9.9.9")
+
+
+def test_the_fallback_for_such_versions_computes_the_same() -> None:
+    names = (["image"], ["scores"])
+    runner = InterpreterRunner(to_bytes(zoo.convnet()), Target.parse("cpu:1"), names=names)
+    runner.run()
+    with Session(zoo.convnet()) as session:
+        session.run()
+        np.testing.assert_array_equal(runner.outputs[0].array, session.outputs["scores"])
+
+
+def test_gpu_is_used_or_refused_in_one_line() -> None:
+    try:
+        Session(zoo.convnet(), "gpu").close()
+    except CannotRun as error:
+        assert "target gpu" in str(error) or "on gpu" in str(error)
+        assert "\n" not in str(error)
+
+
+def test_closing() -> None:
+    session = Session(zoo.convnet())
+    kept = session.inputs["image"]
+    session.close()
+    session.close()
+    kept[...] = 1  # memory of ours: still there, no longer a model's
+    with pytest.raises(CannotRun, match="closed"):
+        session.run()
+    with pytest.raises(CannotRun, match="closed"):
+        session.inputs["image"]
+    with pytest.raises(CannotRun, match="closed"):
+        session.resize(image=(1, 8, 8, 3))
+    del session
+    gc.collect()
+
+
+class Sessions(RuleBasedStateMachine):
+    """Open, run, resize, close and forget sessions in any order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[Session] = []
+        self.views: list[np.ndarray] = []
+
+    @rule(name=st.sampled_from(("convnet", "resizable", "residual_int8", "stateful", "loop")))
+    def open_one(self, name: str) -> None:
+        if len(self.open) < 6:
+            self.open.append(Session(zoo.MODELS[name]()))
+
+    @rule(pick=st.integers(0, 5))
+    def run_one(self, pick: int) -> None:
+        for session in self.open[pick : pick + 1]:
+            session.run()
+            self.views.extend(session.outputs.values())
+
+    @rule(pick=st.integers(0, 5), rows=st.integers(1, 4))
+    def resize_one(self, pick: int, rows: int) -> None:
+        for session in self.open[pick : pick + 1]:
+            if "x" in session.inputs and session.inputs["x"].shape[1:] == (4,):
+                try:
+                    session.resize(x=(rows, 4))
+                    session.run()
+                except (BadInput, CannotRun):
+                    pass
+
+    @rule(pick=st.integers(0, 5))
+    def close_one(self, pick: int) -> None:
+        for session in self.open[pick : pick + 1]:
+            session.close()
+            with pytest.raises(CannotRun):
+                session.run()
+            self.open.remove(session)
+
+    @rule(pick=st.integers(0, 5))
+    def forget_one(self, pick: int) -> None:
+        del self.open[pick : pick + 1]
+        gc.collect()
+
+    @invariant()
+    def views_can_be_read(self) -> None:
+        for view in self.views[-8:]:
+            view.sum()
+
+
+TestSessions = Sessions.TestCase
+TestSessions.settings = settings(max_examples=25, stateful_step_count=25, deadline=None)
+
+
+def test_thousands_of_sessions_leave_nothing_behind() -> None:
+    script = """
+import resource
+from litesmith.run.session import Session
+from litesmith.tflite.write import to_bytes
+from tests.zoo import convnet
+data = to_bytes(convnet())
+def cycle(count):
+    for _ in range(count):
+        with Session(data) as session:
+            session.run()
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+before = cycle(300)
+print(cycle(1500) - before)
+"""
+    told = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert int(told.stdout) * 1024 < 10e6
+
+
+def test_probe(tmp_path: Path) -> None:
+    save(zoo.convnet(), tmp_path / "good.tflite")
+    probe(tmp_path / "good.tflite")
+    save(zoo.custom(), tmp_path / "custom.tflite")
+    with pytest.raises(CannotRun, match="'Mystery'"):
+        probe(tmp_path / "custom.tflite")
+
+
+def test_probe_survives_a_crash_of_native_code(tmp_path: Path) -> None:
+    """A RESHAPE whose shape input is marked as absent passes every check and kills the runtime."""
+    b = Builder()
+    crashing = b.model(b.op("RESHAPE", b.input("x", (4,)), None, shape=(2, 2)))
+    save(crashing, tmp_path / "crash.tflite")
+    with pytest.raises(CannotRun, match=r"crashed on cpu:1 \(SIG"):
+        probe(tmp_path / "crash.tflite")

@@ -45,6 +45,12 @@ def test_step(model: Path, tmp_path: Path) -> None:
     assert abs(run(out.read_bytes())[0] - run(model.read_bytes())[0]).max() < 0.05
 
 
+def test_session(model: Path) -> None:
+    shown = call(ROOT / "examples" / "04_session.py", model)
+    assert "input image: float32 (1, 32, 32, 3)" in shown
+    assert "output scores: float32 (1, 10)" in shown
+
+
 def test_the_python_of_the_readme(model: Path) -> None:
     code = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     assert code

@@ -168,6 +168,18 @@ def test_a_size_that_values_decide(target: str) -> None:
         assert "depend on values" in session.note or target.endswith("reference")
 
 
+def test_an_output_listed_twice_is_there_twice() -> None:
+    b = Builder()
+    y = b.op("ABS", b.input("x", (2,)), name="y")
+    with Session(b.model(y, y)) as session:
+        session.inputs["x"] = [-1, -2]
+        session.run()
+        assert {name: a.tolist() for name, a in session.outputs.items()} == {
+            "y": [1, 2],
+            "y#2": [1, 2],
+        }
+
+
 def test_weight_cache(tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     for _ in range(2):

@@ -243,6 +243,8 @@ def _why_not_shared(graph: Graph) -> str:
     given = {*graph.inputs, *(t for t in graph.tensors if t.is_const)}
     if any(tensor in given for tensor in graph.outputs):
         return "an output is an input or a constant"
+    if len(set(graph.outputs)) < len(graph.outputs):
+        return "an output is listed twice"
     for op in graph.ops:
         if any(tensor in graph.outputs for tensor in op.outputs) and _is_sized_late(op):
             return "the sizes of its outputs depend on values"

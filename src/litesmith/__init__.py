@@ -10,6 +10,9 @@ from litesmith._version import VERSION as __version__
 from litesmith.errors import BadInput, BadModel, CannotApply, CannotRun, LitesmithError
 from litesmith.ir.build import Builder
 from litesmith.ir.types import Graph, Model, Op, Quant, Tensor
+from litesmith.measure.latency import bench
+from litesmith.measure.profile import profile
+from litesmith.measure.spans import record, span
 from litesmith.passes.recipe import apply
 from litesmith.passes.step import Change, Skip
 from litesmith.run.session import Session
@@ -34,6 +37,10 @@ __all__ = [
     "Tensor",
     "__version__",
     "apply",
+    "bench",
     "load",
+    "profile",
+    "record",
     "save",
+    "span",
 ]

@@ -1,7 +1,10 @@
 """The only place that turns numbers and foreign names into text."""
 
+from math import isfinite
+
 _BYTE_UNITS = ("B", "KB", "MB", "GB", "TB", "PB", "EB")
 _COUNT_UNITS = ("", "K", "M", "G", "T", "P", "E")
+_TIME_UNITS = ("ns", "µs", "ms", "s")
 
 
 def bytes_text(count: int) -> str:
@@ -12,6 +15,16 @@ def bytes_text(count: int) -> str:
 def count_text(count: int) -> str:
     """`569 M`: three digits and a letter."""
     return _scaled(count, _COUNT_UNITS)
+
+
+def time_text(us: float) -> str:
+    """`11.4 ms`, from microseconds: three digits and a unit."""
+    return _scaled(1000 * us, _TIME_UNITS)
+
+
+def rate_text(gmacs: float) -> str:
+    """`54.8`: GMAC/s to one decimal, none from a hundred on."""
+    return f"{gmacs:.1f}" if gmacs < 99.95 else f"{gmacs:.0f}"
 
 
 def percent_text(share: float) -> str:
@@ -30,6 +43,34 @@ def change_text(before: int, after: int) -> str:
     )
 
 
+def time_interval_text(us: float, low: float, high: float) -> str:
+    """`11.3 ms (11.2–11.4)`; units are repeated where they differ."""
+    if not isfinite(high):
+        return f"{time_text(us)} (unknown)"
+    texts = [time_text(value) for value in (us, low, high)]
+    numbers, units = zip(*(text.split() for text in texts), strict=True)
+    ends = numbers[1:] if len(set(units)) == 1 else texts[1:]
+    return f"{texts[0]} ({'–'.join(ends)})"
+
+
+def number_text(value: float) -> str:
+    """`14575.2`: six digits and no unit, as C++ prints a number."""
+    return f"{value:g}"
+
+
+def energy_text(joules: float) -> str:
+    """`41.2 mJ`: three digits."""
+    return f"{1000 * joules:.3g} mJ"
+
+
+def ratio_text(ratio: float, low: float | None = None, high: float | None = None) -> str:
+    """`0.537× (0.530 to 0.541)`; an interval without an end is said to be unknown."""
+    shown = f"{ratio:.3f}×"
+    if low is None or high is None:
+        return shown
+    return f"{shown} ({low:.3f} to {high:.3f})" if isfinite(high) else f"{shown} (interval unknown)"
+
+
 def plain(name: str) -> str:
     """A foreign name made safe to print: control characters and broken text are escaped."""
     if name.isprintable():
@@ -38,7 +79,7 @@ def plain(name: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in escaped)
 
 
-def _scaled(count: int, units: tuple[str, ...]) -> str:
+def _scaled(count: float, units: tuple[str, ...]) -> str:
     value = float(count)
     place = 0
     while abs(value) >= 999.5 and place < len(units) - 1:

@@ -84,7 +84,7 @@ def test_interface_metadata_and_scales() -> None:
     }
     found = differences(convnet(), replace(convnet(), signatures=()))
     assert [(d.where, d.before, d.after) for d in found] == [
-        ("signatures", "serving_default", "none")
+        ("signatures", "serving_default(image=image) -> scores=scores", "none")
     ]
     upgraded = differences(legacy_uint8(), apply(legacy_uint8(), "upgrade(io=int8)").model)
     assert any("scale" in d.where for d in upgraded)

@@ -189,6 +189,8 @@ def test_weight_cache(tmp_path: Path) -> None:
 
 def test_what_does_not_fit() -> None:
     with Session(zoo.convnet()) as session:
+        assert "image" in session.inputs
+        assert "picture" not in session.inputs
         with pytest.raises(BadInput, match="no input 'picture'; there are 'image'"):
             session.inputs["picture"]
         with pytest.raises(BadInput, match=r"has shape \(1, 8, 8, 3\); \(8, 8, 3\) was given"):

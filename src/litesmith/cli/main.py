@@ -9,9 +9,10 @@ from typing import Annotated, NoReturn
 import typer
 
 from litesmith._version import VERSION
-from litesmith.cli import demo, model
+from litesmith.cli import bench, demo, doctor, model, profile
 from litesmith.errors import LitesmithError
 
+_STOPPED = "stopped; nothing half-written is left"
 _BAD_INPUT, _OUR_BUG, _CTRL_C, _TERMINATED = 2, 70, 130, 143
 
 app = typer.Typer(
@@ -25,6 +26,9 @@ app = typer.Typer(
 
 COMMANDS = {
     "inspect": model.inspect,
+    "bench": bench.bench,
+    "profile": profile.profile,
+    "doctor": doctor.doctor,
     "apply": model.apply,
     "diff": model.diff,
     "demo": demo.demo,
@@ -59,16 +63,22 @@ def main() -> NoReturn:
 
 def _run() -> int:
     try:
-        result = app(standalone_mode=False)
-        sys.stdout.flush()
+        result = app(args=bench.plain_switches(sys.argv[1:]), standalone_mode=False)
+        if sys.stdout is not None:
+            sys.stdout.flush()
+        if result == _CTRL_C:  # the parser of the command line has caught it
+            return _fail(_STOPPED, _CTRL_C)
         return result if isinstance(result, int) else 0
     except LitesmithError as error:
         return _fail(str(error), _BAD_INPUT)
     except (KeyboardInterrupt, typer.Abort):
-        return _fail("stopped; nothing half-written is left", _CTRL_C)
+        return _fail(_STOPPED, _CTRL_C)
     except BrokenPipeError:  # the reader of our output has gone, as in `… | head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _forget_output()
         return 0
+    except OSError as error:
+        _forget_output()
+        return _fail(f"{error.filename or 'standard output'}: {error.strerror}", _BAD_INPUT)
     except Exception as error:
         told = getattr(error, "format_message", None)  # what the command-line parser raises has it
         if told is not None:
@@ -80,6 +90,13 @@ def _run() -> int:
         )
 
 
+def _forget_output() -> None:
+    """What is still to be printed goes nowhere, so that exiting does not fail for it."""
+    if sys.stdout is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _fail(message: str, status: int) -> int:
-    print(f"litesmith: {' '.join(message.split())}", file=sys.stderr)
+    if sys.stderr is not None:
+        print(f"litesmith: {' '.join(message.split())}", file=sys.stderr)
     return status

@@ -1,6 +1,7 @@
 """Commands on the model itself: inspect, apply, diff."""
 
 import json
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -9,15 +10,20 @@ import typer
 from litesmith.cli import show
 from litesmith.errors import BadInput
 from litesmith.ir.diff import differences
+from litesmith.ir.types import Model
 from litesmith.measure.findings import findings
 from litesmith.measure.footprint import footprint, gzip_bytes
 from litesmith.passes import STEPS, recipe
 from litesmith.tflite.file import digest, load, pieces, save
+from litesmith.tflite.write import chunks
 
 ModelFile = Annotated[
     Path, typer.Argument(metavar="MODEL", help="A .tflite file.", show_default=False)
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+
+# Bytes that gzip takes no longer than a second or two for.
+_QUICKLY_GZIPPED = 40_000_000
 
 
 def inspect(
@@ -28,10 +34,10 @@ def inspect(
     """What is in a model: ops, weights, MACs, sizes, quantization, and what stands out."""
     content = load(model)
     facts = footprint(content)
-    sizes = (model.stat().st_size, gzip_bytes(pieces(model)))
+    sizes = _sizes(model, content, as_json)
     noticed = findings(content)
     if as_json:
-        typer.echo(json.dumps(show.inspect_json(content, facts, sizes, noticed, ops)))
+        typer.echo(json.dumps(show.inspect_json(model, content, facts, sizes, noticed, ops)))
     else:
         show.inspect_text(model, content, facts, sizes, noticed, ops)
 
@@ -55,11 +61,11 @@ def apply(
     source = load(model)
     change = recipe.apply(source, steps)
     save(change.model, out)
-    sizes = [(path.stat().st_size, gzip_bytes(pieces(path))) for path in (model, out)]
+    after = _sizes(out, change.model, as_json)
     if as_json:
-        typer.echo(json.dumps(show.apply_json(out, sizes[1], digest(out), change)))
+        typer.echo(json.dumps(show.apply_json(out, after, digest(out), change)))
     else:
-        show.apply_text(out, sizes, source, change)
+        show.apply_text(out, (_sizes(model, source, as_json), after), source, change)
 
 
 def diff(
@@ -83,9 +89,16 @@ def diff(
         show.diff_text(a, b, found)
 
 
+def _sizes(path: Path, model: Model, always_gzip: bool) -> tuple[int, int | None]:
+    """Bytes on disk and after gzip; a large file is squeezed only where a program asks."""
+    content = pieces(path) if path.is_file() else chunks(model)  # a pipe is read only once
+    size = path.stat().st_size if path.is_file() else sum(map(len, chunks(model)))
+    return size, gzip_bytes(content) if always_gzip or size <= _QUICKLY_GZIPPED else None
+
+
 def refuse_to_overwrite(model: Path, out: Path) -> None:
     """An input file is never changed."""
-    if out.exists() and model.exists() and out.samefile(model):
+    if os.path.exists(out) and os.path.exists(model) and out.samefile(model):
         raise BadInput(
             f"{out}: is the input, and an input file is never changed; choose another -o"
         )

@@ -17,7 +17,7 @@ from litesmith.measure.footprint import Footprint, op_constant_bytes, op_macs
 from litesmith.passes.step import Change
 from litesmith.units import bytes_text, change_text, count_text, percent_text, plain
 
-Sizes = tuple[int, int]  # bytes on disk, bytes after gzip
+Sizes = tuple[int, int | None]  # bytes on disk; after gzip, where that was asked
 Json = dict[str, object]
 
 console = Console(highlight=False, soft_wrap=False)
@@ -55,7 +55,8 @@ def command(text: str) -> None:
 def inspect_text(
     path: Path, model: Model, facts: Footprint, sizes: Sizes, noticed: Sequence[Finding], ops: bool
 ) -> None:
-    line(f"{plain(path.name)}: {bytes_text(sizes[0])}, {bytes_text(sizes[1])} gzipped", "bold")
+    gzipped = f", {bytes_text(sizes[1])} gzipped" if sizes[1] is not None else ""
+    line(f"{plain(path.name)}: {bytes_text(sizes[0])}{gzipped}", "bold")
     line(scheme(model))
     line(
         f"{sum(facts.ops.values())} ops, {count_text(facts.parameters)} parameters, "
@@ -165,11 +166,15 @@ def _print_findings(path: Path, noticed: Sequence[Finding]) -> None:
     for finding in noticed:
         line(f"- {finding.what}", "bold")
         line(f"  {finding.why}")
-        command(f"  {finding.command.replace('MODEL', quote(str(path)))}")
+        command(f"  {_filled(finding.command, path)}")
+
+
+def _filled(text: str, path: Path) -> str:
+    return text.replace("MODEL", quote(str(path)))
 
 
 def inspect_json(
-    model: Model, facts: Footprint, sizes: Sizes, noticed: Sequence[Finding], ops: bool
+    path: Path, model: Model, facts: Footprint, sizes: Sizes, noticed: Sequence[Finding], ops: bool
 ) -> Json:
     shown: Json = {
         "schema": 1,
@@ -186,7 +191,9 @@ def inspect_json(
         "outputs": [_tensor_json(t) for t in model.main.outputs],
         "signatures": [plain(s.key) for s in model.signatures],
         "metadata": {plain(name): content.nbytes for name, content in model.metadata},
-        "findings": [finding._asdict() for finding in noticed],
+        "findings": [
+            {**finding._asdict(), "command": _filled(finding.command, path)} for finding in noticed
+        ],
     }
     if ops:
         shown["op_list"] = [
@@ -233,8 +240,10 @@ def apply_text(out: Path, sizes: Sequence[Sizes], before: Model, change: Change)
     for (kind, why), count in kept.most_common():
         line(f"left {count} {plain(kind)}: {why}")
     line(f"{out}: {counts[0]} -> {counts[1]} ops", "bold")
-    disk = f"disk {bytes_text(new)} {change_text(old, new)}"
-    line(f"{disk}, gzip {bytes_text(new_gzip)} {change_text(old_gzip, new_gzip)}")
+    gzipped = ""
+    if old_gzip is not None and new_gzip is not None:
+        gzipped = f", gzip {bytes_text(new_gzip)} {change_text(old_gzip, new_gzip)}"
+    line(f"disk {bytes_text(new)} {change_text(old, new)}{gzipped}")
 
 
 def _print_some(texts: Sequence[str], what: str) -> None:

@@ -9,7 +9,7 @@ from zlib import crc32
 import numpy as np
 
 from litesmith.ir.show import op_text, options_text, type_text
-from litesmith.ir.types import Graph, Model, Op, Tensor
+from litesmith.ir.types import Graph, Model, Op, Record, Signature, Tensor
 from litesmith.units import plain
 
 
@@ -38,9 +38,19 @@ def _interface(a: Model, b: Model) -> Iterator[Difference]:
         before, after = _listed(getattr(a.main, side)), _listed(getattr(b.main, side))
         if before != after:
             yield Difference("interface", side, before, after)
-    keys = [", ".join(sorted(plain(s.key) for s in m.signatures)) or "none" for m in (a, b)]
-    if keys[0] != keys[1]:
-        yield Difference("interface", "signatures", *keys)
+    entries = [", ".join(sorted(map(_entry_text, m.signatures))) or "none" for m in (a, b)]
+    if entries[0] != entries[1]:
+        yield Difference("interface", "signatures", *entries)
+    if a.description != b.description:
+        yield Difference("metadata", "description", plain(a.description), plain(b.description))
+
+
+def _entry_text(signature: Signature) -> str:
+    inputs, outputs = (
+        ", ".join(f"{plain(name)}={plain(tensor.name)}" for name, tensor in side)
+        for side in (signature.inputs, signature.outputs)
+    )
+    return f"{plain(signature.key)}({inputs}) -> {outputs}"
 
 
 def _listed(tensors: Sequence[Tensor]) -> str:
@@ -86,6 +96,10 @@ def _key(op: Op) -> tuple[object, ...]:
     return op.label, tuple(t.shape for t in op.outputs)
 
 
+def _source_text(tensor: Tensor | None) -> str:
+    return "none" if tensor is None else "constant" if tensor.is_const else "computed"
+
+
 Source = tuple[object, ...]
 
 
@@ -114,8 +128,13 @@ def _matched(where: str, a: Op, b: Op) -> Iterator[Difference]:
     """How two ops of the same kind and shape differ."""
     if options_text(a.options) != options_text(b.options):
         yield Difference("op", where, options_text(a.options), options_text(b.options))
-    if len(a.inputs) != len(b.inputs):
-        yield Difference("op", f"{where} inputs", str(len(a.inputs)), str(len(b.inputs)))
+    if a.version != b.version:
+        yield Difference("op", f"{where} version", str(a.version), str(b.version))
+    if Record("Operator", a.rest) != Record("Operator", b.rest):
+        yield Difference("op", f"{where} custom options", "", "changed")
+    sources = [", ".join(map(_source_text, op.inputs)) for op in (a, b)]
+    if sources[0] != sources[1]:
+        yield Difference("op", f"{where} inputs", *sources)
     for side, before, after in (("input", a.inputs, b.inputs), ("output", a.outputs, b.outputs)):
         for place, (x, y) in enumerate(zip(before, after, strict=False)):
             if x is not None and y is not None:
@@ -140,7 +159,8 @@ def _scales(tensor: Tensor) -> str:
     if quant.block is not None:
         return "blockwise"
     if quant.per_channel:
-        return f"{quant.scale.size} along axis {quant.axis}, {crc32(quant.scale.tobytes()):08x}"
+        content = quant.scale.tobytes() + quant.zero_point.tobytes()
+        return f"{quant.scale.size} along axis {quant.axis}, {crc32(content):08x}"
     return f"{quant.scale[0]:.6g} zero {quant.zero_point[0]}"
 
 
@@ -149,10 +169,11 @@ def _changed_values(x: Tensor, y: Tensor) -> str:
     assert x.data is not None and y.data is not None
     if x.data.shape != y.data.shape or x.data.dtype != y.data.dtype:
         return f"{y.data.nbytes} bytes where {x.data.nbytes} were"
-    if x.data is y.data or np.array_equal(x.data, y.data):
+    before, after = (np.ascontiguousarray(t).view(np.uint8) for t in (x.data, y.data))
+    if x.data is y.data or np.array_equal(before, after):
         return ""
     changed = x.data != y.data
-    if x.data.dtype.kind in "fiu":
+    if x.data.dtype.kind in "fiu" and np.isfinite(x.data).all() and np.isfinite(y.data).all():
         most = np.abs(x.data.astype(np.float64) - y.data.astype(np.float64)).max()
         return f"{int(changed.sum())} of {x.data.size} values, by at most {most:.3g}"
     return f"{int(changed.sum())} of {x.data.size} values"

@@ -244,7 +244,7 @@ class Model:
     signatures: tuple[Signature, ...] = ()
     metadata: tuple[tuple[str, Array], ...] = ()
     description: str = ""
-    attached: bytes = b""  # a zip archive of label files, as metadata tools append it
+    attached: bytes = b""  # what stands behind the model: mostly a zip archive of label files
     spare: tuple[Array, ...] = ()  # buffers with content that nothing refers to
     rest: Fields = field(default_factory=none_set)
     lost: tuple[str, ...] = ()  # fields newer than our schema: readable around, not copyable

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from litesmith.errors import CannotApply
 from litesmith.ir.dtype import DTYPES
 from litesmith.ir.types import Model, Tensor
 from litesmith.passes.recipe import apply
@@ -68,11 +69,12 @@ def _legacy(model: Model) -> Iterator[Finding]:
 
 
 def _waste(model: Model) -> Iterator[Finding]:
-    if model.lost:
+    try:
+        size = sum(map(len, chunks(model)))
+    except CannotApply:  # a model that cannot be copied can still be looked at
         return
     change = apply(model, TIDY)
     ops = sum(len(g.ops) for g in model.graphs) - sum(len(g.ops) for g in change.model.graphs)
-    size = sum(map(len, chunks(model)))
     saved = size - sum(map(len, chunks(change.model)))
     if ops or saved > _WORTH_SAYING * size:
         yield Finding(

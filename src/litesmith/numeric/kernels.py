@@ -183,8 +183,12 @@ def _refuse_senseless(kind: str, options: Record, arrays: Sequence[Array | None]
     """With every value at hand a shape rule has no other reason to be silent."""
     roles = OPS[kind].inputs.split()
     needed = sum(role[-1] not in "?*" for role in roles)
-    if len(arrays) < needed or any(array is None for array in arrays[:needed]):
-        raise ValueError(f"{kind} needs {needed} inputs")
+    missing = [
+        array is None and role[-1] != "?"
+        for role, array in zip(roles + roles[-1:] * len(arrays), arrays, strict=False)
+    ]
+    if len(arrays) < needed or any(missing):
+        raise ValueError(f"{kind} needs {needed} inputs, none of them left out")
     known = [None if a is None else Tensor("", a.shape, str(a.dtype), a) for a in arrays]
     shapes = infer_shapes(kind, known, options)
     if shapes is None and OPS[kind].shape is not None:

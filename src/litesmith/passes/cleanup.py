@@ -8,6 +8,7 @@ import numpy as np
 
 from litesmith.ir.edit import regraph, rewrite
 from litesmith.ir.effects import has_effect, is_repeatable
+from litesmith.ir.late import has_computed_settings, late_tensors
 from litesmith.ir.match import chains
 from litesmith.ir.show import op_name
 from litesmith.ir.types import (
@@ -16,7 +17,6 @@ from litesmith.ir.types import (
     Model,
     Op,
     Quant,
-    Record,
     Tensor,
     constant_numbers,
     memory_place,
@@ -49,8 +49,9 @@ def same_quant(a: Quant | None, b: Quant | None) -> bool:
 # Ops that do nothing.
 
 
-def _keeps_shape(op: Op) -> bool:
-    return True  # that the shapes agree is asked of every op
+def _keeps_shape(_: Op) -> bool:
+    """That the shapes agree, which is asked of every op, is enough."""
+    return True
 
 
 def _identity_permutation(op: Op) -> bool:
@@ -72,10 +73,14 @@ def _one_output(op: Op) -> bool:
 
 
 def _with(neutral: float) -> Callable[[Op], bool]:
+    """The second input is the number that changes nothing, to the sign: x + 0 turns −0 into 0."""
+    wanted = np.float32(neutral).tobytes()
+
     def second_is_neutral(op: Op) -> bool:
         other = _constant(op, 1)
-        plain_float = op.outputs[0].dtype == "float32" and other is not None
-        return plain_float and bool((other == neutral).all()) and _no_activation(op)
+        if other is None or other.dtype != np.float32 or not _no_activation(op):
+            return False
+        return other.tobytes() == wanted * other.size
 
     return second_is_neutral
 
@@ -86,7 +91,7 @@ def _same_scale(op: Op) -> bool:
 
 # kind -> a test for doing nothing, given that input and output agree in shape, type and scale
 _NO_OPS: dict[str, Callable[[Op], bool]] = {
-    "ADD": _with(0.0),
+    "ADD": _with(-0.0),
     "ADD_N": _one_input,
     "BROADCAST_TO": _keeps_shape,
     "CAST": _keeps_shape,
@@ -126,7 +131,7 @@ def _data_input(op: Op) -> Tensor | None:
 
 def _does_nothing(op: Op) -> bool:
     source = _data_input(op)
-    if op.kind not in _NO_OPS or source is None or not op.outputs:
+    if op.kind not in _NO_OPS or source is None or has_effect(op):
         return False
     target = op.outputs[0]
     agree = source.shape == target.shape and source.dtype == target.dtype
@@ -141,6 +146,7 @@ def _bypass_in(graph: Graph) -> tuple[Graph, list[str], list[Skip]]:
     """Takes ops that do nothing out of the way; their readers read what they read."""
     computed = {t for op in graph.ops for t in op.outputs}
     leaving = set(graph.outputs)
+    late = late_tensors(graph)
     joined: dict[Tensor, Tensor] = {}
     dropped: dict[Op, tuple[Op, ...]] = {}
     skipped: list[Skip] = []
@@ -149,6 +155,8 @@ def _bypass_in(graph: Graph) -> tuple[Graph, list[str], list[Skip]]:
         assert source is not None
         source = _final(source, joined)
         why = _why_kept(source, target, computed, leaving)
+        if has_computed_settings(op) or source in late:
+            why = "sizes depend on values, so it may do something in another run"
         if why:
             skipped.append(Skip(op_name(op), why))
             continue
@@ -197,6 +205,8 @@ def _join_chains_in(graph: Graph) -> tuple[Graph, list[str], list[Skip]]:
         if first in replaced or second in replaced:
             continue  # the next round sees what is left
         joined = join(first, second)
+        if has_effect(first) or has_effect(second):
+            joined = Skip(op_name(second), "it works on a state, which may change in between")
         if isinstance(joined, Skip):
             skipped.append(joined)
             continue
@@ -206,14 +216,10 @@ def _join_chains_in(graph: Graph) -> tuple[Graph, list[str], list[Skip]]:
 
 
 def _joined_reshape(first: Op, second: Op) -> Op | Skip:
-    source, target = first.inputs[0], second.outputs[0]
-    if source is None or any(t.dynamic for t in (source, *first.outputs, target)):
-        return Skip(op_name(second), "a dimension is free, so one reshape cannot stand for two")
-    shape = np.array(target.shape, np.int32)
-    size = Tensor(f"{target.name}/shape", shape.shape, "int32", shape)
-    return Op(
-        "RESHAPE", (source, size), (target,), Record("ReshapeOptions", {"new_shape": target.shape})
-    )
+    """The second reshape alone: where it ends does not depend on where it comes from."""
+    if second.kind != "RESHAPE" or has_computed_settings(second):
+        return Skip(op_name(second), "what it does depends on the shape it is given")
+    return replace(second, inputs=(first.inputs[0], *second.inputs[1:]))
 
 
 def _joined_transpose(first: Op, second: Op) -> Op | Skip:

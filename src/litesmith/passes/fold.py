@@ -1,15 +1,17 @@
 """`fold`: what depends on constants alone is computed now, once, instead of in every run."""
 
+from collections import Counter
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from litesmith.ir.edit import consumers, regraph
 from litesmith.ir.effects import is_repeatable
+from litesmith.ir.late import is_sized_late
 from litesmith.ir.ops import infer_shapes
 from litesmith.ir.show import op_name
-from litesmith.ir.types import Array, Graph, Model, Op, Tensor
-from litesmith.numeric.kernels import evaluate
+from litesmith.ir.types import Array, Graph, Model, Op, Tensor, memory_place
+from litesmith.numeric.kernels import KERNELS, evaluate
 from litesmith.passes.step import Change, Context, Skip, on_graphs
 from litesmith.units import bytes_text
 
@@ -30,11 +32,19 @@ class Fold:
     shapes: bool = False
 
     def apply(self, model: Model, context: Context) -> Change:
-        return on_graphs(model, self._fold_graph)
+        tensors = [t for g in model.graphs for t in g.tensors if t.data is not None]
+        uses = Counter(memory_place(t.data) for t in tensors if t.data is not None)
+        return on_graphs(model, lambda graph: self._fold_graph(graph, uses))
 
-    def _fold_graph(self, graph: Graph) -> tuple[Graph, list[str], list[Skip]]:
+    def _fold_graph(
+        self, graph: Graph, uses: Counter[tuple[int, int]]
+    ) -> tuple[Graph, list[str], list[Skip]]:
         resizable = not self.shapes and any(t.dynamic for t in graph.inputs)
         shared = {t for t, readers in consumers(graph).items() if len(readers) > 1}
+        shared |= {
+            t for t in graph.tensors if t.data is not None and uses[memory_place(t.data)] > 1
+        }
+        late: set[Tensor] = set()
         folded: dict[Tensor, Tensor] = {}
         kept: list[Op] = []
         touched: list[str] = []
@@ -42,23 +52,27 @@ class Fold:
         leaving = set(graph.outputs)
         for op in graph.ops:
             op = replace(op, inputs=tuple(folded.get(t, t) if t else None for t in op.inputs))
+            if is_sized_late(op, late):
+                late.update(op.outputs)
             if not _is_foldable(op):
                 kept.append(op)
                 continue
-            why = self._why_not(op, leaving, resizable) or _growth(op, shared)
-            results = None if why else _results(op)
-            if results is None:
+            why = self._why_not(op, leaving, resizable, late) or _growth(op, shared)
+            results = why or _results(op)
+            if isinstance(results, str):
                 kept.append(op)
-                skipped.append(Skip(op_name(op), why or "there is no reference kernel for it"))
+                skipped.append(Skip(op_name(op), results))
                 continue
             folded.update(zip(op.outputs, results, strict=True))
             touched.append(f"computed {op_name(op)}")
         return regraph(graph, ops=kept), touched, skipped
 
-    def _why_not(self, op: Op, leaving: set[Tensor], resizable: bool) -> str:
+    def _why_not(self, op: Op, leaving: set[Tensor], resizable: bool, late: set[Tensor]) -> str:
         """Why a foldable op must stay as it is; "" where it need not."""
         if any(tensor in leaving for tensor in op.outputs):
             return "its result is an output of the graph"
+        if op.kind == "SHAPE" and op.inputs[0] in late:
+            return "the size it asks for depends on values"
         if op.kind == "SHAPE" and resizable:
             return "an input has a free dimension; fold(shapes=true) takes the shapes as final"
         if op.kind == "DEQUANTIZE" and op.inputs[0] is not None:
@@ -92,25 +106,25 @@ def _growth(op: Op, shared: set[Tensor]) -> str:
     return f"its result takes {bytes_text(added)} where {bytes_text(freed)} make it"
 
 
-def _results(op: Op) -> tuple[Tensor, ...] | None:
-    """The outputs as constants, or None where no reference kernel computes them exactly."""
-    arrays = _compute(op)
-    if arrays is None or tuple(a.shape for a in arrays) != tuple(t.shape for t in op.outputs):
-        return None  # also where the file promises another shape: the runtime shall decide
+def _results(op: Op) -> tuple[Tensor, ...] | str:
+    """The outputs as constants, or why they cannot be computed ahead."""
+    promised = tuple(t.shape for t in op.outputs)
+    first = op.inputs[0]
+    if op.kind == "SHAPE" and first is not None:
+        arrays: tuple[Array, ...] = (np.array(first.shape, op.outputs[0].dtype),)
+    elif any(t is not None and t.quant is not None for t in (*op.inputs, *op.outputs)):
+        return "its numbers are quantized, and only the runtime rounds as the runtime does"
+    elif op.kind not in KERNELS:
+        return "there is no reference kernel for it"
+    elif infer_shapes(op.kind, op.inputs, op.options) != promised:
+        return "the file promises another shape than its inputs give"
+    else:
+        try:
+            arrays = evaluate(op, [None if t is None else t.values() for t in op.inputs])
+        except ValueError as error:
+            return f"the reference kernel refuses: {error}"
+    if tuple(a.shape for a in arrays) != promised:
+        return "the file promises another shape than its inputs give"
     for array in arrays:
         array.setflags(write=False)
     return tuple(replace(t, data=a, dynamic=None) for t, a in zip(op.outputs, arrays, strict=True))
-
-
-def _compute(op: Op) -> tuple[Array, ...] | None:
-    first = op.inputs[0]
-    if op.kind == "SHAPE" and first is not None:
-        return (np.array(first.shape, op.outputs[0].dtype),)
-    if any(t is not None and t.quant is not None for t in (*op.inputs, *op.outputs)):
-        return None
-    if infer_shapes(op.kind, op.inputs, op.options) != tuple(t.shape for t in op.outputs):
-        return None  # nothing of an unknown size is computed
-    try:
-        return evaluate(op, [None if t is None else t.values() for t in op.inputs])
-    except ValueError:
-        return None

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from litesmith.ir.edit import consumers, rewrite
+from litesmith.ir.effects import has_effect
 from litesmith.ir.match import chains
 from litesmith.ir.ops import OPS
 from litesmith.ir.show import op_name
@@ -68,6 +69,8 @@ def _fuse(
         if any(op in replaced for op in chain.ops):
             continue  # the next round sees what is left
         fused = join(chain.first, chain.last, readers)
+        if any(has_effect(op) for op in chain.ops):
+            fused = "it works on a state, which may change in between"
         if fused is None:
             continue
         if isinstance(fused, str):
@@ -227,12 +230,13 @@ def _float_constant(tensor: Tensor | None) -> Array | None:
 
 def _activation(op: Op, activation: Op, readers: Readers) -> Fused:
     """An op that applies the activation after it."""
+    if op.options is None:
+        return None
     if op.option("fused_activation_function") != "NONE":
         return "the op before it applies another activation already"
     before, after = op.outputs[0], activation.outputs[0]
     if before.dtype != after.dtype or not same_quant(before.quant, after.quant):
         return "it changes the scale, and one rounding is not two"
-    assert op.options is not None
     options = op.options.set(fused_activation_function=activation.kind)
     return replace(op, outputs=activation.outputs, options=options)
 

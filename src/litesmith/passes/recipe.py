@@ -20,6 +20,7 @@ Recipe = tuple[Step, ...]
 Setting: TypeAlias = "bool | int | float | str | tuple[Setting, ...] | None"
 
 _TOKEN = re.compile(r'\s*(?:("(?:[^"\\]|\\.)*")|([|(),=\[\]])|([^\s|(),=\[\]"]+))')
+_DEEPEST = 16
 _WORDS: dict[str, Setting] = {"true": True, "false": False, "none": None}
 
 
@@ -114,23 +115,30 @@ def _step(tokens: _Tokens) -> Step:
                 tokens.take(",")
             setting = tokens.take()
             tokens.take("=")
+            if setting in settings:
+                raise BadInput(f"recipe: {name} has the setting {setting!r} twice")
             settings[setting] = _fitting(make, name, setting, _setting(tokens))
         tokens.take(")")
     return make(**settings)
 
 
-def _setting(tokens: _Tokens) -> Setting:
+def _setting(tokens: _Tokens, depth: int = 0) -> Setting:
     token = tokens.take()
+    if depth > _DEEPEST:
+        raise BadInput(f"recipe: lists are nested more than {_DEEPEST} deep")
     if token == "[":
         items: list[Setting] = []
         while tokens.peek() != "]":
             if items:
                 tokens.take(",")
-            items.append(_setting(tokens))
+            items.append(_setting(tokens, depth + 1))
         tokens.take("]")
         return tuple(items)
     if token.startswith('"'):
-        return json.loads(token)
+        try:
+            return json.loads(token)
+        except ValueError:
+            raise BadInput(f"recipe: {token} is no text; quote it as JSON does") from None
     if token in _WORDS:
         return _WORDS[token]
     for number in (int, float):

@@ -36,7 +36,7 @@ class Step(Protocol):
 
 
 def settle(
-    model: Model, edits: Sequence[Callable[[Model], Change]], most_rounds: int = 20
+    model: Model, edits: Sequence[Callable[[Model], Change]], most_rounds: int = 10_000
 ) -> Change:
     """Applies the edits in turn, again and again, until a round touches nothing.
 

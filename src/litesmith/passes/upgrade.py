@@ -66,6 +66,9 @@ _INT8_VERSIONS = {
     "TRANSPOSE": 2,
     "UNPACK": 2,
 }
+
+# Ops whose uint8 kernel brings its inputs to the output's scale, which its int8 kernel does not.
+_RESCALING = frozenset({"CONCATENATION"})
 _SHIFT = 128
 _MOST = 127
 
@@ -106,7 +109,13 @@ class Upgrade:
 
 
 def _is_legacy(tensor: Tensor | None) -> bool:
-    return tensor is not None and tensor.dtype == "uint8" and tensor.quant is not None
+    """True for a quantized uint8 value; a state that is kept between runs stays what it is."""
+    return (
+        tensor is not None
+        and tensor.dtype == "uint8"
+        and tensor.quant is not None
+        and not tensor.variable
+    )
 
 
 class _Upgrading:
@@ -160,7 +169,7 @@ class _Upgrading:
             assert row.bias is not None
             self._take_weights(op, inputs, row.weight, row.bias)
         outputs = tuple(self._twin(t) if _is_legacy(t) else t for t in op.outputs)
-        if row.scale == "same":
+        if op.kind in _RESCALING:
             inputs = [self._rescaled(t, outputs[0]) if t is not None else None for t in inputs]
         version = max(op.version, _INT8_VERSIONS[op.kind])
         self._ops.append(replace(op, inputs=tuple(inputs), outputs=outputs, version=version))
@@ -222,6 +231,10 @@ def _why_left(op: Op) -> str:
     if op.kind not in _INT8_VERSIONS:
         return "there is no int8 kernel for it; it stays uint8 between two conversions"
     row = OPS[op.kind]
+    if any(t is not None and t.variable for t in (*op.inputs, *op.outputs)):
+        return "it keeps a state in uint8"
+    if row.scale == "same" and op.kind not in _RESCALING and not _keeps_scale(op):
+        return "its input and output have other scales, which an int8 kernel does not take"
     if row.weight is not None and not _has_plain_weights(op, row):
         return "its weights or bias are computed, or have no scale; it stays uint8"
     fixed = row.fixed.get("int8")
@@ -231,6 +244,11 @@ def _why_left(op: Op) -> str:
     return ""
 
 
+def _keeps_scale(op: Op) -> bool:
+    scaled = [t.quant for t in (*op.inputs, *op.outputs) if _is_legacy(t) and t is not None]
+    return all(same_quant(scaled[0], quant) for quant in scaled[1:])
+
+
 def _has_plain_weights(op: Op, row: Row) -> bool:
     """True where weight and bias are constants with scales that fit each other."""
     assert row.weight is not None and row.bias is not None and row.axis is not None
@@ -238,6 +256,8 @@ def _has_plain_weights(op: Op, row: Row) -> bool:
     bias = op.inputs[row.bias] if row.bias < len(op.inputs) else None
     if weight is None or not _is_legacy(weight) or len(weight.shape) <= row.axis:
         return False
+    if not _is_legacy(op.inputs[0]) or not _is_legacy(op.outputs[0]):
+        return False  # float data with uint8 weights
     if constant_numbers(weight) is None or not weight.elements:
         return False
     if bias is None:

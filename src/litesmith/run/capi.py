@@ -60,7 +60,7 @@ _HandleOut = POINTER(Handle)
 _LIBRARY = {"darwin": "libLiteRt.dylib", "win32": "libLiteRt.dll"}.get(sys.platform, "libLiteRt.so")
 _RUNTIME_FOLDER, _LEAST_LOG = 22, 25  # tags of environment options
 _INTEGER, _TEXT = 2, 8  # types of their values
-_ERRORS_ONLY = 3
+_NOTHING = 4  # not even errors: they are asked for, not overheard
 
 
 class Layout(ctypes.Structure):
@@ -119,7 +119,6 @@ _FUNCTIONS: dict[str, tuple[object, ...]] = {
     "AddOpaqueOptions": (Handle, Handle),
     "CompiledModelGetErrorMessages": (Handle, POINTER(Handle)),
     "CompiledModelGetProfiler": (Handle, _HandleOut),
-    "CompiledModelIsFullyAccelerated": (Handle, POINTER(c_bool)),
     "CompiledModelResizeInputTensorNonStrict": (
         Handle,
         c_size_t,
@@ -130,7 +129,6 @@ _FUNCTIONS: dict[str, tuple[object, ...]] = {
     "CreateCompiledModel": (Handle, Handle, Handle, _HandleOut),
     "CreateEnvironment": (c_int, Handle, _HandleOut),
     "CreateModelFromBuffer": (Handle, Handle, c_size_t, _HandleOut),
-    "CreateModelFromFile": (Handle, c_char_p, _HandleOut),
     "CreateOpaqueOptions": (c_char_p, Handle, Handle, _HandleOut),
     "CreateOptions": (_HandleOut,),
     "CreateTensorBufferFromHostMemory": (POINTER(TensorType), Handle, c_size_t, Handle, _HandleOut),
@@ -141,7 +139,6 @@ _FUNCTIONS: dict[str, tuple[object, ...]] = {
     "GetCompiledModelInputTensorLayout": (Handle, c_size_t, c_size_t, POINTER(Layout)),
     "GetCompiledModelOutputTensorLayouts": (Handle, c_size_t, c_size_t, POINTER(Layout), c_bool),
     "GetModelSignature": (Handle, c_size_t, _HandleOut),
-    "GetNumModelSignatures": (Handle, POINTER(c_size_t)),
     "GetNumProfilerEvents": (Handle, POINTER(c_int)),
     "GetNumSignatureInputs": (Handle, POINTER(c_size_t)),
     "GetNumSignatureOutputs": (Handle, POINTER(c_size_t)),
@@ -149,7 +146,6 @@ _FUNCTIONS: dict[str, tuple[object, ...]] = {
     "GetRankedTensorType": (Handle, POINTER(TensorType)),
     "GetSignatureInputName": (Handle, c_size_t, POINTER(c_char_p)),
     "GetSignatureInputTensorByIndex": (Handle, c_size_t, _HandleOut),
-    "GetSignatureKey": (Handle, POINTER(c_char_p)),
     "GetSignatureOutputName": (Handle, c_size_t, POINTER(c_char_p)),
     "GetSignatureOutputTensorByIndex": (Handle, c_size_t, _HandleOut),
     "ResetProfiler": (Handle,),
@@ -256,7 +252,7 @@ def environment() -> Handle:
     options[0].tag, options[0].value.type = _RUNTIME_FOLDER, _TEXT
     options[0].value.value.text = str(library.folder).encode()
     options[1].tag, options[1].value.type = _LEAST_LOG, _INTEGER
-    options[1].value.value.integer = _ERRORS_ONLY
+    options[1].value.value.integer = _NOTHING
     with quiet():
         return library.make("CreateEnvironment", 2, ctypes.cast(options, Handle))
 
@@ -266,14 +262,16 @@ _quiet_lock = threading.RLock()
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Native code's remarks on stderr go nowhere; its errors are asked for, not overheard."""
+    """Native code's remarks on stderr go nowhere. All of the process's stderr does meanwhile, so
+    this is for moments: the first compilation, and opening the classic interpreter."""
     with _quiet_lock:
-        sys.stderr.flush()
         try:
             kept = os.dup(2)
         except OSError:  # there is no stderr to protect
             yield
             return
+        if sys.stderr is not None:
+            sys.stderr.flush()
         nowhere = os.open(os.devnull, os.O_WRONLY)
         try:
             os.dup2(nowhere, 2)

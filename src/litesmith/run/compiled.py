@@ -3,6 +3,9 @@
 import ctypes
 import re
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from ctypes import c_int, c_void_p
 
 import numpy as np
@@ -63,10 +66,10 @@ class CompiledRunner:
         self._buffers: list[c_void_p] = []
         self._model = self._options = self._compiled = None
         try:
-            with quiet():
+            with _first_time_quiet():
                 self._compile(target, profile, weight_cache)
-                self._describe()
-                self._bind()
+            self._describe()
+            self._bind()
         except Failed as error:
             messages = self._messages()
             self.close()
@@ -78,23 +81,28 @@ class CompiledRunner:
     def run(self) -> None:
         if self._run(*self._arguments):
             messages = self._messages()
-            if "kTfLiteArenaRw" in messages:  # an output whose size is known only after the run
+            # What it says of an output whose size is known only after the run.
+            if "kTfLiteArenaRw" in messages or "Custom allocation is too small" in messages:
                 raise NeedsInterpreter("the sizes of its outputs depend on values")
             raise CannotRun(f"the runtime failed: {one_cause(messages) or 'it gives no reason'}")
 
     def resize(self, shapes: dict[int, tuple[int, ...]]) -> None:
+        before = {place: self.inputs[place].array.shape for place in shapes}
         try:
-            with quiet():
-                for place, shape in shapes.items():
-                    sizes = (c_int * len(shape))(*shape)
-                    self._api.CompiledModelResizeInputTensorNonStrict(
-                        self._compiled, self._signature, place, sizes, len(shape)
-                    )
-                self._update_layouts()
-                self._bind()
+            self._set_shapes(shapes)
         except Failed:
             cause = one_cause(self._messages()) or "the runtime refuses"
+            self._set_shapes(before)
             raise BadInput(f"cannot resize to {list(shapes.values())}: {cause}") from None
+
+    def _set_shapes(self, shapes: dict[int, tuple[int, ...]]) -> None:
+        for place, shape in shapes.items():
+            sizes = (c_int * len(shape))(*shape)
+            self._api.CompiledModelResizeInputTensorNonStrict(
+                self._compiled, self._signature, place, sizes, len(shape)
+            )
+        self._update_layouts()
+        self._bind()
 
     def close(self) -> None:
         """Gives everything back, buffers before the compiled model before the model."""
@@ -240,6 +248,20 @@ class CompiledRunner:
         except Failed:
             return ""
         return ctypes.string_at(text.value or 0).decode("utf-8", "replace") if text.value else ""
+
+
+_compiled_before = threading.Event()
+
+
+@contextmanager
+def _first_time_quiet() -> Iterator[None]:
+    """The first compilation of a process announces itself on stderr, at no level one could set."""
+    if _compiled_before.is_set():
+        yield
+        return
+    with quiet():
+        yield
+    _compiled_before.set()
 
 
 def _libc() -> ctypes.CDLL:

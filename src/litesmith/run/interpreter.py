@@ -37,7 +37,7 @@ class InterpreterRunner:
             "reference": OpResolverType.BUILTIN_REF,
             "xnnpack": OpResolverType.AUTO,
         }[target.kernels]
-        self._target, self._names = target, names
+        self._names = names
         try:
             with quiet():
                 self._interpreter = Interpreter(

@@ -1,17 +1,19 @@
 """`Session`: a model that is ready to run, its inputs and outputs as numpy arrays."""
 
 import os
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from litesmith.errors import BadInput, CannotRun
 from litesmith.ir.edit import rewrite, with_graphs
-from litesmith.ir.ops import OPS
-from litesmith.ir.types import Array, Graph, Model, Op, Signature, Tensor
+from litesmith.ir.late import late_tensors
+from litesmith.ir.types import Array, Graph, Model, Signature, Tensor
 from litesmith.run.capi import Event, installed_version, why_not
 from litesmith.run.compiled import CompiledRunner, NeedsInterpreter
 from litesmith.run.delegates import refuse_unusable
@@ -22,7 +24,7 @@ from litesmith.run.walker import WalkerRunner
 from litesmith.tflite.file import load, mapped
 from litesmith.tflite.write import to_bytes
 
-Source = str | os.PathLike[str] | bytes | memoryview | Model
+Source = str | os.PathLike[str] | bytes | bytearray | memoryview | Model
 
 
 class Ports(Mapping[str, Array]):
@@ -43,17 +45,32 @@ class Ports(Mapping[str, Array]):
 
     def __setitem__(self, name: str, value: ArrayLike) -> None:
         array, given = self[name], np.asarray(value)
+        what = f"{self._side[:-1]} {name!r}"
         if given.shape != array.shape:
-            raise BadInput(f"input {name!r} has shape {array.shape}; {given.shape} was given")
-        if given.dtype != array.dtype and not np.can_cast(given.dtype, array.dtype, "same_kind"):
-            raise BadInput(f"input {name!r} is {array.dtype}; {given.dtype} was given")
+            raise BadInput(f"{what} has shape {array.shape}; {given.shape} was given")
+        if given.dtype != array.dtype:
+            _refuse_misfits(what, given, array.dtype)
         array[...] = given
+
+    def __contains__(self, name: object) -> bool:
+        return any(port.name == name for port in self._all())
 
     def __iter__(self) -> Iterator[str]:
         return (port.name for port in self._all())
 
     def __len__(self) -> int:
         return len(self._all())
+
+
+def _refuse_misfits(what: str, given: Array, dtype: np.dtype[Any]) -> None:
+    """Raises where values of one type would be changed by storing them as another."""
+    if not np.can_cast(given.dtype, dtype, "same_kind"):
+        raise BadInput(f"{what} is {dtype}; {given.dtype} was given")
+    if dtype.kind in "iu" and given.size:
+        span = np.iinfo(dtype)
+        low, high = int(given.min()), int(given.max())
+        if low < span.min or high > span.max:
+            raise BadInput(f"{what} is {dtype}; values from {low} to {high} do not fit")
 
 
 class Session:
@@ -78,6 +95,7 @@ class Session:
         weight_cache: str = "",
     ) -> None:
         self._runner: Runner | None = None
+        self._lock = threading.RLock()  # the runtime's calls are not safe beside each other
         self.target = Target.parse(target)
         self.note = ""
         refuse_unusable(self.target)
@@ -98,25 +116,28 @@ class Session:
         return self.runner.copies
 
     def run(self) -> None:
-        """Computes the outputs from what is in the inputs."""
-        try:
-            self.runner.run()
-        except NeedsInterpreter as reason:
-            self._fall_back(str(reason))
-            self.runner.run()
+        """Computes the outputs from what is in the inputs. Threads take turns."""
+        with self._lock:
+            try:
+                self.runner.run()
+            except NeedsInterpreter as reason:
+                self._fall_back(str(reason))
+                self.runner.run()
 
     def resize(self, **shapes: Sequence[int]) -> None:
         """Gives inputs other shapes; arrays fetched before are no longer the model's memory."""
         places = {name: place for place, name in enumerate(self.inputs)}
         for name in shapes:
             self.inputs[name]  # raises where there is no such input
-        self.runner.resize({places[name]: tuple(shape) for name, shape in shapes.items()})
+        with self._lock:
+            self.runner.resize({places[name]: tuple(shape) for name, shape in shapes.items()})
 
     def close(self) -> None:
         """Gives the runtime's memory back. Closing twice is fine; running after it is not."""
-        runner, self._runner = self._runner, None
-        if runner is not None:
-            runner.close()
+        with self._lock:
+            runner, self._runner = self._runner, None
+            if runner is not None:
+                runner.close()
 
     def __enter__(self) -> "Session":
         return self
@@ -130,7 +151,7 @@ class Session:
         self.close()
 
     def __del__(self) -> None:
-        if hasattr(self, "_runner"):
+        if hasattr(self, "_lock"):
             self.close()
 
     def start_profile(self) -> None:
@@ -167,7 +188,9 @@ class Session:
                 profile=profile,
                 weight_cache=weight_cache,
             )
-        except NeedsInterpreter as reason:
+        except (NeedsInterpreter, CannotRun) as reason:
+            if isinstance(reason, CannotRun) and self.target.kind == "gpu":
+                raise
             self._fall_back(str(reason))
 
     def _fall_back(self, reason: str) -> None:
@@ -178,6 +201,9 @@ class Session:
         _, names, signature = self._entry
         key = signature.key if signature is not None and signature.graph else ""
         runner = InterpreterRunner(self._content, self.target, names=names, signature=key)
+        shapes = {place: port.array.shape for place, port in enumerate(held)}
+        if any(runner.inputs[place].array.shape != shape for place, shape in shapes.items()):
+            runner.resize(shapes)
         for old, new in zip(held, runner.inputs, strict=False):
             new.array[...] = old.array
         if self._runner is not None:
@@ -193,7 +219,8 @@ def _model_and_content(source: Source) -> tuple[Model, bytes | memoryview]:
     if isinstance(source, Model) or any(_has_repeated_ports(graph) for graph in model.graphs):
         model = _with_distinct_ports(model)
         return model, to_bytes(model)
-    return model, memoryview(source) if isinstance(source, bytes | memoryview) else mapped(source)
+    in_memory = isinstance(source, bytes | bytearray | memoryview)
+    return model, memoryview(source) if in_memory else mapped(source)
 
 
 def _has_repeated_ports(graph: Graph) -> bool:
@@ -231,12 +258,6 @@ def _entry(model: Model, key: str) -> Entry:
     raise BadInput(f"no signature {key!r}; the model has {known}")
 
 
-# Their results have as many elements as their inputs' values say.
-_SIZED_BY_VALUES = frozenset(
-    {"NON_MAX_SUPPRESSION_V4", "NON_MAX_SUPPRESSION_V5", "RANGE", "UNIQUE", "WHERE"}
-)
-
-
 def _why_not_shared(graph: Graph) -> str:
     """Why the memory of an output cannot be ours; "" where it can. The compiled model does not
     notice these cases: it leaves the output as it was, without a word."""
@@ -245,19 +266,10 @@ def _why_not_shared(graph: Graph) -> str:
         return "an output is an input or a constant"
     if len(set(graph.outputs)) < len(graph.outputs):
         return "an output is listed twice"
-    for op in graph.ops:
-        if any(tensor in graph.outputs for tensor in op.outputs) and _is_sized_late(op):
-            return "the sizes of its outputs depend on values"
+    late = late_tensors(graph)
+    if any(tensor in late for tensor in graph.outputs):
+        return "the sizes of its outputs depend on values"
     return ""
-
-
-def _is_sized_late(op: Op) -> bool:
-    roles = OPS[op.kind].inputs.split()
-    computed = any(
-        role[0] == "s" and tensor is not None and not tensor.is_const
-        for role, tensor in zip(roles, op.inputs, strict=False)
-    )
-    return computed or op.kind in _SIZED_BY_VALUES
 
 
 def _argument(tensor: object, arguments: Sequence[tuple[str, object]]) -> str:

@@ -14,12 +14,12 @@ from litesmith.tflite.read import read
 from litesmith.tflite.write import chunks
 
 
-def load(source: str | os.PathLike[str] | bytes | memoryview) -> Model:
+def load(source: str | os.PathLike[str] | bytes | bytearray | memoryview) -> Model:
     """The checked model in a file or in bytes. Constants stay views on it.
 
     >>> model = load("model.tflite")                                        # doctest: +SKIP
     """
-    if isinstance(source, bytes | memoryview):
+    if isinstance(source, bytes | bytearray | memoryview):
         return _checked(memoryview(source))
     path = Path(source)
     try:
@@ -36,24 +36,32 @@ def save(model: Model, path: str | os.PathLike[str]) -> None:
 
 def write_whole(path: Path, pieces: Iterable[bytes | memoryview]) -> None:
     """Writes the pieces to a temporary file beside `path`, then gives it the name."""
-    if os.path.isdir(path):
-        raise BadInput(f"{path}: is a folder; give the name of a file to write")
-    if not os.path.isdir(path.parent):
-        raise BadInput(f"{path}: the folder {path.parent} does not exist; create it first")
+    target = Path(os.path.realpath(path))  # a link stays a link
+    _refuse_unwritable(path, target)
+    name = ""
     try:
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
-    except OSError as error:
-        raise BadInput(f"{path}: cannot be written ({error.strerror}); choose another -o") from None
-    try:
+        handle, name = tempfile.mkstemp(prefix=".litesmith-", suffix=".part", dir=target.parent)
         with os.fdopen(handle, "wb") as file:
             for piece in pieces:
                 file.write(piece)
-            _set_usual_mode(file.fileno())
-        os.replace(name, path)
+            _set_mode(file.fileno(), target)
+        os.replace(name, target)
     except OSError as error:
         raise BadInput(f"{path}: cannot be written ({error.strerror}); choose another -o") from None
     finally:
-        Path(name).unlink(missing_ok=True)
+        if name:
+            Path(name).unlink(missing_ok=True)
+
+
+def _refuse_unwritable(path: Path, target: Path) -> None:
+    if os.path.isdir(target):
+        raise BadInput(f"{path}: is a folder; give the name of a file to write")
+    if not os.path.isdir(target.parent):
+        raise BadInput(f"{path}: the folder {path.parent} does not exist; create it first")
+    if os.path.exists(target) and not os.path.isfile(target):
+        raise BadInput(f"{path}: is no regular file; give the name of one")
+    if os.path.exists(target) and not os.access(target, os.W_OK):
+        raise BadInput(f"{path}: is write-protected; choose another -o")
 
 
 def pieces(path: Path, size: int = 1 << 20) -> Iterator[bytes]:
@@ -71,12 +79,14 @@ def digest(path: Path) -> str:
     return running.hexdigest()
 
 
-def _set_usual_mode(handle: int) -> None:
-    """Temporary files are private; a result has the mode that a new file would have."""
-    if hasattr(os, "fchmod"):
-        mask = os.umask(0)
-        os.umask(mask)
-        os.fchmod(handle, 0o666 & ~mask)
+def _set_mode(handle: int, target: Path) -> None:
+    """Temporary files are private; a result has its predecessor's mode, or a new file's."""
+    if not hasattr(os, "fchmod"):
+        return
+    mask = os.umask(0)
+    os.umask(mask)
+    mode = target.stat().st_mode & 0o7777 if target.exists() else 0o666 & ~mask
+    os.fchmod(handle, mode)
 
 
 def _checked(data: memoryview) -> Model:

@@ -68,7 +68,7 @@ def read(data: memoryview) -> Model:
         signatures,
         metadata,
         root.text("description"),
-        detach(data),
+        detach(data) or _behind(source),
         spare,
         _frozen(rest),
         tuple(source.unknown),
@@ -85,6 +85,12 @@ _MODEL_FIELDS = (
     "metadata",
     "signature_defs",
 )
+
+
+def _behind(source: Source) -> bytes:
+    """Bytes behind the model that are not mere padding: what they are is not known, so keep them."""
+    rest = source.array[source.end :]
+    return rest.tobytes() if rest.any() else b""
 
 
 def _frozen(fields: Fields) -> Fields:
@@ -117,6 +123,7 @@ def _content(table: Table, source: Source) -> Array:
 def _outside(source: Source, offset: int, size: int, what: str) -> Array:
     if offset <= 1:  # the runtime, too, takes 0 and 1 as "not used"
         return np.zeros(0, np.uint8)
+    source.end = max(source.end, offset + size)
     if offset + size > source.size:
         raise BadModel(f"{what}: bytes {offset} to {offset + size} of a file of {source.size}")
     return source.array[offset : offset + size]

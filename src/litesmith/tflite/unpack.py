@@ -36,6 +36,7 @@ class Source:
         self.array = np.frombuffer(data, np.uint8)
         self.size = len(data)
         self.budget = 2 * self.size + 65536
+        self.end = 8  # behind the last byte that was used
         self.unknown: dict[str, None] = {}
 
     def visit(self, cost: int, what: str) -> None:
@@ -63,6 +64,7 @@ class Source:
                 "bytes; is it truncated?"
             )
         self.visit(4 + length * width, what)
+        self.end = max(self.end, at + 4 + length * width)
         return at + 4, length
 
 
@@ -84,6 +86,7 @@ class Table:
             raise BadModel(f"{name}: its field list at byte {self.vtable} has {length} bytes")
         if self.size < 4 or at + self.size > source.size:
             raise BadModel(f"{name}: {self.size} bytes at {at} leave the file; is it truncated?")
+        source.end = max(source.end, at + self.size, self.vtable + length)
         self._note_unknown()
 
     def __getitem__(self, name: str) -> Value:

@@ -1,0 +1,258 @@
+"""`litesmith bench`: how long models take, and which is faster."""
+
+import csv
+import io
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from shlex import quote
+from statistics import mean
+from time import monotonic
+from typing import Annotated
+
+import typer
+
+from litesmith.cli import bench_text
+from litesmith.cli.model import Json
+from litesmith.errors import BadInput
+from litesmith.evidence import Log
+from litesmith.measure.copies import Copies, copies
+from litesmith.measure.latency import Bench, Contender, Rule, Tell, contenders, measured, silent
+from litesmith.measure.threads import Situation, sweep
+from litesmith.run.probe import probe
+from litesmith.tflite.file import write_whole
+from litesmith.units import number_text, plain
+
+_PATIENCE_SECONDS = 2.0
+_SWEEP_SECONDS = 5.0
+_COPIES_SECONDS = 2.0
+
+# Flags of TensorFlow's benchmark_model that take no value here, but are typed with one there.
+_SWITCHES = ("--enable_op_profiling",)
+
+Models = Annotated[
+    list[Path] | None,
+    typer.Argument(metavar="MODEL", help="One .tflite file or more.", show_default=False),
+]
+Graph = Annotated[
+    list[Path] | None,
+    typer.Option("--graph", help="The same, as benchmark_model says it.", show_default=False),
+]
+On = Annotated[
+    str | None,
+    typer.Option(
+        "--on", help="Targets, as in cpu:1,cpu:2,cpu:1:builtin,gpu. [cpu:1]", show_default=False
+    ),
+]
+Threads = Annotated[
+    str | None,
+    typer.Option(
+        "--threads",
+        "--num_threads",
+        metavar="auto|N",
+        help="So many threads; auto tries all counts, alone and beside a load.",
+        show_default=False,
+    ),
+]
+Runs = Annotated[
+    int | None,
+    typer.Option("--runs", "--num_runs", help="Stop after so many runs.", show_default=False),
+]
+Seconds = Annotated[
+    float | None, typer.Option("--seconds", help="Stop after so long.", show_default=False)
+]
+WarmupRuns = Annotated[
+    int | None,
+    typer.Option(
+        "--warmup-runs",
+        "--warmup_runs",
+        help="Runs that are not counted. [until steady]",
+        show_default=False,
+    ),
+]
+WithCopies = Annotated[
+    bool, typer.Option("--copies", help="What feeding and reading cost, by each way.")
+]
+Csv = Annotated[
+    Path | None, typer.Option("--csv", help="Write the rows to a file.", show_default=False)
+]
+LogFile = Annotated[
+    Path | None,
+    typer.Option("--log", help="Add every sample to a log of JSON lines.", show_default=False),
+]
+Format = Annotated[
+    str, typer.Option("--format", help="table, or benchmark_model for its summary line.")
+]
+OpProfiling = Annotated[
+    bool, typer.Option("--enable_op_profiling", help="Says where that is.", hidden=True)
+]
+
+
+def bench(
+    models: Models = None,
+    on: On = None,
+    runs: Runs = None,
+    seconds: Seconds = None,
+    warmup_runs: WarmupRuns = None,
+    threads: Threads = None,
+    with_copies: WithCopies = False,
+    as_json: Json = False,
+    csv_file: Csv = None,
+    log: LogFile = None,
+    output_format: Format = "table",
+    graph: Graph = None,
+    enable_op_profiling: OpProfiling = False,
+) -> None:
+    """Latency with intervals; several models or targets take turns and are compared."""
+    if output_format not in _FORMATS:
+        raise BadInput(f"--format {output_format}: there are {', '.join(_FORMATS)}")
+    group = contenders([*(models or ()), *(graph or ())], _targets(on, threads))
+    rule = Rule(runs, seconds, warmup_runs)
+    auto = threads == "auto"
+    if (auto or with_copies) and len({contender.name for contender in group}) > 1:
+        raise BadInput("--threads auto and --copies look at one model; give one")
+    for path in (csv_file, log):
+        _refuse_unwritable(path)
+    done, situations, copied = _work(group, rule, auto, with_copies)
+    _keep(done, csv_file, log)
+    if enable_op_profiling:
+        _say(f"for the time of each operator: litesmith profile {quote(group[0].name)}")
+    for warning in done.warnings:
+        _say(f"warning: {warning}")
+    if as_json:
+        typer.echo(json.dumps(_as_json(done, situations, copied)))
+    else:
+        _FORMATS[output_format](done, situations, copied)
+
+
+def plain_switches(words: Sequence[str]) -> list[str]:
+    """A command line whose switches have no value: `--switch=true` is `--switch`."""
+    kept: list[str] = []
+    for word in words:
+        name, _, value = word.partition("=")
+        if name not in _SWITCHES or not value:
+            kept.append(word)
+        elif value.lower() in ("true", "1"):
+            kept.append(name)
+    return kept
+
+
+def _targets(on: str | None, threads: str | None) -> str:
+    if threads is None:
+        return "cpu:1" if on is None else on
+    if on is not None:
+        raise BadInput("give --on or --threads, not both; a target has its threads, as in cpu:2")
+    if threads == "auto":
+        return "cpu:1"
+    if not threads.isdecimal():
+        raise BadInput(f"--threads {threads}: give a number or auto")
+    return f"cpu:{threads}"
+
+
+Work = tuple[Bench, tuple[Situation, ...], tuple[Copies, ...]]
+
+
+def _work(group: Sequence[Contender], rule: Rule, auto: bool, with_copies: bool) -> Work:
+    for name in dict.fromkeys(contender.name for contender in group):
+        probe(name, group[0].target)
+    situations: tuple[Situation, ...] = ()
+    copied: tuple[Copies, ...] = ()
+    with _progress() as tell:
+        if auto:
+            fixed = rule.runs is not None or rule.seconds is not None
+            limits = rule if fixed else Rule(None, _SWEEP_SECONDS, rule.warmup_runs)
+            situations = sweep(group[0].name, limits, tell)
+        done = situations[0].bench if situations else measured(group, rule, tell)
+        if with_copies:
+            tell("copies")
+            lasting = rule.seconds or _COPIES_SECONDS
+            copied = copies(group[0].name, group[0].target, seconds=lasting)
+    return done, situations, copied
+
+
+def _refuse_unwritable(path: Path | None) -> None:
+    """A file that cannot be written is known before the long work, not after it."""
+    if path is not None and (path.is_dir() or not path.parent.is_dir()):
+        what = "is a folder" if path.is_dir() else f"the folder {path.parent} does not exist"
+        raise BadInput(f"{path}: {what}; give the name of a file to write")
+
+
+def _keep(done: Bench, csv_file: Path | None, log: Path | None) -> None:
+    """Writes the files that were asked for."""
+    if csv_file is not None:
+        text, rows = io.StringIO(), done.to_rows()
+        writer = csv.DictWriter(text, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+        write_whole(csv_file, [text.getvalue().encode()])
+    if log is not None:
+        for result in done.results:
+            Log(log).append(result.trial())
+
+
+def _as_json(
+    done: Bench, situations: Sequence[Situation], copied: Sequence[Copies]
+) -> dict[str, object]:
+    shown: dict[str, object] = {
+        "schema": 1,
+        "results": [{**r.row(), "samples_us": r.samples_us} for r in done.results],
+        "comparisons": [comparison.row() for comparison in done.comparisons],
+        "host": done.host.facts(),
+        "warnings": done.warnings,
+    }
+    if situations:
+        shown["threads"] = [
+            {
+                "situation": s.name,
+                "competitors": s.competitors,
+                "recommended": s.threads,
+                "reasons": s.reasons,
+                "counts": s.rows(),
+            }
+            for s in situations
+        ]
+    if copied:
+        shown["copies"] = [one.row() for one in copied]
+    return shown
+
+
+def _print_summary_lines(
+    done: Bench, situations: Sequence[Situation], copied: Sequence[Copies]
+) -> None:
+    """The line that scripts look for in what benchmark_model prints; its averages are means."""
+    for result in done.results:
+        first = result.loads[0]
+        warmups = first.warmup_us or (first.first_us,)
+        typer.echo(
+            f"Inference timings in us: Init: {round(first.create_us)}, "
+            f"First inference: {round(first.first_us)}, "
+            f"Warmup (avg): {number_text(mean(warmups))}, "
+            f"Inference (avg): {number_text(mean(result.samples_us))}"
+        )
+
+
+def _say(text: str) -> None:
+    print(f"litesmith: {plain(text)}", file=sys.stderr)
+
+
+@contextmanager
+def _progress() -> Iterator[Tell]:
+    """A line on the terminal that says how far a long job has come, and goes away with it."""
+    start = monotonic()
+
+    def tell(text: str) -> None:
+        if monotonic() - start > _PATIENCE_SECONDS:
+            print(f"\r{text}\x1b[K", end="", file=sys.stderr, flush=True)
+
+    if not sys.stderr.isatty():
+        yield silent
+        return
+    try:
+        yield tell
+    finally:
+        print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+
+_FORMATS = {"table": bench_text.show, "benchmark_model": _print_summary_lines}

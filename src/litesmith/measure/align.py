@@ -1,0 +1,355 @@
+"""Which op of a graph each event of the profiler belongs to.
+
+A builtin kernel reports the number of its op. XNNPACK reports only what it ran, in the order of the
+ops it took; it leaves out what it fused and adds what it needs, so its events are aligned with the
+ops by kind.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from litesmith.ir.edit import consumers
+from litesmith.ir.types import Graph, Op, Tensor
+
+# What the runtime's events are about: a builtin kernel, an op inside XNNPACK, the end of a graph.
+BUILTIN, INSIDE, END = 2, 8, 32
+
+# What XNNPACK calls an operator, up to the bracket -> the kinds of op that it can stand for.
+TAGS: dict[str, tuple[str, ...]] = {
+    "Abs": ("ABS",),
+    "Add": ("ADD", "ADD_N"),
+    "ApproxGELU": ("GELU",),
+    "ArgMax Pooling": ("CUSTOM",),
+    "Average Pooling": ("AVERAGE_POOL_2D", "MEAN"),
+    "Bankders Rounding": ("ROUND",),  # the runtime's own spelling
+    "Batch Matrix Multiply": ("BATCH_MATMUL", "FULLY_CONNECTED"),
+    "Ceiling": ("CEIL",),
+    "Clamp": ("RELU", "RELU6", "RELU_0_TO_1", "RELU_N1_TO_1"),
+    "Constant Pad": ("PAD", "PADV2"),
+    "Convert": ("QUANTIZE", "DEQUANTIZE", "CAST"),
+    "Convolution": ("CONV_2D", "DEPTHWISE_CONV_2D"),
+    "Copy": (
+        "ASSIGN_VARIABLE",
+        "CONCATENATION",
+        "EXPAND_DIMS",
+        "PACK",
+        "READ_VARIABLE",
+        "RESHAPE",
+        "SLICE",
+        "SPLIT",
+        "SQUEEZE",
+        "STRIDED_SLICE",
+        "UNPACK",
+    ),
+    "Cosine": ("COS",),
+    "Deconvolution": ("TRANSPOSE_CONV", "CUSTOM"),
+    "Depth To Space": ("DEPTH_TO_SPACE",),
+    "Divide": ("DIV",),
+    "Dynamic Fully Connected": ("FULLY_CONNECTED", "BATCH_MATMUL"),
+    "ELU": ("ELU",),
+    "Exp": ("EXP",),
+    "Floor": ("FLOOR",),
+    "Fully Connected": ("FULLY_CONNECTED", "CONV_2D", "BATCH_MATMUL"),
+    "Fuse Dims": ("RESHAPE",),
+    "GELU": ("GELU",),
+    "HardSwish": ("HARD_SWISH",),
+    "LeakyReLU": ("LEAKY_RELU",),
+    "Log": ("LOG",),
+    "Max Pooling": ("MAX_POOL_2D",),
+    "Maximum": ("MAXIMUM",),
+    "Mean": ("MEAN",),
+    "Minimum": ("MINIMUM",),
+    "Modulus": ("FLOOR_MOD",),
+    "Multiply": ("MUL",),
+    "Negate": ("NEG",),
+    "PReLU": ("PRELU",),
+    "Power": ("POW",),
+    "Reciprocal Square Root": ("RSQRT",),
+    "Reduce Max": ("REDUCE_MAX",),
+    "Reduce Min": ("REDUCE_MIN",),
+    "Resize Bilinear": ("RESIZE_BILINEAR",),
+    "RoPE": ("CUSTOM", "STABLEHLO_COMPOSITE"),
+    "Sigmoid": ("LOGISTIC",),
+    "Sign": ("SIGN",),
+    "Sine": ("SIN",),
+    "Slice": ("SLICE", "STRIDED_SLICE", "SPLIT", "UNPACK"),
+    "Softmax": ("SOFTMAX",),
+    "Space To Depth": ("SPACE_TO_DEPTH",),
+    "Split Dims": ("RESHAPE",),
+    "Square": ("SQUARE",),
+    "Square Root": ("SQRT",),
+    "Squared Difference": ("SQUARED_DIFFERENCE",),
+    "Static Expand Dims": ("EXPAND_DIMS", "RESHAPE"),
+    "Static Reshape": ("RESHAPE", "SQUEEZE", "EXPAND_DIMS"),
+    "Subtract": ("SUB",),
+    "Sum": ("SUM",),
+    "TanH": ("TANH",),
+    "Transpose": ("TRANSPOSE",),
+    "Unpooling": ("CUSTOM",),
+}
+
+# What XNNPACK adds of its own, and the op that it serves: the one after (+1) or before (−1).
+# A fully connected op gets a reshape, a dynamically quantized one a conversion of its input;
+# an activation that a kernel cannot apply itself becomes a clamp behind it.
+HELPERS = {
+    "Clamp": -1,
+    "Constant Pad": 1,
+    "Convert": 1,
+    "Copy": -1,
+    "Fuse Dims": 1,
+    "Split Dims": -1,
+    "Static Expand Dims": 1,
+    "Static Reshape": 1,
+    "Transpose": 1,
+}
+
+# Kinds of op that may vanish, and the neighbours that take them in: readers, or the writer.
+FUSED_FORWARD = frozenset(
+    {
+        "CAST",
+        "CONCATENATION",
+        "DEQUANTIZE",
+        "EXPAND_DIMS",
+        "PACK",
+        "PAD",
+        "PADV2",
+        "QUANTIZE",
+        "READ_VARIABLE",
+        "RESHAPE",
+        "SPLIT",
+        "SQUEEZE",
+        "TRANSPOSE",
+        "VAR_HANDLE",
+    }
+)
+FUSED_BACKWARD = frozenset({"ASSIGN_VARIABLE", "RELU", "RELU6", "RELU_0_TO_1", "RELU_N1_TO_1"})
+
+# Costs of what an alignment does. A fit of kinds is free and a stretch of them is dear, but less
+# so than an op that leaves no trace beside an event that comes from nowhere.
+_AGAIN, _EXPECTED, _MISFIT, _UNEXPECTED = 0.5, 1.0, 4.0, 10.0
+_SKIP_EVENT, _FIT, _SKIP_OP, _REPEAT = range(4)  # of equal costs, the first is taken
+
+
+@dataclass(frozen=True)
+class Mark:
+    """What identifies an event: its type, the index that it reports, its tag."""
+
+    type: int
+    index: int
+    tag: str
+
+
+def align(graph: Graph, marks: Sequence[Mark]) -> list[int | None]:
+    """For each event of one pass through a graph, the index of its op; None where none fits."""
+    found: list[int | None] = [None] * len(marks)
+    builtin: set[int] = set()
+    for place, mark in enumerate(marks):
+        if mark.type == BUILTIN and mark.index < len(graph.ops):
+            found[place] = mark.index
+            builtin.add(mark.index)
+    inside = _partitions_of_events(marks)
+    taken = partitions(graph, builtin)
+    spare = unused(graph)
+    if len(inside) != len(taken):  # partitions without an event: all events against all ops
+        inside = [[place for places in inside for place in places]]
+        taken = [[index for indices in taken for index in indices]]
+    for places, indices in zip(inside, taken, strict=True):
+        tags = [marks[place].tag for place in places]
+        ops = [graph.ops[index] for index in indices]
+        skips = [0.0 if index in spare else _cost_of_absence(graph.ops[index]) for index in indices]
+        for place, choice in zip(places, align_tags(tags, ops, skips), strict=True):
+            found[place] = None if choice is None else indices[choice]
+    return found
+
+
+def _partitions_of_events(marks: Sequence[Mark]) -> list[list[int]]:
+    """The places of XNNPACK's events, a list for each partition: each counts its ops from 0."""
+    lists: list[list[int]] = []
+    for place, mark in enumerate(marks):
+        if mark.type == INSIDE:
+            if mark.index == 0 or not lists:
+                lists.append([])
+            lists[-1].append(place)
+    return lists
+
+
+def partitions(graph: Graph, builtin: set[int]) -> list[list[int]]:
+    """The ops that are not builtin, grouped as the runtime groups them for a delegate.
+
+    Each group takes every op of its sort that is ready, in file order; then comes a group of the
+    other sort (LiteRT tflite/graph_info.cc does the same).
+    """
+    written = {tensor for op in graph.ops for tensor in op.outputs}
+    groups: list[list[int]] = []
+    waiting = list(range(len(graph.ops)))
+    while waiting:
+        group: list[int] = []
+        for index in waiting:
+            same_sort = not group or (index in builtin) == (group[0] in builtin)
+            if same_sort and not any(t in written for t in graph.ops[index].inputs):
+                group.append(index)
+                written.difference_update(graph.ops[index].outputs)
+        if not group:  # not in an order that can run; the checks rule this out
+            break
+        taken = set(group)
+        waiting = [index for index in waiting if index not in taken]
+        if group[0] not in builtin:
+            groups.append(group)
+    return groups
+
+
+def align_tags(tags: Sequence[str], ops: Sequence[Op], skips: Sequence[float]) -> list[int | None]:
+    """For each of XNNPACK's tags the place of its op, by the cheapest alignment in order.
+
+    `skips` is what it costs to leave each op without an event.
+    """
+    names = [tag.split(" (")[0] for tag in tags]
+    steps = _cheapest_steps(names, ops, skips)
+    found: list[int | None] = [None] * len(names)
+    event, op = len(names), len(ops)
+    while event or op:
+        step = steps[event][op]
+        if step in (_FIT, _REPEAT):
+            found[event - 1] = op - 1
+        op -= step in (_FIT, _SKIP_OP)
+        event -= step != _SKIP_OP
+    return _with_helpers(names, found)
+
+
+def _cheapest_steps(
+    names: Sequence[str], ops: Sequence[Op], skips: Sequence[float]
+) -> list[bytearray]:
+    """Row by event, column by op: the last step of the cheapest alignment up to there."""
+    costs = [0.0]
+    for skip in skips:
+        costs.append(costs[-1] + skip)
+    steps = [bytearray([_SKIP_OP] * (len(ops) + 1))]
+    for name in names:
+        extra = _EXPECTED if name in HELPERS else _UNEXPECTED
+        kinds = TAGS.get(name, ())
+        again = _AGAIN if HELPERS.get(name, 0) <= 0 else _UNEXPECTED
+        row = [costs[0] + extra]
+        taken = bytearray([_SKIP_EVENT])
+        for place, op in enumerate(ops):
+            fits = op.kind in kinds
+            options = (
+                costs[place + 1] + extra,
+                costs[place] + (0.0 if fits else _MISFIT),
+                row[place] + skips[place],
+                costs[place + 1] + (again if fits else _UNEXPECTED),
+            )
+            best = min(range(4), key=options.__getitem__)
+            row.append(options[best])
+            taken.append(best)
+        costs = row
+        steps.append(taken)
+    return steps
+
+
+def _cost_of_absence(op: Op) -> float:
+    if is_ready_at_load(op):
+        return 0.0
+    return _EXPECTED if op.kind in FUSED_FORWARD | FUSED_BACKWARD else _UNEXPECTED
+
+
+def _with_helpers(names: Sequence[str], found: Sequence[int | None]) -> list[int | None]:
+    """Events of no op that serve one: they are counted with it."""
+    result = list(found)
+    for place, name in enumerate(names):
+        if found[place] is None and name in HELPERS:
+            before = [op for op in found[:place] if op is not None][-1:]
+            after = [op for op in found[place + 1 :] if op is not None][:1]
+            near = after or before if HELPERS[name] > 0 else before or after
+            result[place] = near[0] if near else None
+    return result
+
+
+def unused(graph: Graph) -> set[int]:
+    """Ops whose results reach no output of the graph."""
+    wanted = set(graph.outputs)
+    spare: set[int] = set()
+    for index in reversed(range(len(graph.ops))):
+        op = graph.ops[index]
+        if op.outputs and not any(tensor in wanted for tensor in op.outputs):
+            spare.add(index)
+        else:
+            wanted.update(tensor for tensor in op.inputs if tensor is not None)
+    return spare
+
+
+def is_ready_at_load(op: Op) -> bool:
+    """True for an op that reads constants only."""
+    inputs = [tensor for tensor in op.inputs if tensor is not None]
+    return bool(inputs) and all(tensor.is_const for tensor in inputs)
+
+
+class Absence(NamedTuple):
+    """Why an op has no time of its own: the op that runs it, or None, and the reason."""
+
+    fused_into: int | None
+    why: str
+
+    @property
+    def us(self) -> float | None:
+        """What it takes by itself: nothing, unless it ran and nobody knows when."""
+        return None if self.why == NO_EVENT else 0.0
+
+
+NO_EVENT = "no event of the runtime fits it"
+
+
+def absences(graph: Graph, timed: set[int]) -> dict[int, Absence]:
+    """What became of each op that no event belongs to."""
+    places = {op: index for index, op in enumerate(graph.ops)}
+    readers = {t: [places[op] for op in ops] for t, ops in consumers(graph).items()}
+    writers = {t: index for index, op in enumerate(graph.ops) for t in op.outputs}
+    spare = unused(graph)
+    return {
+        index: Absence(None, "its result is not used")
+        if timed and index in spare
+        else _absence(graph, index, timed, (readers, writers))
+        for index in range(len(graph.ops))
+        if index not in timed
+    }
+
+
+Links = tuple[dict[Tensor, list[int]], dict[Tensor, int]]
+
+
+def _absence(graph: Graph, index: int, timed: set[int], links: Links) -> Absence:
+    op = graph.ops[index]
+    if not timed:
+        return Absence(None, "this graph was not run")
+    reader = _neighbour(graph, index, timed, links, forward=True)
+    writer = _neighbour(graph, index, timed, links, forward=False)
+    if is_ready_at_load(op):
+        return Absence(reader, "computed from constants when the model is loaded")
+    if op.kind in FUSED_BACKWARD:
+        near = writer if writer is not None else reader
+        return Absence(near, "runs inside the kernel before it")
+    if op.kind in FUSED_FORWARD:
+        near = reader if reader is not None else writer
+        return Absence(near, "needs no kernel of its own")
+    return Absence(None, NO_EVENT)
+
+
+def _neighbour(
+    graph: Graph, index: int, timed: set[int], links: Links, *, forward: bool
+) -> int | None:
+    """The nearest op with a time that reads from this one, or that it reads from."""
+    readers, writers = links
+    seen, queue = {index}, [index]
+    for place in queue:  # grows while it is walked
+        op = graph.ops[place]
+        if forward:
+            near = [reader for t in op.outputs for reader in readers.get(t, ())]
+        else:
+            near = [writers[t] for t in op.inputs if t is not None and t in writers]
+        for other in near:
+            if other in timed:
+                return other
+            if other not in seen:
+                seen.add(other)
+                queue.append(other)
+    return None

@@ -1,0 +1,42 @@
+"""Measurements in a process of their own: its memory, noise and crashes stay there."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+
+from litesmith.errors import CannotRun, LitesmithError
+
+
+def ask(module: str, path: str | os.PathLike[str], *words: str, seconds: float) -> object:
+    """What the module prints as JSON for these words, run as a program for at most so long."""
+    command = [sys.executable, "-m", module, os.fspath(path), *words]
+    try:
+        child = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=seconds,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise CannotRun(
+            f"{path}: took over {seconds:g} s in a child process; it was stopped"
+        ) from None
+    if child.returncode:
+        raise CannotRun(f"{path}: the runtime crashed in a child process ({module})")
+    told = json.loads(child.stdout)
+    if "refused" in told:
+        raise CannotRun(told["refused"])
+    return told["result"]
+
+
+def answer(measure: Callable[..., object]) -> None:
+    """The child's side: calls the function with the program's words and prints what it returns."""
+    try:
+        told = {"result": measure(*sys.argv[1:])}
+    except LitesmithError as error:
+        told = {"refused": str(error)}
+    print(json.dumps(told))

@@ -1,0 +1,91 @@
+"""What samples tell: percentiles, intervals, and whether one thing is faster than another."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+
+import numpy as np
+
+from litesmith.evidence import Interval, median_interval
+
+# Less than this is not worth a word: a verdict needs the whole interval beyond it.
+MARGIN = 0.01
+
+FASTER, SLOWER, SAME = "faster", "slower", "no difference seen"
+
+
+def percentile(samples: Sequence[float], rank: float) -> float:
+    """The value that `rank` per cent of the samples do not exceed, between neighbours if need be.
+
+    >>> percentile([1, 2, 3], 50)
+    2.0
+    """
+    return float(np.percentile(np.asarray(samples, float), rank))
+
+
+def spread(samples: Sequence[float]) -> float:
+    """How much samples vary: the range of the middle half as a share of the median."""
+    low, middle, high = np.percentile(np.asarray(samples, float), (25, 50, 75)).tolist()
+    return (high - low) / middle if middle else 0.0
+
+
+def relative_width(samples: Sequence[float]) -> float:
+    """The width of the median's 95 % interval as a share of the median."""
+    low, high = median_interval(samples)
+    middle = median(samples) if samples else 0.0
+    return (high - low) / middle if middle else math.inf
+
+
+def bootstrap_interval(
+    samples: Sequence[float], rank: float = 50, *, seed: int = 0, rounds: int = 1000
+) -> Interval:
+    """The 95 % interval of a percentile, from seeded resampling."""
+    values = np.sort(np.asarray(samples, float))  # sorted, so that the order given has no say
+    random = np.random.default_rng(seed)
+    drawn = random.choice(values, (rounds, values.size))
+    low, high = np.percentile(np.percentile(drawn, rank, axis=1), (2.5, 97.5)).tolist()
+    return low, high
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """Time of b / time of a, once for each block of the run, and what follows from them.
+
+    Within a block the two take turns, so that what slows both cancels; between blocks both are
+    loaded anew, so that the luck of a place in memory shows as spread, not as a difference.
+    """
+
+    blocks: tuple[float, ...]
+
+    @property
+    def value(self) -> float:
+        """The median, between two neighbours by their geometric mean: b / a is 1 / (a / b)."""
+        return math.exp(median(map(math.log, self.blocks)))
+
+    @property
+    def interval(self) -> Interval:
+        """The 95 % interval of the ratio: infinite where there are fewer than six blocks."""
+        low, high = median_interval(self.blocks)
+        return max(low, 0.0), high
+
+    @property
+    def verdict(self) -> str:
+        """Of b against a."""
+        low, high = self.interval
+        if low > 1 + MARGIN:
+            return SLOWER
+        return FASTER if high < 1 - MARGIN else SAME
+
+
+def turns_ratio(a: Sequence[float], b: Sequence[float], a_led: Sequence[bool]) -> float:
+    """Time of b / time of a from turns side by side, some led by a and some by b.
+
+    The medians of both sorts are averaged, which cancels the cost of coming second.
+    """
+    logs = [math.log(late / early) for early, late in zip(a, b, strict=True)]
+    by_lead = [
+        [log for log, led in zip(logs, a_led, strict=True) if led == who] for who in (True, False)
+    ]
+    middles = [median(group) for group in by_lead if group]
+    return math.exp(sum(middles) / len(middles))

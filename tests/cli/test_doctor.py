@@ -1,0 +1,66 @@
+"""`litesmith doctor` as a user meets it."""
+
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from litesmith.tflite.file import load, save
+from tests import zoo
+from tests.cli.test_cli import litesmith
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    path = tmp_path / "secret.tflite"
+    save(zoo.described(), path)
+    return path
+
+
+def test_json_findings_and_a_bundle(model: Path, tmp_path: Path) -> None:
+    out = tmp_path / "b.zip"
+    shown = litesmith("doctor", model, "--json", "--bundle", out)
+    assert shown.returncode == 0, shown.stderr
+    found = json.loads(shown.stdout)
+    keys = {"what", "where", "why", "costs", "command"}
+    assert found["findings"]
+    assert all(keys <= set(one) for one in found["findings"])
+    assert all(str(model) in one["command"] for one in found["findings"])
+    assert f"{out} will hold:" in shown.stderr
+    assert "profile.json" in shown.stderr
+    with zipfile.ZipFile(out) as archive:
+        contents = {name: archive.read(name) for name in archive.namelist()}
+    assert found["bundle"]["files"] == {name: len(c) for name, c in contents.items()}
+    assert not any(b"secret" in content for content in contents.values())
+    load(contents["model.tflite"])
+
+
+def test_a_model_without_a_profile_still_gets_findings(tmp_path: Path) -> None:
+    save(zoo.strings(), tmp_path / "m.tflite")
+    shown = litesmith("doctor", tmp_path / "m.tflite")
+    assert shown.returncode == 0, shown.stderr
+    lines = [line for line in shown.stdout.splitlines() if "litesmith " not in line]
+    assert all(len(line) <= 80 for line in lines)
+    for word in ("no profile", "where", "why", "costs  not measured", "litesmith bench"):
+        assert word in shown.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("missing.tflite",), "no such file"),
+        (("{model}", "--on", "cpu:none"), "number of threads"),
+        (("{model}", "--bundle", "missing/b.zip"), "cannot be written"),
+        (("{model}", "--bundle", "{model}"), "never changed"),
+    ],
+)
+def test_bad_input_is_one_line(
+    model: Path, tmp_path: Path, words: tuple[str, ...], told: str
+) -> None:
+    before = model.read_bytes()
+    shown = litesmith("doctor", *(word.format(model=model) for word in words), cwd=tmp_path)
+    assert shown.returncode == 2
+    assert told in shown.stderr
+    assert shown.stderr.count("\n") == 1
+    assert model.read_bytes() == before

@@ -12,6 +12,7 @@ import pytest
 
 from litesmith._version import VERSION
 from litesmith.tflite.file import digest, save
+from litesmith.tflite.write import to_bytes
 from tests import zoo
 
 
@@ -135,6 +136,10 @@ def test_bad_input_is_one_plain_line_and_status_2(model: Path, tmp_path: Path) -
         (["apply", model, "cleanup", "-o", tmp_path], "is a folder"),
         (["apply", model, "cleanup", "-o", tmp_path / "no" / "o"], "does not exist"),
         (["apply", model, "cleanup", "-o", "/proc/out.tflite"], "cannot be written"),
+        (["apply", model, "cleanup", "-o", tmp_path / ("x" * 300)], "cannot be written"),
+        (["apply", model, 'upgrade(io="\\q")', "-o", tmp_path / "o"], "quote it as JSON does"),
+        (["apply", model, f"fold(shapes={'[' * 5000}", "-o", tmp_path / "o"], "deep"),
+        (["apply", model, "fuse(pad=true, pad=false)", "-o", tmp_path / "o"], "twice"),
         (["diff", model, onnx], "ONNX"),
     ]
     before = sorted(tmp_path.iterdir())
@@ -175,6 +180,9 @@ def test_interrupted(tmp_path: Path, number: signal.Signals, status: int) -> Non
         child.send_signal(number)
         child.wait(timeout=20)
     assert child.returncode == status
+    if number == signal.SIGINT:
+        assert child.stderr is not None
+        assert "stopped" in child.stderr.read()
     assert list(tmp_path.iterdir()) == [pipe]
 
 
@@ -188,6 +196,40 @@ def test_a_closed_pipe_is_no_error(model: Path) -> None:
     )
     assert child.stdout.startswith("model.tflite")
     assert "Traceback" not in child.stderr
+
+
+@pytest.mark.parametrize("where", [">&-", "> /dev/full"])
+def test_output_that_goes_nowhere_is_no_bug_of_ours(model: Path, where: str) -> None:
+    child = subprocess.run(
+        f"{sys.executable} -m litesmith inspect {model} {where}",
+        shell=True,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "Traceback" not in child.stderr
+    assert child.returncode in (0, 2)
+
+
+def test_a_pipe_has_the_size_of_what_came_through(model: Path) -> None:
+    shown = subprocess.run(
+        ["bash", "-c", f"{sys.executable} -m litesmith inspect <(cat {model}) --json"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert json.loads(shown.stdout)["file_bytes"] == model.stat().st_size
+
+
+def test_a_model_that_cannot_be_copied_can_be_inspected(tmp_path: Path) -> None:
+    b = zoo.Builder()
+    y = b.op("CUSTOM", b.input("x", (1,)), custom="DISPATCH_OX", shape=(1,))
+    data = to_bytes(b.model(y)).replace(b"DISPATCH_OX", b"DISPATCH_OP")
+    (tmp_path / "compiled.tflite").write_bytes(data)
+    assert litesmith("inspect", tmp_path / "compiled.tflite").returncode == 0
+    refused = litesmith("apply", tmp_path / "compiled.tflite", "", "-o", tmp_path / "o")
+    assert refused.returncode == 2
+    assert "before compilation" in refused.stderr
 
 
 def test_foreign_names_cannot_paint_the_terminal(tmp_path: Path) -> None:

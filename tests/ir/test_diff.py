@@ -11,20 +11,23 @@ from litesmith.ir.types import Model
 from litesmith.passes.recipe import apply
 from litesmith.tflite.read import read
 from litesmith.tflite.write import to_bytes
-from tests.zoo import MODELS, careless, convnet, described, legacy_uint8
+from tests.zoo import MODELS, careless, convnet, custom, described, legacy_uint8
 
 
 def net(
-    weight: float = 1.0, activation: str = "NONE", names: str = "a", double: bool = False
+    weight: float = 1.0,
+    activation: str = "NONE",
+    names: str = "a",
+    double: bool = False,
+    bias: bool = True,
 ) -> Model:
     b = Builder()
     x = b.input("x", (1, 4))
-    bias = np.zeros(2, np.float32)
     y = b.op(
         "FULLY_CONNECTED",
         x,
         np.full((2, 4), weight, np.float32),
-        bias,
+        np.zeros(2, np.float32) if bias else None,
         fused_activation_function=activation,
         name=names,
     )
@@ -89,6 +92,35 @@ def test_interface_metadata_and_scales() -> None:
     upgraded = differences(legacy_uint8(), apply(legacy_uint8(), "upgrade(io=int8)").model)
     assert any("scale" in d.where for d in upgraded)
     assert any(d.where == "inputs" for d in upgraded)
+
+
+def test_the_small_print() -> None:
+    """Versions, custom options, argument names, the description, zero points, what feeds an op."""
+    model = custom()
+    op = model.main.ops[0]
+
+    def with_op(**changes) -> Model:
+        ops = (replace(op, **changes), *model.main.ops[1:])
+        return replace(model, graphs=(replace(model.main, ops=ops),))
+
+    assert [d.where for d in differences(model, with_op(version=2))] == [
+        "op 0 (CUSTOM Mystery) version"
+    ]
+    other = with_op(rest={"custom_options": b"other"})
+    assert [d.where for d in differences(model, other)] == ["op 0 (CUSTOM Mystery) custom options"]
+    assert [d.where for d in differences(model, replace(model, description="new"))] == [
+        "description"
+    ]
+    signature = convnet().signatures[0]
+    renamed = replace(signature, inputs=(("picture", signature.inputs[0][1]),))
+    assert differences(convnet(), replace(convnet(), signatures=(renamed,)))
+    assert differences(net(), net(bias=False))
+
+
+def test_nan_equals_itself() -> None:
+    b = Builder()
+    model = b.model(b.op("ADD", b.input("x", (1,)), np.float32("nan")))
+    assert differences(model, read(memoryview(to_bytes(model)))) == []
 
 
 def test_what_a_step_removed_is_listed() -> None:

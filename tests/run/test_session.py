@@ -3,6 +3,8 @@
 import gc
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from litesmith.errors import BadInput, CannotRun
 from litesmith.ir.build import Builder
-from litesmith.ir.types import Model
+from litesmith.ir.types import Model, Signature
 from litesmith.run.capi import installed_version, why_not
 from litesmith.run.compiled import one_cause
 from litesmith.run.interpreter import InterpreterRunner
@@ -168,6 +170,77 @@ def test_a_size_that_values_decide(target: str) -> None:
         assert "depend on values" in session.note or target.endswith("reference")
 
 
+@pytest.mark.parametrize("guess", [(6, 1), (1, 1)])
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_size_that_values_decide_further_up(target: str, guess: tuple[int, int]) -> None:
+    b = Builder()
+    places = b.op(
+        "WHERE", b.op("GREATER", b.input("x", (6,)), np.float32(0)), shape=guess, dtype="int64"
+    )
+    model = b.model(b.op("NEG", b.op("CAST", places, dtype="float32")))
+    with Session(model, target) as session:
+        session.inputs["x"] = np.array([1, -1, 1, -1, 1, 1], np.float32)
+        session.run()
+        (result,) = session.outputs.values()
+        assert result.ravel().tolist() == [0, -2, -4, -5]
+
+
+def test_a_refused_size_leaves_the_session_as_it_was() -> None:
+    with Session(zoo.convnet()) as session:
+        session.inputs["image"] = np.ones((1, 8, 8, 3))
+        session.run()
+        before = session.outputs["scores"].copy()
+        with pytest.raises(BadInput, match="cannot resize"):
+            session.resize(image=(1, 8, 8, 4))
+        session.inputs["image"] = np.ones((1, 8, 8, 3))
+        session.run()
+        np.testing.assert_array_equal(session.outputs["scores"], before)
+
+
+def test_threads_take_turns_and_closing_waits() -> None:
+    session = Session(zoo.convnet())
+    session.run()
+    expected = session.outputs["scores"].copy()
+    scores = session.outputs["scores"]
+    failures: list[Exception] = []
+
+    def work() -> None:
+        try:
+            for _ in range(2000):
+                session.run()
+        except CannotRun as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    time.sleep(0.01)
+    session.close()
+    for thread in threads:
+        thread.join()
+    assert all("closed" in str(error) for error in failures)
+    np.testing.assert_array_equal(scores, expected)
+
+
+def test_numbers_that_do_not_fit_are_refused() -> None:
+    with Session(zoo.residual_int8()) as session:
+        with pytest.raises(BadInput, match="values from -200 to 0 do not fit"):
+            session.inputs["x"] = np.full((1, 4, 4, 4), 0) - np.eye(4, dtype=int) * 200
+        session.inputs["x"] = np.full((1, 4, 4, 4), -128)
+
+
+def test_a_signature_that_leaves_an_input_out() -> None:
+    b = Builder()
+    x, y = b.input("x", (2,)), b.input("y", (2,))
+    z = b.op("ADD", x, y, name="z")
+    graph = b.graph(z)
+    model = Model((graph,), (Signature("partly", 0, (("x", x),), (("z", z),)),))
+    with Session(model) as session:
+        session.inputs["x"] = [1, 2]
+        session.run()
+        assert session.outputs["z"].tolist() == [1, 2]
+
+
 def test_an_output_listed_twice_is_there_twice() -> None:
     b = Builder()
     y = b.op("ABS", b.input("x", (2,)), name="y")
@@ -185,6 +258,13 @@ def test_weight_cache(tmp_path: Path) -> None:
     for _ in range(2):
         with Session(zoo.convnet(), weight_cache=str(cache)) as session:
             session.run()
+            np.testing.assert_array_equal(list(session.outputs.values()), _zeros_through_convnet())
+
+
+def _zeros_through_convnet() -> list[np.ndarray]:
+    with Session(zoo.convnet()) as session:
+        session.run()
+        return [array.copy() for array in session.outputs.values()]
 
 
 def test_what_does_not_fit() -> None:

@@ -100,6 +100,39 @@ def test_a_written_file_has_the_usual_mode(tmp_path: Path) -> None:
     assert (tmp_path / "m.tflite").stat().st_mode == (tmp_path / "plain").stat().st_mode
 
 
+def test_a_link_stays_a_link(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "real.tflite")
+    save(convnet(), tmp_path / "link")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "real.tflite").read_bytes() == to_bytes(convnet())
+
+
+def test_what_is_no_regular_file_is_not_replaced(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(BadInput, match="no regular file"):
+        save(convnet(), tmp_path / "pipe")
+    assert (tmp_path / "pipe").is_fifo()
+
+
+def test_a_file_that_is_replaced_keeps_its_mode(tmp_path: Path) -> None:
+    path = tmp_path / "m.tflite"
+    path.touch(0o600)
+    save(convnet(), path)
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_long_name_is_fine(tmp_path: Path) -> None:
+    save(convnet(), tmp_path / ("m" * 248 + ".tflite"))
+
+
+def test_bytes_behind_the_model_are_kept() -> None:
+    data = to_bytes(convnet()) + b"what is this? " * 8
+    model = load(data)
+    assert model.attached == b"what is this? " * 8
+    assert to_bytes(model) == data
+    assert load(to_bytes(convnet()) + bytes(500)).attached == b""
+
+
 def archive(prefix: bytes = b"") -> bytes:
     """A zip of two files, appended to other bytes as metadata tools do it."""
     file = io.BytesIO(prefix)

@@ -29,6 +29,8 @@ from litesmith.tflite.unpack import Source, Table
 T = TypeVar("T")
 Code = tuple[str, str, int]  # kind, custom name, version
 
+_LEAST_BEHIND = 64
+
 _KINDS = schema.ENUMS["BuiltinOperator"].names
 
 # How other formats begin, and what to do with them.
@@ -88,9 +90,10 @@ _MODEL_FIELDS = (
 
 
 def _behind(source: Source) -> bytes:
-    """Bytes behind the model that are not mere padding: what they are is not known, so keep them."""
+    """Bytes behind the model. What they are is not known, so they are kept; but a few are only
+    what a flatbuffer's builder leaves at the end: padding, and tables that nothing refers to."""
     rest = source.array[source.end :]
-    return rest.tobytes() if rest.any() else b""
+    return rest.tobytes() if rest.size >= _LEAST_BEHIND and rest.any() else b""
 
 
 def _frozen(fields: Fields) -> Fields:

@@ -7,8 +7,8 @@ import pytest
 
 from litesmith.errors import CannotRun
 from litesmith.ir.build import Builder
-from litesmith.measure.child import ask
 from litesmith.measure.memory import peak_bytes
+from litesmith.run.child import ask
 from litesmith.run.target import Target
 from litesmith.tflite.file import save
 from tests import zoo

@@ -1,7 +1,8 @@
-"""Measurements in a process of their own: its memory, noise and crashes stay there."""
+"""Work in a process of its own: its memory, its noise and its crashes stay there."""
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -26,11 +27,18 @@ def ask(module: str, path: str | os.PathLike[str], *words: str, seconds: float) 
             f"{path}: took over {seconds:g} s in a child process; it was stopped"
         ) from None
     if child.returncode:
-        raise CannotRun(f"{path}: the runtime crashed in a child process ({module})")
+        raise CannotRun(
+            f"{path}: the runtime crashed on {' '.join(words)} ({_death(child.returncode)}); "
+            "the model is damaged, or the runtime has a bug"
+        )
     told = json.loads(child.stdout)
     if "refused" in told:
         raise CannotRun(told["refused"])
     return told["result"]
+
+
+def _death(status: int) -> str:
+    return signal.Signals(-status).name if status < 0 else f"exit status {status}"
 
 
 def answer(measure: Callable[..., object]) -> None:

@@ -11,9 +11,9 @@ from time import perf_counter
 
 import numpy as np
 from report import print_table, verdict_line
+from stock import compare
 
 from litesmith.ir.build import Builder
-from litesmith.measure.latency import Rule, contenders, measured
 from litesmith.measure.stats import SLOWER, Ratio
 from litesmith.tflite.write import to_bytes
 
@@ -29,10 +29,6 @@ def convolutions(count: int, channels: int = 16) -> bytes:
         weight = random.normal(0, 0.08, (channels, 3, 3, channels)).astype(np.float32)
         x = b.op("CONV_2D", x, weight, np.zeros(channels, np.float32))
     return to_bytes(b.model(x))
-
-
-def compare(a: bytes, b: bytes, rule: Rule) -> Ratio:
-    return measured(contenders([a, b]), rule, memory=False).comparisons[0].ratio
 
 
 def row(name: str, ratios: list[Ratio], good: int, seconds: float) -> tuple[str, ...]:
@@ -53,7 +49,7 @@ def row(name: str, ratios: list[Ratio], good: int, seconds: float) -> tuple[str,
 
 def same(count: int, seconds: float) -> tuple[tuple[str, ...], bool]:
     model, start = convolutions(4), perf_counter()
-    ratios = [compare(model, model, Rule(seconds=seconds, seed=seed)) for seed in range(count)]
+    ratios = [compare(model, model, seconds=seconds, seed=seed) for seed in range(count)]
     good = sum(low <= 1 <= high for low, high in (ratio.interval for ratio in ratios))
     each = (perf_counter() - start) / max(1, count)
     return row("A/A: interval holds 1.00", ratios, good, each), good >= HOLDS * count
@@ -61,7 +57,7 @@ def same(count: int, seconds: float) -> tuple[tuple[str, ...], bool]:
 
 def different(count: int, seconds: float) -> tuple[tuple[str, ...], bool]:
     a, b, start = convolutions(20), convolutions(21), perf_counter()
-    ratios = [compare(a, b, Rule(seconds=seconds, seed=seed)) for seed in range(count)]
+    ratios = [compare(a, b, seconds=seconds, seed=seed) for seed in range(count)]
     good = sum(ratio.verdict == SLOWER for ratio in ratios)
     each = (perf_counter() - start) / max(1, count)
     return row("A/B: 20 or 21, called", ratios, good, each), good >= CALLED * count

@@ -1,4 +1,4 @@
-"""What every bench needs: the folders of models and data, the stock runtime."""
+"""What every bench needs: the folders of models and data, the stock runtime, the comparison."""
 
 import sys
 from argparse import ArgumentParser
@@ -9,6 +9,8 @@ from ai_edge_litert.interpreter import Interpreter
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from litesmith.measure.latency import Rule, contenders, measured
+from litesmith.measure.stats import Ratio
 from tests.runtime import random_input
 
 ASSETS = Path(__file__).resolve().parents[2] / "shared" / "assets"
@@ -50,6 +52,12 @@ def prepared(path: Path, seed: int = 0) -> Interpreter:
         content = random_input(random, detail["shape"], detail["dtype"])
         interpreter.set_tensor(detail["index"], content)
     return interpreter
+
+
+def compare(old: Path | bytes, new: Path | bytes, *, seconds: float, seed: int = 0) -> Ratio:
+    """Time of new / time of old, from one interleaved run of so long."""
+    rule = Rule(seconds=seconds, seed=seed)
+    return measured(contenders([old, new]), rule, memory=False).comparisons[0].ratio
 
 
 def outputs(path: Path, seed: int) -> list[np.ndarray]:

@@ -11,12 +11,12 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import numpy as np
-from interleave import Comparison, compare
 from report import print_table, verdict_line
-from stock import arguments, model_files, outputs
+from stock import arguments, compare, model_files, outputs
 
 import litesmith
-from litesmith.units import bytes_text, change_text
+from litesmith.measure.stats import Ratio
+from litesmith.units import bytes_text, change_text, ratio_text
 
 RECIPE = "cleanup | fold | fuse"
 SEEDS = (0, 1, 2)
@@ -31,7 +31,7 @@ class Row(NamedTuple):
     size: int
     new_size: int
     drift: float
-    time: Comparison
+    time: Ratio
 
     def missed(self) -> list[str]:
         """The bars that it missed."""
@@ -41,14 +41,15 @@ class Row(NamedTuple):
         if self.new_size > self.size:
             found.append(f"{self.name}: grew from {self.size} to {self.new_size} bytes")
         if self.time.verdict == "slower":
-            found.append(f"{self.name}: slower, {self.time}")
+            found.append(f"{self.name}: slower, {ratio_text(self.time.value, *self.time.interval)}")
         return found
 
     def cells(self) -> tuple[str, ...]:
         size = change_text(self.size, self.new_size)
         drift = f"{self.drift:.1e}" if self.drift else "0"
         total = bytes_text(self.size)
-        return self.name, str(self.touched), total, size, drift, str(self.time), self.time.verdict
+        time = ratio_text(self.time.value, *self.time.interval)
+        return self.name, str(self.touched), total, size, drift, time, self.time.verdict
 
 
 def tidy(file: Path, folder: Path, seconds: float) -> Row:
@@ -90,7 +91,7 @@ def main() -> int:
     with TemporaryDirectory() as folder:
         for file in model_files(options.models):
             rows.append(tidy(file, Path(folder), options.seconds))
-            print(f"{file.name}: {rows[-1].time}", file=sys.stderr)
+            print(f"{file.name}: {rows[-1].time.verdict}", file=sys.stderr)
     head = ("model", "touched", "size", "change", "drift", "new time / old, 95 %", "verdict")
     print_table(head, [row.cells() for row in rows])
     return verdict_line([line for row in rows for line in row.missed()])

@@ -10,12 +10,12 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 from ai_edge_litert.interpreter import Interpreter
-from interleave import Comparison, compare
 from PIL import Image
 from report import print_table, verdict_line
-from stock import ASSETS, MISSING, arguments, prepared, want_folder
+from stock import ASSETS, MISSING, arguments, compare, prepared, want_folder
 
 import litesmith
+from litesmith.measure.stats import Ratio
 from litesmith.units import percent_text
 
 MODEL = "mobilenet_v2_1.0_224_quant.tflite"
@@ -55,9 +55,9 @@ def top_classes(model: Path, images: list[tuple[Path, int]]) -> np.ndarray:
     return np.array([top_class(interpreter, pixels(path)) for path, _ in images])
 
 
-def report(time: Comparison, old: np.ndarray, new: np.ndarray, labels: np.ndarray) -> int:
+def report(time: Ratio, old: np.ndarray, new: np.ndarray, labels: np.ndarray) -> int:
     low, high = (1 / end for end in reversed(time.interval))
-    speed, agreement = 1 / time.ratio, float((old == new).mean())
+    speed, agreement = 1 / time.value, float((old == new).mean())
     count = f"{len(labels)} images"
     rows = [
         ("times as fast", f"{speed:.2f}", f"{low:.2f} to {high:.2f}", f"at least {LEAST_SPEED}"),

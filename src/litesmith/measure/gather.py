@@ -92,7 +92,12 @@ def _warm_up(pair: _Pair) -> float:
         pair.profiled.start_profile()
         pair.profiled.stop_profile()
     except CannotRun as error:
-        raise CannotRun(f"{error}; litesmith bench times the run as a whole") from None
+        raise CannotRun(
+            f"{error}; if they are only free, apply fold(shapes=true) first; "
+            "litesmith bench times the run as a whole"
+            if "depend on values" in str(error)
+            else f"{error}; litesmith bench times the run as a whole"
+        ) from None
     return max(1.0, min(_timed(pair.plain) for _ in range(3)))
 
 

@@ -17,9 +17,9 @@ from stock import arguments, want_folder
 
 import litesmith
 from litesmith.measure.copies import Copies, copies
-from litesmith.measure.inputs import fill_inputs
 from litesmith.measure.stats import Ratio, turns_ratio
 from litesmith.run.compiled import CompiledRunner
+from litesmith.run.inputs import fill_inputs
 from litesmith.units import bytes_text, ratio_text, time_text
 
 OVERHEAD_US, TOLERANCE, CHEAPER = 3.0, 0.02, 5.0

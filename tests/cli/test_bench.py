@@ -30,6 +30,25 @@ def model(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.parametrize("option", ["--csv", "--log"])
+def test_an_input_file_is_never_changed(model: Path, option: str) -> None:
+    before = model.read_bytes()
+    shown = litesmith("bench", model, "--runs", 6, option, model)
+    assert shown.returncode == 2
+    assert "never changed" in shown.stderr
+    assert model.read_bytes() == before
+
+
+def test_modules_of_the_current_folder_are_not_run(model: Path, tmp_path: Path) -> None:
+    (tmp_path / "random.py").write_text("raise SystemExit(3)")
+    assert (
+        litesmith(
+            "bench", model, "--runs", 2, "--json", cwd=tmp_path, PYTHONSAFEPATH="1"
+        ).returncode
+        == 0
+    )
+
+
 def test_json(model: Path, tmp_path: Path) -> None:
     files = ("--csv", tmp_path / "rows.csv", "--log", tmp_path / "log.jsonl")
     words = ("--on", "cpu:1,cpu:1:builtin", "--runs", 24, "--json", *files)

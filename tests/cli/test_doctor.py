@@ -51,7 +51,7 @@ def test_a_model_without_a_profile_still_gets_findings(tmp_path: Path) -> None:
     [
         (("missing.tflite",), "no such file"),
         (("{model}", "--on", "cpu:none"), "number of threads"),
-        (("{model}", "--bundle", "missing/b.zip"), "cannot be written"),
+        (("{model}", "--bundle", "missing/b.zip"), "does not exist"),
         (("{model}", "--bundle", "{model}"), "never changed"),
     ],
 )

@@ -58,7 +58,7 @@ def test_help_platform_needs_no_model() -> None:
         (("missing.tflite",), "no such file"),
         (("{model}", "--on", "tpu"), "no target 'tpu'"),
         (("{model}", "--on", "numpy"), "no profile on numpy"),
-        (("{model}", "--trace", "missing/t.json"), "cannot be written"),
+        (("{model}", "--trace", "missing/t.json"), "does not exist"),
         (("{custom}",), "Mystery"),
         (("{strings}",), "no profile on cpu:1"),
     ],

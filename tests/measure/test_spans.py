@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from litesmith.errors import CannotRun
+from litesmith.errors import BadInput, CannotRun
 from litesmith.measure.spans import Recording, record, span
 from litesmith.measure.trace import Piece
 from litesmith.run.session import Session
@@ -17,10 +17,10 @@ def slices(path: Path) -> dict[str, list[dict[str, object]]]:
     """The slices of a Chrome trace by the name of their track."""
     events = json.loads(path.read_text())["traceEvents"]
     names = {e["tid"]: e["args"]["name"] for e in events if e["name"] == "thread_name"}
-    found: dict[str, list[dict[str, object]]] = {name: [] for name in names.values()}
+    found: dict[str, list[dict[str, object]]] = {}
     for event in events:
-        if event["ph"] == "X":
-            found[names[event["tid"]]].append(event)
+        if event["ph"] == "X":  # a thread's track ends in its number
+            found.setdefault(names[event["tid"]].split(" (")[0], []).append(event)
     return found
 
 
@@ -72,6 +72,36 @@ def test_threads_have_tracks_of_their_own(tmp_path: Path) -> None:
         for thread in threads:
             thread.join()
     assert set(slices(tmp_path / "t.json")) == {f"application: worker {n}" for n in range(3)}
+
+
+def test_threads_of_one_name_do_not_share_a_track(tmp_path: Path) -> None:
+    barrier = threading.Barrier(2)
+
+    def work() -> None:
+        with span("step"):
+            barrier.wait(10)  # both are inside at once
+
+    with record(tmp_path / "t.json") as recording:
+        threads = [threading.Thread(target=work, name="pool") for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert len({piece.track for piece in recording.pieces}) == 2
+
+
+def test_a_place_that_cannot_be_written_is_known_before_the_work(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="does not exist"), record(tmp_path / "no" / "t.json"):
+        raise AssertionError("the work was begun")
+
+
+def test_a_session_without_profiling_is_refused(tmp_path: Path) -> None:
+    with (
+        Session(zoo.convnet()) as session,
+        pytest.raises(CannotRun, match="profile=True"),
+        record(tmp_path / "t.json", session),
+    ):
+        raise AssertionError("the work was begun")
 
 
 def test_memory_is_bounded() -> None:

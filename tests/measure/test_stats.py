@@ -9,8 +9,8 @@ from litesmith.measure.stats import (
     FASTER,
     SAME,
     SLOWER,
+    UNKNOWN,
     Ratio,
-    bootstrap_interval,
     percentile,
     relative_width,
     spread,
@@ -28,22 +28,6 @@ def test_percentiles_are_ordered_and_know_no_order(samples: list[float], random)
     assert (found[0], found[-1]) == (min(samples), max(samples))
     random.shuffle(samples)
     assert percentile(samples, 90) == found[2]
-
-
-@given(many)
-def test_the_bootstrap_is_repeatable_and_stays_inside(samples: list[float]) -> None:
-    low, high = bootstrap_interval(samples, 90, seed=3, rounds=50)
-    assert (low, high) == bootstrap_interval(samples[::-1], 90, seed=3, rounds=50)
-    assert min(samples) <= low <= high <= max(samples)
-
-
-def test_the_bootstrap_covers_the_true_median() -> None:
-    random = np.random.default_rng(0)
-    held = 0
-    for _ in range(200):
-        low, high = bootstrap_interval(random.normal(10, 1, 60).tolist(), rounds=300)
-        held += low <= 10 <= high
-    assert 0.89 <= held / 200 <= 0.99
 
 
 @given(many, st.lists(st.booleans(), min_size=50, max_size=50))
@@ -76,7 +60,7 @@ def test_the_cost_of_coming_second_cancels() -> None:
         ([0.95] * 6, FASTER),
         ([1.0] * 6, SAME),
         ([1.009] * 20, SAME),  # beyond doubt, and too small to matter
-        ([1.05] * 5, SAME),  # too few
+        ([1.05] * 5, UNKNOWN),
         ([0.99, 1.1, 1.1, 1.1, 1.1, 1.1], SAME),
         ([0.9, *[1.1] * 11], SLOWER),  # one of twelve may disagree
     ],

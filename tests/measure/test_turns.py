@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from litesmith.errors import CannotRun
-from litesmith.measure.inputs import fill_inputs
 from litesmith.measure.latency import contenders
 from litesmith.measure.turns import Contender, Load, Quota, Turn, one_load
+from litesmith.run.inputs import fill_inputs
 from litesmith.run.session import Session
 from tests import zoo
 

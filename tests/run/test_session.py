@@ -261,6 +261,24 @@ def test_weight_cache(tmp_path: Path) -> None:
             np.testing.assert_array_equal(list(session.outputs.values()), _zeros_through_convnet())
 
 
+def test_a_weight_cache_is_never_taken_for_another_models(tmp_path: Path) -> None:
+    """Two layers of one shape: the runtime would take the first one's weights for the second's."""
+    results = []
+    for seed in (1, 2, 1):
+        b = Builder()
+        y = b.op(
+            "FULLY_CONNECTED", b.input("x", (1, 64)), zoo.noise(64, 64, seed=seed), zoo.noise(64)
+        )
+        with Session(b.model(y), weight_cache=tmp_path / "cache") as session:
+            session.inputs["x"] = np.ones((1, 64))
+            session.run()
+            results.append([array.copy() for array in session.outputs.values()])
+    np.testing.assert_array_equal(results[0], results[2])
+    assert not np.array_equal(results[0], results[1])
+    with pytest.raises(BadInput, match="does not exist"):
+        Session(zoo.convnet(), weight_cache=tmp_path / "no" / "cache")
+
+
 def _zeros_through_convnet() -> list[np.ndarray]:
     with Session(zoo.convnet()) as session:
         session.run()

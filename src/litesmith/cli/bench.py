@@ -15,7 +15,7 @@ from typing import Annotated
 import typer
 
 from litesmith.cli import bench_text
-from litesmith.cli.model import Json
+from litesmith.cli.model import Json, refuse_place
 from litesmith.errors import BadInput
 from litesmith.evidence import Log
 from litesmith.measure.copies import Copies, copies
@@ -31,6 +31,7 @@ _COPIES_SECONDS = 2.0
 
 # Flags of TensorFlow's benchmark_model that take no value here, but are typed with one there.
 _SWITCHES = ("--enable_op_profiling",)
+_TRUE, _FALSE = ("true", "1"), ("false", "0")
 
 Models = Annotated[
     list[Path] | None,
@@ -80,7 +81,7 @@ Csv = Annotated[
 ]
 LogFile = Annotated[
     Path | None,
-    typer.Option("--log", help="Add every sample to a log of JSON lines.", show_default=False),
+    typer.Option("--log", help="Add the samples to a log of JSON lines.", show_default=False),
 ]
 Format = Annotated[
     str, typer.Option("--format", help="table, or benchmark_model for its summary line.")
@@ -113,8 +114,11 @@ def bench(
     auto = threads == "auto"
     if (auto or with_copies) and len({contender.name for contender in group}) > 1:
         raise BadInput("--threads auto and --copies look at one model; give one")
-    for path in (csv_file, log):
-        _refuse_unwritable(path)
+    for path in filter(None, (csv_file, log)):
+        for model in (*(models or ()), *(graph or ())):
+            refuse_place(path, model)
+    if csv_file is not None and csv_file == log:
+        raise BadInput(f"{log}: --csv and --log need a file each")
     done, situations, copied = _work(group, rule, auto, with_copies)
     _keep(done, csv_file, log)
     if enable_op_profiling:
@@ -128,13 +132,19 @@ def bench(
 
 
 def plain_switches(words: Sequence[str]) -> list[str]:
-    """A command line whose switches have no value: `--switch=true` is `--switch`."""
+    """A command line whose switches have no value: `--switch=true` and `--switch true` are
+    `--switch`, and with false they are nothing."""
     kept: list[str] = []
-    for word in words:
+    left = list(words)
+    while left:
+        word = left.pop(0)
         name, _, value = word.partition("=")
-        if name not in _SWITCHES or not value:
+        if name not in _SWITCHES:
             kept.append(word)
-        elif value.lower() in ("true", "1"):
+            continue
+        if not value and left and left[0].lower() in _TRUE + _FALSE:
+            value = left.pop(0)
+        if value.lower() not in _FALSE:
             kept.append(name)
     return kept
 
@@ -170,13 +180,6 @@ def _work(group: Sequence[Contender], rule: Rule, auto: bool, with_copies: bool)
             lasting = rule.seconds or _COPIES_SECONDS
             copied = copies(group[0].name, group[0].target, seconds=lasting)
     return done, situations, copied
-
-
-def _refuse_unwritable(path: Path | None) -> None:
-    """A file that cannot be written is known before the long work, not after it."""
-    if path is not None and (path.is_dir() or not path.parent.is_dir()):
-        what = "is a folder" if path.is_dir() else f"the folder {path.parent} does not exist"
-        raise BadInput(f"{path}: {what}; give the name of a file to write")
 
 
 def _keep(done: Bench, csv_file: Path | None, log: Path | None) -> None:

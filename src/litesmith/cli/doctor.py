@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from litesmith.cli import show
-from litesmith.cli.model import Json, ModelFile
-from litesmith.cli.profile import On, checked_target, refuse_place
+from litesmith.cli.model import Json, ModelFile, refuse_place
+from litesmith.cli.profile import On, checked_target
 from litesmith.errors import CannotRun
 from litesmith.ir.types import Model
 from litesmith.measure.bundle import bundle_files, write_bundle

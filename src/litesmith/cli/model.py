@@ -14,7 +14,7 @@ from litesmith.ir.types import Model
 from litesmith.measure.findings import findings
 from litesmith.measure.footprint import footprint, gzip_bytes
 from litesmith.passes import STEPS, recipe
-from litesmith.tflite.file import digest, load, pieces, save
+from litesmith.tflite.file import digest, load, pieces, refuse_unwritable, save
 from litesmith.tflite.write import chunks
 
 ModelFile = Annotated[
@@ -56,7 +56,7 @@ def apply(
     as_json: Json = False,
 ) -> None:
     """Apply a recipe to a model and write the result; the empty recipe is a faithful copy."""
-    refuse_to_overwrite(model, out)
+    refuse_place(out, model)
     steps = recipe.parse(recipe_text)
     source = load(model)
     change = recipe.apply(source, steps)
@@ -96,9 +96,8 @@ def _sizes(path: Path, model: Model, always_gzip: bool) -> tuple[int, int | None
     return size, gzip_bytes(content) if always_gzip or size <= _QUICKLY_GZIPPED else None
 
 
-def refuse_to_overwrite(model: Path, out: Path) -> None:
-    """An input file is never changed."""
-    if os.path.exists(out) and os.path.exists(model) and out.samefile(model):
-        raise BadInput(
-            f"{out}: is the input, and an input file is never changed; choose another -o"
-        )
+def refuse_place(path: Path, model: Path) -> None:
+    """Raises before the work where a result could not, or must not, be written after it."""
+    if os.path.exists(path) and os.path.exists(model) and path.samefile(model):
+        raise BadInput(f"{path}: is the input, and an input file is never changed; choose another")
+    refuse_unwritable(path)

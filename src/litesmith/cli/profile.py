@@ -9,8 +9,7 @@ import typer
 from rich.text import Text
 
 from litesmith.cli import show
-from litesmith.cli.model import Json, ModelFile
-from litesmith.errors import BadInput
+from litesmith.cli.model import Json, ModelFile, refuse_place
 from litesmith.measure.host import host, noise
 from litesmith.measure.profile import OpTime, Profile
 from litesmith.measure.profile import profile as measure_profile
@@ -112,14 +111,6 @@ def checked_target(model: Path, on: str) -> Target:
     target = Target.parse(on)
     probe(model, target)
     return target
-
-
-def refuse_place(path: Path, model: Path) -> None:
-    """Raises before the work where the result could not, or must not, be written after it."""
-    if path.exists() and model.exists() and path.samefile(model):
-        raise BadInput(f"{path}: is the input, which is never changed; choose another name")
-    if path.is_dir() or not path.parent.is_dir():
-        raise BadInput(f"{path}: cannot be written; give a file name in a folder that exists")
 
 
 def print_profile(model: Path, result: Profile, top: int) -> None:

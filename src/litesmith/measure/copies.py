@@ -12,9 +12,9 @@ import numpy as np
 
 from litesmith.errors import BadInput
 from litesmith.ir.types import Array
-from litesmith.measure.inputs import random_values
 from litesmith.measure.latency import Row
 from litesmith.run.child import answer, ask
+from litesmith.run.inputs import random_values
 from litesmith.run.session import Session
 from litesmith.run.target import Target
 

@@ -9,8 +9,8 @@ from time import perf_counter_ns
 from litesmith.errors import CannotRun
 from litesmith.ir.types import Model
 from litesmith.measure.events import Run, Timeline, moments
-from litesmith.measure.inputs import fill_inputs
 from litesmith.run.capi import quiet
+from litesmith.run.inputs import fill_inputs
 from litesmith.run.session import Session, Source
 from litesmith.run.target import Target
 
@@ -72,6 +72,8 @@ def _opened(source: Source, target: Target, *, plain_first: bool) -> Iterator[_P
         opened: dict[bool, Session] = {}
         for profiled in (False, True) if plain_first else (True, False):
             session = stack.enter_context(Session(source, target, profile=profiled))
+            if not profiled and session.copies:  # compare the same runtime with itself
+                session = stack.enter_context(Session(source, target, profile=True))
             fill_inputs(session)
             opened[profiled] = session
         gc.disable()

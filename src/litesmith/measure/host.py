@@ -11,6 +11,7 @@ from time import sleep
 import numpy as np
 
 from litesmith._version import VERSION
+from litesmith.errors import CannotRun
 from litesmith.run.capi import WHEEL, installed_version
 from litesmith.run.target import Target, usable_cores
 from litesmith.units import bytes_text, percent_text
@@ -64,7 +65,7 @@ def host() -> Host:
         system=f"{platform.system()} {platform.release()} {platform.machine()}",
         python=platform.python_version(),
         litesmith=VERSION,
-        runtime=f"{WHEEL} {installed_version()}",
+        runtime=_runtime(),
     )
 
 
@@ -94,10 +95,21 @@ def energy_joules() -> float | None:
 
     The counters wrap round after minutes to hours; a difference that is negative is to be dropped.
     """
-    counters = [_text(zone / "energy_uj") for zone in _RAPL.glob("intel-rapl:?")]
+    # Zones of the whole platform contain the packages, so that a sum of all would count twice.
+    zones = [
+        zone for zone in _RAPL.glob("intel-rapl:*") if _text(zone / "name").startswith("package")
+    ]
+    counters = [_text(zone / "energy_uj") for zone in zones]
     if not counters or not all(counter.isdecimal() for counter in counters):
         return None
     return sum(map(int, counters)) / 1e6
+
+
+def _runtime() -> str:
+    try:
+        return f"{WHEEL} {installed_version()}"
+    except CannotRun:  # the target numpy does without
+        return ""
 
 
 def _load() -> float:

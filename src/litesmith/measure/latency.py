@@ -92,7 +92,15 @@ class Result:
     def samples_us(self) -> tuple[float, ...]:
         return tuple(sample for load in self.loads for sample in load.samples_us)
 
+    @property
+    def runs(self) -> int:
+        """Counted runs, also those whose samples are not kept."""
+        return sum(len(turn.times_us) for load in self.loads for turn in load.turns)
+
     def percentile_us(self, rank: float) -> float:
+        """The median is that of the loads, which its interval bounds; others are of all samples."""
+        if rank == 50:
+            return median(load.median_us for load in self.loads)
         return percentile(self.samples_us, rank)
 
     @property
@@ -126,14 +134,14 @@ class Result:
             "cpu_us": self.cpu_us,
             "joules": self.joules,
             "peak_bytes": self.peak_bytes,
-            "runs": len(self.samples_us),
+            "runs": self.runs,
             "loads": len(self.loads),
             "digest": self.contender.digest,
             "note": self.note,
         }
 
     def trial(self) -> Trial:
-        """The evidence: every sample, with the place it comes from."""
+        """The evidence: the samples, evenly thinned beyond a thousand a load, and their place."""
         samples = {
             "latency": self.samples_us,
             "latency_by_load": tuple(load.median_us for load in self.loads),

@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 from litesmith.ir.build import Builder
-from litesmith.measure.inputs import fill_inputs
 from litesmith.run.child import answer, ask
+from litesmith.run.inputs import fill_inputs
 from litesmith.run.session import Session
 from litesmith.run.target import Target
 from litesmith.tflite.write import to_bytes

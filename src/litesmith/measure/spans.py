@@ -10,6 +10,7 @@ from time import perf_counter_ns
 from litesmith.measure.events import Timeline, moments
 from litesmith.measure.trace import Piece, run_pieces, write_trace
 from litesmith.run.session import Session
+from litesmith.tflite.file import refuse_unwritable
 
 # A recording that nobody ends must not eat the memory.
 _MOST_SPANS = 100_000
@@ -56,7 +57,8 @@ def span(name: str) -> Iterator[None]:
         with _active_lock:
             recordings = list(_active)
         if recordings:
-            track = f"application: {threading.current_thread().name}"
+            thread = threading.current_thread()
+            track = f"application: {thread.name} ({thread.native_id})"
             for recording in recordings:
                 recording.add(Piece(track, name, start, end - start))
 
@@ -73,6 +75,7 @@ def record(path: str | os.PathLike[str], *sessions: Session) -> Iterator[Recordi
     Spans are on Python's `perf_counter` clock. The runtime's times are moved to it by an offset
     that is measured; on Linux it is 0, because both read the same clock.
     """
+    refuse_unwritable(Path(path))  # before the work, not after it
     recording = Recording()
     for session in sessions:
         session.start_profile()

@@ -13,6 +13,7 @@ from litesmith.evidence import Interval, median_interval
 MARGIN = 0.01
 
 FASTER, SLOWER, SAME = "faster", "slower", "no difference seen"
+UNKNOWN = "too few runs to tell"
 
 
 def percentile(samples: Sequence[float], rank: float) -> float:
@@ -35,17 +36,6 @@ def relative_width(samples: Sequence[float]) -> float:
     low, high = median_interval(samples)
     middle = median(samples) if samples else 0.0
     return (high - low) / middle if middle else math.inf
-
-
-def bootstrap_interval(
-    samples: Sequence[float], rank: float = 50, *, seed: int = 0, rounds: int = 1000
-) -> Interval:
-    """The 95 % interval of a percentile, from seeded resampling."""
-    values = np.sort(np.asarray(samples, float))  # sorted, so that the order given has no say
-    random = np.random.default_rng(seed)
-    drawn = random.choice(values, (rounds, values.size))
-    low, high = np.percentile(np.percentile(drawn, rank, axis=1), (2.5, 97.5)).tolist()
-    return low, high
 
 
 @dataclass(frozen=True)
@@ -73,6 +63,8 @@ class Ratio:
     def verdict(self) -> str:
         """Of b against a."""
         low, high = self.interval
+        if high == math.inf:
+            return UNKNOWN
         if low > 1 + MARGIN:
             return SLOWER
         return FASTER if high < 1 - MARGIN else SAME

@@ -89,7 +89,9 @@ def competing_load(count: int) -> Iterator[tuple[int, ...]]:
     try:
         for _ in range(count):
             command = [sys.executable, "-S", "-c", _SPIN]
-            children.append(subprocess.Popen(command, stdout=subprocess.PIPE))
+            children.append(
+                subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+            )
         for child in children:
             if child.stdout is None or not child.stdout.readline():
                 raise CannotRun(f"{sys.executable}: cannot start a competing process")

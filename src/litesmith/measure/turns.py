@@ -21,7 +21,7 @@ from time import perf_counter_ns, process_time
 import numpy as np
 
 from litesmith.measure.host import energy_joules
-from litesmith.measure.inputs import fill_inputs
+from litesmith.run.inputs import fill_inputs
 from litesmith.run.session import Session
 from litesmith.run.target import Target
 

@@ -12,7 +12,8 @@ from litesmith.errors import CannotRun, LitesmithError
 
 def ask(module: str, path: str | os.PathLike[str], *words: str, seconds: float) -> object:
     """What the module prints as JSON for these words, run as a program for at most so long."""
-    command = [sys.executable, "-m", module, os.fspath(path), *words]
+    # -P: modules come from where the package is, not from the folder the user happens to be in.
+    command = [sys.executable, "-P", "-m", module, os.fspath(path), *words]
     try:
         child = subprocess.run(
             command,
@@ -26,19 +27,18 @@ def ask(module: str, path: str | os.PathLike[str], *words: str, seconds: float) 
         raise CannotRun(
             f"{path}: took over {seconds:g} s in a child process; it was stopped"
         ) from None
-    if child.returncode:
+    if child.returncode < 0:
         raise CannotRun(
-            f"{path}: the runtime crashed on {' '.join(words)} ({_death(child.returncode)}); "
+            f"{path}: the runtime crashed on {' '.join(words)} "
+            f"({signal.Signals(-child.returncode).name}); "
             "the model is damaged, or the runtime has a bug"
         )
+    if child.returncode:
+        raise RuntimeError(f"{module} failed in a child process, status {child.returncode}")
     told = json.loads(child.stdout)
     if "refused" in told:
         raise CannotRun(told["refused"])
     return told["result"]
-
-
-def _death(status: int) -> str:
-    return signal.Signals(-status).name if status < 0 else f"exit status {status}"
 
 
 def answer(measure: Callable[..., object]) -> None:

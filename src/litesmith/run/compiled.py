@@ -90,8 +90,8 @@ class CompiledRunner:
         before = {place: self.inputs[place].array.shape for place in shapes}
         try:
             self._set_shapes(shapes)
-        except Failed:
-            cause = one_cause(self._messages()) or "the runtime refuses"
+        except (Failed, MemoryError) as error:
+            cause = one_cause(self._messages()) or str(error) or "the runtime refuses"
             self._set_shapes(before)
             raise BadInput(f"cannot resize to {list(shapes.values())}: {cause}") from None
 
@@ -212,12 +212,14 @@ class CompiledRunner:
             kind.layout = layout
 
     def _bind(self) -> None:
-        """Fresh memory for every port, wrapped as tensor buffers."""
-        for buffer in self._buffers:
-            self._api.DestroyTensorBuffer(buffer)
-        self._buffers = []
-        self.inputs, inputs = self._ports("Input")
-        self.outputs, outputs = self._ports("Output")
+        """Fresh memory for every port, wrapped as tensor buffers; the old goes when it is there."""
+        old, self._buffers = self._buffers, []
+        try:
+            self.inputs, inputs = self._ports("Input")
+            self.outputs, outputs = self._ports("Output")
+        finally:
+            for buffer in old:
+                self._api.DestroyTensorBuffer(buffer)
         counts = len(self.inputs), len(self.outputs)
         self._arguments = (self._compiled, self._signature, counts[0], inputs, counts[1], outputs)
         self._run = self._api.RunCompiledModel

@@ -50,16 +50,17 @@ class InterpreterRunner:
                 if signature:
                     self._signature = self._interpreter.get_signature_runner(signature)
         except (RuntimeError, ValueError) as error:
-            raise CannotRun(
-                f"the model does not open on {target}: {one_cause(str(error))}"
-            ) from None
+            cause = one_cause(str(error)) or "it gives no reason"
+            raise CannotRun(f"the model does not open on {target}: {cause}") from None
         self._make_ports()
 
     def run(self) -> None:
         try:
             results = self._called() if self._signature else self._invoked()
         except (RuntimeError, ValueError) as error:
-            raise CannotRun(f"the runtime failed: {one_cause(str(error))}") from None
+            raise CannotRun(
+                f"the runtime failed: {one_cause(str(error)) or 'it gives no reason'}"
+            ) from None
         if [(r.shape, r.dtype) for r in results] != [
             (p.array.shape, p.array.dtype) for p in self.outputs
         ]:
@@ -91,7 +92,7 @@ class InterpreterRunner:
                     self._interpreter.resize_tensor_input(details[place]["index"], shape)
                 self._interpreter.allocate_tensors()
         except (RuntimeError, ValueError) as error:
-            cause = one_cause(str(error))
+            cause = one_cause(str(error)) or "the runtime refuses"
             raise BadInput(f"cannot resize to {list(shapes.values())}: {cause}") from None
         self._make_ports()
 

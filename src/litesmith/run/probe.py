@@ -4,6 +4,7 @@ nothing with it."""
 import os
 
 from litesmith.run.child import answer, ask
+from litesmith.run.inputs import fill_inputs
 from litesmith.run.session import Session
 from litesmith.run.target import Target
 
@@ -17,6 +18,7 @@ def probe(path: str | os.PathLike[str], target: str | Target = "cpu:1") -> None:
 
 def _run_once(path: str, target: str) -> None:
     with Session(path, target) as session:
+        fill_inputs(session)
         session.run()
 
 

@@ -4,6 +4,8 @@ import os
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -82,7 +84,8 @@ class Session:
     ...     top = s.outputs["scores"].argmax()
 
     `inputs` and `outputs` are views on the tensors' own memory: nothing is copied. Where the
-    runtime cannot share it, `copies` is True and `note` says why.
+    runtime cannot share it, `copies` is True and `note` says why. `weight_cache` is how the names
+    of files begin that keep the weights as XNNPACK wants them, for a faster next opening.
     """
 
     def __init__(
@@ -92,7 +95,7 @@ class Session:
         *,
         signature: str = "",
         profile: bool = False,
-        weight_cache: str = "",
+        weight_cache: str | os.PathLike[str] = "",
     ) -> None:
         self._runner: Runner | None = None
         self._lock = threading.RLock()  # the runtime's calls are not safe beside each other
@@ -101,7 +104,8 @@ class Session:
         refuse_unusable(self.target)
         self.model, self._content = _model_and_content(source)
         self._entry = _entry(self.model, signature)
-        self._open(profile, weight_cache)
+        self._profiled = profile
+        self._open(profile, _cache_file(weight_cache, self._content))
         self.inputs, self.outputs = Ports(self, "inputs"), Ports(self, "outputs")
 
     @property
@@ -127,8 +131,10 @@ class Session:
     def resize(self, **shapes: Sequence[int]) -> None:
         """Gives inputs other shapes; arrays fetched before are no longer the model's memory."""
         places = {name: place for place, name in enumerate(self.inputs)}
-        for name in shapes:
+        for name, shape in shapes.items():
             self.inputs[name]  # raises where there is no such input
+            if not isinstance(shape, Sequence) or not all(isinstance(d, int) for d in shape):
+                raise BadInput(f"input {name!r}: a shape is a tuple of integers, not {shape!r}")
         with self._lock:
             self.runner.resize({places[name]: tuple(shape) for name, shape in shapes.items()})
 
@@ -164,6 +170,8 @@ class Session:
     def _compiled(self) -> CompiledRunner:
         if not isinstance(self.runner, CompiledRunner):
             raise CannotRun(f"no profile on {self.target}: {self.note or 'it has no profiler'}")
+        if not self._profiled:
+            raise CannotRun("no profile of this session; open it with profile=True")
         return self.runner
 
     def _open(self, profile: bool, weight_cache: str) -> None:
@@ -209,6 +217,17 @@ class Session:
         if self._runner is not None:
             self._runner.close()
         self._runner, self.note = runner, reason
+
+
+def _cache_file(asked: str | os.PathLike[str], content: bytes | memoryview) -> str:
+    """A cache of this model's packed weights: the runtime takes any file of the same layout for
+    the right one, so that the name must tell models and versions apart."""
+    if not asked:
+        return ""
+    path = Path(asked)
+    if not path.parent.is_dir():
+        raise BadInput(f"weight cache {path}: the folder {path.parent} does not exist")
+    return f"{path}.{sha256(content).hexdigest()[:16]}-{installed_version()}"
 
 
 Entry = tuple[Graph, tuple[list[str], list[str]], Signature | None]

@@ -36,8 +36,8 @@ def save(model: Model, path: str | os.PathLike[str]) -> None:
 
 def write_whole(path: Path, pieces: Iterable[bytes | memoryview]) -> None:
     """Writes the pieces to a temporary file beside `path`, then gives it the name."""
+    refuse_unwritable(path)
     target = Path(os.path.realpath(path))  # a link stays a link
-    _refuse_unwritable(path, target)
     name = ""
     try:
         handle, name = tempfile.mkstemp(prefix=".litesmith-", suffix=".part", dir=target.parent)
@@ -47,21 +47,26 @@ def write_whole(path: Path, pieces: Iterable[bytes | memoryview]) -> None:
             _set_mode(file.fileno(), target)
         os.replace(name, target)
     except OSError as error:
-        raise BadInput(f"{path}: cannot be written ({error.strerror}); choose another -o") from None
+        raise BadInput(
+            f"{path}: cannot be written ({error.strerror}); choose another place"
+        ) from None
     finally:
         if name:
             Path(name).unlink(missing_ok=True)
 
 
-def _refuse_unwritable(path: Path, target: Path) -> None:
+def refuse_unwritable(path: Path) -> None:
+    """Raises BadInput where a file cannot be written at that place."""
+    target = os.path.realpath(path)
+    parent = os.path.dirname(target)
     if os.path.isdir(target):
         raise BadInput(f"{path}: is a folder; give the name of a file to write")
-    if not os.path.isdir(target.parent):
+    if not os.path.isdir(parent):
         raise BadInput(f"{path}: the folder {path.parent} does not exist; create it first")
     if os.path.exists(target) and not os.path.isfile(target):
         raise BadInput(f"{path}: is no regular file; give the name of one")
     if os.path.exists(target) and not os.access(target, os.W_OK):
-        raise BadInput(f"{path}: is write-protected; choose another -o")
+        raise BadInput(f"{path}: is write-protected; choose another place")
 
 
 def pieces(path: Path, size: int = 1 << 20) -> Iterator[bytes]:

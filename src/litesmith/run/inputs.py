@@ -23,6 +23,6 @@ def random_values(random: np.random.Generator, like: Array) -> Array:
     if kind.kind not in "iu":  # texts
         return np.full(shape, b"a", kind)
     if kind.itemsize > 2:  # indices and counters, which must not lead outside a table
-        return random.integers(0, 3, shape).astype(kind)
+        return random.integers(0, 2, shape).astype(kind)
     span = np.iinfo(kind)
     return random.integers(span.min, span.max, shape, endpoint=True).astype(kind)

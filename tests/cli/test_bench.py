@@ -66,6 +66,7 @@ def test_json(model: Path, tmp_path: Path) -> None:
     assert comparison["verdict"] in ("faster", "slower", "no difference seen")
     rows = list(csv.DictReader((tmp_path / "rows.csv").read_text().splitlines()))
     assert [row["target"] for row in rows] == ["cpu:1", "cpu:1:builtin"]
+    assert len(comparison["block_ratios"]) == comparison["blocks"]
     trials = Log(tmp_path / "log.jsonl").read()
     assert [trial.model_digest for trial in trials] == [digest(model)] * 2
     assert trials[0].measurements[0].samples == tuple(told["results"][0]["samples_us"])

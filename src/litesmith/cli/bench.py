@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from shlex import quote
 from statistics import mean
@@ -119,8 +120,10 @@ def bench(
             refuse_place(path, model)
     if csv_file is not None and csv_file == log:
         raise BadInput(f"{log}: --csv and --log need a file each")
+    if (auto or with_copies) and output_format != "table" and not as_json:
+        raise BadInput(f"--format {output_format} has no place for --threads auto and --copies")
     done, situations, copied = _work(group, rule, auto, with_copies)
-    _keep(done, csv_file, log)
+    _keep(done, situations, csv_file, log)
     if enable_op_profiling:
         _say(f"for the time of each operator: litesmith profile {quote(group[0].name)}")
     for warning in done.warnings:
@@ -182,17 +185,30 @@ def _work(group: Sequence[Contender], rule: Rule, auto: bool, with_copies: bool)
     return done, situations, copied
 
 
-def _keep(done: Bench, csv_file: Path | None, log: Path | None) -> None:
-    """Writes the files that were asked for."""
+def _keep(
+    done: Bench, situations: Sequence[Situation], csv_file: Path | None, log: Path | None
+) -> None:
+    """Writes the files that were asked for, every situation with how many others were busy."""
+    seen = [(s.bench, s.competitors) for s in situations] or [(done, 0)]
     if csv_file is not None:
-        text, rows = io.StringIO(), done.to_rows()
+        text = io.StringIO()
+        rows = [{**row, "competitors": busy} for bench, busy in seen for row in bench.to_rows()]
         writer = csv.DictWriter(text, list(rows[0]))
         writer.writeheader()
         writer.writerows(rows)
         write_whole(csv_file, [text.getvalue().encode()])
     if log is not None:
-        for result in done.results:
-            Log(log).append(result.trial())
+        for measured_bench, busy in seen:
+            ratios = _comparisons(measured_bench)
+            for result in measured_bench.results:
+                trial = result.trial()
+                extra = {"competitors": busy, "comparisons": ratios}
+                Log(log).append(replace(trial, details={**trial.details, **extra}))
+
+
+def _comparisons(done: Bench) -> list[dict[str, object]]:
+    """Each comparison with the ratios of its blocks, from which the interval can be had again."""
+    return [{**c.row(), "block_ratios": c.ratio.blocks} for c in done.comparisons]
 
 
 def _as_json(
@@ -201,7 +217,7 @@ def _as_json(
     shown: dict[str, object] = {
         "schema": 1,
         "results": [{**r.row(), "samples_us": r.samples_us} for r in done.results],
-        "comparisons": [comparison.row() for comparison in done.comparisons],
+        "comparisons": _comparisons(done),
         "host": done.host.facts(),
         "warnings": done.warnings,
     }

@@ -16,7 +16,7 @@ from litesmith.measure.events import CUSTOM, OWN
 from litesmith.measure.findings import findings
 from litesmith.measure.latency import Result, Rule, contenders, measured
 from litesmith.measure.profile import OpTime, Profile
-from litesmith.measure.stats import SAME
+from litesmith.measure.stats import FASTER, SAME, SLOWER, UNKNOWN
 from litesmith.passes.recipe import apply
 from litesmith.run.target import Target
 from litesmith.units import bytes_text, percent_text, rate_text, time_text
@@ -24,6 +24,8 @@ from litesmith.units import bytes_text, percent_text, rate_text, time_text
 _DOMINANT = 0.5  # of the run, in one op
 _SLOW, _HEAVY = 0.3, 0.05  # below this share of the best speed, above this share of the run
 _COPIED = 0.05  # of the run, to copy inputs and outputs once
+_LEAST_COPY_US = 10.0  # less than that is noise, whatever its share
+_KEEP = "litesmith inspect MODEL"
 _MOST_NAMED = 3
 _SECONDS = 1.0  # to time a remedy against the model as it is
 
@@ -112,8 +114,12 @@ def _with_gain(diagnosis: Diagnosis, patient: Patient, recipe: str) -> Diagnosis
     before, after = timed.results
     saved = before.percentile_us(50) - after.percentile_us(50)
     ratio = timed.comparisons[0].ratio
-    if ratio.verdict == SAME:
+    if ratio.verdict in (SAME, UNKNOWN):
         saved, told = 0.0, "no difference seen in a run"
+    elif ratio.verdict == SLOWER:
+        return replace(
+            diagnosis, command=_KEEP, us=0.0, costs="nothing: the change would be slower here"
+        )
     else:
         told = f"{time_text(before.percentile_us(50))} a run, {time_text(after.percentile_us(50))}"
         told += " with the command below"
@@ -204,14 +210,24 @@ def _slow(patient: Patient) -> Iterator[Diagnosis]:
 
 
 def _threads(patient: Patient) -> Iterator[Diagnosis]:
-    if patient.target.warning:
-        yield Diagnosis(
-            "more threads than cores",
-            str(patient.target),
-            f"{patient.target.warning}; they wait for each other",
-            NOT_MEASURED,
-            "litesmith bench MODEL --threads auto",
-        )
+    """More threads than one, against one, in turns."""
+    target = patient.target
+    if target.kind != "cpu" or target.threads == 1:
+        return
+    group = contenders(patient.model, [target, replace(target, threads=1)])
+    timed = measured(group, Rule(seconds=_SECONDS), memory=False)
+    many, one = (result.percentile_us(50) for result in timed.results)
+    is_faster_alone = timed.comparisons[0].ratio.verdict == FASTER
+    if not is_faster_alone and not target.warning:
+        return
+    yield Diagnosis(
+        f"{target.threads} threads are too many" if is_faster_alone else "more threads than cores",
+        str(target),
+        target.warning or "on a model of this size the threads wait for each other",
+        f"{time_text(many)} a run, {time_text(one)} with one thread",
+        "litesmith bench MODEL --threads auto",
+        max(many - one, 0.0) if is_faster_alone else 0.0,
+    )
 
 
 def _copies(patient: Patient) -> Iterator[Diagnosis]:
@@ -220,7 +236,7 @@ def _copies(patient: Patient) -> Iterator[Diagnosis]:
         return
     size = sum(t.nbytes for t in (*patient.model.main.inputs, *patient.model.main.outputs))
     us = _copy_us(size)
-    if us > _COPIED * patient.profile.run_us:
+    if us > max(_COPIED * patient.profile.run_us, _LEAST_COPY_US):
         yield Diagnosis(
             f"inputs and outputs are {bytes_text(size)}",
             "what calls the model",

@@ -220,7 +220,7 @@ def contenders(
     models: Source | Sequence[Source], on: str | Target | Sequence[str | Target] = "cpu:1"
 ) -> tuple[Contender, ...]:
     """Every model on every target."""
-    alone = isinstance(models, str | os.PathLike | bytes | memoryview | Model)
+    alone = isinstance(models, str | os.PathLike | bytes | bytearray | memoryview | Model)
     sources = cast(Sequence[Source], [models] if alone else models)
     texts = on.split(",") if isinstance(on, str) else [on] if isinstance(on, Target) else on
     targets = [Target.parse(text) for text in texts]

@@ -3,6 +3,8 @@
 import csv
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -40,13 +42,18 @@ def test_an_input_file_is_never_changed(model: Path, option: str) -> None:
 
 
 def test_modules_of_the_current_folder_are_not_run(model: Path, tmp_path: Path) -> None:
+    """By the installed command, as `python -m` itself would run them."""
     (tmp_path / "random.py").write_text("raise SystemExit(3)")
-    assert (
-        litesmith(
-            "bench", model, "--runs", 2, "--json", cwd=tmp_path, PYTHONSAFEPATH="1"
-        ).returncode
-        == 0
-    )
+    command = [Path(sys.executable).with_name("litesmith"), "bench", model, "--runs", "2"]
+    child = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert child.returncode == 0, child.stderr
+
+
+def test_files_and_formats_that_do_not_go_together(model: Path, tmp_path: Path) -> None:
+    same = litesmith("bench", model, "--csv", tmp_path / "f", "--log", tmp_path / "f")
+    assert (same.returncode, "need a file each" in same.stderr) == (2, True)
+    lost = litesmith("bench", model, "--copies", "--format", "benchmark_model")
+    assert (lost.returncode, "has no place for" in lost.stderr) == (2, True)
 
 
 def test_json(model: Path, tmp_path: Path) -> None:

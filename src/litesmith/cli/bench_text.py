@@ -28,7 +28,7 @@ _STYLES = {FASTER: "green", SLOWER: "red"}
 def show(done: Bench, situations: Sequence[Situation], copied: Sequence[Copies]) -> None:
     line(str(done.host))
     _show_results(done.results)
-    counts = sorted({len(result.samples_us) for result in done.results})
+    counts = sorted({result.runs for result in done.results})
     runs = "–".join(map(str, dict.fromkeys((counts[0], counts[-1]))))
     line(f"each: {runs} runs in {len(done.results[0].loads)} loads; 95 % is the interval of p50")
     if situations:

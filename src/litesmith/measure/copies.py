@@ -5,13 +5,14 @@ import re
 from collections.abc import Callable
 from dataclasses import astuple, dataclass
 from statistics import median
-from time import perf_counter, perf_counter_ns
+from time import perf_counter
 from typing import cast
 
 import numpy as np
 
 from litesmith.errors import BadInput
 from litesmith.ir.types import Array
+from litesmith.measure.clock import timed
 from litesmith.measure.latency import Row
 from litesmith.run.child import answer, ask
 from litesmith.run.inputs import random_values
@@ -117,7 +118,7 @@ def _in_turns(ways: list[Way], seconds: float) -> list[Copies]:
     while rounds < _LEAST_ROUNDS or perf_counter() < end:
         # One direction and back: nobody always follows the same neighbour.
         for way in ways[:: -1 if rounds % 2 else 1]:
-            times[way.name].append(tuple(map(_timed, (way.feed, way.run, way.read))))
+            times[way.name].append(tuple(map(timed, (way.feed, way.run, way.read))))
         rounds += 1
     return [_summary(way, times[way.name][1:]) for way in ways]
 
@@ -125,15 +126,6 @@ def _in_turns(ways: list[Way], seconds: float) -> list[Copies]:
 def _summary(way: Way, times: list[tuple[float, ...]]) -> Copies:
     feed_us, run_us, read_us = (median(kind) for kind in zip(*times, strict=True))
     return Copies(way.name, feed_us, run_us, read_us, way.copied_bytes)
-
-
-def _timed(deed: Deed) -> float:
-    """Microseconds; the result is dropped outside of them."""
-    start = perf_counter_ns()
-    result = deed()
-    spent = perf_counter_ns() - start
-    del result
-    return spent / 1e3
 
 
 class _Skipped(Exception):

@@ -25,7 +25,6 @@ _DOMINANT = 0.5  # of the run, in one op
 _SLOW, _HEAVY = 0.3, 0.05  # below this share of the best speed, above this share of the run
 _COPIED = 0.05  # of the run, to copy inputs and outputs once
 _LEAST_COPY_US = 10.0  # less than that is noise, whatever its share
-_KEEP = "litesmith inspect MODEL"
 _MOST_NAMED = 3
 _SECONDS = 1.0  # to time a remedy against the model as it is
 
@@ -100,30 +99,30 @@ def _file(patient: Patient) -> Iterator[Diagnosis]:
         if recipe is None or patient.target.kind != "cpu":
             yield plain_text
         else:
-            yield _with_gain(plain_text, patient, recipe.group(1))
+            yield from _with_gain(plain_text, patient, recipe.group(1))
 
 
-def _with_gain(diagnosis: Diagnosis, patient: Patient, recipe: str) -> Diagnosis:
-    """The model as it is against the model after the recipe, in turns."""
+def _with_gain(diagnosis: Diagnosis, patient: Patient, recipe: str) -> Iterator[Diagnosis]:
+    """The model as it is against the model after the recipe, in turns; nothing where the recipe
+    would make it slower here."""
     try:
         better = apply(patient.model, recipe).model
         group = contenders([patient.model, better], patient.target)
         timed = measured(group, Rule(seconds=_SECONDS), memory=False)
     except LitesmithError as error:
-        return replace(diagnosis, costs=f"{NOT_MEASURED}: {error}")
+        yield replace(diagnosis, costs=f"{NOT_MEASURED}: {error}")
+        return
     before, after = timed.results
     saved = before.percentile_us(50) - after.percentile_us(50)
     ratio = timed.comparisons[0].ratio
     if ratio.verdict in (SAME, UNKNOWN):
         saved, told = 0.0, "no difference seen in a run"
     elif ratio.verdict == SLOWER:
-        return replace(
-            diagnosis, command=_KEEP, us=0.0, costs="nothing: the change would be slower here"
-        )
+        return
     else:
         told = f"{time_text(before.percentile_us(50))} a run, {time_text(after.percentile_us(50))}"
         told += " with the command below"
-    return replace(diagnosis, us=max(saved, 0.0), costs=told + _loading(before, after))
+    yield replace(diagnosis, us=max(saved, 0.0), costs=told + _loading(before, after))
 
 
 def _loading(before: Result, after: Result) -> str:

@@ -1,13 +1,12 @@
 """Runs with and without profiling, taken in turns, so that one tells what the other costs."""
 
-import gc
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from time import perf_counter_ns
 
 from litesmith.errors import CannotRun
 from litesmith.ir.types import Model
+from litesmith.measure.clock import no_collection, timed
 from litesmith.measure.events import Run, Timeline, moments
 from litesmith.run.capi import quiet
 from litesmith.run.inputs import fill_inputs
@@ -66,8 +65,7 @@ def _wanted(one_run_us: float) -> int:
 
 @contextmanager
 def _opened(source: Source, target: Target, *, plain_first: bool) -> Iterator[_Pair]:
-    """The model opened twice; meanwhile Python's garbage collector does not run."""
-    was_on = gc.isenabled()
+    """The model opened twice."""
     with ExitStack() as stack:
         opened: dict[bool, Session] = {}
         for profiled in (False, True) if plain_first else (True, False):
@@ -76,12 +74,8 @@ def _opened(source: Source, target: Target, *, plain_first: bool) -> Iterator[_P
                 session = stack.enter_context(Session(source, target, profile=True))
             fill_inputs(session)
             opened[profiled] = session
-        gc.disable()
-        try:
+        with no_collection():
             yield _Pair(opened[False], opened[True])
-        finally:
-            if was_on:
-                gc.enable()
 
 
 def _warm_up(pair: _Pair) -> float:
@@ -94,31 +88,19 @@ def _warm_up(pair: _Pair) -> float:
         pair.profiled.start_profile()
         pair.profiled.stop_profile()
     except CannotRun as error:
-        raise CannotRun(
-            f"{error}; if they are only free, apply fold(shapes=true) first; "
-            "litesmith bench times the run as a whole"
-            if "depend on values" in str(error)
-            else f"{error}; litesmith bench times the run as a whole"
-        ) from None
-    return max(1.0, min(_timed(pair.plain) for _ in range(3)))
+        cure = "litesmith bench times the run as a whole"
+        if pair.profiled.note.endswith("depend on values"):
+            cure = f"if they are only free, apply fold(shapes=true) first; {cure}"
+        raise CannotRun(f"{error}; {cure}") from None
+    return max(1.0, min(timed(pair.plain.run) for _ in range(3)))
 
 
 def _turns(pair: _Pair, gathered: Gathered, count: int) -> None:
     """So many runs without profiling, then so many with it."""
     pair.plain.run()  # not counted: it pays for what the other left in the caches
-    gathered.plain_us += [_timed(pair.plain) for _ in range(count)]
+    gathered.plain_us += [timed(pair.plain.run) for _ in range(count)]
     pair.profiled.run()
     for _ in range(count):
         pair.profiled.start_profile()
-        start = perf_counter_ns()
-        pair.profiled.run()
-        end = perf_counter_ns()
-        gathered.profiled_us.append((end - start) / 1e3)
+        gathered.profiled_us.append(timed(pair.profiled.run))
         gathered.runs += gathered.timeline.runs(moments(pair.profiled.stop_profile()))
-
-
-def _timed(session: Session) -> float:
-    """Microseconds of one run."""
-    start = perf_counter_ns()
-    session.run()
-    return (perf_counter_ns() - start) / 1e3

@@ -11,15 +11,15 @@ models with themselves:
 * The first run of a turn is not counted: it pays for what the others left in the caches.
 """
 
-import gc
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from statistics import median
 from time import perf_counter_ns, process_time
 
 import numpy as np
 
+from litesmith.measure.clock import no_collection, timed
 from litesmith.measure.host import energy_joules
 from litesmith.run.inputs import fill_inputs
 from litesmith.run.session import Session
@@ -118,7 +118,7 @@ def one_load(
 ) -> tuple[Load, ...]:
     """Opens all contenders in this order, lets them take turns, and closes them."""
     start = perf_counter_ns()
-    with ExitStack() as stack, _no_collection():
+    with ExitStack() as stack, no_collection():
         seats: dict[int, _Seat] = {}
         for place in order:
             seats[place] = _seated(contenders[place], quota.warmup_runs)
@@ -134,30 +134,23 @@ def _seated(contender: Contender, warmup_runs: int | None) -> _Seat:
     create_us = (perf_counter_ns() - start) / 1e3
     try:
         fill_inputs(session)
-        first_us = _timed(session.run)
+        first_us = timed(session.run)
         return _Seat(session, create_us, first_us, _warm_up(session.run, warmup_runs))
     except BaseException:
         session.close()
         raise
 
 
-def _timed(run: Callable[[], None]) -> float:
-    """Microseconds of one run."""
-    start = perf_counter_ns()
-    run()
-    return (perf_counter_ns() - start) / 1e3
-
-
 def _warm_up(run: Callable[[], None], runs: int | None) -> list[float]:
     """Runs so many times, or until a window of runs is no faster than the ones before it."""
     if runs is not None:
-        return [_timed(run) for _ in range(runs)]
+        return [timed(run) for _ in range(runs)]
     times: list[float] = []
     best = float("inf")
     while sum(times) < _MOST_WARM_UP_SECONDS * 1e6:
         window: list[float] = []
         while sum(window) < _WINDOW_SECONDS * 1e6:
-            window.append(_timed(run))
+            window.append(timed(run))
         times += window
         if median(window) > _STEADY * best:
             break
@@ -204,20 +197,8 @@ def _turn(run: Callable[[], None], runs: int, position: int, settle: bool) -> Tu
     if settle:
         run()
     joules, cpu = energy_joules(), process_time()
-    times = tuple(_timed(run) for _ in range(runs))
+    times = tuple(timed(run) for _ in range(runs))
     cpu_us = (process_time() - cpu) * 1e6 / runs
     after = None if joules is None else energy_joules()
     used = None if joules is None or after is None or after < joules else (after - joules) / runs
     return Turn(times, position, cpu_us, used)
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """Python's garbage collector does not run meanwhile."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()

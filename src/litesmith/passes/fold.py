@@ -32,8 +32,8 @@ class Fold:
     shapes: bool = False
 
     def apply(self, model: Model, context: Context) -> Change:
-        tensors = [t for g in model.graphs for t in g.tensors if t.data is not None]
-        uses = Counter(memory_place(t.data) for t in tensors if t.data is not None)
+        constants = (t.data for g in model.graphs for t in g.tensors if t.data is not None)
+        uses = Counter(map(memory_place, constants))
         return on_graphs(model, lambda graph: self._fold_graph(graph, uses))
 
     def _fold_graph(

@@ -221,6 +221,25 @@ SHAPING = {
 
 # Ops whose results a kernel cannot give: only shapes and element types are compared.
 WITHOUT_KERNEL = {
+    "BIDIRECTIONAL_SEQUENCE_LSTM": [
+        case(
+            real(5, 2, 3),
+            *(*GATES, None, None) * 2,
+            *[State((2, 4))] * 4,
+            *[None] * 9,
+            shapes=[[5, 2, 4], [5, 2, 4]],
+            time_major=True,
+        ),
+    ],
+    "BIDIRECTIONAL_SEQUENCE_RNN": [
+        case(
+            real(5, 2, 3),
+            *RECURRENT * 2,
+            *[None] * 3,
+            shapes=[[5, 2, 4], [5, 2, 4]],
+            time_major=True,
+        ),
+    ],
     "DENSIFY": [case(SPARSE)],
     "LSTM": [
         case(real(2, 3), *GATES, None, None, State((2, 4)), State((2, 4))),

@@ -61,9 +61,11 @@ def build(kind: str, case: Case) -> Built:
     return Built(builder.model(*builder.last.outputs), builder.last, arrays, fed)
 
 
-def run(model: Model, fed: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """The runtime's own kernels: delegates would bring theirs."""
+def run(model: Model, fed: Sequence[np.ndarray], *, delegate: bool = False) -> list[np.ndarray]:
+    """The runtime's own kernels; with `delegate` XNNPACK's, where it has them."""
     resolver = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
+    if delegate:
+        resolver = OpResolverType.BUILTIN
     interpreter = Interpreter(model_content=to_bytes(model), experimental_op_resolver_type=resolver)
     interpreter.allocate_tensors()
     for details, array in zip(interpreter.get_input_details(), fed, strict=True):

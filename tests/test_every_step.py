@@ -1,19 +1,22 @@
 """The laws of steps, for every step on every sort of model."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from litesmith.errors import CannotApply
+from litesmith.errors import BadInput, CannotApply, CannotRun
 from litesmith.ir.check import problems
 from litesmith.ir.show import type_text
 from litesmith.ir.types import Model
 from litesmith.passes import STEPS
 from litesmith.passes.recipe import apply, parse, step_class, text_of
-from litesmith.passes.step import Change, Context
+from litesmith.passes.step import Change
 from litesmith.tflite.read import read
 from litesmith.tflite.write import to_bytes
 from tests.runtime import run
 from tests.zoo import MODELS, NOT_RUNNABLE
+from tests.zoo_float import FLOATS, context
 
 # Every step at its defaults, and every setting of every step at another value.
 RECIPES = (
@@ -26,12 +29,46 @@ RECIPES = (
     "fuse(activation=false)",
     "cleanup | fold(float16=true) | fuse | cleanup",
     "upgrade | cleanup",
+    "equalize(strength=0.5)",
+    "equalize(absorb=false)",
+    "equalize(relu6=true)",
+    "quantize(to=int16x8)",
+    "quantize(to=w4a8)",
+    "quantize(to=dynamic)",
+    "quantize(to=dynamic-int4)",
+    "quantize(to=dynamic-int4, block=32)",
+    "quantize(to=float16)",
+    "quantize(to=weight-int8)",
+    "quantize(to=weight-int4)",
+    "quantize(keep=[0])",
+    "quantize(only=[0])",
+    "quantize(ranges=mse)",
+    "quantize(per_channel=false)",
+    "quantize | correct",
+    "quantize(to=w4a8) | round",
+    "quantize | round(bits=8)",
+    "quantize(to=w4a8) | round(search=false)",
+    "cleanup | fold(float16=true) | fuse | equalize | quantize | correct",
 )
 
-PAIRS = [(recipe, name) for recipe in RECIPES for name in MODELS]
+# Those that are to change nothing: the results stay to the bit, or to the rounding of floats.
+TIDYING = tuple(
+    r
+    for r in RECIPES
+    if all(s.split("(")[0] in ("cleanup", "fold", "fuse") for s in r.split(" | "))
+)
 
-# Upgrading rounds in other places; its own test bounds by how much.
-EXACT_PAIRS = [(r, n) for r, n in PAIRS if "upgrade" not in r and n not in NOT_RUNNABLE]
+EVERY = {**MODELS, **FLOATS}
+PAIRS = [
+    *((recipe, name) for recipe in RECIPES for name in MODELS),
+    *((recipe, name) for recipe in (RECIPES[-1], *STEPS) for name in FLOATS if name not in MODELS),
+]
+
+# Other steps round in other places; their own tests bound by how much.
+EXACT_PAIRS = [
+    *((recipe, name) for recipe in TIDYING for name in MODELS if name not in NOT_RUNNABLE),
+    *((TIDYING[-1], name) for name in FLOATS if name not in MODELS),
+]
 
 
 def interface(model: Model) -> list[object]:
@@ -46,19 +83,21 @@ def interface(model: Model) -> list[object]:
 
 @pytest.mark.parametrize(("recipe", "name"), PAIRS)
 def test_laws(recipe: str, name: str) -> None:
-    model = MODELS[name]()
+    model = EVERY[name]()
     before = to_bytes(model)
     try:
-        change = apply(model, recipe)
-    except CannotApply:
+        change = apply(model, recipe, context(model, 3))
+    except (BadInput, CannotApply, CannotRun) as error:
+        assert not isinstance(error, CannotRun) or name in NOT_RUNNABLE
+        assert not isinstance(error, BadInput) or not model.main.ops, "there is an op 0"
+        assert "\n" not in str(error)
         assert to_bytes(model) == before
         return
     assert to_bytes(model) == before, "the input was changed"
     assert not list(problems(change.model))
     assert interface(change.model) == interface(model)
-    assert to_bytes(apply(MODELS[name](), recipe).model) == to_bytes(change.model), (
-        "not deterministic"
-    )
+    again = apply(EVERY[name](), recipe, context(model, 3)).model
+    assert to_bytes(again) == to_bytes(change.model), "not deterministic"
     assert all(skip.where and skip.why for skip in change.skipped)
     assert all(isinstance(text, str) and text for text in change.touched)
     reread = read(memoryview(to_bytes(change.model)))
@@ -68,7 +107,7 @@ def test_laws(recipe: str, name: str) -> None:
 @pytest.mark.parametrize(("recipe", "name"), EXACT_PAIRS)
 def test_results_stay(recipe: str, name: str) -> None:
     """In the runtime: floats to 1e-5 of the largest value, integers to the bit."""
-    model = MODELS[name]()
+    model = EVERY[name]()
     change = apply(model, recipe)
     for seed in range(3):
         expected = run(model, seed, runs=2)
@@ -101,7 +140,11 @@ def test_a_step_is_a_frozen_dataclass_with_a_docstring(name: str) -> None:
     for field in type(step).__dataclass_fields__:  # type: ignore[attr-defined]
         with pytest.raises(AttributeError):
             setattr(step, field, None)
-    assert isinstance(step.apply(MODELS["legacy_uint8"](), Context()), Change)
+    model = MODELS["legacy_uint8" if name == "upgrade" else "convnet"]()
+    given = replace(context(model, 3), reference=model)
+    if name in ("correct", "round"):  # they go on from a quantized model
+        model = apply(model, "quantize", given).model
+    assert isinstance(step.apply(model, given), Change)
 
 
 @pytest.mark.parametrize("recipe", RECIPES)

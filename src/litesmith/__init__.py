@@ -10,10 +10,11 @@ from litesmith._version import VERSION as __version__
 from litesmith.errors import BadInput, BadModel, CannotApply, CannotRun, LitesmithError
 from litesmith.ir.build import Builder
 from litesmith.ir.types import Graph, Model, Op, Quant, Tensor
+from litesmith.measure.accuracy import evaluate
+from litesmith.measure.calibrate import apply
 from litesmith.measure.latency import bench
 from litesmith.measure.profile import profile
 from litesmith.measure.spans import record, span
-from litesmith.passes.recipe import apply
 from litesmith.passes.step import Change, Skip
 from litesmith.run.session import Session
 from litesmith.run.target import Target
@@ -38,6 +39,7 @@ __all__ = [
     "__version__",
     "apply",
     "bench",
+    "evaluate",
     "load",
     "profile",
     "record",

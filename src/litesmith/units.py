@@ -71,6 +71,34 @@ def ratio_text(ratio: float, low: float | None = None, high: float | None = None
     return f"{shown} ({low:.3f} to {high:.3f})" if isfinite(high) else f"{shown} (interval unknown)"
 
 
+def total_text(count: int) -> str:
+    """`2,000`: every digit."""
+    return f"{count:,}"
+
+
+def score_text(value: float, unit: str, low: float | None = None, high: float | None = None) -> str:
+    """`69.15 % [67.09, 71.14]` of a share, `23.4 dB` or a plain number; ends may be missing."""
+    named = {"share": " %", "": ""}.get(unit, f" {unit}")
+    shown = f"{_score(value, unit)}{named}"
+    if low is None or high is None:
+        return shown
+    return f"{shown} [{_score(low, unit)}, {_score(high, unit)}]"
+
+
+def gain_text(difference: float, unit: str, low: float, high: float) -> str:
+    """`−0.45 pt [−1.10, +0.20]`: a difference of scores, always with a sign; shares in points."""
+    named = {"share": " pt", "": ""}.get(unit, f" {unit}")
+    shown, *ends = (
+        ("+" if number > 0 else "") + _score(number, unit) for number in (difference, low, high)
+    )
+    return f"{shown}{named} [{', '.join(ends)}]"
+
+
+def _score(value: float, unit: str) -> str:
+    shown = f"{100 * value:.2f}" if unit == "share" else f"{value:.1f}" if unit else f"{value:.4g}"
+    return shown.replace("-", "−").replace("inf", "∞")
+
+
 def plain(name: str) -> str:
     """A foreign name made safe to print: control characters and broken text are escaped."""
     if name.isprintable():

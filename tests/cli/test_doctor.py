@@ -4,11 +4,13 @@ import json
 import zipfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from litesmith.tflite.file import load, save
 from tests import zoo
 from tests.cli.test_cli import litesmith
+from tests.measure.test_loss import IMAGES, as_data, convnet, quantized, with_scale
 
 
 @pytest.fixture
@@ -46,9 +48,45 @@ def test_a_model_without_a_profile_still_gets_findings(tmp_path: Path) -> None:
         assert word in shown.stdout
 
 
+@pytest.fixture
+def cut(tmp_path: Path) -> tuple[Path, Path, Path]:
+    """A float model, a quantized one whose scores are cut off, and data."""
+    model = convnet()
+    save(model, tmp_path / "float.tflite")
+    np.savez(tmp_path / "d.npz", x=IMAGES)
+    made = quantized(model, as_data(model))
+    save(with_scale(made, 2, 0.25), tmp_path / "int8.tflite")
+    return tmp_path / "float.tflite", tmp_path / "int8.tflite", tmp_path / "d.npz"
+
+
+def test_where_accuracy_is_lost(cut: tuple[Path, Path, Path]) -> None:
+    reference, model, data = cut
+    words = ("doctor", model, "--data", data, "--against", reference)
+    shown = litesmith(*words, "--json")
+    assert shown.returncode == 0, shown.stderr
+    found = json.loads(shown.stdout)
+    first = found["findings"][0]
+    assert first["what"] == "values cut off at the end of their range"
+    assert first["costs_share"] > 0.9
+    assert str(reference) in first["command"] and str(data) in first["command"]
+    text = litesmith(*words)
+    assert text.stdout.startswith("int8.tflite int8: ")
+    lines = [line for line in text.stdout.splitlines() if "litesmith " not in line]
+    assert all(len(line) <= 80 for line in lines)
+
+
+def test_what_int8_would_cost(cut: tuple[Path, Path, Path]) -> None:
+    shown = litesmith("doctor", cut[0], "--data", cut[2])
+    assert shown.returncode == 0, shown.stderr
+    assert "no loss beyond the noise" in " ".join(shown.stdout.split())
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [
+        (("{model}", "--against", "{model}"), "needs data"),
+        (("{model}", "--data", "missing.npz"), "missing.npz"),
+        (("{model}", "--data", "missing.npz", "--bundle", "b.zip"), "without it"),
         (("missing.tflite",), "no such file"),
         (("{model}", "--on", "cpu:none"), "number of threads"),
         (("{model}", "--bundle", "missing/b.zip"), "does not exist"),

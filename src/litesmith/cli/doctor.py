@@ -1,24 +1,50 @@
-"""The command doctor: why a model is slow, and the command that acts on it."""
+"""The command doctor: why a model is slow or inaccurate, and the command that acts on it."""
 
 import json
+import re
 import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from shlex import quote
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import typer
 
 from litesmith.cli import show
+from litesmith.cli.given import (
+    DEFAULT_CROP,
+    DEFAULT_RESIZE,
+    Crop,
+    DataSource,
+    ImageOptions,
+    LabelOffset,
+    Mean,
+    NormName,
+    Resize,
+    SampleCount,
+    Std,
+    open_given,
+)
 from litesmith.cli.model import Json, ModelFile, refuse_place
 from litesmith.cli.profile import On, checked_target
-from litesmith.errors import CannotRun
+from litesmith.errors import BadInput, CannotRun
 from litesmith.ir.types import Model
 from litesmith.measure.bundle import bundle_files, write_bundle
 from litesmith.measure.doctor import Diagnosis, Patient, diagnoses
 from litesmith.measure.profile import profile
+from litesmith.measure.samples import Data
+from litesmith.measure.verdict import examine
+from litesmith.passes.recipe import is_float
 from litesmith.run.probe import probe
 from litesmith.tflite.file import load
 from litesmith.units import bytes_text, plain, time_text
+
+Against = Annotated[
+    Path | None,
+    typer.Option(
+        "--against", metavar="FLOAT", help="The float .tflite that a quantized one stands for."
+    ),
+]
 
 _STRIPPED = (
     "left out: the weights (random ones of the same ranges instead), names, metadata, labels, "
@@ -29,7 +55,16 @@ _STRIPPED = (
 
 def doctor(
     model: ModelFile,
+    data: DataSource = None,
+    against: Against = None,
     on: On = "cpu:1",
+    samples: SampleCount = None,
+    mean: Mean = None,
+    std: Std = None,
+    norm: NormName = None,
+    resize: Resize = DEFAULT_RESIZE,
+    crop: Crop = DEFAULT_CROP,
+    label_offset: LabelOffset = None,
     bundle: Annotated[
         Path | None,
         typer.Option(
@@ -45,10 +80,23 @@ def doctor(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Why a model is slow: what costs how much time, and the command that acts on it."""
+    """Why a model is slow; with data, where it loses accuracy; and the command that acts on it."""
     if bundle is not None:
         refuse_place(bundle, model)
     content = load(model)
+    if data is not None:
+        if bundle is not None:
+            raise BadInput("doctor --data tells of accuracy; a bundle is made without it")
+        options = ImageOptions(mean, std, norm, resize, crop, label_offset)
+        reference = load(against) if against is not None else None
+        opened = open_given(data, reference or content, options, samples=samples)
+        given = f"{quote(data)}{_typed(options, samples)}"
+        is_float_model = against is None and is_float(content)
+        files = Files(model, model if is_float_model else against, given)
+        _accuracy(files, content, reference, opened, as_json)
+        return
+    if against is not None:
+        raise BadInput("doctor --against compares answers, which needs data; give --data")
     patient = _examined(model, content, on)
     found = diagnoses(patient)
     shown: dict[str, object] = {
@@ -64,6 +112,59 @@ def doctor(
         shown["bundle"] = _bundled(bundle, patient, keep_custom_options)
     if as_json:
         typer.echo(json.dumps(shown))
+
+
+def _typed(options: ImageOptions, samples: int | None) -> str:
+    """The options on data as they were typed, so that a command reads it in the same way."""
+    given = {**options._asdict(), "samples": samples}
+    usual = {**ImageOptions()._asdict(), "samples": None}
+    return "".join(
+        f" --{name.replace('_', '-')} {quote(str(value))}"
+        for name, value in given.items()
+        if value != usual[name]
+    )
+
+
+class Files(NamedTuple):
+    """What the words of a command stand for; `reference` is None where no float model is known."""
+
+    model: Path
+    reference: Path | None
+    data: str
+
+    def filled(self, command: str) -> str:
+        """The command with the user's own files, so that it can be typed."""
+        names = {"MODEL": quote(str(self.model)), "DATA": self.data}
+        names["FLOAT"] = quote(str(self.reference)) if self.reference else "FLOAT.tflite"
+        return re.sub(r"\b(MODEL|FLOAT|DATA)\b", lambda found: names[found[0]], command)
+
+
+def _accuracy(
+    files: Files, content: Model, reference: Model | None, data: Data, as_json: bool
+) -> None:
+    found = examine(content, data, against=reference)
+    rows = [{**one.row(), "command": files.filled(one.command)} for one in found.findings]
+    if as_json:
+        drift = found.drift
+        shown = {
+            "schema": 1,
+            "model": str(files.model),
+            "verdict": found.sentence,
+            "snr_db": None if drift is None else drift.decibels,
+            "findings": rows,
+        }
+        typer.echo(json.dumps(shown))
+        return
+    show.line(f"{plain(files.model.name)} {found.sentence}", "bold")
+    _print_rows(rows)
+
+
+def _print_rows(rows: Sequence[Mapping[str, object]]) -> None:
+    for row in rows:
+        show.heading(plain(str(row["what"])))
+        for name in ("where", "why", "costs"):
+            show.line(f"  {name:5}  {row[name]}")
+        show.command(f"  {row['command']}")
 
 
 def _examined(model: Path, content: Model, on: str) -> Patient:
@@ -84,12 +185,7 @@ def _print_findings(model: Path, patient: Patient, found: list[Diagnosis]) -> No
     show.line(f"{plain(model.name)} on {patient.target}{taken}", "bold")
     if not found:
         show.line("nothing stands out")
-    for one in found:
-        show.heading(plain(one.what))
-        show.line(f"  where  {one.where}")
-        show.line(f"  why    {one.why}")
-        show.line(f"  costs  {one.costs}")
-        show.command(f"  {one.command.replace('MODEL', quote(str(model)))}")
+    _print_rows([_row(one, model) for one in found])
 
 
 def _bundled(path: Path, patient: Patient, keep_custom_options: bool) -> dict[str, object]:

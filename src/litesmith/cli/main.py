@@ -9,7 +9,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from litesmith._version import VERSION
-from litesmith.cli import bench, demo, doctor, model, profile
+from litesmith.cli import bench, cache, demo, doctor, evaluate, model, profile, quantize
 from litesmith.errors import LitesmithError
 
 _STOPPED = "stopped; nothing half-written is left"
@@ -28,10 +28,13 @@ COMMANDS = {
     "inspect": model.inspect,
     "bench": bench.bench,
     "profile": profile.profile,
+    "eval": evaluate.evaluate,
     "doctor": doctor.doctor,
     "apply": model.apply,
+    "quantize": quantize.quantize,
     "diff": model.diff,
     "demo": demo.demo,
+    "cache": cache.cache,
 }
 for name, command in COMMANDS.items():
     app.command(name)(command)

@@ -8,9 +8,27 @@ from typing import Annotated
 import typer
 
 from litesmith.cli import show
+from litesmith.cli.given import (
+    DEFAULT_CROP,
+    DEFAULT_RESIZE,
+    Calibration,
+    CalibrationCount,
+    Crop,
+    DataSource,
+    ImageOptions,
+    LabelOffset,
+    Mean,
+    NormName,
+    Resize,
+    Std,
+    TrustData,
+    open_calibration,
+    with_progress,
+)
 from litesmith.errors import BadInput
 from litesmith.ir.diff import differences
 from litesmith.ir.types import Model
+from litesmith.measure.calibrate import context_of
 from litesmith.measure.findings import findings
 from litesmith.measure.footprint import footprint, gzip_bytes
 from litesmith.passes import STEPS, recipe
@@ -34,7 +52,7 @@ def inspect(
     """What is in a model: ops, weights, MACs, sizes, quantization, and what stands out."""
     content = load(model)
     facts = footprint(content)
-    sizes = _sizes(model, content, as_json)
+    sizes = sizes_of(model, content, as_json)
     noticed = findings(content)
     if as_json:
         typer.echo(json.dumps(show.inspect_json(model, content, facts, sizes, noticed, ops)))
@@ -53,19 +71,42 @@ def apply(
     out: Annotated[
         Path, typer.Option("-o", "--output", help="The .tflite file to write.", show_default=False)
     ],
+    data: DataSource = None,
+    reference: Annotated[
+        Path | None,
+        typer.Option(
+            "--reference",
+            metavar="FLOAT",
+            help="The float model that a quantized MODEL was made from, for correct and round.",
+            show_default=False,
+        ),
+    ] = None,
+    samples: CalibrationCount = None,
+    trust_data: TrustData = False,
+    mean: Mean = None,
+    std: Std = None,
+    norm: NormName = None,
+    resize: Resize = DEFAULT_RESIZE,
+    crop: Crop = DEFAULT_CROP,
+    label_offset: LabelOffset = None,
     as_json: Json = False,
 ) -> None:
     """Apply a recipe to a model and write the result; the empty recipe is a faithful copy."""
     refuse_place(out, model)
     steps = recipe.parse(recipe_text)
     source = load(model)
-    change = recipe.apply(source, steps)
+    options = ImageOptions(mean, std, norm, resize, crop, label_offset)
+    given = Calibration(data, options, samples, trusted=trust_data, quiet=as_json)
+    opened = open_calibration(source, given)
+    if opened is not None:
+        opened = with_progress(opened, "looking at the data", quiet=as_json)
+    change = recipe.apply(source, steps, context_of(opened, reference))
     save(change.model, out)
-    after = _sizes(out, change.model, as_json)
+    after = sizes_of(out, change.model, as_json)
     if as_json:
         typer.echo(json.dumps(show.apply_json(out, after, digest(out), change)))
     else:
-        show.apply_text(out, (_sizes(model, source, as_json), after), source, change)
+        show.apply_text(out, (sizes_of(model, source, as_json), after), source, change)
 
 
 def diff(
@@ -89,7 +130,7 @@ def diff(
         show.diff_text(a, b, found)
 
 
-def _sizes(path: Path, model: Model, always_gzip: bool) -> tuple[int, int | None]:
+def sizes_of(path: Path, model: Model, always_gzip: bool) -> tuple[int, int | None]:
     """Bytes on disk and after gzip; a large file is squeezed only where a program asks."""
     content = pieces(path) if path.is_file() else chunks(model)  # a pipe is read only once
     size = path.stat().st_size if path.is_file() else sum(map(len, chunks(model)))

@@ -12,9 +12,11 @@ from litesmith.ir.infer import Shapes as Shapes
 from litesmith.ir.row import Row as Row
 from litesmith.ir.rows import ROWS
 from litesmith.ir.types import Record, Tensor
+from litesmith.ir.versions import VERSIONS
 
 OPS: dict[str, Row] = {
-    kind: ROWS.get(kind, Row()) for kind in schema.ENUMS["BuiltinOperator"].names
+    kind: ROWS.get(kind, Row())._replace(versions=VERSIONS.get(kind, {}))
+    for kind in schema.ENUMS["BuiltinOperator"].names
 }
 
 

@@ -27,6 +27,16 @@ class Row(NamedTuple):
     macs     multiply-accumulates of one call
     shape    output shapes from the inputs and options; None where they depend on computed values
     defaults option values that a sensible call has where the schema's default is unusable
+    versions integer kernels of the stock runtime that were seen to be right, each with the op
+             version that brought it; see `versions`. A key is the element type of the data (of the
+             result for QUANTIZE), or DATA:WEIGHT where the weights say more:
+             int8, int16      weights in int8 with a scale a channel, or one where `scale` is same;
+                              bias int32, with int16 data int64
+             int8:int4        the same with weights in int4; int16:int4 too
+             float32:int8     data is quantized as it runs, the bias is float; float32:int4 too
+             float32:tensor8  the same where the kernel takes one scale for a whole weight only
+             float32:block4   int4 weights with float16 scales, one a block of 32 or its multiple
+             channel8, int4, float16  (DEQUANTIZE) a stored weight; int8 has one scale there
     """
 
     inputs: str = "*"
@@ -38,6 +48,7 @@ class Row(NamedTuple):
     macs: Callable[[Op], int] | None = None
     shape: ShapeRule | None = None
     defaults: Mapping[str, Value] = MappingProxyType({})
+    versions: Mapping[str, int] = MappingProxyType({})
 
     @property
     def is_full(self) -> bool:

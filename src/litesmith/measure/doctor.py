@@ -41,7 +41,8 @@ _WHY_SLOW = {
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """One thing that costs time: `us` in a run, None where that is not measured."""
+    """One thing that costs time, `us` in a run, or accuracy, a `share` of all that is lost; None
+    where that is not measured."""
 
     what: str
     where: str
@@ -49,6 +50,7 @@ class Diagnosis:
     costs: str
     command: str
     us: float | None = None
+    share: float | None = None
 
     def row(self) -> dict[str, str | float | None]:
         return {
@@ -57,6 +59,7 @@ class Diagnosis:
             "why": self.why,
             "costs": self.costs,
             "costs_us": self.us,
+            "costs_share": self.share,
             "command": self.command,
         }
 

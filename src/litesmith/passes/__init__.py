@@ -3,7 +3,11 @@
 # name in a recipe -> where its dataclass is; imported when it is used
 STEPS = {
     "cleanup": "litesmith.passes.cleanup:Cleanup",
+    "correct": "litesmith.passes.correct:Correct",
+    "equalize": "litesmith.passes.equalize:Equalize",
     "fold": "litesmith.passes.fold:Fold",
     "fuse": "litesmith.passes.fuse:Fuse",
+    "quantize": "litesmith.passes.quantize:Quantize",
+    "round": "litesmith.passes.round:Round",
     "upgrade": "litesmith.passes.upgrade:Upgrade",
 }

@@ -6,7 +6,7 @@ cleanup | fold(float16=true) | fuse
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, fields, replace
 from importlib import import_module
 from typing import TypeAlias, cast, get_args, get_origin, get_type_hints
 
@@ -28,13 +28,21 @@ def apply(model: Model, recipe: Recipe | str, context: Context | None = None) ->
     """The model after every step of a recipe, checked, with all that was touched and skipped."""
     touched: list[str] = []
     skipped: list[Skip] = []
+    context = context or Context()
     for step in parse(recipe) if isinstance(recipe, str) else recipe:
-        change = step.apply(model, context or Context())
+        if is_float(model) or (context.reference is None and step_name(step) == "quantize"):
+            context = replace(context, reference=model)
+        change = step.apply(model, context)
         model = change.model
         touched += change.touched
         skipped += change.skipped
     check(model)
     return Change(model, tuple(touched), tuple(skipped))
+
+
+def is_float(model: Model) -> bool:
+    """True where no tensor stands for real numbers by a scale."""
+    return not any(t.quant is not None for g in model.graphs for t in g.tensors)
 
 
 def parse(text: str) -> Recipe:

@@ -1,11 +1,16 @@
 """What a step is: one frozen dataclass a technique; its fields are its whole configuration."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from litesmith.errors import BadInput
 from litesmith.ir.edit import with_graphs
-from litesmith.ir.types import Graph, Model
+from litesmith.ir.types import Array, Graph, Model, Tensor
+
+if TYPE_CHECKING:
+    from litesmith.numeric.ranges import Seen
 
 
 class Skip(NamedTuple):
@@ -24,9 +29,50 @@ class Change:
     skipped: tuple[Skip, ...] = ()
 
 
+# What was seen of some tensors of a model's main graph over all samples: "range", "channels",
+# "mean" or "histogram" of each.
+Observe = Callable[[Model, Sequence[Tensor], frozenset[str]], Mapping[Tensor, "Seen"]]
+
+# One run of an opened model: arrays for its inputs in order -> arrays of its outputs.
+Run = Callable[[Sequence[Array]], list[Array]]
+
+
+class Samples(Protocol):
+    """The inputs of every sample, in the types of the model's own inputs."""
+
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[tuple[Array, ...]]: ...
+
+
+class Tools(NamedTuple):
+    """What the layers above hand down where there is data: a step never runs anything itself.
+
+    samples  the data, for a model with these inputs; each iteration starts afresh
+    observe  what the data makes of a model's tensors
+    opened   a model of any sort, ready to run
+    """
+
+    samples: Callable[[Model], Samples]
+    observe: Observe
+    opened: Callable[[Model], AbstractContextManager[Run]]
+
+
 @dataclass(frozen=True)
 class Context:
-    """What steps may ask for from the layers above; there is nothing to ask for yet."""
+    """What a step may use beside the model.
+
+    tools      None where no data was given
+    reference  the last model of the recipe, or the one given, that was still in float: what the
+               quantized one is to stand for
+    """
+
+    tools: Tools | None = None
+    reference: Model | None = None
+
+    def need_tools(self, step: str) -> Tools:
+        if self.tools is None:
+            raise BadInput(f"{step}: needs data to see what the model computes; give it some")
+        return self.tools
 
 
 class Step(Protocol):

@@ -19,54 +19,6 @@ from litesmith.passes.cleanup import same_quant
 from litesmith.passes.step import Change, Context, Skip
 from litesmith.units import plain
 
-# Ops with an int8 kernel, and the op version that brought it. What is not here stays uint8.
-_INT8_VERSIONS = {
-    "ADD": 2,
-    "ARG_MAX": 2,
-    "ARG_MIN": 2,
-    "AVERAGE_POOL_2D": 2,
-    "BATCH_TO_SPACE_ND": 2,
-    "CONCATENATION": 2,
-    "CONV_2D": 3,
-    "DEPTHWISE_CONV_2D": 3,
-    "DEPTH_TO_SPACE": 1,
-    "DEQUANTIZE": 2,
-    "EQUAL": 2,
-    "FULLY_CONNECTED": 4,
-    "GATHER": 2,
-    "GREATER": 2,
-    "GREATER_EQUAL": 2,
-    "LESS": 2,
-    "LESS_EQUAL": 2,
-    "LOGISTIC": 2,
-    "MAXIMUM": 2,
-    "MAX_POOL_2D": 2,
-    "MEAN": 2,
-    "MINIMUM": 2,
-    "MUL": 2,
-    "NOT_EQUAL": 2,
-    "PACK": 2,
-    "PAD": 2,
-    "PADV2": 2,
-    "QUANTIZE": 1,
-    "RELU": 2,
-    "RELU6": 2,
-    "RESHAPE": 1,
-    "RESIZE_BILINEAR": 2,
-    "RESIZE_NEAREST_NEIGHBOR": 2,
-    "SLICE": 2,
-    "SOFTMAX": 2,
-    "SPACE_TO_BATCH_ND": 2,
-    "SPACE_TO_DEPTH": 2,
-    "SPLIT": 2,
-    "SQUEEZE": 1,
-    "STRIDED_SLICE": 2,
-    "SUB": 2,
-    "TANH": 2,
-    "TRANSPOSE": 2,
-    "UNPACK": 2,
-}
-
 # Ops whose uint8 kernel brings its inputs to the output's scale, which its int8 kernel does not.
 _RESCALING = frozenset({"CONCATENATION"})
 _SHIFT = 128
@@ -171,7 +123,7 @@ class _Upgrading:
         outputs = tuple(self._twin(t) if _is_legacy(t) else t for t in op.outputs)
         if op.kind in _RESCALING:
             inputs = [self._rescaled(t, outputs[0]) if t is not None else None for t in inputs]
-        version = max(op.version, _INT8_VERSIONS[op.kind])
+        version = max(op.version, row.versions["int8"])
         self._ops.append(replace(op, inputs=tuple(inputs), outputs=outputs, version=version))
         self.touched.append(f"moved {op_name(op)} to int8")
 
@@ -228,7 +180,7 @@ class _Upgrading:
 
 def _why_left(op: Op) -> str:
     """Why an op stays uint8; "" where it need not."""
-    if op.kind not in _INT8_VERSIONS:
+    if "int8" not in OPS[op.kind].versions:
         return "there is no int8 kernel for it; it stays uint8 between two conversions"
     row = OPS[op.kind]
     if any(t is not None and t.variable for t in (*op.inputs, *op.outputs)):
@@ -251,7 +203,9 @@ def _keeps_scale(op: Op) -> bool:
 
 def _has_plain_weights(op: Op, row: Row) -> bool:
     """True where weight and bias are constants with scales that fit each other."""
-    assert row.weight is not None and row.bias is not None and row.axis is not None
+    assert row.weight is not None and row.axis is not None
+    if row.bias is None:
+        return False  # the op hands its weights on at their own scale
     weight = op.inputs[row.weight]
     bias = op.inputs[row.bias] if row.bias < len(op.inputs) else None
     if weight is None or not _is_legacy(weight) or len(weight.shape) <= row.axis:

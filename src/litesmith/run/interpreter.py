@@ -65,7 +65,7 @@ class InterpreterRunner:
             (p.array.shape, p.array.dtype) for p in self.outputs
         ]:
             self.outputs = tuple(
-                Port(p.name, r) for p, r in zip(self.outputs, results, strict=True)
+                Port(p.name, np.array(r)) for p, r in zip(self.outputs, results, strict=True)
             )
             return
         for port, result in zip(self.outputs, results, strict=True):

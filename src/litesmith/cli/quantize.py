@@ -1,0 +1,169 @@
+"""The command quantize: a recipe chosen for a scheme, applied to a model, and checked."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from litesmith.cli.given import (
+    DEFAULT_CROP,
+    DEFAULT_RESIZE,
+    Calibration,
+    CalibrationCount,
+    Crop,
+    DataSource,
+    ImageOptions,
+    LabelOffset,
+    Mean,
+    NormName,
+    Resize,
+    Std,
+    TrustData,
+    open_calibration,
+    open_given,
+    say,
+    with_progress,
+)
+from litesmith.cli.model import Json, ModelFile, refuse_place
+from litesmith.cli.quantize_text import Result, print_json, print_text
+from litesmith.errors import BadInput
+from litesmith.ir.types import Model
+from litesmith.measure.accuracy import Evaluation, evaluate_all
+from litesmith.measure.claims import check_claims
+from litesmith.measure.efforts import EFFORTS, Outcome, Plan, carry_out, plan
+from litesmith.measure.findings import scheme
+from litesmith.measure.samples import Data
+from litesmith.numeric.ranges import ESTIMATORS
+from litesmith.passes.integer import integer_tensors
+from litesmith.passes.quantize import Quantize
+from litesmith.passes.schemes import SCHEMES, Names
+from litesmith.tflite.file import load, save
+
+_MISSES_WHAT_WAS_ASKED = 1
+
+OutFile = Annotated[
+    Path, typer.Option("-o", "--output", help="The .tflite file to write.", show_default=False)
+]
+To = Annotated[str, typer.Option("--to", metavar="SCHEME", help=f"{', '.join(SCHEMES)}.")]
+Io = Annotated[
+    str, typer.Option("--io", metavar="float|int8|uint8|int16", help="Inputs and outputs.")
+]
+Keep = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--keep",
+        metavar="OPS",
+        help="Leave these as they are: numbers, kinds or name patterns, as in 0,SOFTMAX,head*.",
+        show_default=False,
+    ),
+]
+Only = Annotated[
+    list[str] | None,
+    typer.Option("--only", metavar="OPS", help="Change only these.", show_default=False),
+]
+Ranges = Annotated[
+    str, typer.Option("--ranges", metavar="|".join(ESTIMATORS), help="How ranges are chosen.")
+]
+PerTensor = Annotated[
+    bool, typer.Option("--per-tensor", help="One scale a weight, not one a channel.")
+]
+Block = Annotated[
+    int, typer.Option("--block", min=0, help="With dynamic-int4: a scale for each N inputs.")
+]
+Effort = Annotated[
+    str, typer.Option("--effort", metavar="|".join(EFFORTS), help="Time put into accuracy.")
+]
+RandomData = Annotated[
+    bool, typer.Option("--random-data", help="Ranges from random inputs: to measure speed only.")
+]
+Evaluated = Annotated[
+    str | None,
+    typer.Option(
+        "--eval", metavar="D2", help="Score the model and the result on it.", show_default=False
+    ),
+]
+
+
+def quantize(
+    model: ModelFile,
+    out: OutFile,
+    to: To = Quantize.to,
+    data: DataSource = None,
+    io: Io = Quantize.io,
+    keep: Keep = None,
+    only: Only = None,
+    ranges: Ranges = Quantize.ranges,
+    per_tensor: PerTensor = False,
+    block: Block = Quantize.block,
+    effort: Effort = "default",
+    samples: CalibrationCount = None,
+    random_data: RandomData = False,
+    evaluation: Evaluated = None,
+    trust_data: TrustData = False,
+    mean: Mean = None,
+    std: Std = None,
+    norm: NormName = None,
+    resize: Resize = DEFAULT_RESIZE,
+    crop: Crop = DEFAULT_CROP,
+    label_offset: LabelOffset = None,
+    as_json: Json = False,
+) -> int:
+    """Make a model smaller and faster: weights, and data between the ops, as small numbers."""
+    refuse_place(out, model)
+    if random_data and data is not None:
+        raise BadInput("--data and --random-data: give one of them")
+    options = ImageOptions(mean, std, norm, resize, crop, label_offset)
+    step = Quantize(to, io, _names(keep), _names(only), ranges, not per_tensor, block)
+    given = Calibration(data, options, samples, random_data, trust_data, as_json)
+    content = load(model)
+    todo = plan(content, step, effort, has_data=given.is_given)
+    _refuse_early(model, content, step, given)
+    scored_on = None if evaluation is None else open_given(evaluation, content, options)
+    calibration = open_calibration(content, given, scored_on)
+    done = _carried_out(content, todo, calibration, given)
+    save(done.change.model, out)
+    claims = check_claims(out, content, calibration, done.change.skipped)
+    score = None if scored_on is None else _score(model, out, scored_on, quiet=as_json)
+    result = Result(model, out, content, step, done, claims, calibration, score)
+    (print_json if as_json else print_text)(result)
+    return _MISSES_WHAT_WAS_ASKED if claims.is_useless else 0
+
+
+def _carried_out(model: Model, todo: Plan, data: Data | None, given: Calibration) -> Outcome:
+    watched = None if data is None else with_progress(data, "calibrating", quiet=given.quiet)
+    done = carry_out(model, todo, watched)
+    for note in done.notes:
+        say("note", note)
+    if given.random and data is not None:
+        say("warning", data.notes[0])
+    return done
+
+
+def _names(texts: list[str] | None) -> Names:
+    """`0,SOFTMAX` and `head*` as a step takes them."""
+    parts = [part.strip() for text in texts or () for part in text.split(",")]
+    return tuple(int(part) if part.isdecimal() else part for part in parts if part)
+
+
+def _refuse_early(path: Path, model: Model, step: Quantize, given: Calibration) -> None:
+    """Raises before any data is read where it would be read in vain."""
+    held = integer_tensors(model)
+    if held and not step.keep and not step.only:
+        raise BadInput(f"{path}: is quantized already, {scheme(model)}; {_way_out(held)}")
+    if SCHEMES[step.to].is_integer and not given.is_given:
+        raise BadInput(
+            f"--to {step.to} needs data to see the ranges inside the model; give --data, or take "
+            "--to dynamic, which needs none, or --random-data to measure speed only"
+        )
+
+
+def _way_out(held: str) -> str:
+    if "uint8" in held:
+        return 'litesmith apply MODEL "upgrade" -o OUT makes it a faster int8 one'
+    return "start from the float model, or name the float ops to change with --only"
+
+
+def _score(path: Path, out: Path, data: Data, *, quiet: bool) -> Evaluation:
+    """The result's accuracy beside the original's, on the same samples."""
+    watched = with_progress(data, "evaluating", quiet=quiet)
+    return evaluate_all([out], watched, against=path)[0]

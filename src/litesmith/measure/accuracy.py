@@ -1,0 +1,331 @@
+"""How good a model's answers are: a metric with its interval, and the paired difference of two."""
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from functools import cache, partial
+from hashlib import sha256
+from itertools import chain
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from litesmith.errors import BadInput
+from litesmith.evidence import Measurement
+from litesmith.ir.types import Graph, Model
+from litesmith.measure.data import Given, open_data
+from litesmith.measure.host import host
+from litesmith.measure.metrics import (
+    METRICS,
+    Metric,
+    difference_of,
+    users_metric,
+    value_of,
+)
+from litesmith.measure.outputs import Outputs, outputs_of
+from litesmith.measure.paired import Rows
+from litesmith.measure.preparation import Preparation
+from litesmith.measure.samples import Data, Sample
+from litesmith.measure.scoring import Case
+from litesmith.measure.users import users_function
+from litesmith.run.session import Source
+from litesmith.run.target import Target
+from litesmith.tflite.file import digest, load
+from litesmith.tflite.write import to_bytes
+
+BETTER, WORSE, HIGHER, LOWER = "better", "worse", "higher", "lower"
+SAME = "no difference beyond the noise"
+
+_VERDICTS = {1: (BETTER, WORSE), -1: (WORSE, BETTER), 0: (HIGHER, LOWER)}
+
+# Ops between the scores and a model's output that leave the order of the scores alone.
+_PASSING = frozenset({"CAST", "DEQUANTIZE", "QUANTIZE", "RESHAPE", "SQUEEZE"})
+_CHOOSING = frozenset({"LOG_SOFTMAX", "SOFTMAX"})
+
+
+@dataclass(frozen=True)
+class Against:
+    """A model held against a reference on the same samples; None is what could not be told.
+
+    value, difference  the metric of the reference, and how much more the model has; the interval
+                       is paired: only what the two do differently on a sample widens it
+    agreement          the share of samples (of pixels) where both choose the same class
+    cosine, snr_db     how far the outputs have drifted, in the output that has drifted most
+    """
+
+    value: float | None = None
+    difference: float | None = None
+    difference_low: float | None = None
+    difference_high: float | None = None
+    agreement: float | None = None
+    cosine: float | None = None
+    snr_db: float | None = None
+    better: int = 1
+
+    @property
+    def verdict(self) -> str:
+        """Of the model; "" where the metric is itself a comparison."""
+        if self.difference_low is None or self.difference_high is None:
+            return ""
+        above, below = _VERDICTS[self.better]
+        if self.difference_low > 0:
+            return above
+        return below if self.difference_high < 0 else SAME
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """One metric of one model on some data, with its 95 % interval.
+
+    A metric of the unit "share" is a share: 0.6915 stands for 69.15 %. `n` counts rows: samples,
+    times the model's batch. `measurement` keeps the result of each.
+    """
+
+    metric: str
+    unit: str
+    value: float
+    low: float
+    high: float
+    n: int
+    measurement: Measurement = field(repr=False)
+    source: str
+    preparation: str
+    notes: tuple[str, ...] = ()
+    against: Against | None = None
+
+    @property
+    def target(self) -> str:
+        return self.measurement.target
+
+    @property
+    def title(self) -> str:
+        """What people call the metric."""
+        return METRICS[self.metric].title if self.metric in METRICS else self.metric
+
+
+def evaluate(
+    model: Source,
+    data: Given,
+    *,
+    against: Source | None = None,
+    metric: str = "auto",
+    on: str | Target = "cpu:1",
+) -> Evaluation:
+    """The accuracy of a model; with `against`, also its paired difference from another.
+
+    >>> litesmith.evaluate("int8.tflite", "val/", against="float.tflite")   # doctest: +SKIP
+
+    `metric` is a name in METRICS, or `module:function` of yours, called for each sample with the
+    list of outputs (real numbers) and the label (or None); the mean of what it returns is taken.
+    "auto" chooses: top1 for integer labels, auc where the model has one score only, miou for class
+    maps, rmse for other labels; without labels agreement with the reference for a model that ends
+    in SOFTMAX, else the SNR.
+    """
+    opened = open_data(data, _loaded(model))
+    return evaluate_all([model], opened, against=against, metric=metric, on=on)[0]
+
+
+def evaluate_all(
+    models: Sequence[Source],
+    data: Data,
+    *,
+    against: Source | None = None,
+    metric: str = "auto",
+    on: str | Target = "cpu:1",
+) -> tuple[Evaluation, ...]:
+    """The same for several models in one pass: a sample is read once and given to all of them."""
+    everyone = [*models, against] if against is not None else list(models)
+    samples = iter(data)
+    first = next(samples, None)
+    if first is None:
+        raise BadInput(f"data {data.source}: there is no sample")
+    name = _automatic(models[0], first, against is not None) if metric == "auto" else metric
+    chosen = _metric(name)
+    if chosen.needs == "reference" and against is None:
+        raise BadInput(f"metric {name} compares with a reference; give one to hold it against")
+    kept = partial(_kept, metric=chosen, compared=against is not None)
+    stream = chain([first], samples)
+    if chosen.needs:
+        tallies = list(outputs_of(everyone, stream, kept, on=on))
+    else:  # a function of the user's is called in order, by one thread: it may not stand more
+        with closing(outputs_of(everyone, stream, _as_it_is, on=on)) as answers:
+            tallies = [kept(*answer) for answer in answers]
+    columns = list(zip(*tallies, strict=True))
+    reference = _joined(columns[-1]) if against is not None else None
+    job = _Job(name, chosen, str(Target.parse(on)), data, reference)
+    return tuple(
+        _evaluation(model, _joined(column), job)
+        for model, column in zip(models, columns, strict=False)
+    )
+
+
+# What is kept of a sample for each model: rows of statistics by name.
+Tally = dict[str, Rows]
+
+
+def _kept(
+    sample: Sample, answers: Sequence[Outputs], *, metric: Metric, compared: bool
+) -> list[Tally]:
+    reference = answers[-1] if compared else None
+    cases = [Case(outputs, sample.label, reference, sample.name) for outputs in answers]
+    tallies = [_tally(case, metric, compared) for case in cases[: len(cases) - compared]]
+    if compared and metric.needs != "reference":
+        tallies.append(_tally(cases[-1], metric, False))
+    elif compared:
+        tallies.append({})
+    return tallies
+
+
+def _as_it_is(sample: Sample, answers: Sequence[Outputs]) -> tuple[Sample, Sequence[Outputs]]:
+    return sample, answers
+
+
+def _tally(case: Case, metric: Metric, compared: bool) -> Tally:
+    nan = any(o.dtype.kind == "f" and bool(np.isnan(o).any()) for o in case.outputs)
+    tally = {"own": metric.statistics(case), "nan": np.array([[float(nan)]])}
+    if compared and _alike(case):
+        tally["cosine"] = METRICS["cosine"].statistics(case)
+        tally["snr"] = METRICS["snr"].statistics(case)
+        if metric.chooses:
+            tally["agreement"] = METRICS["agreement"].statistics(case)
+    return tally
+
+
+def _alike(case: Case) -> bool:
+    """True where the model and its reference answer with numbers of the same shapes."""
+    reference = case.reference or ()
+    return [o.shape for o in case.outputs] == [o.shape for o in reference] and all(
+        o.dtype.kind in "fiub" and o.size for o in (*case.outputs, *reference)
+    )
+
+
+def _joined(tallies: Sequence[Tally]) -> Tally:
+    """Rows of all samples, of what every sample has."""
+    names = [name for name in tallies[0] if all(name in tally for tally in tallies)]
+    return {name: np.concatenate([tally[name] for tally in tallies]) for name in names}
+
+
+class _Job(NamedTuple):
+    """What the evaluations of one pass share."""
+
+    name: str
+    metric: Metric
+    target: str
+    data: Data
+    reference: Tally | None
+
+
+def _evaluation(model: Source, tally: Tally, job: _Job) -> Evaluation:
+    rows = tally["own"]
+    value = value_of(job.metric, rows)
+    samples = tuple(job.metric.finish(rows).tolist())
+    against = None if job.reference is None else _against(tally, job.reference, job.metric)
+    unit, place = job.metric.unit, (job.target, _digest(model), _machine())
+    return Evaluation(
+        job.name,
+        unit,
+        *value,
+        n=len(rows),
+        measurement=Measurement(job.name, unit, samples, *place),
+        source=job.data.source,
+        preparation=preparation_text(job.data),
+        notes=(*job.data.notes, *_notes(tally, job)),
+        against=against,
+    )
+
+
+def _against(tally: Tally, reference: Tally, metric: Metric) -> Against:
+    told: dict[str, float] = {}
+    if "own" in reference:
+        low_high = difference_of(metric, tally["own"], reference["own"])
+        names = ("difference", "difference_low", "difference_high")
+        told = {
+            "value": value_of(metric, reference["own"]).value,
+            **dict(zip(names, low_high, strict=True)),
+        }
+    names = {"agreement": "agreement", "cosine": "cosine", "snr": "snr_db"}
+    for name, where in names.items():
+        if name in tally:
+            told[where] = value_of(METRICS[name], tally[name]).value
+    return Against(**told, better=metric.better)
+
+
+def _notes(tally: Tally, job: _Job) -> Iterator[str]:
+    wrong = {1: "counted as wrong", -1: "counted as infinitely wrong", 0: "left to the metric"}
+    for whose, rows in (("", tally), ("of the reference ", job.reference or {})):
+        count = int(rows["nan"].sum()) if "nan" in rows else 0
+        if count:
+            yield (
+                f"outputs {whose}are NaN for {count} of {len(rows['nan'])} samples, "
+                f"{wrong[job.metric.better]}"
+            )
+    if job.reference is not None and "snr" not in tally:
+        yield "no drift is told: the two models answer with different shapes or without numbers"
+
+
+def _metric(name: str) -> Metric:
+    if name in METRICS:
+        return METRICS[name]
+    if ":" in name:
+        return users_metric(name, users_function(name))
+    raise BadInput(
+        f"no metric {name!r}; there are auto, {', '.join(METRICS)} and module:function of yours"
+    )
+
+
+def _automatic(source: Source, sample: Sample, has_reference: bool) -> str:
+    """The metric that suits the first sample's label and what the model answers with."""
+    graph = _entry(_loaded(source))
+    label = sample.label
+    if label is None:
+        if not has_reference:
+            raise BadInput("the data has no labels; give labels, or a reference to compare with")
+        return "agreement" if _ends_in_classes(graph) else "snr"
+    if label.dtype.kind not in "iub":
+        return "rmse"
+    if label.ndim >= 3:
+        return "miou"
+    if label.size != len(label):
+        raise BadInput(
+            f"labels of type {label.dtype} and shape {label.shape} suit no metric; name one"
+        )
+    has_classes = any(
+        t.elements > len(label) or (t.quant is None and "int" in t.dtype) for t in graph.outputs
+    )
+    return "top1" if has_classes else "auc"
+
+
+def _loaded(source: Source) -> Model:
+    return source if isinstance(source, Model) else load(source)
+
+
+def _entry(model: Model) -> Graph:
+    return model.graphs[model.signatures[0].graph] if model.signatures else model.main
+
+
+def _ends_in_classes(graph: Graph) -> bool:
+    """True where the first output is a SOFTMAX, whatever is done to its shape and type."""
+    made = {tensor: op for op in graph.ops for tensor in op.outputs}
+    op = made.get(graph.outputs[0]) if graph.outputs else None
+    while op is not None and op.kind in _PASSING and op.inputs[0] is not None:
+        op = made.get(op.inputs[0])
+    return op is not None and op.kind in _CHOOSING
+
+
+def preparation_text(data: Data) -> str:
+    """What was done to the data, as far as it tells."""
+    known = getattr(data, "preparation", None)
+    return known.text if isinstance(known, Preparation) else ""
+
+
+def _digest(source: Source) -> str:
+    if isinstance(source, str | os.PathLike):
+        return digest(Path(source))
+    return sha256(to_bytes(source) if isinstance(source, Model) else source).hexdigest()
+
+
+@cache
+def _machine() -> str:
+    return str(host())

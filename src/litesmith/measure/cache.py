@@ -1,0 +1,168 @@
+"""What was seen of a model's tensors, kept on disk for the next time.
+
+Nothing here changes a result: a file that is missing, damaged or of another sort is gathered anew.
+"""
+
+import io
+import os
+import struct
+import sys
+import zipfile
+import zlib
+from collections.abc import Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from litesmith.errors import BadInput
+from litesmith.ir.types import Array, Model, Tensor
+from litesmith.measure.samples import Data
+from litesmith.numeric.ranges import Seen
+from litesmith.run.capi import installed_version
+from litesmith.tflite.file import write_whole
+from litesmith.tflite.write import chunks
+
+# Names another folder; an empty text means that nothing is kept.
+VARIABLE = "LITESMITH_CACHE"
+
+# Raised whenever `Seen` comes to gather something in another way.
+_FORMAT = "facts 1"
+
+_MOST_BYTES = 512_000_000
+_MOST_FILE_BYTES = 64_000_000
+
+_ENDING = ".facts.npz"
+# All that reading an archive with some wrong bytes was seen to raise.
+_DAMAGE = (
+    EOFError,
+    LookupError,
+    MemoryError,
+    OSError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+    struct.error,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+
+
+class Kept(NamedTuple):
+    """What the cache holds."""
+
+    files: int
+    nbytes: int
+
+
+def folder() -> Path | None:
+    """Where things are kept: the platform's folder for what can be made again; None for nowhere."""
+    if VARIABLE in os.environ:
+        return Path(os.environ[VARIABLE]) if os.environ[VARIABLE] else None
+    try:
+        home = Path.home()
+    except RuntimeError:  # a user without a home
+        return None
+    if sys.platform == "darwin":
+        return home / "Library" / "Caches" / "litesmith"
+    if sys.platform == "win32":
+        local = os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local"
+        return Path(local) / "litesmith" / "Cache"
+    given = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(given) if os.path.isabs(given) else home / ".cache") / "litesmith"
+
+
+def held() -> Kept:
+    """How much is kept."""
+    sizes = [size for _, size, _ in _files()]
+    return Kept(len(sizes), sum(sizes))
+
+
+def clear() -> Kept:
+    """Removes what is kept, and nothing else that may lie in the folder; says what it was."""
+    before = held()
+    for _, _, path in _files():
+        path.unlink(missing_ok=True)
+    return before
+
+
+def facts_place(model: Model, data: Data, what: frozenset[str]) -> Path | None:
+    """The file for what this data makes of this model; None where nothing is to be kept."""
+    place = folder()
+    if place is None:
+        return None
+    content = sha256()
+    for piece in chunks(model):
+        content.update(piece)
+    parts = (_FORMAT, installed_version(), content.hexdigest(), data.digest, *sorted(what))
+    return place / f"{sha256(' '.join(parts).encode()).hexdigest()}{_ENDING}"
+
+
+def read_facts(place: Path | None, model: Model, what: frozenset[str]) -> dict[Tensor, Seen]:
+    """What the file holds of the tensors of the main graph."""
+    if place is None or not place.is_file():
+        return {}
+    states: dict[int, dict[str, Array]] = {}
+    try:
+        with np.load(place, allow_pickle=False) as archive:
+            for key in archive.files:
+                number, name = key.split(" ")
+                states.setdefault(int(number), {})[name] = archive[key]
+        tensors = model.main.tensors
+        facts = {tensors[n]: Seen.restored(what, state) for n, state in states.items()}
+        os.utime(place)  # what is used stays
+    except _DAMAGE:
+        return {}
+    return facts
+
+
+def write_facts(place: Path | None, model: Model, facts: Mapping[Tensor, Seen]) -> None:
+    """Keeps what was seen, with what the file already holds, where there is room for it."""
+    if place is None:
+        return
+    arrays = {
+        f"{number} {name}": array
+        for number, tensor in enumerate(model.main.tensors)
+        if tensor in facts
+        for name, array in facts[tensor].state().items()
+    }
+    if sum(array.nbytes for array in arrays.values()) > _MOST_FILE_BYTES:
+        return
+    content = io.BytesIO()
+    if any(name.endswith("histogram") for name in arrays):  # which are nearly empty
+        np.savez_compressed(content, **arrays)  # pyright: ignore[reportArgumentType]
+    else:
+        np.savez(content, **arrays)  # pyright: ignore[reportArgumentType]
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(place, [content.getbuffer()])
+        _make_room(keep=place)
+    except (OSError, BadInput):  # a full or write-protected disk costs speed, nothing else
+        return
+
+
+def _files() -> list[tuple[float, int, Path]]:
+    """When each file was used last, its size and its place; the oldest first."""
+    place = folder()
+    if place is None or not place.is_dir():
+        return []
+    found: list[tuple[float, int, Path]] = []
+    for path in place.glob(f"*{_ENDING}"):
+        try:
+            status = path.stat()
+        except OSError:  # another process has removed it
+            continue
+        found.append((status.st_mtime, status.st_size, path))
+    return sorted(found)
+
+
+def _make_room(keep: Path) -> None:
+    files = _files()
+    total = sum(size for _, size, _ in files)
+    for _, size, path in files:
+        if total <= _MOST_BYTES:
+            return
+        if path != keep:
+            path.unlink(missing_ok=True)
+            total -= size

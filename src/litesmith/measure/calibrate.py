@@ -1,0 +1,123 @@
+"""Recipes with data: what a user has becomes what steps may ask for."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from litesmith.errors import BadInput
+from litesmith.ir.types import Array, Model, Tensor
+from litesmith.measure.data import UNTOUCHED, Given, Samples, open_data
+from litesmith.measure.facts import tools
+from litesmith.measure.images import picture
+from litesmith.measure.lint import Problem, lint
+from litesmith.measure.preparation import Norm, Preparation, normalized
+from litesmith.measure.samples import Data, Sample
+from litesmith.passes import recipe as recipes
+from litesmith.passes.recipe import Recipe
+from litesmith.passes.step import Change, Context
+from litesmith.run.inputs import random_values
+from litesmith.tflite.file import load
+from litesmith.tflite.metadata import metadata
+
+# Enough for every range; more costs time and gains nothing that could be measured.
+CALIBRATION_SAMPLES = 200
+
+
+def apply(
+    model: Model,
+    recipe: Recipe | str,
+    data: Given | None = None,
+    *,
+    reference: Model | str | os.PathLike[str] | None = None,
+    samples: int | None = CALIBRATION_SAMPLES,
+    preparation: Preparation = UNTOUCHED,
+) -> Change:
+    """The model after every step of a recipe, with all that was touched and left alone.
+
+    >>> litesmith.apply(model, "quantize | correct", "images/")         # doctest: +SKIP
+
+    `data` is whatever `litesmith eval --data` takes, an array, or a generator: steps that look at
+    what the model computes need it. `reference` is the float model that an already quantized one
+    was made from, where a step is to compare with it.
+    """
+    opened = None
+    if data is not None:
+        opened = open_data(data, model, preparation=preparation, samples=samples)
+    return recipes.apply(model, recipe, context_of(opened, reference))
+
+
+def context_of(
+    data: Data | None, reference: Model | str | os.PathLike[str] | None = None
+) -> Context:
+    """What steps may use beside the model."""
+    known = reference if isinstance(reference, Model | None) else load(reference)
+    return Context(None if data is None else tools(data), known)
+
+
+def problems(data: Data, model: Model, evaluation: Data | None = None) -> list[Problem]:
+    """What is wrong with data for calibration, which no label takes part in."""
+    if isinstance(data, Samples):
+        data = replace(data, rows=replace(data.rows, classes=None))
+    return lint(data, model, evaluation=evaluation)
+
+
+@dataclass(frozen=True, eq=False)
+class RandomSamples:
+    """Random numbers in place of data: they show that a model runs, not what it will compute.
+
+    Pixels, normalised, where the model or the scaling says how; else a normal distribution.
+    """
+
+    model: Model
+    count: int
+    scaling: Preparation = UNTOUCHED
+    source: str = "random numbers"
+
+    @property
+    def digest(self) -> str:
+        inputs = [f"{t.dtype} {t.shape} {self._norm(n)}" for n, t in enumerate(self._inputs)]
+        return f"random {self.count} {inputs}"
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return (
+            "RANDOM DATA: the ranges come from random inputs, so the accuracy of the result means "
+            "nothing; use it to measure speed and size only",
+        )
+
+    @property
+    def _inputs(self) -> tuple[Tensor, ...]:
+        return self.model.main.inputs
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __iter__(self) -> Iterator[Sample]:
+        for number in range(self.count):
+            random = np.random.default_rng(number)
+            inputs = (self._values(random, place) for place in range(len(self._inputs)))
+            yield Sample(tuple(inputs), name=f"random sample {number}")
+
+    def _values(self, random: np.random.Generator, place: int) -> Array:
+        tensor = self._inputs[place]
+        if tensor.dtype == "string":
+            raise BadInput(f"input {tensor.name!r} takes texts, which cannot be made at random")
+        norm = self._norm(place)
+        if norm is not None:
+            return normalized(random.integers(0, 256, tensor.shape), norm, -1)
+        is_real = tensor.quant is not None
+        return random_values(
+            random, np.empty(tensor.shape, np.float32 if is_real else tensor.dtype)
+        )
+
+    def _norm(self, place: int) -> Norm | None:
+        tensor = self._inputs[place]
+        if tensor.dtype != "float32" or picture(tensor) is None:
+            return None
+        if self.scaling.is_chosen:
+            return self.scaling.as_norm()
+        told = metadata(self.model).inputs
+        known = told[place] if place < len(told) else None
+        return None if known is None else Norm(known.mean, known.std, "")

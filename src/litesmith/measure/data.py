@@ -1,0 +1,390 @@
+"""`open_data`: whatever a user has, as samples that a model can run.
+
+An .npy is mapped, images are decoded as they are asked for, and what a generator gives is read once
+and kept in a temporary file; the members of an .npz come into memory whole.
+"""
+
+import importlib
+import os
+import sys
+import zipfile
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+
+from litesmith.errors import BadInput
+from litesmith.ir.dtype import DTYPES
+from litesmith.ir.types import Array, Model, Tensor
+from litesmith.measure.images import in_parallel, picture
+from litesmith.measure.normal import (
+    MOST_TRIED,
+    Choice,
+    Tried,
+    from_model,
+    guess,
+    possible_offsets,
+    right_offset,
+    tried_count,
+    with_norm,
+)
+from litesmith.measure.preparation import Preparation, normalized
+from litesmith.measure.rows import (
+    Rows,
+    array_rows,
+    batch_of,
+    foreign_failure,
+    image_rows,
+    spooled_rows,
+)
+from litesmith.measure.samples import Data, Sample
+from litesmith.run.walker import dequantize
+from litesmith.units import plain
+
+Given = (
+    str
+    | os.PathLike[str]
+    | Array
+    | Mapping[str, Array]
+    | Data
+    | Iterable[object]
+    | Callable[[], Iterable[object]]
+)
+
+UNTOUCHED = Preparation()
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Data from rows: the chosen ones in groups of the model's batch, prepared as they are read."""
+
+    source: str
+    rows: Rows
+    chosen: tuple[int, ...]
+    model: Model
+    preparation: Preparation
+    notes: tuple[str, ...] = ()
+
+    @property
+    def batch(self) -> int:
+        """Items in a sample: 1 also where the inputs have no dimension for a batch."""
+        return batch_of(self.model) or 1
+
+    def __len__(self) -> int:
+        return len(self.chosen) // self.batch
+
+    def __iter__(self) -> Iterator[Sample]:
+        groups = [self.chosen[i * self.batch :][: self.batch] for i in range(len(self))]
+        return in_parallel(self._sample, groups)
+
+    def spread(self, count: int) -> "Samples":
+        """At most so many of the samples, evenly spread; the others are not read."""
+        places = _evenly(range(len(self)), count)
+        chosen = [self.chosen[p * self.batch + i] for p in places for i in range(self.batch)]
+        return replace(self, chosen=tuple(chosen))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Where each item came from."""
+        return tuple(self.rows.names[index] for index in self.chosen)
+
+    @property
+    def classes(self) -> Array | None:
+        """The model's class of each item, where the labels are class numbers."""
+        if self.rows.classes is None:
+            return None
+        return self.rows.classes[list(self.chosen)] + (self.preparation.label_offset or 0)
+
+    @cached_property
+    def digests(self) -> tuple[str, ...]:
+        """What each item contains, whatever its preparation and label."""
+        return tuple(in_parallel(self.rows.digest, self.chosen))
+
+    @cached_property
+    def digest(self) -> str:
+        """Equal for the same items and labels with the same preparation, in any order."""
+        labels = self._label_digests()
+        items = sorted(f"{d} {label}" for d, label in zip(self.digests, labels, strict=True))
+        inputs = [f"{t.dtype} {t.dynamic or t.shape}" for t in self.model.main.inputs]
+        return sha256("\n".join([self.preparation.text, *inputs, *items]).encode()).hexdigest()
+
+    def _label_digests(self) -> list[str]:
+        if self.rows.classes is not None:
+            return [str(self.rows.classes[index]) for index in self.chosen]
+        if not self.chosen or self.rows.read(self.chosen[0])[1] is None:
+            return [""] * len(self.chosen)
+        labels = (self.rows.read(index)[1] for index in self.chosen)
+        return ["" if b is None else sha256(b.tobytes()).hexdigest() for b in labels]
+
+    def _sample(self, group: Sequence[int]) -> Sample:
+        items = [self.rows.read(index) for index in group]
+        places = range(len(self.model.main.inputs))
+        inputs = tuple(
+            self._joined(place, [arrays[place] for arrays, _ in items]) for place in places
+        )
+        labels = [label for _, label in items if label is not None]
+        label = np.stack(labels) if labels else None
+        if self.rows.classes is not None:
+            label = self.rows.classes[list(group)] + (self.preparation.label_offset or 0)
+        return Sample(inputs, label, ", ".join(self.rows.names[index] for index in group))
+
+    def _joined(self, place: int, items: Sequence[Array]) -> Array:
+        tensor = self.model.main.inputs[place]
+        made = [_prepared(tensor, item, self.preparation) for item in items]
+        if not batch_of(self.model):
+            return made[0]
+        if len({one.shape for one in made}) > 1:
+            raise BadInput(
+                f"{self.source}: the items of a batch of {self.batch} have different shapes; "
+                "make them equal"
+            )
+        return np.stack(made)
+
+
+def open_data(
+    source: Given,
+    model: Model,
+    *,
+    preparation: Preparation = UNTOUCHED,
+    samples: int | None = None,
+) -> Data:
+    """Samples for a model from a folder, an .npz or .npy, `module:function`, arrays or a generator.
+
+    `samples` takes so many of them, the same ones each time, spread over the classes; of a
+    generator, which may be endless, the first ones.
+    """
+    if samples is not None and samples < 1:
+        raise BadInput(f"{samples} samples: give a number from 1 on")
+    if hasattr(source, "digest") and hasattr(source, "notes"):
+        return cast(Data, source)
+    name = _name(source)
+    if not model.main.inputs:
+        raise BadInput(f"{plain(name)}: the model has no input to feed")
+    rows = _rows(source, name, model, preparation, samples)
+    chosen, notes = _chosen(rows, batch_of(model) or 1, samples, name)
+    found = Samples(name, rows, chosen, model, preparation)
+    settled = _settled(found, _has_images(source))
+    told = (*rows.notes, *notes, *settled.notes)
+    return cast(Data, replace(found, preparation=settled.preparation, notes=told))
+
+
+def _name(source: Given) -> str:
+    if isinstance(source, str | os.PathLike):
+        return os.fspath(source)
+    return getattr(source, "__name__", "") or f"the given {type(source).__name__}"
+
+
+def _has_images(source: Given) -> bool:
+    return isinstance(source, str | os.PathLike) and os.path.isdir(source)
+
+
+def _rows(
+    source: Given, name: str, model: Model, preparation: Preparation, samples: int | None
+) -> Rows:
+    most = None if samples is None else samples * (batch_of(model) or 1)
+    if isinstance(source, str | os.PathLike):
+        path = Path(source)
+        if path.is_dir():
+            return image_rows(path, model, preparation)
+        if not path.exists() and ":" in name:
+            return spooled_rows(_called(_imported(name), name), model, name, most)
+        return array_rows(_loaded(path), model, name)
+    if isinstance(source, np.ndarray):
+        return array_rows({"x": source}, model, name)
+    if isinstance(source, Mapping):
+        arrays = {str(key): np.asarray(value) for key, value in source.items()}
+        return array_rows(arrays, model, name)
+    if callable(source):
+        return spooled_rows(_called(source, name), model, name, most)
+    if isinstance(source, Iterable):
+        return spooled_rows(source, model, name, most)
+    raise BadInput(
+        f"{name}: give a folder, an .npz, an .npy, module:function, arrays or a generator"
+    )
+
+
+def _loaded(path: Path) -> dict[str, Array]:
+    """The arrays of an .npy or .npz file; nothing that needs unpickling."""
+    if not path.exists():
+        raise BadInput(
+            f"{path}: does not exist; give a folder, an .npz, an .npy or module:function"
+        )
+    if path.suffix.lower() not in (".npy", ".npz"):
+        raise BadInput(f"{path}: neither a folder nor an .npz or .npy; give one of these")
+    try:
+        if path.suffix.lower() == ".npy":
+            return {"x": np.load(path, mmap_mode="r", allow_pickle=False)}
+        with np.load(path, allow_pickle=False) as archive:
+            return {key: archive[key] for key in archive.files}
+    except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error) as error:
+        reason = str(error).split("\n")[0]
+        raise BadInput(f"{path}: cannot be read ({reason}); save plain arrays of numbers") from None
+
+
+def _imported(name: str) -> Callable[[], Iterable[object]]:
+    """The function that `module:function` names, as seen from the current folder."""
+    module_name, _, function = name.partition(":")
+    if "" not in sys.path and os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    try:
+        module = importlib.import_module(module_name)
+    except (ImportError, ValueError, TypeError) as error:
+        raise BadInput(
+            f"{plain(name)}: no such file, and no module {plain(module_name)!r} ({error})"
+        ) from None
+    found = getattr(module, function, None)
+    if not callable(found):
+        raise BadInput(f"{plain(name)}: module {module_name} has no function {function!r}")
+    return cast(Callable[[], Iterable[object]], found)
+
+
+def _called(function: Callable[[], object], name: str) -> Iterable[object]:
+    try:
+        given = function()
+    except Exception as error:
+        raise foreign_failure(name, error) from error
+    if isinstance(given, np.ndarray):
+        return [given]
+    if isinstance(given, Mapping) or not isinstance(given, Iterable):
+        raise BadInput(f"{name}: gives {type(given).__name__}; it must give samples one by one")
+    return given
+
+
+def _chosen(
+    rows: Rows, batch: int, samples: int | None, name: str
+) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """Which items are taken, in order, and what is to be said about it."""
+    count = len(rows.names)
+    wanted = count if samples is None else samples * batch
+    if count < batch:
+        raise BadInput(f"{name}: {count} items, and the model takes {batch} at a time; give more")
+    chosen = _stratified(rows.classes, count, wanted) if wanted < count else list(range(count))
+    notes: list[str] = []
+    if samples is not None and wanted > count:
+        notes.append(f"{samples} samples asked for; there are {count // batch}")
+    if len(chosen) % batch:
+        notes.append(f"the model takes {batch} items at a time; the last {len(chosen) % batch} go")
+        chosen = chosen[: len(chosen) // batch * batch]
+    return tuple(chosen), tuple(notes)
+
+
+def _stratified(classes: Array | None, count: int, wanted: int) -> list[int]:
+    """So many of the items, in order: of each class equally many as far as it goes."""
+    if classes is None:
+        return _evenly(range(count), wanted)
+    rounds: list[list[int]] = []
+    seen: dict[int, int] = {}
+    for index, number in enumerate(classes.tolist()):
+        place = seen[number] = seen.get(number, -1) + 1
+        if place == len(rounds):
+            rounds.append([])
+        rounds[place].append(index)
+    chosen: list[int] = []
+    for members in rounds:
+        by_class = sorted(members, key=lambda i: (classes[i], i))
+        chosen += _evenly(by_class, wanted - len(chosen))
+        if len(chosen) == wanted:
+            break
+    return sorted(chosen)
+
+
+def _evenly(items: Sequence[int], wanted: int) -> list[int]:
+    """So many of the items, evenly spread; all where there are no more."""
+    if wanted >= len(items):
+        return list(items)
+    return [items[(2 * i + 1) * len(items) // (2 * wanted)] for i in range(wanted)]
+
+
+def _settled(data: Samples, has_images: bool) -> Choice:
+    """The preparation with nothing left open: given, or the model's word, or a guess."""
+    given = data.preparation if has_images else replace(data.preparation, resize="", crop=0.0)
+    few = data.spread(MOST_TRIED)
+    pixels = _pixel_input(few)
+    offsets = _offsets(data)
+    notes: tuple[str, ...] = ()
+    if pixels is not None and not given.is_chosen:
+        choice = from_model(data.model, pixels)
+        notes = choice.notes if choice is not None else ()
+        if choice is None or not choice.preparation.is_chosen:
+            choice = _guessed(few, offsets)
+            notes += choice.notes
+        given = with_norm(given, choice.preparation)
+    return _with_offset(replace(few, preparation=given), offsets, notes)
+
+
+def _guessed(few: Samples, offsets: Sequence[int]) -> Choice:
+    few = _in_memory(few.spread(tried_count(few.model)))
+    pixels = [few.rows.read(index)[0][0] for index in few.chosen]
+    classes = None if few.rows.classes is None else few.rows.classes[list(few.chosen)]
+    return guess(few.model, Tried(pixels, classes), offsets)
+
+
+def _offsets(data: Samples) -> tuple[int, ...]:
+    if data.preparation.label_offset is not None:
+        return (data.preparation.label_offset,)
+    return (0,) if data.rows.settled else possible_offsets(data.model, data.rows.classes)
+
+
+def _with_offset(few: Samples, offsets: Sequence[int], notes: tuple[str, ...]) -> Choice:
+    offset = offsets[0]
+    if len(offsets) > 1 and few.rows.classes is not None:
+        first = few.rows.classes[list(few.chosen[:: few.batch])]
+        offset = right_offset(few.model, few, first)
+        told = "the model has a class more than the labels, taken for a background class"
+        notes += (f"label offset 1: {told}; --label-offset 0 says otherwise",) if offset else ()
+    return Choice(replace(few.preparation, label_offset=offset), notes)
+
+
+def _in_memory(data: Samples) -> Samples:
+    """The same with its items read at once, several at a time."""
+    kept = dict(zip(data.chosen, in_parallel(data.rows.read, data.chosen), strict=True))
+    return replace(data, rows=replace(data.rows, read=kept.__getitem__))
+
+
+def _pixel_input(data: Samples) -> int | None:
+    """The input that gets pixels to be scaled: the number of the first one."""
+    arrays, _ = data.rows.read(data.chosen[0])
+    for place, (tensor, array) in enumerate(zip(data.model.main.inputs, arrays, strict=True)):
+        if _is_real(tensor) and _are_pixels(tensor, array):
+            return place
+    return None
+
+
+def _is_real(tensor: Tensor) -> bool:
+    return DTYPES[tensor.dtype].is_float or tensor.quant is not None
+
+
+def _are_pixels(tensor: Tensor, array: Array) -> bool:
+    return array.dtype == np.uint8 and picture(tensor) is not None
+
+
+def _prepared(tensor: Tensor, item: Array, preparation: Preparation) -> Array:
+    """An item as a sample holds it: real numbers, or the input's own type where it has no scale."""
+    if not _is_real(tensor):
+        return _in_own_type(tensor, item)
+    if _are_pixels(tensor, item) or preparation.is_chosen:
+        wanted = picture(tensor)
+        axis = wanted.channel_axis or -1 if wanted is not None else -1
+        return normalized(item, preparation.as_norm(), axis)
+    if tensor.quant is not None and item.dtype == tensor.dtype:
+        return dequantize(item, tensor.quant)
+    return item.astype(np.float32)
+
+
+def _in_own_type(tensor: Tensor, item: Array) -> Array:
+    if tensor.dtype == "string" or item.dtype == tensor.dtype:
+        return np.asarray(item)
+    if tensor.dtype == "int8" and _are_pixels(tensor, item):
+        return (item.astype(np.int16) - 128).astype(np.int8)
+    own = item.astype(DTYPES[tensor.dtype].storage)
+    if not np.array_equal(own, item):
+        raise BadInput(
+            f"input {plain(tensor.name)!r} is {tensor.dtype}, which cannot hold the data's "
+            f"{item.dtype} values; convert them"
+        )
+    return own

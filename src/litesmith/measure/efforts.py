@@ -1,0 +1,228 @@
+"""How much work `quantize` puts into accuracy: recipes by effort and scheme."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from litesmith.errors import BadInput, CannotApply
+from litesmith.ir.edit import regraph, with_graphs
+from litesmith.ir.types import Model, Op, Tensor
+from litesmith.measure.accuracy import evaluate_all
+from litesmith.measure.calibrate import context_of
+from litesmith.measure.findings import TIDY
+from litesmith.measure.samples import Data, Sample
+from litesmith.passes.correct import Correct
+from litesmith.passes.equalize import Equalize
+from litesmith.passes.quantize import Quantize
+from litesmith.passes.recipe import Recipe, apply, parse, step_name
+from litesmith.passes.round import Round
+from litesmith.passes.schemes import SCHEMES, Names
+from litesmith.passes.step import Change, Context
+from litesmith.units import score_text
+
+EFFORTS = ("quick", "default", "best")
+
+_ALONE = "quantize"
+
+# What is done by default. Four bits are lost without rounding that looks at the data; eight need
+# no more than the means put back.
+_DEFAULT = {
+    "dynamic": "quantize | correct",
+    "dynamic-int4": "quantize | round",
+    "float16": _ALONE,
+    "int16x8": "quantize | correct",
+    "int8": "quantize | correct",
+    "w4a8": "quantize | round",
+    "weight-int4": "quantize | round",
+    "weight-int8": "quantize | correct",
+}
+
+# What the best is chosen from, by samples that had no part in making it; the better of these is
+# then tried with `round` in place of `correct`, which takes longest.
+_BEST = ("quantize | correct", "equalize | quantize | correct")
+
+# One sample in so many is held out, and no choice is made by fewer than this.
+_HELD_OUT, _FEWEST = 4, 8
+
+_SOFTMAX = frozenset({"LOG_SOFTMAX", "SOFTMAX"})
+_SAME_VALUES = frozenset({"DEQUANTIZE", "QUANTIZE", "RESHAPE", "SQUEEZE"})
+
+
+class Plan(NamedTuple):
+    """The recipes to choose from, the surest first, and what is to be said about them."""
+
+    recipes: tuple[Recipe, ...]
+    notes: tuple[str, ...] = ()
+
+
+class Outcome(NamedTuple):
+    """The recipe that was used, what it gave, and what is to be said about it."""
+
+    recipe: Recipe
+    change: Change
+    notes: tuple[str, ...]
+
+
+def plan(model: Model, step: Quantize, effort: str, *, has_data: bool) -> Plan:
+    """What an effort means for a model and a scheme."""
+    if effort not in EFFORTS:
+        raise BadInput(f"no effort {effort!r}; there are {', '.join(EFFORTS)}")
+    if step.to not in SCHEMES:
+        raise BadInput(f"no scheme {step.to!r} to quantize to; there are {', '.join(SCHEMES)}")
+    if effort == "quick":
+        return Plan((_with(step, _ALONE),))
+    usual = _DEFAULT[step.to]
+    texts = _BEST if effort == "best" and usual != _ALONE else (usual,)
+    notes: tuple[str, ...] = ()
+    if not has_data and usual != _ALONE:
+        texts = (_ALONE,)
+        notes = (f"without data {usual.replace('quantize | ', '')} is left out; --data gains some",)
+    front = _tidying(model, (*step.keep, *step.only))
+    return Plan(tuple((*front, *_with(step, text)) for text in texts), notes)
+
+
+def _tidying(model: Model, names: Names) -> Recipe:
+    """What comes first; nothing where ops are named by their number in the file, which it would
+    change. Float16 weights are unpacked: they are stored anew."""
+    if any(isinstance(name, int) for name in names):
+        return ()
+    is_half = any(t.is_const and t.dtype == "float16" for g in model.graphs for t in g.tensors)
+    return parse(TIDY.replace("fold", "fold(float16=true)") if is_half else TIDY)
+
+
+def _with(step: Quantize, text: str) -> Recipe:
+    return tuple(step if isinstance(one, Quantize) else one for one in parse(text))
+
+
+def carry_out(model: Model, plan: Plan, data: Data | None) -> Outcome:
+    """The result of a plan's recipe; of several, the one that stays nearest to the float model."""
+    surest = plan.recipes[0]
+    if len(plan.recipes) > 1 and data is not None and len(data) >= _FEWEST * _HELD_OUT:
+        found = _nearest(model, plan.recipes, data)
+        if found is not None:
+            return found._replace(notes=(*plan.notes, *found.notes))
+    try:
+        return Outcome(surest, apply(model, surest, context_of(data)), plan.notes)
+    except CannotApply as error:
+        return _without_tuning(model, plan, data, error)
+
+
+def _without_tuning(model: Model, plan: Plan, data: Data | None, error: CannotApply) -> Outcome:
+    """The same without the steps after `quantize`, which do not fit every model."""
+    recipe = plan.recipes[0]
+    end = next(n for n, step in enumerate(recipe, 1) if isinstance(step, Quantize))
+    if end == len(recipe):
+        raise error
+    change = apply(model, recipe[:end], context_of(data))
+    return Outcome(recipe[:end], change, (*plan.notes, f"left out: {error}"))
+
+
+class _Trial(NamedTuple):
+    """A recipe's result, and how near it is to the float model."""
+
+    recipe: Recipe
+    change: Change
+    snr_db: float
+
+
+def _nearest(model: Model, recipes: tuple[Recipe, ...], data: Data) -> Outcome | None:
+    """The recipe whose result differs least from the float model, before SOFTMAX, on samples that
+    were held out; None where no recipe fits."""
+    fitting = _Part(data, held_out=False)
+    worth = [recipe for recipe in recipes if _is_worth_trying(model, recipe, context_of(data))]
+    trials = [trial for recipe in worth if (trial := _tried(model, recipe, data))]
+    if not trials:
+        return None
+    better = max(trials, key=lambda trial: trial.snr_db).recipe
+    finer = tuple(Round(bits=8) if isinstance(step, Correct) else step for step in better)
+    last = _tried(model, finer, data)
+    trials += [last] if last else []
+    best = max(trials, key=lambda trial: trial.snr_db)
+    told = ", ".join(f"{_short(t.recipe)} {score_text(t.snr_db, 'dB')}" for t in trials)
+    counts = f"tuned on {len(fitting)} samples, chosen by the other {len(data) - len(fitting)}"
+    return Outcome(best.recipe, best.change, (f"{counts}: {told}",))
+
+
+def _tried(model: Model, recipe: Recipe, data: Data) -> _Trial | None:
+    """A recipe and its worth; None where it does not fit the model.
+
+    Ranges are taken from all samples, the held-out ones too: fewer would only make them too narrow.
+    """
+    place = next(n for n, step in enumerate(recipe) if isinstance(step, Quantize))
+    everything = context_of(data)
+    try:
+        before = apply(model, recipe[:place], everything)
+        coded = apply(before.model, recipe[place : place + 1], everything)
+        fitting = context_of(_Part(data, held_out=False), before.model)
+        tuned = apply(coded.model, recipe[place + 1 :], fitting)
+    except CannotApply:
+        return None
+    parts = (before, coded, tuned)
+    touched = tuple(text for part in parts for text in part.touched)
+    skipped = tuple(skip for part in parts for skip in part.skipped)
+    ours, original = _before_softmax(tuned.model), _before_softmax(model)
+    found = evaluate_all([ours], _Part(data, held_out=True), against=original, metric="snr")
+    return _Trial(recipe, Change(tuned.model, touched, skipped), found[0].value)
+
+
+def _is_worth_trying(model: Model, recipe: Recipe, context: Context) -> bool:
+    """False where a step before `quantize` finds nothing to do, so that another is the same."""
+    for number, step in enumerate(recipe):
+        if isinstance(step, Equalize):
+            before = apply(model, recipe[:number], context).model
+            return bool(step.apply(before, context).touched)
+    return True
+
+
+def _short(recipe: Recipe) -> str:
+    """A recipe by the steps that make the difference."""
+    common = (*TIDY.split(" | "), _ALONE)
+    return " | ".join(name for name in map(step_name, recipe) if name not in common)
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """The samples of some data that are held out, or the others."""
+
+    data: Data
+    held_out: bool
+
+    @property
+    def source(self) -> str:
+        return self.data.source
+
+    @property
+    def digest(self) -> str:
+        return f"{self.data.digest} {'one' if self.held_out else 'all but one'} in {_HELD_OUT}"
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return self.data.notes
+
+    def __len__(self) -> int:
+        held = len(self.data) // _HELD_OUT
+        return held if self.held_out else len(self.data) - held
+
+    def __iter__(self) -> Iterator[Sample]:
+        for number, sample in enumerate(self.data, 1):
+            if (number % _HELD_OUT == 0) == self.held_out:
+                yield sample
+
+
+def _before_softmax(model: Model) -> Model:
+    """The model with the scores that SOFTMAX is made of as its outputs, where it ends in one.
+
+    SOFTMAX hides how far scores have moved wherever one class is sure to win.
+    """
+    makers = {tensor: op for op in model.main.ops for tensor in op.outputs}
+    outputs = [_scores(tensor, makers) for tensor in model.main.outputs]
+    graph = regraph(model.main, outputs=outputs)
+    return replace(with_graphs(model, (graph, *model.graphs[1:])), signatures=(), metadata=())
+
+
+def _scores(tensor: Tensor, makers: dict[Tensor, Op]) -> Tensor:
+    op = makers.get(tensor)
+    while op is not None and op.kind in _SAME_VALUES and op.inputs[0] is not None:
+        op = makers.get(op.inputs[0])
+    found = op.inputs[0] if op is not None and op.kind in _SOFTMAX else None
+    return tensor if found is None or found.is_const else found

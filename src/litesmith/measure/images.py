@@ -1,0 +1,123 @@
+"""Image files: finding, decoding, cropping; several at a time, in order."""
+
+import io
+import os
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from PIL import Image
+
+from litesmith.errors import BadInput
+from litesmith.ir.types import Array, Tensor
+from litesmith.measure.preparation import Preparation
+from litesmith.units import plain
+
+T = TypeVar("T")
+U = TypeVar("U")
+
+ENDINGS = frozenset(
+    (".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp")
+)
+_FILTERS = {"bilinear": Image.Resampling.BILINEAR, "bicubic": Image.Resampling.BICUBIC}
+_MOST_WORKERS = 8
+_AHEAD = 4  # results that wait for each worker
+
+
+class Picture(NamedTuple):
+    """What an input wants of an image. A size of 0 is free: the image keeps its own."""
+
+    height: int
+    width: int
+    channels: int
+    channel_axis: int  # counted from the end; 0 where the input has no axis for channels
+
+    def shaped(self, pixels: Array) -> Array:
+        """An image of shape (height, width, channels) in the order that the input has."""
+        if self.channel_axis == 0:
+            return pixels[..., 0]
+        return pixels if self.channel_axis == -1 else pixels.transpose(2, 0, 1)
+
+
+def picture(tensor: Tensor) -> Picture | None:
+    """How an input takes images; None where its shape is not that of one."""
+    shape = _with_free(tensor)
+    if len(shape) == 4 and shape[3] in (1, 3):
+        return Picture(shape[1], shape[2], shape[3], -1)
+    if len(shape) == 4 and shape[1] in (1, 3):
+        return Picture(shape[2], shape[3], shape[1], -3)
+    if len(shape) == 3 and shape[2] in (1, 3) and min(shape[:2]) != 1:
+        return Picture(*shape, -1)
+    if len(shape) == 3 and shape[0] == 1 and min(shape[1:]) != 1:
+        return Picture(shape[1], shape[2], 1, 0)
+    return None
+
+
+def _with_free(tensor: Tensor) -> tuple[int, ...]:
+    """The shape with 0 for what is free; a size beside a free mark is a recommendation."""
+    marks = tensor.dynamic or tensor.shape
+    return tuple(0 if m == -1 and d <= 1 else d for d, m in zip(tensor.shape, marks, strict=False))
+
+
+def image_files(folder: Path) -> list[Path]:
+    """The image files directly in a folder, by name; hidden and other files are passed over."""
+    with os.scandir(folder) as entries:
+        names = [e.name for e in entries if not e.name.startswith(".") and e.is_file()]
+    return [folder / n for n in sorted(names) if os.path.splitext(n)[1].lower() in ENDINGS]
+
+
+def decode(path: Path, wanted: Picture, preparation: Preparation) -> Array:
+    """An image file as uint8 pixels in the input's size and order, batch dimension not included."""
+    try:
+        with Image.open(io.BytesIO(path.read_bytes())) as opened:
+            image = _eight_bits(opened).convert("L" if wanted.channels == 1 else "RGB")
+    except (OSError, ValueError, SyntaxError, EOFError, Image.DecompressionBombError) as error:
+        reason = str(error).split("\n")[0].partition(" <_io")[0]
+        raise BadInput(
+            f"{plain(str(path))}: not a readable image ({reason}); repair it or take it away"
+        ) from None
+    sized = _sized(image, wanted, preparation)
+    pixels = np.asarray(sized, np.uint8).reshape(sized.height, sized.width, wanted.channels)
+    return wanted.shaped(pixels)
+
+
+def _eight_bits(image: Image.Image) -> Image.Image:
+    """Pillow clips 16-bit grey to 255; the upper byte is what is meant."""
+    if image.mode.startswith("I;16"):
+        return Image.fromarray((np.asarray(image) >> 8).astype(np.uint8))
+    return image
+
+
+def _sized(image: Image.Image, wanted: Picture, preparation: Preparation) -> Image.Image:
+    """Resized so that the crop covers the input's size, then cropped from the middle."""
+    width, height = wanted.width or image.width, wanted.height or image.height
+    method = _FILTERS[preparation.resize or "bilinear"]
+    if not wanted.width or not wanted.height:
+        return image.resize((width, height), method)
+    if preparation.crop == 0:
+        return image.resize((width, height), method)
+    factor = max(width / image.width, height / image.height) / preparation.crop
+    whole = max(width, round(image.width * factor)), max(height, round(image.height * factor))
+    larger = image if whole == image.size else image.resize(whole, method)
+    left, top = (whole[0] - width) // 2, (whole[1] - height) // 2
+    return larger.crop((left, top, left + width, top + height))
+
+
+def in_parallel(work: Callable[[T], U], items: Sequence[T]) -> Iterator[U]:
+    """The results in order; threads work a bounded number of items ahead."""
+    workers = min(_MOST_WORKERS, os.cpu_count() or 1, max(1, len(items)))
+    left = iter(items)
+    waiting: deque[Future[U]] = deque()
+    pool = ThreadPoolExecutor(workers)
+    try:
+        waiting.extend(pool.submit(work, item) for item in islice(left, workers * _AHEAD))
+        while waiting:
+            done = waiting.popleft().result()
+            waiting.extend(pool.submit(work, item) for item in islice(left, 1))
+            yield done
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)

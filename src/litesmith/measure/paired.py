@@ -1,0 +1,119 @@
+"""The 95 % interval of a metric, and of the difference of two models on the same samples.
+
+Every metric is a function of the mean over rows of some statistics (of one 0 or 1 for a share).
+Rows are taken to be independent. No interval is drawn by chance: the same rows give the same one.
+"""
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Rows = NDArray[np.float64]  # (rows, statistics)
+Finish = Callable[[Rows], Rows]  # means of the statistics, last axis -> the metric
+
+_Z = 1.959963984540054  # the normal distribution's 97.5 % point
+
+
+class Estimate(NamedTuple):
+    """A value with its 95 % interval; ends that nothing bounds are infinite."""
+
+    value: float
+    low: float
+    high: float
+
+
+def share(hits: Rows) -> Estimate:
+    """The share of ones in a column of zeros and ones, with Wilson's score interval."""
+    value = float(hits.mean())
+    return Estimate(value, *wilson(value, len(hits)))
+
+
+def wilson(value: float, count: float) -> tuple[float, float]:
+    """Wilson's score interval of a share seen among `count` independent rows."""
+    middle = (value + _Z**2 / (2 * count)) / (1 + _Z**2 / count)
+    half = _Z * math.sqrt(value * (1 - value) / count + _Z**2 / (4 * count**2))
+    half /= 1 + _Z**2 / count
+    # The ends touch a value of 0 or 1 exactly; arithmetic may miss by a bit.
+    return min(max(middle - half, 0.0), value), max(min(middle + half, 1.0), value)
+
+
+def share_difference(hits: Rows, reference: Rows) -> Estimate:
+    """The share of ones less that of a reference on the same rows.
+
+    Bonett and Price's adjusted Wald interval: only the rows where the two differ tell anything, and
+    one is added to both of their counts, so that it holds where these are few or none.
+    """
+    count = len(hits)
+    won, lost = float((hits > reference).sum()), float((hits < reference).sum())
+    up, down = (won + 1) / (count + 2), (lost + 1) / (count + 2)
+    half = _Z * math.sqrt((up + down - (up - down) ** 2) / (count + 2))
+    low, high = max(up - down - half, -1.0), min(up - down + half, 1.0)
+    return Estimate((won - lost) / count, low, high)
+
+
+class Influence(NamedTuple):
+    """A metric's value, and how far each row pulls it from there: their mean is about 0.
+
+    alike  rows that a share of the same certainty has, where no row pulls
+    """
+
+    value: float
+    pulls: Rows  # (rows,)
+    alike: int
+
+    @property
+    def error(self) -> float:
+        """The standard error of the value; infinite for a single row."""
+        count = len(self.pulls)
+        return float(self.pulls.std(ddof=1)) / math.sqrt(count) if count > 1 else math.inf
+
+
+def jackknife(rows: Rows, finish: Finish) -> Influence:
+    """How much the metric of all rows changes as each is left out."""
+    count, total = len(rows), rows.sum(axis=0)
+    value = float(finish(total / count))
+    if count == 1 or not np.isfinite(total).all():
+        return Influence(value, np.zeros(count), count)
+    without = finish((total - rows) / (count - 1))
+    return Influence(value, (count - 1) * (value - without), count)
+
+
+def estimate(found: Influence, least: float = -math.inf, most: float = math.inf) -> Estimate:
+    """Student's interval around the value, inside what the metric can reach."""
+    if not math.isfinite(found.value):
+        return Estimate(found.value, least, most)
+    half = student(len(found.pulls) - 1) * found.error
+    return Estimate(found.value, max(found.value - half, least), min(found.value + half, most))
+
+
+def bounded(found: Influence) -> Estimate:
+    """The interval of a metric from 0 to 1: Wilson's, for as many rows as give the same error."""
+    rest = found.value * (1 - found.value)
+    count = rest / found.error**2 if found.error > 0 and rest > 0 else found.alike
+    return Estimate(found.value, *wilson(found.value, max(1.0, count)))
+
+
+def difference(found: Influence, reference: Influence) -> Estimate:
+    """The metric less that of a reference on the same rows: what pulls both alike cancels."""
+    pulls = found.pulls - reference.pulls
+    return estimate(Influence(found.value - reference.value, pulls, found.alike))
+
+
+def student(freedom: int) -> float:
+    """Student's 97.5 % point, by the expansion of Cornish and Fisher; infinite below 1.
+
+    >>> round(student(10), 2)
+    2.23
+    """
+    if freedom < 1:
+        return math.inf
+    terms = (
+        (_Z**3 + _Z) / 4,
+        (5 * _Z**5 + 16 * _Z**3 + 3 * _Z) / 96,
+        (3 * _Z**7 + 19 * _Z**5 + 17 * _Z**3 - 15 * _Z) / 384,
+        (79 * _Z**9 + 776 * _Z**7 + 1482 * _Z**5 - 1920 * _Z**3 - 945 * _Z) / 92160,
+    )
+    return _Z + sum(term / freedom**power for power, term in enumerate(terms, 1))

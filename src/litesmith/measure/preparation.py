@@ -1,0 +1,123 @@
+"""How pixels become what a model was trained on: normalisation, size, labels."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isfinite
+
+import numpy as np
+
+from litesmith.errors import BadInput
+from litesmith.ir.types import Array
+from litesmith.units import number_text
+
+
+@dataclass(frozen=True)
+class Norm:
+    """x' = (x − mean) / std on pixels of 0 to 255; `reverse` where the model wants BGR."""
+
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+    formula: str
+    reverse: bool = False
+
+
+_TORCH_MEAN, _TORCH_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+
+NORMS = {
+    "caffe": Norm((103.939, 116.779, 123.68), (1.0,), "BGR − (103.939, 116.779, 123.68)", True),
+    "raw": Norm((0.0,), (1.0,), "x"),
+    "tf": Norm((127.5,), (127.5,), "(x − 127.5) / 127.5"),
+    "torch": Norm(
+        tuple(255 * m for m in _TORCH_MEAN),
+        tuple(255 * s for s in _TORCH_STD),
+        "(x / 255 − (0.485, 0.456, 0.406)) / (0.229, 0.224, 0.225)",
+    ),
+    "unit": Norm((0.0,), (255.0,), "x / 255"),
+}
+
+RESIZES = ("bilinear", "bicubic")
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """What is done to data before a model sees it; what is not given is chosen, and said.
+
+    mean, std     x' = (x − mean) / std on pixels of 0 to 255, one number or three each
+    norm          the same by name; "" with no mean and std: to be chosen
+    resize        how images are resized; "" where there are none
+    crop          the share of the short side that a central crop keeps; 0 squashes the image
+    label_offset  what is added to a label to get the model's class; None: to be detected
+    """
+
+    mean: tuple[float, ...] = ()
+    std: tuple[float, ...] = ()
+    norm: str = ""
+    resize: str = "bilinear"
+    crop: float = 0.875
+    label_offset: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.norm and self.norm not in NORMS:
+            raise BadInput(f"no normalisation {self.norm!r}; there are {', '.join(NORMS)}")
+        if self.norm and (self.mean or self.std):
+            raise BadInput("give a norm or mean and std, not both")
+        for name, numbers in (("mean", self.mean), ("std", self.std)):
+            if len(numbers) not in (0, 1, 3) or not all(map(isfinite, numbers)):
+                raise BadInput(f"{name} {_list_text(numbers)}: give one number or three")
+        if 0 in self.std:
+            raise BadInput("std 0: pixels are divided by it; give another number")
+        if self.resize and self.resize not in RESIZES:
+            raise BadInput(f"no resize {self.resize!r}; there are {', '.join(RESIZES)}")
+        if not 0 <= self.crop <= 1:
+            raise BadInput(f"crop {number_text(self.crop)}: give a share from 0 to 1, as in 0.875")
+
+    @property
+    def is_chosen(self) -> bool:
+        """True where the normalisation is settled."""
+        return bool(self.norm or self.mean or self.std)
+
+    @property
+    def text(self) -> str:
+        """The settings in a line, for the evidence: `norm=tf resize=bilinear crop=0.875`."""
+        parts = [f"norm={self.norm or 'none'}"]
+        if self.mean or self.std:
+            norm = self.as_norm()
+            parts = [f"mean={_list_text(norm.mean)}", f"std={_list_text(norm.std)}"]
+        if self.resize:
+            parts += [f"resize={self.resize}", f"crop={number_text(self.crop)}"]
+        if self.label_offset:
+            parts.append(f"label_offset={self.label_offset}")
+        return " ".join(parts)
+
+    def as_norm(self) -> Norm:
+        """The normalisation by its numbers; what was not settled changes nothing."""
+        if self.norm:
+            return NORMS[self.norm]
+        mean, std = self.mean or (0.0,), self.std or (1.0,)
+        shifted = f"(x − {_list_text(mean)})" if any(mean) else "x"
+        return Norm(mean, std, f"{shifted} / {_list_text(std)}")
+
+
+def normalized(pixels: Array, norm: Norm, channel_axis: int) -> Array:
+    """Pixels of any shape as float32 numbers for the model, the same shape."""
+    if max(len(norm.mean), len(norm.std)) > 1 and pixels.shape[channel_axis] != 3:
+        raise BadInput(
+            f"a normalisation for three channels, and data with {pixels.shape[channel_axis]}; "
+            "give one mean and one std"
+        )
+    mean, std = (_along(v, pixels.ndim, channel_axis) for v in (norm.mean, norm.std))
+    ordered = np.flip(pixels, channel_axis) if norm.reverse else pixels
+    return ((ordered.astype(np.float32) - mean) / std).astype(np.float32)
+
+
+def _along(numbers: Sequence[float], rank: int, axis: int) -> Array:
+    values = np.asarray(numbers, np.float32)
+    if values.size == 1:
+        return values.reshape(())
+    shape = [1] * rank
+    shape[axis] = values.size
+    return values.reshape(shape)
+
+
+def _list_text(numbers: Sequence[float]) -> str:
+    return ",".join(map(number_text, numbers))

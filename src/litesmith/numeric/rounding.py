@@ -1,0 +1,169 @@
+"""Weights to codes so that a layer's outputs, not its weights, come out closest.
+
+The error of a layer's output is (w − q) H (w − q)ᵀ for each output channel; H, the Hessian, is the
+covariance of what the weights are multiplied with. Rounding weights in turn, each so that it makes
+up for the errors of those rounded before, keeps it far smaller than rounding each to its nearest
+code: Frantar et al., GPTQ, 2022, here in the form of Babai's nearest plane, which needs no inverse.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Matrix = NDArray[np.float64]
+
+_BLOCK = 128
+
+# Added to the diagonal, in parts of its mean, against taking chance for covariance: a third of it
+# does worse on unseen samples where there were few to learn from, thrice as much where many.
+_DAMPING = 0.03
+
+# How much weights are held to what they were, in parts of the mean of the Hessian's diagonal: a
+# fifth of it follows chance, ten times as much leaves errors to the layers behind.
+_HOLD = 0.5
+
+# Parts of a scale that are tried in its place.
+_PARTS = (0.8, 0.85, 0.9, 0.95, 1.05, 1.1, 1.15, 1.2)
+
+
+def rounded(weights: Matrix, hessian: Matrix, scales: Matrix, most: int) -> NDArray[np.int8]:
+    """Codes from −most to most: weights (out, k), hessian (k, k) or (out, k, k), scales (out,).
+
+    No row's error is larger than with the nearest codes.
+    """
+    return _rounded(weights / scales[:, None], _triangle(hessian), most).astype(np.int8)
+
+
+def fitted(
+    weights: Matrix, hessian: Matrix, scales: Matrix, most: int, floor: Matrix
+) -> tuple[NDArray[np.int8], Matrix]:
+    """Codes as by `rounded` and scales: those of some near the given ones that do best, row by row.
+
+    Nine times the work; at 4 bits the error on unseen samples falls by a twelfth. `floor` (out,):
+    no scale is below.
+    """
+    triangle = _triangle(hessian)
+    chosen = np.maximum(scales, floor)
+    codes = _rounded(weights / chosen[:, None], triangle, most)
+    best = weighted_error(weights - codes * chosen[:, None], hessian)
+    for part in _PARTS:
+        tried = np.maximum(part * scales, floor)
+        tried_codes = _rounded(weights / tried[:, None], triangle, most)
+        error = weighted_error(weights - tried_codes * tried[:, None], hessian)
+        better = error < best
+        codes = np.where(better[:, None], tried_codes, codes)
+        chosen, best = np.where(better, tried, chosen), np.minimum(error, best)
+    return codes.astype(np.int8), chosen
+
+
+def weighted_error(errors: Matrix, hessian: Matrix) -> Matrix:
+    """The output's mean squared error by each row of weight errors (out, k): -> (out,)."""
+    return (_times(errors, hessian) * errors).sum(axis=1)
+
+
+def refitted(weights: Matrix, hessian: Matrix, cross: Matrix) -> Matrix:
+    """The weights that give on other inputs most nearly what these give on theirs: (out, k).
+
+    hessian  the covariance of the other inputs, (k, k) or (out, k, k)
+    cross    the covariance of the weights' own inputs with the others, of the same shape
+
+    So a layer makes up for the errors of the layers before it. Least squares, held to the weights
+    where the inputs do not decide.
+    """
+    size = hessian.shape[-1]
+    mean = np.asarray(_diagonal(hessian).mean(axis=1)).reshape(*hessian.shape[:-2], 1, 1)
+    held = (_HOLD * mean + 1e-30) * np.eye(size)
+    wanted = _times(weights, cross + held)
+    if hessian.ndim == 2:
+        return np.asarray(np.linalg.solve(hessian + held, wanted.T).T, np.float64)
+    return np.asarray(np.linalg.solve(hessian + held, wanted[..., None])[..., 0], np.float64)
+
+
+def searched_scales(weights: Matrix, diagonal: Matrix, most: int, floor: Matrix) -> Matrix:
+    """The scale of each row that rounds it best, every weight's error counted by the diagonal.
+
+    weights (out, k), diagonal of the Hessian (k,) or (out, k), floor (out,): no scale is below.
+    """
+    peaks = np.abs(weights).max(axis=1, initial=0)
+    peaks = np.where(peaks > 0, peaks, peaks.max(initial=0) or 1.0)
+    counted = diagonal + 1e-12 * diagonal.max(initial=0) + 1e-30
+    best = np.full(len(weights), np.inf)
+    chosen = np.maximum(peaks / most, floor)
+    for part in np.linspace(*((0.35, 1, 40) if most < 127 else (0.7, 1, 13))):
+        scales = np.maximum(part * peaks / most, floor)[:, None]
+        errors = (_kept(weights / scales, most) * scales - weights) ** 2
+        error = (errors * counted).sum(axis=1)
+        chosen = np.where(error <= best, scales[:, 0], chosen)
+        best = np.minimum(error, best)
+    return chosen
+
+
+def _kept(in_codes: Matrix, most: int) -> Matrix:
+    return np.clip(np.rint(in_codes), -most, most)
+
+
+def _diagonal(hessian: Matrix) -> Matrix:
+    """The diagonals of one Hessian or many: -> (1 or out, k)."""
+    return np.atleast_2d(np.diagonal(hessian, axis1=-2, axis2=-1))
+
+
+def _times(rows: Matrix, hessian: Matrix) -> Matrix:
+    """Each row times the Hessian, or times its own."""
+    return rows @ hessian if hessian.ndim == 2 else (rows[:, None, :] @ hessian)[:, 0]
+
+
+class _Triangle(NamedTuple):
+    """A Hessian, the order of its columns, and the lower triangular L of L Lᵀ = H in that order."""
+
+    hessian: Matrix
+    order: NDArray[np.int64]
+    factor: Matrix
+
+
+def _triangle(hessian: Matrix) -> _Triangle:
+    """Columns ascend by the Hessian's diagonal, which is raised until there is a factor."""
+    if not np.isfinite(hessian).all():
+        raise ValueError("a moment of the inputs is infinite or not a number")
+    peak = np.abs(hessian).max(axis=(-2, -1), keepdims=True, initial=0)
+    hessian = hessian / np.where(peak > 0, peak, 1.0)  # no number of the work leaves float64
+    hessian = (hessian + np.swapaxes(hessian, -1, -2)) / 2
+    order = np.argsort(_diagonal(hessian).mean(axis=0), kind="stable")
+    ordered = hessian[..., order[:, None], order]
+    mean = np.asarray(_diagonal(hessian).mean(axis=1)).reshape(*hessian.shape[:-2], 1, 1)
+    unit = np.where(mean > 0, mean, 1.0) * np.eye(len(order))
+    damping = _DAMPING
+    while True:
+        try:
+            factor = np.linalg.cholesky(ordered + damping * unit)
+            return _Triangle(hessian, order, np.asarray(factor, np.float64))
+        except np.linalg.LinAlgError:
+            damping *= 10
+
+
+def _rounded(in_codes: Matrix, triangle: _Triangle, most: int) -> Matrix:
+    """Codes of weights in units of their scale."""
+    if not np.isfinite(in_codes).all():
+        raise ValueError("a weight is infinite or not a number")
+    hessian, order, factor = triangle
+    nearest = _kept(in_codes, most)
+    codes = np.empty_like(nearest)
+    codes[:, order] = _planes(in_codes[:, order], factor, most)
+    worse = weighted_error(in_codes - codes, hessian) > weighted_error(in_codes - nearest, hessian)
+    return np.where(worse[:, None], nearest, codes)
+
+
+def _planes(in_codes: Matrix, factor: Matrix, most: int) -> Matrix:
+    """Codes from the last column to the first, each making up for those after it."""
+    size = in_codes.shape[1]
+    codes, errors = np.empty_like(in_codes), np.zeros_like(in_codes)
+    for end in range(size, 0, -_BLOCK):
+        start = max(end - _BLOCK, 0)
+        carried = _times(errors[:, end:], factor[..., end:, start:end])
+        for column in range(end - 1, start - 1, -1):
+            place = column - start
+            wanted = in_codes[:, column] + carried[:, place] / factor[..., column, column]
+            codes[:, column] = _kept(wanted, most)
+            errors[:, column] = in_codes[:, column] - codes[:, column]
+            carried[:, :place] += errors[:, column, None] * factor[..., column, start:column]
+    return codes

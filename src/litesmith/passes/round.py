@@ -1,0 +1,173 @@
+"""`round`: codes chosen so that a layer's outputs, not its weights, come out closest."""
+
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from litesmith.ir.dtype import DTYPES
+from litesmith.ir.show import op_name
+from litesmith.ir.types import Array, Model, Quant, Tensor
+from litesmith.ir.window import slides
+from litesmith.numeric.affine import from_rows, largest_code, rows_of, weight_scales
+from litesmith.numeric.patches import (
+    Cross,
+    Moments,
+    added,
+    covariance,
+    cross_covariance,
+    cross_moments,
+    depthwise_patches,
+    moments,
+    paired_added,
+    patches,
+)
+from litesmith.numeric.rounding import fitted, refitted, rounded, searched_scales
+from litesmith.passes.layers import (
+    LEAST_RATIO,
+    Layer,
+    layers_of,
+    most_bias,
+    real_bias,
+    real_values,
+    stored_weight,
+)
+from litesmith.passes.step import Change, Context, Skip
+from litesmith.passes.walk import Parts, Visit, corrected_bias, walk
+
+# Rows of inputs that second moments are taken from, for each input of a layer; and at least.
+_ROWS, _LEAST_ROWS = 32, 4096
+
+# Rows that are multiplied at once.
+_GROUP = 4096
+
+# A second-moment matrix of more inputs than this takes minutes, and gigabytes.
+_MOST_INPUTS = 6_000
+
+_FINE = "its weights have more bits than asked for"
+
+
+@dataclass(frozen=True)
+class Round:
+    """Round each weight so that it makes up for the others, on the data, and correct the bias.
+
+    Layer by layer as in `correct`. Goes after `quantize`; essential for int4 weights.
+
+    bits    only weights of at most so many bits; the other layers' biases are corrected
+    search  also choose the scales of weights with less than 8 bits
+    """
+
+    bits: int = 4
+    search: bool = True
+
+    def apply(self, model: Model, context: Context) -> Change:
+        users = Counter(layer.weight for layer in layers_of(model.main).values())
+        skipped: list[Skip] = []
+
+        def edit(visit: Visit) -> Parts:
+            why = _why_not(visit.layer, users, self.bits)
+            if why and why != _FINE:
+                skipped.append(Skip(op_name(visit.layer.op), f"{why}; its bias was corrected"))
+            weight = visit.layer.weight if why else self._rounded(visit)
+            return Parts(weight, corrected_bias(visit, weight))
+
+        walked = walk(model, context, "round", edit, paired=True)
+        touched = tuple(f"rounded {op_name(layer.op)}" for layer in walked.layers)
+        return Change(walked.model, touched, (*skipped, *walked.skipped))
+
+    def _rounded(self, visit: Visit) -> Tensor:
+        layer, quant = visit.layer, visit.layer.weight.quant
+        assert quant is not None
+        bits = DTYPES[layer.weight.dtype].bits
+        most = largest_code(bits)
+        weights = rows_of(real_values(visit.reference.weight), layer.axis)
+        hessian, cross = _covariances(visit)
+        weights = refitted(weights, hessian, cross)
+        scales = np.broadcast_to(quant.scale.astype(np.float64), len(weights))
+        if quant.per_channel:
+            floor = _floor(visit)
+            if self.search and bits < 8:
+                diagonal = np.diagonal(hessian, axis1=-2, axis2=-1)
+                scales = searched_scales(weights, diagonal, most, floor)
+                codes, scales = fitted(weights, hessian, scales, most, floor)
+            else:
+                scales = np.maximum(weight_scales(weights, 0, bits), floor)
+                codes = rounded(weights, hessian, scales, most)
+            quant = Quant.of(scales.astype(np.float32), 0, quant.axis)
+        else:
+            codes = rounded(weights, hessian, scales, most)
+        numbers = from_rows(codes, layer.weight.shape, layer.axis)
+        return stored_weight(layer.weight, numbers, layer.weight.dtype, quant)
+
+
+def _why_not(layer: Layer, users: Counter[Tensor], most_bits: int) -> str:
+    """Why a layer's weights stay as they are; "" where they need not."""
+    quant = layer.weight.quant
+    if quant is None or DTYPES[layer.weight.dtype].bits > most_bits:
+        return _FINE
+    if quant.block is not None:
+        return "its weights have scales in blocks"
+    if layer.op.kind not in ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"):
+        return f"there is no rounding for {layer.op.kind}"
+    if users[layer.weight] > 1:
+        return "its weights are shared by several layers"
+    shape = layer.weight.shape
+    if layer.op.kind == "CONV_2D" and layer.data.shape[-1] != shape[-1]:
+        return "its channels are in groups"
+    inputs = layer.weight.elements // layer.channels
+    if inputs > _MOST_INPUTS:
+        return f"each of its outputs has {inputs} inputs, more than {_MOST_INPUTS}"
+    return ""
+
+
+def _floor(visit: Visit) -> NDArray[np.float64]:
+    """The scales below which a kernel would lose the bias."""
+    layer, data = visit.layer, visit.layer.data.quant
+    if data is None:
+        return np.zeros(layer.channels)
+    scale = float(data.scale[0])
+    if layer.data.dtype == "int16":
+        output = layer.op.outputs[0].quant
+        assert output is not None
+        return np.full(layer.channels, LEAST_RATIO * float(output.scale[0]) / scale)
+    return np.abs(real_bias(layer)) / (scale * most_bias(layer.weight.dtype))
+
+
+def _covariances(visit: Visit) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Of what the weights are multiplied with, and of what the float model's are with that."""
+    assert visit.wanted is not None
+    scale, zero = _affine(visit)
+    inputs = visit.layer.weight.elements // visit.layer.channels
+    most = -(-max(_ROWS * inputs, _LEAST_ROWS) // len(visit.values))
+    own: Moments | None = None
+    pairs: Cross | None = None
+    group = max(1, _GROUP // most)
+    for start in range(0, len(visit.values), group):
+        rows = _rows(visit.layer, visit.values[start : start + group], zero, most)
+        wanted = _rows(visit.reference, visit.wanted[start : start + group], 0, most)
+        found, paired = moments(rows), cross_moments(wanted, rows)
+        own = found if own is None else added(own, found)
+        pairs = paired if pairs is None else paired_added(pairs, paired)
+    assert own is not None and pairs is not None
+    return scale**2 * covariance(own), scale * cross_covariance(pairs)
+
+
+def _affine(visit: Visit) -> tuple[float, int]:
+    if visit.quant is None:
+        return 1.0, 0
+    return float(visit.quant.scale[0]), int(visit.quant.zero_point[0])
+
+
+def _rows(layer: Layer, samples: Array, fill: int, most: int) -> Array:
+    """What the weights are multiplied with: samples (N, 1, …) -> rows in the order of a filter."""
+    if layer.op.kind == "FULLY_CONNECTED":
+        return samples.reshape(-1, layer.weight.shape[-1])
+    assert layer.op.options is not None
+    images = samples.reshape(-1, *samples.shape[-3:])
+    moves = slides(layer.op.options, layer.weight.shape[1:3])
+    padding = layer.op.options.word("padding")
+    if layer.op.kind == "CONV_2D":
+        return patches(images, moves, padding, fill=fill, most=most)
+    windows = depthwise_patches(images, moves, padding, fill=fill, most=most)
+    return np.repeat(windows, layer.channels // windows.shape[0], axis=0)

@@ -1,0 +1,175 @@
+"""A quantized model beside the float one it stands for, layer by layer over the data.
+
+Each layer may be changed when its turn comes, on the values that the layers before it, already
+changed, really give it.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from litesmith.errors import CannotApply
+from litesmith.ir.edit import regraph, with_graphs
+from litesmith.ir.show import op_name
+from litesmith.ir.types import Array, Graph, Model, Op, Quant, Tensor
+from litesmith.numeric.kernels import evaluate
+from litesmith.passes.fold import Fold
+from litesmith.passes.layers import Layer, coded_bias, layers_of, real_bias, real_values
+from litesmith.passes.step import Context, Skip, Tools
+from litesmith.passes.track import Track
+from litesmith.units import plain
+
+Float64s = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Visit:
+    """A layer whose turn has come.
+
+    layer      of the quantized model
+    reference  the same layer of the float model
+    mean       the mean of its input in the float model
+    values     its input in the quantized model for every sample: stored numbers, or real ones
+    quant      how these stand for real numbers; None where they are
+    wanted     its input in the float model for every sample, where the walk was asked for it
+    """
+
+    layer: Layer
+    reference: Layer
+    mean: Float64s
+    values: Array
+    quant: Quant | None
+    wanted: Array | None
+
+    @property
+    def reached_mean(self) -> Float64s:
+        """The mean of its input in the quantized model."""
+        exact = np.int64 if self.values.dtype.kind in "iu" else np.float64
+        mean = self.values.sum(axis=0, dtype=exact) / len(self.values)
+        if self.quant is None:
+            return mean
+        return (mean - self.quant.zero_point[0]) * float(self.quant.scale[0])
+
+
+class Parts(NamedTuple):
+    """What a layer is given: a weight of codes, and a bias in real numbers."""
+
+    weight: Tensor
+    bias: Float64s
+
+
+Edit = Callable[[Visit], Parts]
+
+
+class Walked(NamedTuple):
+    """The model after a walk, the layers that were changed, and those that were not."""
+
+    model: Model
+    layers: list[Layer]
+    skipped: list[Skip]
+
+
+def walk(model: Model, context: Context, step: str, edit: Edit, *, paired: bool = False) -> Walked:
+    """The model after `edit` of every layer; `paired` also walks the float model."""
+    tools = context.need_tools(step)
+    if context.reference is None:
+        raise CannotApply(f"{step}: needs the float model to compare with; put it after quantize")
+    reference = Fold(float16=True).apply(context.reference, context).model
+    counterparts = _counterparts(model.main, reference.main, step)
+    if not any(layer.weight.quant or layer.data.quant for layer in layers_of(model.main).values()):
+        raise CannotApply(f"{step}: the model is float, there is nothing to {step}; quantize first")
+    means = _means(reference, counterparts, tools)
+    ours, theirs = Track(model, tools), Track(reference, tools) if paired else None
+    replaced: dict[Op, Op] = {}
+    skipped: list[Skip] = []
+    ours.run(0, replaced)
+    if theirs:
+        theirs.run(0, {})
+    for number, layer in enumerate(ours.layers, 1):
+        counterpart = counterparts[number - 1]
+        wanted = theirs.values(counterpart.data)[0] if theirs else None
+        mean = means[counterpart.data]
+        try:
+            parts = edit(Visit(layer, counterpart, mean, *ours.values(layer.data), wanted))
+            replaced |= _changed(layer, parts)
+            if layer.unpack is not None:
+                ours.unpack(layer.unpack.outputs[0], parts.weight)
+        except ValueError as error:
+            skipped.append(Skip(op_name(layer.op), f"it cannot be computed: {error}"))
+        ours.run(number, replaced)
+        if theirs:
+            theirs.run(number, {})
+    graph = regraph(model.main, ops=[replaced.get(op, op) for op in model.main.ops])
+    changed = [layer for layer in ours.layers if layer.op in replaced]
+    return Walked(with_graphs(model, (graph, *model.graphs[1:])), changed, skipped)
+
+
+def corrected_bias(visit: Visit, weight: Tensor) -> Float64s:
+    """The bias that brings the mean of every channel to where the float model has it."""
+    ours, theirs = visit.layer, visit.reference
+    wanted = mean_output(theirs, visit.mean, real_values(theirs.weight), real_bias(theirs))
+    bias = real_bias(ours)
+    reached = mean_output(ours, visit.reached_mean, real_values(weight), bias)
+    return bias + wanted - reached
+
+
+def mean_output(layer: Layer, mean: Float64s, weight: Float64s, bias: Float64s) -> Float64s:
+    """The mean of each channel before the activation: of a linear op, its output of the mean."""
+    op = layer.op
+    if op.options is not None and "fused_activation_function" in op.options:
+        op = replace(op, options=op.options.set(fused_activation_function="NONE"))
+    arrays: list[Array | None] = [None if t is None else _constant(t) for t in op.inputs]
+    arrays[layer.data_at] = mean.astype(np.float32)
+    arrays[layer.weight_at] = weight.astype(np.float32)
+    arrays[layer.bias_at : layer.bias_at + 1] = [bias.astype(np.float32)]
+    inputs = tuple(None if a is None else Tensor("", a.shape, str(a.dtype)) for a in arrays)
+    outputs = tuple(replace(t, dtype="float32", quant=None) for t in op.outputs)
+    (result,) = evaluate(replace(op, inputs=inputs, outputs=outputs), arrays)
+    return result.astype(np.float64).reshape(-1, result.shape[-1]).mean(axis=0)
+
+
+def _constant(tensor: Tensor) -> Array | None:
+    return tensor.values() if tensor.is_const else None
+
+
+def _counterparts(graph: Graph, reference: Graph, step: str) -> list[Layer]:
+    """The float model's layers, which must be the same in the same order."""
+    ours, theirs = (list(layers_of(g).values()) for g in (graph, reference))
+    if [_sort(layer) for layer in ours] != [_sort(layer) for layer in theirs]:
+        raise CannotApply(
+            f"{step}: the model's {len(ours)} layers are not the {len(theirs)} of the float model "
+            "in kind, shape and order; give the one it was made from"
+        )
+    return theirs
+
+
+def _sort(layer: Layer) -> tuple[str, tuple[int, ...]]:
+    return layer.op.kind, layer.weight.shape
+
+
+def _means(reference: Model, layers: list[Layer], tools: Tools) -> dict[Tensor, Float64s]:
+    tensors = list(dict.fromkeys(layer.data for layer in layers))
+    for tensor in tensors:
+        if not tensor.elements:
+            raise CannotApply(f"{plain(tensor.name)!r} has no elements; nothing can be seen of it")
+    seen = tools.observe(reference, tensors, frozenset({"mean"}))
+    return {tensor: seen[tensor].mean for tensor in tensors}
+
+
+def _changed(layer: Layer, parts: Parts) -> dict[Op, Op]:
+    """The layer's ops with other parts, its bias stored as its kernel takes it."""
+    quant, data = parts.weight.quant, layer.data.quant
+    if data is None or quant is None:
+        kept = layer.bias or Tensor(f"{layer.weight.name}/bias", (layer.channels,))
+        bias = replace(kept, dtype="float32", data=parts.bias.astype(np.float32), quant=None)
+    else:
+        wide = "int64" if layer.data.dtype == "int16" else "int32"
+        dtype = layer.bias.dtype if layer.bias else wide
+        bias = coded_bias(layer, parts.bias, float(data.scale[0]), quant, dtype)
+    changed = {layer.op: layer.with_parts(parts.weight, bias)}
+    if layer.unpack is not None:
+        changed[layer.unpack] = replace(layer.unpack, inputs=(parts.weight,))
+    return changed

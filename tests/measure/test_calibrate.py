@@ -1,0 +1,105 @@
+"""Recipes with data, as Python users call them."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import litesmith
+from litesmith import BadInput
+from litesmith.measure.calibrate import RandomSamples, problems
+from litesmith.measure.data import open_data
+from litesmith.measure.preparation import Preparation
+from litesmith.tflite.write import to_bytes
+from tests.zoo import convnet, noise, strings
+
+
+def images(count: int = 12) -> np.ndarray:
+    return noise(count, 8, 8, 3, seed=3, scale=2)
+
+
+def dtypes(model: litesmith.Model) -> set[str]:
+    return {t.dtype for op in model.main.ops for t in op.outputs}
+
+
+def test_without_data_it_is_the_recipe_alone() -> None:
+    model = convnet()
+    assert litesmith.apply(model, "").model is model
+    assert litesmith.apply(model, "quantize(to=float16)").touched
+
+
+def test_data_of_any_sort_gives_the_same() -> None:
+    model = convnet()
+    files = [
+        to_bytes(litesmith.apply(model, "quantize | correct", data).model)
+        for data in (images(), {"x": images()}, (one for one in images()), lambda: iter(images()))
+    ]
+    assert len(set(files)) == 1
+    assert "int8" in dtypes(litesmith.load(files[0]))
+
+
+def test_the_preparation_and_the_number_of_samples_count() -> None:
+    model = convnet()
+    pixels = np.random.default_rng(0).integers(0, 256, (12, 8, 8, 3)).astype(np.uint8)
+    scales = [
+        litesmith.apply(model, "quantize", pixels, preparation=Preparation(norm=norm), samples=n)
+        .model.main.ops[0]
+        .outputs[0]
+        .quant
+        for norm, n in (("unit", 12), ("raw", 12), ("unit", 1))
+    ]
+    steps = [float(quant.scale[0]) for quant in scales if quant is not None]
+    assert steps[1] / steps[0] == pytest.approx(255, rel=0.02)
+    assert steps[2] <= steps[0]
+
+
+def test_integers_need_data() -> None:
+    with pytest.raises(BadInput, match="needs data"):
+        litesmith.apply(convnet(), "quantize")
+
+
+def test_a_quantized_file_is_corrected_beside_its_float_model(tmp_path: Path) -> None:
+    model = convnet()
+    litesmith.save(model, tmp_path / "float.tflite")
+    quick = litesmith.load(to_bytes(litesmith.apply(model, "quantize", images()).model))
+    with pytest.raises(litesmith.CannotApply, match="needs the float model"):
+        litesmith.apply(quick, "correct", images())
+    for reference in (model, tmp_path / "float.tflite", str(tmp_path / "float.tflite")):
+        later = litesmith.apply(quick, "correct", images(), reference=reference)
+        at_once = litesmith.apply(model, "quantize | correct", images())
+        biases = [
+            [op.inputs[2].values().tolist() for op in m.main.ops if len(op.inputs) > 2]
+            for m in (later.model, at_once.model)
+        ]
+        assert biases[0] == biases[1]
+
+
+def test_random_samples_are_the_same_each_time_and_suit_the_model() -> None:
+    model = convnet()
+    data = RandomSamples(model, 4)
+    first, again = ([s.inputs[0] for s in data] for _ in range(2))
+    np.testing.assert_array_equal(first, again)
+    assert len(data) == 4 and not np.array_equal(first[0], first[1])
+    assert first[0].shape == (1, 8, 8, 3) and first[0].dtype == np.float32
+    assert "RANDOM DATA" in data.notes[0]
+    assert open_data(data, model) is data
+    unit = RandomSamples(model, 4, Preparation(norm="unit"))
+    values = np.concatenate([s.inputs[0] for s in unit])
+    assert 0 <= values.min() < 0.01 and 0.99 < values.max() <= 1
+    assert unit.digest != data.digest
+
+
+def test_texts_cannot_be_made_at_random() -> None:
+    assert len(list(RandomSamples(strings(), 2))) == 2, "its input is a number"
+    b = litesmith.Builder()
+    model = b.model(b.op("RESHAPE", b.input("words", (1, 2), "string"), [2], dtype="string"))
+    with pytest.raises(BadInput, match="'words' takes texts"):
+        list(RandomSamples(model, 1))
+
+
+def test_labels_are_no_matter_in_calibration() -> None:
+    model = convnet()
+    data = {"x": np.tile(images(), (11, 1, 1, 1)), "y": np.full(132, 77)}
+    data["x"] = data["x"] + noise(132, 1, 1, 1)
+    found = problems(open_data(data, model, preparation=Preparation(label_offset=0)), model)
+    assert not [problem for problem in found if problem.serious]

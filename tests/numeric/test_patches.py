@@ -1,0 +1,111 @@
+"""Patches times weights is a convolution, and moments are exact."""
+
+import numpy as np
+import pytest
+
+from litesmith.ir.types import Record
+from litesmith.ir.window import Slide
+from litesmith.numeric.convolve import conv_2d, depthwise_conv_2d
+from litesmith.numeric.patches import (
+    added,
+    covariance,
+    depthwise_patches,
+    moments,
+    patches,
+    some_places,
+)
+
+SLIDES = [
+    (Slide(3, 1, 1), Slide(3, 1, 1)),
+    (Slide(3, 2, 1), Slide(2, 1, 1)),
+    (Slide(2, 1, 2), Slide(3, 3, 2)),
+    (Slide(1, 2, 1), Slide(1, 2, 1)),
+]
+
+
+def options(table: str, moves: tuple[Slide, Slide], padding: str) -> Record:
+    (height, width) = moves
+    return Record(table).set(
+        padding=padding,
+        stride_h=height.stride,
+        stride_w=width.stride,
+        dilation_h_factor=height.dilation,
+        dilation_w_factor=width.dilation,
+    )
+
+
+@pytest.mark.parametrize("padding", ["SAME", "VALID"])
+@pytest.mark.parametrize("moves", SLIDES)
+def test_patches_times_filters_is_the_convolution(moves: tuple[Slide, Slide], padding: str) -> None:
+    random = np.random.default_rng(0)
+    x = random.normal(size=(2, 9, 8, 3)).astype(np.float32)
+    window = moves[0].window, moves[1].window
+    filters = random.normal(size=(4, *window, 3)).astype(np.float32)
+    expected = conv_2d(options("Conv2DOptions", moves, padding), x, filters)
+    product = patches(x, moves, padding) @ filters.reshape(4, -1).T
+    np.testing.assert_allclose(product.reshape(expected.shape), expected, atol=1e-4)
+
+    own = random.normal(size=(1, *window, 3)).astype(np.float32)
+    expected = depthwise_conv_2d(options("DepthwiseConv2DOptions", moves, padding), x, own)
+    rows = depthwise_patches(x, moves, padding)
+    product = np.einsum("crk,kc->rc", rows, own.reshape(-1, 3))
+    np.testing.assert_allclose(product.reshape(expected.shape), expected, atol=1e-4)
+
+
+def test_padding_holds_the_zero_point() -> None:
+    x = np.full((1, 2, 2, 1), 5, np.int8)
+    rows = patches(x, (Slide(3, 1, 1), Slide(3, 1, 1)), "SAME", fill=-128)
+    assert rows.dtype == np.int8 and set(rows.reshape(-1).tolist()) == {5, -128}
+    assert (rows == 5).sum(axis=1).tolist() == [4, 4, 4, 4]
+
+
+def test_some_places_are_the_same_for_every_sample() -> None:
+    x = np.random.default_rng(0).normal(size=(3, 8, 8, 2)).astype(np.float32)
+    moves = SLIDES[0]
+    few = patches(x, moves, "SAME", most=10)
+    assert few.shape == (30, 18)
+    whole = patches(x, moves, "SAME").reshape(3, 64, 18)
+    np.testing.assert_array_equal(few.reshape(3, 10, 18), whole[:, some_places(64, 10)])
+    one = patches(x[1:2], moves, "SAME", most=10)
+    np.testing.assert_array_equal(one, few[10:20])
+
+
+@pytest.mark.parametrize(("side", "most"), [(112, 784), (56, 100), (28, 49), (7, 20)])
+def test_places_spread_over_rows_and_columns(side: int, most: int) -> None:
+    places = some_places(side * side, most)
+    assert len(set(places.tolist())) == most and places.max() < side * side
+    for line in np.divmod(places, side):
+        thirds = np.bincount(line * 3 // side, minlength=3)
+        assert thirds.min() > most / 3 * 0.7
+
+
+def test_few_places_are_all_taken() -> None:
+    assert some_places(5, 9).tolist() == [0, 1, 2, 3, 4]
+    assert some_places(1, 1).tolist() == [0]
+    assert some_places(0, 4).size == 0
+    for count in range(2, 200):
+        for most in (1, count // 2, count - 1):
+            assert len(set(some_places(count, most).tolist())) == most
+
+
+def test_moments_of_int8_are_exact_in_any_order() -> None:
+    random = np.random.default_rng(0)
+    rows = random.integers(-128, 128, (5000, 7)).astype(np.int8)
+    rows[:2000] = -128  # the largest sums there can be
+    sums = moments(rows)
+    wide = rows.astype(np.int64)
+    np.testing.assert_array_equal(sums.second, wide.T @ wide)
+    np.testing.assert_array_equal(sums.total, wide.sum(0))
+    shuffled = random.permutation(rows)
+    parts = added(moments(shuffled[:123]), moments(shuffled[123:]))
+    assert parts.rows == sums.rows
+    assert covariance(parts).tobytes() == covariance(sums).tobytes()
+
+
+def test_covariance_is_that_of_numpy() -> None:
+    rows = np.random.default_rng(0).normal(3, 2, (500, 6)).astype(np.float32)
+    expected = np.cov(rows.T, bias=True)
+    np.testing.assert_allclose(covariance(moments(rows)), expected, rtol=1e-9, atol=1e-12)
+    stacked = np.stack([rows, 2 * rows])
+    np.testing.assert_allclose(covariance(moments(stacked))[1], 4 * expected, rtol=1e-9, atol=1e-9)
+    assert not covariance(moments(rows[:0])).any()

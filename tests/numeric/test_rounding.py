@@ -1,0 +1,107 @@
+"""Rounded weights: never worse than the nearest, whatever the Hessian."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from litesmith.numeric.rounding import fitted, rounded, searched_scales, weighted_error
+
+
+def problem(out: int, k: int, seed: int = 0, rank: int | None = None):
+    """Weights and the Hessian of correlated inputs, of lower rank where asked for."""
+    random = np.random.default_rng(seed)
+    rows = random.normal(size=(4 * k, rank or k)) @ random.normal(size=(rank or k, k))
+    return random.normal(size=(out, k)), rows.T @ rows / len(rows)
+
+
+def errors(weights: np.ndarray, codes: np.ndarray, scales: np.ndarray, hessian: np.ndarray):
+    return weighted_error(weights - codes * scales[:, None], hessian)
+
+
+def nearest(weights: np.ndarray, scales: np.ndarray, most: int) -> np.ndarray:
+    return np.clip(np.rint(weights / scales[:, None]), -most, most)
+
+
+@given(st.integers(1, 6), st.integers(1, 20), st.integers(0, 99), st.sampled_from([1, 7, 127]))
+@settings(max_examples=40, deadline=None)
+def test_no_row_is_worse_than_nearest(out: int, k: int, seed: int, most: int) -> None:
+    weights, hessian = problem(out, k, seed, rank=max(1, k // 2))
+    scales = np.abs(weights).max(1) / most * 0.7
+    codes = rounded(weights, hessian, scales, most)
+    assert codes.dtype == np.int8 and np.abs(codes).max() <= most
+    before = errors(weights, nearest(weights, scales, most), scales, hessian)
+    assert (errors(weights, codes, scales, hessian) <= before * (1 + 1e-9)).all()
+
+
+def test_correlated_inputs_are_made_use_of_across_blocks() -> None:
+    weights, hessian = problem(8, 300, rank=60)
+    scales = np.abs(weights).max(1) / 7
+    before = errors(weights, nearest(weights, scales, 7), scales, hessian).sum()
+    assert errors(weights, rounded(weights, hessian, scales, 7), scales, hessian).sum() < before / 3
+
+
+def test_a_hessian_for_each_row() -> None:
+    weights, _ = problem(5, 9)
+    hessians = np.stack([problem(1, 9, seed, rank=4)[1] for seed in range(5)])
+    scales = np.abs(weights).max(1) / 7
+    together = rounded(weights, hessians, scales, 7)
+    before = errors(weights, nearest(weights, scales, 7), scales, hessians)
+    after = errors(weights, together, scales, hessians)
+    assert (after <= before * (1 + 1e-9)).all() and after.sum() < before.sum() / 2
+    fit, fit_scales = fitted(weights, hessians, scales, 7, np.zeros(5))
+    assert (errors(weights, fit, fit_scales, hessians) <= after * (1 + 1e-9)).all()
+
+
+@pytest.mark.parametrize("size", [0.0, 1.0, 1e-300, 1e300])
+@pytest.mark.parametrize("k", [1, 3])
+def test_a_singular_hessian_is_damped(size: float, k: int) -> None:
+    weights = np.array([[0.4] * k, [-1.0] * k])
+    scales = np.array([1 / 7, 1 / 7])
+    codes = rounded(weights, np.full((k, k), size), scales, 7)
+    assert np.abs(codes - weights * 7).max() <= k
+    if size == 0:
+        np.testing.assert_array_equal(codes, nearest(weights, scales, 7))
+
+
+def test_what_is_no_covariance_still_gives_codes() -> None:
+    weights = np.array([[0.3, -0.9, 0.5]])
+    for hessian in (-np.eye(3), np.array([[0.0, 1, 0], [1, 0, 0], [0, 0, 1]])):
+        codes = rounded(weights, hessian, np.array([0.2]), 7)
+        assert np.abs(codes).max() <= 7
+    with pytest.raises(ValueError, match="not a number"):
+        rounded(weights, np.full((3, 3), np.nan), np.array([0.2]), 7)
+    with pytest.raises(ValueError, match="not a number"):
+        rounded(weights * np.inf, np.eye(3), np.array([0.2]), 7)
+
+
+@pytest.mark.parametrize("most", [7, 127])
+def test_searched_scales_are_no_worse_than_the_full_range(most: int) -> None:
+    weights, hessian = problem(16, 40)
+    weights[3, 5] = 30  # an outlier
+    diagonal = np.diag(hessian)
+    full, zero = np.abs(weights).max(1) / most, np.zeros(16)
+    found = searched_scales(weights, diagonal, most, zero)
+    alone = np.diag(diagonal)
+    after = errors(weights, nearest(weights, found, most), found, alone)
+    assert (after <= errors(weights, nearest(weights, full, most), full, alone) * (1 + 1e-9)).all()
+    assert (searched_scales(weights, diagonal, most, 2 * full) == 2 * full).all()
+
+
+def test_dead_rows_have_a_scale() -> None:
+    weights = np.array([[0.0, 0.0], [0.7, -7.0]])
+    found = searched_scales(weights, np.zeros(2), 7, np.zeros(2))
+    assert found[0] == 1.0 and found[1] > 0
+    assert (searched_scales(np.zeros((2, 3)), np.ones(3), 7, np.zeros(2)) > 0).all()
+
+
+def test_fitted_scales_keep_above_the_floor_and_do_better() -> None:
+    weights, hessian = problem(16, 40, rank=12)
+    scales = searched_scales(weights, np.diag(hessian), 7, np.zeros(16))
+    before = errors(weights, rounded(weights, hessian, scales, 7), scales, hessian)
+    floor = np.where(np.arange(16) % 2, 1.1 * scales, 0)
+    codes, chosen = fitted(weights, hessian, scales, 7, floor)
+    after = errors(weights, codes, chosen, hessian)
+    free = floor == 0
+    assert (chosen >= floor).all() and (after[free] <= before[free] * (1 + 1e-9)).all()
+    assert after[free].sum() < 0.9 * before[free].sum()

@@ -57,6 +57,22 @@ def depthwise_patches(
     return np.ascontiguousarray(rows.reshape(len(rows), -1, channels).transpose(2, 0, 1))
 
 
+def mean_window(x: Array, moves: Sequence[Slide], padding: str) -> NDArray[np.float64]:
+    """The mean of all windows a convolution reads: (N, H, W, C) -> (height, width, C)."""
+    sizes = x.shape[1:3]
+    amounts = [pads(padding, size, move) for size, move in zip(sizes, moves, strict=True)]
+    padded = np.pad(x.astype(np.float64), [(0, 0), *amounts, (0, 0)])
+    counts = [slid_size(padding, size, move) for size, move in zip(sizes, moves, strict=True)]
+    mean = np.empty((moves[0].window, moves[1].window, x.shape[-1]))
+    for row, column in np.ndindex(mean.shape[:2]):
+        rows, columns = (
+            slice(place * move.dilation, place * move.dilation + count * move.stride, move.stride)
+            for place, move, count in zip((row, column), moves, counts, strict=True)
+        )
+        mean[row, column] = padded[:, rows, columns][:, : counts[0], : counts[1]].mean((0, 1, 2))
+    return mean
+
+
 class Moments(NamedTuple):
     """What is summed over rows of k numbers: how many, their sum and that of their products."""
 

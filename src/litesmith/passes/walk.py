@@ -15,7 +15,9 @@ from litesmith.errors import CannotApply
 from litesmith.ir.edit import regraph, with_graphs
 from litesmith.ir.show import op_name
 from litesmith.ir.types import Array, Graph, Model, Op, Quant, Tensor
+from litesmith.ir.window import slides
 from litesmith.numeric.kernels import evaluate
+from litesmith.numeric.patches import mean_window
 from litesmith.passes.fold import Fold
 from litesmith.passes.layers import Layer, coded_bias, layers_of, real_bias, real_values
 from litesmith.passes.step import Context, Skip, Tools
@@ -118,6 +120,22 @@ def corrected_bias(visit: Visit, weight: Tensor) -> Float64s:
 
 def mean_output(layer: Layer, mean: Float64s, weight: Float64s, bias: Float64s) -> Float64s:
     """The mean of each channel before the activation: of a linear op, its output of the mean."""
+    op, options = layer.op, layer.op.options
+    if op.kind == "FULLY_CONNECTED":
+        return mean.reshape(-1, weight.shape[-1]).mean(axis=0) @ weight.T + bias
+    if op.kind not in ("CONV_2D", "DEPTHWISE_CONV_2D") or options is None:
+        return _evaluated_mean(layer, mean, weight, bias)
+    window = mean_window(mean, slides(options, weight.shape[1:3]), options.word("padding"))
+    if op.kind == "DEPTHWISE_CONV_2D":
+        repeated = np.repeat(window, weight.shape[-1] // window.shape[-1], axis=-1)
+        return (weight[0] * repeated).sum(axis=(0, 1)) + bias
+    groups = window.shape[-1] // weight.shape[-1]
+    parts = zip(np.split(weight, groups), np.split(window, groups, axis=-1), strict=True)
+    return np.concatenate([w.reshape(len(w), -1) @ x.reshape(-1) for w, x in parts]) + bias
+
+
+def _evaluated_mean(layer: Layer, mean: Float64s, weight: Float64s, bias: Float64s) -> Float64s:
+    """The same by the reference kernel, in float32."""
     op = layer.op
     if op.options is not None and "fused_activation_function" in op.options:
         op = replace(op, options=op.options.set(fused_activation_function="NONE"))

@@ -76,7 +76,7 @@ def test_best_is_near_on_new_samples(make: Callable[[], Model]) -> None:
     models = [quick.change.model, best.change.model]
     found = evaluate_all(models, fresh, against=model, metric="snr")
     gain = found[1].value - found[0].value
-    assert "tuned on 30 samples, chosen by the other 10: " in best.notes[0]
+    assert "tried on 30 samples, judged by the other 10: " in best.notes[0]
     assert ("equalize" in text_of(best.recipe)) == (make is uneven)
     assert gain > (3 if make is uneven else 0)
 

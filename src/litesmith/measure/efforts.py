@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from math import inf
 from typing import NamedTuple
 
 from litesmith.errors import BadInput, CannotApply
@@ -37,10 +38,6 @@ _DEFAULT = {
     "weight-int8": "quantize | correct",
 }
 
-# What the best is chosen from, by samples that had no part in making it; the better of these is
-# then tried with `round` in place of `correct`, which takes longest.
-_BEST = ("quantize | correct", "equalize | quantize | correct")
-
 # One sample in so many is held out, and no choice is made by fewer than this.
 _HELD_OUT, _FEWEST = 4, 8
 
@@ -72,7 +69,7 @@ def plan(model: Model, step: Quantize, effort: str, *, has_data: bool) -> Plan:
     if effort == "quick":
         return Plan((_with(step, _ALONE),))
     usual = _DEFAULT[step.to]
-    texts = _BEST if effort == "best" and usual != _ALONE else (usual,)
+    texts = (usual, f"equalize | {usual}") if effort == "best" and usual != _ALONE else (usual,)
     notes: tuple[str, ...] = ()
     if not has_data and usual != _ALONE:
         texts = (_ALONE,)
@@ -117,52 +114,35 @@ def _without_tuning(model: Model, plan: Plan, data: Data | None, error: CannotAp
     return Outcome(recipe[:end], change, (*plan.notes, f"left out: {error}"))
 
 
-class _Trial(NamedTuple):
-    """A recipe's result, and how near it is to the float model."""
-
-    recipe: Recipe
-    change: Change
-    snr_db: float
-
-
 def _nearest(model: Model, recipes: tuple[Recipe, ...], data: Data) -> Outcome | None:
     """The recipe whose result differs least from the float model, before SOFTMAX, on samples that
-    were held out; None where no recipe fits."""
-    fitting = _Part(data, held_out=False)
-    worth = [recipe for recipe in recipes if _is_worth_trying(model, recipe, context_of(data))]
-    trials = [trial for recipe in worth if (trial := _tried(model, recipe, data))]
-    if not trials:
-        return None
-    better = max(trials, key=lambda trial: trial.snr_db).recipe
-    finer = tuple(Round(bits=8) if isinstance(step, Correct) else step for step in better)
-    last = _tried(model, finer, data)
-    trials += [last] if last else []
-    best = max(trials, key=lambda trial: trial.snr_db)
-    told = ", ".join(f"{_short(t.recipe)} {score_text(t.snr_db, 'dB')}" for t in trials)
-    counts = f"tuned on {len(fitting)} samples, chosen by the other {len(data) - len(fitting)}"
-    return Outcome(best.recipe, best.change, (f"{counts}: {told}",))
+    were held out, with all samples; None where no recipe fits.
 
-
-def _tried(model: Model, recipe: Recipe, data: Data) -> _Trial | None:
-    """A recipe and its worth; None where it does not fit the model.
-
-    Ranges are taken from all samples, the held-out ones too: fewer would only make them too narrow.
+    The better of the recipes is also tried with `round` in place of `correct`.
     """
-    place = next(n for n, step in enumerate(recipe) if isinstance(step, Quantize))
-    everything = context_of(data)
-    try:
-        before = apply(model, recipe[:place], everything)
-        coded = apply(before.model, recipe[place : place + 1], everything)
-        fitting = context_of(_Part(data, held_out=False), before.model)
-        tuned = apply(coded.model, recipe[place + 1 :], fitting)
-    except CannotApply:
+    fitting, judging = _Part(data, held_out=False), _Part(data, held_out=True)
+    worth = [recipe for recipe in recipes if _is_worth_trying(model, recipe, context_of(data))]
+    snr = {recipe: _snr(model, recipe, fitting, judging) for recipe in worth}
+    best = max(snr, key=lambda recipe: snr[recipe])
+    finer = tuple(Round() if isinstance(step, Correct) else step for step in best)
+    if finer not in snr:
+        snr[finer] = _snr(model, finer, fitting, judging)
+    best = max(snr, key=lambda recipe: snr[recipe])
+    if snr[best] == -inf:
         return None
-    parts = (before, coded, tuned)
-    touched = tuple(text for part in parts for text in part.touched)
-    skipped = tuple(skip for part in parts for skip in part.skipped)
-    ours, original = _before_softmax(tuned.model), _before_softmax(model)
-    found = evaluate_all([ours], _Part(data, held_out=True), against=original, metric="snr")
-    return _Trial(recipe, Change(tuned.model, touched, skipped), found[0].value)
+    told = ", ".join(f"{_short(recipe)} {score_text(db, 'dB')}" for recipe, db in snr.items())
+    counts = f"tried on {len(fitting)} samples, judged by the other {len(judging)}"
+    return Outcome(best, apply(model, best, context_of(data)), (f"{counts}: {told}",))
+
+
+def _snr(model: Model, recipe: Recipe, fitting: Data, judging: Data) -> float:
+    """How near a recipe's result is to the float model, in dB; −∞ where it does not fit it."""
+    try:
+        change = apply(model, recipe, context_of(fitting))
+    except CannotApply:
+        return -inf
+    ours, original = _before_softmax(change.model), _before_softmax(model)
+    return evaluate_all([ours], judging, against=original, metric="snr")[0].value
 
 
 def _is_worth_trying(model: Model, recipe: Recipe, context: Context) -> bool:

@@ -58,7 +58,7 @@ class Round:
     search  also choose the scales of weights with less than 8 bits
     """
 
-    bits: int = 4
+    bits: int = 8
     search: bool = True
 
     def apply(self, model: Model, context: Context) -> Change:

@@ -22,7 +22,7 @@ from litesmith.tflite.file import load
 from litesmith.tflite.metadata import metadata
 
 # Enough for every range; more costs time and gains nothing that could be measured.
-CALIBRATION_SAMPLES = 200
+CALIBRATION_SAMPLES = 256
 
 
 def apply(

@@ -4,9 +4,7 @@ An .npy is mapped, images are decoded as they are asked for, and what a generato
 and kept in a temporary file; the members of an .npz come into memory whole.
 """
 
-import importlib
 import os
-import sys
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -43,6 +41,7 @@ from litesmith.measure.rows import (
     spooled_rows,
 )
 from litesmith.measure.samples import Data, Sample
+from litesmith.measure.users import users_function
 from litesmith.run.walker import dequantize
 from litesmith.units import plain
 
@@ -192,7 +191,7 @@ def _rows(
         if path.is_dir():
             return image_rows(path, model, preparation)
         if not path.exists() and ":" in name:
-            return spooled_rows(_called(_imported(name), name), model, name, most)
+            return spooled_rows(_called(users_function(name), name), model, name, most)
         return array_rows(_loaded(path), model, name)
     if isinstance(source, np.ndarray):
         return array_rows({"x": source}, model, name)
@@ -224,23 +223,6 @@ def _loaded(path: Path) -> dict[str, Array]:
     except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error) as error:
         reason = str(error).split("\n")[0]
         raise BadInput(f"{path}: cannot be read ({reason}); save plain arrays of numbers") from None
-
-
-def _imported(name: str) -> Callable[[], Iterable[object]]:
-    """The function that `module:function` names, as seen from the current folder."""
-    module_name, _, function = name.partition(":")
-    if "" not in sys.path and os.getcwd() not in sys.path:
-        sys.path.insert(0, os.getcwd())
-    try:
-        module = importlib.import_module(module_name)
-    except (ImportError, ValueError, TypeError) as error:
-        raise BadInput(
-            f"{plain(name)}: no such file, and no module {plain(module_name)!r} ({error})"
-        ) from None
-    found = getattr(module, function, None)
-    if not callable(found):
-        raise BadInput(f"{plain(name)}: module {module_name} has no function {function!r}")
-    return cast(Callable[[], Iterable[object]], found)
 
 
 def _called(function: Callable[[], object], name: str) -> Iterable[object]:

@@ -79,7 +79,7 @@ class Quantize:
         integer = [op for op in model.main.ops if op in ops and not reasons[op]]
         skipped = [Skip(op_name(op), why) for op, why in reasons.items() if op in ops and why]
         skipped = [skip for skip in skipped if skip.why != _NO_NUMBERS]
-        if not any(layer_of(op) for op in integer):
+        if not (integer if self.only else any(map(layer_of, integer))):
             raise CannotApply(_nothing_to_do(model, self.to, skipped))
         _refuse_spoiled(integer, self.to)
         skipped += _other_graphs(model)

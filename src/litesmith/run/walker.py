@@ -14,7 +14,7 @@ from litesmith.ir.dtype import DTYPES
 from litesmith.ir.edit import called_graphs
 from litesmith.ir.show import op_name
 from litesmith.ir.types import Array, Graph, Model, Op, Quant, Tensor
-from litesmith.numeric.channels import along
+from litesmith.numeric import affine
 from litesmith.numeric.kernels import evaluate
 from litesmith.run.runner import Port
 
@@ -135,17 +135,12 @@ def dequantize(stored: Array, quant: Quant) -> Array:
     """Real numbers of stored integers, as float32."""
     if quant.block is not None:
         raise ValueError("blockwise scales are not computed here")
-    scale = along(quant.scale.astype(np.float64), stored.ndim, quant.axis)
-    zero_point = along(quant.zero_point, stored.ndim, quant.axis)
-    return ((stored.astype(np.int64) - zero_point) * scale).astype(np.float32)
+    return affine.dequantize(stored, quant.scale, quant.zero_point, quant.axis)
 
 
 def quantize(real: Array, quant: Quant, dtype: str) -> Array:
     """Stored integers of real numbers: rounded to nearest, kept inside the type."""
-    scale = along(quant.scale.astype(np.float64), real.ndim, quant.axis)
-    zero_point = along(quant.zero_point, real.ndim, quant.axis)
-    span = np.iinfo(dtype)
-    return np.clip(np.rint(real / scale) + zero_point, span.min, span.max).astype(dtype)
+    return affine.quantize(real, dtype, quant.scale, quant.zero_point, quant.axis)
 
 
 def _if(model: Model, op: Op, arguments: Sequence[Array]) -> list[Array]:

@@ -1,0 +1,55 @@
+"""int8 by ai-edge-quantizer, as `peer.py` and `quantize_cost.py` run it with its own interpreter.
+
+`python bench/peer_child.py MODEL SAMPLES.npy OUT WAY SIGNATURE INPUT`: its static int8 recipe. WAY
+is `average` for the moving average of ranges that it takes by default, `minmax` for the ranges of
+all samples, `profiler` for its faster calibration. Prints the growth of its memory in bytes.
+"""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from ai_edge_quantizer import calibrator, quantizer, recipe, recipe_manager
+from ai_edge_quantizer.utils import qsv_utils
+from resident import resident
+
+
+class Calls:
+    """The samples as calls of a model, mapped from disk; they are counted before they are used, so
+    that a generator would be empty by then."""
+
+    def __init__(self, file: Path, name: str) -> None:
+        self._file, self._name = file, name
+
+    def __iter__(self) -> Iterator[dict[str, np.ndarray]]:
+        for values in np.load(self._file, mmap_mode="r"):
+            yield {self._name: values}
+
+
+def calibrated(worker: quantizer.Quantizer, model: Path, way: str, given: dict[str, Calls]) -> dict:
+    """The ranges of every tensor."""
+    if way == "average":
+        return worker.calibrate(given)
+    if way == "profiler":
+        mode = calibrator.CalibrationMode.CALIBRATION_PROFILER_BASED
+        return worker.calibrate(given, mode=mode)
+    rules = recipe_manager.RecipeManager()
+    rules.load_quantization_recipe(recipe.static_wi8_ai8())
+    found = calibrator.Calibrator(str(model), qsv_update_func=qsv_utils.min_max_update)
+    found.calibrate(given, rules)
+    return found.get_model_qsvs()
+
+
+def main() -> None:
+    model, file, out = map(Path, sys.argv[1:4])
+    way, signature, name = sys.argv[4:]
+    before = resident("VmRSS")
+    worker = quantizer.Quantizer(str(model), recipe.static_wi8_ai8())
+    ranges = calibrated(worker, model, way, {signature: Calls(file, name)})
+    worker.quantize(ranges, enable_progress_report=False).export_model(str(out), overwrite=True)
+    print(f"\n{resident('VmHWM') - before}")
+
+
+if __name__ == "__main__":
+    main()

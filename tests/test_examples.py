@@ -51,6 +51,13 @@ def test_session(model: Path) -> None:
     assert "output scores: float32 (1, 10)" in shown
 
 
+def test_quantize(model: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.tflite"
+    shown = call(ROOT / "examples" / "05_quantize.py", model, out)
+    assert float(re.search(r"snr (\S+) dB on 64 samples", shown).group(1)) > 25
+    assert out.stat().st_size < model.stat().st_size + 2000  # a small model's constants are few
+
+
 def test_the_python_of_the_readme(model: Path) -> None:
     code = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     assert code

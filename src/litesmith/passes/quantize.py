@@ -24,6 +24,9 @@ from litesmith.units import plain
 _IO = ("float", "int8", "uint8", "int16")
 _STEPS = {"int8": 255, "int16": 65534}
 
+# Each widening of one output may make that of the next layer too fine.
+_MOST_WIDENINGS = 100
+
 
 @dataclass(frozen=True)
 class Quantize:
@@ -84,22 +87,23 @@ class Quantize:
         _refuse_spoiled(integer, self.to)
         skipped += _other_graphs(model)
         ranges = self._ranges(model, integer, context)
-        while True:
-            work = IntegerGraph(
-                model.main,
-                integer,
-                scheme=scheme,
-                ranges=ranges,
-                per_channel=self.per_channel,
-                io=self.io,
-            )
+        work = self._work(model.main, integer, scheme, ranges)
+        for _ in range(_MOST_WIDENINGS):
             wider = work.widened()
             if not wider:
                 break
             ranges |= wider
+            work = self._work(model.main, integer, scheme, ranges)
         graph = work.graph()
         replaced = with_graphs(model, (graph, *model.graphs[1:]), work.boundary)
         return Change(replaced, tuple(work.touched), (*skipped, *work.skipped))
+
+    def _work(
+        self, graph: Graph, ops: Sequence[Op], scheme: Scheme, ranges: Mapping[Tensor, Range]
+    ) -> IntegerGraph:
+        return IntegerGraph(
+            graph, ops, scheme=scheme, ranges=ranges, per_channel=self.per_channel, io=self.io
+        )
 
     def _ranges(self, model: Model, ops: Sequence[Op], context: Context) -> dict[Tensor, Range]:
         """The real numbers that each tensor of the integer ops takes."""
@@ -110,7 +114,7 @@ class Quantize:
         tools = context.need_tools(f"quantize(to={self.to})")
         what = frozenset({"range"} if self.ranges == "minmax" else {"range", "histogram"})
         bounds = _bounds(model.main)
-        ends = {*model.main.inputs, *model.main.outputs}
+        ends = _ends(model.main)
         # What was quantized before, in the same recipe, must not decide the ranges of the rest.
         for source in filter(None, (context.reference, model)):
             known = set(source.main.tensors)
@@ -121,7 +125,7 @@ class Quantize:
         return spans
 
     def _range(self, seen: Seen, bounds: Range | None, is_exact: bool) -> Range:
-        """Inputs and outputs are never clipped: the largest logit decides, however rare it is."""
+        """Inputs and scores are never clipped: the largest decides, however rare it is."""
         how = "minmax" if is_exact else self.ranges
         steps = _STEPS[SCHEMES[self.to].data]
         return estimate(how, seen, steps, bounds or ACTIVATIONS["NONE"])
@@ -191,6 +195,16 @@ def _bounds(graph: Graph) -> Mapping[Tensor, Range]:
         if name in ACTIVATIONS and name != "NONE":
             bounds |= dict.fromkeys(op.outputs, ACTIVATIONS[name])
     return bounds
+
+
+def _ends(graph: Graph) -> set[Tensor | None]:
+    """The graph's inputs, its outputs, and the scores that SOFTMAX turns into them."""
+    ends: set[Tensor | None] = {*graph.inputs, *graph.outputs}
+    for op in reversed(graph.ops):
+        moves = OPS[op.kind].scale == "same" and not ends.isdisjoint(op.outputs)
+        if moves or op.kind in ("LOG_SOFTMAX", "SOFTMAX"):
+            ends.update(op.inputs)
+    return ends
 
 
 def _span(tensor: Tensor) -> Range:

@@ -46,7 +46,7 @@ RECIPES = (
     "quantize(per_channel=false)",
     "quantize | correct",
     "quantize(to=w4a8) | round",
-    "quantize | round(bits=8)",
+    "quantize | round(bits=4)",
     "quantize(to=w4a8) | round(search=false)",
     "cleanup | fold(float16=true) | fuse | equalize | quantize | correct",
 )

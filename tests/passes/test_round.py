@@ -78,7 +78,7 @@ def test_a_single_layer_never_comes_out_worse(make, pick: int, to: str, shift: f
     data = correlated(model, pick, shift)
     given = Context(tools(data, threads=1))
     nearest = apply(model, f"quantize(to={to}) | correct", given).model
-    rounded = apply(model, f"quantize(to={to}) | round(bits=8)", given).model
+    rounded = apply(model, f"quantize(to={to}) | round", given).model
     assert broken_laws(rounded) == []
     step = float(nearest.main.ops[1].outputs[0].quant.scale[0])  # type: ignore[union-attr]
     allowed = 1.02 * error(model, nearest, data) + 0.02 * step**2
@@ -111,7 +111,7 @@ def test_every_model_stays_sound(name: str, recipe: str) -> None:
         plain = apply(model, recipe, context(model)).model
     except CannotApply:
         pytest.skip("nothing to quantize")
-    change = apply(model, f"{recipe} | round(bits=8)", context(model))
+    change = apply(model, f"{recipe} | round", context(model))
     assert broken_laws(change.model) == []
     assert all(skip.where and skip.why for skip in change.skipped)
     data = few(model)
@@ -131,7 +131,7 @@ def test_shared_weights_stay() -> None:
 def test_codes_stay_in_their_bits_and_scales_are_positive() -> None:
     model = FLOATS["dead_channel"]()
     for to in ("int8", "w4a8"):
-        for settings_ in ("", "(bits=8)", "(bits=8, search=false)", "(search=false)"):
+        for settings_ in ("", "(bits=4)", "(bits=4, search=false)", "(search=false)"):
             after = apply(model, f"quantize(to={to}) | round{settings_}", context(model)).model
             assert broken_laws(after) == []
 

@@ -23,7 +23,7 @@ from litesmith.measure.efforts import EFFORTS, Outcome, carry_out, plan
 from litesmith.measure.facts import tools
 from litesmith.measure.preparation import Preparation
 from litesmith.passes.quantize import Quantize
-from litesmith.passes.recipe import Recipe, apply
+from litesmith.passes.recipe import Recipe, apply, text_of
 from litesmith.passes.step import Context
 from litesmith.tflite.write import to_bytes
 
@@ -67,10 +67,9 @@ class Difference(NamedTuple):
 
 
 def difference(a: Model, b: Model) -> Difference:
-    """Of the stored numbers of two models; −1 scales where the graphs are not alike."""
-    pairs = list(zip(a.main.tensors, b.main.tensors, strict=False))
-    if len(a.main.tensors) != len(b.main.tensors) or any(x.shape != y.shape for x, y in pairs):
-        return Difference(1, 1, -1, -1)
+    """Of the stored numbers of two models with the same tensors."""
+    others = {tensor.name: tensor for tensor in b.main.tensors}
+    pairs = [(tensor, others[tensor.name]) for tensor in a.main.tensors]
     stored = [(x, y) for x, y in pairs if x.is_const and x.dtype in ("int8", "int32")]
     gaps = [np.abs(x.values().astype(np.int64) - y.values()) for x, y in stored]
     scales = sum(not same_scale(x, y) for x, y in pairs)
@@ -103,8 +102,8 @@ def run(path: Path, samples: np.ndarray, effort: str) -> tuple[list[tuple[str, .
         lines.append((name, f"the same, {threads} threads", "same" if same else "differ", "", ""))
         missed += [] if same else [f"{name}: other bytes on {threads} threads"]
     for number, samples_in_order in enumerate(orders(samples)):
-        other = quantized(model, samples_in_order, effort).change.model
-        same, found = to_bytes(other) == content, difference(first, other)
+        other = quantized(model, samples_in_order, effort)
+        same, found = to_bytes(other.change.model) == content, difference(first, other.change.model)
         order = "shuffled" if number else "backwards"
         share = f"{found.differing} of {found.codes} ({100 * found.share:.4f} %)"
         most = f"{found.largest}; {found.scales} scales"
@@ -112,6 +111,8 @@ def run(path: Path, samples: np.ndarray, effort: str) -> tuple[list[tuple[str, .
         within = found.share <= MOST_SHARE and found.largest <= 1 and not found.scales
         if not (same if effort == "quick" else within):
             missed.append(f"{name}, {order}: {share} codes differ, by up to {most}")
+        if other.recipe != recipe:
+            missed.append(f"{name}, {order}: {text_of(other.recipe)}, not {text_of(recipe)}")
     return lines, missed
 
 

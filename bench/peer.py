@@ -17,7 +17,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
+import flatbuffers
 import numpy as np
+from ai_edge_litert.schema_py_generated import ModelT
 from report import print_table, verdict_line
 from stock import ASSETS, arguments, model_files, want_folder
 
@@ -108,12 +110,12 @@ def gathered(model: Path, data: Path, count: int, *, held_out: bool) -> np.ndarr
 
 
 class File(NamedTuple):
-    """What a quantizer made: `failure` says why there is nothing."""
+    """What a quantizer made: `failure` says why there is nothing, `remark` what is odd."""
 
     path: Path
     failure: str = ""
     claims: Claims | None = None
-    float_ops: str = ""
+    remark: str = ""
 
 
 def ours(model: Path, samples: Path, out: Path) -> File:
@@ -127,7 +129,7 @@ def ours(model: Path, samples: Path, out: Path) -> File:
         return File(out, last_line(done.stderr))
     groups = json.loads(done.stdout)["claims"]["float_ops"]
     reasons = [f"{group['ops']} {group['kind']} ({group['why']})" for group in groups]
-    return File(out, float_ops=", ".join(reasons))
+    return File(out, remark=f"leaves in float {', '.join(reasons)}" if reasons else "")
 
 
 def peers(interpreter: str, model: Path, samples: Path, out: Path, way: str) -> File:
@@ -136,7 +138,23 @@ def peers(interpreter: str, model: Path, samples: Path, out: Path, way: str) -> 
     names = entry.key, entry.inputs[0][0]
     line = [interpreter, str(child), str(model), str(samples), str(out), way, *names]
     done = subprocess.run(line, capture_output=True, text=True)
-    return File(out, last_line(done.stderr) if done.returncode else "")
+    if done.returncode:
+        return File(out, last_line(done.stderr))
+    try:
+        litesmith.load(out)
+    except LitesmithError as error:
+        leave_out_signatures(out)
+        return File(out, remark=f"judged without its signature: {error}")
+    return File(out)
+
+
+def leave_out_signatures(path: Path) -> None:
+    """For a file whose signature names what is no output; the runtime does not look."""
+    model = ModelT.InitFromPackedBuf(path.read_bytes(), 0)
+    model.signatureDefs = None
+    builder = flatbuffers.Builder(path.stat().st_size)
+    builder.Finish(model.Pack(builder), b"TFL3")
+    path.write_bytes(builder.Output())
 
 
 def last_line(text: str) -> str:
@@ -206,8 +224,7 @@ def judged(model: Path, made: dict[str, File], data: Data) -> Line:
         if who != OURS and OURS in own
     }
     remarks = [f"{model.stem}: {who} fails: {f.failure}" for who, f in made.items() if f.failure]
-    if made[OURS].float_ops:
-        remarks.append(f"{model.stem}: ours leaves in float {made[OURS].float_ops}")
+    remarks += [f"{model.stem}: {who}: {f.remark}" for who, f in made.items() if f.remark]
     missed = [f"{model.stem}: ours does not work"] if made[OURS].failure else []
     for who, gap in gaps.items():
         if gap.high < 0:

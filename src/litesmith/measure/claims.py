@@ -15,13 +15,11 @@ from litesmith.ir.show import op_name
 from litesmith.ir.types import Graph, Model, Op, op_tensors
 from litesmith.measure.calibrate import RandomSamples
 from litesmith.measure.data import Samples
-from litesmith.measure.events import XNNPACK
-from litesmith.measure.gather import gather
 from litesmith.measure.outputs import Outputs, outputs_of
+from litesmith.measure.outside import outside_xnnpack
 from litesmith.measure.samples import Data, Sample
 from litesmith.measure.scoring import MOST_DB
 from litesmith.passes.step import Skip
-from litesmith.run.target import Target
 from litesmith.tflite.file import load
 from litesmith.units import plain
 
@@ -158,20 +156,17 @@ def _groups(found: Iterable[tuple[Op, str]]) -> tuple[Group, ...]:
 def _outside(written: Path) -> tuple[tuple[Group, ...] | None, str]:
     """What a profiled run shows outside XNNPACK, or why there is no profile."""
     try:
-        gathered = gather(written, Target("cpu", 1), 1)
+        found = outside_xnnpack(written)
     except CannotRun as error:
         return None, str(error)
-    if not gathered.runs:
+    if found is None:
         return None, "the runtime reports no events for this model"
-    slices = [part for part in gathered.runs[-1].slices if part.kernel != XNNPACK]
-    places = dict.fromkeys((part.graph, part.index) for part in slices)
-    graphs = gathered.model.graphs
-    return _groups((graphs[g].ops[i], "") for g, i in places if i is not None), ""
+    return tuple(Group(kind, count) for kind, count in found.items()), ""
 
 
 def _drift(written: Path, original: Model, data: Data) -> tuple[tuple[Drift, ...], int]:
     few = data.spread(_TRIED) if isinstance(data, Samples) else islice(data, _TRIED)
-    tallies = list(outputs_of([written, original], few, _powers))
+    tallies = list(outputs_of([written, original], few, _powers, workers=1))
     names = [plain(tensor.name) for tensor in original.main.outputs]
     if not tallies or any(len(tally) != len(names) for tally in tallies):
         return (), len(tallies)

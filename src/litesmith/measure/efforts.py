@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
+from hashlib import sha256
 from math import inf
 from typing import NamedTuple
 
@@ -180,13 +182,20 @@ class _Part:
         return self.data.notes
 
     def __len__(self) -> int:
-        held = len(self.data) // _HELD_OUT
-        return held if self.held_out else len(self.data) - held
+        return len(self._places)
 
     def __iter__(self) -> Iterator[Sample]:
-        for number, sample in enumerate(self.data, 1):
-            if (number % _HELD_OUT == 0) == self.held_out:
+        for place, sample in enumerate(self.data):
+            if place in self._places:
                 yield sample
+
+    @cached_property
+    def _places(self) -> frozenset[int]:
+        """Chosen by what the samples hold, so that their order does not matter."""
+        digests = [sha256(b"".join(a.tobytes() for a in s.inputs)).digest() for s in self.data]
+        by_digest = sorted(range(len(digests)), key=lambda place: digests[place])
+        count = len(digests) // _HELD_OUT
+        return frozenset(by_digest[:count] if self.held_out else by_digest[count:])
 
 
 def _before_softmax(model: Model) -> Model:

@@ -109,8 +109,10 @@ def dequantize(
 def weight_codes(weights: Array, scales: Array, axis: int, bits: int) -> NDArray[np.int8]:
     """Nearest codes of weights, one element each, from −largest_code to largest_code."""
     most = largest_code(bits)
-    codes = np.rint(weights / along(scales.astype(np.float64), weights.ndim, axis))
-    return np.clip(codes, -most, most).astype(np.int8)
+    codes = weights / along(scales.astype(np.float64), weights.ndim, axis)
+    np.rint(codes, out=codes)
+    np.clip(codes, -most, most, out=codes)
+    return codes.astype(np.int8)
 
 
 def bias_codes(bias: Array, scales: Array, dtype: str) -> Array:

@@ -166,11 +166,9 @@ def with_signature(model: Model) -> Model:
     """The model with an entry point of a name, which the peer needs."""
     if model.signatures:
         return model
-    sides = [
-        tuple((f"{word}_{n}", tensor) for n, tensor in enumerate(tensors))
-        for word, tensors in (("in", model.main.inputs), ("out", model.main.outputs))
-    ]
-    return replace(model, signatures=(Signature("serving_default", 0, *sides),))
+    inputs = tuple((f"in_{n}", tensor) for n, tensor in enumerate(model.main.inputs))
+    outputs = tuple((f"out_{n}", tensor) for n, tensor in enumerate(model.main.outputs))
+    return replace(model, signatures=(Signature("serving_default", 0, inputs, outputs),))
 
 
 def checked(file: File, original: Model, data: Data) -> File:

@@ -53,7 +53,7 @@ def test_the_right_preparation_is_found_and_gives_the_known_accuracy(name: str, 
     found = open_data(FOLDER / "data" / data, model, samples=400)
     assert isinstance(found, Samples) and found.preparation.text == LABELLED[name, data]
     with Session(model, "cpu:2") as session:
-        outputs = first_outputs(session, model, found)
+        outputs = first_outputs(session, found)
     right = float(np.mean(outputs.argmax(axis=1) == found.classes))
     assert right == pytest.approx(ACCURACY[name], abs=0.04)
     assert not [problem for problem in lint(found, model) if problem.serious]

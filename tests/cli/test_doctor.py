@@ -3,14 +3,17 @@
 import json
 import zipfile
 from pathlib import Path
+from shlex import split
 
 import numpy as np
 import pytest
 
+from litesmith.passes.recipe import apply
 from litesmith.tflite.file import load, save
 from tests import zoo
 from tests.cli.test_cli import litesmith
 from tests.measure.test_loss import IMAGES, as_data, convnet, quantized, with_scale
+from tests.measure.test_loss_commands import ROWS, loud
 
 
 @pytest.fixture
@@ -73,6 +76,43 @@ def test_where_accuracy_is_lost(cut: tuple[Path, Path, Path]) -> None:
     assert text.stdout.startswith("int8.tflite int8: ")
     lines = [line for line in text.stdout.splitlines() if "litesmith " not in line]
     assert all(len(line) <= 80 for line in lines)
+
+
+@pytest.mark.parametrize("to", ["", "quantize(to=float16)"])
+def test_a_printed_command_can_be_typed(tmp_path: Path, to: str) -> None:
+    model = loud(deep=True)
+    save(apply(model, to).model, tmp_path / "m.tflite")
+    np.savez(tmp_path / "d.npz", x=ROWS)
+    found = json.loads(
+        litesmith("doctor", "m.tflite", "--data", "d.npz", "--json", cwd=tmp_path).stdout
+    )["findings"]
+    commands = [split(one["command"]) for one in found if one["command"]]
+    assert commands
+    for words in commands:
+        made = litesmith(*words[1:], cwd=tmp_path)
+        assert made.returncode == 0, made.stderr
+        load(tmp_path / "OUT.tflite")
+
+
+def test_lines_that_follow_are_indented(cut: tuple[Path, Path, Path]) -> None:
+    reference, model, data = cut
+    shown = litesmith("doctor", model, "--data", data, "--against", reference).stdout
+    _, _, finding = shown.partition("\n\n")
+    what, *lines = finding.splitlines()
+    assert not what.startswith(" ")
+    named = ("  where  ", "  why    ", "  costs  ", "  litesmith ", " " * 9)
+    assert len(lines) > 4
+    assert all(line.startswith(named) for line in lines)
+
+
+def test_a_part_of_much_data_is_taken_and_said(cut: tuple[Path, Path, Path]) -> None:
+    many = cut[2].with_name("many.npz")
+    np.savez(many, x=np.tile(IMAGES, (25, 1, 1, 1)))
+    shown = litesmith("doctor", cut[0], "--data", many)
+    assert shown.returncode == 0, shown.stderr
+    assert "500 of 600 samples; --samples takes more" in shown.stderr
+    assert "samples" not in litesmith("doctor", cut[0], "--data", cut[2]).stderr
+    assert "of 600" not in litesmith("doctor", cut[0], "--data", many, "--samples", "90").stderr
 
 
 def test_what_int8_would_cost(cut: tuple[Path, Path, Path]) -> None:

@@ -111,3 +111,37 @@ def test_scores_as_text() -> None:
     assert gain_text(-0.0045, "share", -0.011, 0.002) == "−0.45 pt [−1.10, +0.20]"
     assert gain_text(1.5, "", 1, 2) == "+1.5 [+1, +2]"
     assert total_text(50000) == "50,000"
+
+
+def test_lost_numbers_are_worse_and_the_json_is_valid(place: Path) -> None:
+    b = Builder()
+    save(b.model(b.op("SQRT", b.input("x", (1, 4)))), place / "lost.tflite")
+    x = np.load(place / "plain.npy")[:40]
+    np.savez(place / "targets.npz", x=x, y=x / 3)
+    pairs = {
+        ("lost", "model"): "worse",
+        ("model", "lost"): "better",
+        ("lost", "lost"): None,
+    }
+    for (one, other), verdict in pairs.items():
+        words = (f"{one}.tflite", "--data", "targets.npz", "--against", f"{other}.tflite")
+        shown = litesmith("eval", *words, "--json", cwd=place)
+        assert shown.returncode == 0, shown.stderr
+        told = json.loads(shown.stdout, parse_constant=pytest.fail)
+        assert (told["metric"], told["verdict"], told["difference"]) == ("rmse", verdict, None)
+    words = ("lost.tflite", "--data", "targets.npz", "--against", "lost.tflite")
+    text = litesmith("eval", *words, cwd=place).stdout
+    assert "both are infinitely wrong" in text
+
+
+def test_data_that_looks_wrong_is_said(place: Path) -> None:
+    x = np.load(place / "plain.npy")[:40]
+    x[7, 0] = np.nan
+    np.savez(place / "nan.npz", x=x, y=np.arange(40) % 4)
+    shown = litesmith("eval", "model.tflite", "--data", "nan.npz", cwd=place)
+    assert shown.returncode == 0
+    assert "litesmith: warning: nan.npz: 1 of 40 samples hold NaN" in shown.stderr
+    np.savez(place / "far.npz", x=np.abs(x), y=np.arange(40))
+    shown = litesmith("eval", "model.tflite", "--data", "far.npz", "--metric", "top1", cwd=place)
+    assert shown.returncode == 2 and not shown.stdout
+    assert "36 of 40 labels are outside the model's classes 0 to 3, first 4" in shown.stderr

@@ -1,10 +1,12 @@
 """The options on data: what is typed is what is meant."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from litesmith import BadInput
-from litesmith.cli.given import ImageOptions, open_given, with_progress
+from litesmith.cli.given import ImageOptions, open_given, typed, with_progress
 from litesmith.measure.data import Samples, open_data
 from litesmith.measure.preparation import Preparation
 from tests.measure.test_data import scorer
@@ -48,3 +50,27 @@ def test_progress_changes_nothing(
     for a, b in zip(data, watched, strict=True):
         np.testing.assert_array_equal(a.inputs[0], b.inputs[0])
     assert not capsys.readouterr().out
+
+
+def test_progress_reads_nothing_before_it_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[int] = []
+    found = open_data(np.zeros((4, 8, 8, 3), np.float32), scorer())
+    assert isinstance(found, Samples)
+
+    def digest(index: int) -> str:
+        read.append(index)
+        return str(index)
+
+    data = replace(found, rows=replace(found.rows, digest=digest))
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    watched = with_progress(data, "looking")
+    assert len(watched) == 4 and not read
+    assert watched.digest == data.digest and len(read) == 4
+
+
+def test_typed_options_read_back() -> None:
+    assert typed(ImageOptions()) == ""
+    options = ImageOptions(norm="tf", resize="bicubic", crop=1.0, label_offset=1)
+    words = " --norm tf --resize bicubic --crop 1.0 --label-offset 1"
+    assert typed(options) == words
+    assert typed(ImageOptions(mean="1,2,3", std="2"), 7) == " --mean 1,2,3 --std 2 --samples 7"

@@ -103,3 +103,11 @@ def test_labels_are_no_matter_in_calibration() -> None:
     data["x"] = data["x"] + noise(132, 1, 1, 1)
     found = problems(open_data(data, model, preparation=Preparation(label_offset=0)), model)
     assert not [problem for problem in found if problem.serious]
+
+
+def test_random_pixels_are_scaled_along_their_channels() -> None:
+    b = litesmith.Builder()
+    model = b.model(b.op("RELU", b.input("image", (1, 3, 8, 16))))
+    values = [s.inputs[0] for s in RandomSamples(model, 4, Preparation(norm="torch"))]
+    lowest = np.concatenate(values).min(axis=(0, 2, 3))
+    np.testing.assert_allclose(lowest, [-2.118, -2.036, -1.804], atol=0.1)

@@ -9,6 +9,7 @@ import pytest
 import litesmith
 from litesmith import Builder, Model
 from litesmith.ir.edit import regraph, with_graphs
+from litesmith.measure.calibrate import RandomSamples
 from litesmith.measure.claims import Claims, check_claims
 from litesmith.measure.data import open_data
 from tests.zoo import branches, convnet, custom, noise
@@ -112,3 +113,10 @@ def test_a_file_that_does_not_run_is_useless(tmp_path: Path) -> None:
     claims = check_claims(tmp_path / "out.tflite", custom(), None)
     assert claims.is_useless and "Mystery" in claims.failure
     assert claims.outside is None and not claims.in_xnnpack
+
+
+def test_data_that_does_not_fit_is_a_failure_with_a_report(tmp_path: Path) -> None:
+    model = convnet()
+    litesmith.save(model, tmp_path / "out.tflite")
+    claims = check_claims(tmp_path / "out.tflite", model, RandomSamples(branches(), 3))
+    assert claims.is_useless and claims.failure and claims.facts()["runs"] is False

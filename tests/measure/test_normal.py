@@ -150,3 +150,22 @@ def test_a_batch_of_several_is_guessed_too() -> None:
     pixels, y = images()
     data = open_data({"x": pixels[..., :1], "y": y}, model)
     assert isinstance(data, Samples) and data.preparation.norm == "raw" and len(data) == 8
+
+
+@pytest.mark.parametrize("offset", [0, 1])
+def test_a_background_is_found_where_the_first_classes_have_no_samples(offset: int) -> None:
+    x, y = images()
+    model = bright_or_dark("tf", first=100 + offset, last=899 - offset)
+    assert model.main.outputs[0].shape[-1] == 1001
+    for given in (Preparation(), Preparation(norm="tf")):
+        data = open_data({"x": x, "y": y + 100}, model, preparation=given)
+        assert isinstance(data, Samples) and data.preparation.label_offset == offset
+        assert any("label offset 1" in note for note in data.notes) == bool(offset)
+        assert not any("label offset" in n and "not sure" in n for n in data.notes)
+
+
+def test_an_offset_that_nothing_decides_is_said() -> None:
+    x, _ = images()
+    model = bright_or_dark("tf", first=999)
+    data = open_data({"x": x, "y": np.arange(32) + 5}, model, preparation=Preparation(norm="tf"))
+    assert "label offset 1: " in data.notes[-1] and "which is not sure" in data.notes[-1]

@@ -1,12 +1,14 @@
 """What models answer: in order, the same however many workers there are, in real numbers."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from litesmith import Builder, Quant
 from litesmith.errors import BadInput
+from litesmith.ir.edit import rewrite, with_graphs
 from litesmith.ir.types import Model
 from litesmith.measure.outputs import is_stateless, outputs_of
 from litesmith.measure.samples import Sample
@@ -113,3 +115,28 @@ def test_what_fails_in_a_worker_comes_out_and_leaves_nothing_running() -> None:
         answers([model], [odd])
     with pytest.raises(BadInput, match="has 2 arrays; the model has 1 inputs"):
         answers([model], [Sample((odd.inputs[0], odd.inputs[0]))])
+
+
+def test_what_is_free_has_the_size_of_each_sample() -> None:
+    model = free_size()
+    given = [
+        Sample((np.full((1, size, size + 1, 3), size, np.float32),), name=str(size))
+        for size in (4, 4, 7, 1, 5)
+    ]
+    for workers in (1, 2):
+        for name, both in answers([model, model], given, workers=workers):
+            for (one,) in both:
+                np.testing.assert_allclose(one, [[float(name)] * 3], rtol=1e-5)
+    with pytest.raises(BadInput, match="was given"):
+        answers([model], [Sample((np.zeros((1, 4, 4, 2), np.float32),))])
+    with pytest.raises(BadInput, match="was given"):
+        answers([model], [Sample((np.zeros((2, 4, 4, 3), np.float32),))])
+
+
+def free_size() -> Model:
+    """A model that gives the mean of each channel of an image of any size."""
+    b = Builder()
+    x = b.input("x", (1, 1, 1, 3))
+    model = b.model(b.op("MEAN", x, np.array([1, 2], np.int32), keep_dims=False))
+    free = replace(x, dynamic=(1, -1, -1, 3))
+    return with_graphs(model, [rewrite(model.main, tensors={x: free})], {x: free})

@@ -4,9 +4,12 @@ import json
 import re
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from shlex import quote
-from typing import Annotated, NamedTuple
+from textwrap import wrap
+from typing import Annotated, NamedTuple, cast
 
 import typer
 
@@ -23,13 +26,16 @@ from litesmith.cli.given import (
     Resize,
     SampleCount,
     Std,
-    open_given,
+    say,
+    say_notes,
+    with_progress,
 )
 from litesmith.cli.model import Json, ModelFile, refuse_place
 from litesmith.cli.profile import On, checked_target
 from litesmith.errors import BadInput, CannotRun
 from litesmith.ir.types import Model
 from litesmith.measure.bundle import bundle_files, write_bundle
+from litesmith.measure.data import Samples, open_data
 from litesmith.measure.doctor import Diagnosis, Patient, diagnoses
 from litesmith.measure.profile import profile
 from litesmith.measure.samples import Data
@@ -37,7 +43,7 @@ from litesmith.measure.verdict import examine
 from litesmith.passes.recipe import is_float
 from litesmith.run.probe import probe
 from litesmith.tflite.file import load
-from litesmith.units import bytes_text, plain, time_text
+from litesmith.units import bytes_text, plain, time_text, total_text
 
 Against = Annotated[
     Path | None,
@@ -45,6 +51,11 @@ Against = Annotated[
         "--against", metavar="FLOAT", help="The float .tflite that a quantized one stands for."
     ),
 ]
+
+# Samples that accuracy is told of where nobody asks for a number.
+_USUAL_SAMPLES = 500
+
+_LEAST_WIDTH = 20
 
 _STRIPPED = (
     "left out: the weights (random ones of the same ranges instead), names, metadata, labels, "
@@ -89,7 +100,7 @@ def doctor(
             raise BadInput("doctor --data tells of accuracy; a bundle is made without it")
         options = ImageOptions(mean, std, norm, resize, crop, label_offset)
         reference = load(against) if against is not None else None
-        opened = open_given(data, reference or content, options, samples=samples)
+        opened = _opened(data, reference or content, options, samples)
         given = f"{quote(data)}{_typed(options, samples)}"
         is_float_model = against is None and is_float(content)
         files = Files(model, model if is_float_model else against, given)
@@ -112,6 +123,24 @@ def doctor(
         shown["bundle"] = _bundled(bundle, patient, keep_custom_options)
     if as_json:
         typer.echo(json.dumps(shown))
+
+
+def _opened(source: str, model: Model, options: ImageOptions, samples: int | None) -> Data:
+    """The data, or a part of it that is large enough; what was chosen is said on stderr."""
+    wanted = samples or _USUAL_SAMPLES
+    data = open_data(source, model, preparation=options.preparation(), samples=wanted)
+    if samples is None and isinstance(data, Samples):
+        asked = f"{wanted} samples asked for"  # which nobody did
+        kept = [note for note in data.notes if not note.startswith(asked)]
+        count = len(data.rows.names) // data.batch
+        if count > len(data):
+            told = f"accuracy is told of {total_text(len(data))} of {total_text(count)} samples"
+            kept.append(f"{told}; --samples takes more")
+        elif len(data) == wanted:  # of a generator, which may have more
+            kept.append(f"accuracy is told of {total_text(wanted)} samples, as --samples {wanted}")
+        data = cast(Data, replace(data, notes=tuple(kept)))
+    say_notes(data)
+    return data
 
 
 def _typed(options: ImageOptions, samples: int | None) -> str:
@@ -142,7 +171,10 @@ class Files(NamedTuple):
 def _accuracy(
     files: Files, content: Model, reference: Model | None, data: Data, as_json: bool
 ) -> None:
-    found = examine(content, data, against=reference)
+    watch = partial(with_progress, quiet=as_json)
+    found = examine(content, data, against=reference, watch=watch)
+    for note in found.notes:
+        say("note", note)
     rows = [{**one.row(), "command": files.filled(one.command)} for one in found.findings]
     if as_json:
         drift = found.drift
@@ -163,8 +195,17 @@ def _print_rows(rows: Sequence[Mapping[str, object]]) -> None:
     for row in rows:
         show.heading(plain(str(row["what"])))
         for name in ("where", "why", "costs"):
-            show.line(f"  {name:5}  {row[name]}")
-        show.command(f"  {row['command']}")
+            _print_indented(f"  {name:5}  ", str(row[name]))
+        if row["command"]:
+            show.command(f"  {row['command']}")
+
+
+def _print_indented(start: str, text: str) -> None:
+    """Text behind its name; lines that follow begin where it began."""
+    width = max(show.console.width - len(start), _LEAST_WIDTH)
+    for line in wrap(plain(text), width, break_on_hyphens=False):
+        show.line(start + line)
+        start = " " * len(start)
 
 
 def _examined(model: Path, content: Model, on: str) -> Patient:

@@ -21,7 +21,7 @@ from litesmith.cli.given import (
     Resize,
     SampleCount,
     Std,
-    open_given,
+    open_evaluation,
     with_progress,
 )
 from litesmith.cli.model import Json, ModelFile
@@ -71,7 +71,7 @@ def evaluate(
         raise BadInput("eval needs data; give --data and a folder, .npz, .npy or module:function")
     options = ImageOptions(mean, std, norm, resize, crop, label_offset)
     content = load(model)
-    opened = open_given(data, content, options, samples=samples)
+    opened = open_evaluation(data, content, options, samples=samples)
     target = checked_target(model, on)
     if against is not None:
         checked_target(against, on)
@@ -93,9 +93,9 @@ def _as_json(result: Evaluation) -> dict[str, object]:
     told: dict[str, object] = {
         "metric": result.metric,
         "unit": result.unit,
-        "value": _finite(result.value),
-        "low": _finite(result.low),
-        "high": _finite(result.high),
+        "value": finite(result.value),
+        "low": finite(result.low),
+        "high": finite(result.high),
         "n": result.n,
         "data": result.source,
         "preparation": result.preparation,
@@ -105,19 +105,20 @@ def _as_json(result: Evaluation) -> dict[str, object]:
     }
     if found is not None:
         told |= {
-            "reference": _finite(found.value),
-            "difference": _finite(found.difference),
-            "difference_low": _finite(found.difference_low),
-            "difference_high": _finite(found.difference_high),
-            "agreement": found.agreement,
-            "cosine": found.cosine,
-            "snr_db": found.snr_db,
+            "reference": finite(found.value),
+            "difference": finite(found.difference),
+            "difference_low": finite(found.difference_low),
+            "difference_high": finite(found.difference_high),
+            "agreement": finite(found.agreement),
+            "cosine": finite(found.cosine),
+            "snr_db": finite(found.snr_db),
             "verdict": found.verdict or None,
         }
     return told
 
 
-def _finite(value: float | None) -> float | None:
+def finite(value: float | None) -> float | None:
+    """The number for JSON, which has no word for others."""
     return value if value is not None and math.isfinite(value) else None
 
 
@@ -142,7 +143,8 @@ def _print_against(result: Evaluation, found: Against, against: Path) -> None:
     else:
         ends = found.difference_low or 0.0, found.difference_high or 0.0
         show.line(f"against {name}: {score_text(found.value, unit)}")
-        show.line(f"difference {gain_text(found.difference, unit, *ends)}: {found.verdict}")
+        verdict = found.verdict or "both are infinitely wrong, so that nothing can be told"
+        show.line(f"difference {gain_text(found.difference, unit, *ends)}: {verdict}")
     if found.snr_db == MOST_DB:
         show.line("the outputs are equal on every sample")
         return

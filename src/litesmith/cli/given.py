@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from shlex import quote
 from typing import Annotated, NamedTuple, cast
 
 import typer
@@ -10,9 +11,10 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from litesmith.errors import BadInput
-from litesmith.ir.types import Model
+from litesmith.ir.types import Array, Model
 from litesmith.measure.calibrate import CALIBRATION_SAMPLES, RandomSamples, problems
 from litesmith.measure.data import Samples, open_data
+from litesmith.measure.lint import lint_evaluation
 from litesmith.measure.preparation import NORMS, RESIZES, Preparation
 from litesmith.measure.samples import Data, Sample
 from litesmith.units import plain
@@ -111,6 +113,27 @@ def open_given(
     return data
 
 
+def open_evaluation(
+    source: str, model: Model, options: ImageOptions, *, samples: int | None = None
+) -> Data:
+    """Data to score a model on, with a warning of each thing that looks wrong with it."""
+    data = open_given(source, model, options, samples=samples)
+    for problem in lint_evaluation(data, model):
+        say("warning", f"{data.source}: {problem.what}: {problem.why}; {problem.fix}")
+    return data
+
+
+def typed(options: ImageOptions, samples: int | None = None) -> str:
+    """The options on data as they were typed, so that a command reads it in the same way."""
+    given = {**options._asdict(), "samples": samples}
+    usual = {**ImageOptions()._asdict(), "samples": None}
+    return "".join(
+        f" --{name.replace('_', '-')} {quote(str(value))}"
+        for name, value in given.items()
+        if value != usual[name]
+    )
+
+
 def say_notes(data: Data) -> None:
     """One line on stderr for each choice that was made for the user."""
     for note in data.notes:
@@ -171,9 +194,22 @@ class _Watched:
 
     data: Data
     what: str
-    source: str
-    digest: str
-    notes: tuple[str, ...]
+
+    @property
+    def source(self) -> str:
+        return self.data.source
+
+    @property
+    def digest(self) -> str:
+        return self.data.digest
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return self.data.notes
+
+    @property
+    def classes(self) -> Array | None:
+        return getattr(self.data, "classes", None)
 
     def __len__(self) -> int:
         return len(self.data)
@@ -189,7 +225,7 @@ def with_progress(data: Data, what: str, *, quiet: bool = False) -> Data:
     """The same data with a bar on the terminal, which goes away; none where nobody looks."""
     if quiet or not sys.stderr.isatty():
         return data
-    return cast(Data, _Watched(data, what, data.source, data.digest, data.notes))
+    return _Watched(data, what)
 
 
 def _numbers(option: str, text: str | None) -> tuple[float, ...]:

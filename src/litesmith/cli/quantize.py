@@ -1,7 +1,9 @@
 """The command quantize: a recipe chosen for a scheme, applied to a model, and checked."""
 
+from contextlib import suppress
 from pathlib import Path
-from typing import Annotated
+from shlex import quote
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -20,24 +22,29 @@ from litesmith.cli.given import (
     Std,
     TrustData,
     open_calibration,
-    open_given,
+    open_evaluation,
     say,
+    typed,
     with_progress,
 )
 from litesmith.cli.model import Json, ModelFile, refuse_place
 from litesmith.cli.quantize_text import Result, print_json, print_text
-from litesmith.errors import BadInput
+from litesmith.errors import BadInput, CannotApply, LitesmithError
 from litesmith.ir.types import Model
-from litesmith.measure.accuracy import Evaluation, evaluate_all
+from litesmith.measure.accuracy import Evaluation, evaluate_all, refuse_misfit
 from litesmith.measure.claims import check_claims
 from litesmith.measure.efforts import EFFORTS, Outcome, Plan, carry_out, plan
 from litesmith.measure.findings import scheme
+from litesmith.measure.preparation import Preparation
 from litesmith.measure.samples import Data
 from litesmith.numeric.ranges import ESTIMATORS
 from litesmith.passes.integer import integer_tensors
 from litesmith.passes.quantize import Quantize
+from litesmith.passes.recipe import apply
 from litesmith.passes.schemes import SCHEMES, Names
+from litesmith.passes.step import Context, Tools
 from litesmith.tflite.file import load, save
+from litesmith.units import number_text
 
 _MISSES_WHAT_WAS_ASKED = 1
 
@@ -118,13 +125,22 @@ def quantize(
     content = load(model)
     todo = plan(content, step, effort, has_data=given.is_given)
     _refuse_early(model, content, step, given)
-    scored_on = None if evaluation is None else open_given(evaluation, content, options)
+    if given.is_given:
+        _refuse_options(content, todo)
+    scored_on = None
+    if evaluation is not None:
+        scored_on = open_evaluation(evaluation, content, options)
+        refuse_misfit(content, scored_on)
     calibration = open_calibration(content, given, scored_on)
     done = _carried_out(content, todo, calibration, given)
     save(done.change.model, out)
-    claims = check_claims(out, content, calibration, done.change.skipped)
-    score = None if scored_on is None else _score(model, out, scored_on, quiet=as_json)
-    result = Result(model, out, content, step, done, claims, calibration, score)
+    file = model if model.is_file() else None  # a pipe is read only once
+    claims = check_claims(out, content, calibration, done.change.skipped, file)
+    score = None
+    if scored_on is not None and not claims.failure:
+        score = _score(model, out, scored_on, quiet=as_json)
+    words = f"--data {quote(evaluation or 'LABELLED_DATA')}{typed(_settled(options, calibration))}"
+    result = Result(model, out, content, step, done, claims, calibration, score, words)
     (print_json if as_json else print_text)(result)
     return _MISSES_WHAT_WAS_ASKED if claims.is_useless else 0
 
@@ -137,6 +153,18 @@ def _carried_out(model: Model, todo: Plan, data: Data | None, given: Calibration
     if given.random and data is not None:
         say("warning", data.notes[0])
     return done
+
+
+def _settled(options: ImageOptions, data: Data | None) -> ImageOptions:
+    """The options with the normalisation that was chosen for the user."""
+    known = getattr(data, "preparation", None)
+    if not isinstance(known, Preparation) or options.preparation().is_chosen:
+        return options
+    if known.norm or not known.is_chosen:
+        return options._replace(norm=known.norm or None)
+    norm = known.as_norm()
+    mean, std = (",".join(map(number_text, numbers)) for numbers in (norm.mean, norm.std))
+    return options._replace(mean=mean, std=std)
 
 
 def _names(texts: list[str] | None) -> Names:
@@ -157,13 +185,35 @@ def _refuse_early(path: Path, model: Model, step: Quantize, given: Calibration) 
         )
 
 
+def _refuse_options(model: Model, todo: Plan) -> None:
+    """Raises what the step itself says of its options and of the ops that they name; it is stopped
+    where it first asks for data."""
+    recipe = todo.recipes[0]
+    place = next(number for number, step in enumerate(recipe) if isinstance(step, Quantize))
+    with suppress(CannotApply):  # that, or what the work itself will say again
+        apply(model, recipe[: place + 1], Context(Tools(_stop, _stop, _stop)))
+
+
+def _stop(*_: object) -> NoReturn:
+    raise CannotApply("no data is read yet")
+
+
 def _way_out(held: str) -> str:
     if "uint8" in held:
         return 'litesmith apply MODEL "upgrade" -o OUT makes it a faster int8 one'
     return "start from the float model, or name the float ops to change with --only"
 
 
-def _score(path: Path, out: Path, data: Data, *, quiet: bool) -> Evaluation:
-    """The result's accuracy beside the original's, on the same samples."""
+def _score(path: Path, out: Path, data: Data, *, quiet: bool) -> Evaluation | None:
+    """The result's accuracy beside the original's, on the same samples; what stops it is said, so
+    that a file that was written has its report."""
     watched = with_progress(data, "evaluating", quiet=quiet)
-    return evaluate_all([out], watched, against=path)[0]
+    try:
+        found = evaluate_all([out], watched, against=path)[0]
+    except LitesmithError as error:
+        say("warning", f"not scored: {error}")
+        return None
+    for note in found.notes:
+        if note not in data.notes:  # those have been said
+            say("note", note)
+    return found

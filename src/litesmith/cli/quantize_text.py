@@ -11,13 +11,13 @@ from shlex import quote
 import typer
 
 from litesmith.cli import show
+from litesmith.cli.evaluate import finite
 from litesmith.cli.model import sizes_of
 from litesmith.ir.types import Model
 from litesmith.measure.accuracy import Evaluation, preparation_text
 from litesmith.measure.calibrate import RandomSamples
 from litesmith.measure.claims import Claims, Drift, Group
 from litesmith.measure.efforts import Outcome
-from litesmith.measure.preparation import Preparation
 from litesmith.measure.samples import Data
 from litesmith.measure.scoring import MOST_DB
 from litesmith.passes.quantize import Quantize
@@ -26,11 +26,11 @@ from litesmith.passes.schemes import SCHEMES
 from litesmith.passes.step import Skip
 from litesmith.run.capi import installed_version
 from litesmith.tflite.file import digest
+from litesmith.tflite.write import chunks
 from litesmith.units import (
     bytes_text,
     change_text,
     gain_text,
-    number_text,
     plain,
     score_text,
     total_text,
@@ -41,6 +41,7 @@ _MOST_GROUPS = 6
 
 _NAME = re.compile(r"""\s*('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")""")
 _FORM = re.compile(r" (?:to|as) (?:int|float)\S+$")
+_COUNT = re.compile(r"(?<![\w.,])\d[\d,.]* (?=[a-z])")
 _KIND = re.compile(r"\b[A-Z][A-Z0-9_]{2,}\b")
 
 
@@ -56,6 +57,7 @@ class Result:
     claims: Claims
     data: Data | None
     score: Evaluation | None = None
+    next_data: str = "--data LABELLED_DATA"  # the options that name data to score it on
 
     @property
     def notes(self) -> list[str]:
@@ -83,7 +85,8 @@ def _score_json(score: Evaluation) -> show.Json:
     names = ("value", "difference", "difference_low", "difference_high", "agreement", "snr_db")
     against = {name: getattr(score.against, name, None) for name in names}
     told = {"metric": score.metric, "value": score.value, "low": score.low, "high": score.high}
-    return told | {"n": score.n, "reference": against.pop("value"), **against}
+    told |= {"n": score.n, "reference": against.pop("value"), **against}
+    return {k: finite(v) if isinstance(v, float) else v for k, v in told.items()}
 
 
 def print_text(result: Result) -> None:
@@ -97,25 +100,7 @@ def print_text(result: Result) -> None:
         _print_score(result.score)
     _print_warnings(result)
     files = quote(str(result.out)), quote(str(result.path))
-    show.command(f"litesmith eval {files[0]} {_data_words(result.data)} --against {files[1]}")
-
-
-def _data_words(data: Data | None) -> str:
-    """The options that name the data and its normalisation; DATA where there is none."""
-    if data is None or isinstance(data, RandomSamples):
-        return "--data DATA"
-    known = getattr(data, "preparation", None)
-    words = ["--data", quote(data.source)]
-    if isinstance(known, Preparation) and known.norm:
-        words += ["--norm", known.norm]
-    elif isinstance(known, Preparation) and known.is_chosen:
-        norm = known.as_norm()
-        words += ["--mean", _listed_numbers(norm.mean), "--std", _listed_numbers(norm.std)]
-    return " ".join(words)
-
-
-def _listed_numbers(numbers: Sequence[float]) -> str:
-    return ",".join(map(number_text, numbers))
+    show.command(f"litesmith eval {files[0]} {result.next_data} --against {files[1]}")
 
 
 def _print_done(touched: Sequence[str]) -> None:
@@ -140,20 +125,24 @@ def _deed(text: str) -> str:
 
 
 def _print_left(skipped: Sequence[Skip]) -> None:
-    """What was left alone, grouped by its kind and the reason without names."""
-    groups = Counter((skip.where.split()[0], _NAME.sub("", skip.why)) for skip in skipped)
+    """What was left alone, grouped by its kind and the reason without names and counts."""
+    groups = Counter((skip.where.split()[0], _reason(skip.why)) for skip in skipped)
     for (kind, why), count in groups.most_common(_MOST_GROUPS):
         show.line(f"left {count} {plain(kind)}: {plain(why)}")
     if len(groups) > _MOST_GROUPS:
         show.line(f"… and {len(groups) - _MOST_GROUPS} more reasons (--json lists all)")
 
 
+def _reason(why: str) -> str:
+    return _COUNT.sub("so many ", _NAME.sub("", why))
+
+
 def _print_sizes(result: Result) -> None:
-    old, old_gzip = sizes_of(result.path, result.model, False)
+    # Not the original's gzip: it would take longer than quantizing it.
+    is_file = result.path.is_file()
+    old = result.path.stat().st_size if is_file else sum(map(len, chunks(result.model)))
     new, new_gzip = sizes_of(result.out, result.done.change.model, False)
-    gzipped = ""
-    if old_gzip is not None and new_gzip is not None:
-        gzipped = f", gzip {bytes_text(new_gzip)} {change_text(old_gzip, new_gzip)}"
+    gzipped = "" if new_gzip is None else f", {bytes_text(new_gzip)} gzipped"
     name = plain(result.out.name)
     show.line(f"{name}: {bytes_text(new)} {change_text(old, new)}{gzipped}", "bold")
 
@@ -217,7 +206,8 @@ def _print_score(score: Evaluation) -> None:
         ends = found.difference_low or 0.0, found.difference_high or 0.0
         difference = gain_text(found.difference, score.unit, *ends)
         before = score_text(found.value, score.unit)
-        show.line(f"the original has {before}: {difference}, {found.verdict}")
+        verdict = found.verdict or "both are infinitely wrong"
+        show.line(f"the original has {before}: {difference}, {verdict}")
 
 
 def _print_warnings(result: Result) -> None:

@@ -1,5 +1,6 @@
 """How good a model's answers are: a metric with its interval, and the paired difference of two."""
 
+import math
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -14,14 +15,15 @@ import numpy as np
 
 from litesmith.errors import BadInput
 from litesmith.evidence import Measurement
-from litesmith.ir.types import Graph, Model
+from litesmith.ir.types import Model
+from litesmith.measure.choice import chosen_metric
 from litesmith.measure.data import Given, open_data
 from litesmith.measure.host import host
 from litesmith.measure.metrics import (
     METRICS,
     Metric,
     difference_of,
-    users_metric,
+    metric_named,
     value_of,
 )
 from litesmith.measure.outputs import Outputs, outputs_of
@@ -29,7 +31,6 @@ from litesmith.measure.paired import Rows
 from litesmith.measure.preparation import Preparation
 from litesmith.measure.samples import Data, Sample
 from litesmith.measure.scoring import Case
-from litesmith.measure.users import users_function
 from litesmith.run.session import Source
 from litesmith.run.target import Target
 from litesmith.tflite.file import digest, load
@@ -39,10 +40,6 @@ BETTER, WORSE, HIGHER, LOWER = "better", "worse", "higher", "lower"
 SAME = "no difference beyond the noise"
 
 _VERDICTS = {1: (BETTER, WORSE), -1: (WORSE, BETTER), 0: (HIGHER, LOWER)}
-
-# Ops between the scores and a model's output that leave the order of the scores alone.
-_PASSING = frozenset({"CAST", "DEQUANTIZE", "QUANTIZE", "RESHAPE", "SQUEEZE"})
-_CHOOSING = frozenset({"LOG_SOFTMAX", "SOFTMAX"})
 
 
 @dataclass(frozen=True)
@@ -66,8 +63,10 @@ class Against:
 
     @property
     def verdict(self) -> str:
-        """Of the model; "" where the metric is itself a comparison."""
+        """Of the model; "" where the metric is itself a comparison, or infinite for both."""
         if self.difference_low is None or self.difference_high is None:
+            return ""
+        if math.isnan(self.difference_low):
             return ""
         above, below = _VERDICTS[self.better]
         if self.difference_low > 0:
@@ -119,9 +118,9 @@ def evaluate(
 
     `metric` is a name in METRICS, or `module:function` of yours, called for each sample with the
     list of outputs (real numbers) and the label (or None); the mean of what it returns is taken.
-    "auto" chooses: top1 for integer labels, auc where the model has one score only, miou for class
-    maps, rmse for other labels; without labels agreement with the reference for a model that ends
-    in SOFTMAX, else the SNR.
+    "auto" chooses: top1 for integer labels that are classes of the model, auc for 0 and 1 where it
+    has one score only, miou for class maps, rmse for other labels; without labels that suit the
+    model agreement with the reference for one that ends in SOFTMAX, else the SNR.
     """
     opened = open_data(data, _loaded(model))
     return evaluate_all([model], opened, against=against, metric=metric, on=on)[0]
@@ -138,13 +137,10 @@ def evaluate_all(
     """The same for several models in one pass: a sample is read once and given to all of them."""
     everyone = [*models, against] if against is not None else list(models)
     samples = iter(data)
-    first = next(samples, None)
-    if first is None:
-        raise BadInput(f"data {data.source}: there is no sample")
-    name = _automatic(models[0], first, against is not None) if metric == "auto" else metric
-    chosen = _metric(name)
-    if chosen.needs == "reference" and against is None:
-        raise BadInput(f"metric {name} compares with a reference; give one to hold it against")
+    first = _first(samples, data)
+    main = _loaded(models[0])
+    name, notes = chosen_metric(main, data, first, metric, has_reference=against is not None)
+    chosen = metric_named(name)
     kept = partial(_kept, metric=chosen, compared=against is not None)
     stream = chain([first], samples)
     if chosen.needs:
@@ -154,11 +150,26 @@ def evaluate_all(
             tallies = [kept(*answer) for answer in answers]
     columns = list(zip(*tallies, strict=True))
     reference = _joined(columns[-1]) if against is not None else None
-    job = _Job(name, chosen, str(Target.parse(on)), data, reference)
+    job = _Job(name, chosen, str(Target.parse(on)), data, reference, notes)
     return tuple(
         _evaluation(model, _joined(column), job)
         for model, column in zip(models, columns, strict=False)
     )
+
+
+def refuse_misfit(model: Source, data: Data) -> None:
+    """Raises, after one sample, where data cannot score a model beside another made from it."""
+    first = _first(iter(data), data)
+    name, _ = chosen_metric(_loaded(model), data, first, "auto", has_reference=True)
+    kept = partial(_kept, metric=metric_named(name), compared=True)
+    list(outputs_of([model, model], [first], kept, workers=1))
+
+
+def _first(samples: Iterator[Sample], data: Data) -> Sample:
+    first = next(samples, None)
+    if first is None:
+        raise BadInput(f"data {data.source}: there is no sample")
+    return first
 
 
 # What is kept of a sample for each model: rows of statistics by name.
@@ -215,6 +226,7 @@ class _Job(NamedTuple):
     target: str
     data: Data
     reference: Tally | None
+    notes: tuple[str, ...]
 
 
 def _evaluation(model: Source, tally: Tally, job: _Job) -> Evaluation:
@@ -231,7 +243,7 @@ def _evaluation(model: Source, tally: Tally, job: _Job) -> Evaluation:
         measurement=Measurement(job.name, unit, samples, *place),
         source=job.data.source,
         preparation=preparation_text(job.data),
-        notes=(*job.data.notes, *_notes(tally, job)),
+        notes=(*job.data.notes, *job.notes, *_notes(tally, job)),
         against=against,
     )
 
@@ -265,53 +277,8 @@ def _notes(tally: Tally, job: _Job) -> Iterator[str]:
         yield "no drift is told: the two models answer with different shapes or without numbers"
 
 
-def _metric(name: str) -> Metric:
-    if name in METRICS:
-        return METRICS[name]
-    if ":" in name:
-        return users_metric(name, users_function(name))
-    raise BadInput(
-        f"no metric {name!r}; there are auto, {', '.join(METRICS)} and module:function of yours"
-    )
-
-
-def _automatic(source: Source, sample: Sample, has_reference: bool) -> str:
-    """The metric that suits the first sample's label and what the model answers with."""
-    graph = _entry(_loaded(source))
-    label = sample.label
-    if label is None:
-        if not has_reference:
-            raise BadInput("the data has no labels; give labels, or a reference to compare with")
-        return "agreement" if _ends_in_classes(graph) else "snr"
-    if label.dtype.kind not in "iub":
-        return "rmse"
-    if label.ndim >= 3:
-        return "miou"
-    if label.size != len(label):
-        raise BadInput(
-            f"labels of type {label.dtype} and shape {label.shape} suit no metric; name one"
-        )
-    has_classes = any(
-        t.elements > len(label) or (t.quant is None and "int" in t.dtype) for t in graph.outputs
-    )
-    return "top1" if has_classes else "auc"
-
-
 def _loaded(source: Source) -> Model:
     return source if isinstance(source, Model) else load(source)
-
-
-def _entry(model: Model) -> Graph:
-    return model.graphs[model.signatures[0].graph] if model.signatures else model.main
-
-
-def _ends_in_classes(graph: Graph) -> bool:
-    """True where the first output is a SOFTMAX, whatever is done to its shape and type."""
-    made = {tensor: op for op in graph.ops for tensor in op.outputs}
-    op = made.get(graph.outputs[0]) if graph.outputs else None
-    while op is not None and op.kind in _PASSING and op.inputs[0] is not None:
-        op = made.get(op.inputs[0])
-    return op is not None and op.kind in _CHOOSING
 
 
 def preparation_text(data: Data) -> str:

@@ -10,7 +10,7 @@ from litesmith.errors import BadInput
 from litesmith.ir.types import Array, Model, Tensor
 from litesmith.measure.data import UNTOUCHED, Given, Samples, open_data
 from litesmith.measure.facts import tools
-from litesmith.measure.images import picture
+from litesmith.measure.images import channel_axis, picture
 from litesmith.measure.lint import Problem, lint
 from litesmith.measure.preparation import Norm, Preparation, normalized
 from litesmith.measure.samples import Data, Sample
@@ -106,7 +106,7 @@ class RandomSamples:
             raise BadInput(f"input {tensor.name!r} takes texts, which cannot be made at random")
         norm = self._norm(place)
         if norm is not None:
-            return normalized(random.integers(0, 256, tensor.shape), norm, -1)
+            return normalized(random.integers(0, 256, tensor.shape), norm, channel_axis(tensor))
         is_real = tensor.quant is not None
         return random_values(
             random, np.empty(tensor.shape, np.float32 if is_real else tensor.dtype)

@@ -250,7 +250,7 @@ CAUSES = (
     ),
     Cause(
         "values rounded between the ops",
-        "what every step does; 16 bits between the ops take it away",
+        "what every step does; 16 bits between the ops leave less of it",
         FORM,
         _any,
         ("quantize(to=int16x8)",),

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from litesmith.errors import CannotRun
+from litesmith.errors import CannotRun, LitesmithError
 from litesmith.ir.dtype import DTYPES
 from litesmith.ir.show import op_name
 from litesmith.ir.types import Graph, Model, Op, op_tensors
@@ -115,11 +115,16 @@ class Claims:
 
 
 def check_claims(
-    written: Path, original: Model, data: Data | None, skipped: Sequence[Skip] = ()
+    written: Path,
+    original: Model,
+    data: Data | None,
+    skipped: Sequence[Skip] = (),
+    file: Path | None = None,
 ) -> Claims:
     """Looks into a written file and runs it beside the model that it was made from.
 
-    `skipped` has the reasons for what was left alone.
+    `skipped` has the reasons for what was left alone; `file` is the original's own, which need not
+    be written anew to be run.
     """
     model = load(written)
     in_float = [op for graph in model.graphs for op in _float_ops(graph, graph is model.main)]
@@ -129,10 +134,10 @@ def check_claims(
     conversions = len(in_float) - len(computing)
     few = data if data is not None else RandomSamples(original, _TRIED)
     try:
-        drift, tried = _drift(written, original, few)
+        drift, tried = _drift(written, original, few, file or original)
         outside, unknown = _outside(written)
         return Claims("", groups, conversions, outside, unknown, drift, tried)
-    except CannotRun as error:
+    except LitesmithError as error:  # the file is there, so that its report must be
         return Claims(str(error), groups, conversions, None, str(error), (), 0)
 
 
@@ -164,9 +169,11 @@ def _outside(written: Path) -> tuple[tuple[Group, ...] | None, str]:
     return tuple(Group(kind, count) for kind, count in found.items()), ""
 
 
-def _drift(written: Path, original: Model, data: Data) -> tuple[tuple[Drift, ...], int]:
+def _drift(
+    written: Path, original: Model, data: Data, source: Path | Model
+) -> tuple[tuple[Drift, ...], int]:
     few = data.spread(_TRIED) if isinstance(data, Samples) else islice(data, _TRIED)
-    tallies = list(outputs_of([written, original], few, _powers, workers=1))
+    tallies = list(outputs_of([written, source], few, _powers, workers=1))
     names = [plain(tensor.name) for tensor in original.main.outputs]
     if not tallies or any(len(tally) != len(names) for tally in tallies):
         return (), len(tallies)

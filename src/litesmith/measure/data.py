@@ -17,9 +17,9 @@ from typing import cast
 import numpy as np
 
 from litesmith.errors import BadInput
-from litesmith.ir.dtype import DTYPES
-from litesmith.ir.types import Array, Model, Tensor
+from litesmith.ir.types import Array, Model
 from litesmith.measure.images import in_parallel, picture
+from litesmith.measure.items import are_pixels, is_real, prepared
 from litesmith.measure.normal import (
     MOST_TRIED,
     Choice,
@@ -31,7 +31,7 @@ from litesmith.measure.normal import (
     tried_count,
     with_norm,
 )
-from litesmith.measure.preparation import Preparation, normalized
+from litesmith.measure.preparation import Preparation
 from litesmith.measure.rows import (
     Rows,
     array_rows,
@@ -42,7 +42,6 @@ from litesmith.measure.rows import (
 )
 from litesmith.measure.samples import Data, Sample
 from litesmith.measure.users import users_function
-from litesmith.run.walker import dequantize
 from litesmith.units import plain
 
 Given = (
@@ -60,7 +59,10 @@ UNTOUCHED = Preparation()
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """Data from rows: the chosen ones in groups of the model's batch, prepared as they are read."""
+    """Data from rows: the chosen ones in groups of the model's batch, prepared as they are read.
+
+    others  the preparation of inputs, by their number, for which the model states another one
+    """
 
     source: str
     rows: Rows
@@ -68,6 +70,7 @@ class Samples:
     model: Model
     preparation: Preparation
     notes: tuple[str, ...] = ()
+    others: tuple[tuple[int, Preparation], ...] = ()
 
     @property
     def batch(self) -> int:
@@ -110,7 +113,8 @@ class Samples:
         labels = self._label_digests()
         items = sorted(f"{d} {label}" for d, label in zip(self.digests, labels, strict=True))
         inputs = [f"{t.dtype} {t.dynamic or t.shape}" for t in self.model.main.inputs]
-        return sha256("\n".join([self.preparation.text, *inputs, *items]).encode()).hexdigest()
+        done = [self.preparation.text, *(f"{place} {other.text}" for place, other in self.others)]
+        return sha256("\n".join([*done, *inputs, *items]).encode()).hexdigest()
 
     def _label_digests(self) -> list[str]:
         if self.rows.classes is not None:
@@ -134,7 +138,7 @@ class Samples:
 
     def _joined(self, place: int, items: Sequence[Array]) -> Array:
         tensor = self.model.main.inputs[place]
-        made = [_prepared(tensor, item, self.preparation) for item in items]
+        made = [prepared(tensor, item, self._preparation(place)) for item in items]
         if not batch_of(self.model):
             return made[0]
         if len({one.shape for one in made}) > 1:
@@ -143,6 +147,13 @@ class Samples:
                 "make them equal"
             )
         return np.stack(made)
+
+    def _preparation(self, place: int) -> Preparation:
+        """What an input gets: a normalisation is for the images, where there are any."""
+        inputs = self.model.main.inputs
+        if picture(inputs[place]) is None and any(map(picture, inputs)):
+            return UNTOUCHED
+        return dict(self.others).get(place, self.preparation)
 
 
 def open_data(
@@ -169,7 +180,7 @@ def open_data(
     found = Samples(name, rows, chosen, model, preparation)
     settled = _settled(found, _has_images(source))
     told = (*rows.notes, *notes, *settled.notes)
-    return cast(Data, replace(found, preparation=settled.preparation, notes=told))
+    return cast(Data, replace(settled, chosen=chosen, notes=told))
 
 
 def _name(source: Given) -> str:
@@ -282,21 +293,36 @@ def _evenly(items: Sequence[int], wanted: int) -> list[int]:
     return [items[(2 * i + 1) * len(items) // (2 * wanted)] for i in range(wanted)]
 
 
-def _settled(data: Samples, has_images: bool) -> Choice:
-    """The preparation with nothing left open: given, or the model's word, or a guess."""
+def _settled(data: Samples, has_images: bool) -> Samples:
+    """A few of the samples with nothing left open in their preparation: given, or the model's word,
+    or a guess; their notes say what was chosen."""
     given = data.preparation if has_images else replace(data.preparation, resize="", crop=0.0)
     few = data.spread(MOST_TRIED)
-    pixels = _pixel_input(few)
+    pixels = _pixel_inputs(few)
     offsets = _offsets(data)
     notes: tuple[str, ...] = ()
-    if pixels is not None and not given.is_chosen:
-        choice = from_model(data.model, pixels)
+    if pixels and not given.is_chosen:
+        choice = from_model(data.model, pixels[0])
         notes = choice.notes if choice is not None else ()
         if choice is None or not choice.preparation.is_chosen:
             choice = _guessed(few, offsets)
             notes += choice.notes
         given = with_norm(given, choice.preparation)
-    return _with_offset(replace(few, preparation=given), offsets, notes)
+        few = _with_others(few, pixels[1:], given)
+    notes += few.notes
+    return _with_offset(replace(few, preparation=given, notes=notes), offsets)
+
+
+def _with_others(few: Samples, places: Sequence[int], usual: Preparation) -> Samples:
+    """With the normalisation of further images, where the model states another one for them."""
+    told = [(place, from_model(few.model, place)) for place in places]
+    known = [(place, c) for place, c in told if c is not None and c.preparation.is_chosen]
+    names = [plain(few.model.main.inputs[place].name) for place, _ in known]
+    return replace(
+        few,
+        others=tuple((place, with_norm(usual, c.preparation)) for place, c in known),
+        notes=tuple(f"input {n!r}: {c.notes[-1]}" for n, (_, c) in zip(names, known, strict=True)),
+    )
 
 
 def _guessed(few: Samples, offsets: Sequence[int]) -> Choice:
@@ -312,14 +338,23 @@ def _offsets(data: Samples) -> tuple[int, ...]:
     return (0,) if data.rows.settled else possible_offsets(data.model, data.rows.classes)
 
 
-def _with_offset(few: Samples, offsets: Sequence[int], notes: tuple[str, ...]) -> Choice:
-    offset = offsets[0]
+def _with_offset(few: Samples, offsets: Sequence[int]) -> Samples:
+    offset, notes = offsets[0], few.notes
     if len(offsets) > 1 and few.rows.classes is not None:
         first = few.rows.classes[list(few.chosen[:: few.batch])]
-        offset = right_offset(few.model, few, first)
-        told = "the model has a class more than the labels, taken for a background class"
-        notes += (f"label offset 1: {told}; --label-offset 0 says otherwise",) if offset else ()
-    return Choice(replace(few.preparation, label_offset=offset), notes)
+        offset, is_sure = right_offset(few.model, few, first)
+        notes += _offset_notes(offset, is_sure, len(first))
+    made = replace(few.preparation, label_offset=offset)
+    return replace(few, preparation=made, notes=notes)
+
+
+def _offset_notes(offset: int, is_sure: bool, count: int) -> tuple[str, ...]:
+    """What is said of the offset that was found: nothing of the usual one where it is sure."""
+    told = "the model has a class more than the labels, taken for a background class"
+    unsure = "" if is_sure else f", which is not sure (tried on {count} samples)"
+    if offset:
+        return (f"label offset 1: {told}{unsure}; --label-offset 0 says otherwise",)
+    return (f"label offset 0{unsure}; --label-offset 1 says otherwise",) if unsure else ()
 
 
 def _in_memory(data: Samples) -> Samples:
@@ -328,45 +363,8 @@ def _in_memory(data: Samples) -> Samples:
     return replace(data, rows=replace(data.rows, read=kept.__getitem__))
 
 
-def _pixel_input(data: Samples) -> int | None:
-    """The input that gets pixels to be scaled: the number of the first one."""
+def _pixel_inputs(data: Samples) -> list[int]:
+    """The inputs that get pixels to be scaled, by number."""
     arrays, _ = data.rows.read(data.chosen[0])
-    for place, (tensor, array) in enumerate(zip(data.model.main.inputs, arrays, strict=True)):
-        if _is_real(tensor) and _are_pixels(tensor, array):
-            return place
-    return None
-
-
-def _is_real(tensor: Tensor) -> bool:
-    return DTYPES[tensor.dtype].is_float or tensor.quant is not None
-
-
-def _are_pixels(tensor: Tensor, array: Array) -> bool:
-    return array.dtype == np.uint8 and picture(tensor) is not None
-
-
-def _prepared(tensor: Tensor, item: Array, preparation: Preparation) -> Array:
-    """An item as a sample holds it: real numbers, or the input's own type where it has no scale."""
-    if not _is_real(tensor):
-        return _in_own_type(tensor, item)
-    if _are_pixels(tensor, item) or preparation.is_chosen:
-        wanted = picture(tensor)
-        axis = wanted.channel_axis or -1 if wanted is not None else -1
-        return normalized(item, preparation.as_norm(), axis)
-    if tensor.quant is not None and item.dtype == tensor.dtype:
-        return dequantize(item, tensor.quant)
-    return item.astype(np.float32)
-
-
-def _in_own_type(tensor: Tensor, item: Array) -> Array:
-    if tensor.dtype == "string" or item.dtype == tensor.dtype:
-        return np.asarray(item)
-    if tensor.dtype == "int8" and _are_pixels(tensor, item):
-        return (item.astype(np.int16) - 128).astype(np.int8)
-    own = item.astype(DTYPES[tensor.dtype].storage)
-    if not np.array_equal(own, item):
-        raise BadInput(
-            f"input {plain(tensor.name)!r} is {tensor.dtype}, which cannot hold the data's "
-            f"{item.dtype} values; convert them"
-        )
-    return own
+    pairs = enumerate(zip(data.model.main.inputs, arrays, strict=True))
+    return [place for place, (t, array) in pairs if is_real(t) and are_pixels(t, array)]

@@ -1,9 +1,11 @@
 """What data makes of a model's tensors: ranges, histograms, means; streamed, never all at once."""
 
+import mmap
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from tempfile import TemporaryFile
 
 from litesmith.errors import BadInput
 from litesmith.ir.edit import regraph, with_graphs
@@ -12,7 +14,10 @@ from litesmith.measure import cache
 from litesmith.measure.samples import Data, as_stored
 from litesmith.numeric.ranges import Seen
 from litesmith.passes.step import Run, Samples, Tools
+from litesmith.run.inputs import feed
 from litesmith.run.session import Session
+from litesmith.run.trim import trim
+from litesmith.tflite.write import chunks
 from litesmith.units import plain
 
 # Bytes of tensors that are looked at in one pass over the data; the rest waits for the next.
@@ -55,8 +60,7 @@ def tools(data: Data, *, threads: int = 0) -> Tools:
 
 def _run(session: Session) -> Run:
     def run(arrays: Sequence[Array]) -> list[Array]:
-        for port, array in zip(session.runner.inputs, arrays, strict=True):
-            port.array[...] = array
+        feed(session, arrays)
         session.run()
         return [port.array for port in session.runner.outputs]
 
@@ -86,6 +90,7 @@ def observe(
     for wave in _waves(missing):
         seen |= _observe(model, wave, what, data, target)
     if missing:
+        trim()
         cache.write_facts(place, model, seen)
     _refuse_spoiled({tensor: seen[tensor] for tensor in wanted}, data)
     return {tensor: seen[tensor] for tensor in wanted}
@@ -137,8 +142,20 @@ def _exposing(model: Model, tensors: Sequence[Tensor], target: str) -> Iterator[
         return
     graph = regraph(model.main, ops=_needed(model, tensors), outputs=tensors)
     exposed = replace(with_graphs(model, (graph, *model.graphs[1:])), signatures=(), metadata=())
-    with Session(exposed, target) as session:
+    with _on_disk(exposed) as content, Session(memoryview(content), target) as session:
+        if hasattr(mmap, "MADV_DONTNEED"):  # the runtime has packed the weights for itself
+            content.madvise(mmap.MADV_DONTNEED)
         yield _run(session)
+
+
+@contextmanager
+def _on_disk(model: Model) -> Iterator[mmap.mmap]:
+    """A model written to a temporary file and mapped: it does not fill memory a second time."""
+    with TemporaryFile(prefix="litesmith-") as file:
+        for piece in chunks(model):
+            file.write(piece)
+        file.flush()
+        yield mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
 
 def _needed(model: Model, tensors: Sequence[Tensor]) -> list[Op]:

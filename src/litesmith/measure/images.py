@@ -57,6 +57,12 @@ def picture(tensor: Tensor) -> Picture | None:
     return None
 
 
+def channel_axis(tensor: Tensor) -> int:
+    """Where an input has its channels, counted from the end; the last where it is no image."""
+    wanted = picture(tensor)
+    return -1 if wanted is None else wanted.channel_axis or -1
+
+
 def _with_free(tensor: Tensor) -> tuple[int, ...]:
     """The shape with 0 for what is free; a size beside a free mark is a recommendation."""
     marks = tensor.dynamic or tensor.shape

@@ -1,7 +1,7 @@
 """What is wrong with data, seen before any long work is based on it."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ from litesmith.ir.types import Array, Model, Tensor, constant_numbers
 from litesmith.measure.data import Samples
 from litesmith.measure.normal import class_count
 from litesmith.measure.rows import contents_digest
-from litesmith.measure.samples import Data, Sample
+from litesmith.measure.samples import Data
 from litesmith.tflite.metadata import metadata
 from litesmith.units import number_text, percent_text, plain
 
@@ -70,9 +70,9 @@ class Seen:
     count: int
     names: tuple[str, ...]
     spans: tuple[tuple[Span | None, ...], ...]
-    items: tuple[tuple[str, str], ...]
-    others: frozenset[str]
-    classes: tuple[tuple[str, int], ...]
+    items: tuple[tuple[str, str], ...] = ()
+    others: frozenset[str] = frozenset()
+    classes: tuple[tuple[str, int], ...] = ()
 
     def of_input(self, place: int) -> list[tuple[str, Span]]:
         """The spans of one input with the names of their samples."""
@@ -89,21 +89,31 @@ class Seen:
 
 def lint(data: Data, model: Model, *, evaluation: Data | None = None) -> list[Problem]:
     """Everything that looks wrong with calibration data, in the order of `RULES`."""
-    seen = _looked_at(data, model, evaluation)
+    others = _digests(evaluation) if evaluation is not None else []
+    seen = replace(
+        _looked_at(data, model),
+        items=tuple(_digests(data)),
+        others=frozenset(digest for digest, _ in others),
+    )
     return [problem for rule in RULES for problem in rule(seen)]
 
 
-def _looked_at(data: Data, model: Model, evaluation: Data | None) -> Seen:
-    few = list(data.spread(_MOST_SEEN) if isinstance(data, Samples) else islice(data, _MOST_SEEN))
-    others = _digests(evaluation) if evaluation is not None else []
+def lint_evaluation(data: Data, model: Model) -> list[Problem]:
+    """What looks wrong with the inputs of data that a model is scored on."""
+    seen = _looked_at(data, model)
+    return [problem for rule in (_not_finite, _range) for problem in rule(seen)]
+
+
+def _looked_at(data: Data, model: Model) -> Seen:
+    few = data.spread(_MOST_SEEN) if isinstance(data, Samples) else islice(data, _MOST_SEEN)
+    # The inputs themselves are let go at once: hundreds of them would fill the memory.
+    looked = [(s.name, tuple(map(_span, s.inputs)), s.label) for s in few]
     return Seen(
         model,
         len(data),
-        tuple(sample.name for sample in few),
-        tuple(tuple(map(_span, sample.inputs)) for sample in few),
-        tuple(_digests(data)),
-        frozenset(digest for digest, _ in others),
-        tuple(_classes(data, few)),
+        tuple(name for name, _, _ in looked),
+        tuple(spans for _, spans, _ in looked),
+        classes=tuple(_classes(data, [(name, label) for name, _, label in looked])),
     )
 
 
@@ -124,14 +134,14 @@ def _span(array: Array) -> Span | None:
     return Span(float(kept.min()), float(kept.max()), False) if kept.size else Span(0, 0, False)
 
 
-def _classes(data: Data, few: list[Sample]) -> Iterator[tuple[str, int]]:
+def _classes(data: Data, labels: list[tuple[str, Array | None]]) -> Iterator[tuple[str, int]]:
     if isinstance(data, Samples):
         numbers = data.classes
         yield from zip(data.names, [] if numbers is None else numbers.tolist(), strict=False)
         return
-    for sample in few:
-        if sample.label is not None and sample.label.dtype.kind in "iu" and sample.label.ndim == 1:
-            yield from ((sample.name, int(number)) for number in sample.label)
+    for name, label in labels:
+        if label is not None and label.dtype.kind in "iu" and label.ndim == 1:
+            yield from ((name, int(number)) for number in label)
 
 
 def _not_finite(seen: Seen) -> Iterator[Problem]:
@@ -141,7 +151,7 @@ def _not_finite(seen: Seen) -> Iterator[Problem]:
             yield Problem(
                 f"{len(bad)} of {len(spans)} samples hold NaN or infinity for input "
                 f"{plain(tensor.name)!r}, first {plain(bad[0])}",
-                "a single one spoils every range that is taken from the data",
+                "a single one spoils every range and every answer that is made from it",
                 "take these samples away, or repair what makes them",
                 True,
             )

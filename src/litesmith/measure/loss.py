@@ -16,13 +16,10 @@ from numpy.typing import NDArray
 from litesmith.ir.types import Array, Model, Quant, Tensor
 from litesmith.measure.facts import tools
 from litesmith.measure.samples import Data, as_stored
-from litesmith.measure.twins import Joined, Twin, exposing, joined
+from litesmith.measure.twins import Joined, Twin, exposing, joined, waves
 from litesmith.run.walker import dequantize
 
 Float64s = NDArray[np.float64]
-
-# Bytes of tensors that are looked at in one pass over the data; the rest waits for the next.
-_AT_ONCE = 200_000_000
 
 # Values of a tensor that are looked at in a sample: rows of all channels, evenly spread.
 _MOST_VALUES = 1 << 17
@@ -137,20 +134,9 @@ def losses(
     real = [t for t in found if t.theirs.dtype == "float32" and t.theirs.elements]
     made = joined(model, reference, real)
     gathered: list[Loss] = []
-    for wave in _waves(real, made):
+    for wave in waves(real, _size):
         gathered += _gather(made, wave, data, threads)
     return gathered
-
-
-def _waves(found: Sequence[Twin], made: Joined) -> Iterator[list[Twin]]:
-    wave: list[Twin] = []
-    for twin in found:
-        if wave and sum(map(_size, (*wave, twin))) > _AT_ONCE:
-            yield wave
-            wave = []
-        wave.append(twin)
-    if wave:
-        yield wave
 
 
 def _size(twin: Twin) -> int:

@@ -21,6 +21,7 @@ from litesmith.measure.paired import (
     share_difference,
 )
 from litesmith.measure.scoring import Case
+from litesmith.measure.users import users_function
 
 
 class Metric(NamedTuple):
@@ -88,6 +89,17 @@ METRICS = {
     "top1": Metric("top-1", scoring.top1, scoring.first, chooses=True),
     "top5": Metric("top-5", scoring.top5, scoring.first, chooses=True),
 }
+
+
+def metric_named(name: str) -> Metric:
+    """A row of the table, or one that is made of a function of the user's."""
+    if name in METRICS:
+        return METRICS[name]
+    if ":" in name:
+        return users_metric(name, users_function(name))
+    raise BadInput(
+        f"no metric {name!r}; there are auto, {', '.join(METRICS)} and module:function of yours"
+    )
 
 
 def users_metric(title: str, function: Callable[..., object]) -> Metric:

@@ -10,11 +10,11 @@ import numpy as np
 from litesmith.errors import CannotRun
 from litesmith.ir.types import Array, Model, Tensor
 from litesmith.measure.footprint import op_macs
-from litesmith.measure.images import Picture, picture
+from litesmith.measure.images import Picture, channel_axis, picture
+from litesmith.measure.outputs import Answering, main_session
 from litesmith.measure.preparation import NORMS, Preparation, normalized
-from litesmith.measure.samples import Sample, as_stored
+from litesmith.measure.samples import Sample
 from litesmith.run.session import Session
-from litesmith.run.walker import dequantize
 from litesmith.tflite.metadata import metadata
 from litesmith.units import number_text, percent_text
 
@@ -105,21 +105,23 @@ def tried_count(model: Model) -> int:
     return min(MOST_TRIED, max(_LEAST_TRIED, affordable))
 
 
-def right_offset(model: Model, samples: Iterable[Sample], classes: Array) -> int:
-    """0 or 1: which offset makes more labels right; 1, which was suspected, where none does."""
+def right_offset(model: Model, samples: Iterable[Sample], classes: Array) -> tuple[int, bool]:
+    """0 or 1, whichever makes more labels right, and whether by more than one of them; 1, which was
+    suspected, where they are level."""
     try:
         with _session(model) as session:
-            outputs = first_outputs(session, model, samples)
+            outputs = first_outputs(session, samples)
     except CannotRun:
-        return 1
-    plain, raised = (_accuracy(outputs, classes[: len(outputs)], [o]) for o in (0, 1))
-    return 0 if plain > raised else 1
+        return 1, False
+    best = outputs.argmax(axis=1)
+    plain, raised = (int((best == classes[: len(best)] + offset).sum()) for offset in (0, 1))
+    return int(raised >= plain), abs(plain - raised) > 1
 
 
 def possible_offsets(model: Model, classes: Array | None) -> tuple[int, ...]:
     """The offsets that labels could have: two where the model has one class more than they need."""
     count = class_count(model)
-    if classes is None or count is None or not classes.size or int(classes.min()) != 0:
+    if classes is None or count is None or not classes.size or int(classes.min()) < 0:
         return (0,)
     needed = int(classes.max()) + 1
     # ImageNet with a background class, of which a folder may hold only some classes
@@ -127,27 +129,19 @@ def possible_offsets(model: Model, classes: Array | None) -> tuple[int, ...]:
     return (0, 1) if has_background else (0,)
 
 
-def first_outputs(session: Session, model: Model, samples: Iterable[Sample]) -> Array:
+def first_outputs(session: Session, samples: Iterable[Sample]) -> Array:
     """The first output of each sample's first row, as real numbers: shape (samples, values)."""
-    tensor = model.main.outputs[0]
+    answering = Answering(session)
     rows: list[Array] = []
     for sample in samples:
-        names = list(session.inputs)
-        shapes = {n: a.shape for n, a in zip(names, sample.inputs, strict=True)}
-        if any(session.inputs[n].shape != shape for n, shape in shapes.items()):
-            session.resize(**shapes)
-        for name, own, value in zip(names, model.main.inputs, sample.inputs, strict=True):
-            session.inputs[name][...] = as_stored(own, value)
-        session.run()
-        stored = np.asarray(next(iter(session.outputs.values())))
-        real = dequantize(stored, tensor.quant) if tensor.quant is not None else stored
-        rows.append(np.atleast_1d(real)[:1].reshape(-1)[:_MOST_VALUES].astype(np.float64))
+        real = np.atleast_1d(answering(sample)[0])
+        rows.append(real[:1].reshape(-1)[:_MOST_VALUES].astype(np.float64))
     least = min(map(len, rows))  # images of different sizes may have outputs of different sizes
     return np.stack([row[:least] for row in rows])
 
 
 def _session(model: Model) -> Session:
-    return Session(model, f"cpu:{min(4, os.cpu_count() or 1)}")
+    return main_session(model, f"cpu:{min(4, os.cpu_count() or 1)}")
 
 
 def _candidates(wanted: Picture) -> list[str]:
@@ -158,14 +152,9 @@ def _candidates(wanted: Picture) -> list[str]:
 
 def _outputs(session: Session, model: Model, name: str, pixels: Iterable[Array]) -> Array:
     tensor = model.main.inputs[0]
-    axis = _channel_axis(tensor)
+    axis = channel_axis(tensor)
     made = (normalized(p, NORMS[name], axis) for p in pixels)
-    return first_outputs(session, model, (Sample((_filled(tensor, x),)) for x in made))
-
-
-def _channel_axis(tensor: Tensor) -> int:
-    wanted = picture(tensor)
-    return wanted.channel_axis or -1 if wanted is not None else -1
+    return first_outputs(session, (Sample((_filled(tensor, x),)) for x in made))
 
 
 def _filled(tensor: Tensor, item: Array) -> Array:
@@ -255,7 +244,7 @@ def _are_scores(model: Model) -> bool:
 
 
 def _width_axis(tensor: Tensor) -> int:
-    return -1 if _channel_axis(tensor) == -3 else -2
+    return -1 if channel_axis(tensor) == -3 else -2
 
 
 def _shifted(pixels: Array, axis: int) -> Array:

@@ -4,6 +4,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
+from dataclasses import replace
 from itertools import islice
 from queue import SimpleQueue
 from typing import TypeVar
@@ -13,10 +14,12 @@ from litesmith.ir.edit import called_graphs
 from litesmith.ir.effects import is_repeatable
 from litesmith.ir.types import Array, Model, Tensor
 from litesmith.measure.samples import Sample, as_stored
+from litesmith.run.inputs import feed
 from litesmith.run.runner import port_names
 from litesmith.run.session import Session, Source
 from litesmith.run.target import Target, usable_cores
 from litesmith.run.walker import dequantize
+from litesmith.tflite.file import load
 from litesmith.tflite.write import to_bytes
 
 Outputs = tuple[Array, ...]  # of one model: real numbers where an output has a scale
@@ -45,18 +48,39 @@ def outputs_of(
     by the workers, and what it is handed is not kept, so that memory is bounded.
     """
     target = Target.parse(on)
-    contents = [to_bytes(m) if isinstance(m, Model) else m for m in models]
+    entries = [_main_entry(model) for model in models]
+
+    def opened() -> list[Session]:
+        return [
+            stack.enter_context(Session(content, target, signature=key)) for content, key in entries
+        ]
+
     with ExitStack() as stack:
-        first = [stack.enter_context(Session(content, target)) for content in contents]
+        first = opened()
         count = _workers(first, target) if workers is None else workers
         free: SimpleQueue[list[Answering]] = SimpleQueue()
         free.put([Answering(session) for session in first])
         for _ in range(count - 1):
-            more = [stack.enter_context(Session(content, target)) for content in contents]
-            free.put([Answering(session) for session in more])
+            free.put([Answering(session) for session in opened()])
         pool = stack.enter_context(ThreadPoolExecutor(count))
         stack.callback(pool.shutdown, cancel_futures=True)
         yield from _in_order(pool, free, iter(samples), keep, count)
+
+
+def main_session(source: Source, on: str | Target = "cpu:1") -> Session:
+    """A session of the main graph, which data is read for, whatever signature comes first."""
+    content, key = _main_entry(source)
+    return Session(content, on, signature=key)
+
+
+def _main_entry(source: Source) -> tuple[Source, str]:
+    """What to open, and the signature's key, so that the main graph runs."""
+    model = source if isinstance(source, Model) else load(source)
+    content = to_bytes(source) if isinstance(source, Model) else source
+    if not model.signatures or model.signatures[0].graph == 0:
+        return content, ""
+    key = next((s.key for s in model.signatures if s.graph == 0), "")
+    return (content, key) if key else (to_bytes(replace(model, signatures=())), "")
 
 
 def _in_order(
@@ -97,7 +121,7 @@ def is_stateless(model: Model) -> bool:
 
 
 class Answering:
-    """A session that is called with a sample and returns the real outputs."""
+    """A session of the main graph that is called with a sample and returns the real outputs."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -109,11 +133,22 @@ class Answering:
                 f"sample {sample.name!r} has {len(sample.inputs)} arrays; "
                 f"the model has {len(self._inputs)} inputs"
             )
-        ports = self._session.inputs
-        for (name, tensor), value in zip(self._inputs, sample.inputs, strict=True):
-            ports[name] = as_stored(tensor, value)
+        arrays = {
+            name: as_stored(tensor, _fitting(name, tensor, value))
+            for (name, tensor), value in zip(self._inputs, sample.inputs, strict=True)
+        }
+        feed(self._session, [arrays[name] for name in self._session.inputs])
         self._session.run()
         return tuple(_real(self._session.outputs[name], t) for name, t in self._outputs)
+
+
+def _fitting(name: str, tensor: Tensor, value: Array) -> Array:
+    """The same; only what a model leaves free may have another size than it states."""
+    marks = tensor.dynamic or tensor.shape
+    fits = (wanted in (-1, size) for size, wanted in zip(value.shape, marks, strict=False))
+    if len(marks) != value.ndim or not all(fits):
+        raise BadInput(f"input {name!r} has shape {tensor.shape}; {value.shape} was given")
+    return value
 
 
 def _real(stored: Array, tensor: Tensor) -> Array:
@@ -135,8 +170,8 @@ def _ports(session: Session) -> tuple[Named, Named]:
             list(zip(port_names([t.name for t in side]), side, strict=True)) for side in sides
         )
         return inputs, outputs
-    signature = model.signatures[0]
-    graph = model.graphs[signature.graph]
+    signature = next(s for s in model.signatures if s.graph == 0)
+    graph = model.main
     given, taken = ({t: name for name, t in s} for s in (signature.inputs, signature.outputs))
     return (
         [(given.get(t, t.name), t) for t in graph.inputs],

@@ -98,8 +98,11 @@ def bounded(found: Influence) -> Estimate:
 
 def difference(found: Influence, reference: Influence) -> Estimate:
     """The metric less that of a reference on the same rows: what pulls both alike cancels."""
+    value = found.value - reference.value
+    if not math.isfinite(value):  # one is infinite, which decides; where both are, nothing is known
+        return Estimate(value, value, value)
     pulls = found.pulls - reference.pulls
-    return estimate(Influence(found.value - reference.value, pulls, found.alike))
+    return estimate(Influence(value, pulls, found.alike))
 
 
 def student(freedom: int) -> float:

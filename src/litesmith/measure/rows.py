@@ -13,6 +13,13 @@ import numpy as np
 from litesmith.errors import BadInput
 from litesmith.ir.types import Array, Model, Tensor
 from litesmith.measure.images import decode, image_files, picture
+from litesmith.measure.labels import (
+    MOST_CLASSES,
+    as_classes,
+    joined_labels,
+    label_rows,
+    split_label,
+)
 from litesmith.measure.preparation import Preparation
 from litesmith.tflite.metadata import metadata
 from litesmith.units import bytes_text, plain
@@ -102,7 +109,7 @@ def _numbered(
 ) -> tuple[Array, tuple[str, ...], bool]:
     """The class of each file: by number, by a list of labels, or by the order of the names."""
     used = sorted(set(owners))
-    if all(name.isdecimal() for name in used):
+    if all(name.isdecimal() and int(name) < MOST_CLASSES for name in used):
         return np.array([int(name) for name in owners], np.int64), (), False
     told = metadata(model).labels
     own = folder / _LABEL_FILE
@@ -131,8 +138,8 @@ def array_rows(arrays: Mapping[str, Array], model: Model, source: str) -> Rows:
         raise BadInput(f"{source}: its inputs have {' and '.join(map(str, counts))} items")
     if not counts[0]:
         raise BadInput(f"{source}: no items in it")
-    labels = _labels(arrays["y"], counts[0], source) if "y" in arrays else None
-    labels, notes = _from_one_hot(labels)
+    labels = label_rows(arrays["y"], counts[0], source) if "y" in arrays else None
+    classes, notes = as_classes(labels)
 
     def read(index: int) -> Item:
         return tuple(c[index] for c in columns), None if labels is None else labels[index]
@@ -141,7 +148,7 @@ def array_rows(arrays: Mapping[str, Array], model: Model, source: str) -> Rows:
         [f"row {index}" for index in range(counts[0])],
         read,
         lambda index: contents_digest(c[index] for c in columns),
-        _as_classes(labels),
+        classes,
         notes,
     )
 
@@ -207,34 +214,6 @@ def _input_text(tensor: Tensor) -> str:
     return f"{plain(tensor.name)!r} of {_shape_text(tensor.dynamic or tensor.shape)}"
 
 
-def _labels(labels: Array, count: int, source: str) -> Array:
-    """One label for each item: shape (items, …)."""
-    if labels.dtype.kind not in "biuf":
-        raise BadInput(f"{source}: labels are {labels.dtype}; give numbers")
-    if labels.ndim >= 2 and len(labels) != count and labels.shape[0] * labels.shape[1] == count:
-        labels = labels.reshape(count, *labels.shape[2:])
-    if labels.ndim == 0 or len(labels) != count:
-        given = len(labels) if labels.ndim else 1
-        raise BadInput(f"{source}: {given} labels for {count} items; give one for each")
-    return labels[:, 0] if labels.shape[1:] == (1,) and labels.dtype.kind in "iu" else labels
-
-
-def _from_one_hot(labels: Array | None) -> tuple[Array | None, tuple[str, ...]]:
-    """Class numbers where each label is a row with a single one among zeros."""
-    if labels is None or labels.ndim != 2 or labels.shape[1] < 2:
-        return labels, ()
-    if not np.isin(labels, (0, 1)).all() or not (labels.sum(axis=1) == 1).all():
-        return labels, ()
-    return labels.argmax(axis=1), ("labels are one-hot rows, taken as class numbers",)
-
-
-def _as_classes(labels: Array | None) -> Array | None:
-    """Labels as class numbers where they are whole numbers, one for each item."""
-    if labels is None or labels.ndim != 1 or labels.dtype.kind not in "iu":
-        return None
-    return labels.astype(np.int64)
-
-
 class _Spool:
     """Items in a temporary file, which goes away with this object."""
 
@@ -281,10 +260,9 @@ def spooled_rows(given: Iterable[object], model: Model, source: str, most: int |
         raise BadInput(f"{source}: gives no items")
     if len({label is None for label in labels}) > 1:
         raise BadInput(f"{source}: some items have labels and some have none; give all or none")
-    known = [label for label in labels if label is not None and label.shape == ()]
-    classes = _as_classes(np.stack(known)) if len(known) == len(labels) else None
+    classes, notes = as_classes(joined_labels([b for b in labels if b is not None]))
     names = [f"item {index}" for index in range(len(labels))]
-    return Rows(names, spool.read, spool.digests.__getitem__, classes)
+    return Rows(names, spool.read, spool.digests.__getitem__, classes, notes)
 
 
 def _guarded(given: Iterable[object], source: str) -> Iterator[object]:
@@ -295,7 +273,7 @@ def _guarded(given: Iterable[object], source: str) -> Iterator[object]:
         raise foreign_failure(source, error) from error
 
 
-def foreign_failure(source: str, error: Exception) -> BadInput:
+def foreign_failure(source: str, error: BaseException) -> BadInput:
     """What to say where the user's function fails; the cause keeps its traceback."""
     reason = plain(str(error).split("\n")[0])
     return BadInput(f"{source}: its own code failed with {type(error).__name__}: {reason}")
@@ -326,7 +304,7 @@ def _split(
     if len({len(column) for column in columns}) > 1:
         raise BadInput(f"{where}: its inputs have different numbers of items")
     count = len(columns[0])
-    labels = None if label is None else _split_label(_number_array(label, where), count, where)
+    labels = None if label is None else split_label(_number_array(label, where), count, where)
     for index in range(count):
         yield tuple(c[index] for c in columns), None if labels is None else labels[index]
 
@@ -342,12 +320,6 @@ def _parted(value: object, inputs: int) -> tuple[object, object]:
     if len(value) == inputs + 1:
         return list(value[:-1]), value[-1]
     return list(value), None
-
-
-def _split_label(label: Array, count: int, where: str) -> Array:
-    if count == 1 and label.shape[:1] != (1,):
-        label = label[None]
-    return _labels(label, count, where)
 
 
 def _number_array(value: object, where: str) -> Array:

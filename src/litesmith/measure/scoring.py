@@ -263,7 +263,8 @@ def _chosen(scores: Array) -> NDArray[np.int64]:
 def _scores(case: Case, rows: int) -> Array:
     """The first output that has several scores a row: (rows, classes)."""
     for output in case.outputs:
-        if output.dtype.kind == "f" and output.size == rows * output.shape[-1] > rows:
+        is_list = output.ndim > 0 and output.dtype.kind == "f"
+        if is_list and output.size == rows * output.shape[-1] > rows:
             return output.reshape(rows, -1)
     raise BadInput(f"no output has scores of classes for {rows} rows; {_shapes(case.outputs)}")
 

@@ -1,8 +1,8 @@
 """A quantized model beside the float one it stands for: which tensor is which, and both in one."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -15,7 +15,12 @@ from litesmith.ir.types import Array, Graph, Model, Op, Quant, Tensor
 from litesmith.passes.layers import Layer, layers_of, real_bias, real_values, unpacked_constants
 from litesmith.units import plain
 
+Item = TypeVar("Item")
+
 _CONVERSIONS = ("QUANTIZE", "DEQUANTIZE")
+
+# Bytes of tensors that are looked at in one pass over the data; the rest waits for the next.
+_AT_ONCE = 200_000_000
 
 # Ops between the scores and a model's output that leave the order of the scores alone.
 _AFTER_SCORES = frozenset({"LOG_SOFTMAX", "RESHAPE", "SOFTMAX", "SQUEEZE", *_CONVERSIONS})
@@ -25,7 +30,8 @@ _AFTER_SCORES = frozenset({"LOG_SOFTMAX", "RESHAPE", "SOFTMAX", "SQUEEZE", *_CON
 class Twin:
     """A tensor of a quantized model, and the one of the float model that it stands for.
 
-    place, op  the op of the quantized model that writes it; −1 and None for an input
+    place, op  the op that writes it, in the quantized model unless `renumbered`; −1 and None for
+               an input
     layers     that op and its counterpart, where they are layers
     """
 
@@ -54,19 +60,37 @@ def twins(model: Model, reference: Model) -> list[Twin]:
     Layers are matched by their order where kinds and shapes agree throughout, else by the names of
     what they write; other ops by what they read.
     """
-    refuse_states(model)
-    refuse_states(reference)
+    why_not = inseparable(model) or inseparable(reference)
+    if why_not:
+        raise CannotRun(why_not)
     matching = _Matching(model.main, reference.main)
     return list(matching.twins())
 
 
-def refuse_states(model: Model) -> None:
+def renumbered(found: Sequence[Twin], file: Model) -> list[Twin]:
+    """The twins with the places that their float tensors have in the file the user knows."""
+    makers = {t: (place, op) for place, op in enumerate(file.main.ops) for t in op.outputs}
+    return [
+        replace(twin, place=makers[twin.theirs][0], op=makers[twin.theirs][1])
+        if twin.op is not None and twin.theirs in makers
+        else twin
+        for twin in found
+    ]
+
+
+def inseparable(model: Model) -> str:
+    """Why the errors of single ops cannot be told apart; "" where they can."""
     for op in model.main.ops:
-        if has_effect(op) or called_graphs(op):
-            raise CannotRun(
-                f"{op_name(op)} keeps a state or runs another graph; the errors of single layers "
-                "cannot be told apart"
-            )
+        if op.kind == "CUSTOM":
+            what = "is a custom op, of which nobody knows what it does when it is run alone"
+        elif called_graphs(op):
+            what = "runs another graph"
+        elif has_effect(op):
+            what = "keeps a state"
+        else:
+            continue
+        return f"{op_name(op)} {what}; the errors of single layers cannot be told apart"
+    return ""
 
 
 class _Matching:
@@ -174,11 +198,23 @@ def exposing(model: Model, outputs: Sequence[Tensor]) -> Model:
     wanted: set[Tensor] = set(outputs)
     ops: list[Op] = []
     for op in reversed(model.main.ops):
-        if any(t in wanted for t in op.outputs):
+        if not op.outputs or any(t in wanted for t in op.outputs):
             wanted.update(t for t in op.inputs if t is not None)
             ops.append(op)
     graph = regraph(model.main, ops=ops[::-1], outputs=list(dict.fromkeys(outputs)))
     return replace(model, graphs=(graph, *model.graphs[1:]), signatures=(), metadata=())
+
+
+def waves(items: Sequence[Item], size: Callable[[Item], int]) -> Iterator[list[Item]]:
+    """All of the items, no more at once than memory should hold."""
+    wave: list[Item] = []
+    for item in items:
+        if wave and sum(map(size, (*wave, item))) > _AT_ONCE:
+            yield wave
+            wave = []
+        wave.append(item)
+    if wave:
+        yield wave
 
 
 class Joined(NamedTuple):

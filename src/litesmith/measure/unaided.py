@@ -1,6 +1,6 @@
 """What a quantized file and data tell of its losses without the float model."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -9,7 +9,7 @@ from litesmith.ir.types import Array, Model, Op, Tensor
 from litesmith.measure.doctor import NOT_MEASURED, Diagnosis
 from litesmith.measure.facts import tools
 from litesmith.measure.samples import Data, as_stored
-from litesmith.measure.twins import exposing, refuse_states
+from litesmith.measure.twins import exposing, waves
 from litesmith.numeric.affine import rows_of
 from litesmith.numeric.arrays import ACTIVATIONS
 from litesmith.passes.layers import Layer, layers_of
@@ -24,7 +24,6 @@ _FULL_WEIGHTS = 0.1  # of a channel's weights, at the end of their type
 _MOST_BIAS = 2**31 - 2**8
 # What these write is meant to reach the ends.
 _BOUNDED = frozenset({"LOGISTIC", "LOG_SOFTMAX", "QUANTIZE", "SOFTMAX", "TANH"})
-_AT_ONCE = 200_000_000
 _REQUANTIZE = "litesmith quantize FLOAT --to int8 --data DATA -o OUT.tflite"
 
 
@@ -62,28 +61,26 @@ def unaided(model: Model, data: Data) -> list[Diagnosis]:
 
 
 def seen_codes(model: Model, data: Data) -> list[Codes]:
-    """The codes of every integer tensor that ops write, in one pass over the data."""
-    refuse_states(model)
+    """The codes of every integer tensor that ops write."""
     found = [
         Codes(place, op, t, ends=_open_ends(op, t))
         for place, op in enumerate(model.main.ops)
         for t in op.outputs
         if t.dtype in ("int8", "uint8", "int16") and form_of(t) is not None and t.elements
     ]
-    size, looked_at = 0, []
-    for codes in found:
-        size += codes.tensor.nbytes
-        if size <= _AT_ONCE:
-            looked_at.append(codes)
-    if not looked_at:
-        return []
-    exposed = exposing(model, [codes.tensor for codes in looked_at])
+    for wave in waves(found, lambda codes: codes.tensor.nbytes):
+        _look(model, wave, data)
+    return found
+
+
+def _look(model: Model, wave: Sequence[Codes], data: Data) -> None:
+    """One pass over the data."""
+    exposed = exposing(model, [codes.tensor for codes in wave])
     with tools(data).opened(exposed) as run:
         for sample in data:
             results = run(list(map(as_stored, exposed.main.inputs, sample.inputs)))
-            for codes, stored in zip(looked_at, results, strict=True):
+            for codes, stored in zip(wave, results, strict=True):
                 codes.add(stored)
-    return looked_at
 
 
 def _open_ends(op: Op, tensor: Tensor) -> tuple[int, ...]:

@@ -1,27 +1,30 @@
 """Where a quantized model loses accuracy: a verdict, then its causes by the damage they do."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple, cast
 
-from litesmith.errors import LitesmithError
-from litesmith.ir.types import Model, Op, Tensor
+import numpy as np
+
+from litesmith.errors import CannotRun, LitesmithError
+from litesmith.ir.types import Model
 from litesmith.measure.accuracy import Evaluation, evaluate_all
 from litesmith.measure.alone import Drift, Judge, Part
+from litesmith.measure.calibrate import problems as calibration_problems
 from litesmith.measure.causes import CAUSES, Blame, Cause, blamed
 from litesmith.measure.data import Samples
 from litesmith.measure.doctor import Diagnosis
 from litesmith.measure.facts import tools
 from litesmith.measure.footprint import op_macs
-from litesmith.measure.lint import lint
+from litesmith.measure.lint import Problem, lint
 from litesmith.measure.loss import losses
-from litesmith.measure.samples import Data
-from litesmith.measure.twins import Twin, scores, twins
+from litesmith.measure.normal import class_count
+from litesmith.measure.remedies import OURS, QUANTIZE, Pair, Remedies, scheme_of
+from litesmith.measure.samples import Data, Sample
+from litesmith.measure.twins import Twin, inseparable, renumbered, scores, twins
 from litesmith.measure.unaided import unaided
 from litesmith.passes.fold import Fold
-from litesmith.passes.layers import layers_of
 from litesmith.passes.recipe import apply, is_float
-from litesmith.passes.schemes import SCHEMES
 from litesmith.passes.step import Context
 from litesmith.tflite.file import load
 from litesmith.tflite.write import to_bytes
@@ -33,7 +36,7 @@ _MOST_MACS = 10**10  # for one try: half a second
 
 # A share of the whole damage below which a cause is not worth a word; more for what is usual.
 _WORTH, _WORTH_IF_USUAL = 0.1, 0.3
-_MOST_FINDINGS, _MOST_NAMED, _MOST_ALONE, _MOST_TRIED, _MOST_KEPT = 5, 3, 6, 5, 3
+_MOST_FINDINGS, _MOST_NAMED, _MOST_ALONE = 5, 3, 6
 
 # Damage that no labels were seen to notice: of class probabilities, in nats; else noise, 20 dB.
 _HARMLESS_NATS, _HARMLESS_NOISE = 0.02, 0.01
@@ -53,39 +56,75 @@ class Verdict:
 
     drift       of the answers from the float model's; None where there is none to compare with
     evaluation  the accuracy beside the float model's, where it could be told
+    notes       what the user should know of how it was told, one sentence each
     """
 
     sentence: str
     findings: tuple[Diagnosis, ...]
     drift: Drift | None = None
     evaluation: Evaluation | None = None
+    notes: tuple[str, ...] = ()
 
 
-def examine(model: Model, data: Data, *, against: Model | None = None) -> Verdict:
+# Data that shows how far a pass over it has come, and what the pass is for.
+Watch = Callable[[Data, str], Data]
+
+
+def _unwatched(data: Data, what: str) -> Data:
+    return data
+
+
+def examine(
+    model: Model, data: Data, *, against: Model | None = None, watch: Watch = _unwatched
+) -> Verdict:
     """Where accuracy is lost: in a quantized model beside its float one, or in a float model once
     it is quantized to int8 here."""
     few = _spread(data, _MOST_SAMPLES)
-    problems = list(_problems(model, data))
     is_ours = is_float(model) and against is None
     if against is None and not is_ours:
-        return _without_float(model, few, problems)
-    reference = Fold(float16=True).apply(against or model, Context()).model
+        watched = watch(few, "looking at the codes")
+        return _without_float(model, watched, _told(lint(data, model), data.source))
+    file = against or model
+    reference = Fold(float16=True).apply(file, Context()).model
     if is_ours:
-        made = apply(model, "quantize(to=int8)", Context(tools(few))).model
-        model = load(to_bytes(made))
-    examination = _Examination(model, reference, few, is_ours)
-    evaluation = _evaluated(model, reference, data)
+        calibration = tools(watch(few, "calibrating"))
+        model = load(to_bytes(apply(file, OURS, Context(calibration)).model))
+    pair = Pair(model, reference, file, is_ours)
+    evaluation, notes = _evaluated(pair, data, watch)
+    problems = _told(lint(data, file), data.source)
+    refused = _told(calibration_problems(data, file), data.source) if problems else ()
+    is_scored = evaluation and evaluation.against and evaluation.against.difference is not None
+    if not is_scored and not _chooses(reference):  # what is wrong with labels is no matter then
+        problems = refused
+    why_not = inseparable(model) or inseparable(reference)
+    if why_not:
+        return _as_a_whole(pair, evaluation, problems, (*notes, why_not))
+    examination = _Examination(pair, few, watch, bool(refused))
     found = (*problems, *examination.findings(_is_harmless(evaluation)))
     sentence = examination.sentence(evaluation, found)
-    return Verdict(sentence, found[:_MOST_FINDINGS], examination.drift, evaluation)
+    return Verdict(sentence, found[:_MOST_FINDINGS], examination.drift, evaluation, notes)
+
+
+def _as_a_whole(
+    pair: Pair,
+    evaluation: Evaluation | None,
+    found: tuple[Diagnosis, ...],
+    notes: tuple[str, ...],
+) -> Verdict:
+    """What can be told of a model that cannot be tried in parts."""
+    drift = evaluation.against.snr_db if evaluation and evaluation.against else None
+    if drift is None:
+        raise CannotRun(notes[-1])
+    sentence = f"{pair.told}: {_loss(evaluation)}output SNR {score_text(drift, 'dB')}"
+    return Verdict(sentence, found, None, evaluation, notes)
 
 
 def _without_float(model: Model, data: Data, problems: Sequence[Diagnosis]) -> Verdict:
     found = (*problems, *unaided(model, data))
     told = "nothing stands out" if not found else found[0].what
     sentence = (
-        f"{_scheme(model)}: {told} (from the file and the data alone; --against FLOAT.tflite tells "
-        "what quantization costs, and where)"
+        f"{scheme_of(model)}: {told} (from the file and the data alone; --against FLOAT.tflite "
+        "tells what quantization costs, and where)"
     )
     return Verdict(sentence, found[:_MOST_FINDINGS])
 
@@ -94,24 +133,73 @@ def _spread(data: Data, most: int) -> Data:
     return cast(Data, data.spread(most)) if isinstance(data, Samples) else data
 
 
-def _problems(model: Model, data: Data) -> Iterator[Diagnosis]:
+def _told(problems: Sequence[Problem], source: str) -> tuple[Diagnosis, ...]:
     """Data that cannot tell anything."""
-    for problem in lint(data, model):
-        if problem.serious:
-            yield Diagnosis(
-                problem.what,
-                f"the data {data.source}",
-                problem.why,
-                "what is measured with this data",
-                f"litesmith eval MODEL --data DATA  # {problem.fix}",
-            )
+    return tuple(
+        Diagnosis(
+            problem.what,
+            f"the data {source}",
+            problem.why,
+            "what is measured with this data",
+            f"litesmith eval MODEL --data DATA  # {problem.fix}",
+        )
+        for problem in problems
+        if problem.serious
+    )
 
 
-def _evaluated(model: Model, reference: Model, data: Data) -> Evaluation | None:
+def _chooses(reference: Model) -> bool:
+    return any(op.kind in ("LOG_SOFTMAX", "SOFTMAX") for op in reference.main.ops)
+
+
+@dataclass(frozen=True, eq=False)
+class _Unlabelled:
+    """The same data without its labels."""
+
+    data: Data
+    source: str
+    digest: str
+    notes: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def __iter__(self) -> Iterator[Sample]:
+        for sample in self.data:
+            yield replace(sample, label=None)
+
+
+def _evaluated(pair: Pair, data: Data, watch: Watch) -> tuple[Evaluation | None, tuple[str, ...]]:
+    """The accuracy by the labels; where the model does not know them, how far its answers drift."""
+    watched = watch(data, "evaluating")
+    notes: tuple[str, ...] = ()
     try:
-        return evaluate_all([model], data, against=reference)[0]
-    except LitesmithError:  # labels or outputs that no metric is for; the drift is told anyway
-        return None
+        found = evaluate_all([pair.model], watched, against=pair.reference)[0]
+        if _knows_classes(pair.reference, data, found):
+            return found, tuple(note for note in found.notes if note not in data.notes)
+        notes = ("the labels are left out: the float model does not tell these classes apart",)
+    except LitesmithError as error:  # labels or outputs that no metric is for
+        notes = (f"the labels are left out: {error}",)
+    unlabelled = cast(Data, _Unlabelled(watched, data.source, data.digest, data.notes))
+    try:
+        return evaluate_all([pair.model], unlabelled, against=pair.reference)[0], notes
+    except LitesmithError:
+        return None, ()
+
+
+def _knows_classes(reference: Model, data: Data, found: Evaluation) -> bool:
+    """Whether labels that are class numbers can be those of the model: it has no fewer, and is
+    right more often than by chance."""
+    classes = data.classes if isinstance(data, Samples) else None
+    if found.metric != "top1" or classes is None or found.against is None:
+        return True
+    count = class_count(reference)
+    if count is not None and int(classes.max()) >= count:
+        return False
+    usual = float(np.unique(classes, return_counts=True)[1].max() / classes.size)
+    chance = usual + 2 * float(np.sqrt(usual * (1 - usual) / classes.size))
+    # where one class is most of the data, a good model may be right less often than a guess of it
+    return usual > 1 / 2 or (found.against.value or 0.0) > chance
 
 
 def _is_harmless(evaluation: Evaluation | None) -> bool | None:
@@ -133,18 +221,17 @@ class _Group(NamedTuple):
 class _Examination:
     """A quantized model and the float one it stands for, tried in parts on a few samples."""
 
-    def __init__(self, model: Model, reference: Model, data: Data, is_ours: bool) -> None:
-        self._model, self._reference, self._data = model, reference, data
-        self._is_ours = is_ours
-        self._twins = twins(model, reference)
-        self._scores = scores(reference, self._twins)
-        macs = sum(op_macs(op) or 0 for op in reference.main.ops)
+    def __init__(self, pair: Pair, data: Data, watch: Watch, is_refused: bool) -> None:
+        self._pair, self._data, self._watch = pair, data, watch
+        found = twins(pair.model, pair.reference)
+        self._twins = renumbered(found, pair.file) if pair.is_ours else found
+        self._scores = scores(pair.reference, self._twins)
+        macs = sum(op_macs(op) or 0 for op in pair.reference.main.ops)
         count = min(max(_MOST_MACS // max(macs, 1), _LEAST_SAMPLES), _MOST_SAMPLES)
-        self._judge = Judge(reference, self._scores, _spread(data, count))
-        self.drift = self._judge.drift(model, [twin.ours for twin in self._scores])
-        self._places = {op: place for place, op in enumerate(reference.main.ops)}
-        self._tried: dict[str, Drift | None] = {}
+        self._judge = Judge(pair.reference, self._scores, _spread(data, count))
+        self.drift = self._judge.drift(pair.model, [twin.ours for twin in self._scores])
         self._harmless = _HARMLESS_NATS if self._judge.chooses else _HARMLESS_NOISE
+        self._remedies = Remedies(pair, self._tried, self.drift, self._harmless, is_refused)
         self._is_harmless = True
 
     def findings(self, is_harmless: bool | None) -> list[Diagnosis]:
@@ -153,7 +240,8 @@ class _Examination:
         self._is_harmless = is_slight and (is_quiet if is_harmless is None else is_harmless)
         if self._is_harmless:
             return []
-        found = losses(self._model, self._reference, self._before_scores(), self._data)
+        watched = self._watch(self._data, "looking at the layers")
+        found = losses(self._pair.model, self._pair.reference, self._before_scores(), watched)
         return [self._diagnosis(group) for group in self._ranked(blamed(found))]
 
     def _before_scores(self) -> list[Twin]:
@@ -192,18 +280,14 @@ class _Examination:
         more = len(group.worst) - len(named)
         worst = group.worst[0][1]
         first = " ".join(worst.loss.twin.where.split()[:2])
-        recipe, after = self._best(group)
-        before = score_text(self.drift.decibels, "dB")
-        gain = "no step that was tried lowers it"
-        if after:
-            gain = f"{before}, {score_text(after.decibels, 'dB')} with the command"
+        remedy = self._remedies.best(group.cause, [blame.loss.twin for _, blame in group.worst])
         share = min(group.share, 1.0)
         return Diagnosis(
             self._title(group),
             ", ".join(named) + (f" and {more} more" if more else ""),
             f"{group.cause.why}; {first}: {worst.seen}",
-            f"{percent_text(share)} of the error; {gain}",
-            self._command(recipe),
+            f"{percent_text(share)} of the error; {remedy.told}",
+            remedy.command,
             share=share,
         )
 
@@ -214,60 +298,25 @@ class _Examination:
             return f"ranges of other data: {count} of {len(forms)} cut values off"
         return group.cause.what
 
-    # Remedies.
-
-    def _best(self, group: _Group) -> tuple[str, Drift | None]:
-        """The first recipe of a cause that leaves no damage, or hardly more than the best."""
-        keep = self._keep([blame.loss.twin for _, blame in group.worst[:_MOST_KEPT]])
-        scheme = _scheme(self._model)
-        recipes = [self._complete(r.format(to=scheme, keep=keep)) for r in group.cause.remedies]
-        tried = [(recipe, self._after(recipe)) for recipe in recipes]
-        better = [(r, d) for r, d in tried if d is not None and d.damage < self.drift.damage]
-        if not better:
-            return recipes[-1], None
-        enough = max(self._harmless, 2 * min(drift.damage for _, drift in better))
-        return next(pair for pair in better if pair[1].damage <= enough)
-
-    def _complete(self, recipe: str) -> str:
-        """What was quantized here is quantized first."""
-        needs = self._is_ours and "quantize" not in recipe
-        return f"quantize(to=int8) | {recipe}" if needs else recipe
-
-    def _keep(self, found: Sequence[Twin]) -> str:
-        """The float model's ops that write and read some tensors."""
-        tensors = {twin.theirs for twin in found}
-        ops = [op for op in self._reference.main.ops if _touches(op, tensors)]
-        return f"[{', '.join(str(self._places[op]) for op in ops)}]"
-
-    def _after(self, recipe: str) -> Drift | None:
-        """The drift of the model that a recipe makes; None where it makes none, or one too many."""
-        if recipe not in self._tried:
-            if len(self._tried) == _MOST_TRIED:
-                return None
-            self._tried[recipe] = self._try(recipe)
-        return self._tried[recipe]
-
-    def _try(self, recipe: str) -> Drift | None:
-        context = Context(tools(self._data), self._reference)
-        start = self._reference if "quantize" in recipe else self._model
+    def _tried(self, recipe: str) -> Drift | None:
+        """The drift of what a recipe makes of the same file as its command would; None where it is
+        not for this model."""
+        pair = self._pair
+        watched = self._watch(self._data, f"trying {recipe}")
+        start = pair.file if QUANTIZE in recipe else pair.model
         try:
-            made = load(to_bytes(apply(start, recipe, context).model))
-            ours = {twin.theirs: twin.ours for twin in twins(made, self._reference)}
+            change = apply(start, recipe, Context(tools(watched), pair.file))
+            made = load(to_bytes(change.model))
+            ours = {twin.theirs: twin.ours for twin in twins(made, pair.reference)}
             return self._judge.drift(made, [ours[twin.theirs] for twin in self._scores])
-        except (LitesmithError, KeyError):  # a step that is not for this model
+        except (LitesmithError, KeyError):
             return None
-
-    def _command(self, recipe: str) -> str:
-        out = "--data DATA -o OUT.tflite"
-        if "quantize" not in recipe:
-            return f'litesmith apply MODEL "{recipe}" --reference FLOAT {out}'
-        return f'litesmith apply FLOAT "{recipe}" {out}'
 
     # The sentence.
 
     def sentence(self, evaluation: Evaluation | None, found: Sequence[Diagnosis]) -> str:
-        scheme = _scheme(self._model)
-        told = f"{scheme}: {_loss(evaluation)}output SNR {score_text(self.drift.decibels, 'dB')}"
+        drift = score_text(self.drift.decibels, "dB")
+        told = f"{self._pair.told}: {_loss(evaluation)}output SNR {drift}"
         named = [one for one in found if one.share is not None]
         if named:
             return f"{told}; {percent_text(named[0].share or 0.0)} of the error: {named[0].what}"
@@ -285,19 +334,3 @@ def _loss(evaluation: Evaluation | None) -> str:
     ends = against.difference_low or 0.0, against.difference_high or 0.0
     gain = gain_text(against.difference, evaluation.unit, *ends)
     return f"{evaluation.title} {gain} against float on {total_text(evaluation.n)} samples; "
-
-
-def _touches(op: Op, tensors: set[Tensor]) -> bool:
-    return any(t in tensors for t in (*op.inputs, *op.outputs) if t is not None)
-
-
-def _scheme(model: Model) -> str:
-    """The scheme that most layers of a model follow."""
-    counts: dict[str, int] = {}
-    for layer in layers_of(model.main).values():
-        data = "int8" if layer.data.dtype == "uint8" else layer.data.dtype
-        weights = "int8" if layer.weight.dtype == "uint8" else layer.weight.dtype
-        for name, scheme in SCHEMES.items():
-            if scheme == (data, weights, layer.unpack is not None):
-                counts[name] = counts.get(name, 0) + 1
-    return max(counts, key=lambda name: counts[name]) if counts else "int8"

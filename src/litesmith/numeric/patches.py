@@ -36,15 +36,24 @@ def patches(
     A row is in the order of a filter (height, width, C). `fill` is what the padding holds: in
     stored numbers, the zero point. `most` limits the places in each image.
     """
-    amounts = [pads(padding, size, move) for size, move in zip(x.shape[1:3], moves, strict=True)]
-    padded = np.pad(x, [(0, 0), *amounts, (0, 0)], constant_values=fill)
-    high, wide = (slid_size(padding, n, move) for n, move in zip(x.shape[1:3], moves, strict=True))
+    sizes = x.shape[1:3]
+    high, wide = (slid_size(padding, n, move) for n, move in zip(sizes, moves, strict=True))
     places = some_places(high * wide, high * wide if most is None else most)
     rows, columns = (
-        place[:, None] * move.stride + np.arange(move.window) * move.dilation
-        for place, move in zip(np.divmod(places, wide), moves, strict=True)
+        place[:, None] * move.stride + np.arange(move.window) * move.dilation - before
+        for place, move, (before, _) in zip(
+            np.divmod(places, wide),
+            moves,
+            (pads(padding, n, move) for n, move in zip(sizes, moves, strict=True)),
+            strict=True,
+        )
     )
-    windows = padded[:, rows[:, :, None], columns[:, None, :]]
+    inside = [(line >= 0) & (line < n) for line, n in zip((rows, columns), sizes, strict=True)]
+    rows, columns = (
+        np.clip(line, 0, n - 1) for line, n in zip((rows, columns), sizes, strict=True)
+    )
+    windows = x[:, rows[:, :, None], columns[:, None, :]]
+    windows[:, ~(inside[0][:, :, None] & inside[1][:, None, :])] = fill
     return windows.reshape(x.shape[0] * places.size, -1)
 
 

@@ -103,7 +103,11 @@ class IntegerGraph:
         self.boundary: dict[Tensor, Tensor] = {}
         self.touched: list[str] = []
         self.skipped: list[Skip] = []
-        pinned = {t: form for t, form in self._there.forms if form[0] == scheme.data}
+        pinned = {
+            tensor: form
+            for tensor, form in self._there.forms
+            if form[0] == scheme.data and ranges.get(tensor, covered(form)) == covered(form)
+        }
         others = (t for op in graph.ops if op not in self._integer for t in op.inputs)
         self._scales = Scales(integer, scheme.data, ranges, pinned, {*graph.outputs, *others})
         self._layers = [layer for op in integer if (layer := layer_of(op))]

@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 
 from litesmith.ir.dtype import DTYPES
 from litesmith.ir.show import op_name
-from litesmith.ir.types import Array, Model, Quant, Tensor
-from litesmith.ir.window import slides
+from litesmith.ir.types import Model, Quant, Tensor
 from litesmith.numeric.affine import from_rows, largest_code, rows_of, weight_scales
 from litesmith.numeric.patches import (
     Cross,
@@ -18,10 +17,8 @@ from litesmith.numeric.patches import (
     covariance,
     cross_covariance,
     cross_moments,
-    depthwise_patches,
     moments,
     paired_added,
-    patches,
 )
 from litesmith.numeric.rounding import fitted, refitted, rounded, searched_scales
 from litesmith.passes.layers import (
@@ -33,6 +30,7 @@ from litesmith.passes.layers import (
     real_values,
     stored_weight,
 )
+from litesmith.passes.rows import affine_of, rows_of_layer, why_no_rows
 from litesmith.passes.step import Change, Context, Skip
 from litesmith.passes.walk import Parts, Visit, corrected_bias, walk
 
@@ -41,6 +39,9 @@ _ROWS, _LEAST_ROWS = 32, 4096
 
 # Rows that are multiplied at once.
 _GROUP = 4096
+
+# Samples whose values in both models are compared.
+_MOST_SAMPLES = 1024
 
 # A second-moment matrix of more inputs than this takes minutes, and gigabytes.
 _MOST_INPUTS = 6_000
@@ -72,7 +73,7 @@ class Round:
             weight = visit.layer.weight if why else self._rounded(visit)
             return Parts(weight, corrected_bias(visit, weight))
 
-        walked = walk(model, context, "round", edit, paired=True)
+        walked = walk(model, context, "round", edit, paired=_MOST_SAMPLES)
         touched = tuple(f"rounded {op_name(layer.op)}" for layer in walked.layers)
         return Change(walked.model, touched, (*skipped, *walked.skipped))
 
@@ -108,13 +109,11 @@ def _why_not(layer: Layer, users: Counter[Tensor], most_bits: int) -> str:
         return _FINE
     if quant.block is not None:
         return "its weights have scales in blocks"
-    if layer.op.kind not in ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"):
-        return f"there is no rounding for {layer.op.kind}"
     if users[layer.weight] > 1:
         return "its weights are shared by several layers"
-    shape = layer.weight.shape
-    if layer.op.kind == "CONV_2D" and layer.data.shape[-1] != shape[-1]:
-        return "its channels are in groups"
+    why = why_no_rows(layer)
+    if why:
+        return why
     inputs = layer.weight.elements // layer.channels
     if inputs > _MOST_INPUTS:
         return f"each of its outputs has {inputs} inputs, more than {_MOST_INPUTS}"
@@ -136,38 +135,18 @@ def _floor(visit: Visit) -> NDArray[np.float64]:
 
 def _covariances(visit: Visit) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Of what the weights are multiplied with, and of what the float model's are with that."""
-    assert visit.wanted is not None
-    scale, zero = _affine(visit)
+    values, wanted_values = visit.pairs
+    scale, zero = affine_of(visit)
     inputs = visit.layer.weight.elements // visit.layer.channels
-    most = -(-max(_ROWS * inputs, _LEAST_ROWS) // len(visit.values))
+    most = -(-max(_ROWS * inputs, _LEAST_ROWS) // len(values))
     own: Moments | None = None
     pairs: Cross | None = None
     group = max(1, _GROUP // most)
-    for start in range(0, len(visit.values), group):
-        rows = _rows(visit.layer, visit.values[start : start + group], zero, most)
-        wanted = _rows(visit.reference, visit.wanted[start : start + group], 0, most)
+    for start in range(0, len(values), group):
+        rows = rows_of_layer(visit.layer, values[start : start + group], zero, most)
+        wanted = rows_of_layer(visit.reference, wanted_values[start : start + group], 0, most)
         found, paired = moments(rows), cross_moments(wanted, rows)
         own = found if own is None else added(own, found)
         pairs = paired if pairs is None else paired_added(pairs, paired)
     assert own is not None and pairs is not None
     return scale**2 * covariance(own), scale * cross_covariance(pairs)
-
-
-def _affine(visit: Visit) -> tuple[float, int]:
-    if visit.quant is None:
-        return 1.0, 0
-    return float(visit.quant.scale[0]), int(visit.quant.zero_point[0])
-
-
-def _rows(layer: Layer, samples: Array, fill: int, most: int) -> Array:
-    """What the weights are multiplied with: samples (N, 1, …) -> rows in the order of a filter."""
-    if layer.op.kind == "FULLY_CONNECTED":
-        return samples.reshape(-1, layer.weight.shape[-1])
-    assert layer.op.options is not None
-    images = samples.reshape(-1, *samples.shape[-3:])
-    moves = slides(layer.op.options, layer.weight.shape[1:3])
-    padding = layer.op.options.word("padding")
-    if layer.op.kind == "CONV_2D":
-        return patches(images, moves, padding, fill=fill, most=most)
-    windows = depthwise_patches(images, moves, padding, fill=fill, most=most)
-    return np.repeat(windows, layer.channels // windows.shape[0], axis=0)

@@ -50,6 +50,9 @@ class _Storing:
         self.skipped: list[Skip] = []
 
     def add(self, op: Op, is_chosen: bool) -> None:
+        if is_chosen and self._picks(op):
+            self._pick(op)
+            return
         inputs = list(op.inputs)
         version = op.version
         places = self._places(op) if is_chosen else []
@@ -69,9 +72,28 @@ class _Storing:
         new = replace(op, inputs=tuple(inputs), version=version) if changed else op
         self.ops.append(_with_options(new) if version != op.version else new)
 
-    def _places(self, op: Op) -> list[int]:
+    def _picks(self, op: Op) -> bool:
+        """True where an op picks from a constant that is large enough to be stored anew."""
+        is_there = op.kind == "GATHER" and self._scheme.weights == "int8"
+        return is_there and self._places(op, "x") == [0] and not self._why_not(op, op.inputs[0])
+
+    def _pick(self, op: Op) -> None:
+        """Picks from a table of integers, and makes float only of what was picked."""
+        table, target = op.inputs[0], op.outputs[0]
+        assert table is not None
+        stored = self._coded_tensor(table, None)
+        picked = replace(target, name=f"{target.name}/int8", dtype="int8", quant=stored.quant)
+        version = max(op.version, OPS[op.kind].versions["int8"])
+        inputs = (stored, *op.inputs[1:])
+        self.ops.append(replace(op, inputs=inputs, outputs=(picked,), version=version))
+        self.ops.append(
+            Op("DEQUANTIZE", (picked,), (target,), version=OPS["DEQUANTIZE"].versions["int8"])
+        )
+        self.touched.append(f"{op_name(op)} picks from int8 numbers")
+
+    def _places(self, op: Op, wanted: str = "") -> list[int]:
         """Where an op has constants that the scheme is for: weights; for float16 any numbers."""
-        wanted = "wbx" if self._scheme.weights == "float16" else "w"
+        wanted = wanted or ("wbx" if self._scheme.weights == "float16" else "w")
         return [
             place
             for place, (tensor, role) in enumerate(zip(op.inputs, roles(op), strict=True))
@@ -87,7 +109,8 @@ class _Storing:
             return ""
         return "float32:block4" if self._block else self._scheme.kernel
 
-    def _why_not(self, op: Op, tensor: Tensor) -> str:
+    def _why_not(self, op: Op, tensor: Tensor | None) -> str:
+        assert tensor is not None
         if tensor in self._outside:
             return "it is an output of the graph"
         if tensor.elements < _LEAST:

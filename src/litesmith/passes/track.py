@@ -5,6 +5,7 @@ Every op runs once for each sample, in the runtime's own kernels. What later par
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from hashlib import sha256
 from itertools import pairwise
 from tempfile import TemporaryFile
 
@@ -29,12 +30,15 @@ class Track:
     """A model on its way over the data. Part 0 ends before the first layer; each other part begins
     with one, so that part n has layer n − 1."""
 
-    def __init__(self, model: Model, tools: Tools) -> None:
+    def __init__(self, model: Model, tools: Tools, places: Sequence[int] | None = None) -> None:
+        """`places` are the samples to take; all of them where it is None."""
         _refuse_inseparable(model)
         self.layers = list(layers_of(model.main).values())
         self._model, self._tools = model, tools
         self._stand_in = _StandIn(model.main)
         self._samples = tools.samples(model)
+        chosen = range(len(self._samples)) if places is None else places
+        self._rows = {place: row for row, place in enumerate(chosen)}
         self._held: dict[Tensor, Array] = {}
         self._parts = _parts(model.main.ops, self.layers)
         self._last = self._last_uses()
@@ -44,6 +48,14 @@ class Track:
         """What a tensor holds for every sample, and how that stands for real numbers."""
         tensor = self._stand_in.of(tensor)
         return self._held[tensor], tensor.quant
+
+    def digests(self) -> list[bytes]:
+        """What tells one sample from another, before anything was run."""
+        held = [self._held[self._stand_in.of(t)] for t in self._model.main.inputs]
+        return [
+            sha256(b"".join(values[row].tobytes() for values in held)).digest()
+            for row in range(len(self._rows))
+        ]
 
     def unpack(self, tensor: Tensor, constant: Tensor) -> None:
         """Has a tensor hold what a constant stands for, from here on."""
@@ -66,7 +78,7 @@ class Track:
         graph = regraph(Graph("", (), (), (), ()), ops=ops, inputs=inputs, outputs=outputs)
         sources, targets = [self._held[t] for t in inputs], [self._hold(t) for t in outputs]
         with self._tools.opened(Model((graph, *self._model.graphs[1:]))) as run:
-            for place in range(len(self._samples)):
+            for place in range(len(self._rows)):
                 results = run([source[place] for source in sources])
                 for tensor, target, result in zip(outputs, targets, results, strict=True):
                     if result.shape != tensor.shape:
@@ -77,15 +89,22 @@ class Track:
 
     def _take_inputs(self) -> None:
         for place, values in enumerate(self._samples):
+            if place not in self._rows:
+                continue
             for tensor, value in zip(self._model.main.inputs, values, strict=True):
+                if value.shape != tensor.shape:
+                    raise CannotApply(
+                        f"a sample of shape {value.shape} for the input {plain(tensor.name)!r} of "
+                        f"{tensor.shape}: layers are compared at one size; give data of that size"
+                    )
                 held = self._hold(self._stand_in.of(tensor))
-                held[place] = _real(tensor, value) if _is_wide(tensor) else value
+                held[self._rows[place]] = _real(tensor, value) if _is_wide(tensor) else value
 
     def _hold(self, tensor: Tensor) -> Array:
         """Where the values of a tensor go, one sample a row."""
         if tensor not in self._held:
             dtype = np.dtype(DTYPES[tensor.dtype].storage)
-            shape = (len(self._samples), *tensor.shape)
+            shape = (len(self._rows), *tensor.shape)
             if np.prod(shape, dtype=np.int64) * dtype.itemsize <= _IN_MEMORY:
                 self._held[tensor] = np.empty(shape, dtype)
             else:

@@ -4,7 +4,7 @@ Each layer may be changed when its turn comes, on the values that the layers bef
 changed, really give it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -36,7 +36,8 @@ class Visit:
     mean       the mean of its input in the float model
     values     its input in the quantized model for every sample: stored numbers, or real ones
     quant      how these stand for real numbers; None where they are
-    wanted     its input in the float model for every sample, where the walk was asked for it
+    places     the samples for which both models' values are there, where the walk was asked to
+    wanted     its input in the float model for these
     """
 
     layer: Layer
@@ -44,7 +45,15 @@ class Visit:
     mean: Float64s
     values: Array
     quant: Quant | None
+    places: Sequence[int]
     wanted: Array | None
+
+    @property
+    def pairs(self) -> tuple[Array, Array]:
+        """Its input in the quantized and in the float model, for some samples."""
+        assert self.wanted is not None
+        everything = len(self.places) == len(self.values)
+        return self.values if everything else self.values[list(self.places)], self.wanted
 
     @property
     def reached_mean(self) -> Float64s:
@@ -74,8 +83,8 @@ class Walked(NamedTuple):
     skipped: list[Skip]
 
 
-def walk(model: Model, context: Context, step: str, edit: Edit, *, paired: bool = False) -> Walked:
-    """The model after `edit` of every layer; `paired` also walks the float model."""
+def walk(model: Model, context: Context, step: str, edit: Edit, *, paired: int = 0) -> Walked:
+    """The model after `edit` of every layer; the float model is walked too, on `paired` samples."""
     tools = context.need_tools(step)
     if context.reference is None:
         raise CannotApply(f"{step}: needs the float model to compare with; put it after quantize")
@@ -84,7 +93,9 @@ def walk(model: Model, context: Context, step: str, edit: Edit, *, paired: bool 
     if not any(layer.weight.quant or layer.data.quant for layer in layers_of(model.main).values()):
         raise CannotApply(f"{step}: the model is float, there is nothing to {step}; quantize first")
     means = _means(reference, counterparts, tools)
-    ours, theirs = Track(model, tools), Track(reference, tools) if paired else None
+    ours = Track(model, tools)
+    places = _chosen(ours.digests(), paired)
+    theirs = Track(reference, tools, places) if places else None
     replaced: dict[Op, Op] = {}
     skipped: list[Skip] = []
     ours.run(0, replaced)
@@ -95,7 +106,8 @@ def walk(model: Model, context: Context, step: str, edit: Edit, *, paired: bool 
         wanted = theirs.values(counterpart.data)[0] if theirs else None
         mean = means[counterpart.data]
         try:
-            parts = edit(Visit(layer, counterpart, mean, *ours.values(layer.data), wanted))
+            seen = ours.values(layer.data)
+            parts = edit(Visit(layer, counterpart, mean, *seen, places, wanted))
             replaced |= _changed(layer, parts)
             if layer.unpack is not None:
                 ours.unpack(layer.unpack.outputs[0], parts.weight)
@@ -107,6 +119,11 @@ def walk(model: Model, context: Context, step: str, edit: Edit, *, paired: bool 
     graph = regraph(model.main, ops=[replaced.get(op, op) for op in model.main.ops])
     changed = [layer for layer in ours.layers if layer.op in replaced]
     return Walked(with_graphs(model, (graph, *model.graphs[1:])), changed, skipped)
+
+
+def _chosen(digests: Sequence[bytes], most: int) -> list[int]:
+    """At most so many samples, chosen by what they hold: their order does not matter."""
+    return sorted(sorted(range(len(digests)), key=lambda place: digests[place])[:most])
 
 
 def corrected_bias(visit: Visit, weight: Tensor) -> Float64s:
@@ -173,7 +190,10 @@ def _means(reference: Model, layers: list[Layer], tools: Tools) -> dict[Tensor, 
     for tensor in tensors:
         if not tensor.elements:
             raise CannotApply(f"{plain(tensor.name)!r} has no elements; nothing can be seen of it")
-    seen = tools.observe(reference, tensors, frozenset({"mean"}))
+    try:
+        seen = tools.observe(reference, tensors, frozenset({"mean"}))
+    except ValueError as error:
+        raise CannotApply(f"layers are compared at one size; {error}") from None
     return {tensor: seen[tensor].mean for tensor in tensors}
 
 

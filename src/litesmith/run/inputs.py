@@ -1,9 +1,24 @@
-"""Seeded random values for the inputs of a session."""
+"""Values for the inputs of a session: given ones, or seeded random ones."""
+
+from collections.abc import Sequence
 
 import numpy as np
 
 from litesmith.ir.types import Array
 from litesmith.run.session import Session
+
+
+def feed(session: Session, arrays: Sequence[Array]) -> None:
+    """Puts arrays into the inputs in order; an input of another shape is resized first."""
+    shapes = {
+        name: array.shape
+        for (name, held), array in zip(session.inputs.items(), arrays, strict=True)
+        if held.shape != array.shape
+    }
+    if shapes:
+        session.resize(**shapes)
+    for name, array in zip(session.inputs, arrays, strict=True):
+        session.inputs[name] = array
 
 
 def fill_inputs(session: Session, seed: int = 0) -> None:

@@ -144,6 +144,7 @@ class Session:
             runner, self._runner = self._runner, None
             if runner is not None:
                 runner.close()
+            self._content = b""  # the session itself may live on, in the hands of its ports
 
     def __enter__(self) -> "Session":
         return self

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from litesmith.cli import bench_text
-from litesmith.cli.bench import plain_switches
+from litesmith.cli.switches import plain_switches
 from litesmith.evidence import Log
 from litesmith.measure.latency import Rule
 from litesmith.measure.threads import sweep

@@ -4,12 +4,13 @@ import os
 import signal
 import sys
 import traceback
+from importlib import import_module
 from typing import Annotated, NoReturn
 
 import typer
 
 from litesmith._version import VERSION
-from litesmith.cli import bench, cache, demo, doctor, evaluate, model, profile, quantize
+from litesmith.cli.switches import plain_switches
 from litesmith.errors import LitesmithError
 
 _STOPPED = "stopped; nothing half-written is left"
@@ -24,20 +25,26 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
+# name -> where its function is; imported when it is used, so that no command waits for the others
 COMMANDS = {
-    "inspect": model.inspect,
-    "bench": bench.bench,
-    "profile": profile.profile,
-    "eval": evaluate.evaluate,
-    "doctor": doctor.doctor,
-    "apply": model.apply,
-    "quantize": quantize.quantize,
-    "diff": model.diff,
-    "demo": demo.demo,
-    "cache": cache.cache,
+    "inspect": "model:inspect",
+    "bench": "bench:bench",
+    "profile": "profile:profile",
+    "eval": "evaluate:evaluate",
+    "doctor": "doctor:doctor",
+    "apply": "model:apply",
+    "quantize": "quantize:quantize",
+    "diff": "model:diff",
+    "demo": "demo:demo",
+    "cache": "cache:cache",
 }
-for name, command in COMMANDS.items():
-    app.command(name)(command)
+
+
+def _register(words: list[str]) -> None:
+    """Adds the command that is called, or all of them where that does not say which."""
+    for name in words[:1] if words and words[0] in COMMANDS else COMMANDS:
+        module, _, function = COMMANDS[name].partition(":")
+        app.command(name)(getattr(import_module(f"litesmith.cli.{module}"), function))
 
 
 def _print_version(asked: bool) -> None:
@@ -66,7 +73,9 @@ def main() -> NoReturn:
 
 def _run() -> int:
     try:
-        result = app(args=bench.plain_switches(sys.argv[1:]), standalone_mode=False)
+        words = sys.argv[1:]
+        _register(words)
+        result = app(args=plain_switches(words), standalone_mode=False)
         if sys.stdout is not None:
             sys.stdout.flush()
         if result == _CTRL_C:  # the parser of the command line has caught it

@@ -135,7 +135,8 @@ def quantize(
     done = _carried_out(content, todo, calibration, given)
     save(done.change.model, out)
     file = model if model.is_file() else None  # a pipe is read only once
-    claims = check_claims(out, content, calibration, done.change.skipped, file)
+    skipped, looks = done.change.skipped, effort != "quick"
+    claims = check_claims(out, content, calibration, skipped, file, profiled=looks)
     score = None
     if scored_on is not None and not claims.failure:
         score = _score(model, out, scored_on, quiet=as_json)

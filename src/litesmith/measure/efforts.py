@@ -43,6 +43,9 @@ _DEFAULT = {
 # One sample in so many is held out, and no choice is made by fewer than this.
 _HELD_OUT, _FEWEST = 4, 8
 
+# A choice needs no more samples than this to be tried on; what is chosen is made with all.
+_MOST_TRIED = 96
+
 _SOFTMAX = frozenset({"LOG_SOFTMAX", "SOFTMAX"})
 _SAME_VALUES = frozenset({"DEQUANTIZE", "QUANTIZE", "RESHAPE", "SQUEEZE"})
 
@@ -195,7 +198,7 @@ class _Part:
         digests = [sha256(b"".join(a.tobytes() for a in s.inputs)).digest() for s in self.data]
         by_digest = sorted(range(len(digests)), key=lambda place: digests[place])
         count = len(digests) // _HELD_OUT
-        return frozenset(by_digest[:count] if self.held_out else by_digest[count:])
+        return frozenset(by_digest[:count] if self.held_out else by_digest[count:][:_MOST_TRIED])
 
 
 def _before_softmax(model: Model) -> Model:

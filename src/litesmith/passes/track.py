@@ -3,6 +3,7 @@
 Every op runs once for each sample, in the runtime's own kernels. What later parts read is held.
 """
 
+import mmap
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
@@ -24,6 +25,10 @@ from litesmith.units import plain
 
 # Values of one tensor over all samples that take more bytes than this lie in a file.
 _IN_MEMORY = 32_000_000
+
+
+# After so many samples what lies in files is no longer kept in memory too.
+_LET_GO = 64
 
 
 class Track:
@@ -86,6 +91,9 @@ class Track:
                             f"the size of {plain(tensor.name)!r} depends on values, or the data"
                         )
                     target[place] = result
+                if place % _LET_GO == _LET_GO - 1:
+                    _let_go((*sources, *targets))
+            _let_go((*sources, *targets))
 
     def _take_inputs(self) -> None:
         for place, values in enumerate(self._samples):
@@ -121,6 +129,14 @@ class Track:
             for tensor in op.inputs
             if tensor is not None and not tensor.is_const
         }
+
+
+def _let_go(arrays: Sequence[Array]) -> None:
+    """Takes the pages of arrays that lie in files out of memory; they come back when read."""
+    for array in arrays:
+        mapping = getattr(array, "_mmap", None)
+        if isinstance(mapping, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+            mapping.madvise(mmap.MADV_DONTNEED)
 
 
 def _refuse_inseparable(model: Model) -> None:

@@ -44,7 +44,10 @@ _DEFAULT = {
 _HELD_OUT, _FEWEST = 4, 8
 
 # A choice needs no more samples than this to be tried on; what is chosen is made with all.
-_MOST_TRIED = 96
+_MOST_TRIED = 64
+
+# At 8 bits rounding gains little, and nothing by more samples.
+_FINER = Round(samples=64)
 
 _SOFTMAX = frozenset({"LOG_SOFTMAX", "SOFTMAX"})
 _SAME_VALUES = frozenset({"DEQUANTIZE", "QUANTIZE", "RESHAPE", "SQUEEZE"})
@@ -129,7 +132,7 @@ def _nearest(model: Model, recipes: tuple[Recipe, ...], data: Data) -> Outcome |
     worth = [recipe for recipe in recipes if _is_worth_trying(model, recipe, context_of(data))]
     snr = {recipe: _snr(model, recipe, fitting, judging) for recipe in worth}
     best = max(snr, key=lambda recipe: snr[recipe])
-    finer = tuple(Round() if isinstance(step, Correct) else step for step in best)
+    finer = tuple(_FINER if isinstance(step, Correct) else step for step in best)
     if finer not in snr:
         snr[finer] = _snr(model, finer, fitting, judging)
     best = max(snr, key=lambda recipe: snr[recipe])

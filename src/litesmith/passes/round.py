@@ -40,9 +40,6 @@ _ROWS, _LEAST_ROWS = 32, 4096
 # Rows that are multiplied at once.
 _GROUP = 4096
 
-# Samples whose values in both models are compared.
-_MOST_SAMPLES = 1024
-
 # A second-moment matrix of more inputs than this takes minutes, and gigabytes.
 _MOST_INPUTS = 6_000
 
@@ -55,12 +52,14 @@ class Round:
 
     Layer by layer as in `correct`. Goes after `quantize`; essential for int4 weights.
 
-    bits    only weights of at most so many bits; the other layers' biases are corrected
-    search  also choose the scales of weights with less than 8 bits
+    bits     only weights of at most so many bits; the other layers' biases are corrected
+    search   also choose the scales of weights with less than 8 bits
+    samples  at most so many are compared value by value with the float model
     """
 
     bits: int = 8
     search: bool = True
+    samples: int = 1024
 
     def apply(self, model: Model, context: Context) -> Change:
         users = Counter(layer.weight for layer in layers_of(model.main).values())
@@ -73,7 +72,7 @@ class Round:
             weight = visit.layer.weight if why else self._rounded(visit)
             return Parts(weight, corrected_bias(visit, weight))
 
-        walked = walk(model, context, "round", edit, paired=_MOST_SAMPLES)
+        walked = walk(model, context, "round", edit, paired=self.samples)
         touched = tuple(f"rounded {op_name(layer.op)}" for layer in walked.layers)
         return Change(walked.model, touched, (*skipped, *walked.skipped))
 

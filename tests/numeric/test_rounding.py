@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from litesmith.numeric.rounding import fitted, rounded, searched_scales, weighted_error
+from litesmith.numeric.rounding import excess, fitted, rounded, searched_scales, weighted_error
 
 
 def problem(out: int, k: int, seed: int = 0, rank: int | None = None):
@@ -105,3 +105,16 @@ def test_fitted_scales_keep_above_the_floor_and_do_better() -> None:
     free = floor == 0
     assert (chosen >= floor).all() and (after[free] <= before[free] * (1 + 1e-9)).all()
     assert after[free].sum() < 0.9 * before[free].sum()
+
+
+@given(st.integers(1, 5), st.integers(1, 12), st.integers(0, 99), st.sampled_from([1.0, 1.1, 2.0]))
+@settings(max_examples=40, deadline=None)
+def test_the_excess_is_the_error_at_the_best_gain(out: int, k: int, seed: int, most: float) -> None:
+    weights, hessian = problem(out, k, seed)
+    found = weights * np.random.default_rng(seed).uniform(0.7, 1.3, size=weights.shape)
+    least = excess(found, hessian, weights @ hessian, most) + weighted_error(weights, hessian)
+    for gain in np.geomspace(1 / most, most, 50):
+        assert (least <= weighted_error(weights - gain * found, hessian) + 1e-9).all()
+    assert (least >= -1e-9).all()
+    plain = excess(found, hessian, weights @ hessian) + weighted_error(weights, hessian)
+    assert np.allclose(plain, weighted_error(weights - found, hessian))

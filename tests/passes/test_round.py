@@ -77,7 +77,7 @@ def test_a_single_layer_never_comes_out_worse(make, pick: int, to: str, shift: f
     model = make(pick)
     data = correlated(model, pick, shift)
     given = Context(tools(data, threads=1))
-    nearest = apply(model, f"quantize(to={to}) | correct(gain=false)", given).model
+    nearest = apply(model, f"quantize(to={to}) | correct", given).model
     rounded = apply(model, f"quantize(to={to}) | round", given).model
     assert broken_laws(rounded) == []
     step = float(nearest.main.ops[1].outputs[0].quant.scale[0])  # type: ignore[union-attr]
@@ -96,7 +96,7 @@ def test_four_bits_gain(make, to: str) -> None:
         model = b.model(b.op("FULLY_CONNECTED", b.input("x", (1, 24)), weight, noise(16)))
     data = correlated(model, 1, 1.0)
     given = Context(tools(data, threads=1))
-    nearest = apply(model, f"quantize(to={to}) | correct(gain=false)", given).model
+    nearest = apply(model, f"quantize(to={to}) | correct", given).model
     rounded = apply(model, f"quantize(to={to}) | round", given).model
     for target in TARGETS:
         gain = worst(model, rounded, data, target) - worst(model, nearest, data, target)

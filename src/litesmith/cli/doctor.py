@@ -28,6 +28,7 @@ from litesmith.cli.given import (
     Std,
     say,
     say_notes,
+    typed,
     with_progress,
 )
 from litesmith.cli.model import Json, ModelFile, refuse_place
@@ -101,7 +102,7 @@ def doctor(
         options = ImageOptions(mean, std, norm, resize, crop, label_offset)
         reference = load(against) if against is not None else None
         opened = _opened(data, reference or content, options, samples)
-        given = f"{quote(data)}{_typed(options, samples)}"
+        given = f"{quote(data)}{typed(options, samples)}"
         is_float_model = against is None and is_float(content)
         files = Files(model, model if is_float_model else against, given)
         _accuracy(files, content, reference, opened, as_json)
@@ -141,17 +142,6 @@ def _opened(source: str, model: Model, options: ImageOptions, samples: int | Non
         data = cast(Data, replace(data, notes=tuple(kept)))
     say_notes(data)
     return data
-
-
-def _typed(options: ImageOptions, samples: int | None) -> str:
-    """The options on data as they were typed, so that a command reads it in the same way."""
-    given = {**options._asdict(), "samples": samples}
-    usual = {**ImageOptions()._asdict(), "samples": None}
-    return "".join(
-        f" --{name.replace('_', '-')} {quote(str(value))}"
-        for name, value in given.items()
-        if value != usual[name]
-    )
 
 
 class Files(NamedTuple):

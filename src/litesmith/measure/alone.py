@@ -9,9 +9,10 @@ from typing import NamedTuple
 import numpy as np
 
 from litesmith.ir.edit import regraph
-from litesmith.ir.types import Array, Model, Op, Tensor
+from litesmith.ir.scores import ends_in_softmax, moved_from, scores_of
+from litesmith.ir.types import Array, Graph, Model, Op, Tensor
 from litesmith.measure.facts import tools
-from litesmith.measure.loss import decibels
+from litesmith.measure.loss import as_real, decibels
 from litesmith.measure.samples import Data, Sample, as_stored
 from litesmith.measure.twins import (
     Twin,
@@ -21,12 +22,8 @@ from litesmith.measure.twins import (
     to_real,
     with_stored_weights,
 )
-from litesmith.run.walker import dequantize
 
 FORM, WEIGHTS = "form", "weights"
-
-_CHOOSING = ("LOG_SOFTMAX", "SOFTMAX")
-_RESHAPING = ("RESHAPE", "SQUEEZE")
 
 Part = tuple[Twin, str]
 
@@ -85,7 +82,7 @@ class Judge:
     def __init__(self, reference: Model, judged: Sequence[Twin], data: Data) -> None:
         self._reference, self._data = reference, data
         self._outputs = [twin.theirs for twin in judged]
-        self._chooses = [_is_chosen_from(reference, tensor) for tensor in self._outputs]
+        self._chooses = [_is_chosen_from(reference.main, tensor) for tensor in self._outputs]
         self.chooses = any(self._chooses)
         self._samples: list[Sample] = list(data)
         start = perf_counter()
@@ -114,19 +111,17 @@ class Judge:
         with tools(self._data).opened(exposed) as run:
             for sample in self._samples:
                 results = run(list(map(as_stored, exposed.main.inputs, sample.inputs)))
-                yield [_real(a, t) for a, t in zip(results, outputs, strict=True)]
+                # the session's memory is written anew by its next run, so that it is copied
+                pairs = zip(results, outputs, strict=True)
+                yield [as_real(array, tensor).astype(np.float64) for array, tensor in pairs]
 
 
-def _is_chosen_from(reference: Model, tensor: Tensor) -> bool:
-    """True where a SOFTMAX reads these scores, at once or in another shape."""
-    readers = [op for op in reference.main.ops if tensor in op.inputs]
+def _is_chosen_from(graph: Graph, tensor: Tensor) -> bool:
+    """True where a SOFTMAX turns these scores, at once or in another shape, into an output."""
     if tensor.shape[-1:] == (1,) and len(tensor.shape) < 3:
         return False
-    return any(
-        op.kind in _CHOOSING
-        or (op.kind in _RESHAPING and _is_chosen_from(reference, op.outputs[0]))
-        for op in readers
-    )
+    chosen = [t for t in graph.outputs if ends_in_softmax(graph, t)]
+    return any(moved_from(graph, scores_of(graph, t)) is tensor for t in chosen)
 
 
 def _divergence(scores: Array, wanted: Array) -> float:
@@ -138,10 +133,3 @@ def _divergence(scores: Array, wanted: Array) -> float:
 def _log_probabilities(scores: Array) -> Array:
     shifted = scores - scores.max(axis=-1, keepdims=True)
     return shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
-
-
-def _real(stored: Array, tensor: Tensor) -> Array:
-    """The session's memory is written anew by its next run, so that it is copied."""
-    if tensor.quant is None or stored.dtype.kind not in "iu":
-        return stored.astype(np.float64)
-    return dequantize(stored, tensor.quant).astype(np.float64)

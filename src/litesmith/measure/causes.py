@@ -22,7 +22,8 @@ _MUCH = 1e-3
 _FAR_SAMPLE, _FAR_CHANNEL = 3.0, 8.0
 # A range of which no more than this is used.
 _WIDE = 0.4
-_MOST_BIAS = 2**31 - 2**8
+# A bias from this code on is at the end of int32, where float32 has steps of 2**7.
+FULL_BIAS = 2**31 - 2**8
 _ENOUGH_SAMPLES = 8
 
 
@@ -105,13 +106,20 @@ def _outlier_sample(loss: Loss) -> str:
 
 def _outlier_channel(loss: Loss) -> str:
     peaks = loss.channel_peak[loss.channel_peak > 0]
-    if loss.noise(FORM) < _USUAL or peaks.size < 3:
+    if peaks.size < 3 or _noise_of_most(loss) < _USUAL:
         return ""
     top, usual = float(peaks.max()), float(np.median(peaks))
     if top <= _FAR_CHANNEL * usual:
         return ""
     channel = int(loss.channel_peak.argmax())
     return f"channel {channel} reaches {number_text(top)}, half of all {number_text(usual)} at most"
+
+
+def _noise_of_most(loss: Loss) -> float:
+    """The error of the form as a share of the signal, in the middle channel: beside the power of
+    a loud one, that of all others together is nothing."""
+    used = loss.channel_peak > 0
+    return float(np.median(loss.form.squares[used] / loss.signal.squares[used]))
 
 
 def _wide(loss: Loss) -> str:
@@ -202,7 +210,7 @@ def _channels_at_limit(loss: Loss) -> Array:
     bias = _layers(loss)[0].bias
     if bias is None or bias.dtype != "int32":
         return np.zeros(0, np.int64)
-    return np.flatnonzero(np.abs(bias.values().reshape(-1).astype(np.int64)) >= _MOST_BIAS)
+    return np.flatnonzero(np.abs(bias.values().reshape(-1).astype(np.int64)) >= FULL_BIAS)
 
 
 def _dead(loss: Loss) -> Array:

@@ -6,14 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from litesmith.errors import BadInput
+from litesmith.ir.scores import ends_in_softmax
 from litesmith.ir.types import Graph, Model
 from litesmith.measure.metrics import METRICS, metric_named
 from litesmith.measure.samples import Data, Sample
 from litesmith.units import number_text
-
-# Ops between the scores and a model's output that leave the order of the scores alone.
-_PASSING = frozenset({"CAST", "DEQUANTIZE", "QUANTIZE", "RESHAPE", "SQUEEZE"})
-_CHOOSING = frozenset({"LOG_SOFTMAX", "SOFTMAX"})
 
 
 def chosen_metric(
@@ -104,8 +101,4 @@ def _known_classes(data: Data, first: Sample) -> NDArray[np.int64]:
 
 def _ends_in_classes(graph: Graph) -> bool:
     """True where the first output is a SOFTMAX, whatever is done to its shape and type."""
-    made = {tensor: op for op in graph.ops for tensor in op.outputs}
-    op = made.get(graph.outputs[0]) if graph.outputs else None
-    while op is not None and op.kind in _PASSING and op.inputs[0] is not None:
-        op = made.get(op.inputs[0])
-    return op is not None and op.kind in _CHOOSING
+    return bool(graph.outputs) and ends_in_softmax(graph, graph.outputs[0])

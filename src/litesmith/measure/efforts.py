@@ -1,19 +1,21 @@
 """How much work `quantize` puts into accuracy: recipes by effort and scheme."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from functools import cached_property
-from hashlib import sha256
-from math import inf
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import NamedTuple
+
+import numpy as np
 
 from litesmith.errors import BadInput, CannotApply
 from litesmith.ir.edit import regraph, with_graphs
-from litesmith.ir.types import Model, Op, Tensor
-from litesmith.measure.accuracy import evaluate_all
+from litesmith.ir.scores import scores_of
+from litesmith.ir.types import Model
+from litesmith.measure.accuracy import Evaluation, evaluate_all
 from litesmith.measure.calibrate import context_of
 from litesmith.measure.findings import TIDY
-from litesmith.measure.samples import Data, Sample
+from litesmith.measure.paired import Influence, estimate
+from litesmith.measure.parts import Part
+from litesmith.measure.samples import Data
 from litesmith.passes.correct import Correct
 from litesmith.passes.equalize import Equalize
 from litesmith.passes.quantize import Quantize
@@ -49,9 +51,6 @@ _MOST_TRIED = 64
 # At 8 bits rounding gains little, and nothing by more samples.
 _FINER = Round(samples=64)
 
-_SOFTMAX = frozenset({"LOG_SOFTMAX", "SOFTMAX"})
-_SAME_VALUES = frozenset({"DEQUANTIZE", "QUANTIZE", "RESHAPE", "SQUEEZE"})
-
 
 class Plan(NamedTuple):
     """The recipes to choose from, the surest first, and what is to be said about them."""
@@ -77,7 +76,9 @@ def plan(model: Model, step: Quantize, effort: str, *, has_data: bool) -> Plan:
     if effort == "quick":
         return Plan((_with(step, _ALONE),))
     usual = _DEFAULT[step.to]
-    texts = (usual, f"equalize | {usual}") if effort == "best" and usual != _ALONE else (usual,)
+    texts = (usual,)
+    if effort == "best" and usual != _ALONE:
+        texts = (usual, f"equalize | {usual}", _ALONE)
     notes: tuple[str, ...] = ()
     if not has_data and usual != _ALONE:
         texts = (_ALONE,)
@@ -124,33 +125,61 @@ def _without_tuning(model: Model, plan: Plan, data: Data | None, error: CannotAp
 
 def _nearest(model: Model, recipes: tuple[Recipe, ...], data: Data) -> Outcome | None:
     """The recipe whose result differs least from the float model, before SOFTMAX, on samples that
-    were held out, with all samples; None where no recipe fits.
+    were held out, with all samples; None where the surest does not fit.
 
-    The better of the recipes is also tried with `round` in place of `correct`.
+    The better of those with `correct` is also tried with `round` in its place.
     """
-    fitting, judging = _Part(data, held_out=False), _Part(data, held_out=True)
+    fitting = Part(data, _HELD_OUT, held_out=False, most=_MOST_TRIED)
+    judging = Part(data, _HELD_OUT, held_out=True)
     worth = [recipe for recipe in recipes if _is_worth_trying(model, recipe, context_of(data))]
-    snr = {recipe: _snr(model, recipe, fitting, judging) for recipe in worth}
-    best = max(snr, key=lambda recipe: snr[recipe])
-    finer = tuple(_FINER if isinstance(step, Correct) else step for step in best)
-    if finer not in snr:
-        snr[finer] = _snr(model, finer, fitting, judging)
-    best = max(snr, key=lambda recipe: snr[recipe])
-    if snr[best] == -inf:
+    tried = _fitting({recipe: _tried(model, recipe, fitting, judging) for recipe in worth})
+    if recipes[0] not in tried:
         return None
-    told = ", ".join(f"{_short(recipe)} {score_text(db, 'dB')}" for recipe, db in snr.items())
+    corrected = [recipe for recipe in tried if any(isinstance(step, Correct) for step in recipe)]
+    if corrected:
+        better = _preferred({recipe: tried[recipe] for recipe in corrected})
+        finer = tuple(_FINER if isinstance(step, Correct) else step for step in better)
+        tried |= _fitting({finer: _tried(model, finer, fitting, judging)})
+    best = _preferred(tried)
+    told = ", ".join(f"{_short(r)} {score_text(e.value, 'dB')}" for r, e in tried.items())
     counts = f"tried on {len(fitting)} samples, judged by the other {len(judging)}"
-    return Outcome(best, apply(model, best, context_of(data)), (f"{counts}: {told}",))
+    is_highest = tried[best].value == max(evaluation.value for evaluation in tried.values())
+    why = "" if is_highest else f"; {_short(best)} is taken, none is nearer beyond chance"
+    return Outcome(best, apply(model, best, context_of(data)), (f"{counts}: {told}{why}",))
 
 
-def _snr(model: Model, recipe: Recipe, fitting: Data, judging: Data) -> float:
-    """How near a recipe's result is to the float model, in dB; −∞ where it does not fit it."""
+def _tried(model: Model, recipe: Recipe, fitting: Data, judging: Data) -> Evaluation | None:
+    """How near a recipe's result is to the float model, in dB; None where it does not fit it."""
     try:
         change = apply(model, recipe, context_of(fitting))
     except CannotApply:
-        return -inf
+        return None
     ours, original = _before_softmax(change.model), _before_softmax(model)
-    return evaluate_all([ours], judging, against=original, metric="snr")[0].value
+    return evaluate_all([ours], judging, against=original, metric="snr")[0]
+
+
+def _fitting(tried: Mapping[Recipe, Evaluation | None]) -> dict[Recipe, Evaluation]:
+    return {recipe: found for recipe, found in tried.items() if found is not None}
+
+
+def _preferred(tried: Mapping[Recipe, Evaluation]) -> Recipe:
+    """The first recipe, unless another is nearer to the float model beyond what may be chance.
+
+    The highest of a few noisy numbers is often not the best: with 10 samples it was farther from
+    the float model on new ones than no choice at all, by up to 0.5 dB.
+    """
+    best, *others = tried
+    for recipe in others:
+        if _is_nearer(tried[recipe], tried[best]):
+            best = recipe
+    return best
+
+
+def _is_nearer(found: Evaluation, than: Evaluation) -> bool:
+    """True where the whole interval of what is gained on a sample, in dB, is above 0."""
+    gained = np.subtract(found.measurement.samples, than.measurement.samples)
+    mean = float(gained.mean())
+    return estimate(Influence(mean, gained - mean, gained.size)).low > 0
 
 
 def _is_worth_trying(model: Model, recipe: Recipe, context: Context) -> bool:
@@ -165,43 +194,7 @@ def _is_worth_trying(model: Model, recipe: Recipe, context: Context) -> bool:
 def _short(recipe: Recipe) -> str:
     """A recipe by the steps that make the difference."""
     common = (*TIDY.split(" | "), _ALONE)
-    return " | ".join(name for name in map(step_name, recipe) if name not in common)
-
-
-@dataclass(frozen=True, eq=False)
-class _Part:
-    """The samples of some data that are held out, or the others."""
-
-    data: Data
-    held_out: bool
-
-    @property
-    def source(self) -> str:
-        return self.data.source
-
-    @property
-    def digest(self) -> str:
-        return f"{self.data.digest} {'one' if self.held_out else 'all but one'} in {_HELD_OUT}"
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        return self.data.notes
-
-    def __len__(self) -> int:
-        return len(self._places)
-
-    def __iter__(self) -> Iterator[Sample]:
-        for place, sample in enumerate(self.data):
-            if place in self._places:
-                yield sample
-
-    @cached_property
-    def _places(self) -> frozenset[int]:
-        """Chosen by what the samples hold, so that their order does not matter."""
-        digests = [sha256(b"".join(a.tobytes() for a in s.inputs)).digest() for s in self.data]
-        by_digest = sorted(range(len(digests)), key=lambda place: digests[place])
-        count = len(digests) // _HELD_OUT
-        return frozenset(by_digest[:count] if self.held_out else by_digest[count:][:_MOST_TRIED])
+    return " | ".join(name for name in map(step_name, recipe) if name not in common) or _ALONE
 
 
 def _before_softmax(model: Model) -> Model:
@@ -209,15 +202,6 @@ def _before_softmax(model: Model) -> Model:
 
     SOFTMAX hides how far scores have moved wherever one class is sure to win.
     """
-    makers = {tensor: op for op in model.main.ops for tensor in op.outputs}
-    outputs = [_scores(tensor, makers) for tensor in model.main.outputs]
+    outputs = [scores_of(model.main, tensor) for tensor in model.main.outputs]
     graph = regraph(model.main, outputs=outputs)
     return replace(with_graphs(model, (graph, *model.graphs[1:])), signatures=(), metadata=())
-
-
-def _scores(tensor: Tensor, makers: dict[Tensor, Op]) -> Tensor:
-    op = makers.get(tensor)
-    while op is not None and op.kind in _SAME_VALUES and op.inputs[0] is not None:
-        op = makers.get(op.inputs[0])
-    found = op.inputs[0] if op is not None and op.kind in _SOFTMAX else None
-    return tensor if found is None or found.is_const else found

@@ -8,12 +8,13 @@ numbers in place of its own. Both start from exact inputs: no error of an earlie
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import inf, log10
+from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
 
 from litesmith.ir.types import Array, Model, Quant, Tensor
+from litesmith.measure import scoring
 from litesmith.measure.facts import tools
 from litesmith.measure.samples import Data, as_stored
 from litesmith.measure.twins import Joined, Twin, exposing, joined, waves
@@ -24,14 +25,10 @@ Float64s = NDArray[np.float64]
 # Values of a tensor that are looked at in a sample: rows of all channels, evenly spread.
 _MOST_VALUES = 1 << 17
 
-MOST_DB = 200.0
-
 
 def decibels(signal: float, noise: float) -> float:
     """The ratio of two powers, at most 200 dB."""
-    if noise <= 0 or signal <= 0:
-        return MOST_DB if noise <= 0 else -MOST_DB
-    return min(max(10 * log10(signal / noise), -MOST_DB), MOST_DB)
+    return float(scoring.decibels(np.array([signal, noise])))
 
 
 @dataclass
@@ -96,7 +93,7 @@ class Loss:
         wanted = _rows(theirs)
         self.signal.add(wanted)
         self.channel_peak = np.maximum(self.channel_peak, np.abs(wanted).max(axis=0))
-        self.total.add(_rows(_real(ours, self.twin.ours)) - wanted)
+        self.total.add(_rows(as_real(ours, self.twin.ours)) - wanted)
         quant = self.twin.quant
         if quant is not None:
             self._add_form(wanted, quant)
@@ -121,7 +118,8 @@ def _rows(values: Array) -> Array:
     return rows[::step].astype(np.float32, copy=False)
 
 
-def _real(stored: Array, tensor: Tensor) -> Array:
+def as_real(stored: Array, tensor: Tensor) -> Array:
+    """What a tensor's stored numbers stand for."""
     if tensor.quant is None or stored.dtype.kind not in "iu":
         return stored
     return dequantize(stored, tensor.quant)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from litesmith.errors import CannotRun
+from litesmith.ir.scores import softmax_of
 from litesmith.ir.types import Array, Model, Tensor
 from litesmith.measure.footprint import op_macs
 from litesmith.measure.images import Picture, channel_axis, picture
@@ -236,10 +237,7 @@ def _unlabelled(
 
 def _are_scores(model: Model) -> bool:
     """True where the first output is a softmax, perhaps reshaped or quantized afterwards."""
-    makers = {t: op for op in model.main.ops for t in op.outputs}
-    op = makers.get(model.main.outputs[0])
-    while op is not None and op.kind in ("RESHAPE", "SQUEEZE", "QUANTIZE", "DEQUANTIZE"):
-        op = makers.get(op.inputs[0]) if op.inputs[0] is not None else None
+    op = softmax_of(model.main, model.main.outputs[0])
     return op is not None and op.kind == "SOFTMAX"
 
 

@@ -10,6 +10,7 @@ from litesmith.errors import BadInput, CannotRun
 from litesmith.ir.edit import called_graphs, regraph, substitute
 from litesmith.ir.effects import has_effect
 from litesmith.ir.ops import OPS
+from litesmith.ir.scores import moved_from, scores_of
 from litesmith.ir.show import op_name
 from litesmith.ir.types import Array, Graph, Model, Op, Quant, Tensor
 from litesmith.passes.layers import Layer, layers_of, real_bias, real_values, unpacked_constants
@@ -21,9 +22,6 @@ _CONVERSIONS = ("QUANTIZE", "DEQUANTIZE")
 
 # Bytes of tensors that are looked at in one pass over the data; the rest waits for the next.
 _AT_ONCE = 200_000_000
-
-# Ops between the scores and a model's output that leave the order of the scores alone.
-_AFTER_SCORES = frozenset({"LOG_SOFTMAX", "RESHAPE", "SOFTMAX", "SQUEEZE", *_CONVERSIONS})
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,12 +177,9 @@ def _key(kind: str, tensors: Sequence[Tensor]) -> tuple[str, tuple[int, ...]]:
 def scores(reference: Model, found: Sequence[Twin]) -> list[Twin]:
     """The outputs of both, before a SOFTMAX: what follows it hides errors, or makes them large."""
     by_float = {twin.theirs: twin for twin in found}
-    makers = {t: op for op in reference.main.ops for t in op.outputs}
     chosen: list[Twin] = []
     for output in reference.main.outputs:
-        tensor = output
-        while (op := makers.get(tensor)) and op.kind in _AFTER_SCORES and op.inputs[0] is not None:
-            tensor = op.inputs[0]
+        tensor = moved_from(reference.main, scores_of(reference.main, output))
         twin = by_float.get(tensor) or by_float.get(output)
         if twin is not None and twin.theirs.dtype == "float32" and twin not in chosen:
             chosen.append(twin)

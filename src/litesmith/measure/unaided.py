@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from litesmith.ir.types import Array, Model, Op, Tensor
+from litesmith.measure.causes import FULL_BIAS
 from litesmith.measure.doctor import NOT_MEASURED, Diagnosis
 from litesmith.measure.facts import tools
 from litesmith.measure.samples import Data, as_stored
@@ -21,7 +22,6 @@ from litesmith.units import percent_text, plain
 _FULL_SAMPLES, _FULL_CODES, _FEW = 0.2, 0.005, 2000
 _FEW_CODES = 1 / 8  # of all codes, from the lowest that is used to the highest
 _FULL_WEIGHTS = 0.1  # of a channel's weights, at the end of their type
-_MOST_BIAS = 2**31 - 2**8
 # What these write is meant to reach the ends.
 _BOUNDED = frozenset({"LOGISTIC", "LOG_SOFTMAX", "QUANTIZE", "SOFTMAX", "TANH"})
 _REQUANTIZE = "litesmith quantize FLOAT --to int8 --data DATA -o OUT.tflite"
@@ -151,7 +151,7 @@ def _has_full_bias(layer: Layer) -> bool:
     bias = layer.bias
     if bias is None or bias.dtype != "int32":
         return False
-    return bool((np.abs(bias.values().astype(np.int64)) >= _MOST_BIAS).any())
+    return bool((np.abs(bias.values().astype(np.int64)) >= FULL_BIAS).any())
 
 
 def _has_full_weights(layer: Layer) -> bool:

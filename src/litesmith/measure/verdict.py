@@ -7,6 +7,7 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from litesmith.errors import CannotRun, LitesmithError
+from litesmith.ir.scores import SOFTMAX
 from litesmith.ir.types import Model
 from litesmith.measure.accuracy import Evaluation, evaluate_all
 from litesmith.measure.alone import Drift, Judge, Part
@@ -149,7 +150,7 @@ def _told(problems: Sequence[Problem], source: str) -> tuple[Diagnosis, ...]:
 
 
 def _chooses(reference: Model) -> bool:
-    return any(op.kind in ("LOG_SOFTMAX", "SOFTMAX") for op in reference.main.ops)
+    return any(op.kind in SOFTMAX for op in reference.main.ops)
 
 
 @dataclass(frozen=True, eq=False)

@@ -77,20 +77,6 @@ class Seen:
         if "histogram" in self.what:
             self._count(_counted(values))
 
-    def merge(self, other: "Seen") -> None:
-        """Takes note of all that another one, gathering the same, has seen."""
-        if self.what != other.what:
-            raise ValueError(f"one gathered {sorted(self.what)}, the other {sorted(other.what)}")
-        self.samples += other.samples
-        self.spoiled += other.spoiled
-        self._stretch(other.lows, other.highs)
-        if other.channel_low is not None and other.channel_high is not None:
-            self._stretch_channels(other.channel_low, other.channel_high)
-        if other._total is not None:
-            self._sum(other._total)
-        if other.histogram is not None:
-            self._count(other.histogram)
-
     @property
     def mean(self) -> NDArray[np.float64]:
         """The mean of the samples, in the tensor's shape."""
@@ -104,12 +90,6 @@ class Seen:
         if self.channel_low is None or self.channel_high is None:
             raise ValueError("no channels were gathered, or no sample was seen")
         return np.maximum(np.abs(self.channel_low), np.abs(self.channel_high))
-
-    def reaching(self, part: float) -> int:
-        """Samples that come within a part of the farther extreme; at most `EXTREMES` are known."""
-        if self.high >= -self.low:
-            return sum(high >= part * self.high for high in self.highs)
-        return sum(low <= part * self.low for low in self.lows)
 
     def state(self) -> dict[str, Array]:
         """All that was gathered, as arrays by name, of which `restored` makes the same again."""

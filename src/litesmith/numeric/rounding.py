@@ -59,7 +59,20 @@ def fitted(
 
 def weighted_error(errors: Matrix, hessian: Matrix) -> Matrix:
     """The output's mean squared error by each row of weight errors (out, k): -> (out,)."""
-    return (_times(errors, hessian) * errors).sum(axis=1)
+    return (times(errors, hessian) * errors).sum(axis=1)
+
+
+def excess(rows: Matrix, hessian: Matrix, wanted: Matrix, most_gain: float = 1.0) -> Matrix:
+    """The mean squared error of each row's outputs, less what is the same for any weights: (out,).
+
+    wanted     the covariance of the wanted outputs with the inputs, (out, k)
+    most_gain  a row may be multiplied by up to so much, or divided, to come nearest
+    """
+    power, shared = weighted_error(rows, hessian), (rows * wanted).sum(axis=1)
+    alive = power > 1e-30
+    best = np.where(alive, shared / np.where(alive, power, 1.0), 1.0)
+    gain = np.clip(best, 1 / most_gain, most_gain)
+    return gain**2 * power - 2 * gain * shared
 
 
 def refitted(weights: Matrix, hessian: Matrix, cross: Matrix) -> Matrix:
@@ -74,7 +87,7 @@ def refitted(weights: Matrix, hessian: Matrix, cross: Matrix) -> Matrix:
     size = hessian.shape[-1]
     mean = np.asarray(_diagonal(hessian).mean(axis=1)).reshape(*hessian.shape[:-2], 1, 1)
     held = (_HOLD * mean + 1e-30) * np.eye(size)
-    wanted = _times(weights, cross + held)
+    wanted = times(weights, cross + held)
     if hessian.ndim == 2:
         return np.asarray(np.linalg.solve(hessian + held, wanted.T).T, np.float64)
     return np.asarray(np.linalg.solve(hessian + held, wanted[..., None])[..., 0], np.float64)
@@ -108,7 +121,7 @@ def _diagonal(hessian: Matrix) -> Matrix:
     return np.atleast_2d(np.diagonal(hessian, axis1=-2, axis2=-1))
 
 
-def _times(rows: Matrix, hessian: Matrix) -> Matrix:
+def times(rows: Matrix, hessian: Matrix) -> Matrix:
     """Each row times the Hessian, or times its own."""
     return rows @ hessian if hessian.ndim == 2 else (rows[:, None, :] @ hessian)[:, 0]
 
@@ -159,7 +172,7 @@ def _planes(in_codes: Matrix, factor: Matrix, most: int) -> Matrix:
     codes, errors = np.empty_like(in_codes), np.zeros_like(in_codes)
     for end in range(size, 0, -_BLOCK):
         start = max(end - _BLOCK, 0)
-        carried = _times(errors[:, end:], factor[..., end:, start:end])
+        carried = times(errors[:, end:], factor[..., end:, start:end])
         for column in range(end - 1, start - 1, -1):
             place = column - start
             wanted = in_codes[:, column] + carried[:, place] / factor[..., column, column]

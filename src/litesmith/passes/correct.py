@@ -1,29 +1,17 @@
 """`correct`: the mean of every channel, and its gain, back to where the float model has them."""
 
 from collections import Counter
-from dataclasses import dataclass, replace
-
-import numpy as np
-from numpy.typing import NDArray
+from dataclasses import dataclass
 
 from litesmith.ir.show import op_name
-from litesmith.ir.types import Model, Quant, Tensor
-from litesmith.numeric.affine import rows_of
-from litesmith.passes.layers import layers_of, real_values
-from litesmith.passes.rows import affine_of, rows_of_layer, why_no_rows
+from litesmith.ir.types import Model
+from litesmith.passes.gain import with_gain
+from litesmith.passes.layers import layers_of
 from litesmith.passes.step import Change, Context
 from litesmith.passes.walk import Parts, Visit, corrected_bias, walk
 
-# Samples and rows of inputs that gains are taken from: beyond, they change by under a thousandth.
-_SAMPLES, _ROWS = 64, 4096
-
-# Rows that are multiplied at once.
-_GROUP = 512
-
-# A gain beyond this is no rounding error.
-_MOST_GAIN = 1.1
-
-Float64s = NDArray[np.float64]
+# Samples that gains are taken from: beyond, they change by under a thousandth.
+_SAMPLES = 64
 
 
 @dataclass(frozen=True)
@@ -45,48 +33,9 @@ class Correct:
         def edit(visit: Visit) -> Parts:
             weight = visit.layer.weight
             if self.gain and users[weight] == 1:
-                weight = _with_gain(visit)
+                weight = with_gain(visit, weight)
             return Parts(weight, corrected_bias(visit, weight))
 
         walked = walk(model, context, "correct", edit, paired=_SAMPLES if self.gain else 0)
         touched = tuple(f"corrected {op_name(layer.op)}" for layer in walked.layers)
         return Change(walked.model, touched, tuple(walked.skipped))
-
-
-def _with_gain(visit: Visit) -> Tensor:
-    """The weight with scales under which each channel varies as much as in the float model."""
-    weight = visit.layer.weight
-    quant = weight.quant
-    if quant is None or not quant.per_channel or why_no_rows(visit.layer):
-        return weight
-    scales = quant.scale * _gains(visit)
-    return replace(weight, quant=Quant.of(scales.astype(np.float32), 0, quant.axis))
-
-
-def _gains(visit: Visit) -> Float64s:
-    """For each channel the factor that brings its outputs nearest to the float model's."""
-    scale, zero = affine_of(visit)
-    values, wanted = visit.pairs
-    layers = visit.layer, visit.reference
-    weights = [rows_of(real_values(layer.weight), layer.axis) for layer in layers]
-    most = -(-_ROWS // len(values))
-    group = max(1, _GROUP // most)
-    sums = np.zeros((5, visit.layer.channels))
-    for start in range(0, len(values), group):
-        rows = rows_of_layer(visit.layer, values[start : start + group], zero, most)
-        theirs = rows_of_layer(visit.reference, wanted[start : start + group], 0, most)
-        x, y = _times((rows - float(zero)) * scale, weights[0]), _times(theirs, weights[1])
-        sums += [np.full(x.shape[1], len(x)), x.sum(0), y.sum(0), (x * x).sum(0), (x * y).sum(0)]
-    count, x, y, xx, xy = sums
-    spread = xx / count - (x / count) ** 2
-    shared = xy / count - x * y / count**2
-    alive = spread > 1e-9 * (xx / count) + 1e-30
-    gains = np.where(alive, shared / np.where(alive, spread, 1.0), 1.0)
-    return np.clip(gains, 1 / _MOST_GAIN, _MOST_GAIN)
-
-
-def _times(rows: NDArray[np.floating], weights: Float64s) -> Float64s:
-    """Outputs (R, channels) of rows (R, k), or of each channel's own rows (channels, R, k)."""
-    if rows.ndim == 2:
-        return rows.astype(np.float64) @ weights.T
-    return np.matmul(rows.astype(np.float64), weights[:, :, None])[..., 0].T

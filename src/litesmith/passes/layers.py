@@ -144,6 +144,26 @@ def coded_bias(layer: Layer, bias: Array, input_scale: float, quant: Quant, dtyp
     )
 
 
+def rebuilt(layer: Layer, weight: Tensor, bias: Array | None) -> dict[Op, Op]:
+    """The layer's ops with another weight and bias, each stored as its kernel takes it.
+
+    A bias in real numbers; None leaves a layer without one.
+    """
+    quant, data = weight.quant, layer.data.quant
+    stored: Tensor | None = None
+    if bias is not None and (data is None or quant is None):
+        kept = layer.bias or Tensor(f"{layer.weight.name}/bias", (layer.channels,))
+        stored = replace(kept, dtype="float32", data=bias.astype(np.float32), quant=None)
+    elif bias is not None and data is not None and quant is not None:
+        wide = "int64" if layer.data.dtype == "int16" else "int32"
+        dtype = layer.bias.dtype if layer.bias else wide
+        stored = coded_bias(layer, bias, float(data.scale[0]), quant, dtype)
+    changed = {layer.op: layer.with_parts(weight, stored)}
+    if layer.unpack is not None:
+        changed[layer.unpack] = replace(layer.unpack, inputs=(weight,))
+    return changed
+
+
 def shared_by(layers: Sequence[Layer]) -> dict[Tensor, list[Layer]]:
     """The layers that use each weight."""
     users: dict[Tensor, list[Layer]] = {}

@@ -8,6 +8,7 @@ import numpy as np
 from litesmith.errors import BadInput, CannotApply
 from litesmith.ir.edit import called_graphs, with_graphs
 from litesmith.ir.ops import OPS
+from litesmith.ir.scores import SOFTMAX
 from litesmith.ir.show import op_name
 from litesmith.ir.types import Graph, Model, Op, Tensor, constant_numbers
 from litesmith.numeric.arrays import ACTIVATIONS
@@ -202,7 +203,7 @@ def _ends(graph: Graph) -> set[Tensor | None]:
     ends: set[Tensor | None] = {*graph.inputs, *graph.outputs}
     for op in reversed(graph.ops):
         moves = OPS[op.kind].scale == "same" and not ends.isdisjoint(op.outputs)
-        if moves or op.kind in ("LOG_SOFTMAX", "SOFTMAX"):
+        if moves or op.kind in SOFTMAX:
             ends.update(op.inputs)
     return ends
 

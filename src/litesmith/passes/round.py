@@ -6,9 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from litesmith.errors import CannotApply
 from litesmith.ir.dtype import DTYPES
 from litesmith.ir.show import op_name
-from litesmith.ir.types import Model, Quant, Tensor
+from litesmith.ir.types import Array, Model, Quant, Tensor
 from litesmith.numeric.affine import from_rows, largest_code, rows_of, weight_scales
 from litesmith.numeric.patches import (
     Cross,
@@ -20,7 +21,8 @@ from litesmith.numeric.patches import (
     moments,
     paired_added,
 )
-from litesmith.numeric.rounding import fitted, refitted, rounded, searched_scales
+from litesmith.numeric.rounding import excess, fitted, refitted, rounded, searched_scales, times
+from litesmith.passes.gain import MOST_GAIN, with_gain
 from litesmith.passes.layers import (
     LEAST_RATIO,
     Layer,
@@ -46,6 +48,9 @@ _MOST_INPUTS = 6_000
 _FINE = "its weights have more bits than asked for"
 
 
+Float64s = NDArray[np.float64]
+
+
 @dataclass(frozen=True)
 class Round:
     """Round each weight so that it makes up for the others, on the data, and correct the bias.
@@ -69,7 +74,7 @@ class Round:
             why = _why_not(visit.layer, users, self.bits)
             if why and why != _FINE:
                 skipped.append(Skip(op_name(visit.layer.op), f"{why}; its bias was corrected"))
-            weight = visit.layer.weight if why else self._rounded(visit)
+            weight = visit.layer.weight if why else with_gain(visit, self._rounded(visit))
             return Parts(weight, corrected_bias(visit, weight))
 
         walked = walk(model, context, "round", edit, paired=self.samples)
@@ -77,28 +82,49 @@ class Round:
         return Change(walked.model, touched, (*skipped, *walked.skipped))
 
     def _rounded(self, visit: Visit) -> Tensor:
+        """The weight with other codes; those it has stay in rows that they suit better."""
         layer, quant = visit.layer, visit.layer.weight.quant
         assert quant is not None
-        bits = DTYPES[layer.weight.dtype].bits
-        most = largest_code(bits)
-        weights = rows_of(real_values(visit.reference.weight), layer.axis)
+        original = rows_of(real_values(visit.reference.weight), layer.axis)
         hessian, cross = _covariances(visit)
-        weights = refitted(weights, hessian, cross)
-        scales = np.broadcast_to(quant.scale.astype(np.float64), len(weights))
+        if not all(np.isfinite(array).all() for array in (original, hessian, cross)):
+            raise CannotApply("its weights or its inputs are infinite or not numbers")
+        weights = refitted(original, hessian, cross)
+        codes, scales = self._codes(visit, weights, hessian)
+        held = rows_of(layer.weight.values(), layer.axis)
+        held_scales = np.broadcast_to(quant.scale.astype(np.float64), len(held))
+        wanted = times(original, cross)
+        most_gain = MOST_GAIN if quant.per_channel else 1.0
+
+        def missed(codes: Array, scales: Float64s) -> Float64s:
+            return excess(codes * scales[:, None], hessian, wanted, most_gain)
+
+        worse = missed(codes, scales) > missed(held, held_scales)
+        codes = np.where(worse[:, None], held, codes)
         if quant.per_channel:
-            floor = _floor(visit)
-            if self.search and bits < 8:
-                diagonal = np.diagonal(hessian, axis1=-2, axis2=-1)
-                scales = searched_scales(weights, diagonal, most, floor)
-                codes, scales = fitted(weights, hessian, scales, most, floor)
-            else:
-                scales = np.maximum(weight_scales(weights, 0, bits), floor)
-                codes = rounded(weights, hessian, scales, most)
-            quant = Quant.of(scales.astype(np.float32), 0, quant.axis)
-        else:
-            codes = rounded(weights, hessian, scales, most)
+            chosen = np.where(worse, held_scales, scales)
+            quant = Quant.of(chosen.astype(np.float32), 0, quant.axis)
         numbers = from_rows(codes, layer.weight.shape, layer.axis)
         return stored_weight(layer.weight, numbers, layer.weight.dtype, quant)
+
+    def _codes(
+        self, visit: Visit, weights: Float64s, hessian: Float64s
+    ) -> tuple[NDArray[np.int8], Float64s]:
+        """Codes and scales that come near to weights (channels, k) where their inputs vary."""
+        weight = visit.layer.weight
+        assert weight.quant is not None
+        bits = DTYPES[weight.dtype].bits
+        most = largest_code(bits)
+        if not weight.quant.per_channel:
+            scales = np.broadcast_to(weight.quant.scale.astype(np.float64), len(weights))
+            return rounded(weights, hessian, scales, most), scales
+        floor = _floor(visit)
+        if not self.search or bits == 8:
+            scales = np.maximum(weight_scales(weights, 0, bits), floor)
+            return rounded(weights, hessian, scales, most), scales
+        diagonal = np.diagonal(hessian, axis1=-2, axis2=-1)
+        scales = searched_scales(weights, diagonal, most, floor)
+        return fitted(weights, hessian, scales, most, floor)
 
 
 def _why_not(layer: Layer, users: Counter[Tensor], most_bits: int) -> str:
@@ -119,7 +145,7 @@ def _why_not(layer: Layer, users: Counter[Tensor], most_bits: int) -> str:
     return ""
 
 
-def _floor(visit: Visit) -> NDArray[np.float64]:
+def _floor(visit: Visit) -> Float64s:
     """The scales below which a kernel would lose the bias."""
     layer, data = visit.layer, visit.layer.data.quant
     if data is None:
@@ -132,7 +158,7 @@ def _floor(visit: Visit) -> NDArray[np.float64]:
     return np.abs(real_bias(layer)) / (scale * most_bias(layer.weight.dtype))
 
 
-def _covariances(visit: Visit) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _covariances(visit: Visit) -> tuple[Float64s, Float64s]:
     """Of what the weights are multiplied with, and of what the float model's are with that."""
     values, wanted_values = visit.pairs
     scale, zero = affine_of(visit)

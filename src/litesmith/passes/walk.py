@@ -19,7 +19,7 @@ from litesmith.ir.window import slides
 from litesmith.numeric.kernels import evaluate
 from litesmith.numeric.patches import mean_window
 from litesmith.passes.fold import Fold
-from litesmith.passes.layers import Layer, coded_bias, layers_of, real_bias, real_values
+from litesmith.passes.layers import Layer, layers_of, real_bias, real_values, rebuilt
 from litesmith.passes.step import Context, Skip, Tools
 from litesmith.passes.track import Track
 from litesmith.units import plain
@@ -72,6 +72,7 @@ class Parts(NamedTuple):
     bias: Float64s
 
 
+# A layer that it raises CannotApply for is left as it is.
 Edit = Callable[[Visit], Parts]
 
 
@@ -105,14 +106,15 @@ def walk(model: Model, context: Context, step: str, edit: Edit, *, paired: int =
         counterpart = counterparts[number - 1]
         wanted = theirs.values(counterpart.data)[0] if theirs else None
         mean = means[counterpart.data]
+        seen = ours.values(layer.data)
         try:
-            seen = ours.values(layer.data)
             parts = edit(Visit(layer, counterpart, mean, *seen, places, wanted))
-            replaced |= _changed(layer, parts)
+        except CannotApply as error:
+            skipped.append(Skip(op_name(layer.op), f"it cannot be computed: {error}"))
+        else:
+            replaced |= rebuilt(layer, *parts)
             if layer.unpack is not None:
                 ours.unpack(layer.unpack.outputs[0], parts.weight)
-        except ValueError as error:
-            skipped.append(Skip(op_name(layer.op), f"it cannot be computed: {error}"))
         ours.run(number, replaced)
         if theirs:
             theirs.run(number, {})
@@ -152,7 +154,7 @@ def mean_output(layer: Layer, mean: Float64s, weight: Float64s, bias: Float64s) 
 
 
 def _evaluated_mean(layer: Layer, mean: Float64s, weight: Float64s, bias: Float64s) -> Float64s:
-    """The same by the reference kernel, in float32."""
+    """The same by the reference kernel, in float32; CannotApply where it does not take the op."""
     op = layer.op
     if op.options is not None and "fused_activation_function" in op.options:
         op = replace(op, options=op.options.set(fused_activation_function="NONE"))
@@ -162,7 +164,10 @@ def _evaluated_mean(layer: Layer, mean: Float64s, weight: Float64s, bias: Float6
     arrays[layer.bias_at : layer.bias_at + 1] = [bias.astype(np.float32)]
     inputs = tuple(None if a is None else Tensor("", a.shape, str(a.dtype)) for a in arrays)
     outputs = tuple(replace(t, dtype="float32", quant=None) for t in op.outputs)
-    (result,) = evaluate(replace(op, inputs=inputs, outputs=outputs), arrays)
+    try:
+        (result,) = evaluate(replace(op, inputs=inputs, outputs=outputs), arrays)
+    except ValueError as error:
+        raise CannotApply(str(error)) from None
     return result.astype(np.float64).reshape(-1, result.shape[-1]).mean(axis=0)
 
 
@@ -195,19 +200,3 @@ def _means(reference: Model, layers: list[Layer], tools: Tools) -> dict[Tensor, 
     except ValueError as error:
         raise CannotApply(f"layers are compared at one size; {error}") from None
     return {tensor: seen[tensor].mean for tensor in tensors}
-
-
-def _changed(layer: Layer, parts: Parts) -> dict[Op, Op]:
-    """The layer's ops with other parts, its bias stored as its kernel takes it."""
-    quant, data = parts.weight.quant, layer.data.quant
-    if data is None or quant is None:
-        kept = layer.bias or Tensor(f"{layer.weight.name}/bias", (layer.channels,))
-        bias = replace(kept, dtype="float32", data=parts.bias.astype(np.float32), quant=None)
-    else:
-        wide = "int64" if layer.data.dtype == "int16" else "int32"
-        dtype = layer.bias.dtype if layer.bias else wide
-        bias = coded_bias(layer, parts.bias, float(data.scale[0]), quant, dtype)
-    changed = {layer.op: layer.with_parts(parts.weight, bias)}
-    if layer.unpack is not None:
-        changed[layer.unpack] = replace(layer.unpack, inputs=(parts.weight,))
-    return changed

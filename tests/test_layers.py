@@ -12,6 +12,7 @@ ROOT = Path(litesmith.__file__).parent
 # From the top to the bottom; names on one line may not import each other.
 LAYERS = (
     ("cli",),
+    ("train",),
     ("measure",),
     ("run",),
     ("passes",),

@@ -5,6 +5,8 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+import zstandard
+
 from litesmith.ir.dtype import DTYPES
 from litesmith.ir.edit import called_graphs, consumers
 from litesmith.ir.ops import OPS
@@ -123,4 +125,13 @@ def _graph_peak(graph: Graph, peaks: dict[int, int]) -> int:
 def gzip_bytes(pieces: Iterable[bytes | memoryview]) -> int:
     """The size after gzip at its usual level: what a download costs."""
     squeeze = zlib.compressobj(6, zlib.DEFLATED, 31)
+    return sum(len(squeeze.compress(piece)) for piece in pieces) + len(squeeze.flush())
+
+
+def zstd_bytes(pieces: Iterable[bytes | memoryview], size: int = -1) -> int:
+    """The size after zstd at level 9, which takes no longer than gzip at its usual level.
+
+    `size` is that of all pieces together, where it is known: a small file is squeezed better then.
+    """
+    squeeze = zstandard.ZstdCompressor(level=9).compressobj(size)
     return sum(len(squeeze.compress(piece)) for piece in pieces) + len(squeeze.flush())

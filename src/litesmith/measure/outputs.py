@@ -139,7 +139,7 @@ class Answering:
         }
         feed(self._session, [arrays[name] for name in self._session.inputs])
         self._session.run()
-        return tuple(_real(self._session.outputs[name], t) for name, t in self._outputs)
+        return tuple(real(self._session.outputs[name], t) for name, t in self._outputs)
 
 
 def _fitting(name: str, tensor: Tensor, value: Array) -> Array:
@@ -151,7 +151,7 @@ def _fitting(name: str, tensor: Tensor, value: Array) -> Array:
     return value
 
 
-def _real(stored: Array, tensor: Tensor) -> Array:
+def real(stored: Array, tensor: Tensor) -> Array:
     """The session's memory is written anew by its next run, so that it is copied."""
     if tensor.quant is None or tensor.quant.block is not None or stored.dtype.kind not in "iu":
         return stored.copy()

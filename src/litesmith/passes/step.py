@@ -57,6 +57,31 @@ class Tools(NamedTuple):
     opened: Callable[[Model], AbstractContextManager[Run]]
 
 
+# The masks that weights are to have at a point of the training between 0 and 1, given what they
+# are by then: True stays, False is zero. By the weights of the model that is trained.
+Masks = Callable[[float, Mapping[Tensor, Array]], Mapping[Tensor, Array]]
+
+
+class Tuned(NamedTuple):
+    """A model after training, and what is to be said of it, a sentence each."""
+
+    model: Model
+    notes: tuple[str, ...] = ()
+
+
+class Tune(Protocol):
+    """Trains the weights of a model, float or quantized, to do what the original model does.
+
+    Weights that are zero stay zero, and those of a codebook stay codes of one (see `structure`).
+    `origin` is the float model that a quantized one was made from, for what its codes left out.
+    The result is never worse on held-out samples than the model that was given.
+    """
+
+    def __call__(
+        self, model: Model, *, origin: Model | None = None, masks: Masks | None = None
+    ) -> Tuned: ...
+
+
 @dataclass(frozen=True)
 class Context:
     """What a step may use beside the model.
@@ -64,10 +89,14 @@ class Context:
     tools      None where no data was given
     reference  the last model of the recipe, or the one given, that was still in float: what the
                quantized one is to stand for
+    tune       None where weights cannot be trained
+    why_fixed  why they cannot
     """
 
     tools: Tools | None = None
     reference: Model | None = None
+    tune: Tune | None = None
+    why_fixed: str = "there is no data to train on"
 
     def need_tools(self, step: str) -> Tools:
         if self.tools is None:

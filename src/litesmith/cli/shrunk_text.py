@@ -1,0 +1,133 @@
+"""How the steps that shrink a model print what it costs now: all sizes and the time together."""
+
+from collections.abc import Sequence
+from math import isfinite
+
+from rich.text import Text
+
+from litesmith.cli import show
+from litesmith.measure.shrunk import Costs, Shrunk
+from litesmith.measure.stats import FASTER, SLOWER
+from litesmith.measure.weights import WeightFacts, zero_share
+from litesmith.units import bytes_text, count_text, percent_text, plain, ratio_text, time_text
+
+# How many lines a person reads.
+_MOST_WEIGHTS, _MOST_WARNINGS = 12, 6
+
+_LEAST_NAME = 8
+_STYLES = {FASTER: "green", SLOWER: "red"}
+
+
+def print_shrunk(record: Shrunk, arm: Sequence[str] = ()) -> None:
+    """What a file and the one made of it cost; `arm` has what is to be said of ARM processors."""
+    _print_costs(record)
+    _print_weights(record.after.weights)
+    for text in arm:
+        show.line(text)
+    layers = record.promises.layers
+    if layers and record.is_verified:
+        show.line(f"checked in the written file: {layers} layers keep their zeros and codes")
+    broken = record.promises.broken
+    for text in broken[:_MOST_WARNINGS]:
+        show.line(f"WARNING: {text}", "bold red")
+    if len(broken) > _MOST_WARNINGS:
+        show.line(f"… and {len(broken) - _MOST_WARNINGS} more like it (--json lists all)")
+
+
+def _print_costs(record: Shrunk) -> None:
+    before, after, latency = record.before, record.after, record.latency
+    rows = show.table("", "before", "after", "after / before", right=(1, 2))
+    for name, sizes in (
+        ("disk", (before.bytes, after.bytes)),
+        ("gzip", (before.gzip_bytes, after.gzip_bytes)),
+        ("zstd", (before.zstd_bytes, after.zstd_bytes)),
+    ):
+        rows.add_row(name, *map(bytes_text, sizes), _quotient(*sizes))
+    macs = before.macs, after.macs
+    rows.add_row("MACs", *map(count_text, macs), _quotient(*macs))
+    rows.add_row("zeros", percent_text(before.zero_share), percent_text(after.zero_share))
+    if latency is not None:
+        times = time_text(latency.before_us), time_text(latency.after_us)
+        ratio = ratio_text(latency.ratio.value, *latency.ratio.interval)
+        rows.add_row(f"time on {latency.target}", *times, ratio)
+    show.console.print(rows)
+    verdict = "" if latency is None else latency.ratio.verdict
+    show.line(record.verdict, _STYLES.get(verdict, "bold"))
+
+
+def _quotient(before: int, after: int) -> str:
+    return ratio_text(after / before) if before else ""
+
+
+def _print_weights(weights: Sequence[WeightFacts]) -> None:
+    largest = sorted(weights, key=lambda facts: -facts.elements)
+    cells = [_cells(facts) for facts in largest[:_MOST_WEIGHTS]]
+    if not cells:
+        return
+    titles = ("weight", "op", "type", "numbers", "zeros", "values")
+    columns = zip(titles[1:], *(own[1:] for own in cells), strict=True)
+    room = show.console.width - sum(max(map(len, column)) + 2 for column in columns)
+    rows = show.table(*titles, right=(3, 4, 5))
+    for name, *others in cells:
+        rows.add_row(Text(_end(name, room)), *map(Text, others))
+    show.heading("weights")
+    show.console.print(rows)
+    rest = largest[_MOST_WEIGHTS:]
+    if rest:
+        numbers = count_text(sum(facts.elements for facts in rest))
+        zeros = percent_text(zero_share(rest))
+        show.line(f"… and {len(rest)} more: {numbers} numbers, {zeros} zeros (--json lists all)")
+
+
+def _cells(facts: WeightFacts) -> tuple[str, ...]:
+    return (
+        plain(facts.name),
+        plain(facts.op),
+        f"{facts.dtype} sparse" if facts.sparse else facts.dtype,
+        count_text(facts.elements),
+        percent_text(facts.zeros / facts.elements),
+        count_text(facts.values),
+    )
+
+
+def _end(name: str, room: int) -> str:
+    """The end of a long name, which tells more than its start; of fused names, the first."""
+    first, room = name.split(";")[0], max(room, _LEAST_NAME)
+    return first if len(first) <= room else f"…{first[1 - room :]}"
+
+
+def shrunk_json(record: Shrunk) -> show.Json:
+    """The same for programs; `zeros` is a count, `zero_share` their share of all weights."""
+    return {
+        **_costs_json(record.after),
+        "before": _costs_json(record.before),
+        "latency": _latency_json(record),
+        "weights": [_weight_json(facts) for facts in record.after.weights],
+        "verified": record.is_verified,
+        "broken": list(record.promises.broken),
+    }
+
+
+def _costs_json(costs: Costs) -> show.Json:
+    names = ("bytes", "gzip_bytes", "zstd_bytes", "macs", "zeros", "zero_share")
+    return {name: getattr(costs, name) for name in names}
+
+
+def _latency_json(record: Shrunk) -> show.Json:
+    told: show.Json = {"ratio": None, "low": None, "high": None, "verdict": record.verdict}
+    if record.latency is None:
+        return told
+    low, high = record.latency.ratio.interval
+    return told | {
+        "ratio": record.latency.ratio.value,
+        "low": low,
+        "high": high if isfinite(high) else None,
+        "before_us": record.latency.before_us,
+        "after_us": record.latency.after_us,
+        "target": record.latency.target,
+    }
+
+
+def _weight_json(facts: WeightFacts) -> show.Json:
+    names = ("name", "op", "dtype", "elements", "zeros", "unique", "codes", "bits", "sparse")
+    return {name: getattr(facts, name) for name in names}

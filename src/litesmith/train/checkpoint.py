@@ -1,0 +1,56 @@
+"""Where a training has come to, on disk: an interrupted one goes on from there."""
+
+import io
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from litesmith.errors import BadInput
+from litesmith.tflite.file import write_whole
+
+# Seconds between two records; and the share of the time that writing them may take.
+_SECONDS, _SHARE = 10.0, 0.05
+
+
+class Checkpoint:
+    """The record of one training. `key` tells it from trainings of anything else."""
+
+    def __init__(self, path: Path | None, key: str, *, resume: bool) -> None:
+        self._path, self._key = path, key
+        self._due = time.monotonic() + _SECONDS
+        self.found = self._read() if resume else None
+
+    def _read(self) -> dict[str, Any] | None:
+        if self._path is None or not self._path.exists():
+            return None
+        try:
+            found = torch.load(self._path, map_location="cpu", weights_only=True)
+            key, state = found["key"], found["state"]
+        except Exception as error:  # whatever a torn or foreign file makes of the reader
+            raise BadInput(
+                f"{self._path}: is no record of a training ({type(error).__name__}); delete it, or "
+                "leave out --resume"
+            ) from None
+        if key != self._key:
+            raise BadInput(
+                f"{self._path}: is of another model, recipe, data or setting; run the command that "
+                "was interrupted, or leave out --resume to start anew"
+            )
+        return state
+
+    @property
+    def is_due(self) -> bool:
+        return self._path is not None and time.monotonic() >= self._due
+
+    def keep(self, state: dict[str, Any]) -> None:
+        """Writes the record, whole or not at all."""
+        if self._path is None:
+            return
+        began = time.monotonic()
+        content = io.BytesIO()
+        torch.save({"key": self._key, "state": state}, content)
+        write_whole(self._path, [content.getbuffer()])
+        ended = time.monotonic()
+        self._due = ended + max(_SECONDS, (ended - began) / _SHARE)

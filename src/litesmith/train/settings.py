@@ -1,0 +1,45 @@
+"""How a training is asked for and watched; nothing here needs torch."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+# One sample in so many is held out: it judges, and nothing is learned from it.
+HELD_OUT = 8
+
+
+@dataclass(frozen=True)
+class Training:
+    """How long and how a model is trained.
+
+    epochs   times that each sample is used
+    minutes  no longer than this; None for as long as it takes
+    rate     the learning rate in units of each weight's size; None tries several
+    batch    samples a step; 0 for as many as suit
+    labels   the share of the loss that labels have, where there are any: 0 to 1
+    augment  what is done to pictures, see `augment`
+    seed     of the order of the samples, and of all chance
+    device   auto, cpu, cuda or what torch knows
+    """
+
+    epochs: float = 10.0
+    minutes: float | None = None
+    rate: float | None = None
+    batch: int = 0
+    labels: float = 0.5
+    augment: str = "auto"
+    seed: int = 0
+    device: str = "auto"
+
+
+class Look(NamedTuple):
+    """How far a training has come: what a progress bar shows."""
+
+    what: str
+    step: int
+    steps: int
+    first: float
+    best: float
+
+
+Watch = Callable[[Look], None]

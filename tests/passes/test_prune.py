@@ -76,8 +76,10 @@ def test_two_of_each_four_are_zero() -> None:
 def test_pruning_what_is_pruned_changes_nothing(block: str, data: int) -> None:
     model = network()
     given = context(model, data) if data else Context()
-    once = apply(model, f"prune(block={block})", given).model
-    assert to_bytes(apply(once, f"prune(block={block})", given).model) == to_bytes(once)
+    once = apply(model, f"prune(block={block}, schedule=gradual)", given).model
+    assert to_bytes(
+        apply(once, f"prune(block={block}, schedule=gradual)", given).model
+    ) == to_bytes(once)
 
 
 def test_zeros_survive_int8_and_the_quantized_model_is_refused() -> None:
@@ -163,7 +165,7 @@ def test_a_table_that_is_a_weight_too_stays() -> None:
         ("prune(sparsity=-0.1)", "a share of zeros from 0 to below 1"),
         ("prune(sparsity=nan)", "a share of zeros from 0 to below 1"),
         ("prune(block=3x3)", "there are 1x1, 1x4, 2:4, channels"),
-        ("prune(schedule=later)", "there are gradual, constant"),
+        ("prune(schedule=later)", "there are constant, gradual"),
         ("prune(sparsity=0.8, block=2:4)", "two of four are half of them"),
     ],
 )
@@ -223,7 +225,7 @@ def test_gradual_pruning_ends_at_the_target(block: str) -> None:
     trainer = Trainer()
     model = network()
     given = replace(context(model), tune=trainer)
-    change = apply(model, f"prune(block={block})", given)
+    change = apply(model, f"prune(block={block}, schedule=gradual)", given)
     assert trainer.shares[0] == 0 and trainer.shares[-1] == pytest.approx(0.5, abs=1e-3)
     assert trainer.shares[1] == pytest.approx(0.5 * (1 - 0.75**3), abs=0.01)
     assert sum(zeros(change.model)) == COUNT // 2
@@ -234,13 +236,13 @@ def test_gradual_pruning_ends_at_the_target(block: str) -> None:
 def test_constant_pruning_trains_the_pruned_model() -> None:
     trainer = Trainer()
     model = network()
-    change = apply(model, "prune(schedule=constant)", Context(tune=trainer))
+    change = apply(model, "prune", Context(tune=trainer))
     assert not trainer.shares and sum(zeros(change.model)) == COUNT // 2
 
 
 def test_a_tuning_that_loses_zeros_is_caught() -> None:
     with pytest.raises(CannotApply, match="zeros after tuning where"):
-        apply(network(), "prune(schedule=constant)", Context(tune=Trainer(forget=True)))
+        apply(network(), "prune", Context(tune=Trainer(forget=True)))
 
 
 def test_tune_says_whether_to() -> None:

@@ -34,6 +34,9 @@ COMMANDS = {
     "doctor": "doctor:doctor",
     "apply": "model:apply",
     "quantize": "quantize:quantize",
+    "prune": "shrink:prune",
+    "cluster": "shrink:cluster",
+    "qat": "shrink:qat",
     "diff": "model:diff",
     "demo": "demo:demo",
     "cache": "cache:cache",
@@ -82,15 +85,20 @@ def _run() -> int:
             return _fail(_STOPPED, _CTRL_C)
         return result if isinstance(result, int) else 0
     except LitesmithError as error:
-        return _fail(str(error), _BAD_INPUT)
-    except (KeyboardInterrupt, typer.Abort):
-        return _fail(_STOPPED, _CTRL_C)
+        return _fail(_noted(str(error), error), _BAD_INPUT)
+    except (KeyboardInterrupt, typer.Abort) as error:
+        return _fail(_noted(_STOPPED, error), _CTRL_C)
+    except SystemExit as error:
+        if error.code == _TERMINATED:
+            return _fail(_noted(_STOPPED, error), _TERMINATED)
+        raise
     except BrokenPipeError:  # the reader of our output has gone, as in `… | head`
         _forget_output()
         return 0
     except OSError as error:
         _forget_output()
-        return _fail(f"{error.filename or 'standard output'}: {error.strerror}", _BAD_INPUT)
+        told = f"{error.filename or 'standard output'}: {error.strerror}"
+        return _fail(_noted(told, error), _BAD_INPUT)
     except Exception as error:
         told = getattr(error, "format_message", None)  # what the command-line parser raises has it
         if told is not None:
@@ -106,6 +114,11 @@ def _forget_output() -> None:
     """What is still to be printed goes nowhere, so that exiting does not fail for it."""
     if sys.stdout is not None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _noted(message: str, error: BaseException) -> str:
+    """A message with what those who passed the error on have noted of it."""
+    return "; ".join([message, *getattr(error, "__notes__", ())])
 
 
 def _fail(message: str, status: int) -> int:

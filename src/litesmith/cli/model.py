@@ -2,6 +2,7 @@
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -12,7 +13,6 @@ from litesmith.cli.given import (
     DEFAULT_CROP,
     DEFAULT_RESIZE,
     Calibration,
-    CalibrationCount,
     Crop,
     DataSource,
     ImageOptions,
@@ -22,18 +22,33 @@ from litesmith.cli.given import (
     Resize,
     Std,
     TrustData,
-    open_calibration,
-    with_progress,
+)
+from litesmith.cli.shrunk_text import arm_json, arm_lines, print_shrunk, shrunk_json
+from litesmith.cli.tuning import (
+    AugmentName,
+    Batch,
+    Device,
+    Epochs,
+    Job,
+    LabelShare,
+    Minutes,
+    Rate,
+    Resume,
+    Seed,
+    TrainingCount,
+    carry_out,
+    refuse_early,
+    weighed,
 )
 from litesmith.errors import BadInput
 from litesmith.ir.diff import differences
 from litesmith.ir.types import Model
-from litesmith.measure.calibrate import context_of
 from litesmith.measure.findings import findings
 from litesmith.measure.footprint import footprint, gzip_bytes
 from litesmith.passes import STEPS, recipe
-from litesmith.tflite.file import digest, load, pieces, refuse_unwritable, save
+from litesmith.tflite.file import digest, load, pieces, refuse_unwritable
 from litesmith.tflite.write import chunks
+from litesmith.train.settings import Training
 
 ModelFile = Annotated[
     Path, typer.Argument(metavar="MODEL", help="A .tflite file.", show_default=False)
@@ -81,7 +96,16 @@ def apply(
             show_default=False,
         ),
     ] = None,
-    samples: CalibrationCount = None,
+    samples: TrainingCount = None,
+    epochs: Epochs = Training.epochs,
+    minutes: Minutes = Training.minutes,
+    rate: Rate = Training.rate,
+    batch: Batch = Training.batch,
+    labels: LabelShare = Training.labels,
+    augment: AugmentName = Training.augment,
+    seed: Seed = Training.seed,
+    device: Device = Training.device,
+    resume: Resume = False,
     trust_data: TrustData = False,
     mean: Mean = None,
     std: Std = None,
@@ -97,16 +121,25 @@ def apply(
     source = load(model)
     options = ImageOptions(mean, std, norm, resize, crop, label_offset)
     given = Calibration(data, options, samples, trusted=trust_data, quiet=as_json)
-    opened = open_calibration(source, given)
-    if opened is not None:
-        opened = with_progress(opened, "looking at the data", quiet=as_json)
-    change = recipe.apply(source, steps, context_of(opened, reference))
-    save(change.model, out)
-    after = sizes_of(out, change.model, as_json)
+    training = Training(epochs, minutes, rate, batch, labels, augment, seed, device)
+    job = Job(source, out, steps, given, training, resume, reference)
+    refuse_early(job)
+    done = carry_out(job)
+    before, after = sizes_of(model, source, as_json), sizes_of(out, done.change.model, as_json)
+    record = weighed(model, job, done) if job.shrinks else None
     if as_json:
-        typer.echo(json.dumps(show.apply_json(out, after, digest(out), change)))
-    else:
-        show.apply_text(out, (sizes_of(model, source, as_json), after), source, change)
+        facts = show.apply_json(out, after, digest(out), done.change)
+        if record is not None:
+            facts |= shrunk_json(record) | {"trained": list(done.trained)}
+        if job.prunes:
+            facts["arm"] = arm_json(done.change.model)
+        typer.echo(json.dumps(facts))
+        return
+    show.apply_text(out, (before, after), source, replace(done.change, touched=done.deeds))
+    for told in done.trained:
+        show.line(told)
+    if record is not None:
+        print_shrunk(record, arm_lines(done.change.model) if job.prunes else ())
 
 
 def diff(

@@ -1,18 +1,22 @@
 """How the steps that shrink a model print what it costs now: all sizes and the time together."""
 
+from collections import Counter
 from collections.abc import Sequence
 from math import isfinite
 
 from rich.text import Text
 
 from litesmith.cli import show
+from litesmith.ir.show import op_name
+from litesmith.ir.types import Model
 from litesmith.measure.shrunk import Costs, Shrunk
 from litesmith.measure.stats import FASTER, SLOWER
 from litesmith.measure.weights import WeightFacts, zero_share
+from litesmith.passes.arm_sparse import arm_sparse
 from litesmith.units import bytes_text, count_text, percent_text, plain, ratio_text, time_text
 
 # How many lines a person reads.
-_MOST_WEIGHTS, _MOST_WARNINGS = 12, 6
+_MOST_WEIGHTS, _MOST_WARNINGS, _MOST_REASONS = 12, 6, 3
 
 _LEAST_NAME = 8
 _STYLES = {FASTER: "green", SLOWER: "red"}
@@ -32,6 +36,28 @@ def print_shrunk(record: Shrunk, arm: Sequence[str] = ()) -> None:
         show.line(f"WARNING: {text}", "bold red")
     if len(broken) > _MOST_WARNINGS:
         show.line(f"… and {len(broken) - _MOST_WARNINGS} more like it (--json lists all)")
+
+
+def arm_lines(model: Model) -> list[str]:
+    """Whether ARM processors skip the zeros of convolutions, and why not, by reason."""
+    reasons = arm_sparse(model.main)
+    if not reasons:
+        return []
+    taken = sum(not why for why in reasons.values())
+    against = Counter(why for why in reasons.values() if why)
+    count = f"{taken or 'none'} of the {len(reasons)} convolutions"
+    lines = [f"on ARM, XNNPACK's sparse path takes {count}{':' if against else ''}"]
+    lines += [f"  not {number}: {why}" for why, number in against.most_common(_MOST_REASONS)]
+    rest = sum(against.values()) - sum(n for _, n in against.most_common(_MOST_REASONS))
+    return [*lines, f"  not {rest}: for other reasons (--json lists all)"] if rest else lines
+
+
+def arm_json(model: Model) -> list[show.Json]:
+    """The same for each convolution."""
+    return [
+        {"op": plain(op_name(op)), "sparse": not why, "why": why}
+        for op, why in arm_sparse(model.main).items()
+    ]
 
 
 def _print_costs(record: Shrunk) -> None:

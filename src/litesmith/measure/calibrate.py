@@ -1,4 +1,4 @@
-"""Recipes with data: what a user has becomes what steps may ask for."""
+"""Data for steps: what a user has becomes what they may ask for."""
 
 import os
 from collections.abc import Iterator
@@ -8,44 +8,19 @@ import numpy as np
 
 from litesmith.errors import BadInput
 from litesmith.ir.types import Array, Model, Tensor
-from litesmith.measure.data import UNTOUCHED, Given, Samples, open_data
+from litesmith.measure.data import UNTOUCHED, Samples
 from litesmith.measure.facts import tools
 from litesmith.measure.images import channel_axis, picture
 from litesmith.measure.lint import Problem, lint
 from litesmith.measure.preparation import Norm, Preparation, normalized
 from litesmith.measure.samples import Data, Sample
-from litesmith.passes import recipe as recipes
-from litesmith.passes.recipe import Recipe
-from litesmith.passes.step import Change, Context
+from litesmith.passes.step import Context
 from litesmith.run.inputs import random_values
 from litesmith.tflite.file import load
 from litesmith.tflite.metadata import metadata
 
 # Enough for every range; more costs time and gains nothing that could be measured.
 CALIBRATION_SAMPLES = 256
-
-
-def apply(
-    model: Model,
-    recipe: Recipe | str,
-    data: Given | None = None,
-    *,
-    reference: Model | str | os.PathLike[str] | None = None,
-    samples: int | None = CALIBRATION_SAMPLES,
-    preparation: Preparation = UNTOUCHED,
-) -> Change:
-    """The model after every step of a recipe, with all that was touched and left alone.
-
-    >>> litesmith.apply(model, "quantize | correct", "images/")         # doctest: +SKIP
-
-    `data` is whatever `litesmith eval --data` takes, an array, or a generator: steps that look at
-    what the model computes need it. `reference` is the float model that an already quantized one
-    was made from, where a step is to compare with it.
-    """
-    opened = None
-    if data is not None:
-        opened = open_data(data, model, preparation=preparation, samples=samples)
-    return recipes.apply(model, recipe, context_of(opened, reference))
 
 
 def context_of(

@@ -31,7 +31,7 @@ from litesmith.passes.tuning import may_tune, tuned, why_not_tuned
 from litesmith.units import percent_text, plain
 
 _BLOCKS = (*UNITS, "channels")
-_SCHEDULES = ("gradual", "constant")
+_SCHEDULES = ("constant", "gradual")
 
 # Fewer weights than this are worth more than their zeros.
 _LEAST_WEIGHTS = 256
@@ -64,14 +64,15 @@ class Prune:
     sparsity    the share of zeros among all weights that are pruned
     block       1x1: single weights; 1x4: four neighbouring inputs of an output, which a runtime can
                 skip; 2:4: two of each four; channels: whole ones, which go from the model
-    schedule    gradual: zeros come during the tuning; constant: all before it
+    schedule    constant: all zeros come before the tuning, and what is left is solved to make up
+                for them; gradual: they come during the tuning, which has to be a long one
     keep, only  ops to leave alone, or the only ones to prune, as for `quantize`
     tune        tune the weights that are left: true, false, or where it can be done
     """
 
     sparsity: float = 0.5
     block: str = "1x1"
-    schedule: str = "gradual"
+    schedule: str = "constant"
     keep: Names = ()
     only: Names = ()
     tune: bool | None = None

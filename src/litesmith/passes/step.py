@@ -74,7 +74,8 @@ class Tune(Protocol):
 
     Weights that are zero stay zero, and those of a codebook stay codes of one (see `structure`).
     `origin` is the float model that a quantized one was made from, for what its codes left out.
-    The result is never worse on held-out samples than the model that was given.
+    The result is never worse on held-out samples than the model that was given, with the masks
+    that it ends with.
     """
 
     def __call__(

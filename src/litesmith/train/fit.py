@@ -18,6 +18,9 @@ _RATES = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2)
 # Steps of each try: this share of all steps, within bounds.
 _TRY_SHARE, _FEWEST_TRIED, _MOST_TRIED = 0.03, 4, 40
 
+# A rate did nearly best that gained this part of the most.
+_NEARLY = 0.9
+
 # How many times the held-out samples are looked at, and after how many without a gain it ends.
 _LOOKS, _PATIENCE = 20, 12
 
@@ -158,11 +161,17 @@ class _Loop:
 
     @property
     def rate(self) -> float:
-        """The one that did best, the smallest of several; a small one where none was tried."""
-        tried = self.state.tried
-        if self._training.rate is not None or not tried:
+        """The largest of those that did nearly best: a few steps want a smaller one than many.
+
+        A small one where none did any good, or none was tried.
+        """
+        if self._training.rate is not None or not self.state.tried:
             return self._training.rate or _RATES[1]
-        return min(sorted(tried), key=lambda rate: tried[rate])
+        gains = {rate: self.state.first - loss for rate, loss in self.state.tried.items()}
+        best = max(gains.values())
+        if best <= 0:
+            return min(gains, key=lambda rate: (-gains[rate], rate))
+        return max(rate for rate, gain in gains.items() if gain >= _NEARLY * best)
 
     # The training.
 

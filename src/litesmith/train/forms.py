@@ -32,9 +32,8 @@ class Forms:
             [_scale(first[n]) for n in range(len(leaders))], dtype=torch.float32, device=device
         )
         fixed = {self._place[t] for t in _fixed(graph) if t in self._place}
-        self._free = torch.tensor(
-            [float(n not in fixed) for n in range(len(leaders))], device=device
-        )
+        self._is_free = [n not in fixed for n in range(len(leaders))]
+        self._free = torch.tensor(self._is_free, dtype=torch.float32, device=device)
         self._log = torch.nn.Parameter(torch.zeros_like(self._first))
         self._zeros = {
             t: torch.tensor([float(_quant(t).zero_point[0])], device=device) for t in groups
@@ -47,8 +46,12 @@ class Forms:
         return [self._log] if len(self._first) else []
 
     def refresh(self) -> None:
-        """Takes the scales as they are by now; once before every run."""
-        self._now = scaled(self._first, self._log * self._free).split(1)
+        """Takes the scales as they are by now; once before every run.
+
+        Those that stay have no gradient, so that none is computed for the model's inputs."""
+        now = scaled(self._first, self._log * self._free).split(1)
+        pairs = zip(now, self._is_free, strict=False)  # no scales split into one piece of nothing
+        self._now = tuple(scale if free else scale.detach() for scale, free in pairs)
 
     def scale(self, tensor: Tensor) -> torch.Tensor:
         return self._now[self._place[tensor]]

@@ -8,28 +8,40 @@ import torch
 
 from litesmith.errors import CannotApply
 from litesmith.ir.dtype import DTYPES
-from litesmith.ir.edit import regraph, rewrite, with_graphs
+from litesmith.ir.edit import rewrite, with_graphs
 from litesmith.ir.scores import scores_of
-from litesmith.ir.types import Array, Model, Op, Quant, Tensor
+from litesmith.ir.types import Array, Model, Quant, Tensor
 from litesmith.numeric.affine import keep_bias_inside
 from litesmith.passes.layers import (
+    LEAST_RATIO,
     Layer,
+    coded_bias,
     coded_weight,
     layers_of,
     most_bias,
     real_bias,
     real_values,
-    rebuilt,
+    shared_by,
 )
-from litesmith.passes.step import Masks
-from litesmith.passes.structure import codebook_of
+from litesmith.passes.step import Masks, Skip
+from litesmith.passes.structure import Codebook, codebook_of
 from litesmith.train.forms import Forms
 from litesmith.train.lift import Lift, constants_of
 from litesmith.train.parts import Coded, Free, Part, Rounded, rounded, unit_of
 
+# A bias moves by steps of at least this part of what its channel gives for inputs of size 1.
+_LEAST_BIAS = 0.01
+
 # How far from its code a float weight begins at most, in steps: at the edge of its cell it would
 # change sides with the first steps, and undo what was chosen with care.
 _INSIDE = 0.25
+
+# A clustered weight keeps this share of its codes at the least where it is stored by them.
+_SAME_CODES = 0.5
+
+# The largest step of products of int8 data and weights, in steps of the output: with a larger one
+# XNNPACK does not open the model.
+_MOST_RATIO = 255
 
 
 class Student:
@@ -57,11 +69,18 @@ class Student:
             raise CannotApply("training: the model has no layer with weights of its own")
         self.weights = self._weights(origin)
         self.biases = self._biases()
+        for parameter in self.parameters:
+            parameter.register_hook(_finite)
 
     @property
     def parameters(self) -> list[torch.nn.Parameter]:
         parts = [*self.weights.values(), *self.biases.values()]
         return [p for part in parts for p in part.parameters()] + self.forms.parameters()
+
+    @property
+    def frozen(self) -> tuple[Skip, ...]:
+        """Ops that no gradient passes, and why."""
+        return self._lift.frozen
 
     @property
     def is_quantized(self) -> bool:
@@ -114,10 +133,8 @@ class Student:
         weight, quant = layer.weight, layer.weight.quant
         values = real_values(weight).astype(np.float32)
         of_float = values if origin is None else origin.weight.values()
-        found = codebook_of(of_float, layer.axis) if _is_8_bit(weight) else None
-        if found is not None and (quant is None or quant.per_channel):
-            if quant is not None:
-                found = found._replace(scales=quant.scale.astype(np.float64))
+        found = _book(weight, of_float, layer.axis)
+        if found is not None:
             return Coded(found, weight.shape, layer.axis).to(self.device)
         mask = of_float != 0 if np.any(of_float == 0) else None
         if quant is None:
@@ -136,9 +153,12 @@ class Student:
         parts: dict[Tensor, Free] = {}
         for layer in self.layers:
             if layer.bias is not None and layer.bias not in parts:
-                values = real_bias(layer).astype(np.float32)
-                size = float(np.sqrt((values.astype(np.float64) ** 2).mean())) or 1.0
-                parts[layer.bias] = Free(self._tensor(values), torch.tensor(size), None)
+                values = real_bias(layer)
+                reach = (
+                    _LEAST_BIAS * np.linalg.norm(real_values(layer.weight)) / layer.channels**0.5
+                )
+                size = torch.tensor(max(float(np.sqrt((values**2).mean())), float(reach)) or 1.0)
+                parts[layer.bias] = Free(self._tensor(values.astype(np.float32)), size, None)
         return parts
 
     def _tensor(self, values: Array) -> torch.Tensor:
@@ -159,34 +179,82 @@ class Student:
     @torch.no_grad()
     def written(self) -> Model:
         """The model with what was learned."""
-        moved = self.forms.moved()
-        graph = rewrite(self.model.main, tensors=moved)
-        replaced: dict[Op, Op] = {}
-        for ours, layer in zip(self.layers, layers_of(graph).values(), strict=True):
-            replaced |= rebuilt(layer, *self._parts(ours, layer))
-        graph = regraph(graph, ops=[replaced.get(op, op) for op in graph.ops])
-        return with_graphs(self.model, (graph, *self.model.graphs[1:]), moved)
+        now = {**self.forms.moved(), **self._stored()}
+        graph = rewrite(self.model.main, tensors=now)
+        return with_graphs(self.model, (graph, *self.model.graphs[1:]), now)
 
-    def _parts(self, ours: Layer, layer: Layer) -> tuple[Tensor, Array | None]:
-        """A layer's weight as a tensor, and its bias in real numbers."""
-        part = self.weights[ours.weight]
-        value, scales = part().cpu().numpy(), part.scales()
-        bias = None if ours.bias is None else self.biases[ours.bias]().cpu().numpy()
-        quant = ours.weight.quant
+    def _stored(self) -> dict[Tensor, Tensor]:
+        """Every weight and bias as its kernels take it; all that share one share the new one."""
+        stored: dict[Tensor, Tensor] = {}
+        for weight, sharing in shared_by(self.layers).items():
+            stored[weight] = self._stored_weight(weight, sharing)
+        for layer in self.layers:
+            if layer.bias is not None:
+                stored[layer.bias] = self._stored_bias(layer, stored[layer.weight])
+        return stored
+
+    def _stored_weight(self, weight: Tensor, sharing: Sequence[Layer]) -> Tensor:
+        part, quant = self.weights[weight], weight.quant
+        real = _real(weight, part().cpu().numpy())
+        scales = part.scales()
         if quant is None or scales is None:
-            data = value.astype(np.float32)
-            data.setflags(write=False)
-            return replace(ours.weight, dtype="float32", data=data), bias
+            return real
         steps = scales.cpu().numpy().astype(np.float64)
-        if bias is not None and layer.data.dtype == "int8" and layer.data.quant is not None:
-            most = most_bias(ours.weight.dtype)
-            steps = keep_bias_inside(steps, bias, float(layer.data.quant.scale[0]), most)
-        real = replace(ours.weight, dtype="float32", data=value.astype(np.float32), quant=None)
-        return coded_weight(real, ours.weight.dtype, steps, quant.axis), bias
+        for layer in sharing:
+            if layer.data.quant is not None:
+                steps = self._bounded(steps, layer)
+        return coded_weight(real, weight.dtype, steps, quant.axis)
+
+    def _bounded(self, steps: Array, layer: Layer) -> Array:
+        """Scales of a weight that the kernel of a layer takes, with the bias and the output that
+        it has by now."""
+        data, output = (self.forms.scale(t).item() for t in (layer.data, layer.op.outputs[0]))
+        if layer.data.dtype != "int8":
+            return np.maximum(steps, LEAST_RATIO * output / data)
+        if layer.bias is not None:
+            most = most_bias(layer.weight.dtype)
+            steps = keep_bias_inside(steps, self._real_bias(layer), data, most)
+        return np.minimum(steps, _MOST_RATIO * output / data)
+
+    def _stored_bias(self, layer: Layer, weight: Tensor) -> Tensor:
+        assert layer.bias is not None
+        bias = self._real_bias(layer)
+        if layer.bias.quant is None or weight.quant is None:
+            return _real(layer.bias, bias)
+        scale = self.forms.scale(layer.data).item()
+        return coded_bias(layer, bias, scale, weight.quant, layer.bias.dtype)
+
+    def _real_bias(self, layer: Layer) -> Array:
+        assert layer.bias is not None
+        return self.biases[layer.bias]().cpu().numpy()
 
 
-def _is_8_bit(weight: Tensor) -> bool:
-    return weight.quant is None or weight.dtype == "int8"
+def _finite(gradient: torch.Tensor) -> torch.Tensor:
+    """What is no number, as behind LOG of what was rounded to zero, teaches nothing."""
+    return torch.nan_to_num(gradient, 0.0, 0.0, 0.0)
+
+
+def _real(tensor: Tensor, values: Array) -> Tensor:
+    """A constant of these numbers in place of another."""
+    data = values.astype(np.float32) + np.float32(0)  # a negative zero would be packed as another
+    data.setflags(write=False)
+    return replace(tensor, dtype="float32", data=data, quant=None)
+
+
+def _book(weight: Tensor, of_float: Array, axis: int) -> Codebook | None:
+    """The codebook of a clustered weight as it is stored; None where it is not clustered, or where
+    it was stored in other codes. Channels that were widened for their bias may be."""
+    quant = weight.quant
+    if quant is None:
+        return codebook_of(of_float, axis) or codebook_of(of_float, None)
+    found = codebook_of(of_float, axis if quant.per_channel else None)
+    stored = weight.values().astype(np.int64)
+    if found is None or np.mean(found.book[found.codes] == stored) < _SAME_CODES:
+        return None
+    book, codes = np.unique(stored, return_inverse=True)
+    return Codebook(
+        codes.reshape(stored.shape).astype(np.uint8), book, quant.scale.astype(np.float64)
+    )
 
 
 def _inside(of_float: Array, of_codes: Array, quant: Quant) -> Array:

@@ -10,10 +10,10 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from litesmith.errors import BadInput
+from litesmith.errors import BadInput, CannotApply
 from litesmith.ir.edit import regraph, with_graphs
 from litesmith.ir.scores import scores_of
-from litesmith.ir.types import Array, Model, Tensor
+from litesmith.ir.types import Array, Model
 from litesmith.measure.choice import chosen_metric
 from litesmith.measure.facts import tools
 from litesmith.measure.outputs import real
@@ -26,7 +26,7 @@ from litesmith.train.augment import Augment
 from litesmith.train.checkpoint import Checkpoint
 from litesmith.train.fit import Fitted, fit
 from litesmith.train.gathered import Gathered, gathered, room
-from litesmith.train.lift import Lift, constants_of
+from litesmith.train.lift import Lift, constants_of, is_real
 from litesmith.train.settings import Training, Watch
 from litesmith.train.student import Student
 from litesmith.units import number_text, time_text
@@ -78,6 +78,7 @@ class Tuner:
         aim = aim_of(self.original.main, wanted, labelled=labelled, follow=follow)
         student = Student(model, origin=origin, masked=masks is not None, device=self._device)
         lesson = Lesson(student, samples, wanted, aim, masks=masks, augmented=self._augmented)
+        _refuse_unreachable(student, lesson)
         training = self._share(stage)
         key = self._key(model, origin, stage)
         path = None if self.folder is None else self.folder / f"stage-{stage}.pt"
@@ -89,14 +90,14 @@ class Tuner:
 
     def _judged(self, student: Student, lesson: "Lesson", fitted: Fitted) -> Tuned:
         """What was learned, or the model as it came where that is no worse in the runtime."""
-        after = student.written()
-        before = student.model
+        before, after = student.model, student.written()
         told = _told(fitted)
+        notes = (*self._notes, *(f"{where}: {why}" for where, why in student.frozen))
         if student.is_quantized and fitted.best < fitted.first:
             losses = [lesson.in_runtime(model, self.data) for model in (before, after)]
             if not losses[1] <= losses[0]:
-                return Tuned(before, (*self._notes, f"{told}; rolled back: worse in the runtime"))
-        return Tuned(after, (*self._notes, told))
+                return Tuned(before, (*notes, f"{told}; rolled back: worse in the runtime"))
+        return Tuned(after, (*notes, told))
 
     def _gathered(self) -> tuple[Gathered, tuple[Array, ...]]:
         if self._known is None:
@@ -240,6 +241,22 @@ def _usable_labels(model: Model, data: Data, training: Training) -> tuple[bool, 
     return True, ()
 
 
+def _refuse_unreachable(student: Student, lesson: Lesson) -> None:
+    """Raises where what is computed without a gradient stands before every weight."""
+    if not student.frozen:
+        return
+    loss = lesson.loss(np.arange(1), 0)
+    if loss.requires_grad:
+        loss.backward()
+    if all(p.grad is None for p in student.parameters):
+        where, why = student.frozen[-1]
+        raise CannotApply(
+            f"training: no weight stands behind {where}, which has no gradient: {why}"
+        )
+    for parameter in student.parameters:
+        parameter.grad = None
+
+
 class Teacher:
     """The original, whose answers are followed: its scores."""
 
@@ -293,13 +310,10 @@ def _joined(values: Array) -> Array:
 
 def _batch(model: Model, samples: int) -> int:
     """As many samples as suit the data and the memory."""
-    held = sum(t.nbytes for op in model.main.ops for t in op.outputs if _is_real(t)) * _COPIES
+    values = sum(t.elements for op in model.main.ops for t in op.outputs if is_real(t))
+    held = values * _COPIES * np.dtype(np.float32).itemsize
     most = min(_BATCH, max(1, samples // 8), max(1, _MOST_BYTES // max(held, 1)))
     return 1 << (most.bit_length() - 1)
-
-
-def _is_real(tensor: Tensor) -> bool:
-    return tensor.dtype == "float32" or tensor.quant is not None
 
 
 def _told(fitted: Fitted) -> str:

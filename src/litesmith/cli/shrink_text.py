@@ -1,0 +1,74 @@
+"""How prune, cluster and qat print: what was done, how it was trained, what the result costs."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from shlex import quote
+
+import typer
+
+from litesmith.cli import show
+from litesmith.cli.given import typed
+from litesmith.cli.model import sizes_of
+from litesmith.cli.quantize import _settled
+from litesmith.cli.quantize_text import _print_done, _print_left, _print_score, _score_json
+from litesmith.cli.shrunk_text import arm_json, arm_lines, print_shrunk, shrunk_json
+from litesmith.cli.tuning import Done, Job
+from litesmith.measure.accuracy import Evaluation, preparation_text
+from litesmith.measure.shrunk import Shrunk
+from litesmith.passes.recipe import text_of
+from litesmith.tflite.file import digest
+from litesmith.units import plain, total_text
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """All that is known of one file."""
+
+    path: Path
+    job: Job
+    done: Done
+    record: Shrunk
+    score: Evaluation | None
+    evaluation: str | None
+
+
+def print_json(result: Result) -> None:
+    out, data, change = result.job.out, result.done.data, result.done.change
+    sizes = sizes_of(out, change.model, always_gzip=True)
+    told = show.apply_json(out, sizes, digest(out), change) | shrunk_json(result.record)
+    told |= {
+        "recipe": text_of(result.job.recipe),
+        "data": None if data is None else data.source,
+        "samples": 0 if data is None else len(data),
+        "preparation": "" if data is None else preparation_text(data),
+        "trained": list(result.done.trained),
+    }
+    if result.job.prunes:
+        told["arm"] = arm_json(change.model)
+    if result.score is not None:
+        told["evaluation"] = _score_json(result.score)
+    typer.echo(json.dumps(told))
+
+
+def print_text(result: Result) -> None:
+    job, done = result.job, result.done
+    show.line(f"recipe: {text_of(job.recipe)}")
+    _print_done(done.deeds)
+    _print_left(done.change.skipped)
+    for told in done.trained:
+        show.line(told)
+    if done.data is not None:
+        text = preparation_text(done.data)
+        deed = "trained" if done.trained else "looked at"
+        prepared = f" ({text})" if text else ""
+        count = total_text(len(done.data))
+        show.line(f"{deed} on {count} samples of {plain(done.data.source)}{prepared}")
+    show.heading(plain(job.out.name))
+    print_shrunk(result.record, arm_lines(done.change.model) if result.job.prunes else ())
+    if result.score is not None:
+        _print_score(result.score)
+    files = quote(str(job.out)), quote(str(result.path))
+    words = f"--data {quote(result.evaluation or 'LABELLED_DATA')}"
+    options = typed(_settled(job.given.options, done.data))
+    show.command(f"litesmith eval {files[0]} {words}{options} --against {files[1]}")

@@ -13,9 +13,10 @@ from litesmith.ir.types import Graph  # noqa: E402
 from litesmith.passes.quantize import Quantize  # noqa: E402
 from litesmith.passes.structure import Codebook  # noqa: E402
 from litesmith.train.aim import aim_of  # noqa: E402
-from litesmith.train.augment import AUGMENTS, Augment  # noqa: E402
+from litesmith.train.augment import Augment  # noqa: E402
 from litesmith.train.forms import Forms  # noqa: E402
 from litesmith.train.parts import Coded, Free, Rounded, rounded, unit_of  # noqa: E402
+from litesmith.train.settings import AUGMENTS, Training  # noqa: E402
 from tests.train.small import classifier, pictures, regression, several  # noqa: E402
 from tests.zoo import noise  # noqa: E402
 from tests.zoo_float import FLOATS, context  # noqa: E402
@@ -313,6 +314,6 @@ def test_what_is_no_picture_is_left_alone() -> None:
 def test_none_is_idle_and_others_are_named() -> None:
     assert Augment(graph_of(PICTURE), "none", 0).is_idle
     with pytest.raises(BadInput, match="augment=spin") as caught:
-        Augment(graph_of(PICTURE), "spin", 0)
+        Training(augment="spin")
     assert all(how in str(caught.value) for how in AUGMENTS)
     assert "\n" not in str(caught.value)

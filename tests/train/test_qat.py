@@ -113,7 +113,6 @@ def test_four_bits_keep_zeros() -> None:
     assert sum(zeros(change.model)) >= WEIGHTS // 2
 
 
-@pytest.mark.xfail(strict=True, reason="qat looks for codebooks of channels alone, and rounds anew")
 def test_one_scale_for_all_keeps_codes() -> None:
     for recipe in (
         "cluster(k=8, per_channel=false)",

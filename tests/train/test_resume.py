@@ -98,7 +98,6 @@ def test_a_record_of_something_else_is_refused(tmp_path: Path, what: str) -> Non
         )
 
 
-@pytest.mark.xfail(strict=True, reason="the key of a record knows nothing of the schedule")
 @pytest.mark.usefixtures("_recorded_always")
 def test_a_record_of_another_schedule_is_refused(tmp_path: Path) -> None:
     original = regression()

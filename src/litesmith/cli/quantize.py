@@ -120,7 +120,7 @@ def quantize(
     if random_data and data is not None:
         raise BadInput("--data and --random-data: give one of them")
     options = ImageOptions(mean, std, norm, resize, crop, label_offset)
-    step = Quantize(to, io, _names(keep), _names(only), ranges, not per_tensor, block)
+    step = Quantize(to, io, op_names(keep), op_names(only), ranges, not per_tensor, block)
     given = Calibration(data, options, samples, random_data, trust_data, as_json)
     content = load(model)
     todo = plan(content, step, effort, has_data=given.is_given)
@@ -139,8 +139,8 @@ def quantize(
     claims = check_claims(out, content, calibration, skipped, file, profiled=looks)
     score = None
     if scored_on is not None and not claims.failure:
-        score = _score(model, out, scored_on, quiet=as_json)
-    words = f"--data {quote(evaluation or 'LABELLED_DATA')}{typed(_settled(options, calibration))}"
+        score = scored(model, out, scored_on, quiet=as_json)
+    words = f"--data {quote(evaluation or 'LABELLED_DATA')}{typed(settled(options, calibration))}"
     result = Result(model, out, content, step, done, claims, calibration, score, words)
     (print_json if as_json else print_text)(result)
     return _MISSES_WHAT_WAS_ASKED if claims.is_useless else 0
@@ -156,7 +156,7 @@ def _carried_out(model: Model, todo: Plan, data: Data | None, given: Calibration
     return done
 
 
-def _settled(options: ImageOptions, data: Data | None) -> ImageOptions:
+def settled(options: ImageOptions, data: Data | None) -> ImageOptions:
     """The options with the normalisation that was chosen for the user."""
     known = getattr(data, "preparation", None)
     if not isinstance(known, Preparation) or options.preparation().is_chosen:
@@ -168,7 +168,7 @@ def _settled(options: ImageOptions, data: Data | None) -> ImageOptions:
     return options._replace(mean=mean, std=std)
 
 
-def _names(texts: list[str] | None) -> Names:
+def op_names(texts: list[str] | None) -> Names:
     """`0,SOFTMAX` and `head*` as a step takes them."""
     parts = [part.strip() for text in texts or () for part in text.split(",")]
     return tuple(int(part) if part.isdecimal() else part for part in parts if part)
@@ -205,7 +205,7 @@ def _way_out(held: str) -> str:
     return "start from the float model, or name the float ops to change with --only"
 
 
-def _score(path: Path, out: Path, data: Data, *, quiet: bool) -> Evaluation | None:
+def scored(path: Path, out: Path, data: Data, *, quiet: bool) -> Evaluation | None:
     """The result's accuracy beside the original's, on the same samples; what stops it is said, so
     that a file that was written has its report."""
     watched = with_progress(data, "evaluating", quiet=quiet)

@@ -77,11 +77,11 @@ def print_json(result: Result) -> None:
         "notes": result.notes,
     }
     if result.score is not None:
-        told["evaluation"] = _score_json(result.score)
+        told["evaluation"] = score_json(result.score)
     typer.echo(json.dumps(told))
 
 
-def _score_json(score: Evaluation) -> show.Json:
+def score_json(score: Evaluation) -> show.Json:
     names = ("value", "difference", "difference_low", "difference_high", "agreement", "snr_db")
     against = {name: getattr(score.against, name, None) for name in names}
     told = {"metric": score.metric, "value": score.value, "low": score.low, "high": score.high}
@@ -91,19 +91,19 @@ def _score_json(score: Evaluation) -> show.Json:
 
 def print_text(result: Result) -> None:
     show.line(f"recipe: {text_of(result.done.recipe)}")
-    _print_done(result.done.change.touched)
-    _print_left(result.done.change.skipped)
+    print_done(result.done.change.touched)
+    print_left(result.done.change.skipped)
     _print_sizes(result)
     _print_claims(result.claims, is_integer=SCHEMES[result.step.to].is_integer)
     _print_data(result)
     if result.score is not None:
-        _print_score(result.score)
+        print_score(result.score)
     _print_warnings(result)
     files = quote(str(result.out)), quote(str(result.path))
     show.command(f"litesmith eval {files[0]} {result.next_data} --against {files[1]}")
 
 
-def _print_done(touched: Sequence[str]) -> None:
+def print_done(touched: Sequence[str]) -> None:
     """One line for each thing that was done, with the kinds of op it was done to."""
     deeds: dict[str, Counter[str]] = {}
     for text in touched:
@@ -124,7 +124,7 @@ def _deed(text: str) -> str:
     return nameless.split()[0] + (form.group() if form else "")
 
 
-def _print_left(skipped: Sequence[Skip]) -> None:
+def print_left(skipped: Sequence[Skip]) -> None:
     """What was left alone, grouped by its kind and the reason without names and counts."""
     groups = Counter((skip.where.split()[0], _reason(skip.why)) for skip in skipped)
     for (kind, why), count in groups.most_common(_MOST_GROUPS):
@@ -198,7 +198,7 @@ def _print_data(result: Result) -> None:
     show.line(f"calibrated on {count} samples of {plain(result.data.source)}{prepared}")
 
 
-def _print_score(score: Evaluation) -> None:
+def print_score(score: Evaluation) -> None:
     value = score_text(score.value, score.unit, score.low, score.high)
     show.line(f"{score.title} {value} on {total_text(score.n)} samples", "bold")
     found = score.against

@@ -29,8 +29,8 @@ from litesmith.cli.quantize import (
     OutFile,
     PerTensor,
     To,
-    _names,
-    _score,
+    op_names,
+    scored,
 )
 from litesmith.cli.shrink_text import Result, print_json, print_text
 from litesmith.cli.tuning import (
@@ -53,7 +53,7 @@ from litesmith.cli.tuning import (
 from litesmith.errors import BadInput
 from litesmith.ir.types import Model
 from litesmith.measure.accuracy import refuse_misfit
-from litesmith.measure.efforts import _tidying
+from litesmith.measure.efforts import tidying
 from litesmith.passes.cluster import Cluster
 from litesmith.passes.prune import Prune
 from litesmith.passes.qat import Qat
@@ -127,14 +127,14 @@ def prune(
     as_json: Json = False,
 ) -> int:
     """Make the weights zero that matter least, and train those that are left."""
-    names = _names(keep), _names(only)
+    names = op_names(keep), op_names(only)
     step = Prune(sparsity, block, schedule, *names, tune=False if no_tune else None)
     last = (Sparsify(),) if block == "1x4" else ()
     options = ImageOptions(mean, std, norm, resize, crop, label_offset)
     given = Calibration(data, options, samples, trusted=trust_data, quiet=as_json)
     training = Training(epochs, minutes, rate, batch, labels, augment, seed, device)
     content = _content(model, out)
-    recipe = (*_tidying(content, (*step.keep, *step.only)), step, *last)
+    recipe = (*tidying(content, (*step.keep, *step.only)), step, *last)
     return _shrunk(model, Job(content, out, recipe, given, training, resume), evaluation)
 
 
@@ -169,7 +169,7 @@ def cluster(
     as_json: Json = False,
 ) -> int:
     """Have the weights of each layer share few values, and train these."""
-    names = _names(keep), _names(only)
+    names = op_names(keep), op_names(only)
     owned = tuple(part.strip() for text in own or () for part in text.split(","))
     step = Cluster(clusters, owned, not per_tensor, *names, tune=False if no_tune else None)
     options = ImageOptions(mean, std, norm, resize, crop, label_offset)
@@ -177,7 +177,7 @@ def cluster(
     training = Training(epochs, minutes, rate, batch, labels, augment, seed, device)
     content = _content(model, out)
     numbered = tuple(0 for text in owned if text.partition(":")[0].isdecimal())
-    recipe = (*_tidying(content, (*step.keep, *step.only, *numbered)), step)
+    recipe = (*tidying(content, (*step.keep, *step.only, *numbered)), step)
     return _shrunk(model, Job(content, out, recipe, given, training, resume), evaluation)
 
 
@@ -213,12 +213,12 @@ def qat(
     """Quantize a model, and train what that has cost back into it."""
     if data is None:
         raise BadInput("qat trains on data: give --data, or take quantize, which trains nothing")
-    step = Qat(to, io, _names(keep), _names(only), not per_tensor)
+    step = Qat(to, io, op_names(keep), op_names(only), not per_tensor)
     options = ImageOptions(mean, std, norm, resize, crop, label_offset)
     given = Calibration(data, options, samples, trusted=trust_data, quiet=as_json)
     training = Training(epochs, minutes, rate, batch, labels, augment, seed, device)
     content = _content(model, out)
-    recipe = (*_tidying(content, (*step.keep, *step.only)), step)
+    recipe = (*tidying(content, (*step.keep, *step.only)), step)
     return _shrunk(model, Job(content, out, recipe, given, training, resume), evaluation)
 
 
@@ -238,7 +238,7 @@ def _shrunk(path: Path, job: Job, evaluation: str | None) -> int:
     record = weighed(path, job, done)
     score = None
     if scored_on is not None:
-        score = _score(path, job.out, scored_on, quiet=job.given.quiet)
+        score = scored(path, job.out, scored_on, quiet=job.given.quiet)
     result = Result(path, job, done, record, score, evaluation)
     (print_json if job.given.quiet else print_text)(result)
     return 0 if record.is_verified else _MISSES_WHAT_WAS_ASKED

@@ -10,8 +10,8 @@ import typer
 from litesmith.cli import show
 from litesmith.cli.given import typed
 from litesmith.cli.model import sizes_of
-from litesmith.cli.quantize import _settled
-from litesmith.cli.quantize_text import _print_done, _print_left, _print_score, _score_json
+from litesmith.cli.quantize import settled
+from litesmith.cli.quantize_text import print_done, print_left, print_score, score_json
 from litesmith.cli.shrunk_text import arm_json, arm_lines, print_shrunk, shrunk_json
 from litesmith.cli.tuning import Done, Job
 from litesmith.measure.accuracy import Evaluation, preparation_text
@@ -47,15 +47,15 @@ def print_json(result: Result) -> None:
     if result.job.prunes:
         told["arm"] = arm_json(change.model)
     if result.score is not None:
-        told["evaluation"] = _score_json(result.score)
+        told["evaluation"] = score_json(result.score)
     typer.echo(json.dumps(told))
 
 
 def print_text(result: Result) -> None:
     job, done = result.job, result.done
     show.line(f"recipe: {text_of(job.recipe)}")
-    _print_done(done.deeds)
-    _print_left(done.change.skipped)
+    print_done(done.deeds)
+    print_left(done.change.skipped)
     for told in done.trained:
         show.line(told)
     if done.data is not None:
@@ -67,8 +67,8 @@ def print_text(result: Result) -> None:
     show.heading(plain(job.out.name))
     print_shrunk(result.record, arm_lines(done.change.model) if result.job.prunes else ())
     if result.score is not None:
-        _print_score(result.score)
+        print_score(result.score)
     files = quote(str(job.out)), quote(str(result.path))
     words = f"--data {quote(result.evaluation or 'LABELLED_DATA')}"
-    options = typed(_settled(job.given.options, done.data))
+    options = typed(settled(job.given.options, done.data))
     show.command(f"litesmith eval {files[0]} {words}{options} --against {files[1]}")

@@ -1,11 +1,9 @@
 """Options that every command that trains has, and what becomes of them."""
 
-import math
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, NamedTuple, NoReturn
@@ -32,11 +30,9 @@ from litesmith.passes import recipe as recipes
 from litesmith.passes.recipe import Recipe, step_name
 from litesmith.passes.step import Change, Context, Masks, Skip, Tools, Tune, Tuned
 from litesmith.tflite.file import save
-from litesmith.train.apply import Record, training_context, trainings
-from litesmith.train.settings import Look, Training
+from litesmith.train.apply import Record, has_torch, training_context, trainings
+from litesmith.train.settings import AUGMENTS, Look, Training
 from litesmith.units import number_text
-
-_AUGMENTS = ("auto", "flip", "shift", "none")
 
 # Steps that give weights zeros or codes, and those whose results are weighed.
 _SHAPING = ("prune", "cluster")
@@ -76,7 +72,7 @@ AugmentName = Annotated[
     str,
     typer.Option(
         "--augment",
-        metavar="|".join(_AUGMENTS),
+        metavar="|".join(AUGMENTS),
         help="Mirror and move colour pictures; shift where a mirror image means another thing.",
     ),
 ]
@@ -93,25 +89,6 @@ TrainingCount = Annotated[
         show_default=False,
     ),
 ]
-
-
-def refuse_settings(training: Training) -> None:
-    """Raises BadInput for options that no training can have."""
-    for option, value in (
-        ("--epochs", training.epochs),
-        ("--minutes", training.minutes),
-        ("--rate", training.rate),
-    ):
-        if value is not None and not (value > 0 and math.isfinite(value)):
-            raise BadInput(f"{option} {number_text(value)}: a number above 0 is needed")
-    if training.batch < 0:
-        raise BadInput(f"--batch {training.batch}: 1 or more samples are needed")
-    if not 0 <= training.labels <= 1:
-        raise BadInput(f"--labels {number_text(training.labels)}: a share from 0 to 1 is needed")
-    if training.augment not in _AUGMENTS:
-        raise BadInput(f"--augment {training.augment}: there are {', '.join(_AUGMENTS)}")
-    if training.seed < 0:
-        raise BadInput(f"--seed {training.seed}: 0 or more is needed")
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +125,7 @@ class Job:
     @property
     def trains(self) -> bool:
         has_steps = self.given.source is not None and trainings(self.recipe) > 0
-        return has_steps and find_spec("torch") is not None
+        return has_steps and has_torch()
 
 
 class Done(NamedTuple):
@@ -168,7 +145,6 @@ class Done(NamedTuple):
 
 def refuse_early(job: Job) -> None:
     """Raises before any data is read where it would be read in vain."""
-    refuse_settings(job.training)
     _refuse_record(job)
     if job.trains and job.training.device not in ("auto", "cpu"):
         from litesmith.train.tuner import device_named

@@ -83,11 +83,11 @@ def plan(model: Model, step: Quantize, effort: str, *, has_data: bool) -> Plan:
     if not has_data and usual != _ALONE:
         texts = (_ALONE,)
         notes = (f"without data {usual.replace('quantize | ', '')} is left out; --data gains some",)
-    front = _tidying(model, (*step.keep, *step.only))
+    front = tidying(model, (*step.keep, *step.only))
     return Plan(tuple((*front, *_with(step, text)) for text in texts), notes)
 
 
-def _tidying(model: Model, names: Names) -> Recipe:
+def tidying(model: Model, names: Names) -> Recipe:
     """What comes first; nothing where ops are named by their number in the file, which it would
     change. Float16 weights are unpacked: they are stored anew."""
     if any(isinstance(name, int) for name in names):

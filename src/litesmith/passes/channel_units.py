@@ -11,6 +11,7 @@ from litesmith.ir.types import Graph, Model
 from litesmith.passes.channel_joins import Channels, Numbers
 from litesmith.passes.channel_loss import Loss, Reader
 from litesmith.passes.channel_moments import Float64s, macs_of
+from litesmith.passes.layers import layers_of
 
 # The axes of a layer's weight that its work is proportional to.
 _COUNTED = {
@@ -47,6 +48,21 @@ class Unit:
 
     def lost(self, level: int) -> float:
         return float(self.losses[self.levels[level]])
+
+
+def weights_gone(unit: Unit, graph: Graph, channels: Channels) -> Float64s:
+    """The share of all the layers' weights that goes with each level of a unit."""
+    weights = [layer.weight for layer in layers_of(graph).values()]
+    total = sum(weight.elements for weight in weights)
+    shares: list[float] = []
+    for level in range(len(unit.levels)):
+        gone = unit.gone(level)
+        left = (
+            prod(int((~np.isin(axis, gone)).sum()) for axis in channels.places[weight])
+            for weight in weights
+        )
+        shares.append(1 - sum(left) / total)
+    return np.array(shares)
 
 
 class Work:
@@ -168,7 +184,7 @@ def _levels(movable: int, staying: int, grain: int) -> tuple[int, ...]:
 def _grain(width: int) -> int:
     """What is left of so many channels is a multiple of this.
 
-    Kernels compute 8 channels at once, 16 or 32 where registers are wide; a layer of few channels
-    would have no choice then, and its readers gain by every single one.
+    Kernels compute 16 outputs at once where registers are wide, 8 elsewhere: 36 take as long as
+    48. A layer of few channels would have no choice then, and its readers gain by every single one.
     """
-    return 8 if width >= 64 else 4 if width >= 16 else 2 if width >= 8 else 1
+    return 16 if width >= 32 else 4 if width >= 16 else 2 if width >= 8 else 1

@@ -19,7 +19,7 @@ from litesmith.passes.channel_joins import Channels
 from litesmith.passes.channel_loss import guessed, made_up, reader, readers_of
 from litesmith.passes.channel_moments import Float64s, macs_of, moments, some_samples
 from litesmith.passes.channel_refit import refitted
-from litesmith.passes.channel_units import LAYERS, Unit, Work, find_units
+from litesmith.passes.channel_units import LAYERS, Unit, Work, find_units, weights_gone
 from litesmith.passes.fold import Fold
 from litesmith.passes.layers import Layer
 from litesmith.passes.step import Change, Context, Skip, Tools
@@ -36,9 +36,12 @@ _PROBED = (0.25, 0.5, 0.75)
 _MOST_SCALE = 8.0
 
 
-# What layers add up into all the others read: training makes up for less of it. Of ResNet-8 at
-# 60 % of its work, 81 % of the answers were right after the same training, with this factor 85 %.
+# What layers add up into all the others read: training makes up for less of it.
 _SUMMED = 8.0
+
+# Where training follows, what it has left to learn with counts beside what is lost at once, by
+# this power. ResNet-8 at 60 % of its work, after ten epochs: 82.0 % right without, 82.7 % with.
+_TO_LEARN_WITH = 0.5
 
 
 def remove_channels(model: Model, sparsity: float, context: Context, ops: set[Op]) -> Change:
@@ -58,10 +61,14 @@ def remove_channels(model: Model, sparsity: float, context: Context, ops: set[Op
     units = find_units(model.main, channels, seen.readers)
     if not units:
         raise CannotApply(f"prune: no channel can go: {_a_pin(model.main, channels)}")
-    costs = [
-        cost * (_SUMMED if unit.summed else 1)
-        for unit, cost in zip(units, seen.costs(units), strict=True)
-    ]
+    costs = seen.costs(units)
+    if context.tune is not None:
+        costs = [
+            (_SUMMED if unit.summed else 1.0)
+            * cost ** (1 - _TO_LEARN_WITH)
+            * weights_gone(unit, model.main, channels) ** _TO_LEARN_WITH
+            for unit, cost in zip(units, costs, strict=True)
+        ]
     levels = _chosen(units, costs, Work(model, channels), sparsity)
     gone = [one for unit, level in zip(units, levels, strict=True) for one in unit.gone(level)]
     touched = (*folded.touched, *_told(units, levels))

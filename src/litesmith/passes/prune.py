@@ -121,8 +121,10 @@ class Prune:
     def _channels(self, model: Model, ops: set[Op], context: Context) -> Change:
         from litesmith.passes.channels import remove_channels
 
-        change = remove_channels(model, self.sparsity, context, ops)
-        if not may_tune("prune", self.tune, context):
+        tunes = may_tune("prune", self.tune, context)
+        given = context if tunes else replace(context, tune=None)
+        change = remove_channels(model, self.sparsity, given, ops)
+        if not tunes:
             left = why_not_tuned("prune", self.tune, context)
             return replace(change, skipped=(*change.skipped, *left))
         found = tuned(change.model, context)

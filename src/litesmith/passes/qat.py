@@ -56,13 +56,12 @@ class Qat:
         """What comes before the training. Rounding with care chooses codes, which weights that were
         pruned or clustered have already, and which fine steps need not."""
         is_fine = SCHEMES[self.to].weights == "int8" and self.per_channel
-        return Correct() if is_fine or has_structure(model) else Round()
+        return Correct() if is_fine or self._has_structure(model) else Round()
 
-
-def has_structure(model: Model) -> bool:
-    """True where weights have zeros or codes that are to stay."""
-    for layer in layers_of(model.main).values():
-        values = layer.weight.values()
-        if kept(values) is not None or codebook_of(values, layer.axis) is not None:
-            return True
-    return False
+    def _has_structure(self, model: Model) -> bool:
+        """True where weights have zeros or codes that are to stay."""
+        for layer in layers_of(model.main).values():
+            values, axis = layer.weight.values(), layer.axis if self.per_channel else None
+            if kept(values) is not None or codebook_of(values, axis) is not None:
+                return True
+        return False

@@ -6,6 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple, cast
 
+from litesmith.errors import CannotApply
 from litesmith.ir.types import Model
 from litesmith.measure.calibrate import CALIBRATION_SAMPLES, context_of
 from litesmith.measure.data import UNTOUCHED, Given, Samples, open_data
@@ -73,7 +74,7 @@ def training_context(
     """
     if not trainings(recipe):
         return context_of(data, reference)
-    if find_spec("torch") is None:
+    if not has_torch():
         context = context_of(some(data, CALIBRATION_SAMPLES), reference)
         return replace(context, why_fixed=_NO_TORCH)
     learned = Part(data, HELD_OUT, held_out=False, most=CALIBRATION_SAMPLES)
@@ -81,6 +82,11 @@ def training_context(
     asked = training or Training()
     later = _later(model, data, asked, trainings(recipe), record or Record(), watch)
     return replace(context, tune=later)
+
+
+def has_torch() -> bool:
+    """Whether torch is installed; it is not imported."""
+    return find_spec("torch") is not None
 
 
 def trainings(recipe: Recipe) -> int:
@@ -113,8 +119,10 @@ def _later(
 
     def tune(model: Model, *, origin: Model | None = None, masks: Masks | None = None) -> Tuned:
         if not made:
-            from litesmith.train.tuner import Tuner
-
+            try:
+                from litesmith.train.tuner import Tuner
+            except ImportError as error:
+                raise CannotApply(f"training: torch cannot be used ({error}); mend it") from None
             made.append(
                 Tuner(
                     original,

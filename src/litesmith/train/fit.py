@@ -16,7 +16,7 @@ from litesmith.train.settings import Look, Training, Watch
 _RATES = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2)
 
 # Steps of each try: this share of all steps, within bounds.
-_TRY_SHARE, _FEWEST_TRIED, _MOST_TRIED = 0.03, 4, 40
+_TRY_SHARE, _FEWEST_TRIED, _MOST_TRIED = 0.03, 4, 120
 
 # A rate did nearly best that gained this part of the most.
 _NEARLY = 0.9
@@ -208,7 +208,7 @@ class _Loop:
     def _look(self) -> None:
         state = self.state
         loss = self._problem.held_out()
-        if loss < state.best:
+        if loss < state.best and self._is_finite():
             state.best, state.best_values, state.since = loss, self._values(), 0
         else:
             state.since += 1
@@ -268,6 +268,9 @@ class _Loop:
 
     def _values(self) -> list[torch.Tensor]:
         return [p.detach().clone() for p in self._all]
+
+    def _is_finite(self) -> bool:
+        return all(bool(torch.isfinite(p).all()) for p in self._parameters)
 
     @torch.no_grad()
     def _load(self, values: list[torch.Tensor]) -> None:

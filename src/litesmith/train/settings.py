@@ -2,10 +2,16 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import inf
 from typing import NamedTuple
+
+from litesmith.errors import BadInput
+from litesmith.units import number_text
 
 # One sample in so many is held out: it judges, and nothing is learned from it.
 HELD_OUT = 8
+
+AUGMENTS = ("auto", "flip", "shift", "none")
 
 
 @dataclass(frozen=True)
@@ -30,6 +36,22 @@ class Training:
     augment: str = "auto"
     seed: int = 0
     device: str = "auto"
+
+    def __post_init__(self) -> None:
+        for name, value in (
+            ("epochs", self.epochs),
+            ("minutes", self.minutes),
+            ("rate", self.rate),
+        ):
+            if value is not None and not 0 < value < inf:
+                raise BadInput(f"{name}={number_text(value)}: a number above 0 is needed")
+        for name, count in (("batch", self.batch), ("seed", self.seed)):
+            if count < 0:
+                raise BadInput(f"{name}={count}: a number from 0 on is needed")
+        if not 0 <= self.labels <= 1:
+            raise BadInput(f"labels={number_text(self.labels)}: a share from 0 to 1 is needed")
+        if self.augment not in AUGMENTS:
+            raise BadInput(f"augment={self.augment}: there are {', '.join(AUGMENTS)}")
 
 
 class Look(NamedTuple):

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
+from litesmith._version import VERSION
 from litesmith.errors import BadInput, CannotApply
 from litesmith.ir.edit import regraph, with_graphs
 from litesmith.ir.scores import scores_of
@@ -19,6 +20,7 @@ from litesmith.measure.facts import tools
 from litesmith.measure.outputs import real
 from litesmith.measure.samples import Data, as_stored
 from litesmith.passes.fold import Fold
+from litesmith.passes.layers import layers_of, real_values
 from litesmith.passes.step import Context, Masks, Tuned
 from litesmith.tflite.write import chunks
 from litesmith.train.aim import Aim, aim_of
@@ -80,7 +82,7 @@ class Tuner:
         lesson = Lesson(student, samples, wanted, aim, masks=masks, augmented=self._augmented)
         _refuse_unreachable(student, lesson)
         training = self._share(stage)
-        key = self._key(model, origin, stage)
+        key = self._key(model, origin, masks, stage)
         path = None if self.folder is None else self.folder / f"stage-{stage}.pt"
         record = Checkpoint(path, key, resume=self.resume)
         batch = self.training.batch or _batch(model, lesson.samples)
@@ -93,7 +95,9 @@ class Tuner:
         before, after = student.model, student.written()
         told = _told(fitted)
         notes = (*self._notes, *(f"{where}: {why}" for where, why in student.frozen))
-        if student.is_quantized and fitted.best < fitted.first:
+        if fitted.best >= fitted.first and not student.masks:
+            return Tuned(before, (*notes, told))
+        if student.is_quantized:
             losses = [lesson.in_runtime(model, self.data) for model in (before, after)]
             if not losses[1] <= losses[0]:
                 return Tuned(before, (*notes, f"{told}; rolled back: worse in the runtime"))
@@ -113,9 +117,15 @@ class Tuner:
         left = max(minutes - self._spent / 60, 0.1 * minutes)
         return replace(self.training, minutes=left / max(1, self.stages - stage))
 
-    def _key(self, model: Model, origin: Model | None, stage: int) -> str:
+    def _key(self, model: Model, origin: Model | None, masks: Masks | None, stage: int) -> str:
         """Tells a training from any other that would end in another result."""
-        running = sha256()
+        running = sha256(VERSION.encode())
+        if masks is not None:
+            weights = {
+                one.weight: real_values(one.weight) for one in layers_of(model.main).values()
+            }
+            for mask in masks(1.0, weights).values():
+                running.update(np.packbits(mask).tobytes())
         for one in (model, origin, self.original):
             for piece in chunks(one) if one is not None else ():
                 running.update(piece)
@@ -218,7 +228,7 @@ def device_named(name: str) -> torch.device:
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     try:
-        torch.empty(0, device=name)
+        torch.zeros(1, device=name).item()
     except (RuntimeError, AssertionError) as error:
         reason = str(error).splitlines()[0]
         raise BadInput(f"device {name}: cannot be used ({reason}); take cpu or auto") from None
@@ -227,8 +237,6 @@ def device_named(name: str) -> torch.device:
 
 def _usable_labels(model: Model, data: Data, training: Training) -> tuple[bool, tuple[str, ...]]:
     """Whether labels take part; and why not, where there are some."""
-    if not 0 <= training.labels <= 1:
-        raise BadInput(f"labels={training.labels}: a share from 0 to 1 is needed")
     first = next(iter(data), None)
     if first is None or first.label is None or not training.labels:
         return False, ()

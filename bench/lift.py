@@ -7,6 +7,9 @@ for such weights as it runs. Bar: at most 1e-4, or no more than LiteRT is off by
 
 Step: forward, loss, backward and SGD on one thread, in turns with the same network written by hand
 in torch, in whichever of torch's two layouts is faster there. Bar: at most 1.3 times as long.
+
+QAT: a step under the rounding of an int8 and of an int4 file, in turns with one of the float model,
+as the training loop takes them. Bar: at most 2.5 times as long.
 """
 
 import sys
@@ -27,15 +30,18 @@ from torch.nn import functional
 
 import litesmith
 from litesmith.ir.edit import rewrite, with_graphs
+from litesmith.measure.calibrate import RandomSamples, context_of
 from litesmith.measure.stats import Ratio
 from litesmith.passes.layers import real_values
+from litesmith.passes.recipe import apply
 from litesmith.tflite.write import to_bytes
 from litesmith.train.lift import Lift, constants_of
+from litesmith.train.student import Student
 from litesmith.units import ratio_text
 from tests.runtime import random_input
 
 SEEDS = (0, 1, 2)
-MOST_ERROR, MOST_TIME = 1e-4, 1.3
+MOST_ERROR, MOST_TIME, MOST_QAT = 1e-4, 1.3, 2.5
 
 
 def is_float(model: litesmith.Model) -> bool:
@@ -256,7 +262,34 @@ def step_part(options: Namespace) -> list[str]:
     return missed
 
 
-PARTS = {"parity": parity_part, "step": step_part}
+def trained(student: Student, x: torch.Tensor) -> tuple[Step, list[torch.Tensor]]:
+    return lambda: functional.softmax(student([x])[0], -1), list(student.parameters)
+
+
+def qat_part(options: Namespace) -> list[str]:
+    """Prints what rounding adds to a step; what missed its bar."""
+    rows: list[tuple[str, ...]] = []
+    missed: list[str] = []
+    for name, (_, count) in NETWORKS.items():
+        model = litesmith.load(options.models / name)
+        x = torch.rand(count, *model.main.inputs[0].shape[1:]) * 2 - 1
+        context = context_of(RandomSamples(model, 8))
+        schemes = "int8", "w4a8"
+        coded = [apply(model, f"quantize(to={to})", context).model for to in schemes]
+        students = [Student(model), *(Student(one, origin=model) for one in coded)]
+        ways = [stepped(*trained(student, x)) for student in students]
+        plain, *others = in_turns(ways, options.rounds)
+        for to, taken in zip(schemes, others, strict=True):
+            ratio = Ratio(tuple(a / b for a, b in zip(taken, plain, strict=True)))
+            times = [f"{1000 * median(one):.1f} ms" for one in (taken, plain)]
+            rows.append((name, to, *times, ratio_text(ratio.value, *ratio.interval)))
+            if ratio.value > MOST_QAT:
+                missed.append(f"{name} {to}: a step takes {ratio.value:.2f} times as long")
+    print_table(("model", "scheme", "QAT step", "float step", "QAT / float, 95 %"), rows)
+    return missed
+
+
+PARTS = {"parity": parity_part, "step": step_part, "qat": qat_part}
 
 
 def main() -> int:

@@ -1,4 +1,4 @@
-"""Prune a model to half its weights, quantize it, and train what that cost back from the model."""
+"""Cluster a model, quantize it to int8, and learn back from the float model what that cost."""
 
 import sys
 
@@ -16,6 +16,6 @@ def samples():
 
 model = litesmith.load(sys.argv[1])
 training = litesmith.Training(epochs=2, seed=1)
-change = litesmith.apply(model, "prune(sparsity=0.5) | qat(to=int8)", samples, training=training)
+change = litesmith.apply(model, "cluster(k=16) | qat(to=int8)", samples, training=training)
 litesmith.save(change.model, sys.argv[2])
 print(*change.touched, sep="\n")

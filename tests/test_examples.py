@@ -58,6 +58,14 @@ def test_quantize(model: Path, tmp_path: Path) -> None:
     assert out.stat().st_size < model.stat().st_size + 2000  # a small model's constants are few
 
 
+def test_train(model: Path, tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    out = tmp_path / "out.tflite"
+    shown = call(ROOT / "examples" / "06_train.py", model, out)
+    assert "clustered CONV_2D" in shown and "trained" in shown
+    assert run(out.read_bytes())[0].shape == (1, 10)
+
+
 def test_the_python_of_the_readme(model: Path) -> None:
     code = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     assert code

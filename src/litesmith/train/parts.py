@@ -22,8 +22,9 @@ _MOST_LOG = 0.7
 # A scale moves by this much less than a weight: each of its steps rounds a whole channel anew.
 LOG_UNIT = 0.1
 
-# Steps of a book that count as one unit.
+# Steps of a book that count as one unit, and the codes that stay what they are.
 _BOOK_UNIT = 16.0
+_LASTING = (-127, 0, 127)
 
 
 class Part(Protocol):
@@ -86,38 +87,47 @@ class Rounded:
 
 
 class Coded:
-    """A weight of few different codes: the codes stay, what they stand for is trained.
+    """A weight of few different codes: which code it has, and what codes stand for, is trained.
 
-    A book's ends and its zero stay, so that each channel still reaches as far as its scale says.
+    A book's ends and its zero stay, and so do the weights that have them: each channel still
+    reaches as far as its scale says, and zeros are zeros.
     """
 
     def __init__(self, found: Codebook, shape: tuple[int, ...], axis: int) -> None:
-        self._codes = torch.from_numpy(found.codes.reshape(-1).astype(np.int64))
+        begun = found.book[found.codes].astype(np.float32)
+        unit = float(np.sqrt((begun.astype(np.float64) ** 2).mean())) or 1.0
+        self._unit, self._begun = unit, torch.from_numpy(begun)
+        self._stays = torch.from_numpy(np.isin(begun, _LASTING))
         self._first_book = torch.from_numpy(found.book.astype(np.float32))
-        fixed = np.isin(found.book, (-127, 0, 127))
-        self._free = torch.from_numpy(~fixed)
-        self._book = torch.nn.Parameter(self._first_book / _BOOK_UNIT)
+        self._free = torch.from_numpy(~np.isin(found.book, _LASTING))
         self._first = torch.from_numpy(found.scales.astype(np.float32).reshape(-1))
+        self._at = torch.nn.Parameter(self._begun / unit)
+        self._book = torch.nn.Parameter(self._first_book / _BOOK_UNIT)
         self._log = torch.nn.Parameter(torch.zeros_like(self._first))
-        self._shape = shape
         self._along = [-1 if place == axis else 1 for place in range(len(shape))]
 
     def __call__(self) -> torch.Tensor:
-        book = torch.where(self._free, rounded(self._book * _BOOK_UNIT), self._first_book)
-        codes = book.clamp(-127, 127).gather(0, self._codes).reshape(self._shape)
+        at, book = self._at * self._unit, self._sorted_book()
+        edges = ((book[1:] + book[:-1]) / 2).detach()
+        nearest = book[torch.bucketize(at.detach(), edges)]
+        codes = torch.where(self._stays, self._begun, nearest + (at - at.detach()))
         scales = self.scales()
         return codes * (scales if len(scales) == 1 else scales.reshape(self._along))
 
+    def _sorted_book(self) -> torch.Tensor:
+        inner = rounded(self._book * _BOOK_UNIT).clamp(-126, 126)
+        return torch.where(self._free, inner, self._first_book).sort().values
+
     def parameters(self) -> list[torch.nn.Parameter]:
-        return [self._book, self._log]
+        return [self._at, self._book, self._log]
 
     def scales(self) -> torch.Tensor:
         return scaled(self._first, self._log)
 
     def to(self, device: torch.device) -> "Coded":
-        for name in ("_codes", "_first_book", "_free", "_first"):
+        for name in ("_begun", "_stays", "_first_book", "_free", "_first"):
             setattr(self, name, getattr(self, name).to(device))
-        for name in ("_book", "_log"):
+        for name in ("_at", "_book", "_log"):
             setattr(self, name, torch.nn.Parameter(getattr(self, name).detach().to(device)))
         return self
 

@@ -48,12 +48,15 @@ RESNET = (
     Variant("half zeros, int8", Bar(lost=0.7), ("prune | qat",)),
     Variant("32 clusters, int8", Bar(lost=0.7), ("cluster | qat",)),
     Variant(
-        "half zeros, 8 clusters, int8", Bar(lost=1.5), ("prune | cluster(k=8) | qat",), gzip=1 / 8
+        "half zeros, clusters, int8",
+        Bar(lost=1.5),
+        ("prune | cluster(k=12, own=[9:6, 8:8, 5:10]) | qat",),
+        gzip=1 / 8,
     ),
     Variant(
         "60 % of the MACs",
         Bar(lost=2.0),
-        ("prune(sparsity=0.4, block=channels)", "--epochs", "40"),
+        ("prune(sparsity=0.4, block=channels)", "--epochs", "80"),
         faster=1.3,
     ),
 )

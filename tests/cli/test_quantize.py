@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from litesmith.cli import main
-from litesmith.cli.quantize_text import _reason
+from litesmith.cli.quantize_text import _reason, print_left
 from litesmith.measure.cache import VARIABLE
+from litesmith.passes.step import Skip
 from litesmith.tflite.file import digest, load, save
 from tests import zoo
 from tests.zoo import noise
@@ -301,6 +302,15 @@ def test_the_next_command_carries_what_was_typed(run: Run) -> None:
 
 def test_reasons_that_differ_by_a_number_are_one() -> None:
     few = [f"it has {count} numbers, too few to gain anything" for count in (16, 32, 1024)]
-    assert {_reason(why) for why in few} == {"it has so many numbers, too few to gain anything"}
+    assert len({_reason(why) for why in few}) == 1
+    blocks = [f"{share} % of its blocks of 4 weights are zero, too few" for share in ("80.8", "3")]
+    assert len({_reason(why) for why in blocks}) == 1
     kept = "there is no int16 kernel for it; CONV_2D stays float between two conversions"
     assert _reason(kept) == kept
+    assert _reason("blocks of 1x4") != _reason("blocks of 2x4") != _reason("blocks of 2:4")
+
+
+def test_a_group_is_told_with_the_words_of_its_first(capsys: pytest.CaptureFixture[str]) -> None:
+    shares = ("80.8", "7", "61.25")
+    print_left([Skip(f"CONV_2D 'c{n}'", f"{n} % of 'w{n}' are zero") for n in shares])
+    assert capsys.readouterr().out == "left 3 CONV_2D: 80.8 % of are zero\n"

@@ -14,8 +14,14 @@ import numpy as np
 import pytest
 
 from litesmith.cli import main
+from litesmith.cli.given import Calibration, ImageOptions
+from litesmith.cli.tuning import Done, Job, _kept, _Lessons
+from litesmith.errors import BadInput, CannotApply
 from litesmith.measure.weights import weight_facts
+from litesmith.passes.recipe import parse
+from litesmith.passes.step import Change
 from litesmith.tflite.file import digest, load, save
+from litesmith.train.settings import Training
 from tests import zoo
 from tests.zoo import noise
 
@@ -161,6 +167,77 @@ def test_nothing_is_trained_where_nobody_wants_it(place: Path, told: Run) -> Non
     assert not any("not tuned" in skip["why"] for skip in found["skipped"])
 
 
+def test_data_that_nothing_was_trained_on_was_looked_at(run: Run) -> None:
+    shown = run("prune", "model.tflite", "-o", "out.tflite", "--data", "train.npz", "--no-tune")
+    assert shown.returncode == 0, shown.stderr
+    assert "looked at 144 samples of train.npz" in shown.stdout
+    assert "trained" not in shown.stdout
+    no_step = "qat: trained 0 steps at rate 0.001, 3 ms: no better than before"
+    assert not Done(Change(zoo.convnet()), (), (), (no_step,), None).is_trained
+    assert Done(Change(zoo.convnet()), (), (), (no_step.replace("0", "10", 1),), None).is_trained
+
+
+@pytest.mark.parametrize("more", [(), ("--json",)])
+def test_codes_that_are_lost_are_status_one(place: Path, run: Run, more: tuple[str, ...]) -> None:
+    loses, half = (
+        "cluster | quantize(to=weight-int8, per_channel=false)",
+        "quantize(to=float16)|prune",
+    )
+    for recipe, status in ((loses, 1), (loses.replace("false", "true"), 0), (half, 0)):
+        shown = run("apply", "model.tflite", recipe, "-o", "out.tflite", *more)
+        assert shown.returncode == status, shown
+    assert (place / "out.tflite").exists()
+
+
+def test_help_offers_what_can_be_trained(run: Run) -> None:
+    shown = run("qat", "--help").stdout
+    assert "w4a8" in shown and "float16" not in shown
+
+
+@pytest.fixture
+def begun(place: Path) -> _Lessons:
+    """A training that has left a record."""
+    (place / "out.tflite.training").mkdir()
+    (place / "out.tflite.training" / "stage-0.pt").write_bytes(b"")
+    lessons = _Lessons(pruning(place))
+    lessons.begun = True
+    return lessons
+
+
+def pruning(place: Path) -> Job:
+    given = Calibration("train.npz", ImageOptions(), None)
+    return Job(zoo.convnet(), place / "out.tflite", parse("prune"), given, Training())
+
+
+@pytest.mark.parametrize(
+    ("error", "is_noted"),
+    [
+        (CannotApply("prune: this model has no such layer"), False),
+        (BadInput("qat(io=bool): no such type"), False),
+        (MemoryError(), True),
+        (OSError(28, "No space left on device"), True),
+    ],
+)
+def test_only_what_does_not_come_again_is_told_to_resume(
+    error: Exception, is_noted: bool, place: Path, begun: _Lessons
+) -> None:
+    with pytest.raises(type(error)) as caught, _kept(pruning(place), begun):
+        raise error
+    assert bool(getattr(caught.value, "__notes__", ())) == is_noted
+
+
+def test_a_full_disk_is_told_to_resume(
+    place: Path, begun: _Lessons, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(BadInput) as caught, _kept(pruning(place), begun):
+        save(zoo.convnet(), place / "out.tflite")
+    assert "--resume goes on" in caught.value.__notes__[0]
+
+
 @pytest.mark.parametrize("command", ["prune", "cluster"])
 def test_without_torch_it_is_done_at_once_and_said(
     command: str, told: Run, monkeypatch: pytest.MonkeyPatch
@@ -218,7 +295,10 @@ def test_without_torch_there_is_no_qat(run: Run, monkeypatch: pytest.MonkeyPatch
         ("cluster model.tflite -k 1", "cluster(k=1): k from 2 to 256 is needed"),
         ("cluster model.tflite -k 257 --data train.npz", "cluster(k=257): k from 2 to 256"),
         ("cluster model.tflite --own dense", "a name and its k are needed"),
-        ("apply model.tflite qat", "qat: there is no data to train on"),
+        ("apply model.tflite qat", "qat: there is no data to train on; give --data"),
+        ("apply model.tflite prune|qat|prune --data train.npz", "put it before qat"),
+        ("apply model.tflite quantize|cluster --data none.npz", "cluster works on float weights"),
+        ("apply model.tflite prune|quantize|qat", "put it before quantize"),
         ("apply model.tflite qat --labels 2 --data train.npz", "labels=2: a share from 0 to 1"),
     ],
 )

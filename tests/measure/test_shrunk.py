@@ -10,7 +10,7 @@ import zstandard
 from litesmith.measure.footprint import footprint, gzip_bytes, zstd_bytes
 from litesmith.measure.shrunk import Costs, Latency, Shrunk, shrunk
 from litesmith.measure.stats import Ratio
-from litesmith.measure.weights import Promises, weight_facts
+from litesmith.measure.weights import Promises, WeightFacts, weight_facts
 from litesmith.tflite.file import load, save
 from tests import zoo
 from tests.measure.test_weights import blocks_of_four, clustered, dense, pruned
@@ -39,6 +39,8 @@ FEW = costs(clustered(8, 64, (-127, -20, 31, 127)))
         (FULL, 1.0, "within the noise"),
         (replace(ZEROS, macs=5), 1.0, "within the noise"),
         (ZEROS, 0.5, "faster: 2.000× (1.99"),
+        (ZEROS, 0.97, "1.031× ("),
+        (FULL, 0.97, "faster: 1.031× ("),
         (ZEROS, 2.0, "slower: 2.000× (1.99"),
         (ZEROS, None, "not measured: it does not run; zeros are multiplied"),
         (FULL, None, "not measured: it does not run"),
@@ -58,6 +60,21 @@ def test_zeros_get_no_praise_for_what_small_numbers_did() -> None:
     told = record(FULL, small, 0.5).verdict
     assert told.startswith("faster: 2.000×")
     assert told.endswith("; zeros are multiplied like any number here")
+
+
+@pytest.mark.parametrize(("after", "what"), [(ZEROS, "zeros"), (FEW, "repeated weights")])
+def test_a_little_faster_is_no_work_of_zeros(after: Costs, what: str) -> None:
+    told = record(FULL, after, 0.97).verdict
+    assert told.endswith(f" faster, not by its {what}: they are multiplied like any number here")
+    small = replace(after, weights=tuple(replace(w, dtype="int8") for w in ZEROS.weights))
+    assert record(FULL, small, 0.97).verdict.startswith("faster: ")
+
+
+def test_a_large_table_hides_no_zeros_of_layers() -> None:
+    table = WeightFacts("table", "GATHER", "float32", 10**6, 0, 10**6, is_layer=False)
+    before, after = (replace(one, weights=(*one.weights, table)) for one in (FULL, ZEROS))
+    assert after.zero_share < 0.001
+    assert record(before, after, 1.0).verdict == record(FULL, ZEROS, 1.0).verdict
 
 
 def test_sparse_weights_are_not_called_useless() -> None:

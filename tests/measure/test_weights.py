@@ -93,6 +93,34 @@ def test_a_shared_weight_counts_once_and_an_unpacked_one_as_it_is_stored() -> No
     assert facts.dtype == "float16"
 
 
+@pytest.mark.parametrize("kind", ["GATHER", "EMBEDDING_LOOKUP"])
+def test_tables_and_large_constants_are_parameters_and_biases_are_not(kind: str) -> None:
+    b = Builder()
+    rows, table = b.input("i", (1,), "int32"), b.const(pruned(32, 300), name="table")
+    order = (table, rows) if kind == "GATHER" else (rows, table)
+    x = b.op("ADD", b.op(kind, *order), b.const(zoo.noise(1, 300), name="offset"))
+    x = b.op("MUL", x, zoo.noise(1, 1))
+    x = b.op("FULLY_CONNECTED", x, b.const(zoo.noise(260, 300), name="weight"), zoo.noise(260))
+    facts = weight_facts(b.model(x))
+    assert [(one.name, one.op, one.elements, one.is_layer) for one in facts] == [
+        ("weight", "FULLY_CONNECTED", 260 * 300, True),
+        ("table", kind, 32 * 300, False),
+        ("offset", "ADD", 300, False),
+    ]
+    zeros = int((pruned(32, 300) == 0).sum())
+    assert zero_share(facts) == zeros / (260 * 300 + 32 * 300 + 300)
+
+
+def test_a_quantized_table_has_its_zero_point_for_a_zero_and_settings_are_no_parameters() -> None:
+    b = Builder()
+    codes = np.random.default_rng(0).integers(0, 256, (64, 8)).astype(np.uint8)
+    table = b.const(codes, quant=Quant.of(0.1, 77))
+    places = b.const(np.arange(512, dtype=np.int32) % 64)
+    b.input("x", (1, 4))
+    (facts,) = weight_facts(b.model(b.op("GATHER", table, places, quant=Quant.of(0.1, 77))))
+    assert (facts.elements, facts.zeros) == (512, int((codes == 77).sum()))
+
+
 @pytest.mark.parametrize("name", zoo.MODELS)
 def test_every_model_has_facts_and_keeps_its_own_promises(name: str) -> None:
     model = zoo.MODELS[name]()

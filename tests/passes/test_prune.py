@@ -11,9 +11,11 @@ from litesmith.ir.build import Builder
 from litesmith.ir.edit import rewrite, with_graphs
 from litesmith.ir.types import Array, Model, Tensor
 from litesmith.measure.facts import tools
+from litesmith.measure.weights import kept_promises
 from litesmith.passes.layers import layers_of
 from litesmith.passes.recipe import apply
 from litesmith.passes.step import Context, Masks, Tuned
+from litesmith.passes.structure import codebook_of
 from litesmith.tflite.write import to_bytes
 from tests.quantized import worst
 from tests.zoo import MODELS, noise
@@ -260,3 +262,38 @@ def test_every_line_says_how_far(make: Callable[[], Model]) -> None:
     change = apply(model, "prune(only=[0])", context(model))
     (line,) = change.touched
     assert line.startswith("pruned ") and line.endswith(" to 50.0 %")
+
+
+@pytest.mark.parametrize("block", ["1x1", "1x4", "2:4"])
+@pytest.mark.parametrize("per_channel", [True, False])
+@pytest.mark.parametrize("data", [0, 12])
+def test_codes_stay_codes(block: str, per_channel: bool, data: int) -> None:
+    """Of a clustered weight some become zero, the others stay what they are."""
+    model = network()
+    given = context(model, data) if data else Context()
+    clustered = apply(model, f"cluster(k=6, per_channel={str(per_channel).lower()})", given).model
+    change = apply(clustered, f"prune(block={block})", given)
+    assert sum(zeros(change.model)) >= COUNT // 2
+    assert kept_promises(clustered, change.model) == ()
+    layers = [list(layers_of(m.main).values()) for m in (clustered, change.model)]
+    for place in PRUNED:
+        before, after = (found[place] for found in layers)
+        left = after.weight.values() != 0
+        assert np.array_equal(before.weight.values()[left], after.weight.values()[left])
+        assert codebook_of(after.weight.values(), after.axis if per_channel else None) is not None
+    if data:
+        biases = [[layer.bias for layer in found] for found in layers]
+        assert any(
+            not np.array_equal(a.values(), b.values())
+            for a, b in zip(*biases, strict=True)
+            if a is not None and b is not None
+        )
+
+
+def test_gradual_pruning_of_codes_is_refused_before_training() -> None:
+    trainer = Trainer()
+    clustered = apply(network(), "cluster(k=6)").model
+    with pytest.raises(CannotApply, match=r"gradual\): .* is clustered; prune first, then cluster"):
+        apply(clustered, "prune(schedule=gradual)", Context(tune=trainer))
+    assert not trainer.shares
+    apply(clustered, "prune(schedule=gradual, tune=false)", Context(tune=trainer))

@@ -9,9 +9,12 @@ from litesmith.errors import CannotApply
 from litesmith.ir.build import Builder
 from litesmith.ir.types import Model
 from litesmith.measure.facts import tools
+from litesmith.measure.weights import kept_promises
+from litesmith.numeric.rounding import refitted, times
 from litesmith.passes.layers import layers_of
 from litesmith.passes.recipe import apply
 from litesmith.passes.step import Context
+from litesmith.passes.structure import codebook_of
 from litesmith.tflite.write import to_bytes
 from tests.quantized import TARGETS, broken_laws, results, worst
 from tests.zoo import noise
@@ -159,3 +162,70 @@ def test_same_bytes_twice() -> None:
     recipe = "quantize(to=w4a8) | round"
     one, two = (to_bytes(apply(model, recipe, context(model)).model) for _ in range(2))
     assert one == two
+
+
+@settings(max_examples=20, **SLOW)
+@given(
+    st.sampled_from([conv, depthwise, dense]),
+    st.integers(0, 11),
+    st.sampled_from(["int8", "w4a8", "int16x8"]),
+    st.booleans(),
+)
+def test_zeros_of_pruned_weights_stay(make, pick: int, to: str, per_channel: bool) -> None:
+    """And what is left of the layer comes out no worse than with nearest codes."""
+    if to == "w4a8" and not per_channel:
+        to = "int8"
+    model = make(pick)
+    data = correlated(model, pick, 1.0)
+    given = Context(tools(data, threads=1))
+    pruned = apply(model, "prune(sparsity=0.4, only=[0])", given).model
+    scheme = f"quantize(to={to}, per_channel={str(per_channel).lower()})"
+    nearest = apply(pruned, f"{scheme} | correct", given).model
+    rounded = apply(pruned, f"{scheme} | round", given).model
+    assert kept_promises(pruned, rounded) == ()
+    step = float(nearest.main.ops[1].outputs[0].quant.scale[0])  # type: ignore[union-attr]
+    assert error(pruned, rounded, data) <= 1.02 * error(pruned, nearest, data) + 0.02 * step**2
+
+
+@settings(max_examples=30, **SLOW)
+@given(st.integers(0, 2**16), st.booleans(), st.floats(0, 1), st.sampled_from([1e-12, 1.0, 1e12]))
+def test_weights_under_a_mask_are_solved(seed: int, own: bool, share: float, size: float) -> None:
+    """Zero where the mask says, and elsewhere as good as can be: no step to a side is better."""
+    random = np.random.default_rng(seed)
+    out, k = 3, 7
+    shape = (out, 20, k) if own else (20, k)
+    rows = size * random.normal(0, random.uniform(0.1, 3, k), shape)
+    hessian = np.swapaxes(rows, -1, -2) @ rows / 20
+    weights, kept = random.normal(0, 1, (out, k)), random.random((out, k)) >= share
+    found = refitted(weights, hessian, hessian, kept)
+    assert not found[~kept].any()
+    unit = np.diagonal(hessian, axis1=-2, axis2=-1).mean(axis=-1)[..., None, None] * np.eye(k)
+    slope = times(found - weights, hessian + 0.5 * unit)[kept]
+    assert np.abs(slope).max(initial=0) <= 1e-6 * hessian.max()
+    everything = refitted(weights, hessian, hessian, np.ones((out, k), bool))
+    assert np.allclose(everything, refitted(weights, hessian, hessian), atol=1e-6)
+
+
+@pytest.mark.parametrize("per_channel", ["true", "false"])
+def test_codes_of_a_book_stay(per_channel: str) -> None:
+    model = FLOATS["convnet"]()
+    given = context(model)
+    clustered = apply(model, f"cluster(k=6, per_channel={per_channel})", given).model
+    change = apply(clustered, f"quantize(per_channel={per_channel}) | round", given)
+    assert kept_promises(clustered, change.model) == ()
+    assert any("codes of a book" in skip.why for skip in change.skipped)
+    nearest = apply(clustered, f"quantize(per_channel={per_channel})", given).model
+    models = (layers_of(m.main).values() for m in (clustered, nearest, change.model))
+    books = 0
+    for real, before, after in zip(*models, strict=True):
+        axis = real.axis if per_channel == "true" else None
+        if codebook_of(real.weight.values(), axis) is not None:
+            books += 1
+            assert np.array_equal(before.weight.values(), after.weight.values())
+    assert books > 1
+
+
+def test_four_bits_have_no_room_for_a_book() -> None:
+    model = FLOATS["convnet"]()
+    change = apply(model, "cluster(k=6) | quantize(to=w4a8) | round", context(model))
+    assert not any("book" in skip.why for skip in change.skipped)

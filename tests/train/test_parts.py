@@ -12,7 +12,7 @@ from litesmith.ir.build import Builder  # noqa: E402
 from litesmith.ir.types import Graph  # noqa: E402
 from litesmith.passes.quantize import Quantize  # noqa: E402
 from litesmith.passes.structure import Codebook  # noqa: E402
-from litesmith.train.aim import aim_of  # noqa: E402
+from litesmith.train.aim import aim_of, scores_place  # noqa: E402
 from litesmith.train.augment import Augment  # noqa: E402
 from litesmith.train.forms import Forms  # noqa: E402
 from litesmith.train.parts import Coded, Free, Rounded, rounded, unit_of  # noqa: E402
@@ -182,7 +182,7 @@ def scores(model, count: int = 6, seed: int = 0) -> list[np.ndarray]:
 def test_nothing_is_nearer_than_the_wanted(make) -> None:
     model = make()
     wanted = scores(model)
-    aim = aim_of(model.main, wanted, labelled=False, follow=1.0)
+    aim = aim_of(model.main, wanted)
     targets = [torch.from_numpy(w) for w in wanted]
     assert float(aim(targets, targets, None)) == pytest.approx(0, abs=1e-6)
     near, far = (
@@ -196,9 +196,9 @@ def test_probabilities_are_told_from_numbers() -> None:
     """Scores that all move by the same stay the same classes, but not the same numbers."""
     for make, classes in ((classifier, (True,)), (regression, (False,)), (pictures, (True,))):
         model = make()
-        assert aim_of(model.main, scores(model), labelled=False, follow=1.0).classes == classes
+        assert aim_of(model.main, scores(model)).classes == classes
     wanted = scores(regression())
-    assert aim_of(regression().main, wanted, labelled=True, follow=0.5).classes == (True,)
+    assert aim_of(regression().main, wanted, scores=0, follow=0.5).classes == (True,)
 
 
 def test_labels_weigh_what_they_should() -> None:
@@ -206,17 +206,27 @@ def test_labels_weigh_what_they_should() -> None:
     wanted = scores(model)
     targets = [torch.from_numpy(w) for w in wanted]
     labels = torch.tensor([0, 1, 2, 3, 0, 1])
-    alone = aim_of(model.main, wanted, labelled=True, follow=0.0)
-    half = aim_of(model.main, wanted, labelled=True, follow=0.5)
+    alone = aim_of(model.main, wanted, scores=0, follow=0.0)
+    half = aim_of(model.main, wanted, scores=0, follow=0.5)
     known = torch.nn.functional.cross_entropy(targets[0], labels)
     assert float(alone(targets, targets, labels)) == pytest.approx(float(known))
     assert float(half(targets, targets, labels)) == pytest.approx(float(known) / 2)
     off = [t + 0.3 * torch.randn(t.shape) for t in targets]
-    followed = aim_of(model.main, wanted, labelled=True, follow=1.0)
+    followed = aim_of(model.main, wanted, scores=0, follow=1.0)
     parts = [float(aim(off, targets, labels)) for aim in (followed, alone, half)]
     assert parts[2] == pytest.approx((parts[0] + parts[1]) / 2)
     right = 20 * torch.nn.functional.one_hot(labels, 4).float()
     assert float(alone([right], targets, labels)) < 1e-4
+
+
+def test_labels_are_about_the_scores_wherever_they_stand() -> None:
+    b = Builder()
+    x = b.input("x", (1, 6))
+    features = b.op("FULLY_CONNECTED", x, noise(4, 6), noise(4))
+    scores = b.op("SOFTMAX", b.op("FULLY_CONNECTED", features, noise(3, 4), noise(3)), beta=1.0)
+    assert scores_place(b.model(features, scores).main, 1) == 1
+    assert scores_place(b.model(features).main, 1) == 0
+    assert scores_place(b.model(features).main, 4) is None
 
 
 def test_an_output_that_hardly_varies_does_not_outweigh_the_others() -> None:
@@ -225,7 +235,7 @@ def test_an_output_that_hardly_varies_does_not_outweigh_the_others() -> None:
     wanted = scores(model)
     for constant in (3.0, 0.1, 0.0):
         wanted[2] = np.full(6, constant, np.float32) + np.float32(1e-6) * np.arange(6)
-        aim = aim_of(model.main, wanted, labelled=False, follow=1.0)
+        aim = aim_of(model.main, wanted)
         targets = [torch.from_numpy(w.astype(np.float32)) for w in wanted]
         answers = [t + 1e-3 * t.abs().max() for t in targets]
         assert float(aim(answers, targets, None)) < 0.1
@@ -236,7 +246,7 @@ def test_what_is_no_number_cannot_be_followed() -> None:
     wanted = scores(model)
     wanted[1][3, 0] = -np.inf
     with pytest.raises(BadInput, match="cannot be followed") as caught:
-        aim_of(model.main, wanted, labelled=False, follow=1.0)
+        aim_of(model.main, wanted)
     assert model.main.outputs[1].name in str(caught.value) and "\n" not in str(caught.value)
 
 

@@ -108,9 +108,11 @@ def test_blocks_of_zeros_stay(block: str) -> None:
     assert sum(zeros(change.model)) >= WEIGHTS // 2
 
 
-def test_four_bits_keep_zeros() -> None:
-    change = trained("prune(sparsity=0.5) | qat(to=w4a8)")
+@pytest.mark.parametrize("last", ["qat(to=w4a8)", "qat(per_channel=false)"])
+def test_coarse_steps_are_rounded_with_care_and_keep_zeros(last: str) -> None:
+    change = trained(f"prune(sparsity=0.5) | {last}")
     assert sum(zeros(change.model)) >= WEIGHTS // 2
+    assert sum(line.startswith("rounded ") for line in change.touched) == 2
 
 
 def test_one_scale_for_all_keeps_codes() -> None:

@@ -55,6 +55,8 @@ ModelFile = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
+MISSES_WHAT_WAS_ASKED = 1
+
 # Bytes that gzip takes no longer than a second or two for.
 _QUICKLY_GZIPPED = 40_000_000
 
@@ -114,7 +116,7 @@ def apply(
     crop: Crop = DEFAULT_CROP,
     label_offset: LabelOffset = None,
     as_json: Json = False,
-) -> None:
+) -> int:
     """Apply a recipe to a model and write the result; the empty recipe is a faithful copy."""
     refuse_place(out, model)
     steps = recipe.parse(recipe_text)
@@ -127,6 +129,7 @@ def apply(
     done = carry_out(job)
     before, after = sizes_of(model, source, as_json), sizes_of(out, done.change.model, as_json)
     record = weighed(model, job, done) if job.shrinks else None
+    status = 0 if record is None or record.is_verified else MISSES_WHAT_WAS_ASKED
     if as_json:
         facts = show.apply_json(out, after, digest(out), done.change)
         if record is not None:
@@ -134,12 +137,13 @@ def apply(
         if job.prunes:
             facts["arm"] = arm_json(done.change.model)
         typer.echo(json.dumps(facts))
-        return
+        return status
     show.apply_text(out, (before, after), source, replace(done.change, touched=done.deeds))
     for told in done.trained:
         show.line(told)
     if record is not None:
         print_shrunk(record, arm_lines(done.change.model) if job.prunes else ())
+    return status
 
 
 def diff(

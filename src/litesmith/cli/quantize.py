@@ -27,7 +27,7 @@ from litesmith.cli.given import (
     typed,
     with_progress,
 )
-from litesmith.cli.model import Json, ModelFile, refuse_place
+from litesmith.cli.model import MISSES_WHAT_WAS_ASKED, Json, ModelFile, refuse_place
 from litesmith.cli.quantize_text import Result, print_json, print_text
 from litesmith.errors import BadInput, CannotApply, LitesmithError
 from litesmith.ir.types import Model
@@ -45,8 +45,6 @@ from litesmith.passes.schemes import SCHEMES, Names
 from litesmith.passes.step import Context, Tools
 from litesmith.tflite.file import load, save
 from litesmith.units import number_text
-
-_MISSES_WHAT_WAS_ASKED = 1
 
 OutFile = Annotated[
     Path, typer.Option("-o", "--output", help="The .tflite file to write.", show_default=False)
@@ -143,7 +141,7 @@ def quantize(
     words = f"--data {quote(evaluation or 'LABELLED_DATA')}{typed(settled(options, calibration))}"
     result = Result(model, out, content, step, done, claims, calibration, score, words)
     (print_json if as_json else print_text)(result)
-    return _MISSES_WHAT_WAS_ASKED if claims.is_useless else 0
+    return MISSES_WHAT_WAS_ASKED if claims.is_useless else 0
 
 
 def _carried_out(model: Model, todo: Plan, data: Data | None, given: Calibration) -> Outcome:

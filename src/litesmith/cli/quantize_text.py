@@ -41,7 +41,7 @@ _MOST_GROUPS = 6
 
 _NAME = re.compile(r"""\s*('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")""")
 _FORM = re.compile(r" (?:to|as) (?:int|float)\S+$")
-_COUNT = re.compile(r"(?<![\w.,])\d[\d,.]* (?=[a-z])")
+_NUMBER = re.compile(r"(?<![\w.,])\d[\d,.]*(?:e[+-]?\d+)?(?![\w.:])")
 _KIND = re.compile(r"\b[A-Z][A-Z0-9_]{2,}\b")
 
 
@@ -125,16 +125,23 @@ def _deed(text: str) -> str:
 
 
 def print_left(skipped: Sequence[Skip]) -> None:
-    """What was left alone, grouped by its kind and the reason without names and counts."""
-    groups = Counter((skip.where.split()[0], _reason(skip.why)) for skip in skipped)
-    for (kind, why), count in groups.most_common(_MOST_GROUPS):
-        show.line(f"left {count} {plain(kind)}: {plain(why)}")
+    """What was left alone, grouped by its kind and the reason without names and numbers; those
+    of the first of a group are told."""
+    groups: Counter[tuple[str, str]] = Counter()
+    first: dict[tuple[str, str], str] = {}
+    for skip in skipped:
+        group = skip.where.split()[0], _reason(skip.why)
+        groups[group] += 1
+        first.setdefault(group, _NAME.sub("", skip.why))
+    for group, count in groups.most_common(_MOST_GROUPS):
+        show.line(f"left {count} {plain(group[0])}: {plain(first[group])}")
     if len(groups) > _MOST_GROUPS:
         show.line(f"… and {len(groups) - _MOST_GROUPS} more reasons (--json lists all)")
 
 
 def _reason(why: str) -> str:
-    return _COUNT.sub("so many ", _NAME.sub("", why))
+    """What reasons that differ by names and numbers share."""
+    return _NUMBER.sub("#", _NAME.sub("", why))
 
 
 def _print_sizes(result: Result) -> None:

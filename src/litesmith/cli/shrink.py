@@ -20,7 +20,7 @@ from litesmith.cli.given import (
     TrustData,
     open_evaluation,
 )
-from litesmith.cli.model import Json, ModelFile, refuse_place
+from litesmith.cli.model import MISSES_WHAT_WAS_ASKED, Json, ModelFile, refuse_place
 from litesmith.cli.quantize import (
     Evaluated,
     Io,
@@ -28,7 +28,6 @@ from litesmith.cli.quantize import (
     Only,
     OutFile,
     PerTensor,
-    To,
     op_names,
     scored,
 )
@@ -57,11 +56,10 @@ from litesmith.measure.efforts import tidying
 from litesmith.passes.cluster import Cluster
 from litesmith.passes.prune import Prune
 from litesmith.passes.qat import Qat
+from litesmith.passes.schemes import SCHEMES
 from litesmith.passes.sparse import Sparsify
 from litesmith.tflite.file import load
 from litesmith.train.settings import Training
-
-_MISSES_WHAT_WAS_ASKED = 1
 
 Sparsity = Annotated[
     float, typer.Option("--sparsity", help="The share of zeros among all weights that are pruned.")
@@ -94,6 +92,9 @@ Own = Annotated[
         show_default=False,
     ),
 ]
+
+_TRAINED = [name for name, scheme in SCHEMES.items() if scheme.weights != "float16"]
+TrainedTo = Annotated[str, typer.Option("--to", metavar="SCHEME", help=f"{', '.join(_TRAINED)}.")]
 
 
 def prune(
@@ -184,7 +185,7 @@ def cluster(
 def qat(
     model: ModelFile,
     out: OutFile,
-    to: To = Qat.to,
+    to: TrainedTo = Qat.to,
     data: DataSource = None,
     io: Io = Qat.io,
     per_tensor: PerTensor = False,
@@ -241,4 +242,4 @@ def _shrunk(path: Path, job: Job, evaluation: str | None) -> int:
         score = scored(path, job.out, scored_on, quiet=job.given.quiet)
     result = Result(path, job, done, record, score, evaluation)
     (print_json if job.given.quiet else print_text)(result)
-    return 0 if record.is_verified else _MISSES_WHAT_WAS_ASKED
+    return 0 if record.is_verified else MISSES_WHAT_WAS_ASKED

@@ -60,10 +60,10 @@ def print_text(result: Result) -> None:
         show.line(told)
     if done.data is not None:
         text = preparation_text(done.data)
-        deed = "trained" if done.trained else "looked at"
+        deed = "trained on" if done.is_trained else "looked at"
         prepared = f" ({text})" if text else ""
         count = total_text(len(done.data))
-        show.line(f"{deed} on {count} samples of {plain(done.data.source)}{prepared}")
+        show.line(f"{deed} {count} samples of {plain(done.data.source)}{prepared}")
     show.heading(plain(job.out.name))
     print_shrunk(result.record, arm_lines(done.change.model) if result.job.prunes else ())
     if result.score is not None:

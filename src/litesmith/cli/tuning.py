@@ -1,5 +1,6 @@
 """Options that every command that trains has, and what becomes of them."""
 
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -37,6 +38,10 @@ from litesmith.units import number_text
 # Steps that give weights zeros or codes, and those whose results are weighed.
 _SHAPING = ("prune", "cluster")
 _SHRINKING = (*_SHAPING, "qat")
+_QUANTIZING = ("quantize", "qat")
+
+# What is said of a training that was one.
+_TOOK_STEPS = re.compile(r": trained [1-9]")
 
 # What lies in the folder of a training: records, and what a kill has left of them.
 _RECORDS, _TORN = "stage-*.pt", ".litesmith-*.part"
@@ -142,9 +147,15 @@ class Done(NamedTuple):
     trained: tuple[str, ...]
     data: Data | None
 
+    @property
+    def is_trained(self) -> bool:
+        """True where a training took a step."""
+        return any(_TOOK_STEPS.search(told) for told in self.trained)
+
 
 def refuse_early(job: Job) -> None:
     """Raises before any data is read where it would be read in vain."""
+    _refuse_order(job.recipe)
     _refuse_record(job)
     if job.trains and job.training.device not in ("auto", "cpu"):
         from litesmith.train.tuner import device_named
@@ -163,6 +174,19 @@ class _Stopped(CannotApply):
 
 def _stop(*_: object, **__: object) -> NoReturn:
     raise _Stopped("no data is read yet")
+
+
+def _refuse_order(recipe: Recipe) -> None:
+    """Raises where a step finds weights that one before it has made integers."""
+    before = ""
+    for step in recipe:
+        name = step_name(step)
+        if before and name in _SHRINKING:
+            raise BadInput(
+                f"{name} works on float weights; put it before {before}, or leave it out"
+            )
+        if name in _QUANTIZING and getattr(step, "to", "") != "float16":
+            before = before or name
 
 
 def _refuse_record(job: Job) -> None:
@@ -351,7 +375,7 @@ def forget(folder: Path) -> None:
 
 @contextmanager
 def _kept(job: Job, lessons: _Lessons) -> Iterator[None]:
-    """Whatever ends the work early says how to go on with it."""
+    """Whatever interrupts the work says how to go on with it; what would come again does not."""
     try:
         yield
     except KeyboardInterrupt as error:
@@ -359,7 +383,8 @@ def _kept(job: Job, lessons: _Lessons) -> Iterator[None]:
         _note(stopped, job)
         raise stopped from error
     except BaseException as error:
-        if lessons.begun or not isinstance(error, LitesmithError):
+        is_outside = isinstance(error.__context__, OSError)  # a full disk, a file that is gone
+        if not isinstance(error, LitesmithError) or (lessons.begun and is_outside):
             _note(error, job)
         raise
     finally:

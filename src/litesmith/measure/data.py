@@ -86,7 +86,10 @@ class Samples:
 
     def spread(self, count: int) -> "Samples":
         """At most so many of the samples, evenly spread; the others are not read."""
-        places = _evenly(range(len(self)), count)
+        return self.at(_evenly(range(len(self)), count))
+
+    def at(self, places: Sequence[int]) -> "Samples":
+        """The samples at these places; the others are not read."""
         chosen = [self.chosen[p * self.batch + i] for p in places for i in range(self.batch)]
         return replace(self, chosen=tuple(chosen))
 

@@ -8,6 +8,7 @@ from hashlib import sha256
 import numpy as np
 
 from litesmith.ir.types import Array
+from litesmith.measure.data import Samples
 from litesmith.measure.samples import Data, Sample
 
 
@@ -53,6 +54,8 @@ class Part:
         return len(self._places)
 
     def __iter__(self) -> Iterator[Sample]:
+        if isinstance(self.data, Samples):  # what is not asked for is not read
+            return iter(self.data.at(self._places))
         places = frozenset(self._places)
         return (sample for place, sample in enumerate(self.data) if place in places)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -26,8 +26,10 @@ _MOST_SECONDS = 0.5
 # may hope it is faster.
 _MORE_ZEROS, _FEWER_VALUES = 0.02, 0.5
 
-# As fast as before, and not much faster, for sure.
-_SURELY_NOT = 0.95
+# Times after / before from here to 1 are not much faster.
+_HARDLY = 0.95
+
+_MULTIPLIED = "are multiplied like any number here"
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,11 @@ class Costs:
     zstd_bytes: int
     macs: int
     weights: tuple[WeightFacts, ...]
+
+    @property
+    def layers(self) -> "Costs":
+        """The same with the weights of layers alone."""
+        return replace(self, weights=tuple(facts for facts in self.weights if facts.is_layer))
 
     @property
     def zeros(self) -> int:
@@ -99,27 +106,30 @@ class Shrunk:
         ratio, (low, high) = self.latency.ratio, self.latency.ratio.interval
         if ratio.verdict == FASTER:
             speed = ratio_text(1 / ratio.value, 1 / high, 1 / low)
+            same = self.before.layers.dtypes == self.after.layers.dtypes
+            if ratio.value > _HARDLY and self._idle and same:
+                return f"{speed} faster, not by its {self._idle}: they {_MULTIPLIED}"
             return self._told(f"faster: {speed}")
         if ratio.verdict == SLOWER:
             return self._told(f"slower: {ratio_text(ratio.value, low, high)}")
-        if ratio.verdict == SAME and low > _SURELY_NOT and self._no_help:
+        if ratio.verdict == SAME and low > _HARDLY and self._idle:
             return self._told("not faster")
         return self._told("within the noise" if ratio.verdict == SAME else ratio.verdict)
 
     def _told(self, verdict: str) -> str:
-        return f"{verdict}; {self._no_help}" if self._no_help else verdict
+        return f"{verdict}; {self._idle} {_MULTIPLIED}" if self._idle else verdict
 
     @property
-    def _no_help(self) -> str:
+    def _idle(self) -> str:
         """What is smaller in this file, but not for the processor; "" where nothing is."""
-        before, after = self.before, self.after
+        before, after = self.before.layers, self.after.layers
         if after.macs != before.macs or any(facts.sparse for facts in after.weights):
             return ""
         least = min(before.values, after.elements - after.zeros)
         if before.dtypes == after.dtypes and after.values < _FEWER_VALUES * least:
-            return "repeated weights are multiplied like any number here"
+            return "repeated weights"
         if after.zero_share > before.zero_share + _MORE_ZEROS:
-            return "zeros are multiplied like any number here"
+            return "zeros"
         return ""
 
 

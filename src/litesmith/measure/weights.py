@@ -1,6 +1,6 @@
 """What is in the weights of a model as they are stored: zeros, and how many different numbers."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -20,18 +20,23 @@ from litesmith.units import plain, total_text
 # Ops that make what a layer multiplies with out of what is stored.
 _UNPACKING = frozenset({"DENSIFY", "DEQUANTIZE"})
 
+# Constants of fewer numbers that belong to no layer are settings, not parameters.
+_LEAST_TABLE = 256
+
 # Rounding alone makes zeros, about as many as ones; so many times more were made by pruning.
 _MORE_THAN_ONES = 4
 
 
 @dataclass(frozen=True)
 class WeightFacts:
-    """What one layer's weight holds.
+    """What one layer's weight, or another large constant, holds.
 
-    zeros   numbers that stand for 0, also those that a sparse encoding leaves out
-    unique  different stored numbers, 0 among them where there is a zero
-    codes   of a clustered float weight, different numbers once each channel is divided by its scale
-    sparse  True where zeros are left out of the file
+    zeros     numbers that stand for 0, also those that a sparse encoding leaves out
+    unique    different stored numbers, 0 among them where there is a zero
+    codes     of a clustered float weight, different numbers once each channel is divided by its
+              scale
+    sparse    True where zeros are left out of the file
+    is_layer  False for a table that is looked up, and whatever else is not one layer's weight
     """
 
     name: str
@@ -42,6 +47,7 @@ class WeightFacts:
     unique: int
     codes: int | None = None
     sparse: bool = False
+    is_layer: bool = True
 
     @property
     def values(self) -> int:
@@ -55,11 +61,12 @@ class WeightFacts:
 
 
 class _Stored(NamedTuple):
-    """A layer's weight as the file has it."""
+    """A weight as the file has it; `axis` is that of a layer's channels."""
 
     op: Op
     weight: Tensor
     axis: int
+    is_layer: bool = True
 
     @property
     def told(self) -> str:
@@ -67,8 +74,12 @@ class _Stored(NamedTuple):
 
 
 def weight_facts(model: Model) -> tuple[WeightFacts, ...]:
-    """The weight of each layer of the main graph in order, a shared one once."""
+    """The weight of each layer of the main graph in order, a shared one once; then what other
+    parameters the model has: tables, weights of recurrent ops, large constants."""
     found = {stored.weight: stored for stored in _stored_weights(model.main)}
+    for graph in model.graphs:
+        for stored in _other_parameters(graph):
+            found.setdefault(stored.weight, stored)
     return tuple(_facts(stored) for stored in found.values())
 
 
@@ -79,17 +90,44 @@ def zero_share(weights: Iterable[WeightFacts]) -> float:
 
 
 def _stored_weights(graph: Graph) -> Iterator[_Stored]:
-    made = {op.outputs[0]: op.inputs[0] for op in graph.ops if op.kind in _UNPACKING}
+    made = _unpacked(graph)
     for op in graph.ops:
         row, words = OPS[op.kind], roles(op)
         if row.axis is None or row.bias is None or words.count("w") != 1:
             continue
-        weight = op.inputs[words.index("w")]
-        while weight in made:
-            weight = made[weight]
+        weight = _packed(op.inputs[words.index("w")], made)
         is_there = weight is not None and weight.data is not None and DTYPES[weight.dtype].bits
         if weight is not None and is_there and weight.elements and len(weight.shape) > row.axis:
             yield _Stored(op, weight, row.axis)
+
+
+def _other_parameters(graph: Graph) -> Iterator[_Stored]:
+    """Large constants that ops read, apart from biases."""
+    made = _unpacked(graph)
+    for op in graph.ops:
+        if op.kind in _UNPACKING:
+            continue
+        for role, given in zip(roles(op), op.inputs, strict=True):
+            tensor = _packed(given, made)
+            if role != "b" and tensor is not None and _is_parameter(tensor):
+                yield _Stored(op, tensor, 0, is_layer=False)
+
+
+def _is_parameter(tensor: Tensor) -> bool:
+    row = DTYPES[tensor.dtype]
+    is_real = row.is_float or tensor.quant is not None
+    return tensor.data is not None and is_real and row.bits > 0 and tensor.elements >= _LEAST_TABLE
+
+
+def _unpacked(graph: Graph) -> dict[Tensor, Tensor | None]:
+    return {op.outputs[0]: op.inputs[0] for op in graph.ops if op.kind in _UNPACKING}
+
+
+def _packed(tensor: Tensor | None, made: Mapping[Tensor, Tensor | None]) -> Tensor | None:
+    """What is stored of a tensor, where it is unpacked from that."""
+    while tensor is not None and tensor in made:
+        tensor = made[tensor]
+    return tensor
 
 
 def _facts(stored: _Stored) -> WeightFacts:
@@ -98,6 +136,7 @@ def _facts(stored: _Stored) -> WeightFacts:
     values = listed_values(weight) if is_sparse else weight.values()
     left_out = weight.elements - values.size
     zeros = _is_zero(values, None if is_sparse else weight.quant)
+    has_codes = stored.is_layer and not is_sparse
     adds_zero = left_out > 0 and not zeros.any()
     return WeightFacts(
         name=plain(weight.name),
@@ -106,8 +145,9 @@ def _facts(stored: _Stored) -> WeightFacts:
         elements=weight.elements,
         zeros=int(zeros.sum()) + left_out,
         unique=int(np.unique(values).size) + adds_zero,
-        codes=None if is_sparse else _clustered(weight.dtype, values, stored.axis),
+        codes=_clustered(weight.dtype, values, stored.axis) if has_codes else None,
         sparse=is_sparse,
+        is_layer=stored.is_layer,
     )
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Matrix = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 
 _BLOCK = 128
 
@@ -23,6 +24,9 @@ _DAMPING = 0.03
 # fifth of it follows chance, ten times as much leaves errors to the layers behind.
 _HOLD = 0.5
 
+# Steps towards weights under a mask, and how near to them is near enough.
+_MOST_STEPS, _NEAR = 500, 1e-9
+
 # Parts of a scale that are tried in its place.
 _PARTS = (0.8, 0.85, 0.9, 0.95, 1.05, 1.1, 1.15, 1.2)
 
@@ -30,7 +34,7 @@ _PARTS = (0.8, 0.85, 0.9, 0.95, 1.05, 1.1, 1.15, 1.2)
 def rounded(weights: Matrix, hessian: Matrix, scales: Matrix, most: int) -> NDArray[np.int8]:
     """Codes from −most to most: weights (out, k), hessian (k, k) or (out, k, k), scales (out,).
 
-    No row's error is larger than with the nearest codes.
+    No row's error is larger than with the nearest codes, and a weight of 0 has the code 0.
     """
     return _rounded(weights / scales[:, None], _triangle(hessian), most).astype(np.int8)
 
@@ -75,11 +79,12 @@ def excess(rows: Matrix, hessian: Matrix, wanted: Matrix, most_gain: float = 1.0
     return gain**2 * power - 2 * gain * shared
 
 
-def refitted(weights: Matrix, hessian: Matrix, cross: Matrix) -> Matrix:
+def refitted(weights: Matrix, hessian: Matrix, cross: Matrix, kept: Mask | None = None) -> Matrix:
     """The weights that give on other inputs most nearly what these give on theirs: (out, k).
 
     hessian  the covariance of the other inputs, (k, k) or (out, k, k)
     cross    the covariance of the weights' own inputs with the others, of the same shape
+    kept     False for weights that are 0 whatever the others are, (out, k)
 
     So a layer makes up for the errors of the layers before it. Least squares, held to the weights
     where the inputs do not decide.
@@ -88,9 +93,35 @@ def refitted(weights: Matrix, hessian: Matrix, cross: Matrix) -> Matrix:
     mean = np.asarray(_diagonal(hessian).mean(axis=1)).reshape(*hessian.shape[:-2], 1, 1)
     held = (_HOLD * mean + 1e-30) * np.eye(size)
     wanted = times(weights, cross + held)
+    if kept is not None:
+        unit = _HOLD * mean + 1e-30
+        return _solved(wanted / unit[..., 0], (hessian + held) / unit, kept)
     if hessian.ndim == 2:
         return np.asarray(np.linalg.solve(hessian + held, wanted.T).T, np.float64)
     return np.asarray(np.linalg.solve(hessian + held, wanted[..., None])[..., 0], np.float64)
+
+
+def _solved(wanted: Matrix, equations: Matrix, kept: Mask) -> Matrix:
+    """Rows that give the wanted ones where they are kept, and are 0 elsewhere: equations (k, k) or
+    (out, k, k), positive definite. By conjugate gradients, all rows at once."""
+    rows = np.zeros_like(wanted)
+    missed = np.where(kept, wanted, 0.0)
+    way, energy = missed, np.square(missed).sum(axis=1)
+    enough = _NEAR**2 * energy
+    for _ in range(_MOST_STEPS):
+        if (energy <= enough).all():
+            break
+        bent = np.where(kept, times(way, equations), 0.0)
+        length = _ratio(energy, (way * bent).sum(axis=1))[:, None]
+        rows, missed = rows + length * way, missed - length * bent
+        before, energy = energy, np.square(missed).sum(axis=1)
+        way = missed + _ratio(energy, before)[:, None] * way
+    return rows
+
+
+def _ratio(above: Matrix, below: Matrix) -> Matrix:
+    """0 where there is nothing to divide by."""
+    return np.where(below > 0, above / np.where(below > 0, below, 1.0), 0.0)
 
 
 def searched_scales(weights: Matrix, diagonal: Matrix, most: int, floor: Matrix) -> Matrix:
@@ -176,7 +207,7 @@ def _planes(in_codes: Matrix, factor: Matrix, most: int) -> Matrix:
         for column in range(end - 1, start - 1, -1):
             place = column - start
             wanted = in_codes[:, column] + carried[:, place] / factor[..., column, column]
-            codes[:, column] = _kept(wanted, most)
+            codes[:, column] = np.where(in_codes[:, column] == 0, 0.0, _kept(wanted, most))
             errors[:, column] = in_codes[:, column] - codes[:, column]
             carried[:, :place] += errors[:, column, None] * factor[..., column, start:column]
     return codes

@@ -27,6 +27,7 @@ from litesmith.passes.restore import restored
 from litesmith.passes.schemes import Names, chosen, roles
 from litesmith.passes.sensitivity import Judge, Picked, input_sizes, macs, picked, weight_sizes
 from litesmith.passes.step import Change, Context, Masks, Skip, Tools
+from litesmith.passes.structure import codebook_of
 from litesmith.passes.tuning import may_tune, tuned, why_not_tuned
 from litesmith.units import percent_text, plain
 
@@ -87,11 +88,14 @@ class Prune:
         if not parts:
             why = f" ({skipped[0].where}: {skipped[0].why})" if skipped else ""
             raise CannotApply(f"prune: no layer of the model can be pruned{why}")
+        is_gradual = tunes and self.schedule == "gradual"
+        if is_gradual:
+            _refuse_clustered(parts)
         tools = context.tools
         data = picked(tools, model, _RESTORING, _SAMPLES) if tools is not None else None
         parts = _planned(_Seen(model, tools, data), parts, self)
         notes: tuple[str, ...] = ()
-        if tunes and self.schedule == "gradual":
+        if is_gradual:
             result, notes = tuned(model, context, _masks(parts))
         else:
             result, left = _one_shot(_Seen(model, tools, data), parts)
@@ -174,7 +178,11 @@ class Part(NamedTuple):
         return rows_of(importance(weight, self.sizes), self.layer.axis)
 
     def mask(self, weight: Array, removed: int) -> Array:
-        rows = keep_mask(self.rows(weight), self.block, removed)
+        importances = self.rows(weight)
+        peaks = _peaks(self.layer)
+        if peaks is not None:
+            importances = np.where(peaks, np.inf, importances)
+        rows = keep_mask(importances, self.block, removed)
         return from_rows(rows, self.weight.shape, self.layer.axis)
 
     def pruned(self, removed: int | None = None) -> Tensor:
@@ -183,6 +191,29 @@ class Part(NamedTuple):
         data = np.where(mask, values, np.float32(0))
         data.setflags(write=False)
         return replace(self.weight, data=data)
+
+
+def _peaks(layer: Layer) -> Array | None:
+    """The largest weight of all that share a scale, among the rows of a clustered weight: without
+    it the scale would be another, and the others no codes. None where there is no book."""
+    values = layer.weight.values()
+    rows = rows_of(np.abs(values), layer.axis)
+    if codebook_of(values, layer.axis) is None:
+        if codebook_of(values, None) is None:
+            return None
+        rows = rows.reshape(1, -1)
+    peaks = np.zeros(rows.shape, bool)
+    np.put_along_axis(peaks, rows.argmax(axis=1)[:, None], True, axis=1)
+    return peaks.reshape(layer.channels, -1)
+
+
+def _refuse_clustered(parts: Sequence[Part]) -> None:
+    for part in parts:
+        if _peaks(part.layer) is not None:
+            raise CannotApply(
+                f"prune(schedule=gradual): {op_name(part.layer.op)} is clustered; "
+                "prune first, then cluster"
+            )
 
 
 def _float_model(model: Model, ops: set[Op]) -> tuple[Model, set[Op]]:

@@ -7,12 +7,10 @@ from litesmith.ir.types import Model
 from litesmith.passes.correct import Correct
 from litesmith.passes.fold import Fold
 from litesmith.passes.integer import integer_tensors
-from litesmith.passes.layers import layers_of
 from litesmith.passes.quantize import Quantize
 from litesmith.passes.round import Round
 from litesmith.passes.schemes import SCHEMES, Names
 from litesmith.passes.step import Change, Context
-from litesmith.passes.structure import codebook_of, kept
 
 _TRAINED = tuple(name for name, scheme in SCHEMES.items() if scheme.weights != "float16")
 
@@ -43,7 +41,7 @@ class Qat:
         context = replace(context, reference=model)
         step = Quantize(self.to, self.io, self.keep, self.only, per_channel=self.per_channel)
         first = step.apply(model, context)
-        begun = self._begun(model).apply(first.model, context)
+        begun = self._begun().apply(first.model, context)
         assert context.tune is not None
         tuned = context.tune(begun.model, origin=model)
         return Change(
@@ -52,16 +50,7 @@ class Qat:
             (*first.skipped, *begun.skipped),
         )
 
-    def _begun(self, model: Model) -> Correct | Round:
-        """What comes before the training. Rounding with care chooses codes, which weights that were
-        pruned or clustered have already, and which fine steps need not."""
+    def _begun(self) -> Correct | Round:
+        """What comes before the training: rounding with care, which fine steps need not."""
         is_fine = SCHEMES[self.to].weights == "int8" and self.per_channel
-        return Correct() if is_fine or self._has_structure(model) else Round()
-
-    def _has_structure(self, model: Model) -> bool:
-        """True where weights have zeros or codes that are to stay."""
-        for layer in layers_of(model.main).values():
-            values, axis = layer.weight.values(), layer.axis if self.per_channel else None
-            if kept(values) is not None or codebook_of(values, axis) is not None:
-                return True
-        return False
+        return Correct() if is_fine else Round()

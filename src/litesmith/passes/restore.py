@@ -28,6 +28,7 @@ from litesmith.numeric.sparse import refilled
 from litesmith.passes.layers import Layer, real_bias, real_values
 from litesmith.passes.rows import rows_of_layer, why_no_rows
 from litesmith.passes.step import Skip, Tools
+from litesmith.passes.structure import codebook_of
 from litesmith.passes.track import Track
 from litesmith.passes.walk import mean_output
 
@@ -49,7 +50,8 @@ def restored(
 ) -> tuple[Model, list[Skip]]:
     """The changed model nearer to the original on these samples. Both have the same ops.
 
-    refill  also solve for the weights that are not zero; else only the biases change
+    refill  also solve for the weights that are not zero, but for clustered ones; else only the
+            biases change
     """
     try:
         tracks = Track(original, tools, places), Track(changed, tools, places)
@@ -102,6 +104,8 @@ class _Walk:
         is_same = np.array_equal(values, wanted.weight.values())
         if is_same or self._users[layer.weight] > 1 or layer.op.kind == "DEPTHWISE_CONV_2D":
             return False
+        if any(codebook_of(wanted.weight.values(), axis) for axis in (layer.axis, None)):
+            return False  # other numbers would be no codes of the book
         left = np.count_nonzero(rows_of(values, layer.axis), axis=1).astype(np.float64)
         return not why_no_rows(layer) and (left**3).sum() / 3 < _MOST_WORK
 

@@ -34,6 +34,7 @@ from litesmith.passes.layers import (
 )
 from litesmith.passes.rows import affine_of, rows_of_layer, why_no_rows
 from litesmith.passes.step import Change, Context, Skip
+from litesmith.passes.structure import codebook_of, kept
 from litesmith.passes.walk import Parts, Visit, corrected_bias, walk
 
 # Rows of inputs that second moments are taken from, for each input of a layer; and at least.
@@ -46,6 +47,7 @@ _GROUP = 4096
 _MOST_INPUTS = 6_000
 
 _FINE = "its weights have more bits than asked for"
+_BOOK = "its weights are codes of a book, which stay"
 
 
 Float64s = NDArray[np.float64]
@@ -72,9 +74,13 @@ class Round:
 
         def edit(visit: Visit) -> Parts:
             why = _why_not(visit.layer, users, self.bits)
-            if why and why != _FINE:
+            weight = visit.layer.weight
+            if not why and _is_clustered(visit):
+                why, weight = _BOOK, with_gain(visit, weight)
+            if not why:
+                weight = with_gain(visit, self._rounded(visit))
+            elif why != _FINE:
                 skipped.append(Skip(op_name(visit.layer.op), f"{why}; its bias was corrected"))
-            weight = visit.layer.weight if why else with_gain(visit, self._rounded(visit))
             return Parts(weight, corrected_bias(visit, weight))
 
         walked = walk(model, context, "round", edit, paired=self.samples)
@@ -82,14 +88,16 @@ class Round:
         return Change(walked.model, touched, (*skipped, *walked.skipped))
 
     def _rounded(self, visit: Visit) -> Tensor:
-        """The weight with other codes; those it has stay in rows that they suit better."""
+        """The weight with other codes; those it has stay in rows that they suit better, and zeros
+        of a pruned weight stay zeros."""
         layer, quant = visit.layer, visit.layer.weight.quant
         assert quant is not None
         original = rows_of(real_values(visit.reference.weight), layer.axis)
+        mask = kept(original)
         hessian, cross = _covariances(visit)
         if not all(np.isfinite(array).all() for array in (original, hessian, cross)):
             raise CannotApply("its weights or its inputs are infinite or not numbers")
-        weights = refitted(original, hessian, cross)
+        weights = refitted(original, hessian, cross, mask)
         codes, scales = self._codes(visit, weights, hessian)
         held = rows_of(layer.weight.values(), layer.axis)
         held_scales = np.broadcast_to(quant.scale.astype(np.float64), len(held))
@@ -143,6 +151,15 @@ def _why_not(layer: Layer, users: Counter[Tensor], most_bits: int) -> str:
     if inputs > _MOST_INPUTS:
         return f"each of its outputs has {inputs} inputs, more than {_MOST_INPUTS}"
     return ""
+
+
+def _is_clustered(visit: Visit) -> bool:
+    """True where the float weight is codes of a book, and the stored ones are those codes."""
+    quant = visit.layer.weight.quant
+    if quant is None or DTYPES[visit.layer.weight.dtype].bits != 8:
+        return False
+    axis = visit.layer.axis if quant.per_channel else None
+    return codebook_of(real_values(visit.reference.weight), axis) is not None
 
 
 def _floor(visit: Visit) -> Float64s:

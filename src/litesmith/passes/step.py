@@ -97,7 +97,7 @@ class Context:
     tools: Tools | None = None
     reference: Model | None = None
     tune: Tune | None = None
-    why_fixed: str = "there is no data to train on"
+    why_fixed: str = "there is no data to train on; give --data"
 
     def need_tools(self, step: str) -> Tools:
         if self.tools is None:

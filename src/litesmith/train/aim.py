@@ -9,7 +9,8 @@ from torch.nn import functional
 
 from litesmith.errors import BadInput
 from litesmith.ir.scores import ends_in_softmax
-from litesmith.ir.types import Array, Graph
+from litesmith.ir.types import Array, Graph, Tensor
+from litesmith.units import plain
 
 # Softer than the answer itself: how the other classes compare teaches too. Where the original is
 # sure, probabilities say little, and the errors of the scores the more.
@@ -19,6 +20,9 @@ _TEMPERATURE = 2.0
 # that no rounding can avoid.
 _LEAST_SPREAD = 1e-4
 
+# Samples that are looked at in one go.
+_AT_ONCE = 64
+
 
 @dataclass(frozen=True)
 class Aim:
@@ -27,12 +31,14 @@ class Aim:
     classes  for each output, True where it is scores of classes: these are compared as
              probabilities too, others by squared errors alone
     spreads  the variance of each output of the original, which errors are relative to
+    scores   the place of the output that labels are about; None where there are none
     follow   weight of what the original answers; the labels have the rest
     """
 
     classes: tuple[bool, ...]
     spreads: tuple[float, ...]
-    follow: float
+    scores: int | None = None
+    follow: float = 1.0
 
     def __call__(
         self,
@@ -46,8 +52,8 @@ class Aim:
             for place, (answer, target) in enumerate(zip(answers, wanted, strict=True)):
                 total = total + self.follow * self._distance(place, answer.float(), target)
         if self.follow < 1:
-            assert labels is not None
-            scores = answers[0].float().reshape(len(labels), -1)
+            assert labels is not None and self.scores is not None
+            scores = answers[self.scores].float().reshape(len(labels), -1)
             total = total + (1 - self.follow) * functional.cross_entropy(scores, labels)
         return total
 
@@ -64,22 +70,40 @@ class Aim:
         return divergence.clamp_min(0) * _TEMPERATURE**2 + error
 
 
-def aim_of(graph: Graph, wanted: Sequence[Array], *, labelled: bool, follow: float) -> Aim:
-    """What suits a model's outputs; `wanted` is what the original answers."""
-    for tensor, values in zip(graph.outputs, wanted, strict=True):
-        if not np.isfinite(values).all():
-            raise BadInput(
-                f"output {tensor.name!r} of the original is infinite or not a number on some "
-                "samples, and cannot be followed; leave these out, or mend the data"
-            )
+def aim_of(
+    graph: Graph, wanted: Sequence[Array], *, scores: int | None = None, follow: float = 1.0
+) -> Aim:
+    """What suits a model's outputs; `wanted` is what the original answers, `scores` the place of
+    the output that labels are about."""
+    spreads = tuple(map(_spread, graph.outputs, wanted))
     classes = tuple(
-        ends_in_softmax(graph, tensor) or (labelled and place == 0)
+        ends_in_softmax(graph, tensor) or place == scores
         for place, tensor in enumerate(graph.outputs)
     )
-    return Aim(classes, tuple(map(_spread, wanted)), follow)
+    return Aim(classes, spreads, scores, follow if scores is not None else 1.0)
 
 
-def _spread(values: Array) -> float:
+def scores_place(graph: Graph, rows: int) -> int | None:
+    """The place of the output that has a score for each class of so many rows, SOFTMAX first."""
+    fitting = [
+        place
+        for place, tensor in enumerate(graph.outputs)
+        if tensor.shape and tensor.elements == rows * tensor.shape[-1] > rows
+    ]
+    sure = [place for place in fitting if ends_in_softmax(graph, graph.outputs[place])]
+    return next(iter((*sure, *fitting)), None)
+
+
+def _spread(tensor: Tensor, values: Array) -> float:
     """The variance of an output; of one that hardly varies, a small part of its size squared."""
-    squares = float(np.mean(np.square(values, dtype=np.float64)))
-    return max(float(np.var(values, dtype=np.float64)), _LEAST_SPREAD * squares) or 1.0
+    count, total, squares = 0, 0.0, 0.0
+    for start in range(0, len(values), _AT_ONCE):  # all of them may not fit into memory
+        part = values[start : start + _AT_ONCE].astype(np.float64)
+        count, total, squares = count + part.size, total + part.sum(), squares + (part**2).sum()
+    if not np.isfinite(squares):
+        raise BadInput(
+            f"output {plain(tensor.name)!r} of the original is infinite or not a number on some "
+            "samples, and cannot be followed; leave these out, or mend the data"
+        )
+    square, mean = squares / max(count, 1), total / max(count, 1)
+    return max(float(square - mean**2), _LEAST_SPREAD * float(square)) or 1.0

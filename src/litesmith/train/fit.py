@@ -18,6 +18,9 @@ _RATES = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2)
 # Steps of each try: this share of all steps, within bounds.
 _TRY_SHARE, _FEWEST_TRIED, _MOST_TRIED = 0.03, 4, 120
 
+# The share of the minutes that all tries may take.
+_TRY_MINUTES = 0.3
+
 # A rate did nearly best that gained this part of the most.
 _NEARLY = 0.9
 
@@ -126,20 +129,28 @@ class _Loop:
     def probe(self) -> None:
         """Tries every rate for a few steps from the start."""
         state = self.state
-        steps = min(max(int(_TRY_SHARE * self._wanted_steps), _FEWEST_TRIED), _MOST_TRIED)
-        rates = _RATES if self._training.rate is None else ()
-        for number, rate in enumerate(rates):
-            if rate in state.tried:
-                continue
-            self._show("trying rates", number, len(rates))
+        if self._training.minutes is not None and not state.step_seconds:
             began = time.monotonic()
-            state.tried[rate] = self._tried(rate, min(steps, self._wanted_steps))
-            state.step_seconds = (time.monotonic() - began) / steps
-            self._keep()
-            if self._is_over(share=0.4):
-                break
+            self._tried(_RATES[0], _FEWEST_TRIED)
+            state.step_seconds = (time.monotonic() - began) / _FEWEST_TRIED
+        steps = self._steps_tried()
+        for number, rate in enumerate(_RATES if steps else ()):
+            if rate not in state.tried:
+                self._show("trying rates", number, len(_RATES))
+                state.tried[rate] = self._tried(rate, steps)
+                self._keep()
         self._load(self._start)
-        state.steps = state.steps or self._affordable(steps)
+        state.steps = state.steps or self._affordable()
+
+    def _steps_tried(self) -> int:
+        """The steps of each try; 0 where the rate is given, or the minutes are too few."""
+        if self._training.rate is not None:
+            return 0
+        steps = min(max(int(_TRY_SHARE * self._wanted_steps), _FEWEST_TRIED), _MOST_TRIED)
+        if self._training.minutes is not None:
+            seconds = _TRY_MINUTES * 60 * self._training.minutes / len(_RATES)
+            steps = min(steps, int(seconds / self.state.step_seconds))
+        return min(steps, self._wanted_steps) if steps >= _FEWEST_TRIED else 0
 
     def _tried(self, rate: float, steps: int) -> float:
         self._load(self._start)
@@ -151,7 +162,7 @@ class _Loop:
         loss = self._problem.held_out()
         return loss if math.isfinite(loss) else math.inf
 
-    def _affordable(self, tried: int) -> int:
+    def _affordable(self) -> int:
         """The steps that the minutes allow."""
         wanted = self._wanted_steps
         if self._training.minutes is None or not self.state.step_seconds:
@@ -236,9 +247,9 @@ class _Loop:
     def _optimizer(self, rate: float) -> torch.optim.Optimizer:
         return torch.optim.Adam(self._parameters, lr=rate, fused=True)
 
-    def _is_over(self, share: float = 1.0) -> bool:
+    def _is_over(self) -> bool:
         minutes = self._training.minutes
-        return minutes is not None and time.monotonic() - self._began > 60 * minutes * share
+        return minutes is not None and time.monotonic() - self._began > 60 * minutes
 
     # What is kept.
 

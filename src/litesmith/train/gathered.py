@@ -1,5 +1,6 @@
 """The samples of a training as arrays, in memory or, where they are many, in a temporary file."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -69,6 +70,8 @@ def room(count: int, shape: Sequence[int], dtype: np.dtype) -> Array:
     if int(np.prod(whole)) * dtype.itemsize <= _IN_MEMORY:
         return np.empty(whole, dtype)
     with TemporaryFile(prefix="litesmith-") as file:
+        if hasattr(os, "posix_fallocate"):  # a full disk is known now, not by a crash later
+            os.posix_fallocate(file.fileno(), 0, int(np.prod(whole)) * dtype.itemsize)
         return np.memmap(file, dtype, "w+", shape=whole)
 
 

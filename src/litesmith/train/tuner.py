@@ -23,7 +23,7 @@ from litesmith.passes.fold import Fold
 from litesmith.passes.layers import layers_of, real_values
 from litesmith.passes.step import Context, Masks, Tuned
 from litesmith.tflite.write import chunks
-from litesmith.train.aim import Aim, aim_of
+from litesmith.train.aim import Aim, aim_of, scores_place
 from litesmith.train.augment import Augment
 from litesmith.train.checkpoint import Checkpoint
 from litesmith.train.fit import Fitted, fit
@@ -65,8 +65,8 @@ class Tuner:
         self._teacher = Teacher(self.original, self._device)
         augment = Augment(self.original.main, self.training.augment, self.training.seed)
         self._augmented = None if augment.is_idle else Augmented(augment, self._teacher)
-        self._labelled, self._notes = _usable_labels(self.original, self.data, self.training)
-        self._known: tuple[Gathered, tuple[Array, ...]] | None = None
+        self._scores, self._notes = _usable_labels(self.original, self.data, self.training)
+        self._known: tuple[Gathered, tuple[Array, ...], Aim] | None = None
 
     def __call__(
         self, model: Model, *, origin: Model | None = None, masks: Masks | None = None
@@ -74,19 +74,23 @@ class Tuner:
         """The model, trained; see `Tune`."""
         stage, self._stage = self._stage, self._stage + 1
         model = Fold(float16=True).apply(model, Context()).model
-        samples, wanted = self._gathered()
-        labelled = self._labelled
-        follow = 1 - self.training.labels if labelled else 1.0
-        aim = aim_of(self.original.main, wanted, labelled=labelled, follow=follow)
+        samples, wanted, aim = self._gathered()
         student = Student(model, origin=origin, masked=masks is not None, device=self._device)
-        lesson = Lesson(student, samples, wanted, aim, masks=masks, augmented=self._augmented)
+        lesson = Lesson(
+            student,
+            samples,
+            wanted,
+            aim,
+            masks=masks,
+            augmented=self._augmented,
+            batch=self.training.batch,
+        )
         _refuse_unreachable(student, lesson)
         training = self._share(stage)
         key = self._key(model, origin, masks, stage)
         path = None if self.folder is None else self.folder / f"stage-{stage}.pt"
         record = Checkpoint(path, key, resume=self.resume)
-        batch = self.training.batch or _batch(model, lesson.samples)
-        fitted = fit(lesson, training, batch, checkpoint=record, watch=self.watch)
+        fitted = fit(lesson, training, lesson.batch, checkpoint=record, watch=self.watch)
         self._spent += fitted.seconds
         return self._judged(student, lesson, fitted)
 
@@ -103,10 +107,14 @@ class Tuner:
                 return Tuned(before, (*notes, f"{told}; rolled back: worse in the runtime"))
         return Tuned(after, (*notes, told))
 
-    def _gathered(self) -> tuple[Gathered, tuple[Array, ...]]:
+    def _gathered(self) -> tuple[Gathered, tuple[Array, ...], Aim]:
+        """The samples, what the original answers to them, and what is aimed at."""
         if self._known is None:
-            samples = gathered(self.data, labelled=self._labelled)
-            self._known = samples, _answers(self._teacher, samples)
+            samples = gathered(self.data, labelled=self._scores is not None)
+            wanted = _answers(self._teacher, samples)
+            follow = 1 - self.training.labels
+            aim = aim_of(self.original.main, wanted, scores=self._scores, follow=follow)
+            self._known = samples, wanted, aim
         return self._known
 
     def _share(self, stage: int) -> Training:
@@ -146,11 +154,13 @@ class Lesson:
         *,
         masks: Masks | None = None,
         augmented: "Augmented | None" = None,
+        batch: int = 0,
     ) -> None:
         self._student, self._samples, self._wanted = student, samples, wanted
         self._aim, self._schedule, self._augmented = aim, masks, augmented
         self.parameters, self.masks = student.parameters, student.masks
         self.samples = len(samples.learned)
+        self.batch = batch or _batch(student.model, self.samples)
 
     def loss(self, places: Array, turn: int) -> torch.Tensor:
         return self._loss(self._samples.learned[places], turn)
@@ -158,7 +168,7 @@ class Lesson:
     @torch.no_grad()
     def held_out(self) -> float:
         held = self._samples.held
-        groups = [held[start : start + _BATCH] for start in range(0, len(held), _BATCH)]
+        groups = [held[start : start + self.batch] for start in range(0, len(held), self.batch)]
         losses = [float(self._loss(group)) * len(group) for group in groups]
         return sum(losses) / len(held)
 
@@ -235,18 +245,22 @@ def device_named(name: str) -> torch.device:
     return torch.device(name)
 
 
-def _usable_labels(model: Model, data: Data, training: Training) -> tuple[bool, tuple[str, ...]]:
-    """Whether labels take part; and why not, where there are some."""
+def _usable_labels(
+    model: Model, data: Data, training: Training
+) -> tuple[int | None, tuple[str, ...]]:
+    """The place of the output that labels are about, where they take part; and why they do not."""
     first = next(iter(data), None)
     if first is None or first.label is None or not training.labels:
-        return False, ()
+        return None, ()
     if first.label.dtype.kind not in "iub" or first.label.size != len(first.label):
-        return False, ("labels that are no classes are left out; the original is followed",)
+        return None, ("labels that are no classes are left out; the original is followed",)
     metric, _ = chosen_metric(model, data, first, "auto", has_reference=True)
     if metric != "top1":
         chosen_metric(model, data, first, "top1", has_reference=True)  # says what is wrong
-        return False, ("the labels fit no output of scores; the original is followed",)
-    return True, ()
+    place = scores_place(model.main, len(first.label)) if metric == "top1" else None
+    if place is None:
+        return None, ("the labels fit no output of scores; the original is followed",)
+    return place, ()
 
 
 def _refuse_unreachable(student: Student, lesson: Lesson) -> None:
@@ -269,7 +283,7 @@ class Teacher:
     """The original, whose answers are followed: its scores."""
 
     def __init__(self, model: Model, device: torch.device) -> None:
-        self.device = device
+        self.device, self.model = device, model
         self._lift = Lift(model, [scores_of(model.main, t) for t in model.main.outputs])
         self._constants = constants_of(model, device)
 
@@ -295,8 +309,9 @@ def _answers(teacher: Teacher, samples: Gathered) -> tuple[Array, ...]:
     """What the original answers to every sample."""
     stores: list[Array] = []
     count = len(samples.inputs[0])
-    for place in range(0, count, _BATCH):
-        places = np.arange(place, min(place + _BATCH, count))
+    batch = _batch(teacher.model, count)
+    for place in range(0, count, batch):
+        places = np.arange(place, min(place + batch, count))
         inputs = [_batched(store[places], teacher.device) for store in samples.inputs]
         answers = [a.cpu().numpy() for a in teacher(inputs)]
         answers = [a.reshape(len(places), -1, *a.shape[1:]) for a in answers]

@@ -33,6 +33,10 @@ from litesmith.train.settings import Training, Watch
 from litesmith.train.student import Student
 from litesmith.units import number_text, time_text
 
+# Standard errors that a gain in the runtime must exceed, where so many samples can tell.
+_SURE, _ENOUGH = 1.64, 8
+_NO_GAIN = "no gain beyond chance in the runtime, so the model stays as it was"
+
 # Samples of a step, where memory allows; and the bytes that their activations may take.
 _BATCH, _MOST_BYTES = 64, 3_000_000_000
 
@@ -95,16 +99,16 @@ class Tuner:
         return self._judged(student, lesson, fitted)
 
     def _judged(self, student: Student, lesson: "Lesson", fitted: Fitted) -> Tuned:
-        """What was learned, or the model as it came where that is no worse in the runtime."""
+        """What was learned, or the model as it came where it is not surely worse in the runtime."""
         before, after = student.model, student.written()
         told = _told(fitted)
         notes = (*self._notes, *(f"{where}: {why}" for where, why in student.frozen))
         if fitted.best >= fitted.first and not student.masks:
             return Tuned(before, (*notes, told))
         if student.is_quantized:
-            losses = [lesson.in_runtime(model, self.data) for model in (before, after)]
-            if not losses[1] <= losses[0]:
-                return Tuned(before, (*notes, f"{told}; rolled back: worse in the runtime"))
+            ours, theirs = (lesson.in_runtime(model, self.data) for model in (after, before))
+            if not _is_surely_less(ours, theirs):
+                return Tuned(before, (*notes, f"{told}; {_NO_GAIN}"))
         return Tuned(after, (*notes, told))
 
     def _gathered(self) -> tuple[Gathered, tuple[Array, ...], Aim]:
@@ -199,19 +203,19 @@ class Lesson:
         known = None if labels is None else torch.from_numpy(labels[places].reshape(-1)).to(device)
         return self._aim(answers, wanted, known)
 
-    def in_runtime(self, model: Model, data: Data) -> float:
-        """The loss on held-out samples of a model as the runtime computes it."""
+    def in_runtime(self, model: Model, data: Data) -> Array:
+        """The loss on each held-out sample of a model as the runtime computes it."""
         graph = regraph(model.main, outputs=[scores_of(model.main, t) for t in model.main.outputs])
         exposed = with_graphs(model, (graph, *model.graphs[1:]))
-        total = 0.0
+        losses: list[float] = []
         with tools(data).opened(replace(exposed, signatures=(), metadata=())) as run:
             for place in self._samples.held:
                 given = [store[place] for store in self._samples.inputs]
                 stored = [as_stored(t, a) for t, a in zip(graph.inputs, given, strict=True)]
                 results = zip(run(stored), graph.outputs, strict=True)
                 answers = [torch.from_numpy(np.array(real(a, t))) for a, t in results]
-                total += float(self._distance(answers, np.array([place])))
-        return total / len(self._samples.held)
+                losses.append(float(self._distance(answers, np.array([place]))))
+        return np.array(losses)
 
 
 @contextmanager
@@ -261,6 +265,15 @@ def _usable_labels(
     if place is None:
         return None, ("the labels fit no output of scores; the original is followed",)
     return place, ()
+
+
+def _is_surely_less(ours: Array, theirs: Array) -> bool:
+    """True where losses are less on the same samples beyond chance, as far as these can tell."""
+    gains = theirs - ours
+    if not np.isfinite(gains).all():
+        return False
+    error = gains.std(ddof=1) / len(gains) ** 0.5 if len(gains) >= _ENOUGH else 0.0
+    return bool(gains.mean() > _SURE * error)
 
 
 def _refuse_unreachable(student: Student, lesson: Lesson) -> None:

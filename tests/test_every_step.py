@@ -14,9 +14,11 @@ from litesmith.passes.recipe import apply, parse, step_class, text_of
 from litesmith.passes.step import Change
 from litesmith.tflite.read import read
 from litesmith.tflite.write import to_bytes
+from litesmith.train.apply import training_context
+from litesmith.train.settings import Training
 from tests.runtime import run
 from tests.zoo import MODELS, NOT_RUNNABLE
-from tests.zoo_float import FLOATS, context
+from tests.zoo_float import FLOATS, context, few
 
 # Every step at its defaults, and every setting of every step at another value.
 RECIPES = (
@@ -161,6 +163,9 @@ def test_a_step_is_a_frozen_dataclass_with_a_docstring(name: str) -> None:
     given = replace(context(model, 3), reference=model)
     if name in ("correct", "round"):  # they go on from a quantized model
         model = apply(model, "quantize", given).model
+    if name == "qat":
+        pytest.importorskip("torch")
+        given = training_context(model, few(model, 16), (step,), Training(epochs=1))
     assert isinstance(step.apply(model, given), Change)
 
 

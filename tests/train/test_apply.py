@@ -83,7 +83,7 @@ def test_training_is_by_its_seed_and_settings() -> None:
     pytest.importorskip("torch")
     model, data = convnet(), images(64)
     files = [
-        to_bytes(litesmith.apply(model, "qat", data, training=training).model)
+        to_bytes(litesmith.apply(model, "cluster(k=4)", data, training=training).model)
         for training in (
             litesmith.Training(epochs=2, rate=0.01),
             litesmith.Training(epochs=2, rate=0.01),

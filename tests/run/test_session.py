@@ -357,6 +357,13 @@ def test_gpu_is_used_or_refused_in_one_line() -> None:
         assert "\n" not in str(error)
 
 
+def test_a_refused_size_leaves_the_model_as_it_was() -> None:
+    with Session(zoo.stateful()) as session:
+        with pytest.raises(BadInput, match="cannot resize"):
+            session.resize(x=(2, 4))
+        session.run()
+
+
 def test_closing() -> None:
     session = Session(zoo.convnet())
     kept = session.inputs["image"]

@@ -5,6 +5,7 @@ is in every version of the wheel. Values are copied on the way in and out.
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 import numpy as np
 
@@ -92,9 +93,17 @@ class InterpreterRunner:
                     self._interpreter.resize_tensor_input(details[place]["index"], shape)
                 self._interpreter.allocate_tensors()
         except (RuntimeError, ValueError) as error:
+            self._resize_back()
             cause = one_cause(str(error)) or "the runtime refuses"
             raise BadInput(f"cannot resize to {list(shapes.values())}: {cause}") from None
         self._make_ports()
+
+    def _resize_back(self) -> None:
+        """The model as it was: a refused size would stay, and every later run would fail."""
+        with quiet(), suppress(RuntimeError, ValueError):
+            for port, detail in zip(self.inputs, self._details("input"), strict=True):
+                self._interpreter.resize_tensor_input(detail["index"], port.array.shape)
+            self._interpreter.allocate_tensors()
 
     def close(self) -> None:
         del self._interpreter

@@ -126,15 +126,16 @@ def _deed(text: str) -> str:
 
 def print_left(skipped: Sequence[Skip]) -> None:
     """What was left alone, grouped by its kind and the reason without names and numbers; those
-    of the first of a group are told."""
+    of the first of a group are told, names only where it is the only one."""
     groups: Counter[tuple[str, str]] = Counter()
     first: dict[tuple[str, str], str] = {}
     for skip in skipped:
         group = skip.where.split()[0], _reason(skip.why)
         groups[group] += 1
-        first.setdefault(group, _NAME.sub("", skip.why))
+        first.setdefault(group, skip.why)
     for group, count in groups.most_common(_MOST_GROUPS):
-        show.line(f"left {count} {plain(group[0])}: {plain(first[group])}")
+        why = first[group] if count == 1 else _NAME.sub("", first[group])
+        show.line(f"left {count} {plain(group[0])}: {plain(why)}")
     if len(groups) > _MOST_GROUPS:
         show.line(f"… and {len(groups) - _MOST_GROUPS} more reasons (--json lists all)")
 

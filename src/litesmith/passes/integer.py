@@ -15,6 +15,7 @@ from litesmith.ir.types import Graph, Model, Op, Tensor
 from litesmith.numeric.affine import keep_bias_inside, quantize, weight_scales
 from litesmith.passes.layers import (
     LEAST_RATIO,
+    MOST_RATIO,
     Layer,
     coded_bias,
     coded_weight,
@@ -27,9 +28,6 @@ from litesmith.passes.layers import (
 from litesmith.passes.scales import FLOAT, Form, Range, Scales, covered, form_of, quant_of
 from litesmith.passes.schemes import Scheme, data_places
 from litesmith.passes.step import Skip
-
-# Steps of the products of data and weights, in steps of the output.
-_MOST_RATIO = 255
 
 # Ops that ask for a shape, not for values: any form will do.
 _SHAPE_ONLY = frozenset({"RANK", "SHAPE"})
@@ -260,9 +258,9 @@ class IntegerGraph:
             assert quant is not None
             step = self._scales.wanted(layer.op, layer.data)[1] * float(quant.scale.max())
             form = self._scales.produced(layer.op.outputs[0])
-            if form[0] == "int8" and step >= _MOST_RATIO * form[1]:
+            if form[0] == "int8" and step >= MOST_RATIO * form[1]:
                 low, high = covered(form)
-                factor = step / (_MOST_RATIO * form[1]) * 1.01
+                factor = step / (MOST_RATIO * form[1]) * 1.01
                 wider[layer.op.outputs[0]] = low * factor, high * factor
         return wider
 

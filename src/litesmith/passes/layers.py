@@ -64,6 +64,10 @@ class Layer(NamedTuple):
 # finer one for nothing.
 LEAST_RATIO = 2.0**-30
 
+# The largest step of products of int8 data and weights, in steps of the output: with 256 XNNPACK
+# does not open the model.
+MOST_RATIO = 255
+
 
 def most_bias(weights: str) -> int:
     """The largest code of a bias: XNNPACK's int4 kernels multiply it by 16 as they work."""

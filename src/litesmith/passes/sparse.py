@@ -22,8 +22,8 @@ _VERSION = 8
 # 256×256 0.7, 0.8, 1.2; 1024×1024 0.6, 0.9, 1.8; 2048×2048, which no cache holds, 1.0, 1.4, 2.5.
 _LEAST = ((4_000_000, 0.75), (32_768, 0.85), (8_192, 0.92))
 
-# Int8 weights have such a form too, in blocks of 16, with the same results; it is left out because
-# it is slower than the dense kernel: 0.4 to 0.8 times as fast at 90 % for the shapes above.
+# Int8 weights have such a form too, in blocks of 16. It is left out: it is slower than the dense
+# kernel, 0.3 to 0.8 times as fast up to 90 %, and some shapes differed from it by 1 to 2 %.
 _INT8 = "the runtime computes sparse int8 weights slower than dense ones"
 
 _ACTIVATIONS = ("NONE", "RELU", "RELU_N1_TO_1", "RELU6")

@@ -14,6 +14,7 @@ from litesmith.ir.types import Array, Model, Quant, Tensor
 from litesmith.numeric.affine import keep_bias_inside
 from litesmith.passes.layers import (
     LEAST_RATIO,
+    MOST_RATIO,
     Layer,
     coded_bias,
     coded_weight,
@@ -38,10 +39,6 @@ _INSIDE = 0.25
 
 # A clustered weight keeps this share of its codes at the least where it is stored by them.
 _SAME_CODES = 0.5
-
-# The largest step of products of int8 data and weights, in steps of the output: with a larger one
-# XNNPACK does not open the model.
-_MOST_RATIO = 255
 
 
 class Student:
@@ -214,7 +211,7 @@ class Student:
         if layer.bias is not None:
             most = most_bias(layer.weight.dtype)
             steps = keep_bias_inside(steps, self._real_bias(layer), data, most)
-        return np.minimum(steps, _MOST_RATIO * output / data)
+        return np.minimum(steps, MOST_RATIO * output / data)
 
     def _stored_bias(self, layer: Layer, weight: Tensor) -> Tensor:
         assert layer.bias is not None

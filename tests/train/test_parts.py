@@ -12,8 +12,8 @@ from litesmith.ir.build import Builder  # noqa: E402
 from litesmith.ir.types import Graph  # noqa: E402
 from litesmith.passes.quantize import Quantize  # noqa: E402
 from litesmith.passes.structure import Codebook  # noqa: E402
-from litesmith.train.aim import aim_of, scores_place  # noqa: E402
-from litesmith.train.augment import Augment  # noqa: E402
+from litesmith.train.aim import Aim, aim_of, scores_place  # noqa: E402
+from litesmith.train.augment import Augment, Mixed  # noqa: E402
 from litesmith.train.forms import Forms  # noqa: E402
 from litesmith.train.parts import Coded, Free, Rounded, rounded, unit_of  # noqa: E402
 from litesmith.train.settings import AUGMENTS, Training  # noqa: E402
@@ -270,7 +270,9 @@ def numbered(count: int = 12):
 
 def test_pictures_are_changed_the_same_in_the_same_turn() -> None:
     x = numbered()
-    results = [Augment(graph_of(PICTURE), "auto", seed)([x], turn)[0] for seed, turn in TURNS]
+    results = [
+        Augment(graph_of(PICTURE), "auto", seed)([x], turn).inputs[0] for seed, turn in TURNS
+    ]
     assert all(r.shape == x.shape and r.dtype == x.dtype for r in results)
     assert torch.equal(results[0], results[1])
     assert not torch.equal(results[0], results[2])
@@ -282,7 +284,7 @@ TURNS = ((0, 3), (0, 3), (0, 4), (1, 3))
 
 def test_every_value_is_one_of_its_own_picture() -> None:
     x = numbered()
-    (changed,) = Augment(graph_of(PICTURE), "auto", 0)([x], 0)
+    (changed,) = Augment(graph_of(PICTURE), "auto", 0)([x], 0).inputs
     for before, after in zip(x, changed, strict=True):
         assert set(after.reshape(-1).tolist()) <= set(before.reshape(-1).tolist())
         assert torch.equal(after[..., 0] % 3, torch.zeros(16, 24)), "colours stay where they are"
@@ -290,7 +292,7 @@ def test_every_value_is_one_of_its_own_picture() -> None:
 
 def test_flips_are_flips() -> None:
     x = numbered(40)
-    (changed,) = Augment(graph_of(PICTURE), "flip", 0)([x], 0)
+    (changed,) = Augment(graph_of(PICTURE), "flip", 0)([x], 0).inputs
     ways = [
         0 if torch.equal(a, b) else 1 if torch.equal(a.flip(1), b) else 2
         for a, b in zip(x, changed, strict=True)
@@ -302,7 +304,7 @@ def test_flips_are_flips() -> None:
 def test_shifts_are_shifts() -> None:
     """Inside, each picture is what it was, moved by at most an eighth."""
     x = numbered(20)
-    (changed,) = Augment(graph_of(PICTURE), "shift", 0)([x], 0)
+    (changed,) = Augment(graph_of(PICTURE), "shift", 0)([x], 0).inputs
     for before, after in zip(x, changed, strict=True):
         row, column = divmod(int(after[8, 12, 0] - before[8, 12, 0]) // 3, 24)
         row, column = (row + 1, column - 24) if column > 12 else (row, column)
@@ -317,9 +319,43 @@ def test_what_is_no_picture_is_left_alone() -> None:
         assert Augment(graph_of(shape), "auto", 0).is_idle, shape
     augment = Augment(graph_of((1, 49, 10, 1), PICTURE), "auto", 0)
     assert not augment.is_idle
-    first, second = augment([x, numbered(4)], 0)
+    first, second = augment([x, numbered(4)], 0).inputs
     assert first is x
     assert not torch.equal(second, numbered(4))
+
+
+def test_mixed_pictures_hold_the_other_by_the_share_that_is_said() -> None:
+    """Each picture of one colour: what it became tells how much of which other it holds."""
+    x = torch.arange(200.0)[:, None, None, None].expand(200, *PICTURE[1:])
+    changed = Augment(graph_of(PICTURE), "mix", 0)([x], 0)
+    (result,), mixed = changed.inputs, changed.mixed
+    assert mixed is not None and sorted(mixed.others.tolist()) == list(range(200))
+    own = torch.arange(200.0)
+    wanted = mixed.kept * own + (1 - mixed.kept) * own[mixed.others]
+    assert torch.allclose(result.mean((1, 2, 3)), wanted, atol=1e-2)
+    assert torch.all((mixed.kept >= 0.4) & (mixed.kept <= 1))
+    assert 60 < int((mixed.kept == 1).sum()) < 140
+    pieces = [len(one.unique()) == 2 for one in result]
+    assert 20 < sum(pieces) < 80, "pieces of another, and the other all over, both occur"
+
+
+def test_labels_of_mixed_samples_count_by_their_shares() -> None:
+    scores = torch.randn(4, 3, generator=torch.Generator().manual_seed(0))
+    labels = torch.tensor([0, 1, 2, 1])
+    aim = Aim((True,), (1.0,), scores=0, follow=0.0)
+    mixed = Mixed(torch.tensor([1, 0, 3, 2]), torch.tensor([1.0, 0.6, 0.5, 0.9]))
+    shares = torch.zeros(4, 3)
+    for place, (other, kept) in enumerate(zip(mixed.others, mixed.kept, strict=True)):
+        shares[place, labels[place]] += kept
+        shares[place, labels[other]] += 1 - kept
+    wanted = torch.nn.functional.cross_entropy(scores, shares)
+    assert float(aim([scores], [scores], labels, mixed)) == pytest.approx(float(wanted))
+
+
+def test_only_one_picture_is_mixed() -> None:
+    """Beside another input, what a mixture means is not known."""
+    augment = Augment(graph_of(PICTURE, (1, 4)), "mix", 0)
+    assert augment([numbered(4), torch.rand(4, 4)], 0).mixed is None
 
 
 def test_none_is_idle_and_others_are_named() -> None:

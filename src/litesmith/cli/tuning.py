@@ -78,7 +78,7 @@ AugmentName = Annotated[
     typer.Option(
         "--augment",
         metavar="|".join(AUGMENTS),
-        help="Mirror and move colour pictures; shift where a mirror image means another thing.",
+        help="Mirror and move colour pictures; mix for a hundred epochs; shift if mirrors mislead.",
     ),
 ]
 Seed = Annotated[int, typer.Option("--seed", help="Of the order of samples, and all chance.")]

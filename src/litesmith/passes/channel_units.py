@@ -33,7 +33,6 @@ class Unit:
     order   the classes, those that may go first at the front; `staying` others never go
     losses  what has been lost with the first so many of them
     levels  how many may be gone: what is left are multiples of what kernels work on at once
-    summed  whether several layers' results are added up in them, as along residual connections
     """
 
     name: str
@@ -41,7 +40,6 @@ class Unit:
     staying: int
     losses: Float64s
     levels: tuple[int, ...]
-    summed: bool
 
     def gone(self, level: int) -> tuple[int, ...]:
         return self.order[: self.levels[level]]
@@ -104,13 +102,11 @@ class _Set:
     """Classes that some layers write; the first of these, and how wide its output is.
 
     is_even  whether all of them write the same classes
-    makers   how many make them anew: a depthwise layer passes on those that it reads
     """
 
     name: str
     width: int
     classes: frozenset[int]
-    makers: int
     is_even: bool = True
 
 
@@ -122,13 +118,12 @@ def _together(graph: Graph, channels: Channels) -> list[_Set]:
             continue
         written = channels.last(op.outputs[0]).tolist()
         free = frozenset(written) - channels.pinned.keys()
-        one = _Set(op_name(op), len(written), free, int(op.kind != "DEPTHWISE_CONV_2D"))
+        one = _Set(op_name(op), len(written), free)
         sharing = [other for other in sets if other.classes & one.classes]
         sets = [other for other in sets if other not in sharing]
         for other in sharing:
             even = other.is_even and other.classes == one.classes
-            makers = other.makers + one.makers
-            one = _Set(other.name, other.width, other.classes | one.classes, makers, even)
+            one = _Set(other.name, other.width, other.classes | one.classes, even)
         if one.classes:
             sets.append(one)
     return sets
@@ -159,7 +154,7 @@ def _unit(of: _Set, axes: Sequence[frozenset[int]], readers: Sequence[Reader]) -
         left = np.delete(left, batch)
     grain = round(_grain(of.width) * len(of.classes) / of.width) if of.is_even else 1
     levels = _levels(len(order), len(left), max(grain, 1))
-    return Unit(of.name, tuple(order), len(left), np.array(losses), levels, of.makers > 1)
+    return Unit(of.name, tuple(order), len(left), np.array(losses), levels)
 
 
 def _next(left: Numbers, each: Float64s, axes: Sequence[set[int]], most: int) -> list[int]:
@@ -187,4 +182,4 @@ def _grain(width: int) -> int:
     Kernels compute 16 outputs at once where registers are wide, 8 elsewhere: 36 take as long as
     48. A layer of few channels would have no choice then, and its readers gain by every single one.
     """
-    return 16 if width >= 32 else 4 if width >= 16 else 2 if width >= 8 else 1
+    return 16 if width >= 64 else 8 if width >= 32 else 4 if width >= 16 else 2 if width >= 8 else 1

@@ -35,13 +35,9 @@ _PROBED = (0.25, 0.5, 0.75)
 # How much more, or less, than computed the model may be taken to mind.
 _MOST_SCALE = 8.0
 
-
-# What layers add up into all the others read: training makes up for less of it.
-_SUMMED = 8.0
-
-# Where training follows, what it has left to learn with counts beside what is lost at once, by
-# this power. ResNet-8 at 60 % of its work, after ten epochs: 82.0 % right without, 82.7 % with.
-_TO_LEARN_WITH = 0.5
+# Where training follows, what it has left to learn with counts more than what is lost at once: by
+# this power. ResNet-8 at 60 % of its work, after ten epochs: 82.0 % right without, 83.2 % with.
+_TO_LEARN_WITH = 0.75
 
 
 def remove_channels(model: Model, sparsity: float, context: Context, ops: set[Op]) -> Change:
@@ -64,8 +60,7 @@ def remove_channels(model: Model, sparsity: float, context: Context, ops: set[Op
     costs = seen.costs(units)
     if context.tune is not None:
         costs = [
-            (_SUMMED if unit.summed else 1.0)
-            * cost ** (1 - _TO_LEARN_WITH)
+            cost ** (1 - _TO_LEARN_WITH)
             * weights_gone(unit, model.main, channels) ** _TO_LEARN_WITH
             for unit, cost in zip(units, costs, strict=True)
         ]

@@ -10,6 +10,7 @@ from torch.nn import functional
 from litesmith.errors import BadInput
 from litesmith.ir.scores import ends_in_softmax
 from litesmith.ir.types import Array, Graph, Tensor
+from litesmith.train.augment import Mixed
 from litesmith.units import plain
 
 # Softer than the answer itself: how the other classes compare teaches too. Where the original is
@@ -45,8 +46,9 @@ class Aim:
         answers: Sequence[torch.Tensor],
         wanted: Sequence[torch.Tensor],
         labels: torch.Tensor | None,
+        mixed: Mixed | None = None,
     ) -> torch.Tensor:
-        """The mean over a batch."""
+        """The mean over a batch; a mixed sample has the labels of both, by their shares."""
         total = torch.zeros((), device=answers[0].device)
         if self.follow:
             for place, (answer, target) in enumerate(zip(answers, wanted, strict=True)):
@@ -54,7 +56,7 @@ class Aim:
         if self.follow < 1:
             assert labels is not None and self.scores is not None
             scores = answers[self.scores].float().reshape(len(labels), -1)
-            total = total + (1 - self.follow) * functional.cross_entropy(scores, labels)
+            total = total + (1 - self.follow) * _missed(scores, labels, mixed)
         return total
 
     def _distance(self, place: int, answer: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
@@ -68,6 +70,17 @@ class Aim:
         )
         divergence = functional.kl_div(ours, theirs, reduction="batchmean", log_target=True)
         return divergence.clamp_min(0) * _TEMPERATURE**2 + error
+
+
+def _missed(scores: torch.Tensor, labels: torch.Tensor, mixed: Mixed | None) -> torch.Tensor:
+    """The cross entropy of labels."""
+    if mixed is None:
+        return functional.cross_entropy(scores, labels)
+    own, others = (
+        functional.cross_entropy(scores, which, reduction="none")
+        for which in (labels, labels[mixed.others])
+    )
+    return (mixed.kept * own + (1 - mixed.kept) * others).mean()
 
 
 def aim_of(

@@ -16,7 +16,7 @@ from litesmith.measure.outputs import real
 from litesmith.measure.samples import Data, as_stored
 from litesmith.passes.step import Masks
 from litesmith.train.aim import Aim
-from litesmith.train.augment import Augment
+from litesmith.train.augment import Augment, Changed, Mixed
 from litesmith.train.gathered import Gathered, room
 from litesmith.train.lift import Lift, constants_of, is_real
 from litesmith.train.student import Student
@@ -49,9 +49,9 @@ class Augmented(NamedTuple):
 
     def __call__(
         self, inputs: Sequence[torch.Tensor | Array], turn: int
-    ) -> tuple[list[torch.Tensor | Array], list[torch.Tensor]]:
+    ) -> tuple[Changed, list[torch.Tensor]]:
         changed = self.augment(inputs, turn)
-        return changed, self.teacher(changed)
+        return changed, self.teacher(changed.inputs)
 
 
 def answers(teacher: Teacher, samples: Gathered) -> tuple[Array, ...]:
@@ -126,24 +126,26 @@ class Lesson:
         device = self._student.device
         inputs = [_batched(store[places], device) for store in self._samples.inputs]
         wanted: Sequence[torch.Tensor] | None = None
+        mixed: Mixed | None = None
         if turn is not None and self._augmented is not None:
-            inputs, wanted = self._augmented(inputs, turn)
+            (inputs, mixed), wanted = self._augmented(inputs, turn)
         with precision(device, exact=turn is None, coarse=not self._student.is_quantized):
             answers = self._student(inputs)
-        return self._distance(answers, places, wanted)
+        return self._distance(answers, places, wanted, mixed)
 
     def _distance(
         self,
         answers: Sequence[torch.Tensor],
         places: Array,
         wanted: Sequence[torch.Tensor] | None = None,
+        mixed: Mixed | None = None,
     ) -> torch.Tensor:
         device = answers[0].device
         if wanted is None:
             wanted = [torch.from_numpy(_joined(w[places])).to(device) for w in self._wanted]
         labels = self._samples.labels
         known = None if labels is None else torch.from_numpy(labels[places].reshape(-1)).to(device)
-        return self._aim(answers, wanted, known)
+        return self._aim(answers, wanted, known, mixed)
 
     def in_runtime(self, model: Model, data: Data) -> Array:
         """The loss on each held-out sample of a model as the runtime computes it."""

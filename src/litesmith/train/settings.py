@@ -11,7 +11,7 @@ from litesmith.units import number_text
 # One sample in so many is held out: it judges, and nothing is learned from it.
 HELD_OUT = 8
 
-AUGMENTS = ("auto", "flip", "shift", "none")
+AUGMENTS = ("auto", "mix", "flip", "shift", "none")
 
 
 @dataclass(frozen=True)

@@ -86,6 +86,17 @@ def test_shared_weights_are_not_changed() -> None:
     assert "serve other ops too" in why
 
 
+def test_a_shared_bias_is_no_obstacle() -> None:
+    """Equal zero biases of several layers become one tensor when a model is cleaned up."""
+    b = Builder()
+    bias, x = b.const(np.zeros(4, np.float32)), b.input("x", (1, 4, 4, 4))
+    for seed in (1, 2):
+        x = b.op("CONV_2D", x, noise(4, 1, 1, 4, seed=seed), bias)
+        x = b.op("ADD", b.op("MUL", x, noise(4, seed=seed)), noise(4, seed=seed + 5))
+    model, _ = fused(b, x)
+    assert kinds(model) == ["CONV_2D", "CONV_2D"]
+
+
 def test_a_constant_that_is_not_one_a_channel_stays() -> None:
     b = Builder()
     model, why = fused(b, b.op("MUL", layer(b), noise(1, 8, 8, 1)))

@@ -177,8 +177,8 @@ def _layer_parts(layer: Op, arithmetic: Op, readers: Readers) -> _Parts | str | 
         return f"its constant has shape {constant.shape}, not one value a channel of {channels}"
     if layer.outputs[0].shape != arithmetic.outputs[0].shape:
         return "it changes the shape"
-    if any(len(readers.get(t, [])) > 1 for t in (weight_tensor, bias_tensor) if t is not None):
-        return "the weights or the bias before it serve other ops too"
+    if weight_tensor is not None and len(readers.get(weight_tensor, [])) > 1:
+        return "the weights before it serve other ops too"
     flat = constant.reshape(-1)
     return _Parts(
         weight, np.broadcast_to(bias.reshape(-1), channels), np.broadcast_to(flat, channels)

@@ -1,10 +1,26 @@
-"""Numbers and names as text."""
+"""Numbers and names as text, and texts as numbers."""
+
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from litesmith.units import bytes_text, change_text, count_text, percent_text, plain
+from litesmith.units import (
+    bytes_text,
+    change_text,
+    count_text,
+    factor_text,
+    number_text,
+    percent_text,
+    plain,
+    time_text,
+    typed_bytes,
+    typed_decibels,
+    typed_number,
+    typed_share,
+    typed_time,
+)
 
 
 @pytest.mark.parametrize(
@@ -32,6 +48,12 @@ def test_counts_shares_and_changes() -> None:
     assert change_text(0, 10) == "+10 B"
 
 
+def test_factors() -> None:
+    assert factor_text(2.3149, "faster", 2.25, 2.37) == "2.31 × faster [2.25, 2.37]"
+    assert factor_text(0.99549, "the time") == "0.995 × the time"
+    assert factor_text(0.9996, "x", 12.34, 1234.5) == "1.00 × x [12.3, 1234]"
+
+
 @given(st.text() | st.binary().map(lambda raw: raw.decode("utf-8", "surrogateescape")))
 def test_any_name_can_be_printed(name: str) -> None:
     shown = plain(name)
@@ -42,3 +64,65 @@ def test_any_name_can_be_printed(name: str) -> None:
 def test_printable_names_stay() -> None:
     assert plain("conv/重み:0") == "conv/重み:0"
     assert plain("\x1b[31mred") == "\\x1b[31mred"
+
+
+@pytest.mark.parametrize(
+    ("read", "text", "value"),
+    [
+        (typed_bytes, "4MB", 4_000_000),
+        (typed_bytes, " 500 kb ", 500_000),
+        (typed_bytes, "1.5MiB", 1_572_864),
+        (typed_bytes, "0.5B", 0),
+        (typed_time, "10ms", 10_000),
+        (typed_time, "800us", 800),
+        (typed_time, "800 µs", 800),
+        (typed_time, "800μs", 800),
+        (typed_time, "1.2s", 1_200_000),
+        (typed_time, "50ns", 0.05),
+        (typed_share, "98%", 0.98),
+        (typed_share, "1.1 %", 0.011),
+        (typed_share, ".98", 0.98),
+        (typed_share, "1", 1),
+        (typed_decibels, "20dB", 20),
+        (typed_decibels, "−3", -3),
+    ],
+)
+def test_typed_quantities(read: Callable[[str], float | None], text: str, value: float) -> None:
+    assert read(text) == value
+
+
+@pytest.mark.parametrize(
+    "text", ["", "MB", "4", "4 MBit", "1,5MB", "nan", "1e999GB", "１MB", "4MB4"]
+)
+def test_what_is_no_quantity(text: str) -> None:
+    assert typed_bytes(text) is None
+
+
+@pytest.mark.parametrize("text", ["98", "101%", "-1%", "1.01", "inf", "nan%", "98 pt"])
+def test_what_is_no_share(text: str) -> None:
+    assert typed_share(text) is None
+
+
+@given(st.integers(0, 10**15))
+def test_printed_bytes_can_be_typed(count: int) -> None:
+    read = typed_bytes(bytes_text(count))
+    assert read is not None and abs(read - count) <= 0.006 * count
+
+
+@given(st.floats(1e-3, 1e9))
+def test_printed_times_can_be_typed(us: float) -> None:
+    read = typed_time(time_text(us))
+    assert read is not None and abs(read - us) <= max(0.006 * us, 0.0005)
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_printed_numbers_can_be_typed(value: float) -> None:
+    read = typed_number(number_text(value), {"": 1})
+    assert read == float(number_text(value)) or (read is None and abs(value) > 1e308)
+
+
+@given(st.text(max_size=20))
+def test_any_text_is_read_or_not(text: str) -> None:
+    for read in (typed_bytes, typed_time, typed_share, typed_decibels):
+        value = read(text)
+        assert value is None or abs(value) < float("inf")

@@ -1,10 +1,24 @@
-"""The only place that turns numbers and foreign names into text."""
+"""The only place that makes texts of numbers and foreign names, and numbers of what is typed."""
 
+import re
+from collections.abc import Mapping
+from decimal import Decimal
 from math import isfinite
 
 _BYTE_UNITS = ("B", "KB", "MB", "GB", "TB", "PB", "EB")
 _COUNT_UNITS = ("", "K", "M", "G", "T", "P", "E")
 _TIME_UNITS = ("ns", "µs", "ms", "s")
+
+# What people type for a unit, in small letters, and what it stands for.
+_BYTES_TYPED = {
+    "b": 1,
+    **{f"{letter}b": 1000**power for power, letter in enumerate("kmgtpe", 1)},
+    **{f"{letter}ib": 1024**power for power, letter in enumerate("kmgtpe", 1)},
+}
+_TIMES_TYPED = {"ns": 1e-3, "us": 1, "µs": 1, "μs": 1, "ms": 1e3, "s": 1e6}  # microseconds
+_NUMBER = re.compile(
+    r"([+−-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d{1,3})?)\s*(\D*)", re.ASCII | re.IGNORECASE
+)
 
 
 def bytes_text(count: int) -> str:
@@ -71,6 +85,16 @@ def ratio_text(ratio: float, low: float | None = None, high: float | None = None
     return f"{shown} ({low:.3f} to {high:.3f})" if isfinite(high) else f"{shown} (interval unknown)"
 
 
+def factor_text(
+    factor: float, word: str, low: float | None = None, high: float | None = None
+) -> str:
+    """`2.31 × faster [2.25, 2.37]`: three digits; ends may be missing."""
+    shown = f"{_three_digits(factor)} × {word}"
+    if low is None or high is None:
+        return shown
+    return f"{shown} [{_three_digits(low)}, {_three_digits(high)}]"
+
+
 def total_text(count: int) -> str:
     """`2,000`: every digit."""
     return f"{count:,}"
@@ -99,6 +123,39 @@ def _score(value: float, unit: str) -> str:
     return shown.replace("-", "−").replace("inf", "∞")
 
 
+def typed_bytes(text: str) -> int | None:
+    """`4MB`, `500 kB` or `1.5MiB` as bytes; None where it is not so written."""
+    count = typed_number(text, _BYTES_TYPED)
+    return None if count is None else int(count)
+
+
+def typed_time(text: str) -> float | None:
+    """`10ms`, `800us` or `1.2 s` in microseconds; None where it is not so written."""
+    return typed_number(text, _TIMES_TYPED)
+
+
+def typed_share(text: str) -> float | None:
+    """`98%` or `0.98` as a share; None where it is neither, or outside 0 to 1."""
+    share = typed_number(text, {"%": 0.01, "": 1})
+    return share if share is not None and 0 <= share <= 1 else None
+
+
+def typed_decibels(text: str) -> float | None:
+    """`20dB` or `20` as decibels; None where it is neither."""
+    return typed_number(text, {"db": 1, "": 1})
+
+
+def typed_number(text: str, units: Mapping[str, float]) -> float | None:
+    """A number in one of the units (in small letters; "" for none); None where it is not one."""
+    found = _NUMBER.fullmatch(text.strip())
+    scale = units.get(found[2].strip().lower()) if found else None
+    if found is None or scale is None:
+        return None
+    # In decimals, so that 1.1 % is the number 0.011, and not its neighbour.
+    value = float(Decimal(found[1].replace("−", "-")) * Decimal(str(scale)))
+    return value if isfinite(value) else None
+
+
 def plain(name: str) -> str:
     """A foreign name made safe to print: control characters and broken text are escaped."""
     if name.isprintable():
@@ -107,11 +164,19 @@ def plain(name: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in escaped)
 
 
+def _three_digits(value: float) -> str:
+    return f"{value:.{3 if value < 0.9995 else _decimals(value)}f}"
+
+
+def _decimals(value: float) -> int:
+    """How many of them make three digits, from 1 on."""
+    return 0 if abs(value) >= 99.95 else 1 if abs(value) >= 9.995 else 2
+
+
 def _scaled(count: float, units: tuple[str, ...]) -> str:
     value = float(count)
     place = 0
     while abs(value) >= 999.5 and place < len(units) - 1:
         value /= 1000
         place += 1
-    decimals = 0 if place == 0 or abs(value) >= 99.95 else 1 if abs(value) >= 9.995 else 2
-    return f"{value:.{decimals}f} {units[place]}".rstrip()
+    return f"{value:.{_decimals(value) if place else 0}f} {units[place]}".rstrip()

@@ -438,13 +438,6 @@ def test_images_for_a_model_that_takes_none(tmp_path: Path) -> None:
         open_data(tmp_path, scorer(1, 640))
 
 
-def test_a_bad_image_is_named_when_it_is_read(tmp_path: Path) -> None:
-    folder = class_folder(tmp_path)
-    (folder / "1" / "0.png").write_bytes(b"no image")
-    with pytest.raises(BadInput, match=r"0\.png: not a readable image"):
-        samples_of(folder, scorer())
-
-
 def test_no_samples_are_refused() -> None:
     with pytest.raises(BadInput, match="0 samples"):
         open_data(np.zeros((1, 8, 8, 3)), scorer(), samples=0)

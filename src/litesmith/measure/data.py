@@ -41,6 +41,7 @@ from litesmith.measure.rows import (
     spooled_rows,
 )
 from litesmith.measure.samples import Data, Sample
+from litesmith.measure.unusable import Chosen, only_usable
 from litesmith.measure.users import users_function
 from litesmith.units import plain
 
@@ -179,7 +180,11 @@ def open_data(
     if not model.main.inputs:
         raise BadInput(f"{plain(name)}: the model has no input to feed")
     rows = _rows(source, name, model, preparation, samples)
-    chosen, notes = _chosen(rows, batch_of(model) or 1, samples, name)
+    batch = batch_of(model) or 1
+    chosen, notes = only_usable(rows, lambda some: _chosen(rows, some, batch, samples), name)
+    if len(chosen) < batch:
+        count = len(rows.names)
+        raise BadInput(f"{name}: {count} items, and the model takes {batch} at a time; give more")
     found = Samples(name, rows, chosen, model, preparation)
     settled = _settled(found, _has_images(source))
     told = (*rows.notes, *notes, *settled.notes)
@@ -251,22 +256,20 @@ def _called(function: Callable[[], object], name: str) -> Iterable[object]:
     return given
 
 
-def _chosen(
-    rows: Rows, batch: int, samples: int | None, name: str
-) -> tuple[tuple[int, ...], tuple[str, ...]]:
-    """Which items are taken, in order, and what is to be said about it."""
-    count = len(rows.names)
+def _chosen(rows: Rows, some: Sequence[int], batch: int, samples: int | None) -> Chosen:
+    """Which of some items are taken, in order, and what is to be said about it."""
+    count = len(some)
     wanted = count if samples is None else samples * batch
-    if count < batch:
-        raise BadInput(f"{name}: {count} items, and the model takes {batch} at a time; give more")
-    chosen = _stratified(rows.classes, count, wanted) if wanted < count else list(range(count))
+    classes = None if rows.classes is None else rows.classes[np.array(some, np.intp)]
+    places = _stratified(classes, count, wanted) if wanted < count else range(count)
+    chosen = [some[place] for place in places]
     notes: list[str] = []
     if samples is not None and wanted > count:
         notes.append(f"{samples} samples asked for; there are {count // batch}")
     if len(chosen) % batch:
         notes.append(f"the model takes {batch} items at a time; the last {len(chosen) % batch} go")
         chosen = chosen[: len(chosen) // batch * batch]
-    return tuple(chosen), tuple(notes)
+    return Chosen(tuple(chosen), tuple(notes))
 
 
 def _stratified(classes: Array | None, count: int, wanted: int) -> list[int]:

@@ -2,6 +2,9 @@
 
 import io
 import os
+import re
+import struct
+import zlib
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -10,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 import numpy as np
-from PIL import Image
+from PIL import Image, UnidentifiedImageError
 
 from litesmith.errors import BadInput
 from litesmith.ir.types import Array, Tensor
@@ -26,6 +29,29 @@ ENDINGS = frozenset(
 _FILTERS = {"bilinear": Image.Resampling.BILINEAR, "bicubic": Image.Resampling.BICUBIC}
 _MOST_WORKERS = 8
 _AHEAD = 4  # results that wait for each worker
+
+# An image so narrow fills the memory when it is made as wide as an input.
+_NARROWEST = 1000
+
+# What Pillow raises on damaged files of one format or another.
+_UNREADABLE = (
+    OSError,
+    ValueError,
+    SyntaxError,
+    EOFError,
+    LookupError,
+    TypeError,
+    MemoryError,
+    OverflowError,
+    struct.error,
+    zlib.error,
+    Image.DecompressionBombError,
+)
+
+# A JPEG ends with the mark FFD9; in the data of one with a single scan, FF is followed by 00 or by
+# a restart mark, D0 to D7, only.
+_JPEG_END = b"\xff\xd9"
+_JPEG_STRANGE = re.compile(rb"\xff[^\x00\xd0-\xd7]")
 
 
 class Picture(NamedTuple):
@@ -79,16 +105,68 @@ def image_files(folder: Path) -> list[Path]:
 def decode(path: Path, wanted: Picture, preparation: Preparation) -> Array:
     """An image file as uint8 pixels in the input's size and order, batch dimension not included."""
     try:
-        with Image.open(io.BytesIO(path.read_bytes())) as opened:
+        with _opened(io.BytesIO(path.read_bytes())) as opened:
             image = _eight_bits(opened).convert("L" if wanted.channels == 1 else "RGB")
-    except (OSError, ValueError, SyntaxError, EOFError, Image.DecompressionBombError) as error:
-        reason = str(error).split("\n")[0].partition(" <_io")[0]
+    except _UNREADABLE as error:
         raise BadInput(
-            f"{plain(str(path))}: not a readable image ({reason}); repair it or take it away"
+            f"{plain(str(path))}: not a readable image ({_reason(error)}); "
+            "repair it or take it away"
         ) from None
     sized = _sized(image, wanted, preparation)
     pixels = np.asarray(sized, np.uint8).reshape(sized.height, sized.width, wanted.channels)
     return wanted.shaped(pixels)
+
+
+def image_fault(path: Path) -> str:
+    """Why an image file cannot be read, in a few words; "" where it can.
+
+    To decode every image would double the time that data takes. A JPEG or PNG with all of its parts
+    in place is taken for sound, which costs a tenth; any other file is decoded.
+    """
+    try:
+        content = path.read_bytes()
+        if not content:
+            return "empty"
+        stream = io.BytesIO(content)
+        with _opened(stream) as image:
+            if not _is_whole(image, content, stream.tell()):
+                image.load()
+    except _UNREADABLE as error:
+        return _reason(error)
+    return ""
+
+
+def _opened(stream: io.BytesIO) -> Image.Image:
+    """An image whose header was read, and has a size that can be used."""
+    image = Image.open(stream)
+    short, long = sorted(image.size)
+    if long > _NARROWEST * short:
+        raise ValueError(f"{image.width}×{image.height} pixels")
+    return image
+
+
+def _is_whole(image: Image.Image, content: bytes, start: int) -> bool:
+    """True where the parts of a file, whose pixels begin at `start`, are seen to be in place."""
+    if image.format == "PNG":
+        image.verify()  # every part has a checksum
+        return True
+    if image.format != "JPEG" or not content.endswith(_JPEG_END):
+        return False
+    return _JPEG_STRANGE.search(content, start, len(content) - len(_JPEG_END)) is None
+
+
+def _reason(error: Exception) -> str:
+    """What is wrong with an image file, in a few words."""
+    if isinstance(error, UnidentifiedImageError):
+        return "no image"
+    if isinstance(error, Image.DecompressionBombError):
+        return "far too large"
+    said = str(error).split("\n")[0].partition(" <_io")[0]
+    if "truncated" in said.lower():
+        return "truncated"
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror.lower()
+    return plain(said) or type(error).__name__
 
 
 def _eight_bits(image: Image.Image) -> Image.Image:

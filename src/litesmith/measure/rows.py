@@ -7,12 +7,13 @@ from hashlib import sha256
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryFile
+from typing import NamedTuple
 
 import numpy as np
 
 from litesmith.errors import BadInput
 from litesmith.ir.types import Array, Model, Tensor
-from litesmith.measure.images import decode, image_files, picture
+from litesmith.measure.images import decode, image_fault, image_files, picture
 from litesmith.measure.labels import (
     MOST_CLASSES,
     as_classes,
@@ -20,6 +21,7 @@ from litesmith.measure.labels import (
     label_rows,
     split_label,
 )
+from litesmith.measure.normal import class_count
 from litesmith.measure.preparation import Preparation
 from litesmith.tflite.metadata import metadata
 from litesmith.units import bytes_text, plain
@@ -32,6 +34,17 @@ _MOST_SPOOLED = 16_000_000_000
 _LABEL_FILE = "labels.txt"
 
 
+class Check(NamedTuple):
+    """How an item is seen to be unusable, before it is used.
+
+    fault  what is wrong with an item, in a few words; "" where nothing is
+    what   what is said of several: "images cannot be read"
+    """
+
+    fault: Callable[[int], str]
+    what: str
+
+
 @dataclass(frozen=True, eq=False)
 class Rows:
     """Items by number, as their source has them: no batch dimension, nothing scaled.
@@ -42,6 +55,7 @@ class Rows:
     classes  the label of each where all are whole numbers; None otherwise
     notes    what was chosen for the user
     settled  True where the labels are the model's own class numbers
+    check    how an unusable item is told; None where all are known to be usable
     """
 
     names: Sequence[str]
@@ -50,6 +64,7 @@ class Rows:
     classes: Array | None = None
     notes: tuple[str, ...] = ()
     settled: bool = False
+    check: Check | None = None
 
 
 def batch_of(model: Model) -> int:
@@ -82,6 +97,7 @@ def image_rows(folder: Path, model: Model, preparation: Preparation) -> Rows:
         classes,
         notes,
         settled,
+        Check(lambda index: image_fault(files[index]), "images cannot be read"),
     )
 
 
@@ -120,8 +136,11 @@ def _numbered(
             numbers = [places[name.casefold()] for name in owners]
             note = f"classes are numbered as {what}: {used[0]} is {places[used[0].casefold()]}"
             return np.array(numbers, np.int64), (note,), labels is told
-    places = {name: place for place, name in enumerate(used)}
-    note = f"classes are numbered in the order of their names: {used[0]} is 0"
+    folders = sorted(p.name for p in folder.iterdir() if p.is_dir() and not p.name.startswith("."))
+    # An empty folder counts where only then there are as many classes as the model has.
+    named = folders if len(folders) == class_count(model) else used
+    places = {name: place for place, name in enumerate(named)}
+    note = f"classes are numbered in the order of their names: {named[0]} is 0"
     return np.array([places[name] for name in owners], np.int64), (note,), False
 
 

@@ -12,12 +12,14 @@ ROOT = Path(litesmith.__file__).parent
 # From the top to the bottom; names on one line may not import each other.
 LAYERS = (
     ("cli",),
+    ("report",),
+    ("search",),
     ("train",),
     ("measure",),
     ("run",),
     ("passes",),
     ("evidence",),
-    ("numeric",),
+    ("demo", "numeric"),
     ("tflite",),
     ("ir",),
     ("errors", "schema", "units", "_version"),

@@ -22,12 +22,14 @@ from litesmith.errors import BadInput, BadModel, CannotApply, CannotRun, Litesmi
 from litesmith.ir.build import Builder
 from litesmith.ir.types import Graph, Model, Op, Quant, Tensor
 from litesmith.measure.accuracy import evaluate
+from litesmith.measure.compare import compare
 from litesmith.measure.latency import bench
 from litesmith.measure.profile import profile
 from litesmith.measure.spans import record, span
 from litesmith.passes.step import Change, Skip
 from litesmith.run.session import Session
 from litesmith.run.target import Target
+from litesmith.search.tune import tune
 from litesmith.tflite.file import load, save
 from litesmith.train.apply import apply
 from litesmith.train.settings import Training
@@ -52,10 +54,12 @@ __all__ = [
     "__version__",
     "apply",
     "bench",
+    "compare",
     "evaluate",
     "load",
     "profile",
     "record",
     "save",
     "span",
+    "tune",
 ]

@@ -109,13 +109,6 @@ def test_diff(model: Path, tmp_path: Path) -> None:
     assert {"kind", "where", "before", "after"} == set(told["differences"][0])
 
 
-def test_demo(tmp_path: Path) -> None:
-    shown = litesmith("demo", cwd=tmp_path)
-    assert shown.returncode == 0, shown.stderr
-    assert (tmp_path / "litesmith-demo" / "cleaned.tflite").exists()
-    assert "inspect YOUR.tflite" in shown.stdout
-
-
 def test_bad_input_is_one_plain_line_and_status_2(model: Path, tmp_path: Path) -> None:
     onnx = tmp_path / "model.onnx"
     onnx.write_bytes(b"\x08\x07\x12\x07pytorch")

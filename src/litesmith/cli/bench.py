@@ -151,7 +151,7 @@ def _work(group: Sequence[Contender], rule: Rule, auto: bool, with_copies: bool)
         probe(name, group[0].target)
     situations: tuple[Situation, ...] = ()
     copied: tuple[Copies, ...] = ()
-    with _progress() as tell:
+    with progress() as tell:
         if auto:
             fixed = rule.runs is not None or rule.seconds is not None
             limits = rule if fixed else Rule(None, _SWEEP_SECONDS, rule.warmup_runs)
@@ -236,7 +236,7 @@ def _say(text: str) -> None:
 
 
 @contextmanager
-def _progress() -> Iterator[Tell]:
+def progress() -> Iterator[Tell]:
     """A line on the terminal that says how far a long job has come, and goes away with it."""
     start = monotonic()
 

@@ -27,6 +27,9 @@ app = typer.Typer(
 
 # name -> where its function is; imported when it is used, so that no command waits for the others
 COMMANDS = {
+    "tune": "tune:tune",
+    "report": "report:report",
+    "compare": "compare:compare",
     "inspect": "model:inspect",
     "bench": "bench:bench",
     "profile": "profile:profile",

@@ -46,7 +46,8 @@ from litesmith.ir.types import Model
 from litesmith.measure.findings import findings
 from litesmith.measure.footprint import footprint, gzip_bytes
 from litesmith.passes import STEPS, recipe
-from litesmith.tflite.file import digest, load, pieces, refuse_unwritable
+from litesmith.search.replay import replay
+from litesmith.tflite.file import digest, load, pieces, refuse_unwritable, save
 from litesmith.tflite.write import chunks
 from litesmith.train.settings import Training
 
@@ -82,7 +83,9 @@ def apply(
     recipe_text: Annotated[
         str,
         typer.Argument(
-            metavar="RECIPE", help=f'Steps, as in "cleanup | fuse": {", ".join(STEPS)}. "" copies.'
+            metavar="RECIPE",
+            help=f'Steps, as in "cleanup | fuse": {", ".join(STEPS)}. "" copies; '
+            "the recipe.json of a search makes its result again.",
         ),
     ],
     out: Annotated[
@@ -119,6 +122,8 @@ def apply(
 ) -> int:
     """Apply a recipe to a model and write the result; the empty recipe is a faithful copy."""
     refuse_place(out, model)
+    if recipe_text.endswith(".json"):
+        return _replayed(Path(recipe_text), model, out, as_json)
     steps = recipe.parse(recipe_text)
     source = load(model)
     options = ImageOptions(mean, std, norm, resize, crop, label_offset)
@@ -144,6 +149,24 @@ def apply(
     if record is not None:
         print_shrunk(record, arm_lines(done.change.model) if job.prunes else ())
     return status
+
+
+def _replayed(place: Path, model: Path, out: Path, as_json: bool) -> int:
+    """The result of a search, made again; says whether it is the same to the byte."""
+    change, wanted = replay(place, model)
+    save(change.model, out)
+    made, source = digest(out), load(model)
+    if as_json:
+        after = sizes_of(out, change.model, as_json)
+        typer.echo(json.dumps(show.apply_json(out, after, made, change) | {"same": made == wanted}))
+    else:
+        sizes = [
+            sizes_of(path, content, False)
+            for path, content in ((model, source), (out, change.model))
+        ]
+        show.apply_text(out, sizes, source, change)
+        show.line("the same bytes as then" if made == wanted else "NOT the same bytes as then")
+    return 0 if made == wanted else MISSES_WHAT_WAS_ASKED
 
 
 def diff(

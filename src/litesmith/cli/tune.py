@@ -1,0 +1,166 @@
+"""The command tune: from a model and a budget to the best file within it."""
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from litesmith.cli.given import (
+    DEFAULT_CROP,
+    DEFAULT_RESIZE,
+    Crop,
+    DataSource,
+    ImageOptions,
+    LabelOffset,
+    Mean,
+    NormName,
+    Resize,
+    SampleCount,
+    Std,
+    open_evaluation,
+    open_given,
+    say,
+)
+from litesmith.cli.model import MISSES_WHAT_WAS_ASKED, Json, ModelFile
+from litesmith.cli.tune_text import Live, print_json, print_text
+from litesmith.errors import BadInput
+from litesmith.report.page import write_report
+from litesmith.run.target import Target
+from litesmith.search.budget import MINIMIZE, Budget, Limits
+from litesmith.search.tune import carry_out, default_folder, opening
+from litesmith.search.walk import Request
+from litesmith.tflite.file import load
+from litesmith.train.settings import Training
+
+MaxDrop = Annotated[
+    str | None,
+    typer.Option(
+        "--max-drop",
+        metavar="1pt|1%",
+        help="What may be lost of the task's metric: points, or a share of the float model's.",
+        show_default=False,
+    ),
+]
+MinAgreement = Annotated[
+    str | None,
+    typer.Option(
+        "--min-agreement",
+        metavar="98%",
+        help="Without labels: how often the class is to be the float model's.",
+        show_default=False,
+    ),
+]
+MinSnr = Annotated[
+    str | None,
+    typer.Option(
+        "--min-snr",
+        metavar="20dB",
+        help="Without classes: of the outputs against the float model's.",
+        show_default=False,
+    ),
+]
+Minimize = Annotated[
+    str, typer.Option("--minimize", metavar="|".join(MINIMIZE), help="What is to be small.")
+]
+MaxSize = Annotated[
+    str | None,
+    typer.Option("--max-size", metavar="4MB", help="Of the file.", show_default=False),
+]
+MaxLatency = Annotated[
+    str | None,
+    typer.Option("--max-latency", metavar="10ms", help="Of one run.", show_default=False),
+]
+On = Annotated[
+    str,
+    typer.Option("--on", metavar="TARGETS", help="Where it is to run, as in cpu:1,cpu:4."),
+]
+Minutes = Annotated[
+    float | None,
+    typer.Option("--minutes", help="Search no longer than this. [no limit]", show_default=False),
+]
+Calibrate = Annotated[
+    str | None,
+    typer.Option(
+        "--calibrate",
+        metavar="D2",
+        help="Other data to calibrate and train on. [a fifth of --data]",
+        show_default=False,
+    ),
+]
+NoTrain = Annotated[bool, typer.Option("--no-train", help="Train nothing, also where it helps.")]
+Resume = Annotated[bool, typer.Option("--resume", help="Go on with what -o holds.")]
+OutFolder = Annotated[
+    Path | None,
+    typer.Option(
+        "-o",
+        "--output",
+        metavar="DIR",
+        help="The folder to write. [MODEL-tuned]",
+        show_default=False,
+    ),
+]
+
+
+def tune(
+    model: ModelFile,
+    data: DataSource = None,
+    max_drop: MaxDrop = None,
+    min_agreement: MinAgreement = None,
+    min_snr: MinSnr = None,
+    minimize: Minimize = "latency",
+    max_size: MaxSize = None,
+    max_latency: MaxLatency = None,
+    on: On = "cpu:1",
+    calibrate: Calibrate = None,
+    minutes: Minutes = None,
+    no_train: NoTrain = False,
+    resume: Resume = False,
+    out: OutFolder = None,
+    samples: SampleCount = None,
+    mean: Mean = None,
+    std: Std = None,
+    norm: NormName = None,
+    resize: Resize = DEFAULT_RESIZE,
+    crop: Crop = DEFAULT_CROP,
+    label_offset: LabelOffset = None,
+    as_json: Json = False,
+) -> int:
+    """Find the fastest (or smallest) file within a budget, and prove it."""
+    if data is None:
+        raise BadInput("tune needs data to choose and to prove by; give --data")
+    budget = Budget.parse(max_drop, min_agreement, min_snr)
+    limits = Limits.parse(max_size, max_latency)
+    targets = tuple(Target.parse(text) for text in on.split(","))
+    options = ImageOptions(mean, std, norm, resize, crop, label_offset)
+    content = load(model)
+    opened = open_evaluation(data, content, options, samples=samples)
+    other = None if calibrate is None else open_given(calibrate, content, options)
+    request = Request(
+        model,
+        opened,
+        out or default_folder(model),
+        budget,
+        minimize,
+        limits,
+        targets,
+        other,
+        minutes,
+        None if no_train else Training(),
+        resume,
+        shlex.join(["litesmith", *sys.argv[1:]]),
+        opening(data, calibrate, options.preparation(), samples),
+    )
+    return carried_out(request, as_json=as_json)
+
+
+def carried_out(request: Request, *, as_json: bool = False) -> int:
+    """Searches, writes the report, and prints what came out; the exit status."""
+    with Live(quiet=as_json) as live:
+        found = carry_out(request, live.show)
+    page = write_report(found.folder)
+    if not found.fresh:
+        say("note", "nothing was measured again: all trials are on record")
+    (print_json if as_json else print_text)(found, page)
+    return 0 if found.best is not None else MISSES_WHAT_WAS_ASKED

@@ -1,0 +1,167 @@
+"""What tune shows while it works and when it is done."""
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from time import monotonic
+from types import TracebackType
+from typing import Self, cast
+
+import typer
+from rich.console import Console, Group
+from rich.live import Live as RichLive
+from rich.table import Table
+from rich.text import Text
+
+from litesmith.cli.show import command, console, heading, line, table
+from litesmith.search.facts import Json
+from litesmith.search.record import FLOAT, Record
+from litesmith.search.tune import Found
+from litesmith.search.walk import View
+from litesmith.units import bytes_text, gain_text, number_text, plain, score_text, time_text
+
+_STYLES = {"fits": "green", "misses": "yellow", "refused": "red", "set aside": "dim"}
+
+
+class Live:
+    """A view of the search on the terminal, which goes away; a line a trial where it is none."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self._quiet, self._began, self._told = quiet, monotonic(), 0
+        shows = not quiet and sys.stderr.isatty()
+        self._screen = Console(stderr=True)
+        self._live = RichLive(console=self._screen, transient=True, auto_refresh=False)
+        self._shows = shows
+        self._view: View | None = None
+
+    def __enter__(self) -> Self:
+        if self._shows:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        if self._shows:
+            self._live.stop()
+
+    def show(self, view: View) -> None:
+        if self._shows:
+            self._live.update(self._picture(view), refresh=True)  # no thread beside timings
+        elif not self._quiet and view.look is None:
+            for record in view.records[self._told :]:
+                self._screen.print(Text(f"{record.name}: {record.status}, {record.trial.reason}"))
+            self._told = len(view.records)
+
+    def _picture(self, view: View) -> Group:
+        took = time_text(1e6 * (monotonic() - self._began))
+        left = "" if view.left is None else f", about {time_text(1e6 * max(view.left, 1))} left"
+        doing = Text(f"{view.doing or 'looking'} · {took}{left}", style="bold")
+        parts: list[Text | Table] = [doing]
+        if view.look is not None:
+            look = view.look
+            parts.append(Text(f"{look.what}: step {look.step} of {look.steps}", style="dim"))
+        rows = trial_table(view.records, view.best.name if view.best else "")
+        return Group(*parts, rows)
+
+
+def trial_table(records: Sequence[Record], best: str, minimize: str = "latency") -> Table:
+    """One row a trial: what it loses, how fast and how large it is; also what is to be small."""
+    size = minimize if minimize in ("download", "memory") else "size"
+    rows = table("", "tried", "result", "score", "against float", "time", size, right=(3, 5, 6))
+    for record in records:
+        mark = "▶" if record.name == best else ""
+        status = "" if record.name == FLOAT else record.status
+        rows.add_row(
+            mark,
+            Text(plain(record.name)),
+            Text(status, style=_STYLES.get(record.status, "")),
+            *_cells(record, size),
+        )
+    return rows
+
+
+def _cells(record: Record, kind: str) -> tuple[str, str, str, str]:
+    accuracy, size = record.accuracy, record.cost(kind)
+    ratio = record.ratio
+    return (
+        _score(accuracy),
+        "" if record.name == FLOAT else _difference(accuracy),
+        "" if ratio is None else f"{number_text(round(ratio, 2))}×",
+        "" if size is None else bytes_text(int(size)),
+    )
+
+
+def _score(accuracy: Json | None) -> str:
+    if accuracy is None or accuracy.get("value") is None:
+        return ""
+    return score_text(cast(float, accuracy["value"]), str(accuracy["unit"]))
+
+
+def _difference(accuracy: Json | None) -> str:
+    keys = ("difference", "difference_low", "difference_high")
+    ends = [None if accuracy is None else accuracy.get(key) for key in keys]
+    if accuracy is None or any(end is None for end in ends):
+        return ""
+    difference, low, high = (cast(float, end) for end in ends)
+    return gain_text(difference, str(accuracy["unit"]), low, high)
+
+
+def print_text(found: Found, page: Path) -> None:
+    """The verdict, what was tried, and what to do now."""
+    facts = found.facts
+    best = cast("Json | None", facts["best"])
+    line(f"{found.verdict}: {found.sentence}", "bold")
+    heading("tried")
+    name, wanted = str(best["name"]) if best else "", cast(Json, facts["request"])
+    console.print(trial_table(found.records, name, str(wanted["minimize"])))
+    data = cast(Json, facts["data"])
+    line(
+        f"scored on {data['search']} samples to choose by; the verdict is of {data['held_out']} "
+        f"others, and {data['calibration']} were calibrated on"
+    )
+    heading("result")
+    if best is not None:
+        line(f"{found.best}: run it with {best['target']}")
+        line(f"recipe: {best['recipe']}")
+    line(f"report: {page}")
+    for step in cast(list[str], facts["next"]):
+        command(step)
+
+
+def print_json(found: Found, page: Path) -> None:
+    """One object for programs."""
+    facts = found.facts
+    best, first = cast("Json | None", facts["best"]), cast(Json, facts["float"])
+    shown: Json = {
+        "schema": 1,
+        "verdict": found.verdict,
+        "sentence": found.sentence,
+        "within_budget": found.best is not None,
+        "folder": str(found.folder),
+        "report": str(page),
+        **dict.fromkeys(("best", "value", "drop", "latency_ratio", "bytes_ratio")),
+        "float": first,
+        "front": facts["front"],
+        "nearest": facts["nearest"],
+        "next": facts["next"],
+    }
+    if best is not None:
+        accuracy, latency = cast(Json, best["accuracy"]), cast(Json, best["latency"])
+        shown |= {
+            "best": {**best, "file": str(found.best)},
+            "value": accuracy["value"],
+            "drop": _drop(accuracy),
+            "latency_ratio": latency["ratio"],
+            "bytes_ratio": cast(int, best["bytes"]) / cast(int, first["bytes"]),
+        }
+    typer.echo(json.dumps(shown, indent=1))
+
+
+def _drop(accuracy: Json) -> float | None:
+    difference = cast("float | None", accuracy.get("difference"))
+    return None if difference is None else -difference

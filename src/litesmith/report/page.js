@@ -1,0 +1,95 @@
+"use strict";
+// Points that answer, and tables that sort. The page says everything without this, too.
+
+const tip = document.getElementById("tip");
+
+function mark(name) {
+  for (const one of document.querySelectorAll("[data-trial]"))
+    one.classList.toggle("active", name !== null && one.dataset.trial === name);
+}
+
+function line(kind, text) {
+  const made = document.createElement(kind);
+  made.textContent = text;
+  return made;
+}
+
+function show(point) {
+  const facts = point.dataset.tip.split("\n").filter(Boolean);
+  tip.replaceChildren(line("b", point.dataset.trial), ...facts.map((fact) => line("span", fact)));
+  tip.hidden = false;
+  mark(point.dataset.trial);
+  const place = point.querySelector(".shape").getBoundingClientRect();
+  const own = tip.getBoundingClientRect();
+  const room = document.documentElement.clientWidth - own.width - 12;
+  const left = place.left + place.width / 2 - own.width / 2;
+  const above = place.top - own.height - 10;
+  tip.style.left = `${Math.max(12, Math.min(left, room)) + scrollX}px`;
+  tip.style.top = `${(above > 8 ? above : place.bottom + 10) + scrollY}px`;
+}
+
+function hide() {
+  tip.hidden = true;
+  mark(null);
+}
+
+// The nearest point answers: a finger is wider than a point.
+function nearest(graph, event) {
+  let found = null;
+  let least = 28;
+  for (const point of graph.querySelectorAll(".point")) {
+    const place = point.querySelector(".shape").getBoundingClientRect();
+    const across = place.left + place.width / 2 - event.clientX;
+    const up = place.top + place.height / 2 - event.clientY;
+    const distance = Math.hypot(across, up);
+    if (distance < least) [found, least] = [point, distance];
+  }
+  return found;
+}
+
+for (const graph of document.querySelectorAll("svg.graph")) {
+  for (const kind of ["pointermove", "pointerdown"])
+    graph.addEventListener(kind, (event) => {
+      const point = nearest(graph, event);
+      if (point) show(point);
+      else hide();
+    });
+  graph.addEventListener("pointerleave", (event) => {
+    if (event.pointerType === "mouse") hide();
+  });
+  for (const point of graph.querySelectorAll(".point")) {
+    point.addEventListener("focus", () => show(point));
+    point.addEventListener("blur", hide);
+  }
+}
+document.addEventListener("keydown", (event) => {
+  if (event.key === "Escape") hide();
+});
+document.addEventListener("pointerdown", (event) => {
+  if (!event.target.closest("svg.graph")) hide();
+});
+
+function compare(a, b) {
+  if (a === b) return 0;
+  if (a === "" || b === "") return a === "" ? 2 : -2; // what is unknown stays last
+  const [x, y] = [Number(a), Number(b)];
+  if (Number.isNaN(x) || Number.isNaN(y)) return a < b ? -1 : 1;
+  return x < y ? -1 : 1;
+}
+
+function sort(table, column, heading) {
+  const down = heading.getAttribute("aria-sort") === "ascending";
+  for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
+  heading.setAttribute("aria-sort", down ? "descending" : "ascending");
+  const key = (row) => row.cells[column].dataset.sort ?? "";
+  const rows = [...table.tBodies[0].rows].sort((a, b) => {
+    const order = compare(key(a), key(b));
+    return down && Math.abs(order) < 2 ? -order : order;
+  });
+  table.tBodies[0].append(...rows);
+}
+
+for (const table of document.querySelectorAll("table.sortable"))
+  [...table.tHead.rows[0].cells].forEach((heading, column) =>
+    heading.querySelector("button").addEventListener("click", () => sort(table, column, heading)),
+  );

@@ -1,0 +1,33 @@
+"""The sections of the page, in their order."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from litesmith.report.about import data, environment, path, reproduce, threads
+from litesmith.report.inside import layer_errors, op_times
+from litesmith.report.markup import Html
+from litesmith.report.record import Record
+from litesmith.report.trials import trade_offs, trials
+from litesmith.report.verdict import verdict
+
+
+class Section(NamedTuple):
+    """A part of the page; its function gives None where there is nothing to show."""
+
+    name: str
+    title: str
+    show: Callable[[Record], Html | None]
+
+
+SECTIONS = (
+    Section("verdict", "Verdict", verdict),
+    Section("trade-offs", "What each model costs", trade_offs),
+    Section("trials", "Every model that was tried", trials),
+    Section("ops", "Where the time goes", op_times),
+    Section("layers", "Where the error comes from", layer_errors),
+    Section("path", "How it was decided", path),
+    Section("threads", "Threads", threads),
+    Section("data", "Data", data),
+    Section("environment", "Environment", environment),
+    Section("reproduce", "How to reproduce it", reproduce),
+)

@@ -1,0 +1,153 @@
+"""A trade-off graph as SVG; colours are the page's, by class."""
+
+from collections.abc import Iterable
+
+from litesmith.report.markup import Html, tag
+from litesmith.report.plot import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Point, outline
+from litesmith.report.record import Entry
+from litesmith.report.tradeoff import Graph, Mark, Tick, note_height, shown_score
+from litesmith.report.words import (
+    difference_words,
+    ratio_words,
+    score_words,
+    size_words,
+    time_words,
+)
+
+# shape -> what it says, in the order of the legend
+LEGEND = {
+    "star": "to ship",
+    "square": "float model",
+    "circle": "fits",
+    "cross": "misses",
+    "below": "far below",
+    "beyond": "far to the right",
+}
+
+
+def svg(graph: Graph) -> Html:
+    """The drawing; `page.js` makes its points answer."""
+    return tag(
+        "svg",
+        tag("title", graph.title),
+        *_frame(graph),
+        *_lines(graph),
+        *(_mark(mark) for mark in graph.marks),
+        viewBox=f"0 0 {WIDTH} {HEIGHT}",
+        role="group",
+        class_="graph",
+        data_graph=graph.name,
+    )
+
+
+def legend(graph: Graph) -> Html:
+    """What the shapes and lines of a graph stand for."""
+    shapes = [shape for shape in LEGEND if any(m.shape == shape for m in graph.marks)]
+    items = [tag("li", _key(shape), LEGEND[shape]) for shape in shapes]
+    if graph.front:
+        items.append(tag("li", tag("i", class_="key front"), "Pareto front"))
+    if graph.budget:
+        items.append(tag("li", tag("i", class_="key budget"), "budget"))
+    if graph.limit:
+        items.append(tag("li", tag("i", class_="key limit"), "limit"))
+    return tag("ul", *items, class_="legend")
+
+
+def tip_lines(entry: Entry) -> tuple[str, ...]:
+    """What a point says of its trial, the name first."""
+    score, speed = shown_score(entry), entry.speed
+    facts = (
+        ("", entry.status),
+        (score.title if score else "", score_words(score)),
+        ("from float", difference_words(score)),
+        ("held-out", difference_words(entry.proof)),
+        (speed.target if speed else "", time_words(speed.p50_us) if speed else ""),
+        ("time to float", ratio_words(speed)),
+        ("file", size_words(entry.sizes.file)),
+        ("recipe", entry.recipe),
+    )
+    lines = (f"{name}: {value}" if name else value for name, value in facts if value)
+    return entry.name, *lines
+
+
+def _frame(graph: Graph) -> Iterable[Html]:
+    for tick in graph.y_ticks:
+        yield _line((LEFT, tick.place), (RIGHT, tick.place), "grid")
+        yield _text(LEFT - 6, tick.place + 4, tick.text, "end")
+    for tick in graph.x_ticks:
+        yield _line((tick.place, TOP), (tick.place, BOTTOM), "grid")
+        yield _text(tick.place, BOTTOM + 17, tick.text, "middle")
+    yield _line((LEFT, BOTTOM), (RIGHT, BOTTOM), "axis")
+    yield _text((LEFT + RIGHT) / 2, HEIGHT - 10, graph.x_title, "middle", "axis-title")
+    middle = (TOP + BOTTOM) / 2
+    yield tag(
+        "text",
+        graph.y_title,
+        x=-middle,
+        y=13,
+        transform="rotate(-90)",
+        text_anchor="middle",
+        class_="axis-title",
+    )
+
+
+def _lines(graph: Graph) -> Iterable[Html]:
+    if graph.budget:
+        y = graph.budget.place
+        depth = round(BOTTOM - y, 2)
+        if depth > 0:
+            yield tag("rect", x=LEFT, y=y, width=RIGHT - LEFT, height=depth, class_="outside")
+        yield _line((LEFT, y), (RIGHT, y), "budget")
+        yield _text(RIGHT - 2, note_height(y), _short(graph.budget), "end", "note")
+    if graph.limit:
+        x = graph.limit.place
+        yield _line((x, TOP), (x, BOTTOM), "limit")
+        yield _text(x + 4, TOP + 9, graph.limit.text, "start", "note")
+    if graph.front:
+        yield tag("polyline", points=_points(graph.front), class_="front")
+
+
+def _short(tick: Tick) -> str:
+    return tick.text if len(tick.text) <= 34 else "budget"
+
+
+def _mark(mark: Mark) -> Html:
+    left, upper, right, lower = mark.bars
+    ring = tag("circle", cx=mark.x, cy=mark.y, r=12, class_="ring") if mark.on_front else None
+    label = mark.label
+    name, *facts = tip_lines(mark.entry)
+    return tag(
+        "g",
+        _line((left, mark.y), (right, mark.y), "bar") if right - left > 1 else None,
+        _line((mark.x, upper), (mark.x, lower), "bar") if lower - upper > 1 else None,
+        ring,
+        tag("polygon", points=_points(outline(mark.shape, mark.x, mark.y)), class_="shape"),
+        _text(label.x, label.y, label.text, label.anchor, "name") if label else None,
+        class_=f"point {mark.shape}",
+        tabindex=0,
+        role="img",
+        aria_label=", ".join((name, *facts)),
+        data_trial=name,
+        data_tip="\n".join(facts),
+        data_front=mark.on_front,
+        data_x=mark.x,
+        data_y=mark.y,
+    )
+
+
+def _key(shape: str) -> Html:
+    drawn = tag("polygon", points=_points(outline(shape, 12, 12)), class_="shape")
+    return tag("svg", drawn, viewBox="0 0 24 24", class_=f"key point {shape}", aria_hidden="true")
+
+
+def _line(start: Point, end: Point, kind: str) -> Html:
+    return tag("line", x1=start[0], y1=start[1], x2=end[0], y2=end[1], class_=kind)
+
+
+def _text(x: float, y: float, words: str, anchor: str, kind: str = "tick") -> Html:
+    place = {"x": round(x, 2), "y": round(y, 2)}
+    return tag("text", words, **place, text_anchor=anchor, class_=kind)
+
+
+def _points(points: Iterable[Point]) -> str:
+    return " ".join(f"{x},{y}" for x, y in points)

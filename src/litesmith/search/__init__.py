@@ -1,0 +1,1 @@
+"""From a model and a budget to the best file within it."""

@@ -1,0 +1,108 @@
+"""Measurements as the records of a search keep them, and back."""
+
+import math
+from typing import cast
+
+from litesmith.evidence import Measurement
+from litesmith.measure.accuracy import Against, Evaluation
+from litesmith.measure.latency import Comparison, Result
+from litesmith.search.budget import Room
+from litesmith.units import gain_text, score_text
+
+Json = dict[str, object]
+
+_OF_BOTH = ("difference", "difference_low", "difference_high", "agreement", "snr_db")
+
+
+def accuracy_facts(found: Evaluation) -> Json:
+    """An evaluation without its samples."""
+    facts: Json = {
+        "metric": found.metric,
+        "title": found.title,
+        "unit": found.unit,
+        "value": found.value,
+        "low": found.low,
+        "high": found.high,
+        "n": found.n,
+    }
+    if found.against is not None:
+        facts |= {"reference": found.against.value, "better": found.against.better}
+        facts |= {name: getattr(found.against, name) for name in _OF_BOTH}
+    return known(facts)
+
+
+def evaluation_of(facts: Json) -> Evaluation:
+    """The evaluation that facts were taken from, but for its samples."""
+    value = _number(facts, "value")
+    against = Against(
+        _maybe(facts, "reference"),
+        *(_maybe(facts, name) for name in _OF_BOTH[:4]),
+        snr_db=_maybe(facts, "snr_db"),
+        better=int(cast(int, facts.get("better", 1))),
+    )
+    metric, unit = str(facts["metric"]), str(facts["unit"])
+    return Evaluation(
+        metric,
+        unit,
+        value,
+        _number(facts, "low"),
+        _number(facts, "high"),
+        int(cast(int, facts["n"])),
+        Measurement(metric, unit, (value,), "", "", ""),
+        source="",
+        preparation="",
+        against=against,
+    )
+
+
+def latency_facts(own: Result, first: Result, found: Comparison | None) -> Json:
+    """A time beside the float model's of the same run; `found` is None for the float model."""
+    low, high = found.ratio.interval if found else (1.0, 1.0)
+    return known(
+        {
+            "target": own.target,
+            "p50_us": own.percentile_us(50),
+            "float_us": first.percentile_us(50),
+            "ratio": found.ratio.value if found else 1.0,
+            "low": low,
+            "high": high,
+        }
+    )
+
+
+def room_facts(room: Room, allowed: float) -> Json:
+    """How much room is left, of how much."""
+    return known({**room._asdict(), "allowed": allowed})
+
+
+def told(found: Evaluation, room: Room) -> str:
+    """What an evaluation says, in a few words."""
+    if room.reason:
+        return room.reason
+    value = f"{found.title} {score_text(found.value, found.unit)}"
+    against = found.against
+    if against is None or against.difference is None:
+        return (
+            f"{value} [{score_text(found.low, found.unit)}, {score_text(found.high, found.unit)}]"
+        )
+    low, high = against.difference_low, against.difference_high
+    if low is None or high is None:
+        return value
+    return f"{value}, {gain_text(against.difference, found.unit, low, high)}"
+
+
+def known(facts: Json) -> Json:
+    """The same with None for numbers that JSON has no word for."""
+    return {
+        key: None if isinstance(value, float) and not math.isfinite(value) else value
+        for key, value in facts.items()
+    }
+
+
+def _maybe(facts: Json, key: str) -> float | None:
+    return cast("float | None", facts.get(key))
+
+
+def _number(facts: Json, key: str) -> float:
+    found = _maybe(facts, key)
+    return math.nan if found is None else found

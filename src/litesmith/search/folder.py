@@ -1,0 +1,170 @@
+"""The folder of a search: what was tried, the best so far, and one writer at a time."""
+
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from litesmith.errors import BadInput
+from litesmith.evidence import Log, Trial
+from litesmith.ir.types import Model
+from litesmith.tflite.file import digest, pieces, save, write_whole
+
+Facts = Mapping[str, object]
+
+_LOCK, _TRIALS, _SUMMARY, _RECIPE = ".lock", "trials.jsonl", "tune.json", "recipe.json"
+
+
+class Folder:
+    """Where a search writes; every file is whole or not there.
+
+    best.tflite    the best so far
+    front/         every model that no other beats, by its name
+    work/          models that are being tried; gone in the end
+    trials.jsonl   what was tried, a line each
+    tune.json      where the search stands
+    recipe.json    how the best was made
+    evidence/      bulky details of single models, by digest
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.best = path / "best.tflite"
+        self.recipe = path / _RECIPE
+        self._log = Log(path / _TRIALS)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Makes the folder and keeps others out of it; raises where one is in it."""
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            handle = os.open(self.path / _LOCK, os.O_RDWR | os.O_CREAT, 0o666)
+        except OSError as error:
+            raise BadInput(
+                f"{self.path}: cannot be a folder to write to ({error.strerror}); choose another -o"
+            ) from None
+        try:
+            if not _locked(handle):
+                raise BadInput(f"{self.path}: another run is at work in it; choose another -o")
+            self._sweep()
+            yield
+        finally:
+            os.close(handle)  # which lets go of the lock too
+
+    def _sweep(self) -> None:
+        """Removes what a killed run has left of files that were being written."""
+        for torn in self.path.rglob(".litesmith-*.part"):
+            torn.unlink(missing_ok=True)
+
+    # Records.
+
+    @property
+    def is_used(self) -> bool:
+        return self._log.path.exists() or (self.path / _SUMMARY).exists()
+
+    def trials(self) -> tuple[Trial, ...]:
+        """What was tried, oldest first."""
+        return self._log.read() if self._log.path.exists() else ()
+
+    def add(self, trial: Trial) -> None:
+        self._log.append(trial)
+
+    def summary(self) -> dict[str, object]:
+        """Where the search stood when it was last written; nothing where it never was."""
+        path = self.path / _SUMMARY
+        try:
+            return json.loads(path.read_bytes()) if path.exists() else {}
+        except (OSError, ValueError) as error:
+            raise BadInput(f"{path}: cannot be read ({error}); choose another -o") from None
+
+    def write_summary(self, facts: Facts) -> None:
+        _write_json(self.path / _SUMMARY, facts)
+
+    def write_recipe(self, facts: Facts) -> None:
+        _write_json(self.recipe, facts)
+
+    def write_evidence(self, name: str, facts: Facts) -> None:
+        """Bulky details, by the digest of a model or of what they are about."""
+        place = self.path / "evidence" / f"{name}.json"
+        place.parent.mkdir(exist_ok=True)
+        _write_json(place, facts)
+
+    def evidence(self, name: str) -> dict[str, object] | None:
+        """What was written of this name; None where nothing was, or it is damaged."""
+        try:
+            return json.loads((self.path / "evidence" / f"{name}.json").read_bytes())
+        except (OSError, ValueError):
+            return None
+
+    # Models.
+
+    def work(self, name: str) -> Path:
+        """Where a model lies while it is tried."""
+        place = self.path / "work"
+        place.mkdir(exist_ok=True)
+        return place / f"{name}.tflite"
+
+    def training(self, name: str) -> Path:
+        """Where the records of a model's training lie."""
+        place = self.path / "work" / f"{name}.training"
+        place.mkdir(parents=True, exist_ok=True)
+        return place
+
+    def keep(self, model: Model, name: str) -> Path:
+        place = self.work(name)
+        save(model, place)
+        return place
+
+    def found(self, name: str, wanted: str) -> Path | None:
+        """Where the model of this name lies as it was recorded; None where it is gone."""
+        places = (self.path / folder / f"{name}.tflite" for folder in ("work", "front"))
+        known = (*places, self.best)
+        return next((p for p in known if p.is_file() and digest(p) == wanted), None)
+
+    def ship(self, source: Path) -> None:
+        """The best so far."""
+        if not self.best.exists() or digest(self.best) != digest(source):
+            self.recipe.unlink(missing_ok=True)  # of the one before
+            write_whole(self.best, pieces(source))
+
+    def unship(self) -> None:
+        """There is no best."""
+        self.best.unlink(missing_ok=True)
+        self.recipe.unlink(missing_ok=True)
+
+    def write_front(self, models: Mapping[str, Path]) -> None:
+        """Lays out the models on the front; what was on it before and no longer is goes."""
+        place = self.path / "front"
+        place.mkdir(exist_ok=True)
+        for name, source in models.items():
+            write_whole(place / f"{name}.tflite", pieces(source))
+        for old in place.glob("*.tflite"):
+            if old.stem not in models:
+                old.unlink()
+
+    def tidy(self) -> None:
+        """Removes the models that were only tried."""
+        shutil.rmtree(self.path / "work", ignore_errors=True)
+
+
+def _write_json(place: Path, facts: Facts) -> None:
+    write_whole(place, [json.dumps(facts, indent=1, allow_nan=False).encode()])
+
+
+def _locked(handle: int) -> bool:
+    """Takes the lock of an open file; it ends with the process, however that ends."""
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        import msvcrt
+
+        with suppress(OSError):
+            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+            return True
+        return False
+    with suppress(OSError):
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+    return False

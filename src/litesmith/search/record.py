@@ -1,0 +1,155 @@
+"""What a search knows of a model that it tried, read from its trial; and which is best."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from litesmith.evidence import Trial
+from litesmith.search.budget import Room
+from litesmith.search.facts import Json
+
+CANDIDATE, VERIFIED, TIMED = "candidate", "verified", "timed"
+FITS, MISSES, REFUSED, SET_ASIDE = "fits", "misses", "refused", "set aside"
+FLOAT = "float"
+
+# Costs that differ by less are the same: files of one kind differ by a few bytes, times by noise.
+TIE = 0.02
+
+# Room to spare: this part of what may be lost at all. Less may be gone on other samples.
+_TO_SPARE = 0.5
+
+
+@dataclass(frozen=True)
+class Record:
+    """One trial, by what later decisions ask of it; None is what was not measured."""
+
+    trial: Trial
+
+    @property
+    def _details(self) -> Json:
+        return cast(Json, self.trial.details)
+
+    def _number(self, *keys: str) -> float | None:
+        found: object = self._details
+        for key in keys:
+            found = cast(Json, found).get(key) if isinstance(found, dict) else None
+        return float(found) if isinstance(found, int | float) else None
+
+    @property
+    def name(self) -> str:
+        return str(self._details["name"])
+
+    @property
+    def kind(self) -> str:
+        return str(self._details["kind"])
+
+    @property
+    def key(self) -> str:
+        return str(self._details.get("key", ""))
+
+    @property
+    def branch(self) -> str:
+        return str(self._details["branch"])
+
+    @property
+    def status(self) -> str:
+        return str(self._details.get("status", ""))
+
+    @property
+    def digest(self) -> str:
+        return self.trial.model_digest
+
+    @property
+    def is_integer(self) -> bool:
+        return bool(self._details.get("is_integer"))
+
+    @property
+    def seconds(self) -> float:
+        return self._number("seconds") or 0.0
+
+    @property
+    def accuracy(self) -> Json | None:
+        return cast("Json | None", self._details.get("accuracy"))
+
+    @property
+    def latency(self) -> Json | None:
+        return cast("Json | None", self._details.get("latency"))
+
+    @property
+    def value(self) -> float | None:
+        """The metric of the task."""
+        return self._number("accuracy", "value")
+
+    @property
+    def merit(self) -> float:
+        """The metric, turned round where less of it is better."""
+        return (self.value or 0.0) * (self._number("accuracy", "better") or 1.0)
+
+    @property
+    def ratio(self) -> float | None:
+        """Its time as a part of the float model's."""
+        return self._number("latency", "ratio")
+
+    @property
+    def room(self) -> Room:
+        ends = [self._number("room", key) for key in ("estimate", "low", "high")]
+        estimate, low, high = (math.nan if end is None else end for end in ends)
+        return Room(estimate, low, high)
+
+    @property
+    def has_room_to_spare(self) -> bool:
+        """True where chance is not likely to take it out of the budget on other samples."""
+        allowed = self._number("room", "allowed") or 0.0
+        return self.room.estimate >= _TO_SPARE * allowed
+
+    def cost(self, minimize: str) -> float | None:
+        """What is to be small."""
+        keys = {
+            "latency": ("latency", "ratio"),
+            "size": ("bytes",),
+            "download": ("gzip_bytes",),
+            "memory": ("peak_bytes",),
+        }
+        return self._number(*keys[minimize])
+
+
+def ranked(records: Iterable[Record], minimize: str) -> list[Record]:
+    """Those that fit, the one to ship first: the least cost; of those that cost the same, the one
+    that loses least."""
+    left = [r for r in records if r.status == FITS and r.cost(minimize) is not None]
+    order: list[Record] = []
+    while left:
+        least = min(r.cost(minimize) or 0.0 for r in left)
+        same = [r for r in left if (r.cost(minimize) or 0.0) <= least * (1 + TIE)]
+        best = max(same, key=lambda r: (r.name != FLOAT, r.room.estimate))
+        order.append(best)
+        left.remove(best)
+    return order
+
+
+def nearest(records: Iterable[Record]) -> Record | None:
+    """The one that misses the budget by least, of those that are not the float model."""
+    scored = [r for r in records if r.name != FLOAT and not math.isnan(r.room.estimate)]
+    return max(scored, key=lambda r: r.room.estimate) if scored else None
+
+
+def front(records: Sequence[Record]) -> list[Record]:
+    """Those that no other beats: in time, in bytes and in accuracy at once."""
+    scored = [r for r in records if r.value is not None and r.ratio is not None]
+    return [one for one in scored if not any(_beats(other, one) for other in scored)]
+
+
+def _beats(a: Record, b: Record) -> bool:
+    """True where a is nowhere worse than b; of two that are as good, the first by its name."""
+    ours, theirs = _standing(a), _standing(b)
+    if any(x > y for x, y in zip(ours, theirs, strict=True)):
+        return False
+    return ours != theirs or (a.ratio, a.cost("size"), a.name) < (b.ratio, b.cost("size"), b.name)
+
+
+def _standing(record: Record) -> tuple[float, ...]:
+    """What counts, less is better; costs in steps of a tie, so that there are no rings of them."""
+    costs = (record.ratio or 0.0, record.cost("size") or 0.0)
+    steps = (round(math.log(max(cost, 1e-9)) / math.log1p(TIE)) for cost in costs)
+    return (*steps, -record.merit)

@@ -1,0 +1,171 @@
+"""A search in words and numbers: what is in its summary, and the one sentence that matters."""
+
+from dataclasses import asdict
+from shlex import quote
+from typing import cast
+
+from litesmith._version import VERSION
+from litesmith.measure.preparation import Preparation
+from litesmith.measure.stats import FASTER, SLOWER
+from litesmith.search.budget import LIKELY, PROVEN
+from litesmith.search.facts import Json, evaluation_of, told
+from litesmith.search.finish import Proof
+from litesmith.search.record import FLOAT, Record
+from litesmith.search.walk import LEAST_TO_TRAIN, Search
+from litesmith.train.apply import has_torch
+from litesmith.units import factor_text, plain, total_text
+
+RUNNING, STOPPED, DONE = "running", "stopped", "done"
+
+
+def summary(search: Search, state: str, proof: Proof | None = None) -> Json:
+    """Where a search stands."""
+    request, records = search.request, search.workshop.records
+    best = proof.shipped if proof else search.best
+    first = records.get(FLOAT)
+    return {
+        "schema": 1,
+        "model": request.model.name,
+        "model_digest": search.workshop.digest,
+        "version": VERSION,
+        "command": request.command,
+        "state": state,
+        "request": search.wanted,
+        "data": _data(search),
+        "verdict": proof.verdict or None if proof else None,
+        "sentence": sentence(search, proof),
+        "best": _model(best, proof) if best else None,
+        "nearest": _model(proof.verified, proof)
+        if proof and proof.verified and not proof.shipped
+        else None,
+        "float": _model(first, None) if first else None,
+        "front": list(proof.front) if proof else [],
+        "path": [step._asdict() for step in search.path],
+        "threads": list(proof.threads) if proof else [],
+        "next": next_steps(search, proof),
+        "environment": search.environment,
+        "seconds": search.seconds,
+    }
+
+
+def _data(search: Search) -> Json:
+    split, data = search.split, search.request.data
+    other = search.request.calibration
+    preparation = getattr(data, "preparation", None)
+    return {
+        "source": data.source,
+        "calibration_source": None if other is None else other.source,
+        "calibration": len(split.calibration),
+        "search": len(split.search),
+        "held_out": len(split.held_out),
+        "preparation": preparation.text if isinstance(preparation, Preparation) else "",
+        "notes": list(data.notes),
+    }
+
+
+def _model(record: Record, proof: Proof | None) -> Json:
+    details = record.trial.details
+    found: Json = {
+        "name": record.name,
+        "recipe": record.trial.recipe,
+        "digest": record.digest,
+        **{key: details.get(key) for key in ("bytes", "gzip_bytes", "peak_bytes", "is_integer")},
+        "accuracy": record.accuracy,
+        "latency": record.latency,
+    }
+    if proof is not None and proof.verified is not None:
+        found |= {"accuracy": proof.verified.accuracy, "latency": proof.speed}
+        found |= {"target": proof.target}
+    if proof is not None and proof.shipped is not None:
+        found["file"] = "best.tflite"
+    return found
+
+
+def sentence(search: Search, proof: Proof | None) -> str:
+    """What came out."""
+    budget = search.request.budget.text
+    if proof is None:
+        best = search.best
+        if best is None:
+            return f"nothing within {budget} so far"
+        return f"{best.name} is the best so far; not yet proven on held-out samples"
+    if proof.verified is None and search.is_over:
+        return f"the time was over before anything was tried that stays within {budget}"
+    if proof.verified is None:
+        return f"nothing could be made of this model that stays within {budget}"
+    accuracy = evaluation_of(proof.verified.accuracy or {})
+    score = told(accuracy, proof.verified.room)
+    samples = f"{total_text(accuracy.n)} held-out samples"
+    over = _over(search, proof.verified)
+    if proof.shipped is None and over:
+        within = ", ".join((budget, *search.request.limits.texts))
+        near = f"{proof.verified.name}: {score}, {samples}; {'; '.join(over)}"
+        return f"nothing stays within {within}; nearest is {near}"
+    if proof.shipped is None:
+        return (
+            f"nothing stays within {budget}; nearest is {proof.verified.name}: {score}, {samples}"
+        )
+    verdict = {PROVEN: "proven to be", LIKELY: "likely"}[proof.verdict]
+    gains = ", ".join(_gains(search, proof))
+    return f"{proof.shipped.name} is {gains}; {score}, {verdict} within {budget} ({samples})"
+
+
+def _over(search: Search, record: Record) -> tuple[str, ...]:
+    """The ceilings that a model misses."""
+    size, latency = record.cost("size"), record.latency or {}
+    return search.request.limits.misses(int(size or 0), cast("float | None", latency.get("p50_us")))
+
+
+def _gains(search: Search, proof: Proof) -> list[str]:
+    """How much faster and smaller; nothing inside the noise."""
+    assert proof.shipped is not None
+    speed, gains = proof.speed, []
+    ratio = cast(float, speed["ratio"])
+    low, high = (cast("float | None", speed[key]) for key in ("low", "high"))
+    if speed["verdict"] == FASTER and low and high:
+        gains.append(factor_text(1 / ratio, "faster", 1 / high, 1 / low))
+    elif speed["verdict"] == SLOWER and low and high:
+        gains.append(factor_text(ratio, "slower", low, high))
+    else:
+        gains.append("as fast, as far as can be told")
+    first = search.workshop.records[FLOAT]
+    for kind, word in (("size", "smaller"), ("download", "smaller to download")):
+        before, after = first.cost(kind), proof.shipped.cost(kind)
+        if before and after and before / after > 1.02:
+            gains.append(factor_text(before / after, word))
+    return gains
+
+
+def next_steps(search: Search, proof: Proof | None) -> list[str]:
+    """What to do now, in sentences with the command."""
+    request = search.request
+    model, data = plain(str(request.model)), plain(request.data.source)
+    if proof is None:
+        return [f"{request.command or 'litesmith tune …'} --resume: goes on where it stopped"]
+    if proof.shipped is not None:
+        best = search.folder.best
+        return [f"litesmith bench {best} --on {proof.target}: the times again, on any machine"]
+    steps = [f"litesmith doctor {model} --data {data}: which layers lose it, and why"]
+    if not has_torch():
+        steps.append("pip install 'litesmith[train]': training may win back what is lost")
+    elif len(search.split.calibration) < LEAST_TO_TRAIN:
+        steps.append(f"{LEAST_TO_TRAIN} samples to calibrate on, with --calibrate: training")
+    steps.append("more samples to calibrate on, with --calibrate, or a larger budget")
+    return steps
+
+
+def recipe_facts(search: Search, record: Record, opened: Json | None) -> Json:
+    """How the best was made, so that it can be made again."""
+    training = search.workshop.asked.training
+    return {
+        "schema": 1,
+        "recipe": record.trial.recipe,
+        "input_digest": search.workshop.digest,
+        "digest": record.digest,
+        "command": f"litesmith apply {quote(str(search.request.model))} "
+        f"{quote(str(search.folder.recipe))} -o OUT.tflite",
+        "version": VERSION,
+        "calibration_digest": search.split.calibration.digest,
+        "opened": opened,
+        "training": None if training is None else asdict(training),
+    }

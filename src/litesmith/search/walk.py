@@ -1,0 +1,305 @@
+"""The walk through the decision tree: what is asked for, what is tried, and where it stands."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from time import monotonic
+from typing import NamedTuple
+
+from litesmith.errors import BadInput
+from litesmith.measure.chance import at_chance
+from litesmith.measure.choice import chosen_metric
+from litesmith.measure.host import host
+from litesmith.measure.metrics import metric_named
+from litesmith.measure.samples import Data
+from litesmith.run.target import Target
+from litesmith.search.budget import MINIMIZE, Budget, Limits
+from litesmith.search.facts import Json
+from litesmith.search.folder import Folder
+from litesmith.search.mixing import mixed_candidates
+from litesmith.search.record import FITS, FLOAT, MISSES, REFUSED, SET_ASIDE, Record, ranked
+from litesmith.search.split import least_samples, split
+from litesmith.search.tree import BRANCHES, Branch, Candidate, State, float_candidate
+from litesmith.search.workshop import Asked, Workshop
+from litesmith.tflite.file import digest, load
+from litesmith.train.apply import has_torch
+from litesmith.train.settings import Look, Training
+from litesmith.units import total_text
+
+# Training on fewer samples than this teaches a model nothing that lasts.
+LEAST_TO_TRAIN = 200
+
+_TOO_LATE = "the time is over"
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """What is asked for.
+
+    model        the file; it is never changed
+    data         samples to choose and to prove by, split here; also to calibrate on, where there
+                 is no other `calibration`
+    targets      where the result is to run; the first decides
+    minutes      no longer than this; None for as long as it takes
+    training     how to train where that is needed; None never trains
+    command      what the user typed, for the records
+    opened       how the data can be opened again; None where it cannot
+    """
+
+    model: Path
+    data: Data
+    out: Path
+    budget: Budget
+    minimize: str = "latency"
+    limits: Limits = field(default_factory=Limits)
+    targets: tuple[Target, ...] = (Target(),)
+    calibration: Data | None = None
+    minutes: float | None = None
+    training: Training | None = None
+    resume: bool = False
+    command: str = ""
+    opened: Json | None = None
+
+    def __post_init__(self) -> None:
+        if self.minimize not in MINIMIZE:
+            raise BadInput(f"minimize {self.minimize}: there are {', '.join(MINIMIZE)}")
+        if self.minutes is not None and not 0 < self.minutes < float("inf"):
+            raise BadInput(f"minutes={self.minutes}: a number above 0 is needed")
+        if any(target.kind != "cpu" for target in self.targets):
+            raise BadInput("tune times models on a CPU; give --on cpu:1, or several of these")
+
+
+class Step(NamedTuple):
+    """A branch of the tree that was walked: its question, what came out, and what was tried."""
+
+    branch: str
+    question: str
+    answer: str
+    trials: tuple[str, ...] = ()
+
+
+class View(NamedTuple):
+    """Where a search stands, for whoever watches.
+
+    doing      what is going on
+    best       the best so far; None where nothing fits yet
+    left       seconds that it may still take; None where that is not known
+    look       how far a training has come
+    """
+
+    doing: str
+    records: tuple[Record, ...]
+    best: Record | None
+    left: float | None = None
+    look: Look | None = None
+
+
+Tell = Callable[[View], None]
+
+
+def silent(_: View) -> None:
+    """Shows nothing."""
+
+
+@dataclass
+class Search:
+    """One walk through the tree; everything that it finds is in its folder at once."""
+
+    request: Request
+    tell: Tell = silent
+
+    def __post_init__(self) -> None:
+        self.began = monotonic()
+        self.environment = host().facts()
+        self.model = load(self.request.model)
+        self.folder = Folder(self.request.out)
+        self.split = split(self.request.data, self.request.calibration)
+        metric = self._metric()
+        self.path: list[Step] = []
+        self.workshop: Workshop
+        self._asked = Asked(
+            self.request.minimize,
+            self.request.budget,
+            self.request.limits,
+            self.request.targets[0],
+            metric,
+            self._training(),
+        )
+        self._doing = ""
+        self._refuse_few(1.0)  # at the least, before a folder is made
+
+    @contextmanager
+    def opened(self) -> Iterator[None]:
+        """Holds the folder; raises where it has other records, or none to go on with."""
+        with self.folder.held():
+            self._refuse_folder()
+            self.workshop = Workshop(
+                self.folder, self.request.model, self.model, self.split, self._asked, self._look
+            )
+            yield
+
+    def walk(self, on_step: Callable[[], None]) -> None:
+        """Tries what the tree says; `on_step` is called whenever something is known anew."""
+        first = self.workshop.tried(float_candidate())
+        if first.status == REFUSED:
+            raise BadInput(first.trial.reason)
+        self._refuse_few(first.value or 0.0)
+        state = self._state()
+        for number, branch in enumerate(BRANCHES):
+            self._answer(branch, state, len(BRANCHES) - number, on_step)
+        self.show("")
+
+    @property
+    def seconds(self) -> float:
+        """How long it has been at work."""
+        return monotonic() - self.began
+
+    @property
+    def is_new_request(self) -> bool:
+        """True where the folder has the result of another request, or none."""
+        return self._known_request != self.wanted
+
+    @property
+    def has_news(self) -> bool:
+        """True once there is more to tell than the folder has."""
+        return self.is_new_request or self.workshop.fresh > 0
+
+    @property
+    def wanted(self) -> Json:
+        """The request as the summary has it."""
+        return {
+            "minimize": self.request.minimize,
+            "budget": self.request.budget.text,
+            "limits": list(self.request.limits.texts),
+            "targets": [str(target) for target in self.request.targets],
+        }
+
+    @property
+    def can_train(self) -> bool:
+        return self._asked.training is not None
+
+    @property
+    def is_over(self) -> bool:
+        minutes = self.request.minutes
+        return minutes is not None and monotonic() - self.began > 60 * minutes
+
+    @property
+    def best(self) -> Record | None:
+        """What would be shipped by what is known; the model as it came is no find."""
+        order = ranked(self.workshop.records.values(), self.request.minimize)
+        return order[0] if order and order[0].name != FLOAT else None
+
+    # The walk.
+
+    def _state(self) -> State:
+        def mixtures(state: State) -> Iterator[Candidate]:
+            return mixed_candidates(self.workshop, state)
+
+        records = self.workshop.records
+        return State(self.model, self.request.minimize, self.can_train, mixtures, records)
+
+    def _answer(self, branch: Branch, state: State, left: int, on_step: Callable[[], None]) -> None:
+        is_late = self.is_over and not self.workshop.has_some_of(branch.name)
+        why_not = _TOO_LATE if is_late else branch.why_not(state)
+        names: list[str] = []
+        for candidate in branch.candidates(state) if not why_not else ():
+            if self.is_over and not self.workshop.knows(candidate):
+                why_not = "" if names else _TOO_LATE
+                break
+            self.show(f"{branch.name}: {candidate.name}", left)
+            names.append(self.workshop.tried(candidate).name)
+            on_step()
+        found = [self.workshop.records[name] for name in names]
+        answer = f"not asked: {why_not}" if why_not else _told(found)
+        self.path.append(Step(branch.name, branch.question, answer, tuple(names)))
+        on_step()
+
+    def show(self, doing: str, branches_left: int = 0, look: Look | None = None) -> None:
+        self._doing = doing
+        records = tuple(self.workshop.records.values())
+        self.tell(View(doing, records, self.best, self._left(branches_left), look))
+
+    def _look(self, look: Look) -> None:
+        records = tuple(self.workshop.records.values())
+        self.tell(View(self._doing, records, self.best, None, look))
+
+    def _left(self, branches: int) -> float | None:
+        """A guess: the branches that are left take as long as the trials did so far."""
+        took = [r.seconds for r in self.workshop.records.values() if r.name != FLOAT]
+        if not took:
+            return None
+        guess = branches * sum(took) / len(took)
+        minutes = self.request.minutes
+        if minutes is None:
+            return guess
+        return min(guess, max(60 * minutes - (monotonic() - self.began), 0.0))
+
+    # What is refused before long work.
+
+    def _metric(self) -> str:
+        """The metric that the budget is about, or BadInput where the data cannot tell it."""
+        budget, data = self.request.budget, self.request.data
+        first = next(iter(data), None)
+        if first is None:
+            raise BadInput(f"data {data.source}: there is no sample")
+        if budget.max_drop is None:
+            chosen_metric(self.model, data, first, budget.metric, has_reference=True)
+            return budget.metric
+        if first.label is None:
+            raise BadInput(
+                f"data {data.source}: has no labels, so that no drop can be seen; "
+                "ask for --min-agreement 98%, or --min-snr 20 for outputs that are no classes"
+            )
+        name, _ = chosen_metric(self.model, data, first, "auto", has_reference=False)
+        told = at_chance(self.model, self.split.search) if name == "top1" else None
+        if told:
+            raise BadInput(told)
+        return name
+
+    def _refuse_few(self, reference: float) -> None:
+        """Raises where too little is held out for a float model that scores this."""
+        unit = metric_named(self._asked.metric).unit
+        needed = self.request.budget.needed_samples(reference, unit)
+        have = len(self.split.held_out)
+        if have < needed:
+            least = least_samples(needed, calibrates=self.request.calibration is None)
+            raise BadInput(
+                f"data {self.request.data.source}: {total_text(have)} samples are left to prove "
+                f"the result by, and {self.request.budget.text} needs {total_text(needed)}; give "
+                f"{total_text(least)} samples in all, or ask for less"
+            )
+
+    def _refuse_folder(self) -> None:
+        known = self.folder.summary()
+        self._known_request = known.get("request")
+        if not self.folder.is_used and self.request.resume:
+            raise BadInput(f"{self.folder.path}: holds no search to go on with; leave out --resume")
+        if not self.folder.is_used and any(self.folder.path.glob("*.tflite")):
+            raise BadInput(f"{self.folder.path}: holds models already; choose another -o")
+        parents = {trial.parent_digest for trial in self.folder.trials()}
+        if known:
+            parents.add(str(known.get("model_digest")))
+        if parents - {digest(self.request.model)}:
+            other = known.get("model", "")
+            raise BadInput(
+                f"{self.folder.path}: holds the search of another model, {other}; choose another -o"
+            )
+
+    def _training(self) -> Training | None:
+        asked = self.request.training
+        if asked is None or not has_torch() or len(self.split.calibration) < LEAST_TO_TRAIN:
+            return None
+        if self.request.minutes is None or asked.minutes is not None:
+            return asked
+        return replace(asked, minutes=self.request.minutes / 2)
+
+
+def _told(found: list[Record]) -> str:
+    """What came of a branch: that of its best."""
+    if not found:
+        return "nothing to try"
+    order = {FITS: 0, MISSES: 1, SET_ASIDE: 2, REFUSED: 3}
+    best = min(found, key=lambda r: order.get(r.status, 4))
+    word = {FITS: "yes", MISSES: "no", SET_ASIDE: "no", REFUSED: "not possible"}
+    return f"{word.get(best.status, '')}: {best.name}, {best.trial.reason}"

@@ -1,0 +1,329 @@
+"""Makes a candidate and measures it: one trial, recorded, and never made twice."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from pathlib import Path
+from time import perf_counter
+from typing import cast
+
+from litesmith._version import VERSION
+from litesmith.errors import CannotApply, LitesmithError
+from litesmith.evidence import Measurement, Trial
+from litesmith.ir.types import Model
+from litesmith.measure.accuracy import Evaluation, evaluate_all
+from litesmith.measure.calibrate import CALIBRATION_SAMPLES, context_of
+from litesmith.measure.claims import check_claims
+from litesmith.measure.footprint import gzip_bytes
+from litesmith.measure.host import host
+from litesmith.measure.latency import Rule, measured
+from litesmith.measure.memory import peak_bytes
+from litesmith.measure.samples import Data
+from litesmith.measure.turns import Contender
+from litesmith.passes import recipe as recipes
+from litesmith.passes.step import Change, Context, Skip
+from litesmith.run.capi import installed_version
+from litesmith.run.target import Target, usable_cores
+from litesmith.search.budget import MISSED, Budget, Limits, verdict
+from litesmith.search.facts import (
+    Json,
+    accuracy_facts,
+    evaluation_of,
+    latency_facts,
+    room_facts,
+    told,
+)
+from litesmith.search.folder import Folder
+from litesmith.search.record import (
+    CANDIDATE,
+    FITS,
+    FLOAT,
+    MISSES,
+    REFUSED,
+    SET_ASIDE,
+    TIMED,
+    VERIFIED,
+    Record,
+)
+from litesmith.search.split import Split
+from litesmith.search.tree import Candidate
+from litesmith.tflite.file import digest, pieces
+from litesmith.train.apply import Record as TrainingRecord
+from litesmith.train.apply import some, training_context, trainings
+from litesmith.train.settings import Training, Watch
+from litesmith.units import ratio_text
+
+# How long the two of a pair take turns: enough to tell candidates apart, not yet to prove it.
+_QUICK = Rule(width=0.04, least_seconds=1.0, most_seconds=6.0)
+
+# Scoring one model may take so long; a slower one is scored on fewer samples, but not on fewer
+# than this. Where time counts, one that is slower than the float model is scored only if quickly.
+_MOST_SECONDS, _FEWEST_SCORED, _IN_VAIN_SECONDS = 90.0, 64, 20.0
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is asked of a search.
+
+    metric    the metric that the budget is about
+    training  how to train; None where nothing is trained
+    """
+
+    minimize: str
+    budget: Budget
+    limits: Limits
+    target: Target
+    metric: str
+    training: Training | None = None
+
+    def allowed(self, found: Evaluation) -> float:
+        """What may be lost at all, in the unit of the metric."""
+        drop, reference = self.budget.max_drop, found.against and found.against.value
+        if drop is not None and reference is not None:
+            return drop.allowed(reference, title=found.title, unit=found.unit)
+        return 0.0 if self.budget.min_agreement is None else 1 - self.budget.min_agreement
+
+    def judged(self, details: Json, reason: str) -> tuple[Json, str]:
+        """What was measured, with whether it fits; and what came out."""
+        if "accuracy" not in details:
+            return details, reason
+        found = evaluation_of(cast(Json, details["accuracy"]))
+        room = self.budget.room(found)
+        latency = cast(Json, details["latency"])
+        size, time_us = cast(int, details["bytes"]), cast("float | None", latency["p50_us"])
+        over = self.limits.misses(size, time_us)
+        fits = verdict(room) != MISSED and not over
+        facts: Json = {
+            **details,
+            "room": room_facts(room, self.allowed(found)),
+            "status": FITS if fits else MISSES,
+        }
+        ratio = cast("float | None", latency["ratio"])
+        time = () if ratio is None else (f"{ratio_text(ratio)} the time",)
+        return facts, "; ".join((", ".join((told(found, room), *time)), *over))
+
+    def is_in_vain(self, latency: Mapping[str, object]) -> bool:
+        """True for a time that is above the float model's beyond doubt, where time counts."""
+        low = cast("float | None", latency["low"])
+        return self.minimize == "latency" and low is not None and low > 1
+
+
+@dataclass
+class Workshop:
+    """Makes candidates of one model and measures them on one machine.
+
+    source   the file that came; `model` is what it holds
+    watch    is told how far a training has come
+    records  the trials of this search, by name
+    fresh    how many were not on record
+    """
+
+    folder: Folder
+    source: Path
+    model: Model
+    split: Split
+    asked: Asked
+    watch: Watch | None = None
+    records: dict[str, Record] = field(default_factory=dict[str, Record])
+    fresh: int = 0
+
+    def __post_init__(self) -> None:
+        self.digest = digest(self.source)
+        self._machine = str(replace(host(), load=0.0, busy=0.0))
+        self._known = {record.key: record for record in map(Record, self.folder.trials())}
+
+    def tried(self, candidate: Candidate) -> Record:
+        """The trial of a candidate, made now unless it is on record."""
+        key = self._key(candidate.recipe, CANDIDATE)
+        known = self._known.get(key)
+        if known is None or self._is_short_of(known):
+            trial = self._trial(candidate, key)
+            self.fresh += 1
+        else:
+            details, reason = self.asked.judged(dict(known.trial.details), known.trial.reason)
+            details |= _names(candidate)
+            trial = replace(known.trial, details=details, reason=reason)
+        return self._recorded(trial, known)
+
+    def knows(self, candidate: Candidate) -> bool:
+        """True where the trial of a candidate is on record."""
+        known = self._known.get(self._key(candidate.recipe, CANDIDATE))
+        return known is not None and not self._is_short_of(known)
+
+    def has_some_of(self, branch: str) -> bool:
+        """True where something of this branch is on record."""
+        return any(r.branch == branch and r.kind == CANDIDATE for r in self._known.values())
+
+    def verified(self, record: Record) -> Record:
+        """A trial's model on the held-out samples, which nothing was chosen by."""
+        key = self._key(record.trial.recipe, VERIFIED)
+        known = self._known.get(key)
+        details: Json = {**record.trial.details, "kind": VERIFIED, "key": key}
+        if known is None:
+            started = perf_counter()
+            found = self._scored(self.file(record), self.split.held_out)
+            details["accuracy"] = accuracy_facts(found)
+            details["seconds"] = perf_counter() - started
+            self.fresh += 1
+        else:
+            details["accuracy"], details["seconds"] = known.accuracy, known.seconds
+        details, reason = self.asked.judged(details, "")
+        told = f"on held-out samples {reason}"
+        trial = replace(record.trial, measurements=(), reason=told, details=details)
+        return self._recorded(trial, known)
+
+    def file(self, record: Record) -> Path:
+        """The file of a trial; made anew where it is gone."""
+        if record.name == FLOAT:
+            return self.source
+        found = self.folder.found(record.name, record.digest)
+        if found is not None:
+            return found
+        again = self.folder.keep(self._made(record.trial.recipe, record.name).model, record.name)
+        if digest(again) != record.digest:
+            raise CannotApply(
+                f"{record.name}: made again, it is not the file that was measured; "
+                "choose another -o, and all is measured anew"
+            )
+        return again
+
+    def once(self, record: Record, what: tuple[object, ...], make: Callable[[], Json]) -> Json:
+        """What is made of a model, from the records where it is on them; `what` tells it apart."""
+        key = sha256(repr((VERSION, self._machine, record.digest, what)).encode()).hexdigest()
+        known = self._known.get(key)
+        if known is None:
+            details: Json = {
+                "name": record.name,
+                "kind": TIMED,
+                "branch": record.branch,
+                "key": key,
+            }
+            trial = replace(record.trial, measurements=(), details={**details, **make()})
+            known = self._recorded(trial, None)
+        return dict(known.trial.details)
+
+    def _recorded(self, trial: Trial, known: Record | None) -> Record:
+        record = Record(trial)
+        if known is None or known.trial != trial:
+            self.folder.add(trial)
+        self._known[record.key] = record
+        if record.kind == CANDIDATE:
+            self.records[record.name] = record
+        return record
+
+    def _is_short_of(self, known: Record) -> bool:
+        """True where a trial on record lacks what is asked for now."""
+        if known.status == SET_ASIDE and known.latency is not None:
+            return not self.asked.is_in_vain(known.latency)
+        lacks_peak = known.latency is not None and known.cost("memory") is None
+        return self.asked.minimize == "memory" and lacks_peak
+
+    def _key(self, recipe: str, kind: str) -> str:
+        """Equal for what would end in the same measurements."""
+        asked = self.asked
+        data = self.split.search if kind == CANDIDATE else self.split.held_out
+        trains = asked.training if trainings(recipes.parse(recipe)) else None
+        parts = (
+            (VERSION, installed_version(), self._machine, self.digest, recipe, kind),
+            (self.split.calibration.digest, data.digest, asked.metric, str(asked.target)),
+            None if trains is None else replace(trains, minutes=None),
+        )
+        return sha256(repr(parts).encode()).hexdigest()
+
+    # Making.
+
+    def _trial(self, candidate: Candidate, key: str) -> Trial:
+        started = perf_counter()
+        details: Json = {**_names(candidate), "kind": CANDIDATE, "key": key}
+        skipped: tuple[Skip, ...] = ()
+        blocks: tuple[float, ...] = ()
+        made = ""
+        try:
+            path, skipped = self._file(candidate)
+            made = digest(path)
+            reason, blocks = self._measured(candidate, path, skipped, details)
+        except LitesmithError as error:
+            details["status"], reason = REFUSED, str(error)
+        details, reason = self.asked.judged(details, reason)
+        details["seconds"] = perf_counter() - started
+        place = (str(self.asked.target), made, self._machine)
+        ratios = (Measurement("latency_ratio", "ratio", blocks, *place),) if blocks else ()
+        left = tuple((skip.where, skip.why) for skip in skipped)
+        return Trial(candidate.recipe, self.digest, made, ratios, left, reason, details)
+
+    def _file(self, candidate: Candidate) -> tuple[Path, tuple[Skip, ...]]:
+        if candidate.name == FLOAT:
+            return self.source, ()
+        change = self._made(candidate.recipe, candidate.name)
+        return self.folder.keep(change.model, candidate.name), change.skipped
+
+    def _made(self, text: str, name: str) -> Change:
+        recipe = recipes.parse(text)
+        return recipes.apply(self.model, recipe, self._context(recipe, name))
+
+    def _context(self, recipe: recipes.Recipe, name: str) -> Context:
+        """What steps may use: some of the calibration samples, and all of them to train on."""
+        data = self.split.calibration
+        if not trainings(recipe) or self.asked.training is None:
+            return context_of(some(data, CALIBRATION_SAMPLES))
+        record = TrainingRecord(self.folder.training(name), resume=True)
+        return training_context(
+            self.model, data, recipe, self.asked.training, record=record, watch=self.watch
+        )
+
+    # Measuring.
+
+    def _measured(
+        self, candidate: Candidate, path: Path, skipped: tuple[Skip, ...], details: Json
+    ) -> tuple[str, tuple[float, ...]]:
+        """Fills in the details; says what stopped it, and gives the ratios of times by block."""
+        made, is_float = digest(path), candidate.name == FLOAT
+        twin = next((r.name for r in self.records.values() if r.digest == made), None)
+        if twin is not None:
+            details["status"] = SET_ASIDE
+            return f"the same file as {twin}", ()
+        details["bytes"], details["gzip_bytes"] = path.stat().st_size, gzip_bytes(pieces(path))
+        if not is_float:
+            few = some(self.split.calibration, CALIBRATION_SAMPLES)
+            claims = check_claims(path, self.model, few, skipped, self.source, profiled=False)
+            details["is_integer"] = claims.is_integer
+            if claims.is_useless:
+                details["status"] = REFUSED
+                return claims.failure or "what it gives are no numbers, or infinite ones", ()
+        if self.asked.minimize == "memory":
+            details["peak_bytes"] = peak_bytes(path, self.asked.target)
+        latency, blocks = self._timed(path)
+        details["latency"] = latency
+        seconds = self._scoring_seconds(latency)
+        if self.asked.is_in_vain(latency) and seconds > _IN_VAIN_SECONDS:
+            details["status"] = SET_ASIDE
+            ratio = ratio_text(cast(float, latency["ratio"]))
+            return f"not scored: it takes {ratio} the time of the float model", blocks
+        data = self.split.search
+        if seconds > _MOST_SECONDS:
+            data = some(data, max(_FEWEST_SCORED, int(len(data) * _MOST_SECONDS / seconds)))
+        details["accuracy"] = accuracy_facts(self._scored(path, data))
+        return "", blocks
+
+    def _timed(self, path: Path) -> tuple[Json, tuple[float, ...]]:
+        """Its time beside the float model's, in turns."""
+        target = self.asked.target
+        group = [Contender("float", str(self.source), target, self.digest)]
+        if path != self.source:
+            group.append(Contender("candidate", str(path), target, digest(path)))
+        bench = measured(group, _QUICK, memory=False)
+        found = bench.comparisons[0] if bench.comparisons else None
+        facts = latency_facts(bench.results[-1], bench.results[0], found)
+        return facts, found.ratio.blocks if found else ()
+
+    def _scoring_seconds(self, latency: Json) -> float:
+        """What scoring takes, with the float model beside it."""
+        one = (cast(float, latency["p50_us"]) + cast(float, latency["float_us"])) / 1e6
+        return one * self.asked.target.threads * len(self.split.search) / usable_cores()
+
+    def _scored(self, path: Path, data: Data) -> Evaluation:
+        return evaluate_all([path], data, against=self.source, metric=self.asked.metric)[0]
+
+
+def _names(candidate: Candidate) -> Json:
+    return {"name": candidate.name, "branch": candidate.branch, "why": candidate.why}

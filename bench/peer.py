@@ -261,7 +261,7 @@ def integer_text(file: File) -> str:
     if file.claims.is_integer:
         return "yes"
     count = sum(group.ops for group in file.claims.float_ops)
-    return f"{count} float ops, {file.claims.conversions} conversions"
+    return f"{count} in float, {file.claims.conversions} conversions"
 
 
 class Job(NamedTuple):

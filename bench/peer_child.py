@@ -2,7 +2,8 @@
 
 `python bench/peer_child.py MODEL SAMPLES.npy OUT WAY SIGNATURE INPUT`: its static int8 recipe. WAY
 is `average` for the moving average of ranges that it takes by default, `minmax` for the ranges of
-all samples, `profiler` for its faster calibration. Prints the growth of its memory in bytes.
+all samples, `profiler` for its faster calibration; with `+float` behind it inputs and outputs stay
+float, which are int8 by default. Prints the growth of its memory in bytes.
 """
 
 import sys
@@ -10,7 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from ai_edge_quantizer import calibrator, quantizer, recipe, recipe_manager
+from ai_edge_quantizer import calibrator, qtyping, quantizer, recipe, recipe_manager
+from ai_edge_quantizer.algorithm_manager import AlgorithmName
 from ai_edge_quantizer.utils import qsv_utils
 from resident import resident
 
@@ -25,6 +27,16 @@ class Calls:
     def __iter__(self) -> Iterator[dict[str, np.ndarray]]:
         for values in np.load(self._file, mmap_mode="r"):
             yield {self._name: values}
+
+
+def recipe_of(border: str) -> list:
+    """Its static int8 recipe; where the border is float, but for inputs and outputs."""
+    rules = recipe_manager.RecipeManager()
+    rules.load_quantization_recipe(recipe.static_wi8_ai8())
+    for kind in (qtyping.TFLOperationName.INPUT, qtyping.TFLOperationName.OUTPUT):
+        if border == "float":
+            rules.add_quantization_config(".*", kind, algorithm_key=AlgorithmName.NO_QUANTIZE)
+    return rules.get_quantization_recipe()
 
 
 def calibrated(worker: quantizer.Quantizer, model: Path, way: str, given: dict[str, Calls]) -> dict:
@@ -43,9 +55,9 @@ def calibrated(worker: quantizer.Quantizer, model: Path, way: str, given: dict[s
 
 def main() -> None:
     model, file, out = map(Path, sys.argv[1:4])
-    way, signature, name = sys.argv[4:]
+    (way, _, border), (signature, name) = sys.argv[4].partition("+"), sys.argv[5:]
     before = resident("VmRSS")
-    worker = quantizer.Quantizer(str(model), recipe.static_wi8_ai8())
+    worker = quantizer.Quantizer(str(model), recipe_of(border))
     ranges = calibrated(worker, model, way, {signature: Calls(file, name)})
     worker.quantize(ranges, enable_progress_report=False).export_model(str(out), overwrite=True)
     print(f"\n{resident('VmHWM') - before}")

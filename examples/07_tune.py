@@ -1,0 +1,16 @@
+"""Find the fastest file within a budget, on a model and data that ship with the package."""
+
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import litesmith
+from litesmith import demo
+
+with TemporaryDirectory() as folder:
+    model, data = demo.write(Path(folder))
+    found = litesmith.tune(model, data, max_drop="2pt", minutes=0.2, out=Path(folder, "tuned"))
+    print(found.verdict, found.sentence)
+    for record in found.records:
+        print(f"{record.name:10} {record.status:10} {record.trial.reason}")
+    sys.exit(found.best is None)

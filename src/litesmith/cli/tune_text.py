@@ -19,7 +19,15 @@ from litesmith.search.facts import Json
 from litesmith.search.record import FLOAT, Record
 from litesmith.search.tune import Found
 from litesmith.search.walk import View
-from litesmith.units import bytes_text, gain_text, number_text, plain, score_text, time_text
+from litesmith.units import (
+    bytes_text,
+    gain_text,
+    number_text,
+    plain,
+    score_text,
+    time_text,
+    total_text,
+)
 
 _STYLES = {"fits": "green", "misses": "yellow", "refused": "red", "set aside": "dim"}
 
@@ -54,7 +62,8 @@ class Live:
             self._live.update(self._picture(view), refresh=True)  # no thread beside timings
         elif not self._quiet and view.look is None:
             for record in view.records[self._told :]:
-                self._screen.print(Text(f"{record.name}: {record.status}, {record.trial.reason}"))
+                status = "" if record.name == FLOAT else f"{record.status}, "
+                self._screen.print(Text(f"{record.name}: {status}{record.trial.reason}"))
             self._told = len(view.records)
 
     def _picture(self, view: View) -> Group:
@@ -121,8 +130,9 @@ def print_text(found: Found, page: Path) -> None:
     console.print(trial_table(found.records, name, str(wanted["minimize"])))
     data = cast(Json, facts["data"])
     line(
-        f"scored on {data['search']} samples to choose by; the verdict is of {data['held_out']} "
-        f"others, and {data['calibration']} were calibrated on"
+        f"scored on {_count(data['search'])} samples to choose by; the verdict is of "
+        f"{_count(data['held_out'])} others, and {_count(data['calibration'])} were for "
+        "calibration"
     )
     heading("result")
     if best is not None:
@@ -131,6 +141,10 @@ def print_text(found: Found, page: Path) -> None:
     line(f"report: {page}")
     for step in cast(list[str], facts["next"]):
         command(step)
+
+
+def _count(number: object) -> str:
+    return total_text(cast(int, number))
 
 
 def print_json(found: Found, page: Path) -> None:

@@ -82,9 +82,7 @@ def told(found: Evaluation, room: Room) -> str:
     value = f"{found.title} {score_text(found.value, found.unit)}"
     against = found.against
     if against is None or against.difference is None:
-        return (
-            f"{value} [{score_text(found.low, found.unit)}, {score_text(found.high, found.unit)}]"
-        )
+        return f"{found.title} {score_text(found.value, found.unit, found.low, found.high)}"
     low, high = against.difference_low, against.difference_high
     if low is None or high is None:
         return value

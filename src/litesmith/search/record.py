@@ -115,17 +115,27 @@ class Record:
 
 
 def ranked(records: Iterable[Record], minimize: str) -> list[Record]:
-    """Those that fit, the one to ship first: the least cost; of those that cost the same, the one
-    that loses least."""
+    """Those that fit, the one to ship first: the least cost.
+
+    Of those that cost the same, one with room to spare, of integers throughout, and the plainest
+    of these, which was tried first; where none has room to spare, the one that loses least. The
+    highest of a few noisy scores is often not the best.
+    """
     left = [r for r in records if r.status == FITS and r.cost(minimize) is not None]
     order: list[Record] = []
     while left:
         least = min(r.cost(minimize) or 0.0 for r in left)
         same = [r for r in left if (r.cost(minimize) or 0.0) <= least * (1 + TIE)]
-        best = max(same, key=lambda r: (r.name != FLOAT, r.room.estimate))
+        best = max(same, key=_preference)
         order.append(best)
         left.remove(best)
     return order
+
+
+def _preference(record: Record) -> tuple[bool, bool, bool, float]:
+    spare = record.has_room_to_spare
+    estimate = 0.0 if spare else record.room.estimate
+    return record.name != FLOAT, spare, spare and record.is_integer, estimate
 
 
 def nearest(records: Iterable[Record]) -> Record | None:

@@ -38,7 +38,7 @@ def summary(search: Search, state: str, proof: Proof | None = None) -> Json:
         "nearest": _model(proof.verified, proof)
         if proof and proof.verified and not proof.shipped
         else None,
-        "float": _model(first, None) if first else None,
+        "float": _float(first, proof) if first else None,
         "front": list(proof.front) if proof else [],
         "path": [step._asdict() for step in search.path],
         "threads": list(proof.threads) if proof else [],
@@ -78,6 +78,16 @@ def _model(record: Record, proof: Proof | None) -> Json:
         found |= {"target": proof.target}
     if proof is not None and proof.shipped is not None:
         found["file"] = "best.tflite"
+    return found
+
+
+def _float(first: Record, proof: Proof | None) -> Json:
+    """The model as it came; its score on held-out samples, once these were asked."""
+    found = _model(first, None)
+    held = proof.verified.accuracy if proof and proof.verified else None
+    if held is not None and held.get("reference") is not None:
+        same = {key: held[key] for key in ("metric", "title", "unit", "n")}
+        found["accuracy"] = {**same, "value": held["reference"], "low": None, "high": None}
     return found
 
 

@@ -8,7 +8,7 @@ from litesmith.ir.types import Model
 from litesmith.measure.efforts import plan, tidying
 from litesmith.passes.quantize import Quantize
 from litesmith.passes.recipe import is_float, text_of
-from litesmith.search.record import FITS, FLOAT, TIE, Record
+from litesmith.search.record import FITS, FLOAT, SET_ASIDE, TIE, Record
 
 # What makes the file, or its archive, smaller than the time it takes would ask for.
 _SMALL = ("size", "download")
@@ -35,13 +35,13 @@ class State:
     """What is known while the tree is walked.
 
     records    what was tried, by name
-    can_train  whether there are torch, data and time to train
+    why_fixed  why nothing can be trained; "" where it can
     mixtures   more recipes in mixed precision, asked for once these are wanted
     """
 
     model: Model
     minimize: str
-    can_train: bool = False
+    why_fixed: str = ""
     mixtures: "Callable[[State], Iterator[Candidate]] | None" = None
     records: dict[str, Record] = field(default_factory=dict[str, Record])
 
@@ -122,7 +122,7 @@ def _if_trainable(state: State) -> str:
         return "the model is quantized already"
     if state.fitting(*EIGHT_BITS):
         return "int8 fits without"
-    return state.why_beaten or ("" if state.can_train else "nothing can be trained here")
+    return state.why_beaten or state.why_fixed
 
 
 def _if_small(state: State) -> str:
@@ -150,8 +150,10 @@ def _until_it_fits(
     branch: str, texts: dict[str, str], why: str
 ) -> Callable[[State], Iterator[Candidate]]:
     def candidates(state: State) -> Iterator[Candidate]:
+        equalized = state.records.get("int8-equalized")
+        is_vain = equalized is not None and equalized.status == SET_ASIDE  # nothing was uneven
         for name, text in texts.items():
-            if not state.why_enough:
+            if not state.why_enough and not (is_vain and text.startswith("equalize")):
                 yield Candidate(name, branch, f"{state.tidy}{text}", why)
 
     return candidates
@@ -170,7 +172,7 @@ def _small(state: State) -> Iterator[Candidate]:
     why = "weights of 4 bits take half the room of 8"
     for to in ("w4a8", "dynamic-int4"):
         yield Candidate(f"int4-{to.removesuffix('-int4')}", "int4", _usual(state, to), why)
-    if state.can_train:
+    if not state.why_fixed:
         yield Candidate("int4-trained", "int4", f"{state.tidy}qat(to=w4a8)", why)
 
 
@@ -180,7 +182,7 @@ def _packed(branch: str, texts: dict[str, str]) -> Callable[[State], Iterator[Ca
 
     def candidates(state: State) -> Iterator[Candidate]:
         for name, text in texts.items():
-            if state.can_train:
+            if not state.why_fixed:
                 yield Candidate(name, branch, f"{state.tidy}{text} | qat", why)
             else:
                 fixed = text.replace(")", ", tune=false)")

@@ -132,6 +132,8 @@ class Search:
     @contextmanager
     def opened(self) -> Iterator[None]:
         """Holds the folder; raises where it has other records, or none to go on with."""
+        if self.request.resume and not self.folder.is_used:
+            raise BadInput(f"{self.folder.path}: holds no search to go on with; leave out --resume")
         with self.folder.held():
             self._refuse_folder()
             self.workshop = Workshop(
@@ -176,10 +178,6 @@ class Search:
         }
 
     @property
-    def can_train(self) -> bool:
-        return self._asked.training is not None
-
-    @property
     def is_over(self) -> bool:
         minutes = self.request.minutes
         return minutes is not None and monotonic() - self.began > 60 * minutes
@@ -197,7 +195,7 @@ class Search:
             return mixed_candidates(self.workshop, state)
 
         records = self.workshop.records
-        return State(self.model, self.request.minimize, self.can_train, mixtures, records)
+        return State(self.model, self.request.minimize, self._why_fixed(), mixtures, records)
 
     def _answer(self, branch: Branch, state: State, left: int, on_step: Callable[[], None]) -> None:
         is_late = self.is_over and not self.workshop.has_some_of(branch.name)
@@ -273,8 +271,6 @@ class Search:
     def _refuse_folder(self) -> None:
         known = self.folder.summary()
         self._known_request = known.get("request")
-        if not self.folder.is_used and self.request.resume:
-            raise BadInput(f"{self.folder.path}: holds no search to go on with; leave out --resume")
         if not self.folder.is_used and any(self.folder.path.glob("*.tflite")):
             raise BadInput(f"{self.folder.path}: holds models already; choose another -o")
         parents = {trial.parent_digest for trial in self.folder.trials()}
@@ -286,9 +282,19 @@ class Search:
                 f"{self.folder.path}: holds the search of another model, {other}; choose another -o"
             )
 
+    def _why_fixed(self) -> str:
+        """Why nothing is trained; "" where it may be."""
+        if self.request.training is None:
+            return "nothing is to be trained"
+        if not has_torch():
+            return "torch is not installed; pip install 'litesmith[train]'"
+        if len(self.split.calibration) < LEAST_TO_TRAIN:
+            return f"training takes {LEAST_TO_TRAIN} samples to calibrate on; give --calibrate"
+        return ""
+
     def _training(self) -> Training | None:
         asked = self.request.training
-        if asked is None or not has_torch() or len(self.split.calibration) < LEAST_TO_TRAIN:
+        if asked is None or self._why_fixed():
             return None
         if self.request.minutes is None or asked.minutes is not None:
             return asked

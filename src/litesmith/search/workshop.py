@@ -1,6 +1,7 @@
 """Makes a candidate and measures it: one trial, recorded, and never made twice."""
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
@@ -98,6 +99,8 @@ class Asked:
             "room": room_facts(room, self.allowed(found)),
             "status": FITS if fits else MISSES,
         }
+        if details["name"] == FLOAT:
+            found = replace(found, against=None)
         ratio = cast("float | None", latency["ratio"])
         time = () if ratio is None else (f"{ratio_text(ratio)} the time",)
         return facts, "; ".join((", ".join((told(found, room), *time)), *over))
@@ -169,7 +172,7 @@ class Workshop:
             details["accuracy"], details["seconds"] = known.accuracy, known.seconds
         details, reason = self.asked.judged(details, "")
         told = f"on held-out samples {reason}"
-        trial = replace(record.trial, measurements=(), reason=told, details=details)
+        trial = replace(record.trial, measurements=(), skipped=(), reason=told, details=details)
         return self._recorded(trial, known)
 
     def file(self, record: Record) -> Path:
@@ -198,7 +201,13 @@ class Workshop:
                 "branch": record.branch,
                 "key": key,
             }
-            trial = replace(record.trial, measurements=(), details={**details, **make()})
+            trial = replace(
+                record.trial,
+                measurements=(),
+                skipped=(),
+                reason="timed in turns with the float model, on every target",
+                details={**details, **make()},
+            )
             known = self._recorded(trial, None)
         return dict(known.trial.details)
 
@@ -248,8 +257,9 @@ class Workshop:
         details["seconds"] = perf_counter() - started
         place = (str(self.asked.target), made, self._machine)
         ratios = (Measurement("latency_ratio", "ratio", blocks, *place),) if blocks else ()
-        left = tuple((skip.where, skip.why) for skip in skipped)
-        return Trial(candidate.recipe, self.digest, made, ratios, left, reason, details)
+        return Trial(
+            candidate.recipe, self.digest, made, ratios, _grouped(skipped), reason, details
+        )
 
     def _file(self, candidate: Candidate) -> tuple[Path, tuple[Skip, ...]]:
         if candidate.name == FLOAT:
@@ -323,6 +333,12 @@ class Workshop:
 
     def _scored(self, path: Path, data: Data) -> Evaluation:
         return evaluate_all([path], data, against=self.source, metric=self.asked.metric)[0]
+
+
+def _grouped(skipped: Sequence[Skip]) -> tuple[tuple[str, str], ...]:
+    """What was left alone, by kind and reason: names of every op would fill the records."""
+    counts = Counter((skip.where.split()[0] if skip.where else "", skip.why) for skip in skipped)
+    return tuple((f"{count} {kind}".strip(), why) for (kind, why), count in counts.items())
 
 
 def _names(candidate: Candidate) -> Json:

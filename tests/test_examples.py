@@ -16,7 +16,7 @@ EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 
 def call(script: Path, *words: Path) -> str:
     return subprocess.run(
-        [sys.executable, script, *words], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, script, *words], capture_output=True, text=True, check=True, timeout=240
     ).stdout
 
 
@@ -64,6 +64,11 @@ def test_train(model: Path, tmp_path: Path) -> None:
     shown = call(ROOT / "examples" / "06_train.py", model, out)
     assert "clustered CONV_2D" in shown and "trained" in shown
     assert run(out.read_bytes())[0].shape == (1, 10)
+
+
+def test_tune() -> None:
+    shown = call(ROOT / "examples" / "07_tune.py")
+    assert re.search(r"(proven|likely) \S+ is .* × smaller", shown)
 
 
 def test_the_python_of_the_readme(model: Path) -> None:

@@ -21,6 +21,7 @@ from litesmith.search.budget import (
     Drop,
     Limits,
     Room,
+    at_look,
     verdict,
 )
 
@@ -265,3 +266,19 @@ def test_a_ceiling_is_missed_only_above_it(
 ) -> None:
     misses = Limits(most_size, most_latency).misses(size, latency)
     assert len(misses) == (size > most_size) + (latency > most_latency)
+
+
+# Several questions to the same samples.
+
+
+@given(st.floats(-0.1, 0.1), st.floats(0, 0.1), st.integers(1, 50))
+def test_each_look_has_to_pass_by_more(estimate: float, half: float, look: int) -> None:
+    room = Room(estimate, estimate - half, estimate + half)
+    first, this, later = (at_look(room, n) for n in (1, look, look + 1))
+    assert first.low == pytest.approx(room.low) and first.high == pytest.approx(room.high)
+    assert later.low <= this.low + 1e-12 and later.high >= this.high - 1e-12
+    assert this.estimate == estimate
+
+
+def test_four_looks_take_the_interval_of_one_in_eighty() -> None:
+    assert at_look(Room(0.0, -1.96, 1.96), 4).low == pytest.approx(-2.498, abs=1e-3)

@@ -78,6 +78,7 @@ def test_who_is_refused_sweeps_nothing(tmp_path: Path) -> None:
 def test_what_a_killed_run_left_half_written_is_swept(tmp_path: Path) -> None:
     parts = [tmp_path / ".litesmith-x.part", tmp_path / "front" / ".litesmith-y.part"]
     mine = tmp_path / "notes.part"
+    Folder(tmp_path).write_summary({})
     (tmp_path / "front").mkdir()
     for path in (*parts, mine):
         path.touch()
@@ -186,3 +187,17 @@ def test_the_front_has_the_given_models_and_no_others(tmp_path: Path) -> None:
     again = tmp_path / "front" / "b.tflite"
     folder.write_front({"b": again})  # from its own place, after the work is gone
     assert digest(again) == digest(b)
+
+
+def test_a_folder_of_other_things_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "thesis.txt").write_text("mine")
+    with pytest.raises(BadInput, match="holds other files, as 'work'"), Folder(tmp_path).held():
+        pass
+    assert [p.name for p in tmp_path.rglob("*")] == ["work", "thesis.txt"]
+
+
+def test_a_summary_that_is_none_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "tune.json").write_text("[]")
+    with pytest.raises(BadInput, match=r"tune\.json: is not the summary of a search"):
+        Folder(tmp_path).summary()

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from litesmith.evidence import Log, Measurement, Trial
 from litesmith.measure.accuracy import Against, Evaluation
+from litesmith.search.budget import Limits
 from litesmith.search.facts import accuracy_facts, evaluation_of, known
 from litesmith.search.record import FITS, FLOAT, Record, front, nearest, ranked
 from tests.search.taught import record
@@ -60,7 +61,16 @@ def test_the_one_to_ship_fits_and_costs_least(records: list[Record], minimize: s
         assert cost is not None
         assert all(cost <= TIE * other for other in left if other is not None)
         same = [r for r in order[place:] if (r.cost(minimize) or 0) <= cost]
-        assert one.room.estimate >= max(r.room.estimate for r in same)
+        if not one.has_room_to_spare:
+            assert one.room.estimate >= max(r.room.estimate for r in same)
+
+
+def test_of_equals_with_room_to_spare_the_plainest_is_first() -> None:
+    """Their order of trial decides, not the luck of a score; integers throughout come first."""
+    plain, lucky = record("plain", room=0.006), record("lucky", room=0.012)
+    assert names(ranked([plain, lucky], "latency")) == ["plain", "lucky"]
+    integer = record("integer", room=0.006, is_integer=True)
+    assert names(ranked([plain, lucky, integer], "latency")) == ["integer", "plain", "lucky"]
 
 
 def test_of_costs_that_are_the_same_the_one_with_more_room_is_first() -> None:
@@ -85,9 +95,16 @@ def test_what_was_not_measured_is_not_ranked() -> None:
 def test_the_nearest_is_no_float_model_and_was_scored() -> None:
     first, far, near = record(FLOAT, room=0.01), record("far", room=-0.5), record("n", room=-0.02)
     unscored = record("unscored", room=math.nan)
-    found = nearest([first, far, unscored, near])
+    found = nearest([first, far, unscored, near], Limits())
     assert found is not None and found.name == "n"
-    assert nearest([first, unscored]) is None
+    assert nearest([first, unscored], Limits()) is None
+
+
+def test_where_enough_lose_little_the_nearest_is_least_above_the_ceiling() -> None:
+    large, small = record("large", size=9000, room=0.01), record("small", size=4000, room=0.001)
+    lost = record("lost", size=100, room=-0.1)
+    found = nearest([large, lost, small], Limits(max_bytes=3000))
+    assert found is not None and found.name == "small"
 
 
 # The front.

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from litesmith import Builder, Model
+from litesmith.errors import BadInput
 from litesmith.measure.data import open_data
 from litesmith.measure.parts import parted
 from litesmith.measure.samples import Data
@@ -115,7 +116,8 @@ def test_the_least_samples_are_enough_and_hardly_more(wanted: int, calibrates: b
 
 def _lengths(count: int, calibrates: bool) -> tuple[Data, Data, Data]:
     data = Few(tuple((np.full((1, 1), n, np.float32),) for n in range(count)))
-    return split(data, None if calibrates else data)
+    other = Few(((np.full((1, 1), -1, np.float32),),))
+    return split(data, None if calibrates else other)
 
 
 def test_two_samples_are_split_too() -> None:
@@ -126,3 +128,10 @@ def test_two_samples_are_split_too() -> None:
 @pytest.mark.parametrize("count", [1, 2, 5])
 def test_copies_of_one_sample_stay_together(count: int) -> None:
     assert sorted(len(part) for part in split(opened([7] * count))) == [0, 0, count]
+
+
+def test_what_is_calibrated_on_must_not_prove() -> None:
+    data, other = opened(list(range(30))), opened(list(range(25, 60)))
+    with pytest.raises(BadInput, match=r"5 of its samples are in .* too") as caught:
+        split(data, other)
+    assert "\n" not in str(caught.value)

@@ -217,7 +217,7 @@ def test_going_on_where_nothing_was_is_refused(copied: Path) -> None:
 
 
 def test_a_folder_with_models_of_ones_own_is_refused(copied: Path) -> None:
-    with pytest.raises(BadInput, match="holds models already"):
+    with pytest.raises(BadInput, match="holds other files"):
         smallest(copied, out=copied)
     assert not (copied / "tune.json").exists()
 

@@ -19,9 +19,10 @@ from litesmith.cli.given import (
     Resize,
     SampleCount,
     Std,
+    TrustData,
     open_evaluation,
-    open_given,
     say,
+    say_notes,
 )
 from litesmith.cli.model import MISSES_WHAT_WAS_ASKED, Json, ModelFile
 from litesmith.cli.tune_text import Live, print_json, print_text
@@ -29,7 +30,7 @@ from litesmith.errors import BadInput
 from litesmith.report.page import write_report
 from litesmith.run.target import Target
 from litesmith.search.budget import MINIMIZE, Budget, Limits
-from litesmith.search.tune import carry_out, default_folder, opening
+from litesmith.search.tune import carry_out, default_folder, open_beside, opening
 from litesmith.search.walk import Request
 from litesmith.tflite.file import load
 from litesmith.train.settings import Training
@@ -117,6 +118,7 @@ def tune(
     minutes: Minutes = None,
     no_train: NoTrain = False,
     resume: Resume = False,
+    trust_data: TrustData = False,
     out: OutFolder = None,
     samples: SampleCount = None,
     mean: Mean = None,
@@ -136,7 +138,10 @@ def tune(
     options = ImageOptions(mean, std, norm, resize, crop, label_offset)
     content = load(model)
     opened = open_evaluation(data, content, options, samples=samples)
-    other = None if calibrate is None else open_given(calibrate, content, options)
+    other = None
+    if calibrate is not None:
+        other = open_beside(calibrate, opened, content, options.preparation())
+        say_notes(other)
     request = Request(
         model,
         opened,
@@ -149,6 +154,7 @@ def tune(
         minutes,
         None if no_train else Training(),
         resume,
+        trust_data,
         shlex.join(["litesmith", *sys.argv[1:]]),
         opening(data, calibrate, options.preparation(), samples),
     )
@@ -157,9 +163,16 @@ def tune(
 
 def carried_out(request: Request, *, as_json: bool = False) -> int:
     """Searches, writes the report, and prints what came out; the exit status."""
-    with Live(quiet=as_json) as live:
-        found = carry_out(request, live.show)
+    try:
+        with Live(quiet=as_json) as live:
+            found = carry_out(request, live.show)
+    except KeyboardInterrupt as error:  # whose notes do not pass the parser of the command line
+        for note in getattr(error, "__notes__", ()):
+            say("note", note)
+        raise
     page = write_report(found.folder)
+    for warning in found.warnings:
+        say("warning", warning)
     if not found.fresh:
         say("note", "nothing was measured again: all trials are on record")
     (print_json if as_json else print_text)(found, page)

@@ -31,6 +31,11 @@ class _Chosen:
         return self.data.notes
 
     @property
+    def batch(self) -> int:
+        """Items in a sample."""
+        return getattr(self.data, "batch", 1)
+
+    @property
     def classes(self) -> Array | None:
         """The class of each item, where the data knows them."""
         known: Array | None = getattr(self.data, "classes", None)
@@ -119,6 +124,19 @@ def parted(data: Data, shares: Sequence[float]) -> list[Data]:
         parts.append(cast(Data, chosen))
         start = end
     return parts
+
+
+def shared(a: Data, b: Data) -> int:
+    """How many samples of the first are in the second too, by what they hold."""
+    alike = isinstance(a, Samples) and isinstance(b, Samples) and a.batch == b.batch
+    known = {*(_item_digests(cast(Samples, b)) if alike else _input_digests(b))}
+    own = _item_digests(cast(Samples, a)) if alike else _input_digests(a)
+    return sum(digest in known for digest in own)
+
+
+def items(data: Data) -> int:
+    """How many items there are: a sample of a model with a batch has several."""
+    return len(data) * getattr(data, "batch", 1)
 
 
 def _by_digest(digests: Sequence[bytes]) -> list[int]:

@@ -29,7 +29,7 @@ def read_folder(folder: Path) -> Record:
         raise BadInput(f"{folder}: no such folder; give the one that `litesmith tune` wrote")
     summary = _summary(folder)
     log = folder / "trials.jsonl"
-    entries = entries_of(Log(log).read()) if log.exists() else ()
+    entries = entries_of(_of_search(Log(log).read(), summary)) if log.exists() else ()
     digest = text(summary.get("model_digest"))
     digests = {digest, *(entry.digest for entry in entries)}
     insides = {one: _inside(folder, one) for one in sorted(digests) if one}
@@ -52,6 +52,13 @@ def read_folder(folder: Path) -> Record:
         replay=text(_optional(folder / "recipe.json").get("command")),
         inside={one: inside for one, inside in insides.items() if inside.ops or inside.layers},
     )
+
+
+def _of_search(trials: tuple[Trial, ...], summary: Fields) -> tuple[Trial, ...]:
+    """The trials that the summary is about: a folder may hold those of other requests too."""
+    keys = {*texts(summary.get("keys"))}
+    own = (trial for trial in trials if text(fields(trial.details).get("key")) in keys)
+    return tuple(own) if keys else trials
 
 
 def entries_of(trials: tuple[Trial, ...]) -> tuple[Entry, ...]:

@@ -5,7 +5,7 @@ from typing import cast
 
 from litesmith.evidence import Measurement
 from litesmith.measure.accuracy import Against, Evaluation
-from litesmith.measure.latency import Comparison, Result
+from litesmith.measure.latency import Result, ratio
 from litesmith.search.budget import Room
 from litesmith.units import gain_text, score_text
 
@@ -55,17 +55,19 @@ def evaluation_of(facts: Json) -> Evaluation:
     )
 
 
-def latency_facts(own: Result, first: Result, found: Comparison | None) -> Json:
-    """A time beside the float model's of the same run; `found` is None for the float model."""
-    low, high = found.ratio.interval if found else (1.0, 1.0)
+def latency_facts(own: Result, first: Result) -> Json:
+    """A time beside the float model's of the same run, which may be itself."""
+    found = ratio(first, own) if own is not first else None
+    low, high = found.interval if found else (1.0, 1.0)
     return known(
         {
             "target": own.target,
             "p50_us": own.percentile_us(50),
             "float_us": first.percentile_us(50),
-            "ratio": found.ratio.value if found else 1.0,
+            "ratio": found.value if found else 1.0,
             "low": low,
             "high": high,
+            "verdict": found.verdict if found else "",
         }
     )
 

@@ -1,14 +1,14 @@
 """The end of a search: the choice proven on held-out samples, timed in earnest, and looked into."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
-from typing import cast
+from typing import NamedTuple, cast
 
 from litesmith.errors import LitesmithError
 from litesmith.measure.calibrate import CALIBRATION_SAMPLES
 from litesmith.measure.efforts import tidying
-from litesmith.measure.latency import Bench, Result, Rule, measured, ratio
+from litesmith.measure.latency import Result, Rule, measured, ratio
 from litesmith.measure.loss import decibels, losses
 from litesmith.measure.profile import profile
 from litesmith.measure.stats import FASTER
@@ -16,8 +16,8 @@ from litesmith.measure.turns import Contender
 from litesmith.measure.twins import twins
 from litesmith.passes.recipe import apply, parse, text_of
 from litesmith.run.target import Target, usable_cores
-from litesmith.search.budget import MISSED, verdict
-from litesmith.search.facts import Json, known
+from litesmith.search.budget import MISSED, at_look, verdict
+from litesmith.search.facts import Json, known, latency_facts
 from litesmith.search.record import FLOAT, MISSES, Record, front, nearest, ranked
 from litesmith.search.workshop import Workshop
 from litesmith.tflite.file import load
@@ -34,8 +34,7 @@ _MOST_VERIFIED = 4
 _MOST_TIMED, _LOOKED_AT = 3, 16
 
 
-@dataclass(frozen=True)
-class Proof:
+class Proof(NamedTuple):
     """What a search ends with.
 
     shipped   the trial of the model to ship; None where nothing fits
@@ -45,6 +44,7 @@ class Proof:
     target    where it is fastest
     threads   the times of both on every target
     front     the names of the models that no other beats
+    warnings  what is to be said of the times, a sentence each
     """
 
     shipped: Record | None
@@ -54,35 +54,53 @@ class Proof:
     target: str
     threads: tuple[Json, ...]
     front: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
 
 
 def prove(workshop: Workshop, targets: Sequence[Target]) -> Proof:
-    """Verifies candidates in the order of their cost until one holds."""
-    minimize = workshop.asked.minimize
-    order = [r for r in ranked(workshop.records.values(), minimize) if r.name != FLOAT]
+    """Verifies candidates in the order of their cost until one holds; its time too."""
     seen: list[Record] = []
-    shipped: Record | None = None
-    for record in order[:_MOST_VERIFIED]:
-        seen.append(workshop.verified(record))
-        if seen[-1].status != MISSES:
-            shipped = record
-            break
-    if shipped is None and not seen:
-        close = nearest(workshop.records.values())
-        seen += [workshop.verified(close)] if close is not None else []
-    held = seen[-1] if shipped is not None else nearest(seen)
-    found = verdict(held.room) if held is not None else ""
-    if shipped is None and held is not None:
-        found = MISSED
-    best_of = front([r for r in workshop.records.values() if r.value is not None])
-    names = tuple(r.name for r in best_of)
-    if held is None:
-        return Proof(None, None, found, {}, str(targets[0]), (), names)
-    everywhere = _targets(targets)
-    texts = (*map(str, everywhere), *names)
-    timed = workshop.once(held, texts, lambda: _timed(workshop, held, best_of, everywhere))
+    limits = workshop.asked.limits
+    for record in candidates(workshop.records.values(), workshop.asked.minimize):
+        held = workshop.verified(record)
+        seen.append(held)
+        if held.status == MISSES:
+            continue
+        times = _times(workshop, held, targets)
+        p50_us = cast("float | None", times.speed["p50_us"])
+        if not limits.misses(int(held.cost("size") or 0), p50_us):
+            return times._replace(shipped=record, verdict=verdict(at_look(held.room, held.look)))
+    close = nearest(seen, limits) or nearest(workshop.records.values(), limits)
+    if close is None:
+        return Proof(None, None, "", {}, str(targets[0]), (), _front_names(workshop))
+    return _times(workshop, workshop.verified(close), targets)._replace(verdict=MISSED)
+
+
+def candidates(records: Iterable[Record], minimize: str) -> list[Record]:
+    """Whom the held-out samples are asked about: those that cost least, and cost less than the
+    model as it came; one of them may be who has most room, lest nothing holds."""
+    cheaper = list(takewhile(lambda record: record.name != FLOAT, ranked(records, minimize)))
+    first, rest = cheaper[: _MOST_VERIFIED - 1], cheaper[_MOST_VERIFIED - 1 :]
+    return first + sorted(rest, key=lambda record: -record.room.estimate)[:1]
+
+
+def _front(workshop: Workshop) -> list[Record]:
+    return front([r for r in workshop.records.values() if r.value is not None])
+
+
+def _front_names(workshop: Workshop) -> tuple[str, ...]:
+    return tuple(record.name for record in _front(workshop))
+
+
+def _times(workshop: Workshop, held: Record, targets: Sequence[Target]) -> Proof:
+    """The proof's own run of one model, or the records of it."""
+    others, everywhere = _front(workshop), _targets(targets)
+    texts = (*map(str, everywhere), *(record.digest for record in others))
+    timed = workshop.once(held, texts, lambda: _timed(workshop, held, others, everywhere))
     speed, threads = cast(Json, timed["speed"]), cast(list[Json], timed["threads"])
-    return Proof(shipped, held, found, speed, str(timed["target"]), tuple(threads), names)
+    warnings = tuple(cast(list[str], timed.get("warnings", [])))
+    target, names = str(timed["target"]), _front_names(workshop)
+    return Proof(None, held, "", speed, target, tuple(threads), names, warnings)
 
 
 def _timed(
@@ -103,7 +121,13 @@ def _timed(
         if ratio(fastest, result).verdict == FASTER:
             fastest = result
     threads = [_row(result) for result in bench.results]
-    return {"speed": _speed(bench), "target": fastest.target, "threads": threads}
+    speed = latency_facts(bench.results[1], bench.results[0])
+    return {
+        "speed": speed,
+        "target": fastest.target,
+        "threads": threads,
+        "warnings": list(bench.warnings),
+    }
 
 
 def _targets(asked: Sequence[Target]) -> list[Target]:
@@ -118,24 +142,6 @@ def _targets(asked: Sequence[Target]) -> list[Target]:
 def _contender(workshop: Workshop, name: str, record: Record | None, target: Target) -> Contender:
     path = workshop.source if record is None else workshop.file(record)
     return Contender(name, str(path), target, record.digest if record else workshop.digest)
-
-
-def _speed(bench: Bench) -> Json:
-    """The best beside the float model, on the first target."""
-    first, best = bench.results[:2]
-    found = ratio(first, best)
-    low, high = found.interval
-    return known(
-        {
-            "target": best.target,
-            "p50_us": best.percentile_us(50),
-            "float_us": first.percentile_us(50),
-            "ratio": found.value,
-            "low": low,
-            "high": high,
-            "verdict": found.verdict,
-        }
-    )
 
 
 def _row(result: Result) -> Json:
@@ -157,8 +163,11 @@ def look_into(workshop: Workshop, record: Record | None) -> None:
     if record is not None:
         wanted.append((record.name, record.digest, workshop.file(record)))
     for name, digest, path in wanted:
-        if workshop.folder.evidence(digest) is None:
-            facts: Json = {"schema": 1, "name": name, **_op_times(path, workshop.asked.target)}
+        about = [*workshop.place, str(workshop.asked.target), workshop.split.calibration.digest]
+        kept = workshop.folder.evidence(digest)
+        if kept is None or kept.get("about") != about:
+            times = _op_times(path, workshop.asked.target)
+            facts: Json = {"schema": 1, "name": name, "about": about, **times}
             if name != FLOAT:
                 facts |= _layers(workshop, path)
             workshop.folder.write_evidence(digest, facts)

@@ -3,17 +3,20 @@
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import cast
 
 from litesmith.errors import BadInput
 from litesmith.evidence import Log, Trial
 from litesmith.ir.types import Model
 from litesmith.tflite.file import digest, pieces, save, write_whole
+from litesmith.units import plain
 
 Facts = Mapping[str, object]
 
+_OWN = ("front", "work", "evidence")
 _LOCK, _TRIALS, _SUMMARY, _RECIPE = ".lock", "trials.jsonl", "tune.json", "recipe.json"
 
 
@@ -37,7 +40,9 @@ class Folder:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Makes the folder and keeps others out of it; raises where one is in it."""
+        """Makes the folder and keeps others out of it; raises where one is in it, or where it holds
+        what is not ours."""
+        self._refuse_foreign()
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             handle = os.open(self.path / _LOCK, os.O_RDWR | os.O_CREAT, 0o666)
@@ -53,10 +58,21 @@ class Folder:
         finally:
             os.close(handle)  # which lets go of the lock too
 
+    def _refuse_foreign(self) -> None:
+        if not self.path.is_dir() or self.is_used:
+            return
+        names = sorted(path.name for path in self.path.iterdir())
+        foreign = [name for name in names if name != _LOCK and not name.startswith(".litesmith-")]
+        if foreign:
+            raise BadInput(
+                f"{self.path}: holds other files, as {plain(foreign[0])!r}; choose another -o"
+            )
+
     def _sweep(self) -> None:
         """Removes what a killed run has left of files that were being written."""
-        for torn in self.path.rglob(".litesmith-*.part"):
-            torn.unlink(missing_ok=True)
+        for place in (self.path, *(self.path / name for name in _OWN)):
+            for torn in place.glob(".litesmith-*.part"):
+                torn.unlink(missing_ok=True)
 
     # Records.
 
@@ -65,8 +81,9 @@ class Folder:
         return self._log.path.exists() or (self.path / _SUMMARY).exists()
 
     def trials(self) -> tuple[Trial, ...]:
-        """What was tried, oldest first."""
-        return self._log.read() if self._log.path.exists() else ()
+        """What was tried, oldest first; lines of other origin are passed over."""
+        found = self._log.read() if self._log.path.exists() else ()
+        return tuple(trial for trial in found if {"name", "kind"} <= {*trial.details})
 
     def add(self, trial: Trial) -> None:
         self._log.append(trial)
@@ -75,9 +92,12 @@ class Folder:
         """Where the search stood when it was last written; nothing where it never was."""
         path = self.path / _SUMMARY
         try:
-            return json.loads(path.read_bytes()) if path.exists() else {}
+            found = json.loads(path.read_bytes()) if path.exists() else {}
         except (OSError, ValueError) as error:
             raise BadInput(f"{path}: cannot be read ({error}); choose another -o") from None
+        if not isinstance(found, dict):
+            raise BadInput(f"{path}: is not the summary of a search; choose another -o")
+        return cast(dict[str, object], found)
 
     def write_summary(self, facts: Facts) -> None:
         _write_json(self.path / _SUMMARY, facts)
@@ -106,9 +126,9 @@ class Folder:
         place.mkdir(exist_ok=True)
         return place / f"{name}.tflite"
 
-    def training(self, name: str) -> Path:
-        """Where the records of a model's training lie."""
-        place = self.path / "work" / f"{name}.training"
+    def training(self, name: str, key: str) -> Path:
+        """Where the records of one training lie."""
+        place = self.path / "work" / f"{name}-{key[:12]}.training"
         place.mkdir(parents=True, exist_ok=True)
         return place
 
@@ -144,9 +164,16 @@ class Folder:
             if old.stem not in models:
                 old.unlink()
 
-    def tidy(self) -> None:
-        """Removes the models that were only tried."""
-        shutil.rmtree(self.path / "work", ignore_errors=True)
+    def tidy(self, keep: Collection[str] = ()) -> None:
+        """Removes the models that were only tried, but for those that take long to make again."""
+        place = self.path / "work"
+        for path in list(place.glob("*")):
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            elif path.stem not in keep:
+                path.unlink(missing_ok=True)
+        with suppress(OSError):
+            place.rmdir()
 
 
 def _write_json(place: Path, facts: Facts) -> None:

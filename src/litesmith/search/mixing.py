@@ -25,7 +25,10 @@ def mixed_candidates(workshop: Workshop, state: State) -> Iterator[Candidate]:
     base = _base(state)
     if base is None:
         return
-    ladder = _ladder(workshop, base, slower=state.is_small_wanted)
+    try:
+        ladder = _ladder(workshop, base, slower=state.is_small_wanted)
+    except LitesmithError:  # control flow, or a target without profiles: nothing can be told apart
+        return
     tried: list[Tried] = []
     while (mixture := next_mixture(ladder, tried)) is not None:
         name = f"mixed-{len(mixture.ops)}"
@@ -52,7 +55,8 @@ def _room(record: Record) -> float:
 
 def _ladder(workshop: Workshop, base: str, *, slower: bool) -> tuple[Mixture, ...]:
     """The mixtures worth a try, kept in the folder: they come from times, which never repeat."""
-    parts = (workshop.digest, workshop.asked.target, base, slower)
+    calibration = workshop.split.calibration.digest
+    parts = (workshop.place, workshop.digest, calibration, workshop.asked.target, base, slower)
     key = sha256(repr(parts).encode()).hexdigest()
     known = workshop.folder.evidence(f"mixtures-{key}")
     if known is None:
@@ -73,12 +77,9 @@ def _found(workshop: Workshop, base: str, slower: bool) -> tuple[Mixture, ...]:
     reference, front = _front_of(workshop, base)
     few = some(workshop.split.calibration, CALIBRATION_SAMPLES)
     alone = tuple(step for step in front if step_name(step) == "quantize")
-    try:
-        quantized = apply(reference, alone, context_of(few)).model
-        target = workshop.asked.target
-        found = sensitivities(reference, quantized, few, seconds=_SECONDS, on=target)
-    except LitesmithError:  # control flow, or a target without profiles: nothing can be told apart
-        return ()
+    quantized = apply(reference, alone, context_of(few)).model
+    target = workshop.asked.target
+    found = sensitivities(reference, quantized, few, seconds=_SECONDS, on=target)
     return mixtures(reference, found, slower=slower)
 
 

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import cast
 
 from litesmith.evidence import Trial
-from litesmith.search.budget import Room
-from litesmith.search.facts import Json
+from litesmith.measure.accuracy import Evaluation
+from litesmith.search.budget import Limits, Room
+from litesmith.search.facts import Json, evaluation_of
 
 CANDIDATE, VERIFIED, TIMED = "candidate", "verified", "timed"
 FITS, MISSES, REFUSED, SET_ASIDE = "fits", "misses", "refused", "set aside"
@@ -50,7 +51,7 @@ class Record:
 
     @property
     def branch(self) -> str:
-        return str(self._details["branch"])
+        return str(self._details.get("branch", ""))
 
     @property
     def status(self) -> str:
@@ -63,6 +64,20 @@ class Record:
     @property
     def is_integer(self) -> bool:
         return bool(self._details.get("is_integer"))
+
+    @property
+    def held_out(self) -> str:
+        """The digest of the held-out samples that it was proven on; "" for other trials."""
+        return str(self._details.get("held_out", ""))
+
+    @property
+    def look(self) -> int:
+        """How many models these samples had been asked about by then, itself among them."""
+        return int(self._number("look") or 1)
+
+    @property
+    def evaluation(self) -> Evaluation:
+        return evaluation_of(self.accuracy or {})
 
     @property
     def seconds(self) -> float:
@@ -90,6 +105,10 @@ class Record:
     def ratio(self) -> float | None:
         """Its time as a part of the float model's."""
         return self._number("latency", "ratio")
+
+    @property
+    def p50_us(self) -> float | None:
+        return self._number("latency", "p50_us")
 
     @property
     def room(self) -> Room:
@@ -138,10 +157,24 @@ def _preference(record: Record) -> tuple[bool, bool, bool, float]:
     return record.name != FLOAT, spare, spare and record.is_integer, estimate
 
 
-def nearest(records: Iterable[Record]) -> Record | None:
-    """The one that misses the budget by least, of those that are not the float model."""
+def nearest(records: Iterable[Record], limits: Limits) -> Record | None:
+    """The one that misses by least, of those that are not the float model: in what it loses, or
+    where enough lose little enough, in how far it is above the ceilings."""
     scored = [r for r in records if r.name != FLOAT and not math.isnan(r.room.estimate)]
+    within = [r for r in scored if r.room.estimate >= 0]
+    if within:
+        return min(within, key=lambda r: _excess(r, limits))
     return max(scored, key=lambda r: r.room.estimate) if scored else None
+
+
+def _excess(record: Record, limits: Limits) -> float:
+    """How many times above a ceiling a model is; its time beside the float model's without any."""
+    latency_us = record.p50_us or math.inf
+    over = [
+        (record.cost("size") or math.inf) / limits.max_bytes if limits.max_bytes else 0.0,
+        latency_us / limits.max_latency_us if limits.max_latency_us else 0.0,
+    ]
+    return max(over) or record.ratio or math.inf
 
 
 def front(records: Sequence[Record]) -> list[Record]:

@@ -13,6 +13,7 @@ from litesmith.passes import recipe as recipes
 from litesmith.passes.step import Change, Context
 from litesmith.search.facts import Json
 from litesmith.search.split import split
+from litesmith.search.tune import open_beside
 from litesmith.tflite.file import digest, load
 from litesmith.train.apply import some, training_context, trainings
 from litesmith.train.settings import Training
@@ -57,7 +58,7 @@ def _context(place: Path, facts: Json, model: Model, recipe: recipes.Recipe) -> 
     samples = cast("int | None", opened["samples"])
     other = cast("str | None", opened["calibrate"])
     data = open_data(str(opened["data"]), model, preparation=preparation, samples=samples)
-    given = None if other is None else open_data(other, model, preparation=preparation)
+    given = None if other is None else open_beside(other, data, model, preparation)
     part = split(data, given).calibration
     if facts.get("calibration_digest") != part.digest:
         raise BadInput(f"{place}: {opened['data']} has changed since; the result would differ")

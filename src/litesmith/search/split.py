@@ -2,8 +2,10 @@
 
 from typing import NamedTuple
 
-from litesmith.measure.parts import parted
+from litesmith.errors import BadInput
+from litesmith.measure.parts import parted, shared
 from litesmith.measure.samples import Data
+from litesmith.units import total_text
 
 # Shares of the data: a fifth is looked at and trained on, unless there is other data for it; of
 # the rest a third is enough to choose by, and the most goes into the proof.
@@ -26,6 +28,13 @@ class Split(NamedTuple):
 def split(data: Data, calibration: Data | None = None) -> Split:
     """The data in parts; none of it is calibrated on where there is other data for that."""
     if calibration is not None:
+        both = shared(calibration, data)
+        if both:
+            raise BadInput(
+                f"{calibration.source}: {total_text(both)} of its samples are in {data.source} "
+                "too, and what was calibrated on proves nothing; take them out, or leave out "
+                "--calibrate"
+            )
         (ordered,) = parted(calibration, (1.0,))  # by contents: their order must not matter
         return Split(ordered, *parted(data, (_SEARCH, 1 - _SEARCH)))
     rest = 1 - _CALIBRATION

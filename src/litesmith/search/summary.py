@@ -5,6 +5,7 @@ from shlex import quote
 from typing import cast
 
 from litesmith._version import VERSION
+from litesmith.measure.parts import items
 from litesmith.measure.preparation import Preparation
 from litesmith.measure.stats import FASTER, SLOWER
 from litesmith.search.budget import LIKELY, PROVEN
@@ -40,6 +41,8 @@ def summary(search: Search, state: str, proof: Proof | None = None) -> Json:
         else None,
         "float": _float(first, proof) if first else None,
         "front": list(proof.front) if proof else [],
+        "keys": search.workshop.keys,
+        "warnings": list(proof.warnings) if proof else [],
         "path": [step._asdict() for step in search.path],
         "threads": list(proof.threads) if proof else [],
         "next": next_steps(search, proof),
@@ -55,9 +58,9 @@ def _data(search: Search) -> Json:
     return {
         "source": data.source,
         "calibration_source": None if other is None else other.source,
-        "calibration": len(split.calibration),
-        "search": len(split.search),
-        "held_out": len(split.held_out),
+        "calibration": items(split.calibration),
+        "search": items(split.search),
+        "held_out": items(split.held_out),
         "preparation": preparation.text if isinstance(preparation, Preparation) else "",
         "notes": list(data.notes),
     }
@@ -149,18 +152,32 @@ def _gains(search: Search, proof: Proof) -> list[str]:
 def next_steps(search: Search, proof: Proof | None) -> list[str]:
     """What to do now, in sentences with the command."""
     request = search.request
-    model, data = plain(str(request.model)), plain(request.data.source)
+    model, data = (quote(plain(text)) for text in (str(request.model), request.data.source))
     if proof is None:
-        return [f"{request.command or 'litesmith tune …'} --resume: goes on where it stopped"]
+        return [f"{request.command or 'the same call'}: goes on where it stopped"]
     if proof.shipped is not None:
-        best = search.folder.best
+        best = quote(str(search.folder.best))
         return [f"litesmith bench {best} --on {proof.target}: the times again, on any machine"]
+    if search.is_over:
+        return [f"{request.command or 'the same call'} with more --minutes: it was not done"]
+    if proof.verified is not None and proof.verified.room.estimate >= 0:
+        return _over_the_ceiling(search)
     steps = [f"litesmith doctor {model} --data {data}: which layers lose it, and why"]
     if not has_torch():
         steps.append("pip install 'litesmith[train]': training may win back what is lost")
-    elif len(search.split.calibration) < LEAST_TO_TRAIN:
+    elif items(search.split.calibration) < LEAST_TO_TRAIN:
         steps.append(f"{LEAST_TO_TRAIN} samples to calibrate on, with --calibrate: training")
     steps.append("more samples to calibrate on, with --calibrate, or a larger budget")
+    return steps
+
+
+def _over_the_ceiling(search: Search) -> list[str]:
+    """Where nothing is lost, and yet nothing fits."""
+    if not search.request.limits.texts:
+        return ["the model as it came is the best there is: nothing that fits costs less"]
+    steps = ["higher ceilings, or a smaller model to begin with"]
+    if search.request.minimize == "latency" and search.request.limits.max_bytes is not None:
+        steps.insert(0, "--minimize size: tries whatever makes the file smaller")
     return steps
 
 

@@ -34,6 +34,7 @@ class Candidate(NamedTuple):
 class State:
     """What is known while the tree is walked.
 
+    max_bytes  the ceiling on the file, where there is one
     records    what was tried, by name
     why_fixed  why nothing can be trained; "" where it can
     mixtures   more recipes in mixed precision, asked for once these are wanted
@@ -43,6 +44,7 @@ class State:
     minimize: str
     why_fixed: str = ""
     mixtures: "Callable[[State], Iterator[Candidate]] | None" = None
+    max_bytes: int | None = None
     records: dict[str, Record] = field(default_factory=dict[str, Record])
 
     @property
@@ -52,7 +54,11 @@ class State:
 
     @property
     def is_small_wanted(self) -> bool:
-        return self.minimize in _SMALL
+        """True where size is what counts, or int8 is above the ceiling on it."""
+        eight = self.records.get("int8")
+        size = None if eight is None else eight.cost("size")
+        is_above = size is not None and self.max_bytes is not None and size > self.max_bytes
+        return self.minimize in _SMALL or is_above
 
     def fitting(self, *branches: str) -> list[Record]:
         """Those of some branches that lose no more than may be lost; a ceiling that they miss is
@@ -108,13 +114,6 @@ def _if_int8_misses(state: State) -> str:
     if not is_float(state.model):
         return "the model is quantized already"
     return state.why_enough
-
-
-def _if_no_int8(state: State) -> str:
-    """For what is slower than int8 alone: only where that does not fit at all."""
-    if not is_float(state.model):
-        return "the model is quantized already"
-    return "int8 fits" if state.fitting(*EIGHT_BITS) else state.why_beaten
 
 
 def _if_trainable(state: State) -> str:
@@ -259,7 +258,7 @@ BRANCHES = (
             "errors of a layer's weights are made to cancel",
         ),
     ),
-    Branch("mixed", "Does int8 with some ops in float fit?", _if_no_int8, _mixed),
+    Branch("mixed", "Does int8 with some ops in float fit?", _if_int8_misses, _mixed),
     Branch("qat", "Does training save int8?", _if_trainable, _trained),
     Branch("int4", "Do 4-bit weights fit?", _if_small, _small),
     Branch(

@@ -2,12 +2,15 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import cast
 
+from litesmith.ir.types import Model
 from litesmith.measure.data import UNTOUCHED, Given, open_data
 from litesmith.measure.preparation import Preparation
+from litesmith.measure.samples import Data
+from litesmith.passes.recipe import parse
 from litesmith.run.target import Target
 from litesmith.search.budget import Budget, Limits
 from litesmith.search.facts import Json
@@ -16,6 +19,7 @@ from litesmith.search.record import Record
 from litesmith.search.summary import DONE, RUNNING, STOPPED, recipe_facts, summary
 from litesmith.search.walk import Request, Search, Tell, silent
 from litesmith.tflite.file import load
+from litesmith.train.apply import trainings
 from litesmith.train.settings import Training
 
 
@@ -39,6 +43,11 @@ class Found:
     def verdict(self) -> str:
         """proven, likely or missed."""
         return str(self.facts["verdict"] or "missed")
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is to be said of the times."""
+        return tuple(cast(list[str], self.facts["warnings"]))
 
     @property
     def sentence(self) -> str:
@@ -71,21 +80,29 @@ def tune(
     """
     path = Path(model)
     content = load(path)
+    opened = open_data(data, content, preparation=preparation)
     texts = on.split(",") if isinstance(on, str) else on
     request = Request(
         path,
-        open_data(data, content, preparation=preparation),
+        opened,
         Path(out) if out is not None else default_folder(path),
         Budget.parse(max_drop, min_agreement, min_snr),
         minimize,
         Limits.parse(max_size, max_latency),
         tuple(map(Target.parse, texts)),
-        None if calibrate is None else open_data(calibrate, content, preparation=preparation),
+        None if calibrate is None else open_beside(calibrate, opened, content, preparation),
         minutes,
         training,
         opened=opening(data, calibrate, preparation),
     )
     return carry_out(request)
+
+
+def open_beside(source: Given, data: Data, model: Model, preparation: Preparation) -> Data:
+    """Other data, prepared as the first: a guess of its own might differ."""
+    settled = getattr(data, "preparation", preparation)
+    asked = replace(settled, label_offset=preparation.label_offset)
+    return open_data(source, model, preparation=asked)
 
 
 def default_folder(model: Path) -> Path:
@@ -115,16 +132,25 @@ def carry_out(request: Request, tell: Tell = silent) -> Found:
     search = Search(request, tell)
     with search.opened():
         try:
-            _keep(search)
             if search.is_new_request:
                 search.folder.unship()
+            _keep(search)
             search.walk(lambda: _keep(search))
             search.show("proof: held-out samples, and times in turns")
             return _ended(search)
-        except BaseException:
+        except BaseException as error:
             if search.workshop.records and search.has_news:
                 search.folder.write_summary(summary(search, STOPPED))
+            if isinstance(error, KeyboardInterrupt):
+                error.add_note(_kept_text(search))
             raise
+
+
+def _kept_text(search: Search) -> str:
+    """What is there after a Ctrl-C."""
+    folder = search.folder
+    best = f"the best so far is {folder.best}" if folder.best.exists() else "nothing fits so far"
+    return f"{best}; the same command goes on, and litesmith report {folder.path} shows it"
 
 
 def _keep(search: Search) -> None:
@@ -157,6 +183,7 @@ def _ended(search: Search) -> Found:
     folder.write_front(files)
     facts = summary(search, DONE, proof)
     folder.write_summary(facts)
-    folder.tidy()
+    slow = {r.name for r in workshop.records.values() if trainings(parse(r.trial.recipe))}
+    folder.tidy(slow)
     best = folder.best if proof.shipped is not None else None
     return Found(folder.path, best, facts, tuple(workshop.records.values()), workshop.fresh)

@@ -12,6 +12,7 @@ from litesmith.measure.chance import at_chance
 from litesmith.measure.choice import chosen_metric
 from litesmith.measure.host import host
 from litesmith.measure.metrics import metric_named
+from litesmith.measure.parts import items
 from litesmith.measure.samples import Data
 from litesmith.run.target import Target
 from litesmith.search.budget import MINIMIZE, Budget, Limits
@@ -43,6 +44,7 @@ class Request:
     targets      where the result is to run; the first decides
     minutes      no longer than this; None for as long as it takes
     training     how to train where that is needed; None never trains
+    trusted      True where data that looks wrong is to be used
     command      what the user typed, for the records
     opened       how the data can be opened again; None where it cannot
     """
@@ -58,6 +60,7 @@ class Request:
     minutes: float | None = None
     training: Training | None = None
     resume: bool = False
+    trusted: bool = False
     command: str = ""
     opened: Json | None = None
 
@@ -127,6 +130,7 @@ class Search:
             self._training(),
         )
         self._doing = ""
+        self._training_began: float | None = None
         self._refuse_few(1.0)  # at the least, before a folder is made
 
     @contextmanager
@@ -175,6 +179,7 @@ class Search:
             "budget": self.request.budget.text,
             "limits": list(self.request.limits.texts),
             "targets": [str(target) for target in self.request.targets],
+            "data": [part.digest for part in self.split],
         }
 
     @property
@@ -186,7 +191,9 @@ class Search:
     def best(self) -> Record | None:
         """What would be shipped by what is known; the model as it came is no find."""
         order = ranked(self.workshop.records.values(), self.request.minimize)
-        return order[0] if order and order[0].name != FLOAT else None
+        left = (r for r in order if r.name == FLOAT or not self.workshop.is_disproven(r))
+        first = next(left, None)
+        return None if first is None or first.name == FLOAT else first
 
     # The walk.
 
@@ -195,7 +202,14 @@ class Search:
             return mixed_candidates(self.workshop, state)
 
         records = self.workshop.records
-        return State(self.model, self.request.minimize, self._why_fixed(), mixtures, records)
+        return State(
+            self.model,
+            self.request.minimize,
+            self._why_fixed(),
+            mixtures,
+            self.request.limits.max_bytes,
+            records,
+        )
 
     def _answer(self, branch: Branch, state: State, left: int, on_step: Callable[[], None]) -> None:
         is_late = self.is_over and not self.workshop.has_some_of(branch.name)
@@ -219,13 +233,18 @@ class Search:
         self.tell(View(doing, records, self.best, self._left(branches_left), look))
 
     def _look(self, look: Look) -> None:
+        """A training takes as long a step as it did so far."""
         records = tuple(self.workshop.records.values())
-        self.tell(View(self._doing, records, self.best, None, look))
+        if look.step <= 1 or self._training_began is None:
+            self._training_began = monotonic()
+        took = monotonic() - self._training_began
+        left = took / look.step * (look.steps - look.step) if look.step > 1 else None
+        self.tell(View(self._doing, records, self.best, left, look))
 
     def _left(self, branches: int) -> float | None:
         """A guess: the branches that are left take as long as the trials did so far."""
         took = [r.seconds for r in self.workshop.records.values() if r.name != FLOAT]
-        if not took:
+        if not took or not branches:
             return None
         guess = branches * sum(took) / len(took)
         minutes = self.request.minutes
@@ -250,16 +269,19 @@ class Search:
                 "ask for --min-agreement 98%, or --min-snr 20 for outputs that are no classes"
             )
         name, _ = chosen_metric(self.model, data, first, "auto", has_reference=False)
-        told = at_chance(self.model, self.split.search) if name == "top1" else None
-        if told:
-            raise BadInput(told)
+        metric = metric_named(name)
+        budget.max_drop.allowed(1.0, title=metric.title, unit=metric.unit)  # says what does not fit
+        if name == "top1" and not self.request.trusted:
+            told = at_chance(self.model, self.split.search)
+            if told:
+                raise BadInput(f"{told}; or go on anyway with --trust-data")
         return name
 
     def _refuse_few(self, reference: float) -> None:
         """Raises where too little is held out for a float model that scores this."""
         unit = metric_named(self._asked.metric).unit
         needed = self.request.budget.needed_samples(reference, unit)
-        have = len(self.split.held_out)
+        have = items(self.split.held_out)
         if have < needed:
             least = least_samples(needed, calibrates=self.request.calibration is None)
             raise BadInput(
@@ -271,8 +293,6 @@ class Search:
     def _refuse_folder(self) -> None:
         known = self.folder.summary()
         self._known_request = known.get("request")
-        if not self.folder.is_used and any(self.folder.path.glob("*.tflite")):
-            raise BadInput(f"{self.folder.path}: holds models already; choose another -o")
         parents = {trial.parent_digest for trial in self.folder.trials()}
         if known:
             parents.add(str(known.get("model_digest")))
@@ -288,7 +308,7 @@ class Search:
             return "nothing is to be trained"
         if not has_torch():
             return "torch is not installed; pip install 'litesmith[train]'"
-        if len(self.split.calibration) < LEAST_TO_TRAIN:
+        if items(self.split.calibration) < LEAST_TO_TRAIN:
             return f"training takes {LEAST_TO_TRAIN} samples to calibrate on; give --calibrate"
         return ""
 

@@ -9,7 +9,7 @@ from time import perf_counter
 from typing import cast
 
 from litesmith._version import VERSION
-from litesmith.errors import CannotApply, LitesmithError
+from litesmith.errors import BadInput, CannotApply, LitesmithError
 from litesmith.evidence import Measurement, Trial
 from litesmith.ir.types import Model
 from litesmith.measure.accuracy import Evaluation, evaluate_all
@@ -135,6 +135,28 @@ class Workshop:
         self._machine = str(replace(host(), load=0.0, busy=0.0))
         self._known = {record.key: record for record in map(Record, self.folder.trials())}
 
+    @property
+    def place(self) -> tuple[str, ...]:
+        """What measurements depend on beside the model and the data."""
+        return VERSION, installed_version(), self._machine
+
+    @property
+    def keys(self) -> list[str]:
+        """The records of this search: its candidates, and what was made of them."""
+        own = {record.digest for record in self.records.values()}
+        parts = [record.key for record in self.records.values()]
+        held = self.split.held_out.digest
+        return parts + [
+            record.key
+            for record in self._known.values()
+            if record.kind != CANDIDATE and record.digest in own and record.held_out in ("", held)
+        ]
+
+    def is_disproven(self, record: Record) -> bool:
+        """True where the held-out samples are known to speak against it."""
+        known = self._known.get(self._key(record.trial.recipe, VERIFIED))
+        return known is not None and verdict(self.asked.budget.room(known.evaluation)) == MISSED
+
     def tried(self, candidate: Candidate) -> Record:
         """The trial of a candidate, made now unless it is on record."""
         key = self._key(candidate.recipe, CANDIDATE)
@@ -161,7 +183,10 @@ class Workshop:
         """A trial's model on the held-out samples, which nothing was chosen by."""
         key = self._key(record.trial.recipe, VERIFIED)
         known = self._known.get(key)
-        details: Json = {**record.trial.details, "kind": VERIFIED, "key": key}
+        held = self.split.held_out.digest
+        details: Json = {**record.trial.details, "kind": VERIFIED, "key": key, "held_out": held}
+        before = {r.digest for r in self._known.values() if r.held_out == held}
+        details["look"] = len(before - {record.digest}) + 1
         if known is None:
             started = perf_counter()
             found = self._scored(self.file(record), self.split.held_out)
@@ -169,7 +194,7 @@ class Workshop:
             details["seconds"] = perf_counter() - started
             self.fresh += 1
         else:
-            details["accuracy"], details["seconds"] = known.accuracy, known.seconds
+            details |= {"accuracy": known.accuracy, "seconds": known.seconds, "look": known.look}
         details, reason = self.asked.judged(details, "")
         told = f"on held-out samples {reason}"
         trial = replace(record.trial, measurements=(), skipped=(), reason=told, details=details)
@@ -192,9 +217,10 @@ class Workshop:
 
     def once(self, record: Record, what: tuple[object, ...], make: Callable[[], Json]) -> Json:
         """What is made of a model, from the records where it is on them; `what` tells it apart."""
-        key = sha256(repr((VERSION, self._machine, record.digest, what)).encode()).hexdigest()
+        key = sha256(repr((self.place, record.digest, what)).encode()).hexdigest()
         known = self._known.get(key)
         if known is None:
+            self.fresh += 1
             details: Json = {
                 "name": record.name,
                 "kind": TIMED,
@@ -221,7 +247,9 @@ class Workshop:
         return record
 
     def _is_short_of(self, known: Record) -> bool:
-        """True where a trial on record lacks what is asked for now."""
+        """True where a trial on record lacks what is asked for now, or may go better now."""
+        if known.trial.details.get("is_passing"):
+            return True
         if known.status == SET_ASIDE and known.latency is not None:
             return not self.asked.is_in_vain(known.latency)
         lacks_peak = known.latency is not None and known.cost("memory") is None
@@ -233,9 +261,9 @@ class Workshop:
         data = self.split.search if kind == CANDIDATE else self.split.held_out
         trains = asked.training if trainings(recipes.parse(recipe)) else None
         parts = (
-            (VERSION, installed_version(), self._machine, self.digest, recipe, kind),
+            (self.place, self.digest, recipe, kind),
             (self.split.calibration.digest, data.digest, asked.metric, str(asked.target)),
-            None if trains is None else replace(trains, minutes=None),
+            trains,
         )
         return sha256(repr(parts).encode()).hexdigest()
 
@@ -253,6 +281,7 @@ class Workshop:
             reason, blocks = self._measured(candidate, path, skipped, details)
         except LitesmithError as error:
             details["status"], reason = REFUSED, str(error)
+            details["is_passing"] = isinstance(error, BadInput)  # a full disk, broken torch
         details, reason = self.asked.judged(details, reason)
         details["seconds"] = perf_counter() - started
         place = (str(self.asked.target), made, self._machine)
@@ -276,7 +305,8 @@ class Workshop:
         data = self.split.calibration
         if not trainings(recipe) or self.asked.training is None:
             return context_of(some(data, CALIBRATION_SAMPLES))
-        record = TrainingRecord(self.folder.training(name), resume=True)
+        place = self.folder.training(name, self._key(recipes.text_of(recipe), CANDIDATE))
+        record = TrainingRecord(place, resume=True)
         return training_context(
             self.model, data, recipe, self.asked.training, record=record, watch=self.watch
         )
@@ -323,7 +353,7 @@ class Workshop:
             group.append(Contender("candidate", str(path), target, digest(path)))
         bench = measured(group, _QUICK, memory=False)
         found = bench.comparisons[0] if bench.comparisons else None
-        facts = latency_facts(bench.results[-1], bench.results[0], found)
+        facts = latency_facts(bench.results[-1], bench.results[0])
         return facts, found.ratio.blocks if found else ()
 
     def _scoring_seconds(self, latency: Json) -> float:
@@ -332,7 +362,8 @@ class Workshop:
         return one * self.asked.target.threads * len(self.split.search) / usable_cores()
 
     def _scored(self, path: Path, data: Data) -> Evaluation:
-        return evaluate_all([path], data, against=self.source, metric=self.asked.metric)[0]
+        on = replace(self.asked.target, threads=1)
+        return evaluate_all([path], data, against=self.source, metric=self.asked.metric, on=on)[0]
 
 
 def _grouped(skipped: Sequence[Skip]) -> tuple[tuple[str, str], ...]:

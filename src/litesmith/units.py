@@ -95,6 +95,11 @@ def factor_text(
     return f"{shown} [{_three_digits(low)}, {_three_digits(high)}]"
 
 
+def error_text(error: float) -> str:
+    """`1.3e-07`: a relative error, by its size."""
+    return "0" if not error else f"{error:.1e}"
+
+
 def total_text(count: int) -> str:
     """`2,000`: every digit."""
     return f"{count:,}"

@@ -16,13 +16,17 @@ from typing import Annotated
 import typer
 
 from litesmith.cli import bench_text
+from litesmith.cli.bench_all import print_all, print_all_json
 from litesmith.cli.model import Json, refuse_place
 from litesmith.errors import BadInput
-from litesmith.evidence import Log
+from litesmith.evidence import Log, Measurement, Trial
 from litesmith.measure.copies import Copies, copies
+from litesmith.measure.everywhere import everywhere
 from litesmith.measure.latency import Bench, Contender, Rule, Tell, contenders, measured, silent
 from litesmith.measure.threads import Situation, sweep
+from litesmith.run.device import Lost
 from litesmith.run.probe import probe
+from litesmith.run.target import Target
 from litesmith.tflite.file import write_whole
 from litesmith.units import number_text, plain
 
@@ -107,8 +111,11 @@ def bench(
     """Latency with intervals; several models or targets take turns and are compared."""
     if output_format not in _FORMATS:
         raise BadInput(f"--format {output_format}: there are {', '.join(_FORMATS)}")
-    group = contenders([*(models or ()), *(graph or ())], _targets(on, threads))
     rule = Rule(runs, seconds, warmup_runs)
+    if on == "all" and threads is None:
+        _bench_all([*(models or ()), *(graph or ())], rule, log, as_json)
+        return
+    group = contenders([*(models or ()), *(graph or ())], _targets(on, threads))
     auto = threads == "auto"
     if (auto or with_copies) and len({contender.name for contender in group}) > 1:
         raise BadInput("--threads auto and --copies look at one model; give one")
@@ -117,9 +124,16 @@ def bench(
             refuse_place(path, model)
     if csv_file is not None and csv_file == log:
         raise BadInput(f"{log}: --csv and --log need a file each")
+    if (auto or with_copies) and not isinstance(group[0].target, Target):
+        raise BadInput("--threads auto and --copies look at this machine; leave out the device")
     if (auto or with_copies) and output_format != "table" and not as_json:
         raise BadInput(f"--format {output_format} has no place for --threads auto and --copies")
-    done, situations, copied = _work(group, rule, auto, with_copies)
+    try:
+        done, situations, copied = _work(group, rule, auto, with_copies)
+    except Lost as lost:
+        afar = [str(c.target) for c in group if not isinstance(c.target, Target)]
+        _keep_partial(lost, ", ".join(dict.fromkeys(afar)), log)
+        raise
     _keep(done, situations, csv_file, log)
     if enable_op_profiling:
         _say(f"for the time of each operator: litesmith profile {quote(group[0].name)}")
@@ -129,6 +143,24 @@ def bench(
         typer.echo(json.dumps(_as_json(done, situations, copied)))
     else:
         _FORMATS[output_format](done, situations, copied)
+
+
+def _bench_all(models: Sequence[Path], rule: Rule, log: Path | None, as_json: bool) -> None:
+    """Every target there is; models one after another."""
+    if not models or (as_json and len(models) > 1):
+        raise BadInput("--on all: give a model" + (", one at a time with --json" if models else ""))
+    for model in models:
+        if log is not None:
+            refuse_place(log, model)
+        with progress() as tell:
+            rows, done = everywhere(str(model), rule, tell)
+        _keep(done, (), None, log)
+        for warning in done.warnings:
+            _say(f"warning: {warning}")
+        if as_json:
+            print_all_json(rows, done)
+        else:
+            print_all(str(model), rows, done)
 
 
 def _targets(on: str | None, threads: str | None) -> str:
@@ -147,8 +179,9 @@ Work = tuple[Bench, tuple[Situation, ...], tuple[Copies, ...]]
 
 
 def _work(group: Sequence[Contender], rule: Rule, auto: bool, with_copies: bool) -> Work:
-    for name in dict.fromkeys(contender.name for contender in group):
-        probe(name, group[0].target)
+    here = [(c.name, c.target) for c in group if isinstance(c.target, Target)]
+    for name, target in dict(here).items():
+        probe(name, target)
     situations: tuple[Situation, ...] = ()
     copied: tuple[Copies, ...] = ()
     with progress() as tell:
@@ -160,7 +193,7 @@ def _work(group: Sequence[Contender], rule: Rule, auto: bool, with_copies: bool)
         if with_copies:
             tell("copies")
             lasting = rule.seconds or _COPIES_SECONDS
-            copied = copies(group[0].name, group[0].target, seconds=lasting)
+            copied = copies(*here[0], seconds=lasting)
     return done, situations, copied
 
 
@@ -183,6 +216,21 @@ def _keep(
                 trial = result.trial()
                 extra = {"competitors": busy, "comparisons": ratios}
                 Log(log).append(replace(trial, details={**trial.details, **extra}))
+
+
+def _keep_partial(lost: Lost, device: str, log: Path | None) -> None:
+    """Writes the times that came before a device was lost; says where, or how to have them."""
+    count = sum(map(len, lost.samples))
+    if log is None or not count:
+        if count:
+            lost.add_note(f"{count} times were measured; --log FILE keeps them")
+        return
+    for digest, samples in zip(lost.digests, lost.samples, strict=False):
+        if samples:
+            latency = Measurement("latency", "us", samples, device, digest, "")
+            details = {"device": device, "is_partial": True}
+            Log(log).append(Trial("", "", digest, (latency,), (), "bench", details))
+    lost.add_note(f"{count} times are in {log}")
 
 
 def _comparisons(done: Bench) -> list[dict[str, object]]:

@@ -35,6 +35,7 @@ COMMANDS = {
     "profile": "profile:profile",
     "eval": "evaluate:evaluate",
     "doctor": "doctor:doctor",
+    "targets": "targets:targets",
     "apply": "model:apply",
     "quantize": "quantize:quantize",
     "prune": "shrink:prune",

@@ -18,8 +18,10 @@ from litesmith.evidence import Interval, Measurement, Trial, median_interval
 from litesmith.ir.types import Model
 from litesmith.measure.host import Host, host, noise
 from litesmith.measure.memory import peak_bytes
+from litesmith.measure.seats import Devices
 from litesmith.measure.stats import Ratio, percentile, relative_width, turns_ratio
 from litesmith.measure.turns import Contender, Load, Quota, one_load
+from litesmith.run.device import Address, is_address, parse
 from litesmith.run.session import Source
 from litesmith.run.target import Target
 from litesmith.tflite.file import digest
@@ -223,7 +225,7 @@ def contenders(
     alone = isinstance(models, str | os.PathLike | bytes | bytearray | memoryview | Model)
     sources = cast(Sequence[Source], [models] if alone else models)
     texts = on.split(",") if isinstance(on, str) else [on] if isinstance(on, Target) else on
-    targets = [Target.parse(text) for text in texts]
+    targets = [place_of(text) for text in texts]
     if not sources or not targets:
         raise BadInput("nothing to time: give at least one model and one target")
     return tuple(
@@ -233,7 +235,14 @@ def contenders(
     )
 
 
-def _contender(source: Source, target: Target, number: int) -> Contender:
+def place_of(text: str | Target) -> Target | Address:
+    """Where a text says that a model runs: here, or on a device."""
+    if isinstance(text, str) and is_address(text):
+        return parse(text)
+    return Target.parse(text)
+
+
+def _contender(source: Source, target: Target | Address, number: int) -> Contender:
     if isinstance(source, Model):
         source = to_bytes(source)
     if isinstance(source, bytes | bytearray | memoryview):
@@ -260,10 +269,17 @@ def measured(
     comparisons = tuple(
         Comparison(group[0], result.contender, ratio(results[0], result)) for result in results[1:]
     )
-    return Bench(results, comparisons, machine, noise(machine, [c.target for c in group]))
+    return Bench(results, comparisons, machine, noise(machine, _here(group)))
+
+
+def _here(group: Sequence[Contender]) -> list[Target]:
+    """The targets of this machine."""
+    return [c.target for c in group if isinstance(c.target, Target)]
 
 
 def _peak_bytes(contender: Contender) -> int | None:
+    if not isinstance(contender.target, Target):
+        return None
     if isinstance(contender.source, str):
         return peak_bytes(contender.source, contender.target)
     with tempfile.TemporaryDirectory() as folder:
@@ -280,10 +296,12 @@ def _loads(group: Sequence[Contender], rule: Rule, tell: Tell) -> Loads:
     loads: Loads = []
     start = perf_counter()
     order: list[int] = []
-    while not _is_enough(loads, rule, perf_counter() - start):
-        order = order[::-1] if len(loads) % 2 else random.permutation(len(group)).tolist()
-        loads.append(one_load(group, order, _quota(rule, len(group), len(loads)), random))
-        tell(f"{len(loads)} loads, {time_text(1e6 * (perf_counter() - start))}")
+    with Devices() as devices:
+        while not _is_enough(loads, rule, perf_counter() - start):
+            order = order[::-1] if len(loads) % 2 else random.permutation(len(group)).tolist()
+            quota = _quota(rule, len(group), len(loads))
+            loads.append(one_load(group, order, quota, random, devices))
+            tell(f"{len(loads)} loads, {time_text(1e6 * (perf_counter() - start))}")
     return loads
 
 

@@ -1,44 +1,78 @@
-"""What each kind of target needs of the machine, one row a kind."""
+"""The targets: what each needs of the machine and what it makes of a model, one row each."""
 
-import ctypes
-import sys
 from collections.abc import Callable
-from ctypes import byref, c_uint32, c_void_p
+from functools import partial
+from typing import NamedTuple
 
 from litesmith.errors import CannotRun
+from litesmith.ir.types import Model
+from litesmith.run import probes
+from litesmith.run.hexagon import hexagon_place
+from litesmith.run.openvino import openvino_place
+from litesmith.run.placement import Placement
+from litesmith.run.probes import Usable as Usable
+from litesmith.run.rules import RULES, place_by_rules
 from litesmith.run.target import Target
+from litesmith.run.vela import ACCELERATORS, vela_place
+
+Place = Callable[[Model], Placement]
 
 
-def _always() -> str:
-    return ""
+class Delegate(NamedTuple):
+    """One target."""
+
+    name: str
+    title: str
+    probe: Callable[[], Usable]
+    place: Place | None  # by its compiler where that is installed; None where nothing is left out
+    runs: bool  # True where a session can run on it
+    predict: Place | None = None  # by rules alone, at once
 
 
-def _vulkan() -> str:
-    """Why no GPU can be used; "" where one can. Asked here, because the runtime's answer to a
-    missing GPU is a place in its source."""
-    if sys.platform == "darwin":
-        return ""
-    name = "vulkan-1.dll" if sys.platform == "win32" else "libvulkan.so.1"
-    try:
-        vulkan = ctypes.CDLL(name)
-    except OSError:
-        return f"there is no Vulkan loader ({name}); install libvulkan1 and the GPU's driver"
-    instance, count = c_void_p(), c_uint32()
-    # VkInstanceCreateInfo with everything empty but its type, which is 1.
-    info = (ctypes.c_uint64 * 8)(1)
-    if vulkan.vkCreateInstance(byref(info), None, byref(instance)) != 0:
-        return "Vulkan finds no driver; install the GPU's Vulkan driver"
-    vulkan.vkEnumeratePhysicalDevices(instance, byref(count), None)
-    vulkan.vkDestroyInstance(instance, None)
-    return "" if count.value else "Vulkan finds no GPU; install its driver or use cpu"
+def _ruled(name: str, title: str, probe: Callable[[], Usable], *, runs: bool = False) -> Delegate:
+    """A target of which there are rules alone."""
+    place = partial(place_by_rules, name, RULES[name])
+    return Delegate(name, title, probe, place, runs, place)
 
 
-# kind -> why it cannot be used here; "" where it can
-PROBES: dict[str, Callable[[], str]] = {"cpu": _always, "gpu": _vulkan, "numpy": _always}
+def _compiled(ruled: Delegate, compiler: Place) -> Delegate:
+    """A target whose compiler says what it takes, where that is installed."""
+
+    def place(model: Model) -> Placement:
+        asked = compiler if ruled.probe().usable else ruled.predict
+        return (asked or compiler)(model)
+
+    return ruled._replace(place=place)
+
+
+def _ethos(name: str) -> Delegate:
+    _, family, macs = name.split("-")
+    predict = partial(place_by_rules, name, RULES["ethos"])
+    title = f"Arm Ethos-{family.upper()} with {macs} MACs"
+    ruled = Delegate(name, title, probes.vela, predict, False, predict)
+    return _compiled(ruled, partial(vela_place, accelerator=name))
+
+
+DELEGATES: tuple[Delegate, ...] = (
+    Delegate("cpu", "XNNPACK and LiteRT's own kernels", probes.runtime, None, runs=True),
+    Delegate("numpy", "exact and slow kernels", probes.always, None, runs=True),
+    _ruled("gpu", "LiteRT's GPU accelerator", probes.gpu, runs=True),
+    _compiled(_ruled("openvino", "Intel OpenVINO", probes.openvino, runs=True), openvino_place),
+    *map(_ethos, ACCELERATORS),
+    _compiled(_ruled("hexagon", "Qualcomm HTP", probes.hexagon), hexagon_place),
+    _ruled("edgetpu", "Coral Edge TPU", probes.edge_tpu),
+    _ruled("nnapi", "Android NNAPI", probes.nnapi),
+    _ruled("coreml", "Apple Core ML", probes.core_ml),
+)
+
+BY_NAME = {delegate.name: delegate for delegate in DELEGATES}
 
 
 def refuse_unusable(target: Target) -> None:
     """Raises where this machine does not have what the target needs."""
-    why = PROBES[target.kind]()
-    if why:
-        raise CannotRun(f"target {target}: {why}")
+    delegate = BY_NAME[target.kind]
+    found = delegate.probe()
+    if not found.usable:
+        raise CannotRun(f"target {target}: {found.why}; {found.how}")
+    if not delegate.runs:
+        raise CannotRun(f"target {target}: nothing runs there from here; it is compiled for only")

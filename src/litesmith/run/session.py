@@ -180,6 +180,13 @@ class Session:
             graph, names, _ = self._entry
             self._runner = WalkerRunner(self.model, graph, names=names)
             return
+        if self.target.kind == "openvino":
+            from litesmith.run.openvino import OpenVinoRunner
+
+            graph, names, _ = self._entry
+            threads = self.target.threads
+            self._runner = OpenVinoRunner(self.model, graph, threads=threads, names=names)
+            return
         if self.target.kernels == "reference":
             self._fall_back("the reference kernels are in the classic interpreter only")
             return
@@ -204,8 +211,8 @@ class Session:
 
     def _fall_back(self, reason: str) -> None:
         """Goes on in the classic interpreter, with the inputs as they are."""
-        if self.target.kind == "gpu":
-            raise CannotRun(f"target gpu: {reason}; use cpu")
+        if self.target.kind != "cpu":
+            raise CannotRun(f"target {self.target}: {reason}; use cpu")
         held = self._runner.inputs if self._runner is not None else ()
         _, names, signature = self._entry
         key = signature.key if signature is not None and signature.graph else ""

@@ -1,4 +1,4 @@
-"""Where a model runs, as a text: `cpu:2`, `cpu:1:builtin`, `cpu:1:reference`, `numpy`, `gpu`."""
+"""Where a model runs, as a text: `cpu:2`, `cpu:1:builtin`, `openvino:2`, `numpy`, `gpu`."""
 
 import os
 from dataclasses import dataclass
@@ -8,12 +8,13 @@ from litesmith.errors import BadInput
 # What runs the ops on a CPU: XNNPACK with the runtime's builtin kernels for what it does not take,
 # the builtin kernels alone, or the runtime's own slow reference kernels.
 KERNELS = ("xnnpack", "builtin", "reference")
-KINDS = ("cpu", "gpu", "numpy")
+KINDS = ("cpu", "openvino", "gpu", "numpy")
+_THREADED = ("cpu", "openvino")
 
 
 @dataclass(frozen=True)
 class Target:
-    """A place to run a model. Only a CPU has threads and a choice of kernels."""
+    """A place to run a model. Only a CPU has a choice of kernels, and with OpenVINO threads."""
 
     kind: str = "cpu"
     threads: int = 1
@@ -31,25 +32,26 @@ class Target:
         kind, *rest = text.strip().split(":")
         if kind not in KINDS:
             raise BadInput(
-                f"no target {text!r}; there are cpu:THREADS, cpu:THREADS:KERNELS, gpu, numpy"
+                f"no target {text!r}; there are cpu:THREADS, cpu:THREADS:KERNELS, "
+                "openvino:THREADS, gpu, numpy"
             )
-        if kind != "cpu":
+        if kind not in _THREADED:
             if rest:
                 raise BadInput(f"target {text!r}: {kind} takes no settings")
             return Target(kind)
-        return _cpu(text, rest)
+        return _threaded(text, kind, rest)
 
     def __str__(self) -> str:
-        if self.kind != "cpu":
+        if self.kind not in _THREADED:
             return self.kind
         kernels = "" if self.kernels == "xnnpack" else f":{self.kernels}"
-        return f"cpu:{self.threads}{kernels}"
+        return f"{self.kind}:{self.threads}{kernels}"
 
     @property
     def warning(self) -> str:
         """What is unwise about the target on this machine; "" where nothing is."""
         cores = usable_cores()
-        if self.kind == "cpu" and self.threads > cores:
+        if self.kind in _THREADED and self.threads > cores:
             return f"{self} has more threads than the {cores} cores that this process may use"
         return ""
 
@@ -61,10 +63,12 @@ def usable_cores() -> int:
     return os.cpu_count() or 1
 
 
-def _cpu(text: str, rest: list[str]) -> Target:
+def _threaded(text: str, kind: str, rest: list[str]) -> Target:
     threads, kernels, *more = (*rest, *("1", "xnnpack")[len(rest) :])
     if more or not threads.isdecimal() or not 1 <= int(threads) <= 1024:
-        raise BadInput(f"target {text!r}: after cpu comes a number of threads, as in cpu:2")
+        raise BadInput(f"target {text!r}: after {kind} comes a number of threads, as in {kind}:2")
+    if kind != "cpu" and len(rest) > 1:
+        raise BadInput(f"target {text!r}: {kind} has no choice of kernels, only of threads")
     if kernels not in KERNELS:
         raise BadInput(f"target {text!r}: no kernels {kernels!r}; there are {', '.join(KERNELS)}")
-    return Target("cpu", int(threads), kernels)
+    return Target(kind, int(threads), kernels)

@@ -1,0 +1,82 @@
+"""`Placement`: where each op of a model goes on a target, and why."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import groupby
+from types import MappingProxyType
+from typing import NamedTuple
+
+from litesmith.ir.types import Model
+
+# How a placement or a latency came about: the compiler or runtime really did it; a tool made for
+# the accelerator worked it out; rules from public documents say so.
+MEASURED, ESTIMATED, PREDICTED = "measured", "estimated", "predicted"
+
+Fact = float | int | str
+
+
+class Home(NamedTuple):
+    """Where one op of the main graph goes."""
+
+    place: int  # number of the op in the main graph
+    kind: str
+    taken: bool  # True where the accelerator takes it
+    why: str  # why it does, or why not: never empty
+
+
+@dataclass(frozen=True)
+class Placement:
+    """What a target makes of a model."""
+
+    target: str
+    how: str
+    homes: tuple[Home, ...]  # one for every op of the main graph, in order
+    partitions: int  # runs of neighbouring ops that the accelerator takes
+    latency_us: float | None = None
+    latency_how: str = ""
+    facts: Mapping[str, Fact] = field(default_factory=lambda: MappingProxyType({}))
+    refused: str = ""  # why it takes the model not at all
+
+    @property
+    def taken(self) -> int:
+        return sum(home.taken for home in self.homes)
+
+    @property
+    def left(self) -> int:
+        return len(self.homes) - self.taken
+
+    @property
+    def is_whole(self) -> bool:
+        """True where nothing stays on the CPU."""
+        return bool(self.homes) and not self.left
+
+    @property
+    def main_reason(self) -> str:
+        """What keeps most ops on the CPU, or the model from the target; "" where nothing does."""
+        if self.refused:
+            return self.refused
+        reasons = Counter(home.why for home in self.homes if not home.taken)
+        return max(reasons, key=reasons.__getitem__, default="")
+
+    def __str__(self) -> str:
+        if self.refused:
+            return f"{self.target}: {self.refused}"
+        pieces = "1 partition" if self.partitions == 1 else f"{self.partitions} partitions"
+        return f"{self.target}: {self.taken} of {len(self.homes)} ops in {pieces} ({self.how})"
+
+
+def count_partitions(homes: Iterable[Home]) -> int:
+    """Runs of neighbouring ops that are taken.
+
+    >>> count_partitions([Home(0, "ADD", True, "it can"), Home(1, "WHILE", False, "a loop")])
+    1
+    """
+    return sum(taken for taken, _ in groupby(homes, key=lambda home: home.taken))
+
+
+def refuse(target: str, how: str, model: Model, why: str) -> Placement:
+    """The placement where the target does not take the model at all."""
+    ops = enumerate(model.main.ops)
+    homes = tuple(Home(place, op.kind, taken=False, why=why) for place, op in ops)
+    return Placement(target, how, homes, 0, refused=why)

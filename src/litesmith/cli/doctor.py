@@ -38,6 +38,7 @@ from litesmith.ir.types import Model
 from litesmith.measure.bundle import bundle_files, write_bundle
 from litesmith.measure.data import Samples, open_data
 from litesmith.measure.doctor import Diagnosis, Patient, diagnoses
+from litesmith.measure.fitting import obstacles, placed_on
 from litesmith.measure.profile import profile
 from litesmith.measure.samples import Data
 from litesmith.measure.verdict import examine
@@ -50,6 +51,16 @@ Against = Annotated[
     Path | None,
     typer.Option(
         "--against", metavar="FLOAT", help="The float .tflite that a quantized one stands for."
+    ),
+]
+
+For = Annotated[
+    str | None,
+    typer.Option(
+        "--for",
+        metavar="edgetpu|ethos-u55|hexagon|gpu|…",
+        help="What keeps the model from running there whole, and what would change that.",
+        show_default=False,
     ),
 ]
 
@@ -70,6 +81,7 @@ def doctor(
     data: DataSource = None,
     against: Against = None,
     on: On = "cpu:1",
+    accelerator: For = None,
     samples: SampleCount = None,
     mean: Mean = None,
     std: Std = None,
@@ -96,6 +108,9 @@ def doctor(
     if bundle is not None:
         refuse_place(bundle, model)
     content = load(model)
+    if accelerator is not None:
+        _fit(model, content, accelerator, as_json)
+        return
     if data is not None:
         if bundle is not None:
             raise BadInput("doctor --data tells of accuracy; a bundle is made without it")
@@ -124,6 +139,26 @@ def doctor(
         shown["bundle"] = _bundled(bundle, patient, keep_custom_options)
     if as_json:
         typer.echo(json.dumps(shown))
+
+
+def _fit(path: Path, model: Model, accelerator: str, as_json: bool) -> None:
+    """What an accelerator does not take of a model."""
+    placement = placed_on(model, accelerator)
+    found = obstacles(model, placement)
+    if as_json:
+        rows = [_row(one, path) for one in found]
+        told = {"schema": 1, "model": str(path), "for": placement.target, "how": placement.how}
+        typer.echo(json.dumps({**told, "is_whole": placement.is_whole, "findings": rows}))
+        return
+    taken = f"{placement.taken} of {len(placement.homes)} ops"
+    show.line(f"{path.name} on {placement.target}: {taken}, {placement.how}", "bold")
+    if not found:
+        show.line("it takes the model whole")
+    for one in found:
+        show.line(f"- {one.what}: {one.where}", "bold")
+        show.line(f"  {one.why}")
+        if one.command:
+            show.command(f"  {one.command.replace('MODEL', quote(str(path)))}")
 
 
 def _opened(source: str, model: Model, options: ImageOptions, samples: int | None) -> Data:

@@ -29,7 +29,7 @@ from litesmith.run.runner import Port, port_names
 from litesmith.tflite.file import save
 
 if TYPE_CHECKING:
-    import openvino
+    import openvino  # pyright: ignore[reportMissingImports]
 
 PACKAGE = "openvino"
 TARGET = "openvino"
@@ -173,12 +173,12 @@ def _core() -> "openvino.Core":
     if find_spec(PACKAGE) is None:
         raise CannotRun(f"target openvino: it is not installed; pip install {PACKAGE}")
     with _untold():
-        from openvino import Core
+        from openvino import Core  # pyright: ignore[reportMissingImports]
     return Core()
 
 
 def _tensor(array: Array) -> "openvino.Tensor":
-    from openvino import Tensor
+    from openvino import Tensor  # pyright: ignore[reportMissingImports]
 
     return Tensor(array, shared_memory=True)
 

@@ -126,3 +126,11 @@ def test_any_text_is_read_or_not(text: str) -> None:
     for read in (typed_bytes, typed_time, typed_share, typed_decibels):
         value = read(text)
         assert value is None or abs(value) < float("inf")
+
+
+@given(st.text(st.characters(), max_size=20))
+def test_half_a_character_can_be_printed(name: str) -> None:
+    """Halves of characters too, which a damaged record may hold."""
+    shown = plain(name + "\ud800")
+    assert shown.isprintable() and shown.endswith("\\ud800")
+    shown.encode()

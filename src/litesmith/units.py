@@ -165,7 +165,10 @@ def plain(name: str) -> str:
     """A foreign name made safe to print: control characters and broken text are escaped."""
     if name.isprintable():
         return name
-    escaped = name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    try:
+        escaped = name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    except UnicodeEncodeError:  # half a character, which no bytes stand for
+        escaped = name
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in escaped)
 
 

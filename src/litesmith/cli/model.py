@@ -131,6 +131,12 @@ def apply(
     training = Training(epochs, minutes, rate, batch, labels, augment, seed, device)
     job = Job(source, out, steps, given, training, resume, reference)
     refuse_early(job)
+    return _applied(model, job, as_json)
+
+
+def _applied(model: Path, job: Job, as_json: bool) -> int:
+    """Carries a recipe out, and says what it did; the exit status."""
+    source, out = job.model, job.out
     done = carry_out(job)
     before, after = sizes_of(model, source, as_json), sizes_of(out, done.change.model, as_json)
     record = weighed(model, job, done) if job.shrinks else None

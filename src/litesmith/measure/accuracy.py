@@ -49,6 +49,7 @@ class Against:
     value, difference  the metric of the reference, and how much more the model has; the interval
                        is paired: only what the two do differently on a sample widens it
     agreement          the share of samples (of pixels) where both choose the same class
+    low, high          the 95 % interval of `value`
     cosine, snr_db     how far the outputs have drifted, in the output that has drifted most
     """
 
@@ -60,6 +61,8 @@ class Against:
     cosine: float | None = None
     snr_db: float | None = None
     better: int = 1
+    low: float | None = None
+    high: float | None = None
 
     @property
     def verdict(self) -> str:
@@ -254,7 +257,7 @@ def _against(tally: Tally, reference: Tally, metric: Metric) -> Against:
         low_high = difference_of(metric, tally["own"], reference["own"])
         names = ("difference", "difference_low", "difference_high")
         told = {
-            "value": value_of(metric, reference["own"]).value,
+            **dict(zip(("value", "low", "high"), value_of(metric, reference["own"]), strict=True)),
             **dict(zip(names, low_high, strict=True)),
         }
     names = {"agreement": "agreement", "cosine": "cosine", "snr": "snr_db"}

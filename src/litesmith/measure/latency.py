@@ -5,7 +5,7 @@ import os
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import exp, inf, log
+from math import exp, inf, isnan, log
 from pathlib import Path
 from statistics import median
 from time import perf_counter
@@ -133,7 +133,7 @@ class Result:
             "p50_high_us": None if high == inf else high,
             "create_us": median(load.create_us for load in self.loads),
             "first_us": median(load.first_us for load in self.loads),
-            "cpu_us": self.cpu_us,
+            "cpu_us": None if isnan(self.cpu_us) else self.cpu_us,
             "joules": self.joules,
             "peak_bytes": self.peak_bytes,
             "runs": self.runs,

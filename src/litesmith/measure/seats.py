@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import ExitStack
+from math import nan
 from statistics import median
 from time import perf_counter_ns, process_time
 from types import TracebackType
@@ -25,7 +26,7 @@ _LEAST_ON_A_PHONE = 20
 
 
 class Taken(NamedTuple):
-    """The times of consecutive runs; CPU time and energy of each, where they are known."""
+    """The times of consecutive runs; CPU time of each (NaN where it is not known), and energy."""
 
     times_us: tuple[float, ...]
     cpu_us: float
@@ -113,7 +114,7 @@ class _OnPhone:
 
     def take(self, runs: int, settle: bool) -> Taken:
         told = self._phone.benchmark(self._source, self._target, runs=max(runs, _LEAST_ON_A_PHONE))
-        return Taken((told.runs.typical_us,), told.runs.typical_us, None)
+        return Taken((told.runs.typical_us,), nan, None)
 
     def close(self) -> None:
         """Nothing stays open."""

@@ -40,7 +40,7 @@ _WORTH, _WORTH_IF_USUAL = 0.1, 0.3
 _MOST_FINDINGS, _MOST_NAMED, _MOST_ALONE = 5, 3, 6
 
 # Damage that no labels were seen to notice: of class probabilities, in nats; else noise, 20 dB.
-_HARMLESS_NATS, _HARMLESS_NOISE = 0.02, 0.01
+HARMLESS_NATS, HARMLESS_NOISE = 0.02, 0.01
 # Scores this noisy (15 dB) are looked into whatever the probabilities say, unless labels do.
 _NOISY = 0.03
 
@@ -231,7 +231,7 @@ class _Examination:
         count = min(max(_MOST_MACS // max(macs, 1), _LEAST_SAMPLES), _MOST_SAMPLES)
         self._judge = Judge(pair.reference, self._scores, _spread(data, count))
         self.drift = self._judge.drift(pair.model, [twin.ours for twin in self._scores])
-        self._harmless = _HARMLESS_NATS if self._judge.chooses else _HARMLESS_NOISE
+        self._harmless = HARMLESS_NATS if self._judge.chooses else HARMLESS_NOISE
         self._remedies = Remedies(pair, self._tried, self.drift, self._harmless, is_refused)
         self._is_harmless = True
 

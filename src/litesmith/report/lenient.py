@@ -30,8 +30,7 @@ def text(value: object) -> str:
     """One line that is safe to print; "" for what is no text."""
     if not isinstance(value, str):
         return ""
-    whole = value.encode("utf-8", "backslashreplace").decode()  # half a character has no bytes
-    return plain(re.sub(r"\s", " ", whole)).strip()
+    return plain(re.sub(r"\s", " ", value)).strip()
 
 
 def texts(value: object) -> tuple[str, ...]:

@@ -27,6 +27,7 @@ def accuracy_facts(found: Evaluation) -> Json:
     }
     if found.against is not None:
         facts |= {"reference": found.against.value, "better": found.against.better}
+        facts |= {"reference_low": found.against.low, "reference_high": found.against.high}
         facts |= {name: getattr(found.against, name) for name in _OF_BOTH}
     return known(facts)
 

@@ -26,6 +26,7 @@ from litesmith.measure.profile import OpTime, profile
 from litesmith.measure.samples import Data
 from litesmith.measure.stats import percentile
 from litesmith.measure.twins import Twin, has_stored_weights, scores, twins
+from litesmith.measure.verdict import HARMLESS_NATS, HARMLESS_NOISE
 from litesmith.passes.fold import Fold
 from litesmith.passes.integer import conversions
 from litesmith.passes.layers import Layer, real_bias, real_values
@@ -34,9 +35,6 @@ from litesmith.passes.step import Context
 from litesmith.passes.walk import mean_output
 from litesmith.run.target import Target
 from litesmith.units import plain
-
-# Damage that no labels were seen to notice: of class probabilities, in nats; else noise, 20 dB.
-_HARMLESS_NATS, _HARMLESS_NOISE = 0.02, 0.01
 
 # A group whose damage is below this share of what is harmless, or of the whole, is not split.
 _LEAST = 0.03
@@ -117,7 +115,7 @@ def sensitivities(
     few = _few(data, _sample_count(rows, reference, left / (2 * len(units))))
     units = _units(reference, _corrected(reference, found, few))
     judge = Judge(reference, scores(reference, found), few)
-    harmless = _HARMLESS_NATS if judge.chooses else _HARMLESS_NOISE
+    harmless = HARMLESS_NATS if judge.chooses else HARMLESS_NOISE
     damages = _damages(units, judge, harmless, end)
     done = {(u.place, u.what): damage for u, damage in zip(units, damages, strict=True)}
     return tuple(

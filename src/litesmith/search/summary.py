@@ -90,7 +90,8 @@ def _float(first: Record, proof: Proof | None) -> Json:
     held = proof.verified.accuracy if proof and proof.verified else None
     if held is not None and held.get("reference") is not None:
         same = {key: held[key] for key in ("metric", "title", "unit", "n")}
-        found["accuracy"] = {**same, "value": held["reference"], "low": None, "high": None}
+        ends = {end: held.get(f"reference_{end}") for end in ("low", "high")}
+        found["accuracy"] = {**same, "value": held["reference"], **ends}
     return found
 
 

@@ -227,10 +227,11 @@ class Search:
         self.path.append(Step(branch.name, branch.question, answer, tuple(names)))
         on_step()
 
-    def show(self, doing: str, branches_left: int = 0, look: Look | None = None) -> None:
+    def show(self, doing: str, branches_left: int = 0) -> None:
+        """Tells whoever watches what is going on."""
         self._doing = doing
         records = tuple(self.workshop.records.values())
-        self.tell(View(doing, records, self.best, self._left(branches_left), look))
+        self.tell(View(doing, records, self.best, self._left(branches_left)))
 
     def _look(self, look: Look) -> None:
         """A training takes as long a step as it did so far."""

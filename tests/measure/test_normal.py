@@ -99,6 +99,27 @@ def test_metadata_comes_before_the_scale() -> None:
     assert sample.inputs[0].max() == 1
 
 
+@pytest.mark.parametrize("norm", sorted(NORMS))
+def test_the_range_of_the_first_scale_tells_the_norm(norm: str) -> None:
+    """As in a model that was quantized with a float input: no guess is needed."""
+    ends = (np.array([[0.0], [255.0]]) - NORMS[norm].mean) / NORMS[norm].std
+    scale = (ends.max() - ends.min()) / 255 * 0.99  # the data had no purely white pixel
+    b = Builder()
+    x = b.input("image", (1, 8, 8, 3))
+    taken = Quant.of(scale, round(-128 - ends.min() / scale))
+    y = b.op("DEQUANTIZE", b.op("QUANTIZE", x, dtype="int8", quant=taken), dtype="float32")
+    data = open_data(images()[0], b.model(y))
+    assert isinstance(data, Samples) and data.preparation.norm == norm
+    assert "range of its first scale" in data.notes[0]
+
+
+def test_a_range_that_no_norm_fills_is_no_evidence() -> None:
+    b = Builder()
+    taken = b.op("QUANTIZE", b.input("image", (1, 8, 8, 3)), dtype="int8", quant=Quant.of(0.1, 3))
+    data = open_data(images()[0], b.model(b.op("DEQUANTIZE", taken, dtype="float32")))
+    assert isinstance(data, Samples) and "not sure" in data.notes[0]
+
+
 def test_damaged_metadata_is_said_and_a_guess_made() -> None:
     model = replace(
         bright_or_dark("raw"), metadata=(("TFLITE_METADATA", np.full(40, 255, np.uint8)),)

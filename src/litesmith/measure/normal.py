@@ -13,7 +13,7 @@ from litesmith.ir.types import Array, Model, Tensor
 from litesmith.measure.footprint import op_macs
 from litesmith.measure.images import Picture, channel_axis, picture
 from litesmith.measure.outputs import Answering, main_session
-from litesmith.measure.preparation import NORMS, Preparation, normalized
+from litesmith.measure.preparation import NORMS, Norm, Preparation, normalized
 from litesmith.measure.samples import Sample
 from litesmith.run.session import Session
 from litesmith.tflite.metadata import metadata
@@ -35,6 +35,9 @@ _CLEARLY_TOLD = 0.25  # of what could be told at all
 
 # Norms that come so near to the best are level with it: the most common of them is taken.
 _LEVEL = 0.85
+
+# Ranges that differ by less, as a share of their width, are the same.
+_SAME_RANGE = 0.03
 
 _BYTES = {"uint8": 0, "int8": 128}  # what is added to a stored number to get a pixel
 
@@ -78,7 +81,35 @@ def from_model(model: Model, place: int) -> Choice | None:
         made = Preparation((zero,), (1 / float(tensor.quant.scale[0]),))
         text = f"pixels go into the {tensor.dtype} input as they are: its own scale says so"
         return Choice(made, (*notes, text))
+    name = _by_range(model, tensor)
+    if name:
+        text = f"normalisation {name} ({NORMS[name].formula}): the range of its first scale says so"
+        return Choice(Preparation(norm=name), (*notes, text))
     return Choice(Preparation(), notes) if notes else None
+
+
+def _by_range(model: Model, tensor: Tensor) -> str:
+    """The one norm that fills the range that a float input is made 8-bit in; "" where none does."""
+    readers = [op for op in model.main.ops if tensor in op.inputs]
+    if [op.kind for op in readers] != ["QUANTIZE"]:
+        return ""
+    taken = readers[0].outputs[0]
+    if taken.quant is None or taken.dtype not in _BYTES or taken.quant.scale.size != 1:
+        return ""
+    zero = float(taken.quant.zero_point[0]) + _BYTES[taken.dtype]
+    span = np.array([0 - zero, 255 - zero]) * float(taken.quant.scale[0])
+    fits = [
+        n
+        for n, norm in NORMS.items()
+        if np.abs(span - _pixels(norm)).max() < _SAME_RANGE * np.ptp(span)
+    ]
+    return fits[0] if len(fits) == 1 else ""
+
+
+def _pixels(norm: Norm) -> Array:
+    """What the darkest and the brightest pixel become."""
+    ends = (np.array([[0.0], [255.0]]) - norm.mean) / norm.std
+    return np.array([ends.min(), ends.max()])
 
 
 def guess(model: Model, tried: Tried, offsets: Sequence[int]) -> Choice:

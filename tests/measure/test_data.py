@@ -250,6 +250,18 @@ def test_inputs_without_a_batch() -> None:
     assert [a.shape for a in found[0].inputs] == [(5,), (3, 5)] and len(found) == 2
 
 
+def test_a_row_of_numbers_is_one_item_unless_it_is_beside_a_batch() -> None:
+    b = Builder()
+    alone = b.model(b.op("RELU", b.input("x", (6,))))
+    assert [s.inputs[0].shape for s in samples_of(np.ones((3, 6), np.float32), alone)] == [(6,)] * 3
+    b = Builder()
+    both = b.model(b.op("ADD", b.input("x", (4, 4)), b.input("each", (4,))))
+    items = {"x": np.ones((8, 4), np.float32), "each": np.arange(8, dtype=np.float32)}
+    found = samples_of(items, both)
+    assert [s.inputs[0].shape for s in found] == [(4, 4)] * 2
+    assert [s.inputs[1].tolist() for s in found] == [[0, 1, 2, 3], [4, 5, 6, 7]]
+
+
 def test_a_missing_channel_is_added() -> None:
     found = samples_of(np.zeros((3, 8, 8), np.uint8), scorer(1, 8, 8, 1))
     assert len(found) == 3 and found[0].inputs[0].shape == (1, 8, 8, 1)

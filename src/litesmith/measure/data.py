@@ -18,6 +18,7 @@ import numpy as np
 
 from litesmith.errors import BadInput
 from litesmith.ir.types import Array, Model
+from litesmith.measure.audio import audio_rows, has_audio
 from litesmith.measure.images import in_parallel, picture
 from litesmith.measure.items import are_pixels, is_real, prepared
 from litesmith.measure.normal import (
@@ -208,7 +209,8 @@ def _rows(
     if isinstance(source, str | os.PathLike):
         path = Path(source)
         if path.is_dir():
-            return image_rows(path, model, preparation)
+            read = audio_rows if has_audio(path, model) else image_rows
+            return read(path, model, preparation)
         if not path.exists() and ":" in name:
             return spooled_rows(_called(users_function(name), name), model, name, most)
         return array_rows(_loaded(path), model, name)

@@ -37,6 +37,8 @@ NORMS = {
 
 RESIZES = ("bilinear", "bicubic")
 
+MOST_RATE = 1_000_000
+
 
 @dataclass(frozen=True)
 class Preparation:
@@ -47,6 +49,7 @@ class Preparation:
     resize        how images are resized; "" where there are none
     crop          the share of the short side that a central crop keeps; 0 squashes the image
     label_offset  what is added to a label to get the model's class; None: to be detected
+    rate          samples a second that audio has for the model; 0: as the model says, or assumed
     """
 
     mean: tuple[float, ...] = ()
@@ -55,6 +58,7 @@ class Preparation:
     resize: str = "bilinear"
     crop: float = 0.875
     label_offset: int | None = None
+    rate: int = 0
 
     def __post_init__(self) -> None:
         if self.norm and self.norm not in NORMS:
@@ -68,6 +72,8 @@ class Preparation:
             raise BadInput("std 0: pixels are divided by it; give another number")
         if self.resize and self.resize not in RESIZES:
             raise BadInput(f"no resize {self.resize!r}; there are {', '.join(RESIZES)}")
+        if not 0 <= self.rate <= MOST_RATE:
+            raise BadInput(f"rate {self.rate}: give samples a second, as in 16000")
         if not 0 <= self.crop <= 1:
             raise BadInput(f"crop {number_text(self.crop)}: give a share from 0 to 1, as in 0.875")
 
@@ -85,6 +91,8 @@ class Preparation:
             parts = [f"mean={_list_text(norm.mean)}", f"std={_list_text(norm.std)}"]
         if self.resize:
             parts += [f"resize={self.resize}", f"crop={number_text(self.crop)}"]
+        if self.rate:
+            parts.append(f"rate={self.rate}")
         if self.label_offset:
             parts.append(f"label_offset={self.label_offset}")
         return " ".join(parts)

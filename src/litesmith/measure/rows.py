@@ -23,6 +23,7 @@ from litesmith.measure.labels import (
 )
 from litesmith.measure.normal import class_count
 from litesmith.measure.preparation import Preparation
+from litesmith.tflite.describe import label_line
 from litesmith.tflite.metadata import metadata
 from litesmith.units import bytes_text, plain
 
@@ -69,6 +70,8 @@ class Rows:
 
 def batch_of(model: Model) -> int:
     """The first dimension that all inputs share; 0 where they have no such dimension."""
+    if all(len(tensor.shape) == 1 < tensor.elements for tensor in model.main.inputs):
+        return 0  # a row of numbers, as a waveform, is one item
     sizes = {tensor.shape[:1] for tensor in model.main.inputs}
     return sizes.pop()[0] if len(sizes) == 1 and () not in sizes else 0
 
@@ -82,8 +85,8 @@ def image_rows(folder: Path, model: Model, preparation: Preparation) -> Rows:
             f"{folder}: images are for a model with one input of the shape of an image; "
             f"this one has {shapes}; give an .npz with these names, or module:function"
         )
-    files, owners = _listed(folder)
-    classes, notes, settled = _numbered(folder, owners, model) if owners else (None, (), False)
+    files, owners = listed(folder)
+    classes, notes, settled = numbered(folder, owners, model) if owners else (None, (), False)
 
     def read(index: int) -> Item:
         label = None if classes is None else classes[index]
@@ -101,14 +104,19 @@ def image_rows(folder: Path, model: Model, preparation: Preparation) -> Rows:
     )
 
 
-def _listed(folder: Path) -> tuple[list[Path], list[str]]:
-    """The image files, and the folder of each where they are in folders."""
-    flat = image_files(folder)
+Find = Callable[[Path], list[Path]]
+
+
+def listed(
+    folder: Path, find: Find = image_files, what: str = "images"
+) -> tuple[list[Path], list[str]]:
+    """The image files, or others, and the folder of each where they are in folders."""
+    flat = find(folder)
     inside = sorted(p for p in folder.iterdir() if p.is_dir() and not p.name.startswith("."))
-    found = [(file, place.name) for place in inside for file in image_files(place)]
+    found = [(file, place.name) for place in inside for file in find(place)]
     if flat and found:
         raise BadInput(
-            f"{folder}: has images both directly ({flat[0].name}) and in folders "
+            f"{folder}: has {what} both directly ({flat[0].name}) and in folders "
             f"({found[0][1]}); keep one kind"
         )
     if flat:
@@ -116,25 +124,26 @@ def _listed(folder: Path) -> tuple[list[Path], list[str]]:
     if not found:
         deeper = next((p.parent.parent for i in inside for p in i.glob("*/*") if p.is_file()), None)
         hint = f"; is {deeper} meant?" if deeper is not None else ""
-        raise BadInput(f"{folder}: no images in it or in the folders in it{hint}")
+        raise BadInput(f"{folder}: no {what} in it or in the folders in it{hint}")
     return [file for file, _ in found], [owner for _, owner in found]
 
 
-def _numbered(
+def numbered(
     folder: Path, owners: Sequence[str], model: Model
 ) -> tuple[Array, tuple[str, ...], bool]:
     """The class of each file: by number, by a list of labels, or by the order of the names."""
     used = sorted(set(owners))
-    if all(name.isdecimal() and int(name) < MOST_CLASSES for name in used):
-        return np.array([int(name) for name in owners], np.int64), (), False
     told = metadata(model).labels
+    has_numbers = all(name.isdecimal() and int(name) < MOST_CLASSES for name in used)
+    if has_numbers and not {*used} <= {*told}:  # names that are numbers need not be in order
+        return np.array([int(name) for name in owners], np.int64), (), False
     own = folder / _LABEL_FILE
     listed = _lines(own) if own.is_file() else ()
     for labels, what in ((listed, f"in {own}"), (told, "in the model's label file")):
-        places = {label.casefold(): place for place, label in enumerate(labels)}
-        if labels and all(name.casefold() in places for name in used):
-            numbers = [places[name.casefold()] for name in owners]
-            note = f"classes are numbered as {what}: {used[0]} is {places[used[0].casefold()]}"
+        places = {_key(label): place for place, label in enumerate(labels)}
+        if labels and all(_key(name) in places for name in used):
+            numbers = [places[_key(name)] for name in owners]
+            note = f"classes are numbered as {what}: {used[0]} is {places[_key(used[0])]}"
             return np.array(numbers, np.int64), (note,), labels is told
     folders = sorted(p.name for p in folder.iterdir() if p.is_dir() and not p.name.startswith("."))
     # An empty folder counts where only then there are as many classes as the model has.
@@ -142,6 +151,11 @@ def _numbered(
     places = {name: place for place, name in enumerate(named)}
     note = f"classes are numbered in the order of their names: {named[0]} is 0"
     return np.array([places[name] for name in owners], np.int64), (note,), False
+
+
+def _key(name: str) -> str:
+    """A name as it stands in a list of labels, in small letters."""
+    return label_line(name).casefold()
 
 
 def _lines(path: Path) -> tuple[str, ...]:

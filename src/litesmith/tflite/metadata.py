@@ -18,18 +18,22 @@ from litesmith.ir.types import Model
 from litesmith.schema import SCALARS
 from litesmith.tflite.unpack import Source
 
-_ENTRY = "TFLITE_METADATA"
+ENTRY = "TFLITE_METADATA"
 _U16, _I32, _U8 = SCALARS["uint16"], SCALARS["int32"], SCALARS["uint8"]
+_U32 = SCALARS["uint32"]
 
 # Slots of the fields that are read, by table.
 _SUBGRAPHS = 3  # ModelMetadata
 _INPUTS, _OUTPUTS = 2, 3  # SubGraphMetadata
-_PROCESS_UNITS, _FILES = 4, 6  # TensorMetadata
+_CONTENT, _PROCESS_UNITS, _FILES = 3, 4, 6  # TensorMetadata
+_PROPERTIES_KIND, _PROPERTIES = 0, 1  # Content: a union takes two slots
+_SAMPLE_RATE = 0  # AudioProperties
 _UNIT_KIND, _UNIT = 0, 1  # ProcessUnit: a union takes two slots
 _MEAN, _STD = 0, 1  # NormalizationOptions
 _FILE_NAME, _FILE_KIND = 0, 2  # AssociatedFile
 
 _NORMALIZATION = 1  # its number in the union of process units
+_AUDIO = 4  # its number in the union of properties
 _AXIS_LABELS = 2  # the kind of file that names the classes along an axis
 
 # No label file is longer; what claims to be is not one.
@@ -51,16 +55,18 @@ class Metadata:
     inputs  the normalization of each input in order; None where there is none
     labels  the names of the first output's classes in order; empty where there are none
     problem what is damaged, in a sentence; "" where nothing is
+    rate    of the first input that is audio, in samples a second; 0 where none is told
     """
 
     inputs: tuple[Normalization | None, ...] = ()
     labels: tuple[str, ...] = ()
     problem: str = ""
+    rate: int = 0
 
 
 def metadata(model: Model) -> Metadata:
     """The metadata of a model; empty where it has none."""
-    content = next((data for name, data in model.metadata if name == _ENTRY), None)
+    content = next((data for name, data in model.metadata if name == ENTRY), None)
     if content is None:
         return Metadata()
     try:
@@ -76,12 +82,14 @@ def _read(model: Model, content: memoryview) -> Metadata:
     if graph is None:
         return Metadata()
     inputs = tuple(_normalization(tensor) for tensor in graph.tables(_INPUTS))
+    rate = max((_rate(tensor) for tensor in graph.tables(_INPUTS)), default=0)
     first = next(graph.tables(_OUTPUTS), None)
     names = [] if first is None else list(_label_files(first))
     try:
-        return Metadata(inputs, _labels(model.attached, names[0]) if names else ())
+        return Metadata(inputs, _labels(model.attached, names[0]) if names else (), rate=rate)
     except BadModel as error:
-        return Metadata(inputs, problem=f"the model's labels are left aside: {error}")
+        told = f"the model's labels are left aside: {error}"
+        return Metadata(inputs, problem=told, rate=rate)
 
 
 class _Table:
@@ -103,6 +111,10 @@ class _Table:
     def byte(self, slot: int) -> int:
         at = self.place(slot)
         return 0 if at is None else int(self.source.scalar(_U8, at, "metadata"))
+
+    def number(self, slot: int) -> int:
+        at = self.place(slot)
+        return 0 if at is None else int(self.source.scalar(_U32, at, "metadata"))
 
     def table(self, slot: int) -> "_Table | None":
         at = self.place(slot)
@@ -140,6 +152,14 @@ def _normalization(tensor: _Table) -> Normalization | None:
             raise BadModel(f"it normalizes by mean {mean} and std {std}")
         return Normalization(_shortest(mean), _shortest(std))
     return None
+
+
+def _rate(tensor: _Table) -> int:
+    content = tensor.table(_CONTENT)
+    if content is None or content.byte(_PROPERTIES_KIND) != _AUDIO:
+        return 0
+    audio = content.table(_PROPERTIES)
+    return 0 if audio is None else audio.number(_SAMPLE_RATE)
 
 
 def _shortest(numbers: tuple[float, ...]) -> tuple[float, ...]:

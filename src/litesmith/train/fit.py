@@ -12,9 +12,6 @@ from litesmith.ir.types import Array
 from litesmith.train.checkpoint import Checkpoint
 from litesmith.train.settings import Look, Training, Watch
 
-# Rates that are tried, in units of the parameters' own sizes.
-_RATES = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2)
-
 # Steps of each try: this share of all steps, within bounds.
 _TRY_SHARE, _FEWEST_TRIED, _MOST_TRIED = 0.03, 4, 120
 
@@ -24,14 +21,28 @@ _TRY_MINUTES = 0.3
 # A rate did nearly best that gained this part of the most.
 _NEARLY = 0.9
 
-# How many times the held-out samples are looked at, and after how many without a gain it ends.
-_LOOKS, _PATIENCE = 20, 12
+# How many times the held-out samples are looked at.
+_LOOKS = 20
 
 # The share of the steps in which the rate grows to its full size, and what it begins with.
 _WARM_UP, _LEAST_RATE = 0.05, 0.1
 
 # The share of the steps over which masks grow; the rest tunes what they left.
 _MASKING = 0.6
+
+
+class Manner(NamedTuple):
+    """How a training goes about it; the defaults suit a model that knows something.
+
+    rates     that are tried, in units of the parameters' own sizes, the smallest first
+    patience  looks without a gain after which it ends
+    """
+
+    rates: tuple[float, ...] = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2)
+    patience: int = 12
+
+
+USUAL = Manner()
 
 
 class Problem(Protocol):
@@ -91,9 +102,10 @@ def fit(
     *,
     checkpoint: Checkpoint,
     watch: Watch | None = None,
+    manner: Manner = USUAL,
 ) -> Fitted:
     """Trains a problem's parameters, and leaves them where the held-out loss was lowest."""
-    loop = _Loop(problem, training, batch, checkpoint, watch)
+    loop = _Loop(problem, training, batch, checkpoint, watch, manner)
     if not loop.state.done:
         loop.probe()
         loop.train()
@@ -108,9 +120,10 @@ class _Loop:
         batch: int,
         checkpoint: Checkpoint,
         watch: Watch | None,
+        manner: Manner,
     ) -> None:
         self._problem, self._training, self._batch = problem, training, batch
-        self._checkpoint, self._watch = checkpoint, watch
+        self._checkpoint, self._watch, self._manner = checkpoint, watch, manner
         self._parameters = problem.parameters
         self._all = [*self._parameters, *problem.masks]
         self._start = self._values()
@@ -131,12 +144,12 @@ class _Loop:
         state = self.state
         if self._training.minutes is not None and not state.step_seconds:
             began = time.monotonic()
-            self._tried(_RATES[0], _FEWEST_TRIED)
+            self._tried(self._manner.rates[0], _FEWEST_TRIED)
             state.step_seconds = (time.monotonic() - began) / _FEWEST_TRIED
         steps = self._steps_tried()
-        for number, rate in enumerate(_RATES if steps else ()):
+        for number, rate in enumerate(self._manner.rates if steps else ()):
             if rate not in state.tried:
-                self._show("trying rates", number, len(_RATES))
+                self._show("trying rates", number, len(self._manner.rates))
                 state.tried[rate] = self._tried(rate, steps)
                 self._keep()
         self._load(self._start)
@@ -148,7 +161,7 @@ class _Loop:
             return 0
         steps = min(max(int(_TRY_SHARE * self._wanted_steps), _FEWEST_TRIED), _MOST_TRIED)
         if self._training.minutes is not None:
-            seconds = _TRY_MINUTES * 60 * self._training.minutes / len(_RATES)
+            seconds = _TRY_MINUTES * 60 * self._training.minutes / len(self._manner.rates)
             steps = min(steps, int(seconds / self.state.step_seconds))
         return min(steps, self._wanted_steps) if steps >= _FEWEST_TRIED else 0
 
@@ -177,7 +190,7 @@ class _Loop:
         A small one where none did any good, or none was tried.
         """
         if self._training.rate is not None or not self.state.tried:
-            return self._training.rate or _RATES[1]
+            return self._training.rate or self._manner.rates[1]
         gains = {rate: self.state.first - loss for rate, loss in self.state.tried.items()}
         best = max(gains.values())
         if best <= 0:
@@ -203,7 +216,7 @@ class _Loop:
             if state.step % every == 0 or state.step == state.steps:
                 if state.step > masked:
                     self._look()
-                if state.since >= _PATIENCE:
+                if state.since >= self._manner.patience:
                     break
             self._show("training", state.step, state.steps)
             self._keep(optimizer)

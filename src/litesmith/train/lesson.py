@@ -1,6 +1,6 @@
 """What a model learns: samples, what the original answers to them, and how far it is from that."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import NamedTuple
@@ -24,6 +24,8 @@ from litesmith.train.student import Student
 # Samples of a step, where memory allows; and the bytes that their activations may take.
 _BATCH, _MOST_BYTES = 64, 3_000_000_000
 
+Inputs = Sequence[torch.Tensor | Array]
+
 # Values that are held of each activation: as computed, as rounded, and for the way back.
 _COPIES = 3
 
@@ -39,6 +41,9 @@ class Teacher:
     @torch.no_grad()
     def __call__(self, inputs: Sequence[torch.Tensor | Array]) -> list[torch.Tensor]:
         return self._lift(inputs, self._constants)
+
+
+Changing = Callable[[Inputs, int], tuple[Changed, list[torch.Tensor]]]
 
 
 class Augmented(NamedTuple):
@@ -58,10 +63,10 @@ def answers(teacher: Teacher, samples: Gathered) -> tuple[Array, ...]:
     """What the original answers to every sample."""
     stores: list[Array] = []
     count = len(samples.inputs[0])
-    batch = _batch(teacher.model, count)
+    batch = batch_size(teacher.model, count)
     for place in range(0, count, batch):
         places = np.arange(place, min(place + batch, count))
-        inputs = [_batched(store[places], teacher.device) for store in samples.inputs]
+        inputs = [batched(store[places], teacher.device) for store in samples.inputs]
         answers = [a.cpu().numpy() for a in teacher(inputs)]
         answers = [a.reshape(len(places), -1, *a.shape[1:]) for a in answers]
         stores = stores or [room(count, a.shape[1:], a.dtype) for a in answers]
@@ -70,7 +75,7 @@ def answers(teacher: Teacher, samples: Gathered) -> tuple[Array, ...]:
     return tuple(stores)
 
 
-def _batched(values: Array, device: torch.device) -> torch.Tensor | Array:
+def batched(values: Array, device: torch.device) -> torch.Tensor | Array:
     """Samples side by side along the first axis; integers stay arrays."""
     joined = _joined(values)
     return torch.from_numpy(joined).to(device) if joined.dtype == np.float32 else joined
@@ -80,7 +85,7 @@ def _joined(values: Array) -> Array:
     return np.ascontiguousarray(values.reshape(-1, *values.shape[2:]))
 
 
-def _batch(model: Model, samples: int) -> int:
+def batch_size(model: Model, samples: int) -> int:
     """As many samples as suit the data and the memory."""
     values = sum(t.elements for op in model.main.ops for t in op.outputs if is_real(t))
     held = values * _COPIES * np.dtype(np.float32).itemsize
@@ -99,14 +104,14 @@ class Lesson:
         aim: Aim,
         *,
         masks: Masks | None = None,
-        augmented: Augmented | None = None,
+        augmented: Changing | None = None,
         batch: int = 0,
     ) -> None:
         self._student, self._samples, self._wanted = student, samples, wanted
         self._aim, self._schedule, self._augmented = aim, masks, augmented
         self.parameters, self.masks = student.parameters, student.masks
         self.samples = len(samples.learned)
-        self.batch = batch or _batch(student.model, self.samples)
+        self.batch = batch or batch_size(student.model, self.samples)
 
     def loss(self, places: Array, turn: int) -> torch.Tensor:
         return self._loss(self._samples.learned[places], turn)
@@ -124,7 +129,7 @@ class Lesson:
 
     def _loss(self, places: Array, turn: int | None = None) -> torch.Tensor:
         device = self._student.device
-        inputs = [_batched(store[places], device) for store in self._samples.inputs]
+        inputs = [batched(store[places], device) for store in self._samples.inputs]
         wanted: Sequence[torch.Tensor] | None = None
         mixed: Mixed | None = None
         if turn is not None and self._augmented is not None:

@@ -94,7 +94,7 @@ class Tuner:
             return Tuned(before, (*notes, told))
         if student.is_quantized:
             ours, theirs = (lesson.in_runtime(model, self.data) for model in (after, before))
-            if not _is_surely_less(ours, theirs):
+            if not is_surely_less(ours, theirs):
                 return Tuned(before, (*notes, f"{told}; {_NO_GAIN}"))
         return Tuned(after, (*notes, told))
 
@@ -163,7 +163,7 @@ def _usable_labels(
     return place, ()
 
 
-def _is_surely_less(ours: Array, theirs: Array) -> bool:
+def is_surely_less(ours: Array, theirs: Array) -> bool:
     """True where losses are less on the same samples beyond chance, as far as these can tell."""
     gains = theirs - ours
     if not np.isfinite(gains).all():

@@ -1,0 +1,162 @@
+"""TFLite metadata for a model: how its inputs are prepared, and what its classes are called.
+
+The counterpart of `metadata`, for the same slots of `metadata_schema.fbs`. The class names are
+lines of a file in an archive behind the model, which the format's own tools read too.
+"""
+
+import io
+import struct
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import numpy as np
+
+from litesmith.errors import BadInput
+from litesmith.ir.types import Array, Model
+from litesmith.tflite.metadata import ENTRY, Normalization
+from litesmith.units import plain
+
+LABEL_FILE = "labels.txt"
+
+_IDENTIFIER = b"M001"
+_LEAST_PARSER = "1.3.0"  # the first that knows of audio
+
+# The archive must be the same whenever it is made; no date is earlier in a zip.
+_WHEN = (1980, 1, 1, 0, 0, 0)
+
+_NORMALIZATION, _IMAGE, _AUDIO = 1, 2, 4  # their numbers in the unions
+_AXIS_LABELS = 2
+_COLOURS = {1: 2, 3: 1}  # channels -> the number of the colour space
+
+
+@dataclass(frozen=True)
+class Described:
+    """What is said of one input.
+
+    channels  of an image; 0 where it is none
+    rate      of audio, in samples a second; 0 where it is none
+    """
+
+    normalization: Normalization | None = None
+    channels: int = 0
+    rate: int = 0
+
+
+def describe(
+    model: Model, inputs: Sequence[Described], labels: Sequence[str], name: str = ""
+) -> Model:
+    """The model with metadata of its own in place of any that it had."""
+    lines = label_lines(labels)
+    files = [_Table({0: LABEL_FILE, 1: "one class a line", 2: _AXIS_LABELS})]
+    output = _Table({0: "probability", 1: "of each class", 6: files if lines else None})
+    graph = _Table({2: [_input(one) for one in inputs], 3: [output]})
+    root = _Table({0: name or None, 3: [graph], 7: _LEAST_PARSER})
+    content = np.frombuffer(_packed(root), np.uint8)
+    others = tuple(entry for entry in model.metadata if entry[0] != ENTRY)
+    attached = _archive(lines) if lines else b""
+    return replace(model, metadata=(*others, (ENTRY, content)), attached=attached)
+
+
+def label_lines(labels: Sequence[str]) -> tuple[str, ...]:
+    """The names as they stand in a file with one a line: what would break a line is escaped."""
+    lines = tuple(label_line(label) for label in labels)
+    for line in lines:
+        if not line or lines.count(line) > 1:
+            raise BadInput(
+                f"class name {line!r}: names must differ and hold more than spaces; rename it"
+            )
+    return lines
+
+
+def label_line(label: str) -> str:
+    """One name as it stands in such a file."""
+    return plain(label).strip()
+
+
+def _input(said: Described) -> "_Table":
+    norm = said.normalization
+    units = None
+    if norm is not None:
+        mean, std = (np.array(numbers, "<f4") for numbers in (norm.mean, norm.std))
+        units = [_Table({0: _NORMALIZATION, 1: _Table({0: mean, 1: std})})]
+    content = None
+    if said.channels in _COLOURS:
+        image = _Table({0: _COLOURS[said.channels]})
+        content = _Table({0: _IMAGE, 1: image})
+    elif said.rate:
+        content = _Table({0: _AUDIO, 1: _Table({0: said.rate, 1: 1})})
+    name = "image" if said.channels else "audio" if said.rate else None
+    return _Table({0: name, 3: content, 4: units})
+
+
+def _archive(lines: Sequence[str]) -> bytes:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        text = "".join(f"{line}\n" for line in lines)
+        archive.writestr(zipfile.ZipInfo(LABEL_FILE, _WHEN), text.encode())
+    return content.getvalue()
+
+
+_Value: TypeAlias = "str | int | Array | _Table | list[_Table]"
+
+
+class _Table:
+    """A table to be written: its fields by slot; None is not written."""
+
+    def __init__(self, fields: "Mapping[int, _Value | None]") -> None:
+        self.fields = {slot: value for slot, value in fields.items() if value is not None}
+
+
+def _packed(root: _Table) -> bytes:
+    """A flatbuffer, parents before their children, so that every offset points forward."""
+    out = bytearray(4) + _IDENTIFIER
+    _point(out, 0, _write_table(out, root))
+    return bytes(out)
+
+
+def _write_table(out: bytearray, table: _Table) -> int:
+    _pad(out)
+    slots = max(table.fields, default=-1) + 1
+    vtable = len(out)
+    head = 4 + 2 * slots
+    places = {slot: 4 + 4 * place for place, slot in enumerate(sorted(table.fields))}
+    offsets = [places.get(slot, 0) for slot in range(slots)]
+    out += struct.pack(f"<{2 + slots}H", head, 4 + 4 * len(places), *offsets)
+    _pad(out)
+    at = len(out)
+    out += struct.pack("<i", at - vtable) + bytes(4 * len(places))
+    for slot, value in table.fields.items():
+        place = at + places[slot]
+        if isinstance(value, int):
+            struct.pack_into("<I", out, place, value)  # where a byte is read, it is the first
+        else:
+            _point(out, place, _write(out, value))
+    return at
+
+
+def _write(out: bytearray, value: "str | Array | _Table | list[_Table]") -> int:
+    """What an offset points to; returns where it stands."""
+    if isinstance(value, _Table):
+        return _write_table(out, value)
+    _pad(out)
+    at = len(out)
+    if isinstance(value, str):
+        raw = value.encode("utf-8", "replace")
+        out += struct.pack("<I", len(raw)) + raw + b"\0"
+    elif isinstance(value, np.ndarray):
+        out += struct.pack("<I", value.size) + value.tobytes()
+    else:
+        out += struct.pack("<I", len(value)) + bytes(4 * len(value))
+        for place, item in enumerate(value):
+            _point(out, at + 4 + 4 * place, _write(out, item))
+    return at
+
+
+def _point(out: bytearray, place: int, to: int) -> None:
+    struct.pack_into("<I", out, place, to - place)
+
+
+def _pad(out: bytearray) -> None:
+    out += bytes(-len(out) % 4)

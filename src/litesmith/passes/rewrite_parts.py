@@ -1,0 +1,201 @@
+"""What rewrites are made of: the ops that stand in for one, and what is around it."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import NamedTuple
+
+import numpy as np
+
+from litesmith.ir.match import Reads, reads
+from litesmith.ir.ops import OPS, infer_shapes, options_or_defaults, output_dtypes
+from litesmith.ir.types import Array, Graph, Op, Record, Tensor, Value, constant_numbers
+
+Argument = Tensor | Array | float | None
+
+
+class Unfit(Exception):
+    """Why an op cannot be rewritten in this way."""
+
+
+class Around(NamedTuple):
+    """The graph about an op: what makes each tensor, and who reads it."""
+
+    makers: Mapping[Tensor, Op]
+    uses: Reads
+
+    def maker(self, tensor: Tensor | None, *kinds: str) -> Op | None:
+        """The op of one of these kinds that makes a tensor for one reader alone."""
+        made = None if tensor is None else self.makers.get(tensor)
+        if made is None or tensor is None or made.kind not in kinds:
+            return None
+        return made if self.uses.only_reader(tensor) is not None else None
+
+
+def around(graph: Graph) -> Around:
+    return Around({t: op for op in graph.ops for t in op.outputs}, reads(graph))
+
+
+# The ops that stand in for one; None where the op is of another sort than the way is for.
+Make = Callable[[Op, Around], "tuple[Op, ...] | None"]
+
+
+class Way(NamedTuple):
+    """One way to say an op with others.
+
+    make    gives the ops
+    says    what they are, and by how much their results may differ where they may
+    moves   True where values are only moved, so that quantized ones may be too
+    at      the kind that it looks at, where that is not the kind that goes
+    """
+
+    make: Make
+    says: str
+    moves: bool = False
+    at: str = ""
+
+
+class Parts:
+    """The ops that stand in for one, in order; `end` writes what that op wrote."""
+
+    def __init__(self, op: Op) -> None:
+        self._op = op
+        self._ops: list[Op] = []
+
+    def add(
+        self, kind: str, *inputs: Argument, version: int | None = None, **options: Value
+    ) -> Tensor:
+        """What one more op makes, named after what all of them make."""
+        call = self._call(kind, inputs, version, options)
+        last = self._op.outputs[0]
+        shape, dtype = self._made(call)
+        name = f"{last.name}/{kind.lower()}_{len(self._ops)}"
+        dynamic = last.dynamic if shape == last.shape else None
+        quant = last.quant if dtype == last.dtype else None
+        return self._write(call, Tensor(name, shape, dtype, quant=quant, dynamic=dynamic))
+
+    def end(
+        self, kind: str, *inputs: Argument, version: int | None = None, **options: Value
+    ) -> None:
+        """The op that writes the first output of the op that goes."""
+        self._end(self._call(kind, inputs, version, options), self._op.outputs[0])
+
+    def end_at(self, target: Tensor, kind: str, *inputs: Argument) -> None:
+        """The op that writes one of several outputs."""
+        self._end(self._call(kind, inputs, None, {}), target)
+
+    def again(self, *inputs: Argument) -> None:
+        """The op that goes, on other inputs."""
+        tensors = tuple(self._tensor(one, self._op.kind, n) for n, one in enumerate(inputs))
+        self._end(replace(self._op, inputs=tensors), self._op.outputs[0])
+
+    def _end(self, call: Op, target: Tensor) -> None:
+        if self._made(call) != (target.shape, target.dtype):
+            raise Unfit("the file promises another shape than its inputs give")
+        self._write(call, target)
+
+    def ops(self) -> tuple[Op, ...]:
+        return tuple(self._ops)
+
+    def _write(self, call: Op, target: Tensor) -> Tensor:
+        self._ops.append(Op(call.kind, call.inputs, (target,), call.options, call.version))
+        return target
+
+    def _call(
+        self,
+        kind: str,
+        inputs: tuple[Argument, ...],
+        version: int | None,
+        options: Mapping[str, Value],
+    ) -> Op:
+        tensors = tuple(self._tensor(argument, kind, n) for n, argument in enumerate(inputs))
+        row = OPS[kind]
+        record = Record(row.options, MappingProxyType({**row.defaults, **options}))
+        first = next((t for t in tensors if t is not None and not t.is_const), None)
+        known = row.versions.get(first.dtype, 1) if first is not None else 1
+        return Op(kind, tensors, (), record if row.options else None, version or known)
+
+    def _tensor(self, argument: Argument, kind: str, place: int) -> Tensor | None:
+        if argument is None or isinstance(argument, Tensor):
+            return argument
+        values = np.array(argument, np.float32 if isinstance(argument, float) else None)
+        values = np.atleast_1d(values) if isinstance(argument, float) else values
+        values.setflags(write=False)
+        name = f"{self._op.outputs[0].name}/{kind.lower()}_{len(self._ops)}_{place}"
+        return Tensor(name, values.shape, str(values.dtype), values)
+
+    def _made(self, call: Op) -> tuple[tuple[int, ...], str]:
+        shapes = infer_shapes(call.kind, call.inputs, call.options)
+        if shapes is None:
+            raise Unfit(f"the shape that {call.kind} would make is not known")
+        return shapes[0], output_dtypes(call.kind, call.inputs, call.options, 1)[0]
+
+
+def given(op: Op, place: int) -> Tensor:
+    """An input that must be there."""
+    tensor = op.inputs[place] if place < len(op.inputs) else None
+    if tensor is None:
+        raise Unfit("an input of it is missing")
+    return tensor
+
+
+def settings(op: Op) -> Record:
+    return options_or_defaults(op.kind, op.options)
+
+
+def integers(op: Op, place: int) -> list[int]:
+    """The whole numbers of a constant input."""
+    held = constant_numbers(given(op, place))
+    if held is None:
+        raise Unfit("a setting of it is computed")
+    return [int(value) for value in held.ravel()]
+
+
+def floats(tensor: Tensor | None) -> Array | None:
+    """The values of a float32 constant."""
+    held = constant_numbers(tensor)
+    return held if held is not None and held.dtype == np.float32 else None
+
+
+def is_half(op: Op) -> bool:
+    """True for what unpacks a float16 constant."""
+    source = op.inputs[0] if op.kind == "DEQUANTIZE" else None
+    return source is not None and source.is_const and source.dtype == "float16"
+
+
+def unpacked_half(tensor: Tensor, stored: Tensor) -> Tensor:
+    """A tensor that DEQUANTIZE makes of a constant, as a constant."""
+    values = stored.values().astype(np.float32)
+    values.setflags(write=False)
+    return replace(tensor, data=values)
+
+
+def int32(values: list[int] | tuple[int, ...]) -> Array:
+    return np.array(values, np.int32)
+
+
+def target_shape(tensor: Tensor) -> Array:
+    """The shape as RESHAPE is told it; one free dimension stays free."""
+    marks = tensor.dynamic or tensor.shape
+    if sum(mark == -1 for mark in marks) > 1 or (-1 in marks and 0 in tensor.shape):
+        raise Unfit("several dimensions are free; borders(fixed=true) takes the sizes as final")
+    return int32(marks)
+
+
+def refuse_free(*tensors: Tensor) -> None:
+    """Raises where a size that would be written down is free."""
+    if any(-1 in (tensor.dynamic or ()) for tensor in tensors):
+        raise Unfit("a dimension is free; borders(fixed=true) takes the sizes as final")
+
+
+def refuse_activation(op: Op) -> None:
+    fused = settings(op).fields.get("fused_activation_function", "NONE")
+    if fused != "NONE":
+        raise Unfit(f"it has a fused {fused}")
+
+
+def front_axis(axis: int, rank: int) -> int:
+    """The axis counted from the front."""
+    if not -rank <= axis < rank:
+        raise Unfit(f"it names axis {axis} of {rank} dimensions")
+    return axis % rank

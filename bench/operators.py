@@ -1,0 +1,262 @@
+"""Layers in kernels of ours beside the runtime's own: int16 data with int8 weights; sparse float.
+
+Products a nanosecond on one thread, all in turns, the best of many runs by the thread's own clock;
+beside them the most that this machine can do. Bars:
+
+* whole int16x8 models give LiteRT's bits, at least 12 times faster on one thread;
+* MobileNet v1 with nine of ten blocks of its 1×1 layers pruned is at least 1.5 times faster than
+  dense: what it takes dense, less its 1×1 layers, plus those in our kernels;
+* a fully connected layer of 2048×2048, pruned so, is no slower than in the runtime's sparse form.
+"""
+
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from time import perf_counter_ns, thread_time_ns
+
+import numpy as np
+from report import print_table, verdict_line
+from stock import arguments, want_folder
+
+import litesmith
+from litesmith import Builder, Model, Quant, Session
+from litesmith.jit.break_even import break_even, gain
+from litesmith.jit.graph import whole
+from litesmith.jit.native import peak_gmacs
+from litesmith.jit.prepare_sparse import sparse_layer
+from litesmith.jit.program import Program
+from litesmith.measure.footprint import op_macs
+from litesmith.units import number_text, percent_text, rate_text, time_text
+
+FASTER, SPARSE_FASTER, ZEROS = 12, 1.5, 0.9
+ROUNDS, LEAST_NS = 15, 3_000_000
+
+# Kind, height and width, inputs, channels, window, stride; of MobileNet, ResNet, EfficientNet.
+LAYERS = (
+    ("CONV_2D", 224, 3, 32, 3, 2),
+    ("CONV_2D", 112, 32, 64, 1, 1),
+    ("CONV_2D", 56, 24, 144, 1, 1),
+    ("CONV_2D", 28, 256, 256, 1, 1),
+    ("CONV_2D", 14, 512, 512, 1, 1),
+    ("CONV_2D", 7, 1024, 1024, 1, 1),
+    ("CONV_2D", 32, 16, 16, 3, 1),
+    ("CONV_2D", 28, 128, 128, 3, 1),
+    ("DEPTHWISE_CONV_2D", 112, 32, 32, 3, 1),
+    ("DEPTHWISE_CONV_2D", 14, 512, 512, 3, 1),
+    ("DEPTHWISE_CONV_2D", 28, 240, 240, 5, 1),
+    ("FULLY_CONNECTED", 1, 1024, 1000, 1, 1),
+)
+# The 1×1 layers of MobileNet v1: height and width, inputs, channels, how many of them.
+POINTWISE = (
+    (112, 32, 64, 1),
+    (56, 64, 128, 1),
+    (56, 128, 128, 1),
+    (28, 128, 256, 1),
+    (28, 256, 256, 1),
+    (14, 256, 512, 1),
+    (14, 512, 512, 5),
+    (7, 512, 1024, 1),
+    (7, 1024, 1024, 1),
+)
+MODELS = ("mobilenet_v1_1.0_224", "efficientnet_lite0_f32", "pretrainedResnet")
+
+Clock = Callable[[], int]
+
+
+def times_text(factor: float) -> str:
+    return f"{number_text(round(factor, 2))} ×"
+
+
+def best_ns(
+    runs: Sequence[Callable[[], object]], clock: Clock = thread_time_ns, rounds: int = ROUNDS
+) -> list[int]:
+    """The shortest run of each, in turns; short ones run more often in their turn."""
+    best = [10**15] * len(runs)
+    for _ in range(rounds):
+        for place, run in enumerate(runs):
+            left = LEAST_NS
+            while left > 0:
+                began = clock()
+                run()
+                took = max(clock() - began, 1)
+                best[place] = min(best[place], took)
+                left -= took
+    return best
+
+
+def int16_layer(
+    kind: str, size: int, inputs: int, channels: int, window: int, stride: int
+) -> Model:
+    """A layer with random weights."""
+    rng = np.random.default_rng(0)
+    shape = (channels, window, window, inputs)
+    x_shape: tuple[int, ...] = (1, size, size, inputs)
+    options: dict[str, int] = {"stride_h": stride, "stride_w": stride}
+    axis = 0
+    if kind == "DEPTHWISE_CONV_2D":
+        shape, axis = (1, window, window, channels), 3
+        options["depth_multiplier"] = 1
+    elif kind == "FULLY_CONNECTED":
+        shape, x_shape, options = (channels, inputs), (1, inputs), {}
+    b = Builder()
+    steps = np.full(channels, 0.01, np.float32)
+    weights = rng.integers(-127, 128, shape).astype(np.int8)
+    w = b.const(weights, quant=Quant.of(steps, axis=axis))
+    offsets = b.const(rng.integers(-(10**6), 10**6, channels), dtype="int64")
+    x = b.input("x", x_shape, "int16", Quant.of(0.001))
+    return b.model(b.op(kind, x, w, offsets, dtype="int16", quant=Quant.of(0.01), **options))
+
+
+def opened(model: Model, scale: float) -> tuple[Session, np.ndarray]:
+    """A session of one thread with random inputs, and those inputs."""
+    session = Session(model, "cpu:1")
+    (name,) = session.inputs
+    array = session.inputs[name]
+    array[...] = (np.random.default_rng(1).normal(0, scale, array.shape)).astype(array.dtype)
+    return session, array
+
+
+def int16_rows() -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = []
+    for layer in LAYERS:
+        model = int16_layer(*layer)
+        session, x = opened(model, 5000)
+        program = whole(model.main)
+        out = list(program.run([x]))
+        peaks: list[float] = []
+        theirs, ours, _ = best_ns(
+            [
+                session.run,
+                lambda p=program, x=x, out=out: p.run([x], out),
+                lambda peaks=peaks: peaks.append(peak_gmacs() or 0),
+            ]
+        )
+        alone, both = best_ns(
+            [
+                lambda p=program, x=x, out=out: p.run([x], out),
+                lambda p=program, x=x, out=out: p.run([x], out, threads=2),
+            ],
+            perf_counter_ns,
+            rounds=4 * ROUNDS,  # both cores must be free at once
+        )
+        session.close()
+        macs = op_macs(model.main.ops[0])
+        kind, size, inputs, channels, window, _ = layer
+        name = f"{kind} {size}×{size}×{inputs}→{channels} {window}×{window}"
+        share = percent_text(macs / ours / max(peaks)) if max(peaks) else ""
+        speeds = rate_text(macs / theirs), rate_text(macs / ours), rate_text(max(peaks))
+        rows.append((name, *speeds, share, times_text(theirs / ours), times_text(alone / both)))
+    return rows
+
+
+def sparse_model(kind: str, rows: int, inputs: int, channels: int) -> Model:
+    """A float layer without nine of ten blocks."""
+    rng = np.random.default_rng(0)
+    blocks = rng.normal(0, 1, (channels, inputs // 4, 4)) / np.sqrt(inputs)
+    energy = np.square(blocks).sum(axis=2)
+    blocks *= (energy > np.quantile(energy, ZEROS))[..., None]
+    weights, bias = blocks.astype(np.float32).reshape(channels, inputs), np.ones(channels, "f4")
+    b = Builder()
+    if kind == "FULLY_CONNECTED":
+        return b.model(b.op(kind, b.input("x", (rows, inputs)), weights, bias))
+    x = b.input("x", (1, rows, rows, inputs))
+    shaped = weights.reshape(channels, 1, 1, inputs)
+    return b.model(b.op(kind, x, shaped, bias, stride_h=1, stride_w=1))
+
+
+def sparse_rows() -> tuple[list[tuple[str, ...]], float, float]:
+    """The table; what all 1×1 layers of MobileNet v1 take dense and in our kernels, in ns."""
+    rows: list[tuple[str, ...]] = []
+    dense_ns = ours_ns = 0.0
+    for size, inputs, channels, count in POINTWISE:
+        model = sparse_model("CONV_2D", size, inputs, channels)
+        session, x = opened(model, 1)
+        program = Program((sparse_layer(model.main.ops[0]),), model.main.inputs, model.main.outputs)
+        out = list(program.run([x]))
+        session.run()
+        (reference,) = session.outputs.values()
+        apart = float(np.abs(out[0] - reference).max())
+        dense, ours = best_ns([session.run, lambda p=program, x=x, out=out: p.run([x], out)])
+        session.close()
+        dense_ns, ours_ns = dense_ns + count * dense, ours_ns + count * ours
+        place = size * size, inputs, channels
+        even = break_even(*place)
+        rows.append(
+            (
+                f"{count} × {size}×{size}×{inputs}→{channels}",
+                time_text(dense / 1e3),
+                time_text(ours / 1e3),
+                times_text(dense / ours),
+                times_text(gain(*place, ZEROS)),
+                "never" if even is None else percent_text(even),
+                f"{apart:.0e}",
+            )
+        )
+    return rows, dense_ns, ours_ns
+
+
+def connected_row() -> tuple[tuple[str, ...], bool]:
+    """A fully connected layer: dense, in the runtime's sparse form, in ours."""
+    model = sparse_model("FULLY_CONNECTED", 1, 2048, 2048)
+    stored = litesmith.apply(model, "sparsify(least=0.5)").model
+    (dense, x), (stock, _) = opened(model, 1), opened(stored, 1)
+    program = Program((sparse_layer(model.main.ops[0]),), model.main.inputs, model.main.outputs)
+    out = list(program.run([x]))
+    times = best_ns([dense.run, stock.run, lambda: program.run([x], out)])
+    row = ("FULLY_CONNECTED 2048×2048", *(time_text(ns / 1e3) for ns in times))
+    return row, times[2] <= times[1]
+
+
+def whole_row(path: Path) -> tuple[tuple[str, ...], list[str]]:
+    """A model in int16x8: the runtime, int8 in XNNPACK, and one program of ours."""
+    model = litesmith.load(path)
+    shape = model.main.inputs[0].shape
+    data = np.random.default_rng(0).normal(0, 1, (4, *shape[1:])).astype(np.float32)
+    wide, narrow = (
+        litesmith.apply(model, f"quantize(to={to})", data).model for to in ("int16x8", "int8")
+    )
+    (session, x), (int8, _) = opened(wide, 1), opened(narrow, 1)
+    program = whole(wide.main)
+    out = list(program.run([x]))
+    session.run()
+    same = np.array_equal(out[0], next(iter(session.outputs.values())))
+    theirs, fast, ours = best_ns([session.run, int8.run, lambda: program.run([x], out)])
+    missed = [] if same else [f"{path.stem}: other bits than LiteRT's"]
+    if theirs < FASTER * ours:
+        missed.append(f"{path.stem}: {times_text(theirs / ours)} faster than LiteRT")
+    times = (time_text(ns / 1e3) for ns in (theirs, ours, fast))
+    words = "the same" if same else "others"
+    return (path.stem, *times, times_text(theirs / ours), times_text(ours / fast), words), missed
+
+
+def main() -> int:
+    folder = want_folder(arguments(__doc__).parse_args().models, "--models")
+    head = ("int16x8 layer", "LiteRT", "ours", "most", "of it", "faster", "2 threads")
+    print_table(head, int16_rows())
+    missed: list[str] = []
+    rows: list[tuple[str, ...]] = []
+    for name in MODELS:
+        row, lines = whole_row(folder / f"{name}.tflite")
+        rows.append(row)
+        missed += lines
+    print_table(("int16x8 model", "LiteRT", "ours", "int8", "faster", "ours / int8", "bits"), rows)
+    table, dense, ours = sparse_rows()
+    print_table(("90 % zeros", "dense", "ours", "faster", "expected", "even at", "apart"), table)
+    session, _ = opened(litesmith.load(folder / f"{MODELS[0]}.tflite"), 1)
+    (total,) = best_ns([session.run])
+    faster = total / (total - dense + ours)
+    print(
+        f"MobileNet v1: {time_text(total / 1e3)} dense, 1×1 layers {time_text(dense / 1e3)}; "
+        f"in our kernels {time_text(ours / 1e3)}: {times_text(faster)} faster\n"
+    )
+    if faster < SPARSE_FASTER:
+        missed.append(f"pruned MobileNet v1: {times_text(faster)} faster than dense")
+    row, wins = connected_row()
+    print_table(("90 % zeros", "dense", "stock sparse", "ours"), [row])
+    if not wins:
+        missed.append("a sparse 2048×2048 layer is slower than in the runtime's sparse form")
+    return verdict_line(missed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,143 @@
+"""Scales as integers, by the rules of the runtime's kernels; the tables that tiles read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from litesmith.errors import CannotApply
+
+Longs = NDArray[np.int64]
+
+# How a tile ends: sums only, a shift of 64-bit products, a product in double precision.
+PARTIAL, FIXED, DOUBLE = 0, 1, 2
+
+VECTOR_BYTES = 384  # of the table, for 16 channels: multipliers, sums to begin with, shifts
+
+
+class Factor(NamedTuple):
+    """A positive number as multiplier / 2³¹ × 2^shift."""
+
+    multiplier: int
+    shift: int
+
+
+def rounded(value: float) -> int:
+    """To the nearest integer, halves away from zero."""
+    return int(math.copysign(math.floor(abs(value) + 0.5), value))
+
+
+def factor(number: float) -> Factor:
+    """A scale as the kernels hold it: 31 bits and a power of two; nothing below 2⁻³¹ or so."""
+    if number == 0:
+        return Factor(0, 0)
+    fraction, shift = math.frexp(number)
+    fixed = rounded(fraction * 2**31)
+    if fixed == 2**31:
+        fixed, shift = fixed // 2, shift + 1
+    return Factor(0, 0) if shift < -31 else Factor(fixed, shift)
+
+
+def small(number: float, what: str) -> Factor:
+    """The factor of a number that the kernel wants below one."""
+    if not 0 < number < 1:
+        raise CannotApply(f"{what}: its factor is {number:.3g}; the kernel has it below 1")
+    return factor(number)
+
+
+def by_channel(scales: Sequence[float]) -> tuple[Longs, Longs]:
+    """The 16-bit multipliers of wide sums and how far their products are shifted right."""
+    factors = [factor(scale) for scale in scales]
+    multipliers = [0x7FFF if m >= 0x7FFF0000 else (m + (1 << 15)) >> 16 for m, _ in factors]
+    shifts = [15 - shift for _, shift in factors]
+    if min(shifts) < 1:
+        raise CannotApply(f"a factor of {max(scales):.3g} from sums to outputs is too large")
+    return np.array(multipliers, np.int64), np.array(shifts, np.int64)
+
+
+def fixed_table(scales: Sequence[float], bias: Longs) -> Longs:
+    """Rows of (multiplier, sum to begin with, shift), one a channel: (3, channels).
+
+    ((sum + bias) × m + half) >> s is (sum × m + c) >> s, exactly, in integers that wrap around.
+    """
+    multipliers, shifts = by_channel(scales)
+    with np.errstate(over="ignore"):
+        begin = bias * multipliers + (np.int64(1) << (shifts - 1))
+    return np.stack([multipliers, begin, shifts])
+
+
+def double_table(scales: Sequence[float], bias: Longs) -> Longs:
+    """The same for a kernel that multiplies in double precision: (1, bias, the scale's bits)."""
+    factors = np.array(scales, np.float64).view(np.int64)
+    return np.stack([np.ones_like(bias), bias, factors])
+
+
+def laid_out(table: Longs, order: Longs | None = None) -> Longs:
+    """A table as tiles read it, 48 numbers for 16 channels: even lanes, odd lanes, of each row.
+
+    Where there are fewer channels than lanes, the rest is zero. `order` permutes lanes.
+    """
+    channels = -(-table.shape[1] // 16) * 16
+    padded = np.zeros((3, channels), np.int64)
+    padded[:, : table.shape[1]] = table
+    lanes = padded if order is None else padded[:, order]
+    return np.ascontiguousarray(lanes.reshape(3, -1, 8, 2).transpose(1, 0, 3, 2))
+
+
+def limits(activation: str, scale: float) -> tuple[int, int]:
+    """The lowest and highest int16 that a fused activation lets through."""
+    known = {"NONE": (None, None), "RELU": (0.0, None), "RELU6": (0.0, 6.0)}
+    known["RELU_N1_TO_1"] = (-1.0, 1.0)
+    if activation not in known:
+        raise CannotApply(f"the fused activation {activation} has no int16 kernel")
+    step = np.float32(scale)
+    low, high = (
+        None if limit is None else rounded(float(np.float32(limit) / step))
+        for limit in known[activation]
+    )
+    return max(-32768, -32768 if low is None else low), min(32767, 32767 if high is None else high)
+
+
+def packed_limits(low: int, high: int) -> int:
+    """Both limits in one 64-bit word, the lowest in the low half."""
+    return (high << 32) | (low & 0xFFFFFFFF)
+
+
+def shifts(shift: int) -> tuple[int, int]:
+    """How far left before a product, and right after it."""
+    return max(shift, 0), max(-shift, 0)
+
+
+def sum_words(
+    scales: tuple[float, float, float], span: tuple[int, int], *, minus: bool, early: bool
+) -> Longs:
+    """What the tile of ADD and SUB reads: three factors with their shifts, limits, the sign.
+
+    Terms are shifted left by 15 bits, multiplied, and shifted right with rounding. `early` joins
+    both shifts before the product: so does the runtime's ADD of equal shapes, 16 at a time.
+    """
+    first, second, out = (float(np.float32(scale)) for scale in scales)
+    twice = float(np.float32(2 * max(first, second)))
+    words: list[int] = []
+    for scale in (first, second):
+        multiplier, shift = small(scale / twice, "a term")
+        joined = 15 + shift
+        late = (multiplier, 15, 0, -shift)
+        words += (multiplier, max(joined, 0), max(-joined, 0), 0) if early else late
+    ratio = twice / float(np.float32((1 << 15) * out))
+    multiplier, shift = factor(ratio) if minus and ratio > 1 else small(ratio, "the sum")
+    left, right = shifts(shift)
+    words += (multiplier, left, 0, right)
+    return np.array([*words, packed_limits(*span), -1 if minus else 1], np.int64)
+
+
+def product_words(scales: tuple[float, float, float], span: tuple[int, int]) -> Longs:
+    """What the tile of MUL reads."""
+    first, second, out = (np.float32(scale) for scale in scales)
+    multiplier, shift = factor(float(first * second / out))
+    left, right = shifts(shift)
+    return np.array([multiplier, left, 0, right, packed_limits(*span)], np.int64)

@@ -11,6 +11,7 @@ from litesmith.ir.show import type_text
 from litesmith.ir.types import Model
 from litesmith.passes import STEPS
 from litesmith.passes.recipe import apply, parse, step_class, text_of
+from litesmith.passes.rewrite import WAYS
 from litesmith.passes.step import Change
 from litesmith.tflite.read import read
 from litesmith.tflite.write import to_bytes
@@ -64,6 +65,11 @@ RECIPES = (
     "cluster(keep=[0])",
     "cluster(only=[0])",
     "cluster(tune=false)",
+    f"rewrite(ops=[{', '.join(WAYS)}])",
+    "replace(ops=[0], op=Another)",
+    'replace(find="ADD(x, y)", op=Another)',
+    "rewrite(int32=true)",
+    "rewrite(unpack=true)",
     "sparsify(least=0.5)",
     "prune(sparsity=0.75, block=1x4) | sparsify(least=0.5)",
     "prune | cluster(k=8) | quantize",

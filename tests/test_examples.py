@@ -71,6 +71,37 @@ def test_tune() -> None:
     assert re.search(r"(proven|likely) \S+ is .* × smaller", shown)
 
 
+def test_catalogue(tmp_path: Path) -> None:
+    shown = call(ROOT / "examples" / "08_catalogue.py", tmp_path / "out.tflite")
+    assert re.search(r"mobilenet_v1:0.25@96 +2\d{5} parameters", shown)
+    assert run((tmp_path / "out.tflite").read_bytes())[0].shape == (1, 5)
+
+
+def test_retrain() -> None:
+    shown = call(ROOT / "examples" / "09_retrain.py")
+    assert shown == "('grass', 'sky'): 100% right of 8 that were held out\n"
+
+
+def test_choose() -> None:
+    shown = call(ROOT / "examples" / "10_choose.py")
+    assert re.search(r"model int8 +accuracy 9\d\.\d%", shown)
+    assert re.search(r"model( int8)?: the most accurate of both under 1.00 MB", shown)
+
+
+def test_custom_op() -> None:
+    shown = call(ROOT / "examples" / "11_custom_op.py")
+    assert re.fullmatch(
+        r"(as machine code|.* runs in Python: .*) \[\[-0\. +-0\.5 +1\. *\]\]\n", shown
+    )
+
+
+def test_from_scratch() -> None:
+    pytest.importorskip("torch")
+    shown = call(ROOT / "examples" / "12_from_scratch.py")
+    share = float(re.search(r"resnet8:0.5@16: (\S+)% right of 192 in", shown).group(1))
+    assert share > 90
+
+
 def test_the_python_of_the_readme(model: Path) -> None:
     code = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     assert code

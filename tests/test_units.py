@@ -14,6 +14,7 @@ from litesmith.units import (
     number_text,
     percent_text,
     plain,
+    spread_text,
     time_text,
     typed_bytes,
     typed_decibels,
@@ -134,3 +135,17 @@ def test_half_a_character_can_be_printed(name: str) -> None:
     shown = plain(name + "\ud800")
     assert shown.isprintable() and shown.endswith("\\ud800")
     shown.encode()
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "ends", "text"),
+    [
+        (0.6915, "share", (0.67, 0.71), "69.2 ±2.0 %"),
+        (0.25, "", (0.2, 0.3), "0.25 ±0.05"),
+        (23.4, "dB", (23.0, 24.0), "23.4 ±0.5 dB"),
+    ],
+)
+def test_a_score_with_half_its_interval(
+    value: float, unit: str, ends: tuple[float, float], text: str
+) -> None:
+    assert spread_text(value, unit, *ends) == text

@@ -26,12 +26,15 @@ from litesmith.measure.compare import compare
 from litesmith.measure.latency import bench
 from litesmith.measure.profile import profile
 from litesmith.measure.spans import record, span
+from litesmith.ops.registry import delegate, op
 from litesmith.passes.step import Change, Skip
 from litesmith.run.session import Session
 from litesmith.run.target import Target
+from litesmith.search.choose import choose
 from litesmith.search.tune import tune
 from litesmith.tflite.file import load, save
 from litesmith.train.apply import apply
+from litesmith.train.retrain import retrain
 from litesmith.train.settings import Training
 
 __all__ = [
@@ -54,11 +57,15 @@ __all__ = [
     "__version__",
     "apply",
     "bench",
+    "choose",
     "compare",
+    "delegate",
     "evaluate",
     "load",
+    "op",
     "profile",
     "record",
+    "retrain",
     "save",
     "span",
     "tune",

@@ -114,6 +114,15 @@ def score_text(value: float, unit: str, low: float | None = None, high: float | 
     return f"{shown} [{_score(low, unit)}, {_score(high, unit)}]"
 
 
+def spread_text(value: float, unit: str, low: float, high: float) -> str:
+    """`69.2 ±2.0 %`: a score with half the width of its interval, where there is little room."""
+    half = (high - low) / 2
+    if unit == "share":
+        return f"{100 * value:.1f} ±{100 * half:.1f} %"
+    named = f" {unit}" if unit else ""
+    return f"{_score(value, unit)} ±{_score(half, unit)}{named}"
+
+
 def gain_text(difference: float, unit: str, low: float, high: float) -> str:
     """`−0.45 pt [−1.10, +0.20]`: a difference of scores, always with a sign; shares in points."""
     named = {"share": " pt", "": ""}.get(unit, f" {unit}")

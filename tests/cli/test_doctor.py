@@ -8,6 +8,7 @@ from shlex import split
 import numpy as np
 import pytest
 
+from litesmith.ir.build import Builder
 from litesmith.passes.recipe import apply
 from litesmith.tflite.file import load, save
 from tests import zoo
@@ -142,3 +143,62 @@ def test_bad_input_is_one_line(
     assert told in shown.stderr
     assert shown.stderr.count("\n") == 1
     assert model.read_bytes() == before
+
+
+@pytest.fixture
+def swishing(tmp_path: Path) -> Path:
+    """A float model with an activation that the Edge TPU does not know."""
+    b = Builder()
+    x = b.op("CONV_2D", b.input("image", (1, 8, 8, 3)), zoo.noise(4, 3, 3, 3), zoo.noise(4))
+    path = tmp_path / "a model.tflite"
+    save(b.model(b.op("HARD_SWISH", x)), path)
+    return path
+
+
+@pytest.mark.parametrize("target", ["edgetpu", "ethos-u55"])
+def test_the_recipe_for_an_accelerator_can_be_typed(swishing: Path, target: str) -> None:
+    shown = litesmith("doctor", swishing, "--for", target, "--json", cwd=swishing.parent)
+    assert shown.returncode == 0, shown.stderr
+    told = json.loads(shown.stdout)
+    assert told["is_whole"] is False
+    fit = told["fit"]
+    assert fit["taken"] == fit["ops"]
+    assert fit["left"] == []
+    assert ("HARD_SWISH" in fit["recipe"]) == (target == "edgetpu")
+    assert {one["command"] for one in told["findings"]} == {fit["command"]}
+    np.save(swishing.parent / "D.npy", np.random.default_rng(0).normal(size=(8, 8, 8, 3)))
+    words = ["D.npy" if word == "D" else word for word in split(fit["command"])]
+    assert words[:2] == ["litesmith", "apply"]
+    done = litesmith(*words[1:], "--trust-data", cwd=swishing.parent)
+    assert done.returncode == 0, done.stderr
+    out = swishing.parent / words[words.index("-o") + 1]
+    again = json.loads(litesmith("doctor", out, "--for", target, "--json").stdout)
+    assert (again["is_whole"], again["findings"], again["fit"]["recipe"]) == (True, [], "")
+
+
+def test_an_accelerator_told_to_people(swishing: Path) -> None:
+    shown = litesmith("doctor", swishing, "--for", "edgetpu")
+    assert shown.returncode == 0, shown.stderr
+    for word in ("it takes int8 and uint8", "--data D", "RELU6(x + 3) / 6", "after it: 4 of 4 ops"):
+        assert word in shown.stdout
+    lines = [line for line in shown.stdout.splitlines() if "litesmith " not in line]
+    assert all(len(line) <= 80 for line in lines)
+
+
+def test_what_no_recipe_helps_is_told_with_what_stays(tmp_path: Path) -> None:
+    b = Builder()
+    turned = b.op("COS", b.input("image", (1, 8, 8, 3)))
+    model = b.model(b.op("CONV_2D", turned, zoo.noise(4, 3, 3, 3), zoo.noise(4)))
+    save(model, tmp_path / "m.tflite")
+    shown = litesmith("doctor", tmp_path / "m.tflite", "--for", "edgetpu")
+    assert shown.returncode == 0, shown.stderr
+    assert (
+        "nothing that was tried makes it take most of the model; at its best 0 of" in shown.stdout
+    )
+    assert "litesmith" not in shown.stdout, "no command that does not help"
+
+
+def test_an_unknown_accelerator_is_bad_input(swishing: Path) -> None:
+    shown = litesmith("doctor", swishing, "--for", "toaster")
+    assert shown.returncode == 2
+    assert "--for toaster: no such accelerator; there are" in shown.stderr

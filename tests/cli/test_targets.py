@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from litesmith.cli.targets import targets
-from litesmith.run.delegates import DELEGATES
+from litesmith.run.delegates import with_custom
 from litesmith.tflite.file import save
 from tests import zoo
 
@@ -21,7 +21,7 @@ def test_every_target_has_a_line(capfd: pytest.CaptureFixture[str]) -> None:
     out, err = capfd.readouterr()
     assert err == ""
     assert all(len(line) <= 80 for line in out.splitlines())
-    for delegate in DELEGATES:
+    for delegate in with_custom():
         line = next(line for line in out.splitlines() if line.startswith(f"{delegate.name} "))
         assert line.split()[1] == ("yes" if delegate.probe().usable else "no")
 
@@ -30,7 +30,7 @@ def test_json_has_the_promised_keys(capfd: pytest.CaptureFixture[str]) -> None:
     targets(as_json=True)
     told = json.loads(capfd.readouterr().out)
     assert told["schema"] == 1
-    assert [row["name"] for row in told["targets"]] == [d.name for d in DELEGATES]
+    assert [row["name"] for row in told["targets"]] == [d.name for d in with_custom()]
     assert all({"usable", "why", "how"} <= set(row) for row in told["targets"])
     assert not any("placement" in row for row in told["targets"])
 
@@ -49,7 +49,7 @@ def test_a_model_is_placed_on_each(
     targets(path, as_json=True)
     rows = json.loads(capfd.readouterr().out)["targets"]
     count = len(make().main.ops)
-    for row, delegate in zip(rows, DELEGATES, strict=True):
+    for row, delegate in zip(rows, with_custom(), strict=True):
         if delegate.predict is None:
             assert "placement" not in row
             continue

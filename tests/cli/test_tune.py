@@ -203,7 +203,7 @@ def _refused(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
         ("MODEL --data DATA --min-agreement 2", "--min-agreement 2"),
         ("MODEL --data PLAIN --max-drop 1pt", "has no labels"),
         ("MODEL --data DATA --max-drop 5pt --minimize power", "there are latency, size"),
-        ("MODEL --data DATA --max-drop 5pt --on gpu", "on a CPU"),
+        ("MODEL --data DATA --max-drop 5pt --on numpy", "no product runs on it"),
         ("MODEL --data DATA --max-drop 5pt --on warp:9", "warp"),
         ("MODEL --data DATA --max-drop 5pt --minutes 0", "above 0"),
         ("MODEL --data DATA --max-drop 5pt --max-size 4", "--max-size 4"),

@@ -167,3 +167,14 @@ def test_a_state_of_something_else_is_refused() -> None:
     for missing in state:
         with pytest.raises(KeyError):
             Seen.restored(WHAT, {name: a for name, a in state.items() if name != missing})
+
+
+def test_compiled_kernels_are_counted_and_cleared(place: Path) -> None:
+    code = place / "jit" / "loops.run_program-5.py311-0123456789abcdef.1.nbc"
+    code.parent.mkdir(parents=True)
+    code.write_bytes(b"12345")
+    other = code.with_name("notes.txt")
+    other.touch()
+    assert held() == (1, 5)
+    assert clear() == (1, 5)
+    assert not code.exists() and other.exists()

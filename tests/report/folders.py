@@ -295,6 +295,27 @@ PATH = [
 ]
 
 
+def accelerators(name: str) -> list[Json]:
+    """What accelerators make of a model: integers for one, float for another."""
+    is_float = name == "float"
+    taken = {"gpu": 31, "ethos-u55-64": 0, "ethos-u55-128": 0, "coreml": 30}
+    if not is_float:
+        taken |= {"ethos-u55-64": 31, "ethos-u55-128": 31, "coreml": 0}
+    return [
+        {
+            "target": target,
+            "how": "measured" if target == "ethos-u55-128" and not is_float else "predicted",
+            "taken": count,
+            "ops": 31,
+            "partitions": 0 if not count else 1 if count == 31 else 2,
+            "why": "" if count == 31 else f"a reason of {target}",
+            "latency_us": 2_900.0 if target == "ethos-u55-128" and not is_float else None,
+            "latency_how": "estimated",
+        }
+        for target, count in taken.items()
+    ]
+
+
 def inside(name: str, speed: float) -> Json:
     """Per-op times and, but for the float model, per-layer errors."""
     ops = [
@@ -315,6 +336,7 @@ def inside(name: str, speed: float) -> Json:
         {"index": len(ops), "kind": "SOFTMAX", "name": "probs", "us": 9.0 * speed, "macs": 0}
     )
     shown: Json = {"schema": 1, "name": name, "ops": ops, "run_us": FLOAT_US * speed}
+    shown["accelerators"] = accelerators(name)
     return shown if name == "float" else {**shown, "layers": layers}
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from litesmith.report.page import write_report
+from litesmith.report.kinds import write_report
 from tests.report import folders
 from tests.report.browser import WHY_NOT, Browser, browser
 

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from litesmith.report.markdown import code, escaped, write_markdown
+from litesmith.report.kinds import write_markdown
+from litesmith.report.markdown import code, escaped
 from tests.report import folders
 
 

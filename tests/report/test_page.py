@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from litesmith.errors import BadInput
 from litesmith.evidence import Trial
 from litesmith.report.folder import read_folder
-from litesmith.report.page import page_text, write_report
+from litesmith.report.kinds import write_report
 from litesmith.report.record import Record
 from litesmith.report.sections import SECTIONS
 from tests.report import folders
@@ -175,7 +175,7 @@ def test_names_are_never_markup(name: str) -> None:
             text = json.dumps(folders.summary()).replace("int8.equalize", "NAME")
             told = _renamed(json.loads(text), used)
             tried = [_renamed_trial(trial, used) for trial in folders.trials()]
-            page = Page(page_text(read_folder(folders.write_folder(place, told, tried))))
+            page = page_of(folders.write_folder(place, told, tried))
             shapes.append([(kind, sorted(found)) for kind, found in page.elements])
         kinds = [
             Counter(kind for kind, _ in shape if kind in ("script", "img")) for shape in shapes
@@ -203,7 +203,7 @@ def _renamed_trial(trial: Trial, name: str) -> Trial:
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (None, "holds no tune.json; give the folder"),
+        (None, "holds no record; give the folder that .*`litesmith tune` wrote"),
         ("{", "cannot be read .it is not JSON.; run"),
         ("[1]", "is not what `litesmith tune` writes; run it again"),
     ],
@@ -219,7 +219,7 @@ def test_a_folder_without_a_summary_is_refused(
 
 
 def test_a_missing_folder_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match="no such folder; give the one that `litesmith tune` wrote"):
+    with pytest.raises(BadInput, match=r"no such folder; .*`litesmith tune` wrote"):
         write_report(tmp_path / "none")
 
 
@@ -236,8 +236,7 @@ def test_no_runtime_is_needed(tmp_path: Path) -> None:
     script = (
         "import sys; sys.modules['ai_edge_litert'] = None; sys.modules['torch'] = None\n"
         "from pathlib import Path\n"
-        "from litesmith.report.markdown import write_markdown\n"
-        "from litesmith.report.page import write_report\n"
+        "from litesmith.report.kinds import write_markdown, write_report\n"
         "folder = Path(sys.argv[1]); write_report(folder); write_markdown(folder)"
     )
     subprocess.run([sys.executable, "-c", script, str(folder)], check=True, timeout=60)

@@ -43,6 +43,7 @@ class FakePhone:
     commands: list[str] = field(default_factory=list)
     pushes: list[str] = field(default_factory=list)
     given: str = ""  # to perfetto
+    perfetto: str = "4321\n"  # what it prints
 
     def answer(self, command: str, stdin: str) -> tuple[str, int]:
         """What a shell command prints, and its exit status."""
@@ -62,7 +63,7 @@ class FakePhone:
             del self.files[words[-1]]
         if words[0] == "perfetto":
             self.given, self.files[words[-1]] = stdin, TRACE
-            return "4321\n", 0
+            return self.perfetto, 0
         if words[0] == PROGRAM:
             graph = words[1].removeprefix("--graph=")
             return (self.output, self.status) if graph in self.files else ("no graph", 1)

@@ -2,12 +2,15 @@
 
 import hashlib
 import re
+import shlex
 import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from litesmith.errors import BadInput, CannotRun
 from litesmith.run.adb import connected
@@ -147,6 +150,7 @@ def test_a_lost_phone_keeps_what_was_measured(phone: FakePhone, tmp_path: Path) 
     with pytest.raises(Lost) as caught:
         device.benchmark(to_bytes(zoo.careless()))
     assert caught.value.samples == ((1021,),)
+    assert caught.value.digests == (hashlib.sha256(to_bytes(zoo.convnet())).hexdigest(),)
     with pytest.raises(CannotRun, match="adb sees no such phone"):
         connected(ADDRESS)
 
@@ -193,6 +197,43 @@ def _refused(address: str, message: str) -> None:
     assert "\n" not in str(caught.value)
 
 
+def test_facts_in_other_words_do_no_harm(phone: FakePhone, monkeypatch: pytest.MonkeyPatch) -> None:
+    told = "cores=sh: nproc: not found\nload=0,52\nmemory=\nmodel=A\x1b[31mB\n"
+    monkeypatch.setattr("tests.run.adb_server.FACTS", told)
+    facts = connected(ADDRESS).facts
+    assert (facts["cores"], facts["memory_bytes"]) == (0, 0)
+    assert "\x1b" not in str(facts["cpu"])
+
+
+def test_remarks_of_perfetto_are_not_its_process(phone: FakePhone, tmp_path: Path) -> None:
+    phone.perfetto = "[843.120] perfetto_cmd.cc:1022 Connected, 65536 kB\n4321\n"
+    with connected(ADDRESS).tracing(tmp_path / "with a space.pftrace"):
+        pass
+    assert any(command.startswith("kill 4321; while") for command in phone.commands)
+    assert (tmp_path / "with a space.pftrace").read_bytes() == TRACE
+    phone.perfetto = "sh: perfetto: not found\n"
+    with pytest.raises(CannotRun, match="no perfetto there"), connected(ADDRESS).tracing(tmp_path):
+        pass
+    assert phone.commands[-1] == "setprop debug.tflite.trace 0"
+
+
+def test_a_failing_trace_leaves_nothing_on_the_phone(phone: FakePhone, tmp_path: Path) -> None:
+    with pytest.raises(ZeroDivisionError), connected(ADDRESS).tracing(tmp_path / "t"):
+        raise ZeroDivisionError
+    assert phone.files.keys() == {PROGRAM}
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_path_with_anything_in_it_stays_one_word(
+    phone: FakePhone, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LITESMITH_BENCHMARK_MODEL", "/sdcard/a b; rm -rf $(x)'")
+    with pytest.raises(CannotRun, match="no program /sdcard/a b; rm"):
+        connected(ADDRESS)
+    (asked,) = phone.commands
+    assert shlex.split(asked) == ["test", "-x", "/sdcard/a b; rm -rf $(x)'"]
+
+
 def test_a_program_that_fails_says_why(phone: FakePhone) -> None:
     phone.output = "INFO: STARTING!\nERROR: Failed to load model x.\nERROR: Benchmarking failed.\n"
     phone.status = 1
@@ -236,6 +277,38 @@ def test_older_output_is_read_too() -> None:
     assert told.ops == (
         OpTime("CONV_2D", "[MobilenetV1/Conv2d_0/Relu6]:0", 87754, 60957, 1, 0, False),
     )
+
+
+@pytest.mark.parametrize(
+    "logger", ["", "INFO: [tool.cc:91] ", "I0000 00:00:1731 42 tool.cc:91] ", "[tool.cc:91] "]
+)
+def test_what_loggers_put_before_a_line_does_not_matter(logger: str) -> None:
+    assert read(TIMES.replace("INFO: ", logger) + PROFILE) == read(TIMES + PROFILE)
+
+
+def test_no_numbers_are_no_measurement() -> None:
+    for times in ("count=0", "count=0 avg=-nan std=-nan", "count=5 avg=-nan std=inf"):
+        with pytest.raises(CannotRun, match="measured nothing"):
+            read(
+                f"{times}\nInference timings in us: Init: 1, First inference: 2, "
+                "Warmup (avg): nan, Inference (avg): 3\n"
+            )
+    strange = TIMES.replace("std=22", "std=-nan").replace("overall=18.25", "overall=nan")
+    assert read(strange).runs.deviation_us == 0
+    assert read(strange).memory_bytes is None
+
+
+@given(st.text(alphabet="count=INFO:Errmsg avd.0123456789e+-()\t\n%,[]", max_size=200))
+def test_no_output_breaks_the_reader(noise: str) -> None:
+    try:
+        assert read(TIMES + PROFILE + noise).runs.count > 0
+    except CannotRun as error:
+        assert "\n" not in str(error)
+
+
+def test_a_line_without_end_is_read_in_no_time() -> None:
+    endless = f"Operator-wise Profiling Info\n{_BAR} Run Order {_BAR}\n" + "1.5 " * 100_000
+    assert read(TIMES + endless).ops == ()
 
 
 def test_output_that_breaks_off_is_read_or_refused() -> None:

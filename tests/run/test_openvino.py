@@ -1,10 +1,13 @@
 """OpenVINO as a runner: the runtime's own results in full precision, or one line why not."""
 
+import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -13,12 +16,16 @@ from hypothesis import strategies as st
 
 from litesmith.errors import BadInput, CannotRun
 from litesmith.ir.build import Builder
-from litesmith.ir.types import Model
+from litesmith.ir.types import Model, Tensor
+from litesmith.run import openvino
 from litesmith.run.openvino import OpenVinoRunner, openvino_place
 from litesmith.run.placement import MEASURED
+from litesmith.run.rules import RULES, place_by_rules
+from litesmith.run.rules_flaws import FLAWS
 from litesmith.run.session import Session
 from litesmith.tflite.file import save
-from tests import runtime, zoo
+from tests import op_models, runtime, test_kernels, zoo
+from tests.op_cases_shaping import CASES
 
 pytestmark = pytest.mark.skipif(
     find_spec("openvino") is None, reason="OpenVINO is not installed; pip install openvino"
@@ -29,9 +36,8 @@ UNREAD = {"blockwise", "branches", "custom", "stateful", "strings", "variables"}
 READ = [name for name in zoo.MODELS if name not in UNREAD]
 
 
-def outputs(model: Model, seed: int = 0, threads: int = 1) -> list[np.ndarray]:
+def outputs(runner: OpenVinoRunner, seed: int = 0) -> list[np.ndarray]:
     """What OpenVINO gives for the inputs that `runtime.run` feeds."""
-    runner = OpenVinoRunner(model, model.main, threads=threads)
     random = np.random.default_rng(seed)
     for port in runner.inputs:
         shape, dtype = np.array(port.array.shape), port.array.dtype.type
@@ -57,9 +63,10 @@ def reference(name: str, seed: int) -> list[np.ndarray]:
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("name", READ)
 def test_results_are_the_runtimes(name: str, threads: int) -> None:
+    model = zoo.MODELS[name]()
+    runner = OpenVinoRunner(model, model.main, threads=threads)
     for seed in range(3):
-        ours = outputs(zoo.MODELS[name](), seed, threads)
-        for got, wanted in zip(ours, reference(name, seed), strict=True):
+        for got, wanted in zip(outputs(runner, seed), reference(name, seed), strict=True):
             assert (got.shape, got.dtype) == (wanted.shape, wanted.dtype)
             most = 1e-5 * np.abs(wanted).max() if wanted.dtype.kind == "f" else 1
             assert np.abs(got.astype(np.float64) - wanted).max(initial=0) <= most
@@ -139,13 +146,132 @@ def test_a_refused_size_leaves_it_as_it_was() -> None:
         runner.resize({0: (1, 8, 8, 5)})
     assert "\n" not in str(refused.value)
     runner.run()
-    np.testing.assert_array_equal(runner.outputs[0].array, outputs(model)[0])
+    again = OpenVinoRunner(model, model.main)
+    np.testing.assert_array_equal(runner.outputs[0].array, outputs(again)[0])
 
 
 def test_only_the_main_graph() -> None:
     model = zoo.two_signatures()
     with pytest.raises(CannotRun, match="main graph only"):
         OpenVinoRunner(model, model.graphs[1])
+
+
+def unnamed_squeeze() -> Model:
+    """What OpenVINO's reader crashes on."""
+    b = Builder()
+    return b.model(b.op("SQUEEZE", b.input("x", (1, 2, 1, 3))))
+
+
+def test_what_it_is_known_to_get_wrong_is_refused_at_once() -> None:
+    with pytest.raises(CannotRun, match=r"^target openvino: op 0, SQUEEZE that .*; use cpu$"):
+        Session(unnamed_squeeze(), "openvino:1")
+
+
+def test_a_crash_is_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "model.tflite"
+    save(unnamed_squeeze(), path)
+    line = r"^openvino crashes on the model \(SIG\w+\), which is a bug of its own; use cpu$"
+    for _ in range(2):  # what died once is not remembered as sound
+        with pytest.raises(CannotRun, match=line):
+            openvino._survive(path, {"x": (1, 2, 1, 3)}, {})
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_model_is_tried_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    b = Builder()
+    model = b.model(b.op("ADD", b.input("x", (3,)), zoo.noise(3, seed=77)))
+    Session(model, "openvino:1").close()
+    c = Builder()
+    unseen = c.model(c.op("ADD", c.input("x", (3,)), zoo.noise(3, seed=78)))
+    monkeypatch.setattr(sys, "executable", "/no/such/python")  # no child can be started any more
+    Session(model, "openvino:2").close()
+    with pytest.raises(FileNotFoundError):
+        Session(unseen, "openvino:1")
+
+
+class OneOp(NamedTuple):
+    name: str
+    model: Model
+    fed: list[np.ndarray]
+    wanted: list[np.ndarray]
+
+
+def one_op_models(*, every: bool) -> Iterator[OneOp]:
+    """Every case of every op in floats, and in int8 where LiteRT has it so; or one case each of
+    ops that it is not known to compute otherwise."""
+    for kind, cases in CASES.items():
+        for number, case in enumerate(cases if every or kind in FLAWS else cases[:1]):
+            model, _, _, fed = op_models.build(kind, case)
+            try:
+                wanted = op_models.run(model, fed)
+            except (RuntimeError, ValueError):  # not even LiteRT has it
+                wanted = []
+            yield OneOp(f"{kind}-{number}", model, fed, wanted)
+    seen = set[object]()
+    for param in test_kernels.CALLS:
+        kind, key, case = param.values
+        if str(key).startswith("int8") and (every or kind in FLAWS or kind not in seen):
+            seen.add(kind)
+            yield OneOp(str(param.id), *test_kernels.call(kind, case, key))
+
+
+def off(result: np.ndarray, wanted: np.ndarray, tensor: Tensor) -> bool:
+    """True where a result is not what is wanted, which of integers is in real numbers."""
+    if tensor.quant is not None and wanted.dtype.kind == "f":
+        stored = test_kernels.store(wanted, tensor.quant, tensor.dtype).stored
+        steps = 2
+        return bool(np.abs(result.astype(np.int64) - stored).max(initial=0) > steps)
+    if (result.shape, result.dtype) != (wanted.shape, wanted.dtype):
+        return True
+    most = 1e-3 * np.abs(wanted).max(initial=0) if wanted.dtype.kind in "fc" else 0
+    return bool(np.abs(result.astype(np.complex128) - wanted).max(initial=0) > most)
+
+
+def verdict(case: OneOp) -> str:
+    """Whether OpenVINO refused, as the rules do, or gave what is wanted."""
+    predicted = place_by_rules("openvino", RULES["openvino"], case.model).taken > 0
+    try:
+        runner = OpenVinoRunner(case.model, case.model.main, trial=False)
+    except CannotRun as error:
+        return "rules say it is taken" if predicted or "\n" in str(error) else "refused"
+    if not predicted:
+        return "rules say it is refused"
+    for port, array in zip(runner.inputs, case.fed, strict=True):
+        port.array[...] = array
+    runner.run()
+    results = [port.array for port in runner.outputs]
+    triples = zip(results, case.wanted, case.model.main.outputs, strict=False)
+    return "wrong" if any(off(*triple) for triple in triples) else "right"
+
+
+def judge_one_op_models(*, every: bool) -> None:
+    """In a process of its own: each name is told before its verdict, which may be a crash."""
+    for case in one_op_models(every=every):
+        print(json.dumps(case.name), flush=True)
+        print(json.dumps(verdict(case)), flush=True)
+
+
+def verdicts_on_one_op_models(*, every: bool) -> dict[str, str]:
+    """What becomes of each, by name; raises where OpenVINO crashes on one."""
+    program = f"from tests.run.test_openvino import judge_one_op_models as j; j(every={every})"
+    child = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    told = [json.loads(line) for line in child.stdout.splitlines()]
+    assert child.returncode == 0, f"a crash on {told[-1]}: {child.stderr[-300:]}"
+    return dict(zip(told[::2], told[1::2], strict=True))
+
+
+def test_every_op_is_right_or_refused_as_the_rules_say() -> None:
+    """`bench/targets.py` does the same on every case there is."""
+    verdicts = verdicts_on_one_op_models(every=False)
+    assert {n: v for n, v in verdicts.items() if v not in ("right", "refused")} == {}
+    assert {name.partition("-")[0] for name in verdicts} >= {*CASES}
+    assert {*verdicts.values()} == {"right", "refused"}
 
 
 _OPEN = """

@@ -64,7 +64,7 @@ def test_qualcomm_libraries_are_found_where_the_environment_says(
     monkeypatch.setenv("LD_LIBRARY_PATH", "")
     monkeypatch.setenv(name, str(tmp_path))
     (tmp_path / folder).mkdir(parents=True, exist_ok=True)
-    for part in ("Htp", "Ir", "Lpai", "Saver", "System"):
+    for part in ("Htp", "Ir", "Saver", "System"):
         found = probes.hexagon()
         assert not found.usable
         assert f"no libQnn{part}.so" in found.why

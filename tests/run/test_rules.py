@@ -1,7 +1,10 @@
 """Predictions by rules: what single documents say, and how models split."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
+from textwrap import dedent
 from typing import Any
 
 import numpy as np
@@ -10,11 +13,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from litesmith.ir.build import Builder
-from litesmith.ir.types import Model, Quant, Tensor
-from litesmith.run.placement import Home, Placement, count_partitions
-from litesmith.run.rules import RULES, place_by_rules
-from litesmith.run.rules_row import partitions
+from litesmith.ir.types import Model, Op, Quant, Tensor
+from litesmith.run.delegates import BY_NAME
+from litesmith.run.placement import MEASURED, Home, Placement, count_partitions
+from litesmith.run.rules import RULES, Rules, place_by_rules
+from litesmith.run.rules_checks import reads
+from litesmith.run.rules_row import partitions, takes
+from litesmith.tflite.file import load
 from tests import zoo
+from tests.test_assets import FILES
+from tests.test_every_target import laws
 
 SCALE = Quant.of(0.05)
 
@@ -43,6 +51,35 @@ def conv_int(
 def conv_model(shape: Sequence[int] = (1, 8, 8, 4), dtype: str = "int8", **options: Any) -> Model:
     b = Builder()
     return b.model(conv_int(b, b.input("x", shape, dtype, SCALE), dtype=dtype, **options))
+
+
+LAYERS = {
+    "CONV_2D": (6, 3, 3, 4),
+    "DEPTHWISE_CONV_2D": (1, 3, 3, 4),
+    "FULLY_CONNECTED": (6, 4),
+    "TRANSPOSE_CONV": (6, 3, 3, 4),
+}
+
+
+def layer(kind: str, stored: str, *, by_channel: bool, flows: str = "int8") -> Model:
+    """A layer whose weights are stored in a type, with a scale for all or for each channel."""
+    b, shape = Builder(), LAYERS[kind]
+    axis = 3 if kind == "DEPTHWISE_CONV_2D" else 0
+    channels, is_float = shape[axis], flows == "float32"
+    scales = np.full(channels if by_channel else 1, 0.01, np.float32)
+    x = b.input("x", (1, 8, 8, 4), flows, None if is_float else SCALE)
+    w = b.const(np.ones(shape, np.int8), dtype=stored, quant=Quant.of(scales, 0, axis))
+    bias = b.const(np.zeros(channels, np.float32 if is_float else np.int32))
+    if not is_float:
+        bias = b.const(np.zeros(channels, np.int32), quant=Quant.of(scales * np.float32(0.05)))
+    inputs = ([1, 16, 16, channels], w, x, bias) if kind == "TRANSPOSE_CONV" else (x, w, bias)
+    options: dict[str, Any] = {
+        "CONV_2D": {},
+        "DEPTHWISE_CONV_2D": {"depth_multiplier": 1},
+        "FULLY_CONNECTED": {"keep_num_dims": True},
+        "TRANSPOSE_CONV": {"stride_w": 2, "stride_h": 2, "padding": "SAME"},
+    }[kind]
+    return b.model(b.op(kind, *inputs, quant=None if is_float else SCALE, **options))
 
 
 def hybrid_conv() -> Model:
@@ -162,6 +199,33 @@ def test_an_op_is_left_for_a_reason(name: str, model: Model, why: str) -> None:
     assert why in reason(name, model)
 
 
+@pytest.mark.parametrize("by_channel", [False, True])
+@pytest.mark.parametrize("kind", LAYERS)
+def test_integer_machines_take_weights_of_8_bits_only(kind: str, by_channel: bool) -> None:
+    for name in ("edgetpu", "ethos"):
+        assert "are int4; it takes int8" in reason(name, layer(kind, "int4", by_channel=by_channel))
+        assert "weights" not in reason(name, layer(kind, "int8", by_channel=by_channel))
+
+
+# Weights in fewer bits that Qualcomm's HTP library takes beside int8: kind, type, by channel.
+HTP_TAKES = {
+    *((kind, "int4", False) for kind in LAYERS),
+    ("DEPTHWISE_CONV_2D", "int4", True),
+    ("FULLY_CONNECTED", "int4", True),
+    ("FULLY_CONNECTED", "int2", True),
+}
+
+
+@pytest.mark.parametrize("by_channel", [False, True])
+@pytest.mark.parametrize("stored", ["int8", "int4", "int2"])
+@pytest.mark.parametrize("kind", LAYERS)
+def test_the_hexagon_takes_few_layers_of_few_bits(kind: str, stored: str, by_channel: bool) -> None:
+    taken = not reason("hexagon", layer(kind, stored, by_channel=by_channel))
+    assert taken == (stored == "int8" or (kind, stored, by_channel) in HTP_TAKES)
+    hybrid = not reason("hexagon", layer(kind, stored, by_channel=by_channel, flows="float32"))
+    assert hybrid == ((kind, stored) == ("FULLY_CONNECTED", "int8"))
+
+
 def test_a_free_batch_is_fine_and_another_free_dimension_is_not() -> None:
     for name in ("edgetpu", "ethos", "hexagon"):
         assert not reason(name, conv_model((-1, 8, 8, 4)))
@@ -216,9 +280,63 @@ def test_a_size_that_depends_on_values_is_for_those_who_compile_for_it(name: str
     assert ("depends on values" in reason(name, model, 1)) is (name not in ("hexagon", "openvino"))
 
 
+def by_its_own_size() -> Model:
+    """What is reshaped to as many rows as it has, of which the file states one."""
+    b = Builder()
+    x = b.input("x", (-1, 4), "int8", SCALE)
+    rows = b.op("STRIDED_SLICE", b.op("SHAPE", x), [0], [1], [1], shrink_axis_mask=1)
+    size = b.op("PACK", rows, np.int32(2), np.int32(2), values_count=3)
+    return b.model(b.op("RESHAPE", x, size, shape=(1, 2, 2), quant=SCALE))
+
+
+def test_sizes_are_final_for_who_compiles_them_in() -> None:
+    model = by_its_own_size()
+    ruled = place("ethos", model)
+    assert [home.taken for home in ruled.homes] == [True] * 4
+    assert ruled.homes[0].why == "its result is known when the model is compiled"
+    assert not place("edgetpu", model).taken
+    vela = BY_NAME["ethos-u55-128"]
+    if vela.probe().usable and vela.place is not None:
+        assert [home.taken for home in vela.place(model).homes] == [True] * 4
+
+
 def test_names_of_foreign_ops_cannot_break_the_line() -> None:
     model = zoo.custom()
     evil = replace(model.main.ops[0], custom="a\nb")
     graph = replace(model.main, ops=(evil, *model.main.ops[1:]))
     homes = place("gpu", replace(model, graphs=(graph,))).homes
     assert all("\n" not in home.why for home in homes)
+
+
+@pytest.mark.skipif(not FILES, reason="no real models beside the checkout")
+@pytest.mark.parametrize("name", ["ethos-u55-128", "hexagon", "openvino"])
+def test_rules_predict_what_the_compiler_takes(name: str) -> None:
+    delegate = BY_NAME[name]
+    found = delegate.probe()
+    if not found.usable:
+        pytest.skip(f"{found.why}; {found.how}")
+    assert delegate.place is not None and delegate.predict is not None
+    ops, others = 0, list[str]()
+    for path in FILES:
+        model = load(path)
+        real, ruled = delegate.place(model), delegate.predict(model)
+        assert real.how == MEASURED
+        assert [*laws(real, [op.kind for op in model.main.ops])] == []
+        ops += len(real.homes)
+        others += [
+            f"{path.stem}: op {seen.place}, {seen.kind}: {seen.why}; the rules: {said.why}"
+            for seen, said in zip(real.homes, ruled.homes, strict=True)
+            if seen.taken != said.taken
+        ]
+    print(f"{name}: the rules are wrong about {len(others)} of {ops} ops")
+    assert others == []
+
+
+def test_the_rules_of_the_guide_work() -> None:
+    guide = Path(__file__).parents[2] / "docs" / "add-a-target.md"
+    (block,) = re.findall(r"```python\n(.+?)```", guide.read_text(), re.DOTALL)
+    names = {"Op": Op, "Rules": Rules, "reads": reads, "takes": takes}
+    exec(compile(dedent(block), str(guide), "exec"), names)
+    placed = place_by_rules("new", names["NEW"], conv_model((1, 2, 2, 300)))
+    assert [home.why for home in placed.homes] == ["CONV_2D of 300 channels; it takes up to 256"]
+    assert place_by_rules("new", names["NEW"], conv_model()).is_whole

@@ -4,15 +4,12 @@ import ast
 import hashlib
 import os
 import re
-import shutil
 import signal
-import socket
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -28,116 +25,16 @@ from litesmith.run.target import Target
 from litesmith.tflite.file import save
 from litesmith.tflite.write import to_bytes
 from tests import zoo
-
-SSHD = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
-SSH = shutil.which("ssh")
-
-
-@dataclass(frozen=True)
-class Server:
-    """A running sshd."""
-
-    process: subprocess.Popen[bytes]
-    folder: Path
-    port: int
-
-    def address(self, python: str | Path = sys.executable) -> str:
-        return f"ssh://127.0.0.1:{self.port}/cpu:1?python={python}"
-
-    @property
-    def cache(self) -> Path:
-        return self.folder / "cache" / "litesmith-agent"
-
-    def kill(self) -> None:
-        """Ends sshd and the processes of its connections at once, as a power cut would."""
-        for pid in [*_descendants(self.process.pid), self.process.pid]:
-            if "sshd" in _name(pid):
-                os.kill(pid, signal.SIGKILL)
-
-
-def _descendants(parent: int) -> list[int]:
-    parents: dict[int, int] = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            parents[int(stat.parent.name)] = int(stat.read_text().rpartition(")")[2].split()[1])
-        except OSError:  # it ended meanwhile
-            continue
-    found = [parent]
-    for pid in found:
-        found += [child for child, its_parent in parents.items() if its_parent == pid]
-    return found[1:]
-
-
-def _name(pid: int) -> str:
-    try:
-        return Path(f"/proc/{pid}/comm").read_text()
-    except OSError:
-        return ""
-
-
-def _free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]
-
-
-def _make_key(path: Path) -> str:
-    words = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(path)]
-    subprocess.run(words, check=True)
-    return path.with_suffix(".pub").read_text()
-
-
-def _client(folder: Path, port: int, known: str) -> None:
-    """An `ssh` in front of the path that reads these settings instead of the user's own."""
-    (folder / "known").write_text(known)
-    (folder / "client").write_text(
-        f"IdentityFile {folder / 'key'}\nIdentitiesOnly yes\n"
-        f"UserKnownHostsFile {folder / 'known'}\nGlobalKnownHostsFile /dev/null\n"
-        "StrictHostKeyChecking yes\n"
-    )
-    program = folder / "bin" / "ssh"
-    program.parent.mkdir(exist_ok=True)
-    program.write_text(f'#!/bin/sh\nexec {SSH} -F {folder / "client"} "$@"\n')
-    program.chmod(0o755)
+from tools.sshd import MISSING, Server, make_key, serving
 
 
 @pytest.fixture
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    if SSHD is None or SSH is None:
-        pytest.skip("there is no sshd or ssh; apt-get install openssh-server openssh-client")
-    if os.geteuid() == 0:
-        Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)  # sshd wants it where root starts it
-    port = _free_port()
-    host_key = _make_key(tmp_path / "host")
-    (tmp_path / "accepted").write_text(_make_key(tmp_path / "key"))
-    (tmp_path / "server").write_text(
-        f"ListenAddress 127.0.0.1:{port}\nHostKey {tmp_path / 'host'}\nPidFile none\n"
-        f"AuthorizedKeysFile {tmp_path / 'accepted'}\nStrictModes no\nUsePAM no\n"
-        "PermitRootLogin yes\nPasswordAuthentication no\nKbdInteractiveAuthentication no\n"
-        f"SetEnv XDG_CACHE_HOME={tmp_path / 'cache'}\n"
-    )
-    _client(tmp_path, port, f"[127.0.0.1]:{port} {host_key}")
-    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
-    process = subprocess.Popen(
-        [SSHD, "-D", "-e", "-f", str(tmp_path / "server")], stderr=subprocess.DEVNULL
-    )
-    started = Server(process, tmp_path, port)
-    try:
-        _wait_for(port, process)
+    if MISSING:
+        pytest.skip(MISSING)
+    with serving(tmp_path) as started:
+        monkeypatch.setenv("PATH", started.path)
         yield started
-    finally:
-        started.kill()
-        process.wait()
-
-
-def _wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
-    for _ in range(200):
-        assert process.poll() is None, "sshd does not start"
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                return
-        time.sleep(0.05)
-    raise AssertionError("sshd does not answer")
 
 
 @pytest.fixture
@@ -262,7 +159,7 @@ def test_a_refused_login_names_the_way_out(server: Server) -> None:
     (server.folder / "known").write_text("")
     with pytest.raises(CannotRun, match="its host key is not known yet; run `ssh -p"):
         connected(server.address())
-    (server.folder / "other.pub").write_text(_make_key(server.folder / "other"))
+    (server.folder / "other.pub").write_text(make_key(server.folder / "other"))
     (server.folder / "known").write_text(
         f"[127.0.0.1]:{server.port} {(server.folder / 'other.pub').read_text()}"
     )
@@ -302,7 +199,7 @@ def test_every_model_that_runs_here_runs_in_the_runner(here: Device) -> None:
 def test_a_crash_of_the_runtime_is_told_from_a_lost_connection(server: Server) -> None:
     with connected(server.address()) as device:
         device.opened(to_bytes(zoo.convnet())).run(2)
-        (runner,) = (p for p in _descendants(server.process.pid) if "python" in _name(p))
+        (runner,) = server.processes("python")
         os.kill(runner, signal.SIGSEGV)
         with pytest.raises(Lost, match=r"the runtime crashed there after 2 runs \(Segmentation"):
             device.opened(to_bytes(zoo.convnet())).run(2)

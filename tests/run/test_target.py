@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from litesmith.errors import BadInput
-from litesmith.run.target import KERNELS, Target, usable_cores
+from litesmith.run.target import FULL, KERNELS, Target, usable_cores
 
 
 @given(st.integers(1, 1024), st.sampled_from(KERNELS))
@@ -22,11 +22,13 @@ def test_text_round_trips(threads: int, kernels: str) -> None:
         ("cpu:2", Target("cpu", 2, "xnnpack")),
         ("cpu:1:reference", Target("cpu", 1, "reference")),
         ("gpu", Target("gpu")),
+        ("gpu:full", Target("gpu", kernels=FULL)),
         (" numpy ", Target("numpy")),
     ],
 )
 def test_parse(text: str, target: Target) -> None:
     assert Target.parse(text) == target
+    assert Target.parse(str(target)) == target
 
 
 @pytest.mark.parametrize(
@@ -39,7 +41,9 @@ def test_parse(text: str, target: Target) -> None:
         ("cpu:-1", "a number of threads"),
         ("cpu:1:fast", "no kernels 'fast'; there are xnnpack"),
         ("cpu:1:builtin:3", "a number of threads"),
-        ("gpu:2", "gpu takes no settings"),
+        ("gpu:2", "after gpu comes only 'full', as in gpu:full"),
+        ("gpu:full:2", "after gpu comes only 'full'"),
+        ("numpy:2", "after numpy comes nothing"),
     ],
 )
 def test_what_is_no_target(text: str, message: str) -> None:

@@ -199,5 +199,5 @@ def test_a_folder_of_other_things_is_refused_and_left_as_it_is(tmp_path: Path) -
 
 def test_a_summary_that_is_none_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "tune.json").write_text("[]")
-    with pytest.raises(BadInput, match=r"tune\.json: is not the summary of a search"):
+    with pytest.raises(BadInput, match=r"tune\.json: is not what `litesmith tune` writes"):
         Folder(tmp_path).summary()

@@ -9,10 +9,10 @@ from litesmith.ir.build import Builder
 from litesmith.ir.types import Model
 from litesmith.measure.data import open_data
 from litesmith.passes.recipe import parse, step_name
-from litesmith.run.target import Target
 from litesmith.search.budget import Budget, Limits
 from litesmith.search.folder import Folder
 from litesmith.search.mixing import mixed_candidates
+from litesmith.search.place import Place
 from litesmith.search.split import split
 from litesmith.search.tree import Candidate, State
 from litesmith.search.workshop import Asked, Workshop
@@ -51,7 +51,7 @@ def workshop(place: Path) -> Workshop:
     folder = Folder(place / "out")
     folder.path.mkdir(exist_ok=True)
     data = split(open_data(noise(90, WIDE, seed=3), model))
-    asked = Asked("latency", Budget.parse(min_snr="15"), Limits(), Target.parse("numpy"), "snr")
+    asked = Asked("latency", Budget.parse(min_snr="15"), Limits(), Place.parse("numpy"), "snr")
     return Workshop(folder, source, model, data, asked)
 
 

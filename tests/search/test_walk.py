@@ -55,7 +55,14 @@ def test_too_few_samples_are_refused_with_how_many_it_takes(tmp_path: Path) -> N
     ("asked", "told"),
     [
         ({"minimize": "power"}, "minimize power: there are latency, size, download, memory"),
-        ({"on": "gpu"}, "tune times models on a CPU"),
+        ({"on": "numpy"}, "tune --on numpy: no product runs on it"),
+        ({"on": "abacus"}, "no target 'abacus'.*to compile for: ethos-u55-32"),
+        ({"on": "edgetpu"}, "--on edgetpu --minimize latency: nothing here.*--minimize size"),
+        (
+            {"on": "coreml", "minimize": "size", "max_latency": "1ms"},
+            "--on coreml --max-latency: nothing here tells how long",
+        ),
+        ({"on": "hexagon", "minimize": "memory"}, "peaks are seen on this machine only"),
         ({"minutes": 0.0}, "a number above 0 is needed"),
         ({"max_drop": "1"}, "give points of the metric, as in 1pt"),
         ({"min_snr": "20"}, "give one of --max-drop, --min-agreement and --min-snr"),

@@ -9,9 +9,9 @@ import pytest
 
 from litesmith.measure.data import open_data
 from litesmith.run.session import Session
-from litesmith.run.target import Target
 from litesmith.search.budget import Budget, Limits
 from litesmith.search.folder import Folder
+from litesmith.search.place import Place
 from litesmith.search.record import FITS, MISSES, REFUSED, SET_ASIDE, Record
 from litesmith.search.split import split
 from litesmith.search.tree import Candidate, float_candidate
@@ -21,7 +21,7 @@ from tests.search.taught import examples, hurried, opened, written
 
 INT8 = Candidate("int8", "int8", "cleanup | fold | fuse | quantize | correct", "small")
 HALF = Candidate("float16", "float16", "cleanup | quantize(to=float16)", "half the size")
-USUAL = Asked("latency", Budget.parse("5pt"), Limits(), Target(), "top1")
+USUAL = Asked("latency", Budget.parse("5pt"), Limits(), Place.parse("cpu:1"), "top1")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -88,7 +88,7 @@ def test_another_budget_judges_the_proof_anew_too(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "other",
     [
-        replace(USUAL, target=Target.parse("cpu:2")),
+        replace(USUAL, place=Place.parse("cpu:2")),
         replace(USUAL, metric="agreement", budget=Budget.parse(None, "90%")),
     ],
 )

@@ -16,7 +16,8 @@ from typing import Annotated
 import typer
 
 from litesmith.cli import bench_text
-from litesmith.cli.bench_all import print_all, print_all_json
+from litesmith.cli.bench_all import Seen, keep, kept_in, print_all, print_all_json
+from litesmith.cli.custom import Ops
 from litesmith.cli.model import Json, refuse_place
 from litesmith.errors import BadInput
 from litesmith.evidence import Log, Measurement, Trial
@@ -46,7 +47,9 @@ Graph = Annotated[
 On = Annotated[
     str | None,
     typer.Option(
-        "--on", help="Targets, as in cpu:1,cpu:2,cpu:1:builtin,gpu. [cpu:1]", show_default=False
+        "--on",
+        help="Targets, as in cpu:1,cpu:2,cpu:1:builtin,gpu,gpu:full; all for each. [cpu:1]",
+        show_default=False,
     ),
 ]
 Threads = Annotated[
@@ -85,6 +88,16 @@ LogFile = Annotated[
     Path | None,
     typer.Option("--log", help="Add the samples to a log of JSON lines.", show_default=False),
 ]
+OutFolder = Annotated[
+    Path | None,
+    typer.Option(
+        "-o",
+        "--output",
+        metavar="DIR",
+        help="With --on all: a folder with the evidence and a page.",
+        show_default=False,
+    ),
+]
 Format = Annotated[
     str, typer.Option("--format", help="table, or benchmark_model for its summary line.")
 ]
@@ -101,9 +114,11 @@ def bench(
     warmup_runs: WarmupRuns = None,
     threads: Threads = None,
     with_copies: WithCopies = False,
+    ops: Ops = None,
     as_json: Json = False,
     csv_file: Csv = None,
     log: LogFile = None,
+    out: OutFolder = None,
     output_format: Format = "table",
     graph: Graph = None,
     enable_op_profiling: OpProfiling = False,
@@ -112,15 +127,19 @@ def bench(
     if output_format not in _FORMATS:
         raise BadInput(f"--format {output_format}: there are {', '.join(_FORMATS)}")
     rule = Rule(runs, seconds, warmup_runs)
-    if on == "all" and threads is None:
-        _bench_all([*(models or ()), *(graph or ())], rule, log, as_json)
+    given = [*(models or ()), *(graph or ())]
+    if on is not None and "all" in on.split(","):
+        _refuse_beside_all(on, {"--threads": threads, "--csv": csv_file, "--copies": with_copies})
+        _bench_all(given, rule, log, out, as_json)
         return
-    group = contenders([*(models or ()), *(graph or ())], _targets(on, threads))
+    if out is not None:
+        raise BadInput(f"-o {out}: a folder is written with --on all; --log FILE keeps these times")
+    group = contenders(given, _targets(on, threads))
     auto = threads == "auto"
     if (auto or with_copies) and len({contender.name for contender in group}) > 1:
         raise BadInput("--threads auto and --copies look at one model; give one")
     for path in filter(None, (csv_file, log)):
-        for model in (*(models or ()), *(graph or ())):
+        for model in given:
             refuse_place(path, model)
     if csv_file is not None and csv_file == log:
         raise BadInput(f"{log}: --csv and --log need a file each")
@@ -145,22 +164,40 @@ def bench(
         _FORMATS[output_format](done, situations, copied)
 
 
-def _bench_all(models: Sequence[Path], rule: Rule, log: Path | None, as_json: bool) -> None:
+def _refuse_beside_all(on: str, others: dict[str, object]) -> None:
+    """Raises where more is asked for than --on all has an answer to."""
+    if on != "all":
+        raise BadInput(f"--on {on}: all is every target there is; leave out the others")
+    for option, value in others.items():
+        if value:
+            raise BadInput(f"--on all has no {option}; leave it out, or name the targets")
+
+
+def _bench_all(
+    models: Sequence[Path], rule: Rule, log: Path | None, out: Path | None, as_json: bool
+) -> None:
     """Every target there is; models one after another."""
-    if not models or (as_json and len(models) > 1):
-        raise BadInput("--on all: give a model" + (", one at a time with --json" if models else ""))
+    if not models:
+        raise BadInput("--on all: give a model")
     for model in models:
+        contenders(str(model))  # says what is no file before the first is measured
         if log is not None:
             refuse_place(log, model)
-        with progress() as tell:
-            rows, done = everywhere(str(model), rule, tell)
-        _keep(done, (), None, log)
-        for warning in done.warnings:
-            _say(f"warning: {warning}")
-        if as_json:
-            print_all_json(rows, done)
-        else:
-            print_all(str(model), rows, done)
+    seen: list[Seen] = []
+    with kept_in(out) as folder:
+        for model in models:
+            with progress() as tell:
+                one = Seen(model, *everywhere(str(model), rule, tell))
+            keep(one, folder, log)
+            seen.append(one)
+            for warning in one.done.warnings:
+                _say(f"warning: {warning}")
+            if not as_json:
+                print_all(one)
+    if as_json:
+        print_all_json(seen)
+    elif out is not None:
+        typer.echo(plain(str(out / "report.html")))
 
 
 def _targets(on: str | None, threads: str | None) -> str:

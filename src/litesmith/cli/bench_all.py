@@ -1,65 +1,142 @@
-"""`bench --on all`: one model on every target, in one table."""
+"""`bench --on all`: models on every target, in one table each, and as evidence."""
 
 import json
-from collections.abc import Sequence
+import shlex
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple, cast
 
 import typer
 from rich.text import Text
 
-from litesmith.cli.show import Json, console, line, table
-from litesmith.cli.targets import placement_json
-from litesmith.measure.everywhere import Reached
+from litesmith._version import VERSION
+from litesmith.cli.show import Json, command, console, line, table
+from litesmith.evidence import Log
+from litesmith.measure.everywhere import Reached, placement_facts
 from litesmith.measure.latency import Bench
+from litesmith.report.kinds import write_report
+from litesmith.search.folder import BENCH, Folder
+from litesmith.tflite.file import digest
 from litesmith.units import error_text, plain, time_text
 
 
-def print_all(name: str, rows: Sequence[Reached], done: Bench) -> None:
+class Seen(NamedTuple):
+    """One model on every target."""
+
+    path: Path
+    rows: tuple[Reached, ...]
+    done: Bench
+
+
+@contextmanager
+def kept_in(out: Path | None) -> Iterator[Folder | None]:
+    """The folder that keeps what is measured, with others kept out of it; None where none is asked
+    for."""
+    if out is None:
+        yield None
+        return
+    folder = Folder(out, BENCH)
+    with folder.held():
+        yield folder
+
+
+def keep(seen: Seen, folder: Folder | None, log: Path | None) -> None:
+    """Adds a trial for each target to the logs, and to the folder the home of each op."""
+    name, own, host = seen.path.name, digest(seen.path), str(seen.done.host)
+    for row in seen.rows:
+        trial = row.trial(name, own, host)
+        if log is not None:
+            Log(log).append(trial)
+        if folder is not None:
+            folder.add(trial)
+    if folder is None:
+        return
+    placed = {row.target: row.placement for row in seen.rows if row.placement is not None}
+    facts = {target: placement_facts(found) for target, found in placed.items()}
+    folder.write_evidence(own, {"schema": 1, "name": name, "placements": facts})
+    folder.write_summary(_summary(folder.summary(), seen, own))
+    write_report(folder.path)
+
+
+def _summary(known: Json, seen: Seen, own: str) -> Json:
+    """What the folder tells, with this model in place of what was known of it."""
+    before = known.get("models")
+    models = cast(list[Json], before) if isinstance(before, list) else []
+    others = [one for one in models if one.get("digest") != own]
+    told: Json = {
+        "model": seen.path.name,
+        "digest": own,
+        "bytes": seen.path.stat().st_size,
+        "targets": [row.facts() for row in seen.rows],
+        "warnings": list(seen.done.warnings),
+    }
+    return {
+        "schema": 1,
+        "version": VERSION,
+        "command": shlex.join(["litesmith", *sys.argv[1:]]),
+        "models": [*others, told],
+        "environment": seen.done.host.facts(),
+    }
+
+
+def print_all(seen: Seen) -> None:
     """What each takes, how long it takes, how exact it is, and whether it is worth it."""
-    line(plain(name), "bold")
+    line(plain(str(seen.path)), "bold")
     shown = table("target", "ops", "time", "differs by", "how", "verdict", right=(1, 2, 3))
     last = ""
-    for row in rows:
-        found, verdict = row.placement, plain(row.verdict)
+    for row in seen.rows:
+        verdict = plain(row.verdict)
+        same = verdict.replace(row.target, "") == last
         shown.add_row(
             row.target,
-            "all" if found is None else f"{found.taken}/{len(found.homes)}",
+            _ops(row),
             "" if row.latency_us is None else time_text(row.latency_us),
             "" if row.difference is None else error_text(row.difference),
             row.how,
-            Text('"' if verdict == last else verdict),
+            Text('"' if same else verdict),
         )
-        last = verdict
+        last = verdict.replace(row.target, "")
     console.print(shown)
-    line(f"times that are measured: one run in turns, {done.results[0].runs} runs each")
+    runs = seen.done.results[0].runs
+    line(f"times that are measured: {_turns(seen.rows)} took turns, {runs} runs of the CPU")
+    for row in (one for one in seen.rows if one.is_alone):
+        count = "1 run" if len(row.samples_us) == 1 else f"{len(row.samples_us)} runs"
+        line(f"{row.target}: {count} by itself; so slow that turns would tell no more")
+    if any("doctor MODEL" in row.verdict for row in seen.rows):
+        line("the way there, with commands to copy, for a target as in the table:")
+        target = next(row.target for row in seen.rows if "doctor MODEL" in row.verdict)
+        command(f"  litesmith doctor {shlex.quote(str(seen.path))} --for {target}")
     line("litesmith targets MODEL --json has a reason for each op")
 
 
-def print_all_json(rows: Sequence[Reached], done: Bench) -> None:
-    typer.echo(
-        json.dumps(
-            {
-                "schema": 1,
-                "targets": [_as_json(row) for row in rows],
-                "results": [{**r.row(), "samples_us": r.samples_us} for r in done.results],
-                "comparisons": [c.row() for c in done.comparisons],
-                "host": done.host.facts(),
-                "warnings": done.warnings,
-            }
-        )
-    )
+def _ops(row: Reached) -> str:
+    found = row.placement
+    return "all" if found is None else f"{found.taken}/{len(found.homes)}"
 
 
-def _as_json(row: Reached) -> Json:
-    low, high = row.ratio.interval if row.ratio else (None, None)
+def _turns(rows: Sequence[Reached]) -> str:
+    return ", ".join(row.target for row in rows if row.samples_us and not row.is_alone)
+
+
+def print_all_json(seen: Sequence[Seen]) -> None:
+    """One object; of several models, one in a list each."""
+    shown = [_as_json(one) for one in seen]
+    told: Json = {"schema": 1, "models": shown} if len(shown) > 1 else {"schema": 1, **shown[0]}
+    typer.echo(json.dumps(told))
+
+
+def _as_json(seen: Seen) -> Json:
     return {
-        "target": row.target,
-        "how": row.how,
-        "why": row.why,
-        "latency_us": row.latency_us,
-        "ratio": row.ratio.value if row.ratio else None,
-        "low": low,
-        "high": high,
-        "difference": row.difference,
-        "verdict": row.verdict,
-        "placement": None if row.placement is None else placement_json(row.placement),
+        "model": str(seen.path),
+        "targets": [
+            row.facts()
+            | {"placement": None if row.placement is None else placement_facts(row.placement)}
+            for row in seen.rows
+        ],
+        "results": [{**r.row(), "samples_us": r.samples_us} for r in seen.done.results],
+        "comparisons": [c.row() for c in seen.done.comparisons],
+        "host": seen.done.host.facts(),
+        "warnings": seen.done.warnings,
     }

@@ -11,6 +11,7 @@ from litesmith.measure.copies import Copies
 from litesmith.measure.latency import Bench, Comparison, Contender, Result
 from litesmith.measure.stats import FASTER, SLOWER, spread
 from litesmith.measure.threads import Situation
+from litesmith.run.target import LITESMITH
 from litesmith.units import (
     bytes_text,
     energy_text,
@@ -48,8 +49,14 @@ def _show_results(results: Sequence[Result]) -> None:
             rows.add_row(*_cells(result))
         heading(plain(model))
         console.print(rows)
-        for note in dict.fromkeys(result.note for result in own if result.note):
-            line(f"runs in the classic interpreter: {note}")
+        for note in dict.fromkeys(_note(result) for result in own if result.note):
+            line(note)
+
+
+def _note(result: Result) -> str:
+    """A CPU's note is why the classic interpreter runs the model; of others, who runs what."""
+    is_told = not result.target.startswith("cpu") or result.target.endswith(LITESMITH)
+    return result.note if is_told else f"runs in the classic interpreter: {result.note}"
 
 
 def _cells(result: Result) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from litesmith.cli import show
 from litesmith.cli.bench import Seconds, progress
+from litesmith.cli.custom import Ops
 from litesmith.cli.evaluate import MetricName, finite
 from litesmith.cli.given import (
     DEFAULT_CROP,
@@ -73,6 +74,7 @@ def compare(
     resize: Resize = DEFAULT_RESIZE,
     crop: Crop = DEFAULT_CROP,
     label_offset: LabelOffset = None,
+    ops: Ops = None,
     as_json: Json = False,
 ) -> None:
     """Is B as good as A, and faster? Accuracy, time, size and drift side by side."""

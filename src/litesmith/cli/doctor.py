@@ -38,11 +38,12 @@ from litesmith.ir.types import Model
 from litesmith.measure.bundle import bundle_files, write_bundle
 from litesmith.measure.data import Samples, open_data
 from litesmith.measure.doctor import Diagnosis, Patient, diagnoses
-from litesmith.measure.fitting import obstacles, placed_on
+from litesmith.measure.fitting import Fit, obstacles, recipe_for
 from litesmith.measure.profile import profile
 from litesmith.measure.samples import Data
 from litesmith.measure.verdict import examine
 from litesmith.passes.recipe import is_float
+from litesmith.run.placement import PREDICTED
 from litesmith.run.probe import probe
 from litesmith.tflite.file import load
 from litesmith.units import bytes_text, plain, time_text, total_text
@@ -59,7 +60,7 @@ For = Annotated[
     typer.Option(
         "--for",
         metavar="edgetpu|ethos-u55|hexagon|gpu|…",
-        help="What keeps the model from running there whole, and what would change that.",
+        help="What keeps the model from running there whole, and the recipe that changes that.",
         show_default=False,
     ),
 ]
@@ -148,23 +149,86 @@ def _slowness(
 
 
 def _fit(path: Path, model: Model, accelerator: str, as_json: bool) -> None:
-    """What an accelerator does not take of a model."""
-    placement = placed_on(model, accelerator)
-    found = obstacles(model, placement)
+    """What an accelerator does not take of a model, and the recipe that changes that."""
+    fit = recipe_for(model, accelerator)
+    before, after = fit.before, fit.after
+    found = [one if fit.vain is None else replace(one, command="") for one in obstacles(before)]
+    command = _fitting_command(path, fit, fit.recipe)
     if as_json:
-        rows = [_row(one, path) for one in found]
-        told = {"schema": 1, "model": str(path), "for": placement.target, "how": placement.how}
-        typer.echo(json.dumps({**told, "is_whole": placement.is_whole, "findings": rows}))
+        rows = [_row(replace(one, command=command or one.command), path) for one in found]
+        told = {"schema": 1, "model": str(path), "for": before.target, "how": before.how}
+        fitted = {
+            "recipe": fit.recipe,
+            "command": command,
+            "taken": after.taken,
+            "ops": len(after.homes),
+            "how": after.how,
+            "left": [{"what": one.what, "why": one.why} for one in obstacles(after)],
+            "notes": list(fit.notes),
+            "hint": _fitting_command(path, fit, fit.hint),
+        }
+        shown = {"is_whole": before.is_whole, "findings": rows, "fit": fitted}
+        typer.echo(json.dumps({**told, **shown}))
         return
-    taken = f"{placement.taken} of {len(placement.homes)} ops"
-    show.line(f"{path.name} on {placement.target}: {taken}, {placement.how}", "bold")
+    _print_obstacles(path, fit, found)
+    if fit.recipe:
+        _print_recipe(fit, command)
+    elif not before.is_whole:
+        _print_vain(fit)
+    if fit.hint:
+        show.line("float16 weights make the file smaller, and it computes in float16 anyway:")
+        show.command(f"  {_fitting_command(path, fit, fit.hint)}")
+
+
+def _print_obstacles(path: Path, fit: Fit, found: list[Diagnosis]) -> None:
+    before = fit.before
+    taken = f"{before.taken} of {len(before.homes)} ops"
+    show.line(f"{plain(path.name)} on {before.target}: {taken}, {before.how}", "bold")
     if not found:
         show.line("it takes the model whole")
     for one in found:
         show.line(f"- {one.what}: {one.where}", "bold")
-        show.line(f"  {one.why}")
-        if one.command:
-            show.command(f"  {one.command.replace('MODEL', quote(str(path)))}")
+        _print_indented("  ", one.why)
+        if one.command and not fit.recipe:
+            show.command(f"  {_row(one, path)['command']}")
+
+
+def _print_vain(fit: Fit) -> None:
+    """That nothing helps, and what stays after the best that was tried."""
+    if fit.vain is None:
+        show.line("nothing that was tried makes it take more")
+        return
+    best = f"{fit.vain.taken} of {len(fit.vain.homes)} ops"
+    show.line(f"nothing that was tried makes it take most of the model; at its best {best}:")
+    for one in obstacles(fit.vain):
+        show.line(f"- {one.what}: {one.where}")
+        _print_indented("  ", one.why)
+
+
+def _print_recipe(fit: Fit, command: str) -> None:
+    after = fit.after
+    show.heading("the recipe that helps" + (", where D is your data" if fit.needs_data else ""))
+    show.command(f"  {command}")
+    for note in fit.notes:
+        _print_indented("  ", note)
+    known = "by its documents" if after.how == PREDICTED else "by its own compiler"
+    tried = "on random inputs in place of data; " if fit.needs_data else ""
+    show.line(
+        f"after it: {after.taken} of {len(after.homes)} ops, {after.how} {known} "
+        f"({tried}no file was written)"
+    )
+    for one in obstacles(after):
+        show.line(f"- stays: {one.what}: {one.where}")
+        _print_indented("  ", one.why)
+
+
+def _fitting_command(path: Path, fit: Fit, recipe: str) -> str:
+    """The command that carries the recipe out; "" for no recipe."""
+    if not recipe:
+        return ""
+    out = quote(f"{path.stem}_{fit.before.target}.tflite")
+    data = " --data D" if fit.needs_data else ""
+    return f"litesmith apply {quote(str(path))} {quote(recipe)}{data} -o {out}"
 
 
 def _opened(source: str, model: Model, options: ImageOptions, samples: int | None) -> Data:

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from litesmith.cli import show
+from litesmith.cli.custom import Ops
 from litesmith.cli.given import (
     DEFAULT_CROP,
     DEFAULT_RESIZE,
@@ -64,6 +65,7 @@ def evaluate(
     resize: Resize = DEFAULT_RESIZE,
     crop: Crop = DEFAULT_CROP,
     label_offset: LabelOffset = None,
+    ops: Ops = None,
     as_json: Json = False,
 ) -> None:
     """Accuracy with its interval, or drift from a reference where there are no labels."""

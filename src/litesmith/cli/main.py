@@ -10,6 +10,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from litesmith._version import VERSION
+from litesmith.cli.cold import tell_cold
 from litesmith.cli.switches import plain_switches
 from litesmith.errors import LitesmithError
 
@@ -28,6 +29,7 @@ app = typer.Typer(
 # name -> where its function is; imported when it is used, so that no command waits for the others
 COMMANDS = {
     "tune": "tune:tune",
+    "choose": "choose:choose",
     "report": "report:report",
     "compare": "compare:compare",
     "inspect": "model:inspect",
@@ -36,11 +38,13 @@ COMMANDS = {
     "eval": "evaluate:evaluate",
     "doctor": "doctor:doctor",
     "targets": "targets:targets",
+    "catalogue": "catalogue:catalogue",
     "apply": "model:apply",
     "quantize": "quantize:quantize",
     "prune": "shrink:prune",
     "cluster": "shrink:cluster",
     "qat": "shrink:qat",
+    "retrain": "retrain:retrain",
     "diff": "model:diff",
     "demo": "demo:demo",
     "cache": "cache:cache",
@@ -82,6 +86,7 @@ def _run() -> int:
     try:
         words = sys.argv[1:]
         _register(words)
+        tell_cold(words)
         result = app(args=plain_switches(words), standalone_mode=False)
         if sys.stdout is not None:
             sys.stdout.flush()

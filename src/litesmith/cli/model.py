@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from litesmith.cli import show
+from litesmith.cli.custom import Ops
 from litesmith.cli.given import (
     DEFAULT_CROP,
     DEFAULT_RESIZE,
@@ -23,7 +24,7 @@ from litesmith.cli.given import (
     Std,
     TrustData,
 )
-from litesmith.cli.shrunk_text import arm_json, arm_lines, print_shrunk, shrunk_json
+from litesmith.cli.shrunk_text import arm_json, print_shrunk, shrunk_json, skipping_json, zero_lines
 from litesmith.cli.tuning import (
     AugmentName,
     Batch,
@@ -118,6 +119,7 @@ def apply(
     resize: Resize = DEFAULT_RESIZE,
     crop: Crop = DEFAULT_CROP,
     label_offset: LabelOffset = None,
+    ops: Ops = None,
     as_json: Json = False,
 ) -> int:
     """Apply a recipe to a model and write the result; the empty recipe is a faithful copy."""
@@ -147,13 +149,14 @@ def _applied(model: Path, job: Job, as_json: bool) -> int:
             facts |= shrunk_json(record) | {"trained": list(done.trained)}
         if job.prunes:
             facts["arm"] = arm_json(done.change.model)
+            facts["litesmith"] = skipping_json(done.change.model)
         typer.echo(json.dumps(facts))
         return status
     show.apply_text(out, (before, after), source, replace(done.change, touched=done.deeds))
     for told in done.trained:
         show.line(told)
     if record is not None:
-        print_shrunk(record, arm_lines(done.change.model) if job.prunes else ())
+        print_shrunk(record, zero_lines(done.change.model) if job.prunes else ())
     return status
 
 

@@ -9,6 +9,7 @@ import typer
 from rich.text import Text
 
 from litesmith.cli import show
+from litesmith.cli.custom import Ops
 from litesmith.cli.model import Json, ModelFile, refuse_place
 from litesmith.measure.host import host, noise
 from litesmith.measure.profile import OpTime, Profile
@@ -75,6 +76,7 @@ def profile(
     ] = None,
     top: Annotated[int, typer.Option("--top", min=1, help="How many of the slowest ops.")] = 10,
     trace: TraceFile = None,
+    ops: Ops = None,
     as_json: Json = False,
     help_platform: Annotated[
         bool,

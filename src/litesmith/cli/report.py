@@ -1,4 +1,4 @@
-"""The command report: what a tuning left, as a page."""
+"""The command report: what a command left in a folder, as a page."""
 
 from pathlib import Path
 from typing import Annotated
@@ -10,7 +10,10 @@ from litesmith.units import plain
 
 def report(
     folder: Annotated[
-        Path, typer.Argument(metavar="DIR", help="The folder that tune wrote.", show_default=False)
+        Path,
+        typer.Argument(
+            metavar="DIR", help="The folder that tune, or bench -o, wrote.", show_default=False
+        ),
     ],
     markdown: Annotated[
         bool, typer.Option("--markdown", help="Markdown with pictures, for a pull request.")
@@ -26,13 +29,8 @@ def report(
         ),
     ] = None,
 ) -> None:
-    """Rebuild the report of a tuning from its folder alone, and say where it is."""
-    if markdown:
-        from litesmith.report.markdown import write_markdown
+    """Rebuild the report of a folder from its records alone, and say where it is."""
+    from litesmith.report.kinds import write_markdown, write_report
 
-        place = write_markdown(folder, out)
-    else:
-        from litesmith.report.page import write_report
-
-        place = write_report(folder, out)
+    place = (write_markdown if markdown else write_report)(folder, out)
     typer.echo(plain(str(place)))

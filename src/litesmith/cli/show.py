@@ -38,6 +38,20 @@ def table(*columns: str, right: Sequence[int] = ()) -> Table:
     return made
 
 
+def shortened(names: Sequence[str], others: int) -> dict[str, str]:
+    """Each name without its middle, where it has no place beside so many other columns; whole where
+    two would look the same."""
+    room = max(console.width - others, 2 * _LEAST_NAME)
+    start = (room - 1) // 2
+    whole = {name: plain(name) for name in names}
+    short = {
+        name: shown if len(shown) <= room else f"{shown[:start]}…{shown[start + 1 - room :]}"
+        for name, shown in whole.items()
+    }
+    seen = Counter(short.values())
+    return {name: shown if seen[shown] == 1 else whole[name] for name, shown in short.items()}
+
+
 def heading(text: str) -> None:
     console.print(Text(f"\n{text}", style="bold"))
 

@@ -12,7 +12,7 @@ from litesmith.cli.given import typed
 from litesmith.cli.model import sizes_of
 from litesmith.cli.quantize import settled
 from litesmith.cli.quantize_text import print_done, print_left, print_score, score_json
-from litesmith.cli.shrunk_text import arm_json, arm_lines, print_shrunk, shrunk_json
+from litesmith.cli.shrunk_text import arm_json, print_shrunk, shrunk_json, skipping_json, zero_lines
 from litesmith.cli.tuning import Done, Job
 from litesmith.measure.accuracy import Evaluation, preparation_text
 from litesmith.measure.shrunk import Shrunk
@@ -46,6 +46,7 @@ def print_json(result: Result) -> None:
     }
     if result.job.prunes:
         told["arm"] = arm_json(change.model)
+        told["litesmith"] = skipping_json(change.model)
     if result.score is not None:
         told["evaluation"] = score_json(result.score)
     typer.echo(json.dumps(told))
@@ -65,7 +66,7 @@ def print_text(result: Result) -> None:
         count = total_text(len(done.data))
         show.line(f"{deed} {count} samples of {plain(done.data.source)}{prepared}")
     show.heading(plain(job.out.name))
-    print_shrunk(result.record, arm_lines(done.change.model) if result.job.prunes else ())
+    print_shrunk(result.record, zero_lines(done.change.model) if result.job.prunes else ())
     if result.score is not None:
         print_score(result.score)
     files = quote(str(job.out)), quote(str(result.path))

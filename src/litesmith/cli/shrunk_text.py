@@ -10,23 +10,34 @@ from litesmith.cli import show
 from litesmith.ir.show import op_name
 from litesmith.ir.types import Model
 from litesmith.measure.shrunk import Costs, Shrunk
+from litesmith.measure.skipping import Skipping, expected_gain, skipping
 from litesmith.measure.stats import FASTER, SLOWER
 from litesmith.measure.weights import WeightFacts, zero_share
 from litesmith.passes.arm_sparse import arm_sparse
-from litesmith.units import bytes_text, count_text, percent_text, plain, ratio_text, time_text
+from litesmith.run.target import LITESMITH, Target
+from litesmith.units import (
+    bytes_text,
+    count_text,
+    factor_text,
+    percent_text,
+    plain,
+    ratio_text,
+    time_text,
+)
 
 # How many lines a person reads.
 _MOST_WEIGHTS, _MOST_WARNINGS, _MOST_REASONS = 12, 6, 3
 
 _LEAST_NAME = 8
+_OURS = str(Target("cpu", 1, LITESMITH))
 _STYLES = {FASTER: "green", SLOWER: "red"}
 
 
-def print_shrunk(record: Shrunk, arm: Sequence[str] = ()) -> None:
-    """What a file and the one made of it cost; `arm` has what is to be said of ARM processors."""
+def print_shrunk(record: Shrunk, zeros: Sequence[str] = ()) -> None:
+    """What a file and the one made of it cost; `zeros` has what is to be said of who skips them."""
     _print_costs(record)
     _print_weights(record.after.weights)
-    for text in arm:
+    for text in zeros:
         show.line(text)
     layers = record.promises.layers
     if layers and record.is_verified:
@@ -36,6 +47,11 @@ def print_shrunk(record: Shrunk, arm: Sequence[str] = ()) -> None:
         show.line(f"WARNING: {text}", "bold red")
     if len(broken) > _MOST_WARNINGS:
         show.line(f"… and {len(broken) - _MOST_WARNINGS} more like it (--json lists all)")
+
+
+def zero_lines(model: Model) -> list[str]:
+    """Who skips the zeros of a model."""
+    return [*skipping_lines(model), *arm_lines(model)]
 
 
 def arm_lines(model: Model) -> list[str]:
@@ -57,6 +73,44 @@ def arm_json(model: Model) -> list[show.Json]:
     return [
         {"op": plain(op_name(op)), "sparse": not why, "why": why}
         for op, why in arm_sparse(model.main).items()
+    ]
+
+
+def skipping_lines(model: Model) -> list[str]:
+    """Which layers kernels of ours should compute faster for their zeros, and from when on."""
+    layers = skipping(model)
+    if not layers:
+        return []
+    faster = [one for one in layers if one.is_faster]
+    count = f"{len(faster) or 'none'} of {len(layers)} layers should be faster for their zeros"
+    told = f": {factor_text(expected_gain(layers), 'faster together')}" if faster else ""
+    lines = [f"on {_OURS}, {count}{told}"]
+    longest = sorted(layers, key=lambda one: -one.facts.products)[:_MOST_WEIGHTS]
+    lines += [_skipping_line(one) for one in sorted(longest)]
+    rest = len(layers) - len(longest)
+    return [*lines, f"  … and {rest} more (--json lists all)"] if rest else lines
+
+
+def _skipping_line(one: Skipping) -> str:
+    even = one.facts.even
+    told = "never faster" if even is None else f"even at {percent_text(even)}"
+    gain = f"expected {factor_text(one.facts.gain, 'faster')}" if one.is_faster else "stays dense"
+    zeros = f"{percent_text(one.facts.zeros)} zero blocks"
+    return f"  op {one.place} {one.op.kind}: {zeros}, {told}; {gain}"
+
+
+def skipping_json(model: Model) -> list[show.Json]:
+    """The same for each layer; `even` is None where it is never faster."""
+    return [
+        {
+            "op": plain(op_name(one.op)),
+            "index": one.place,
+            "zero_blocks": one.facts.zeros,
+            "even": one.facts.even,
+            "gain": one.facts.gain,
+            "target": _OURS,
+        }
+        for one in skipping(model)
     ]
 
 

@@ -9,12 +9,13 @@ import typer
 from rich.text import Text
 
 from litesmith.cli import show
+from litesmith.cli.custom import Ops
 from litesmith.cli.model import Json
 from litesmith.ir.types import Model
-from litesmith.run.delegates import DELEGATES, Delegate
+from litesmith.measure.everywhere import placement_facts
+from litesmith.run.delegates import Delegate, with_custom
 from litesmith.run.placement import Placement
 from litesmith.tflite.file import load
-from litesmith.units import plain
 
 Placed = list[tuple[Delegate, Placement | None]]
 
@@ -30,6 +31,7 @@ def targets(
         bool,
         typer.Option("--compile", help="Ask the compilers that are installed, not rules: slower."),
     ] = False,
+    ops: Ops = None,
     as_json: Json = False,
 ) -> None:
     """Every accelerator: usable here or why not, and which ops of a model it takes."""
@@ -46,16 +48,16 @@ def targets(
 
 def _placed(model: Model | None, compilers: bool) -> Placed:
     """What each target makes of the model; None where there is none, or it takes every op."""
-    ways = [delegate.place if compilers else delegate.predict for delegate in DELEGATES]
+    ways = [(one, one.place if compilers else one.predict) for one in with_custom()]
     return [
         (delegate, way(model) if way is not None and model is not None else None)
-        for delegate, way in zip(DELEGATES, ways, strict=True)
+        for delegate, way in ways
     ]
 
 
 def _print_targets() -> None:
     rows = show.table("target", "here", "why, and what to do")
-    for delegate in DELEGATES:
+    for delegate in with_custom():
         found = delegate.probe()
         told = f"{delegate.title}: {found.why}" + (f"; {found.how}" if found.how else "")
         rows.add_row(delegate.name, "yes" if found.usable else "no", Text(told))
@@ -100,20 +102,4 @@ def _as_json(delegate: Delegate, found: Placement | None) -> show.Json:
         "how": how,
         "runs": delegate.runs,
     }
-    return told if found is None else told | {"placement": placement_json(found)}
-
-
-def placement_json(found: Placement) -> show.Json:
-    """What a target makes of a model, with a reason for each op."""
-    return {
-        "how": found.how,
-        "taken": found.taken,
-        "left": found.left,
-        "partitions": found.partitions,
-        "is_whole": found.is_whole,
-        "refused": found.refused,
-        "latency_us": found.latency_us,
-        "latency_how": found.latency_how,
-        "facts": dict(found.facts),
-        "homes": [home._asdict() | {"kind": plain(home.kind)} for home in found.homes],
-    }
+    return told if found is None else told | {"placement": placement_facts(found)}

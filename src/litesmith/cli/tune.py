@@ -27,9 +27,9 @@ from litesmith.cli.given import (
 from litesmith.cli.model import MISSES_WHAT_WAS_ASKED, Json, ModelFile
 from litesmith.cli.tune_text import Live, print_json, print_text
 from litesmith.errors import BadInput
-from litesmith.report.page import write_report
-from litesmith.run.target import Target
+from litesmith.report.kinds import write_report
 from litesmith.search.budget import MINIMIZE, Budget, Limits
+from litesmith.search.place import Place
 from litesmith.search.tune import carry_out, default_folder, open_beside, opening
 from litesmith.search.walk import Request
 from litesmith.tflite.file import load
@@ -75,7 +75,11 @@ MaxLatency = Annotated[
 ]
 On = Annotated[
     str,
-    typer.Option("--on", metavar="TARGETS", help="Where it is to run, as in cpu:1,cpu:4."),
+    typer.Option(
+        "--on",
+        metavar="TARGETS",
+        help="Where it is to run, as in cpu:1,cpu:4, gpu, ssh://pi@host/cpu:4, ethos-u55-128.",
+    ),
 ]
 Minutes = Annotated[
     float | None,
@@ -134,7 +138,7 @@ def tune(
         raise BadInput("tune needs data to choose and to prove by; give --data")
     budget = Budget.parse(max_drop, min_agreement, min_snr)
     limits = Limits.parse(max_size, max_latency)
-    targets = tuple(Target.parse(text) for text in on.split(","))
+    targets = tuple(Place.parse(text) for text in on.split(","))
     options = ImageOptions(mean, std, norm, resize, crop, label_offset)
     content = load(model)
     opened = open_evaluation(data, content, options, samples=samples)

@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from litesmith.cli.show import command, console, heading, line, table
+from litesmith.report.words import names_words
 from litesmith.search.facts import Json
 from litesmith.search.record import FLOAT, Record
 from litesmith.search.tune import Found
@@ -96,13 +97,21 @@ def trial_table(records: Sequence[Record], best: str, minimize: str = "latency")
 
 def _cells(record: Record, kind: str) -> tuple[str, str, str, str]:
     accuracy, size = record.accuracy, record.cost(kind)
-    ratio = record.ratio
     return (
         _score(accuracy),
         "" if record.name == FLOAT else _difference(accuracy),
-        "" if ratio is None else f"{number_text(round(ratio, 2))}×",
+        _time(record),
         "" if size is None else bytes_text(int(size)),
     )
+
+
+def _time(record: Record) -> str:
+    """A part of the float model's, or what a compiler estimates; ops that stay behind."""
+    if record.ratio is not None:
+        time = f"{number_text(round(record.ratio, 2))}×"
+    else:
+        time = "" if record.p50_us is None else f"~{time_text(record.p50_us)}"
+    return f"{time} ({record.left} left)".strip() if record.left else time
 
 
 def _score(accuracy: Json | None) -> str:
@@ -136,11 +145,22 @@ def print_text(found: Found, page: Path) -> None:
     )
     heading("result")
     if best is not None:
-        line(f"{found.best}: run it with {best['target']}")
+        line(f"{found.best}: run it {_where(best)}")
+        whole = names_words(cast(list[str], best.get("whole_on", [])))
+        line(f"whole on: {whole or 'no accelerator'}")
         line(f"recipe: {best['recipe']}")
     line(f"report: {page}")
     for step in cast(list[str], facts["next"]):
         command(step)
+
+
+def _where(best: Json) -> str:
+    """With which target; a time that nobody measured is said to be none."""
+    latency = cast(Json, best["latency"])
+    told = {"estimated": ", whose compiler estimated the time (~)"}.get(str(latency.get("how")), "")
+    return (
+        f"with {best['target']}{told}" if told or latency.get("ratio") else f"on {best['target']}"
+    )
 
 
 def _count(number: object) -> str:
@@ -170,7 +190,7 @@ def print_json(found: Found, page: Path) -> None:
             "best": {**best, "file": str(found.best)},
             "value": accuracy["value"],
             "drop": _drop(accuracy),
-            "latency_ratio": latency["ratio"],
+            "latency_ratio": latency.get("ratio"),
             "bytes_ratio": cast(int, best["bytes"]) / cast(int, first["bytes"]),
         }
     typer.echo(json.dumps(shown, indent=1))

@@ -1,4 +1,4 @@
-"""What was seen of a model's tensors, kept on disk for the next time.
+"""What was seen of a model's tensors, kept on disk for the next time, beside compiled kernels.
 
 Nothing here changes a result: a file that is missing, damaged or of another sort is gathered anew.
 """
@@ -6,10 +6,9 @@ Nothing here changes a result: a file that is missing, damaged or of another sor
 import io
 import os
 import struct
-import sys
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
@@ -18,17 +17,19 @@ import numpy as np
 
 from litesmith.errors import BadInput
 from litesmith.ir.types import Array, Model, Tensor
+from litesmith.jit.place import VARIABLE as VARIABLE
+from litesmith.jit.place import compiled_files
+from litesmith.jit.place import folder as folder
 from litesmith.measure.samples import Data
 from litesmith.numeric.ranges import Seen
+from litesmith.ops.registry import meaning
 from litesmith.run.capi import installed_version
 from litesmith.tflite.file import write_whole
 from litesmith.tflite.write import chunks
 
-# Names another folder; an empty text means that nothing is kept.
-VARIABLE = "LITESMITH_CACHE"
-
 # Raised whenever `Seen` comes to gather something in another way.
 _FORMAT = "facts 1"
+_OUTPUTS = "outputs 1"
 
 _MOST_BYTES = 512_000_000
 _MOST_FILE_BYTES = 64_000_000
@@ -56,47 +57,64 @@ class Kept(NamedTuple):
     nbytes: int
 
 
-def folder() -> Path | None:
-    """Where things are kept: the platform's folder for what can be made again; None for nowhere."""
-    if VARIABLE in os.environ:
-        return Path(os.environ[VARIABLE]) if os.environ[VARIABLE] else None
-    try:
-        home = Path.home()
-    except RuntimeError:  # a user without a home
-        return None
-    if sys.platform == "darwin":
-        return home / "Library" / "Caches" / "litesmith"
-    if sys.platform == "win32":
-        local = os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local"
-        return Path(local) / "litesmith" / "Cache"
-    given = os.environ.get("XDG_CACHE_HOME", "")
-    return (Path(given) if os.path.isabs(given) else home / ".cache") / "litesmith"
-
-
 def held() -> Kept:
     """How much is kept."""
-    sizes = [size for _, size, _ in _files()]
+    sizes = [size for _, size, _ in (*_files(), *_code())]
     return Kept(len(sizes), sum(sizes))
 
 
 def clear() -> Kept:
     """Removes what is kept, and nothing else that may lie in the folder; says what it was."""
     before = held()
-    for _, _, path in _files():
+    for _, _, path in (*_files(), *_code()):
         path.unlink(missing_ok=True)
     return before
 
 
 def facts_place(model: Model, data: Data, what: frozenset[str]) -> Path | None:
     """The file for what this data makes of this model; None where nothing is to be kept."""
+    return _place(_FORMAT, model, data, *sorted(what))
+
+
+def outputs_place(model: Model, data: Data) -> Path | None:
+    """The file for what a model answers to this data; None where nothing is to be kept."""
+    return _place(_OUTPUTS, model, data)
+
+
+def _place(kind: str, model: Model, data: Data, *more: str) -> Path | None:
     place = folder()
     if place is None:
         return None
     content = sha256()
     for piece in chunks(model):
         content.update(piece)
-    parts = (_FORMAT, installed_version(), content.hexdigest(), data.digest, *sorted(what))
+    own = filter(None, [meaning(model)])
+    parts = (kind, installed_version(), content.hexdigest(), data.digest, *own, *more)
     return place / f"{sha256(' '.join(parts).encode()).hexdigest()}{_ENDING}"
+
+
+def read_outputs(place: Path | None, names: Sequence[str]) -> Array | None:
+    """The rows of these names; None where the file has not all of them."""
+    if place is None or not place.is_file():
+        return None
+    try:
+        with np.load(place, allow_pickle=False) as archive:
+            rows, kept = archive["rows"], archive["names"].tolist()
+        places = {name: number for number, name in enumerate(kept)}
+        found = rows[[places[name] for name in names]]
+        os.utime(place)  # what is used stays
+    except _DAMAGE:
+        return None
+    return found
+
+
+def write_outputs(place: Path | None, names: Sequence[str], rows: Array) -> None:
+    """Keeps rows by name, where there is room for them."""
+    if place is None or rows.nbytes > _MOST_FILE_BYTES:
+        return
+    content = io.BytesIO()
+    np.savez(content, names=np.array(names), rows=rows)
+    _write(place, content)
 
 
 def read_facts(place: Path | None, model: Model, what: frozenset[str]) -> dict[Tensor, Seen]:
@@ -134,6 +152,10 @@ def write_facts(place: Path | None, model: Model, facts: Mapping[Tensor, Seen]) 
         np.savez_compressed(content, **arrays)  # pyright: ignore[reportArgumentType]
     else:
         np.savez(content, **arrays)  # pyright: ignore[reportArgumentType]
+    _write(place, content)
+
+
+def _write(place: Path, content: io.BytesIO) -> None:
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
         write_whole(place, [content.getbuffer()])
@@ -142,13 +164,25 @@ def write_facts(place: Path | None, model: Model, facts: Mapping[Tensor, Seen]) 
         return
 
 
-def _files() -> list[tuple[float, int, Path]]:
+_File = tuple[float, int, Path]
+
+
+def _files() -> list[_File]:
     """When each file was used last, its size and its place; the oldest first."""
     place = folder()
     if place is None or not place.is_dir():
         return []
-    found: list[tuple[float, int, Path]] = []
-    for path in place.glob(f"*{_ENDING}"):
+    return _known(place.glob(f"*{_ENDING}"))
+
+
+def _code() -> list[_File]:
+    """Kernels that were compiled; they are few, and take part in no making of room."""
+    return _known(compiled_files())
+
+
+def _known(paths: Iterable[Path]) -> list[_File]:
+    found: list[_File] = []
+    for path in paths:
         try:
             status = path.stat()
         except OSError:  # another process has removed it

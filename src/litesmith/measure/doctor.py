@@ -16,9 +16,10 @@ from litesmith.measure.events import CUSTOM, OWN
 from litesmith.measure.findings import findings
 from litesmith.measure.latency import Result, Rule, contenders, measured
 from litesmith.measure.profile import OpTime, Profile
+from litesmith.measure.skipping import skipping
 from litesmith.measure.stats import FASTER, SAME, SLOWER, UNKNOWN
 from litesmith.passes.recipe import apply
-from litesmith.run.target import Target
+from litesmith.run.target import LITESMITH, Target
 from litesmith.units import bytes_text, percent_text, rate_text, time_text
 
 _DOMINANT = 0.5  # of the run, in one op
@@ -150,7 +151,7 @@ def _unprofiled(patient: Patient) -> Iterator[Diagnosis]:
 def _outside(patient: Patient) -> Iterator[Diagnosis]:
     if patient.target.kernels != "xnnpack":
         return
-    ops = [op for op in patient.ops if op.kernel in (OWN, CUSTOM)]
+    ops = [op for op in patient.ops if op.kernel in (OWN, CUSTOM) and not _is_wide(patient, op)]
     if ops:
         us = _sum(ops)
         yield Diagnosis(
@@ -162,6 +163,58 @@ def _outside(patient: Patient) -> Iterator[Diagnosis]:
             f"litesmith profile MODEL --on {patient.target}",
             us,
         )
+
+
+def _skipped(patient: Patient) -> Iterator[Diagnosis]:
+    """Layers whose zeros kernels of ours would skip."""
+    if patient.target.kind != "cpu" or patient.target.kernels == LITESMITH:
+        return
+    layers = skipping(patient.model)
+    faster = [one for one in layers if one.is_faster]
+    if not faster:
+        return
+    times = {op.index: op.us or 0.0 for op in patient.ops}
+    us = sum(times.get(one.place, 0.0) * (1 - 1 / one.facts.gain) for one in faster)
+    evens = [one.facts.even or 0.0 for one in faster]
+    span = " to ".join(dict.fromkeys(map(percent_text, (min(evens), max(evens)))))
+    zeros = [percent_text(one.facts.zeros) for one in faster]
+    told = f"op {faster[0].place} with {zeros[0]} zero blocks"
+    yield Diagnosis(
+        f"{len(faster)} layers multiply by zeros",
+        told + (f" and {len(faster) - 1} more" if len(faster) > 1 else ""),
+        "XNNPACK multiplies zeros like any number here; kernels of Litesmith's skip blocks of four "
+        f"and should be faster from {span} of zero blocks on",
+        f"{patient.costs(us)}, expected" if us else NOT_MEASURED,
+        f"litesmith bench MODEL --on {patient.target},{_ours(patient.target)}",
+        us or None,
+    )
+
+
+def _wide(patient: Patient) -> Iterator[Diagnosis]:
+    """int16 data in the runtime's reference kernels."""
+    if patient.target.kind != "cpu" or patient.target.kernels == LITESMITH:
+        return
+    ops = [op for op in patient.ops if op.kernel == OWN and _is_wide(patient, op)]
+    if ops:
+        us = _sum(ops)
+        yield Diagnosis(
+            f"int16 data in slow kernels: {_kinds(ops)}",
+            _places(ops),
+            "the runtime has reference kernels alone for int16; Litesmith's give the same bits, "
+            "many times faster",
+            patient.costs(us),
+            f"litesmith bench MODEL --on {patient.target},{_ours(patient.target)}",
+            us,
+        )
+
+
+def _is_wide(patient: Patient, found: OpTime) -> bool:
+    op = patient.model.graphs[found.graph].ops[found.index]
+    return any(t.dtype == "int16" for t in (*op.inputs, *op.outputs) if t is not None)
+
+
+def _ours(target: Target) -> str:
+    return str(replace(target, kernels=LITESMITH))
 
 
 def _boundaries(patient: Patient) -> Iterator[Diagnosis]:
@@ -264,6 +317,8 @@ def _copy_us(size: int) -> float:
 RULES: tuple[Callable[[Patient], Iterator[Diagnosis]], ...] = (
     _file,
     _outside,
+    _wide,
+    _skipped,
     _boundaries,
     _dominant,
     _slow,

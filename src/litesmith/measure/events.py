@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from litesmith.ir.types import Model, Op
 from litesmith.measure.align import BUILTIN, END, INSIDE, Mark, align
 from litesmith.run.capi import Event
+from litesmith.run.kernels import TAG
 from litesmith.units import plain
 
 _REST, _INVOKE = 1, "Invoke"  # the event of this type and tag spans one pass through a graph
@@ -123,6 +124,8 @@ class Timeline:
         kernel = XNNPACK if moment.type == INSIDE else OWN
         if kernel == OWN and op is not None and op.kind == "CUSTOM":
             kernel = CUSTOM
+        if moment.tag == TAG or (op is not None and op.custom.startswith(f"{TAG}:")):
+            kernel = TAG
         return Slice(moment.graph, index, name, kernel, moment.tag, start, us)
 
 

@@ -13,6 +13,7 @@ from litesmith.measure.events import Run
 from litesmith.measure.footprint import op_macs
 from litesmith.measure.gather import Gathered, gather
 from litesmith.measure.peak import arithmetic, best_gmacs
+from litesmith.run.kernels import TAG
 from litesmith.run.session import Source
 from litesmith.run.target import Target
 from litesmith.units import count_text, percent_text, plain, time_text
@@ -39,7 +40,7 @@ class OpTime:
     name: str
     us: float | None
     share: float  # of the sum over the ops of the entry graph
-    kernel: str  # xnnpack, builtin, custom; "" for an op without a time of its own
+    kernel: str  # xnnpack, builtin, custom, litesmith; "" for an op without a time of its own
     detail: str  # what the runtime calls the kernels that ran
     macs: int
     gmacs: float | None  # GMAC/s; None where there are no MACs, or the time is too short to tell
@@ -150,7 +151,7 @@ def profile(model: Source, on: str | Target = "cpu:1", *, runs: int | None = Non
     >>> litesmith.profile("model.tflite", on="cpu:1").top(3)            # doctest: +SKIP
     """
     target = Target.parse(on)
-    if target.kind != "cpu":
+    if target.kind not in ("cpu", "custom"):
         raise CannotRun(f"no profile on {target}: only cpu targets tell the time of each op")
     if runs is not None and not 1 <= runs <= _MOST_RUNS:
         raise BadInput(f"runs={runs}: give a number from 1 to {_MOST_RUNS}")
@@ -183,8 +184,11 @@ def _result(gathered: Gathered, target: Target, best: dict[str, float]) -> Profi
 def _note(gathered: Gathered, times: dict[tuple[int, int], "_Time"]) -> str:
     entry = gathered.runs[0].entry
     called = any(graph != entry for graph, _ in times)
+    parts = any(op.custom.startswith(f"{TAG}:") for op in gathered.model.main.ops)
+    whole = f"each CUSTOM {TAG}:N is some of the model's ops in one program"
     inner = "the time of an op that calls a graph contains what profiling that graph costs"
-    return "; ".join(text for text in (gathered.note, inner if called else "") if text)
+    told = gathered.note, inner if called else "", whole if parts else ""
+    return "; ".join(text for text in told if text)
 
 
 @dataclass

@@ -2,6 +2,7 @@
 
 # name in a recipe -> where its dataclass is; imported when it is used
 STEPS = {
+    "borders": "litesmith.passes.borders:Borders",
     "cleanup": "litesmith.passes.cleanup:Cleanup",
     "cluster": "litesmith.passes.cluster:Cluster",
     "correct": "litesmith.passes.correct:Correct",
@@ -11,6 +12,8 @@ STEPS = {
     "prune": "litesmith.passes.prune:Prune",
     "qat": "litesmith.passes.qat:Qat",
     "quantize": "litesmith.passes.quantize:Quantize",
+    "replace": "litesmith.passes.replace:Replace",
+    "rewrite": "litesmith.passes.rewrite:Rewrite",
     "round": "litesmith.passes.round:Round",
     "sparsify": "litesmith.passes.sparse:Sparsify",
     "upgrade": "litesmith.passes.upgrade:Upgrade",

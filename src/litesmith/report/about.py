@@ -61,6 +61,8 @@ def _thread(record: Record, row: Fields, us: float, share: float) -> Html:
     best = record.best
     is_chosen = best is not None and target == best.target and model in ("best", best.name)
     words = time_interval_text(us, low, high) if low and high else time_text(us)
+    if text(row.get("how")) == "estimated":
+        words += ", estimated"
     bar = tag("i", style=f"width:{round(100 * min(share, 1.0), 1)}%")
     return tag(
         "tr",
@@ -92,21 +94,21 @@ def data(record: Record) -> Html | None:
     ]
     return joined(
         tag("div", *split, class_="split", aria_hidden="true") if total else None,
-        _pairs(lines),
+        pairs(lines),
         tag("ul", *(tag("li", note) for note in notes)) if notes else None,
     )
 
 
 def environment(record: Record) -> Html | None:
     """The machine and the versions that the numbers are of."""
-    lines = [
-        (_NAMES.get(name, name), _value(name, value))
-        for key, value in record.environment.items()
-        if (name := text(key))
-    ]
-    if not any(value for _, value in lines):
-        return None
-    return _pairs(lines)
+    lines = machine(record.environment)
+    return pairs(lines) if any(value for _, value in lines) else None
+
+
+def machine(facts: Fields) -> list[tuple[str, str]]:
+    """Names and values of a machine, in words."""
+    named = ((text(key), value) for key, value in facts.items())
+    return [(_NAMES.get(name, name), value_words(name, value)) for name, value in named if name]
 
 
 def reproduce(record: Record) -> Html | None:
@@ -129,17 +131,19 @@ def reproduce(record: Record) -> Html | None:
     ]
     if not shown and not any(value for _, value in lines):
         return None
-    return joined(*shown, _pairs(lines))
+    return joined(*shown, pairs(lines))
 
 
-def _value(name: str, value: object) -> str:
+def value_words(name: str, value: object) -> str:
+    """A fact of a machine, in words."""
     found = number(value)
     if found is None:
         return text(value)
     return bytes_text(int(found)) if name.endswith("bytes") else number_text(round(found, 2))
 
 
-def _pairs(lines: Iterable[tuple[str, str]]) -> Html:
+def pairs(lines: Iterable[tuple[str, str]]) -> Html:
+    """Names and what they are, those that say something."""
     shown = [
         tag("div", tag("dt", name), tag("dd", value)) for name, value in lines if name and value
     ]

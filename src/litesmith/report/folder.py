@@ -1,6 +1,8 @@
-"""A folder that `tune` wrote, read into one record."""
+"""A folder that `tune` wrote, read into one record; and the files of any folder."""
 
 import json
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from litesmith.errors import BadInput
@@ -25,9 +27,7 @@ SUMMARY = "tune.json"
 
 def read_folder(folder: Path) -> Record:
     """Everything that a folder holds; of a tuning that was stopped, what there is so far."""
-    if not folder.is_dir():
-        raise BadInput(f"{folder}: no such folder; give the one that `litesmith tune` wrote")
-    summary = _summary(folder)
+    summary = read_summary(folder / SUMMARY, "tune")
     log = folder / "trials.jsonl"
     entries = entries_of(_of_search(Log(log).read(), summary)) if log.exists() else ()
     digest = text(summary.get("model_digest"))
@@ -48,10 +48,15 @@ def read_folder(folder: Path) -> Record:
         next=texts(summary.get("next")),
         environment=fields(summary.get("environment")),
         seconds=positive(summary.get("seconds")),
-        entries=entries,
-        replay=text(_optional(folder / "recipe.json").get("command")),
+        entries=tuple(_with_takers(entry, insides) for entry in entries),
+        replay=text(read_optional(folder / "recipe.json").get("command")),
         inside={one: inside for one, inside in insides.items() if inside.ops or inside.layers},
     )
+
+
+def _with_takers(entry: Entry, insides: Mapping[str, Inside]) -> Entry:
+    found = insides.get(entry.digest)
+    return replace(entry, takers=found.takers) if found else entry
 
 
 def _of_search(trials: tuple[Trial, ...], summary: Fields) -> tuple[Trial, ...]:
@@ -113,19 +118,15 @@ def _sum(*terms: float | None) -> float | None:
     return sum(known) if known else None
 
 
-def _summary(folder: Path) -> Fields:
-    path = folder / SUMMARY
-    if not path.is_file():
-        raise BadInput(
-            f"{folder}: holds no {SUMMARY}; give the folder that `litesmith tune` wrote (its -o)"
-        )
+def read_summary(path: Path, command: str) -> Fields:
+    """The record that a command left; raises where it is damaged."""
     try:
         shown = json.loads(path.read_bytes())
     except (ValueError, RecursionError, OSError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not JSON"
-        raise BadInput(f"{path}: cannot be read ({why}); run `litesmith tune` again") from None
+        raise BadInput(f"{path}: cannot be read ({why}); run `litesmith {command}` again") from None
     if not isinstance(shown, dict):
-        raise BadInput(f"{path}: is not what `litesmith tune` writes; run it again")
+        raise BadInput(f"{path}: is not what `litesmith {command}` writes; run it again")
     return fields(shown)
 
 
@@ -133,10 +134,10 @@ def _inside(folder: Path, digest: str) -> Inside:
     """The details of a model; empty where there are none, and for a name that leads elsewhere."""
     if not digest.isalnum():
         return Inside()
-    return inside_of(_optional(folder / "evidence" / f"{digest}.json"))
+    return inside_of(read_optional(folder / "evidence" / f"{digest}.json"))
 
 
-def _optional(path: Path) -> Fields:
+def read_optional(path: Path) -> Fields:
     """A file that need not be there, nor be whole."""
     try:
         return fields(json.loads(path.read_bytes()))

@@ -1,60 +1,69 @@
-"""The report as one HTML file that needs nothing else."""
+"""A page of sections as one HTML file that needs nothing else."""
 
+from dataclasses import dataclass
 from importlib.resources import files
-from pathlib import Path
+from typing import NamedTuple
 
-from litesmith.report.folder import read_folder
 from litesmith.report.markup import Html, tag
-from litesmith.report.record import Record
-from litesmith.report.sections import SECTIONS, Section
-from litesmith.report.verdict import verdict_of
-from litesmith.tflite.file import write_whole
 
 
-def write_report(folder: Path, out: Path | None = None) -> Path:
-    """Writes the page of a folder that `tune` wrote, into it if no place is given."""
-    page = page_text(read_folder(folder))
-    place = out or folder / "report.html"
-    write_whole(place, [page.encode()])
-    return place
+class Part(NamedTuple):
+    """A section of a page; the one that is called verdict has no visible title."""
+
+    name: str
+    title: str
+    body: Html
 
 
-def page_text(record: Record) -> str:
+@dataclass(frozen=True)
+class Page:
+    """What a page shows.
+
+    heading  what it is about
+    outcome  what came out, in a word or two for the window's title
+    version  of the Litesmith that measured
+    """
+
+    heading: str
+    outcome: str
+    version: str
+    parts: tuple[Part, ...]
+
+
+def page_text(page: Page) -> str:
     """The whole page; style and script are inside, and nothing is loaded."""
-    shown = [(section, made) for section in SECTIONS if (made := section.show(record))]
-    title = f"{record.model or 'model'}: {verdict_of(record).title.lower()}"
     head = tag(
         "head",
         tag("meta", charset="utf-8"),
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
         tag("meta", name="color-scheme", content="light dark"),
-        tag("title", f"{title} · Litesmith"),
+        tag("title", f"{page.heading or 'model'}: {page.outcome} · Litesmith"),
         tag("style", _asset("page.css")),
     )
     body = tag(
         "body",
-        _header(record, [section for section, _ in shown]),
-        tag("main", *(_section(section, made) for section, made in shown)),
-        tag("footer", f"Made by Litesmith {record.version}".rstrip(), " from measurements."),
+        _header(page),
+        tag("main", *map(_section, page.parts)),
+        tag("footer", f"Made by Litesmith {page.version}".rstrip(), " from measurements."),
         tag("div", id="tip", role="tooltip", hidden=True),
         tag("script", _asset("page.js")),
     )
     return f"<!doctype html>\n{tag('html', head, body, lang='en').text}\n"
 
 
-def _header(record: Record, sections: list[Section]) -> Html:
-    links = [tag("a", section.title, href=f"#{section.name}") for section in sections[1:]]
+def _header(page: Page) -> Html:
+    links = [tag("a", part.title, href=f"#{part.name}") for part in page.parts[1:]]
     return tag(
         "header",
         tag("p", "Litesmith", class_="brand"),
-        tag("h1", record.model or "A model"),
+        tag("h1", page.heading or "A model"),
         tag("nav", *links, aria_label="Sections") if links else None,
     )
 
 
-def _section(section: Section, made: Html) -> Html:
-    hidden = "unseen" if section.name == "verdict" else None
-    return tag("section", tag("h2", section.title, class_=hidden), made, id=section.name)
+def _section(part: Part) -> Html:
+    hidden = "unseen" if part.name == "verdict" else None
+    return tag("section", tag("h2", part.title, class_=hidden), part.body, id=part.name)
 
 
 def _asset(name: str) -> Html:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 Point = tuple[float, float]
 Box = tuple[float, float, float, float]  # left, top, right, bottom
@@ -52,6 +53,12 @@ def _ring(count: int, *radii: float, turn: float = 0.0) -> tuple[Point, ...]:
     )
 
 
+def _circle(radius: float) -> tuple[Point, ...]:
+    """A ring that ends where it began, so that another may go on from there."""
+    points = _ring(20, radius)
+    return *points, points[0]
+
+
 _CROSS = ((-3, -1), (-1, -1), (-1, -3), (1, -3), (1, -1), (3, -1))
 _TURNED = math.sqrt(0.5)
 
@@ -66,6 +73,7 @@ SHAPES: dict[str, tuple[Point, ...]] = {
     "star": _ring(10, 11, 4.8),
     "below": _ring(3, 7, turn=math.pi),
     "beyond": _ring(3, 7, turn=math.pi / 2),
+    "hollow": (*_circle(6), *reversed(_circle(3.4))),
 }
 
 
@@ -98,14 +106,22 @@ class Label:
     anchor: str
 
 
-def place_labels(names: Sequence[str], points: Sequence[Point]) -> tuple[Label | None, ...]:
-    """A label for each point, the first ones first; None where there is no room left."""
+def place_labels(
+    names: Sequence[str], points: Sequence[Point], line: Sequence[Point] = ()
+) -> tuple[Label | None, ...]:
+    """A label for each point, the first ones first, off a line where that can be; None where there
+    is no room left."""
+    segments = [
+        (min(a[0], b[0]), min(a[1], b[1]) - 1, max(a[0], b[0]), max(a[1], b[1]) + 1)
+        for a, b in pairwise(line)
+    ]
     taken = [(x - 6, y - 6, x + 6, y + 6) for x, y in points]
     placed: list[Label | None] = []
     for name, (x, y) in zip(names, points, strict=True):
         own = (x - 6, y - 6, x + 6, y + 6)
         others = [box for box in taken if box != own]
-        found = next((label for label in _tries(name, x, y) if _is_free(label, others)), None)
+        free = [label for label in _tries(name, x, y) if _is_free(label, others)]
+        found = next((label for label in free if _is_free(label, segments)), next(iter(free), None))
         placed.append(found)
         if found is not None:
             taken.append(_box(found))
@@ -118,6 +134,8 @@ def _tries(name: str, x: float, y: float) -> tuple[Label, ...]:
         Label(name, x - _GAP, y + 4, "end"),
         Label(name, x, y - _GAP - 2, "middle"),
         Label(name, x, y + _GAP + 11, "middle"),
+        Label(name, x + _GAP, y - _GAP, "start"),
+        Label(name, x + _GAP, y + _GAP + 9, "start"),
     )
 
 

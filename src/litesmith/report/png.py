@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from io import BytesIO
 
 from litesmith.report.plot import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Point, outline
-from litesmith.report.svg import LEGEND
+from litesmith.report.svg import shape_words
 from litesmith.report.tradeoff import Graph, Mark, note_height
 
 # Pixels of the picture for a unit of the drawing; more are drawn, so that edges are smooth.
@@ -20,6 +20,7 @@ _FILLS = {
     "cross": _BAD,
     "below": _BAD,
     "beyond": _SOFT,
+    "hollow": _ACCENT,
 }
 _ANCHORS = {"start": "ls", "middle": "ms", "end": "rs"}
 
@@ -147,10 +148,9 @@ def _mark(paper: _Paper, mark: Mark) -> None:
 
 def _legend(paper: _Paper, graph: Graph) -> None:
     x, y = 14.0, HEIGHT + 8.0
-    for shape, words in LEGEND.items():
-        if any(mark.shape == shape for mark in graph.marks):
-            paper.shape(outline(shape, x, y), _FILLS[shape])
-            x += 28 + paper.text((x + 12, y + 4), words, "start", size=10)
+    for shape, words in shape_words(graph):
+        paper.shape(outline(shape, x, y), _FILLS[shape])
+        x += 28 + paper.text((x + 12, y + 4), words, "start", size=10)
     if graph.front:
         paper.line([(x - 6, y), (x + 10, y)], _ACCENT, 1.5)
         paper.text((x + 14, y + 4), "Pareto front", "start", size=10)

@@ -34,6 +34,25 @@ class Speed:
     ratio: float | None = None
     low: float | None = None
     high: float | None = None
+    is_estimated: bool = False
+
+
+@dataclass(frozen=True)
+class Taker:
+    """What one accelerator makes of a model, how that is known, and its time where it has one."""
+
+    target: str
+    how: str
+    taken: int
+    ops: int
+    parts: int
+    why: str
+    latency_us: float | None = None
+    latency_how: str = ""
+
+    @property
+    def is_whole(self) -> bool:
+        return bool(self.ops) and self.taken == self.ops
 
 
 @dataclass(frozen=True)
@@ -69,6 +88,7 @@ class Entry:
     notes: tuple[str, ...] = ()
     skipped: tuple[tuple[str, str], ...] = ()
     seconds: float | None = None
+    takers: tuple[Taker, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -82,6 +102,7 @@ class Chosen:
     sizes: Sizes
     score: Score | None
     speed: Speed | None
+    scored_on: str = ""
 
 
 @dataclass(frozen=True)
@@ -130,6 +151,7 @@ class Inside:
     ops: tuple[OpTime, ...] = ()
     layers: tuple[LayerError, ...] = ()
     run_us: float | None = None
+    takers: tuple[Taker, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -188,7 +210,9 @@ def score_of(value: object) -> Score | None:
 def speed_of(value: object) -> Speed | None:
     shown = fields(value)
     names = ("p50_us", "float_us", "ratio", "low", "high")
-    found = Speed(text(shown.get("target")), *(positive(shown.get(name)) for name in names))
+    is_estimated = text(shown.get("how")) == "estimated"
+    times = (positive(shown.get(name)) for name in names)
+    found = Speed(text(shown.get("target")), *times, is_estimated=is_estimated)
     return found if found.p50_us or found.ratio else None
 
 
@@ -196,12 +220,15 @@ def sizes_of(shown: Fields) -> Sizes:
     return Sizes(*(positive(shown.get(name)) for name in ("bytes", "gzip_bytes", "peak_bytes")))
 
 
+_CHOSEN_WORDS = ("name", "file", "recipe", "target", "scored_on")
+
+
 def chosen_of(value: object) -> Chosen | None:
     shown = fields(value)
     if not shown:
         return None
     return Chosen(
-        **{name: text(shown.get(name)) for name in ("name", "file", "recipe", "target")},
+        **{name: text(shown.get(name)) for name in _CHOSEN_WORDS},
         sizes=sizes_of(shown),
         score=score_of(shown.get("accuracy")),
         speed=speed_of(shown.get("latency")),
@@ -240,4 +267,19 @@ def inside_of(value: object) -> Inside:
         for row in rows(shown.get("layers"))
         if (ratio := number(row.get("snr_db"))) is not None
     ]
-    return Inside(tuple(ops), tuple(layers), positive(shown.get("run_us")))
+    takers = tuple(map(_taker, rows(shown.get("accelerators"))))
+    return Inside(tuple(ops), tuple(layers), positive(shown.get("run_us")), takers)
+
+
+def _taker(row: Fields) -> Taker:
+    taken, ops, parts = (int(number(row.get(key)) or 0) for key in ("taken", "ops", "partitions"))
+    return Taker(
+        text(row.get("target")),
+        text(row.get("how")),
+        taken,
+        ops,
+        parts,
+        text(row.get("why")),
+        positive(row.get("latency_us")),
+        text(row.get("latency_how")),
+    )

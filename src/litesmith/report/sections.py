@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from litesmith.report.about import data, environment, path, reproduce, threads
+from litesmith.report.accelerators import accelerators
 from litesmith.report.inside import layer_errors, op_times
 from litesmith.report.markup import Html
 from litesmith.report.record import Record
@@ -23,6 +24,7 @@ SECTIONS = (
     Section("verdict", "Verdict", verdict),
     Section("trade-offs", "What each model costs", trade_offs),
     Section("trials", "Every model that was tried", trials),
+    Section("accelerators", "Accelerators", accelerators),
     Section("ops", "Where the time goes", op_times),
     Section("layers", "Where the error comes from", layer_errors),
     Section("path", "How it was decided", path),

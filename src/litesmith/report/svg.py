@@ -22,6 +22,7 @@ LEGEND = {
     "cross": "misses",
     "below": "far below",
     "beyond": "far to the right",
+    "hollow": "published, not measured",
 }
 
 
@@ -42,8 +43,7 @@ def svg(graph: Graph) -> Html:
 
 def legend(graph: Graph) -> Html:
     """What the shapes and lines of a graph stand for."""
-    shapes = [shape for shape in LEGEND if any(m.shape == shape for m in graph.marks)]
-    items = [tag("li", _key(shape), LEGEND[shape]) for shape in shapes]
+    items = [tag("li", _key(shape), words) for shape, words in shape_words(graph)]
     if graph.front:
         items.append(tag("li", tag("i", class_="key front"), "Pareto front"))
     if graph.budget:
@@ -51,6 +51,14 @@ def legend(graph: Graph) -> Html:
     if graph.limit:
         items.append(tag("li", tag("i", class_="key limit"), "limit"))
     return tag("ul", *items, class_="legend")
+
+
+def shape_words(graph: Graph) -> Iterable[tuple[str, str]]:
+    """The shapes of a graph, each with what it stands for."""
+    used = {mark.shape for mark in graph.marks}
+    return (
+        (shape, words) for shape, words in (LEGEND | {**graph.meanings}).items() if shape in used
+    )
 
 
 def tip_lines(entry: Entry) -> tuple[str, ...]:

@@ -1,8 +1,8 @@
 """The trade-off graphs as values: what each trial costs against how good it is."""
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from litesmith.report.plot import (
@@ -61,7 +61,10 @@ class Tick:
 
 @dataclass(frozen=True)
 class Graph:
-    """A graph with every place computed; drawing it is all that is left."""
+    """A graph with every place computed; drawing it is all that is left.
+
+    meanings  what shapes stand for, where that is not the usual
+    """
 
     name: str
     title: str
@@ -73,6 +76,7 @@ class Graph:
     front: tuple[Point, ...]
     budget: Tick | None
     limit: Tick | None
+    meanings: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 class _Found(NamedTuple):

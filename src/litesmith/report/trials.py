@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
+from litesmith.report.accelerators import whole_words
 from litesmith.report.markup import Html, joined, tag
 from litesmith.report.record import Entry, Record, Score
 from litesmith.report.svg import legend, svg
@@ -10,9 +11,9 @@ from litesmith.report.tradeoff import graphs
 from litesmith.report.words import (
     difference_words,
     duration_words,
-    ratio_words,
     score_words,
     size_words,
+    speed_words,
     split_interval,
     time_words,
 )
@@ -73,7 +74,7 @@ COLUMNS = (
     Column(
         "Latency",
         lambda entry: time_words(entry.speed.p50_us) if entry.speed else "",
-        lambda entry: ratio_words(entry.speed),
+        lambda entry: speed_words(entry.speed),
         lambda entry: (entry.speed.ratio or entry.speed.p50_us) if entry.speed else None,
     ),
     Column(
@@ -193,6 +194,7 @@ def _why(entry: Entry) -> tuple[Html | None, ...]:
     return (
         *(tag("p", reason) for reason in entry.reasons),
         tag("code", entry.recipe) if entry.recipe else None,
+        tag("p", tag("small", whole)) if (whole := whole_words(entry.takers)) else None,
         tag("small", f" {took}") if took else None,
         details if lines else None,
     )

@@ -1,6 +1,7 @@
 """The first thing on the page: what to ship, what it gains, and how to run it."""
 
 import re
+from shlex import quote
 from typing import NamedTuple
 
 from litesmith.report.markup import Html, tag
@@ -47,6 +48,10 @@ _NO_VERDICT = {
 _UNKNOWN = Verdict("–", "No verdict", "The search ended without one.")
 
 
+# Targets that a session of this package opens.
+_OPENED = ("cpu", "gpu", "openvino", "numpy")
+
+
 class Tile(NamedTuple):
     """One gain: a few words, the interval, and the numbers before and after."""
 
@@ -68,7 +73,7 @@ def tiles(record: Record) -> tuple[Tile, ...]:
     before = record.base.sizes if record.base else Sizes()
     found = (
         _speed_tile(best.speed),
-        _score_tile(best.score),
+        _score_tile(best.score, _elsewhere(best)),
         _size_tile("File", before.file, best.sizes.file),
         _size_tile("Download (gzip)", before.gzip, best.sizes.gzip),
         _size_tile("Peak memory", before.peak, best.sizes.peak),
@@ -76,16 +81,25 @@ def tiles(record: Record) -> tuple[Tile, ...]:
     return tuple(tile for tile in found if tile is not None)
 
 
+def _elsewhere(best: Chosen) -> str:
+    """Whose kernels were scored, where those are not the target's: of a CPU all are the same."""
+    kinds = {target.partition(":")[0] for target in (best.scored_on, best.target) if target}
+    return best.scored_on if best.scored_on and len(kinds) > 1 else ""
+
+
 def _speed_tile(speed: Speed | None) -> Tile | None:
     if speed is None:
         return None
+    if speed.is_estimated:
+        where = f"by the compiler for {speed.target}; nothing ran there"
+        return Tile("Latency, estimated", time_words(speed.p50_us), "", where)
     gain, interval = split_interval(faster_words(speed))
     times = " → ".join(time_words(us) for us in (speed.float_us, speed.p50_us) if us)
     on = f"{times} on {speed.target}" if speed.target else times
     return Tile("Latency", gain or time_words(speed.p50_us), interval, on)
 
 
-def _score_tile(score: Score | None) -> Tile | None:
+def _score_tile(score: Score | None, scored_on: str) -> Tile | None:
     if score is None:
         return None
     gain, interval = split_interval(difference_words(score) or score_words(score))
@@ -93,6 +107,7 @@ def _score_tile(score: Score | None) -> Tile | None:
     known = score.reference is not None and score.difference is not None
     before = f"{score_text(score.reference or 0.0, score.unit)} → " if known else ""
     samples = f", {count_words(score)} held-out samples" if score.count else ""
+    samples += f" by the kernels of {scored_on}" if scored_on else ""
     title = f"{score.title[:1].upper()}{score.title[1:]}"
     return Tile(title, gain, interval, f"{before}{after}{samples}")
 
@@ -120,7 +135,7 @@ def verdict(record: Record) -> Html:
             _asked(record),
         ),
         _nearest(record),
-        tag("div", *(_tile(tile) for tile in tiles(record)), class_="tiles"),
+        tag("div", *(tile_html(tile) for tile in tiles(record)), class_="tiles"),
         _ship(record.best) if record.best else None,
         _next(record.next),
         class_=f"verdict {record.verdict if record.verdict in VERDICTS else 'none'}",
@@ -145,7 +160,8 @@ def _asked(record: Record) -> Html | None:
     return tag("p", f"Asked for: {words}.{took}", class_="asked") if words else None
 
 
-def _tile(tile: Tile) -> Html:
+def tile_html(tile: Tile) -> Html:
+    """A gain as a box."""
     return tag(
         "div",
         tag("span", tile.title, class_="label"),
@@ -159,7 +175,7 @@ def _tile(tile: Tile) -> Html:
 def _ship(best: Chosen) -> Html:
     rows = (
         ("Ship", best.file),
-        ("Run it with", run_line(best.file, best.target) if best.file and best.target else ""),
+        (_verb(best.target), _run_line(best)),
         ("Made by", best.recipe),
     )
     shown = [
@@ -168,11 +184,23 @@ def _ship(best: Chosen) -> Html:
     return tag("dl", *shown, class_="ship")
 
 
+def _verb(target: str) -> str:
+    return "Compile it with" if target.startswith("ethos-") else "Run it with"
+
+
+def _run_line(best: Chosen) -> str:
+    return run_line(best.file, best.target) if best.file and best.target else ""
+
+
 def run_line(file: str, target: str) -> str:
-    """The line of Python that opens a model as it was measured."""
+    """The line that opens a model as it was measured, or compiles it; "" where we know of none."""
+    if target.startswith("ethos-"):
+        return f"vela {quote(file)} --accelerator-config {target}"
     threads = re.fullmatch(r"cpu:(\d+)", target)
     if threads:
         return f"ai_edge_litert.interpreter.Interpreter({file!r}, num_threads={threads[1]})"
+    if not target.startswith(_OPENED):
+        return ""
     return f"litesmith.Session({file!r}, target={target!r})"
 
 

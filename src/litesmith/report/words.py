@@ -1,5 +1,7 @@
 """Records in words: every number with its interval."""
 
+from collections.abc import Sequence
+
 from litesmith.report.record import Score, Speed
 from litesmith.units import (
     bytes_text,
@@ -57,6 +59,13 @@ def ratio_words(speed: Speed | None) -> str:
     return factor_text(speed.ratio, "the time", speed.low, speed.high)
 
 
+def speed_words(speed: Speed | None) -> str:
+    """The part of the float model's time; of what nobody ran, that it is an estimate."""
+    if speed is not None and speed.is_estimated:
+        return "estimated"
+    return ratio_words(speed)
+
+
 def faster_words(speed: Speed) -> str:
     """`2.38 × faster [2.33, 2.44]`; a difference inside the noise is not claimed."""
     ratio, low, high = speed.ratio, speed.low, speed.high
@@ -76,6 +85,18 @@ def smaller_words(before: float, after: float) -> str:
     return factor_text(
         *((before / after, "smaller") if after < before else (after / before, "larger"))
     )
+
+
+def names_words(names: Sequence[str]) -> str:
+    """`gpu, ethos-u55-64/128`: those of one family that follow each other are told together."""
+    told: list[str] = []
+    for name in names:
+        family, dash, member = name.rpartition("-")
+        if told and dash and member.isdecimal() and told[-1].startswith(f"{family}-"):
+            told[-1] += f"/{member}"
+        else:
+            told.append(name)
+    return ", ".join(told)
 
 
 def split_interval(words: str) -> tuple[str, str]:

@@ -19,7 +19,7 @@ from litesmith.errors import BadInput, CannotRun
 from litesmith.run.benchmark_model import Told, read
 from litesmith.run.device import TRANSPORTS, Address, Lost, parse
 from litesmith.run.target import Target
-from litesmith.tflite.file import mapped
+from litesmith.tflite.file import mapped, pieces, write_whole
 from litesmith.units import plain, total_text
 
 Fact = str | int | float
@@ -125,20 +125,30 @@ class Phone:
     @contextmanager
     def tracing(self, path: str | Path) -> Iterator[None]:
         """Collects a Perfetto trace of what the phone does meanwhile, and puts it into a file."""
-        self._shell("setprop debug.tflite.trace 1")  # ops show as spans
-        started = self._shell(f"perfetto --txt -c - --background -o {_TRACE}", stdin=_TRACE_CONFIG)
-        found = re.search(r"\d+", started.text)
-        if started.status or found is None:
-            raise CannotRun(f"{self.name}: no perfetto there; it needs Android 9 or later")
+        process = self._start_trace()
         try:
             yield
         except BaseException:
             with suppress(CannotRun):
-                self._stop_trace(found[0])
+                self._stop_trace(process)
+                self._shell(f"rm -f {_TRACE}")
             raise
-        self._stop_trace(found[0])
-        self._copy("pull", _TRACE, str(path))
+        self._stop_trace(process)
+        with tempfile.TemporaryDirectory() as folder:
+            copy = Path(folder, "trace")
+            self._copy("pull", _TRACE, str(copy))
+            write_whole(Path(path), pieces(copy))
         self._shell(f"rm -f {_TRACE}")
+
+    def _start_trace(self) -> str:
+        """The number of perfetto's process: alone on its line, remarks have numbers too."""
+        self._shell("setprop debug.tflite.trace 1")  # ops show as spans
+        started = self._shell(f"perfetto --txt -c - --background -o {_TRACE}", stdin=_TRACE_CONFIG)
+        found = re.search(r"^\s*(\d+)\s*$", started.text, re.MULTILINE)
+        if started.status or found is None:
+            self._shell("setprop debug.tflite.trace 0")
+            raise CannotRun(f"{self.name}: no perfetto there; it needs Android 9 or later")
+        return found[1]
 
     def _stop_trace(self, process: str) -> None:
         """Ends perfetto, which then writes what it has, and waits for that."""
@@ -167,6 +177,9 @@ class Phone:
         done = _called(self.name, ["devices"])
         rows = [line.split("\t", 1) for line in done.stdout.splitlines() if "\t" in line]
         states = {row[0].strip(): row[1].strip() for row in rows}
+        if done.returncode:
+            cause = _last_line(done.stderr or done.stdout)
+            raise CannotRun(f"{self.name}: adb fails here ({cause}); run adb devices by hand")
         if self.serial not in states:
             seen = ", ".join(states) or "none"
             raise CannotRun(
@@ -191,15 +204,14 @@ class Phone:
         script = "; ".join(f'echo "{key}=$({command})"' for key, command in _FACTS.items())
         lines = self._shell(script).text.splitlines()
         said = {key: value.strip() for key, _, value in (line.partition("=") for line in lines)}
-        kilobytes = re.search(r"\d+", said.get("memory", ""))
         chip = said.get("chip") or said.get("board") or "unknown chip"
         return {
             "cpu": plain(f"{said.get('maker', '')} {said.get('model', '')}, {chip}".strip()),
-            "cores": int(said.get("cores") or 0),
+            "cores": int(_number(said.get("cores", ""))),
             "governor": plain(said.get("governor", "")),
-            "load": float(said.get("load") or 0),
+            "load": _number(said.get("load", "")),
             "busy": 0.0,
-            "memory_bytes": int(kilobytes[0]) * 1024 if kilobytes else 0,
+            "memory_bytes": int(_number(said.get("memory", ""))) * 1024,
             "system": plain(f"Android {said.get('android', '')} {said.get('abi', '')}"),
             "python": "",
             "runtime": f"benchmark_model ({self.program})",
@@ -209,23 +221,28 @@ class Phone:
         """What a command prints on the phone. adb does not always tell a command that ended from
         a connection that did, so that the end is printed."""
         words = ["-s", self.serial, "shell", f"{command}; echo {_END}$?"]
-        text, mark, status = _called(self.name, words, stdin, seconds).stdout.rpartition(_END)
+        try:
+            done = _called(self.name, words, stdin, seconds)
+        except CannotRun as error:
+            raise self._lost(str(error)) from None
+        text, mark, status = done.stdout.rpartition(_END)
         if not mark or not status.strip().isdecimal():
             runs = f"after {total_text(self._runs)} run{'' if self._runs == 1 else 's'}"
-            raise Lost(
-                f"{self.name}: the connection was lost {runs}; "
-                "plug the phone in again, then measure again",
-                self.samples,
-            )
+            what = f"{self.name}: the connection was lost {runs}"
+            raise self._lost(f"{what}; plug the phone in again, then measure again")
         return _Answer(text, int(status))
+
+    def _lost(self, message: str) -> Lost:
+        """The error for a phone that is gone, with what it measured."""
+        digests = tuple(Path(path).stem for path in self._samples)
+        return Lost(message, self.samples, digests)
 
     def _copy(self, direction: str, source: str, destination: str) -> None:
         words = ["-s", self.serial, direction, source, destination]
         done = _called(self.name, words, seconds=_RUN_SECONDS)
         if done.returncode:
             self._shell("true")  # raises where the phone is gone
-            said = (done.stderr or done.stdout).strip().splitlines()
-            cause = plain(said[-1]) if said else "adb gives no reason"
+            cause = _last_line(done.stderr or done.stdout)
             raise CannotRun(f"{self.name}: cannot {direction} {destination} ({cause})")
 
 
@@ -241,6 +258,17 @@ def connected(address: str | Address) -> Phone:
     return Phone(where.device, where.host, program)
 
 
+def _number(text: str) -> float:
+    """The first number of a text; 0 where there is none."""
+    found = re.search(r"\d+(?:\.\d+)?", text)
+    return float(found[0]) if found else 0.0
+
+
+def _last_line(text: str) -> str:
+    lines = [line for line in text.splitlines() if line.strip()]
+    return plain(lines[-1].strip()) if lines else "it gives no reason"
+
+
 def _called(
     name: str, words: list[str], stdin: str = "", seconds: float = _SECONDS
 ) -> subprocess.CompletedProcess[str]:
@@ -249,7 +277,7 @@ def _called(
             ["adb", *words],
             input=stdin,
             capture_output=True,
-            text=True,
+            encoding="utf-8",
             errors="replace",
             timeout=seconds,
             check=False,

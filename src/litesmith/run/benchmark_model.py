@@ -7,15 +7,24 @@ from dataclasses import dataclass
 from litesmith.errors import CannotRun
 from litesmith.units import plain
 
+# What loggers put in front of a line: `INFO: `, `I0000 00:00:17 4 file.cc:9] `, `[file.cc:9] `.
+_LOGGER = r"(?:(?:INFO|WARNING|ERROR): |[IWEF]\d{4} [^\]]*\] |\[[^\]]*\] )*"
+_NUMBER = r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?"
+_LONGEST = 2_000  # characters of a line that is looked at
+
 _TIMINGS = re.compile(
-    r"Inference timings in us: Init: (\S+), First inference: (\S+), .*Inference \(avg\): \S"
+    rf"Inference timings in us: Init: ({_NUMBER}), First inference: ({_NUMBER}), "
+    r".*Inference \(avg\): \d"
 )
-_SPREAD = re.compile(r"(?:INFO: )?(count=\d+ .*)")
-_MEMORY = re.compile(r"(?:footprint delta .*|Peak memory footprint) \(MB\): init=\S+ overall=(\S+)")
-_DELEGATE = re.compile(r"(?:INFO: )?((?:Explicitly applied|Though) .* delegate.*)")
+_SPREAD = re.compile(rf"{_LOGGER}(count=\d+ .*)")
+_MEMORY = re.compile(
+    rf"(?:footprint delta .*|Peak memory footprint) \(MB\): init=\S+ overall=({_NUMBER})"
+)
+_DELEGATE = re.compile(rf"{_LOGGER}((?:Explicitly applied|Though) .* delegate.*)")
+_ERROR = re.compile(r"(?:\[[^\]]*\] )?(?:ERROR: |[EF]\d{4} [^\]]*\] )(?:\[[^\]]*\] )?(.*)")
 _OP = re.compile(
-    r"\s*(?P<kind>\S.*?)\s+(?:[\d.]+\s+)?(?P<first>[\d.]+)\s+(?P<average>[\d.]+)"
-    r"\s+\S+%\s+\S+%\s+(?P<memory>-?[\d.]+)\s+(?P<calls>\d+)\s+(?P<name>.*)"
+    rf"\s*(?P<kind>\S.*?)\s+(?:{_NUMBER}\s+)?(?P<first>{_NUMBER})\s+(?P<average>{_NUMBER})"
+    rf"\s+\S+%\s+\S+%\s+(?P<memory>{_NUMBER})\s+(?P<calls>\d+)\s+(?P<name>.*)"
 )
 
 
@@ -63,8 +72,10 @@ class Told:
 
 def read(text: str) -> Told:
     """The values in what the program printed; raises where it measured nothing."""
+    text = "\n".join(line[:_LONGEST] for line in text.splitlines())
     timings = _TIMINGS.search(text)
-    spreads = [_spread(found[1]) for found in map(_SPREAD.match, text.splitlines()) if found]
+    told = [_spread(found[1]) for found in map(_SPREAD.match, text.splitlines()) if found]
+    spreads = [spread for spread in told if spread is not None]
     if timings is None or not spreads:
         raise CannotRun(f"benchmark_model measured nothing: {_cause(text)}")
     memory = _MEMORY.search(text)
@@ -81,9 +92,11 @@ def read(text: str) -> Told:
     )
 
 
-def _spread(text: str) -> Spread:
+def _spread(text: str) -> Spread | None:
     """`count=50 first=9 … avg=9.4 std=1`; equal times are told as `count=2 curr=9(all same)`."""
-    values = {key: float(value) for key, value in re.findall(r"(\w+)=([\d.e+-]+)", text)}
+    values = {key: float(value) for key, value in re.findall(rf"(\w+)=({_NUMBER})", text)}
+    if not values["count"] or not values.keys() & {"avg", "curr"}:
+        return None
     same = values.get("curr", 0.0)
     return Spread(
         count=int(values["count"]),
@@ -120,6 +133,6 @@ def _ops(text: str) -> Iterator[OpTime]:
 def _cause(text: str) -> str:
     """The program's own complaint, as one line."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    errors = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR: ")]
+    errors = [found[1] for found in map(_ERROR.match, lines) if found]
     complaint = errors[0] if errors else lines[-1] if lines else "it said nothing"
     return plain(complaint).rstrip(".")

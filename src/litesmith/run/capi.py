@@ -17,7 +17,8 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from tempfile import TemporaryFile
+from typing import TYPE_CHECKING, TextIO
 
 from litesmith.errors import CannotRun
 
@@ -119,6 +120,7 @@ _FUNCTIONS: dict[str, tuple[object, ...]] = {
     "AddOpaqueOptions": (Handle, Handle),
     "CompiledModelGetErrorMessages": (Handle, POINTER(Handle)),
     "CompiledModelGetProfiler": (Handle, _HandleOut),
+    "CompiledModelIsNonCpuFullyAccelerated": (Handle, POINTER(c_bool)),
     "CompiledModelResizeInputTensorNonStrict": (
         Handle,
         c_size_t,
@@ -195,7 +197,7 @@ class Api:
                     f"{struct.__name__} has another size on this platform; use cpu:…:reference"
                 )
         self.folder = path.parent
-        library = ctypes.CDLL(str(path))  # calls run without the interpreter lock
+        library = self.library = ctypes.CDLL(str(path))  # calls run without the interpreter lock
         for name, arguments in _FUNCTIONS.items():
             try:
                 function = getattr(library, f"LiteRt{name}")
@@ -264,19 +266,65 @@ _quiet_lock = threading.RLock()
 def quiet() -> Iterator[None]:
     """Native code's remarks on stderr go nowhere. All of the process's stderr does meanwhile, so
     this is for moments: the first compilation, and opening the classic interpreter."""
+    with _diverted((2,), os.open(os.devnull, os.O_WRONLY)):
+        yield
+
+
+class Heard:
+    """What native code wrote while nobody else listened."""
+
+    text = ""
+
+
+@contextmanager
+def overheard() -> Iterator[Heard]:
+    """Native code's remarks on stdout and stderr are kept, and there in the end."""
+    heard = Heard()
+    with TemporaryFile() as kept:
+        try:
+            with _diverted((1, 2), os.dup(kept.fileno())):
+                yield heard
+        finally:
+            kept.seek(0)
+            heard.text = kept.read().decode("utf-8", "replace")
+
+
+@contextmanager
+def _diverted(numbers: tuple[int, ...], elsewhere: int) -> Iterator[None]:
+    """What is written to these descriptors goes elsewhere, which is closed in the end."""
     with _quiet_lock:
+        originals = {number: os.dup(number) for number in numbers if _is_open(number)}
+        _flush(sys.stdout, sys.stderr)
         try:
-            kept = os.dup(2)
-        except OSError:  # there is no stderr to protect
-            yield
-            return
-        if sys.stderr is not None:
-            sys.stderr.flush()
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        try:
-            os.dup2(nowhere, 2)
+            for number in originals:
+                os.dup2(elsewhere, number)
             yield
         finally:
-            os.dup2(kept, 2)
-            os.close(kept)
-            os.close(nowhere)
+            libc().fflush(None)
+            for number, original in originals.items():
+                os.dup2(original, number)
+                os.close(original)
+            os.close(elsewhere)
+
+
+def _is_open(number: int) -> bool:
+    try:
+        os.fstat(number)
+    except OSError:  # there is nothing to protect
+        return False
+    return True
+
+
+def _flush(*streams: TextIO | None) -> None:
+    for stream in streams:
+        if stream is not None and not stream.closed:
+            stream.flush()
+
+
+@cache
+def libc() -> ctypes.CDLL:
+    """The C library of this process."""
+    library = ctypes.CDLL("ucrtbase" if sys.platform == "win32" else None)
+    library.strdup.restype, library.strdup.argtypes = Handle, [c_char_p]
+    library.fflush.argtypes = [Handle]
+    return library

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 
 from litesmith.errors import CannotRun, LitesmithError
+from litesmith.units import plain
 
 
 def ask(module: str, path: str | os.PathLike[str], *words: str, seconds: float) -> object:
@@ -18,8 +19,7 @@ def ask(module: str, path: str | os.PathLike[str], *words: str, seconds: float) 
         child = subprocess.run(
             command,
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+            capture_output=True,
             timeout=seconds,
             check=False,
         )
@@ -34,8 +34,11 @@ def ask(module: str, path: str | os.PathLike[str], *words: str, seconds: float) 
             "the model is damaged, or the runtime has a bug"
         )
     if child.returncode:
-        raise RuntimeError(f"{module} failed in a child process, status {child.returncode}")
-    told = json.loads(child.stdout)
+        (*_, cause) = ("", *child.stderr.decode(errors="replace").split("\n")[:-1])
+        raise RuntimeError(
+            f"{module} failed in a child process, status {child.returncode}: {plain(cause)}"
+        )
+    told = json.loads(child.stdout.splitlines()[-1])  # custom ops may print before it
     if "refused" in told:
         raise CannotRun(told["refused"])
     return told["result"]

@@ -2,11 +2,10 @@
 
 import ctypes
 import re
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from ctypes import c_int, c_void_p
+from ctypes import c_bool, c_int, c_void_p
 
 import numpy as np
 
@@ -18,20 +17,30 @@ from litesmith.run.capi import (
     GPU,
     Event,
     Failed,
+    Heard,
     Layout,
     TensorType,
     api,
     environment,
+    libc,
+    overheard,
     quiet,
 )
+from litesmith.run.custom import CustomOps
+from litesmith.run.gpu_words import Share, cause, share
 from litesmith.run.runner import Port, port_names
-from litesmith.run.target import Target
+from litesmith.run.target import FULL, Target
 
 # The runtime accepts memory of ours only where it starts on such a boundary.
 _ALIGNMENT = 64
 
 _NUMPY_TYPES = {number: name for name, number in ELEMENT_TYPES.items()}
 _NOT_SUPPORTED = 5
+_LATE, _PATIENCE = "DEADLINE_EXCEEDED", 10  # what a GPU that is not ready says; how often it may
+_FLOAT32 = 2  # kLiteRtDelegatePrecisionFp32
+_WAITS = 1  # kLiteRtGpuWaitTypePassive: for up to a minute, until all is computed
+
+Settings = dict[str, bool | int | str]
 
 
 class NeedsInterpreter(Exception):
@@ -47,9 +56,15 @@ def aligned(shape: tuple[int, ...], dtype: str) -> Array:
 
 
 class CompiledRunner:
-    """A model compiled for a target, with numpy arrays as the memory of its inputs and outputs."""
+    """A model compiled for a target, with numpy arrays as the memory of its inputs and outputs.
+
+    share    what a GPU leaves to the CPU; None where it takes all
+    remarks  of native code as it compiled for a GPU
+    """
 
     copies = False
+    share: Share | None = None
+    remarks = ""
 
     def __init__(
         self,
@@ -59,41 +74,51 @@ class CompiledRunner:
         signature: int = 0,
         profile: bool = False,
         weight_cache: str = "",
+        custom: CustomOps | None = None,
     ) -> None:
         self._api = api()
+        self._custom = custom
         self._content = np.frombuffer(content, np.uint8)  # the runtime keeps pointing into it
         self._signature = signature
         self._buffers: list[c_void_p] = []
         self._model = self._options = self._compiled = None
+        self._is_gpu = target.kind == "gpu"
         try:
-            with _first_time_quiet():
-                self._compile(target, profile, weight_cache)
+            self._compile(target, profile, weight_cache)
             self._describe()
             self._bind()
+            self._raise_custom()
         except Failed as error:
-            messages = self._messages()
+            told = one_cause(self._messages()) or cause(self.remarks) or str(error)
             self.close()
-            raise _translated(error, messages, target) from None
+            self._raise_custom()
+            raise CannotRun(f"the model does not open on {target}: {told}") from None
         except BaseException:
             self.close()
             raise
 
     def run(self) -> None:
-        if self._run(*self._arguments):
+        status = self._run(*self._arguments)
+        if self._custom is not None:
+            self._custom.raise_failed()
+        if status:
             messages = self._messages()
             # What it says of an output whose size is known only after the run.
             if "kTfLiteArenaRw" in messages or "Custom allocation is too small" in messages:
                 raise NeedsInterpreter("the sizes of its outputs depend on values")
-            raise CannotRun(f"the runtime failed: {one_cause(messages) or 'it gives no reason'}")
+            told = cause(self.remarks) or one_cause(messages) or "it gives no reason"
+            raise CannotRun(f"the runtime failed: {told}")
 
     def resize(self, shapes: dict[int, tuple[int, ...]]) -> None:
         before = {place: self.inputs[place].array.shape for place in shapes}
         try:
             self._set_shapes(shapes)
-        except (Failed, MemoryError) as error:
-            cause = one_cause(self._messages()) or str(error) or "the runtime refuses"
+            self._raise_custom()
+        except (CannotRun, Failed, MemoryError) as error:
+            told = one_cause(self._messages()) or str(error) or "the runtime refuses"
             self._set_shapes(before)
-            raise BadInput(f"cannot resize to {list(shapes.values())}: {cause}") from None
+            cause = error.__cause__  # of a custom op
+            raise BadInput(f"cannot resize to {list(shapes.values())}: {told}") from cause
 
     def _set_shapes(self, shapes: dict[int, tuple[int, ...]]) -> None:
         for place, shape in shapes.items():
@@ -103,6 +128,11 @@ class CompiledRunner:
             )
         self._update_layouts()
         self._bind()
+
+    def _raise_custom(self) -> None:
+        """Raises what a kernel of ours has said, which is more than the runtime knows."""
+        if self._custom is not None:
+            self._custom.raise_failed()
 
     def close(self) -> None:
         """Gives everything back, buffers before the compiled model before the model."""
@@ -116,6 +146,18 @@ class CompiledRunner:
         if self._options is not None:
             self._api.DestroyOptions(self._options)
         self._compiled = self._model = self._options = None
+
+    def _first_run(self, *arguments: object) -> int:
+        """On a GPU: its programs are built in the first run, where there is most to say. A software
+        driver takes longer for that than the runtime waits, so that it is asked again."""
+        self._run, status = self._api.RunCompiledModel, 0
+        for _ in range(_PATIENCE):
+            with overheard() as heard:
+                status = self._api.RunCompiledModel(*arguments)
+            self.remarks = heard.text
+            if not status or _LATE not in heard.text:
+                return status
+        return status
 
     # Profiling.
 
@@ -153,27 +195,37 @@ class CompiledRunner:
                 raise NeedsInterpreter("it keeps a state in variable tensors") from None
             raise
         self._options = self._api.make("CreateOptions")
-        self._api.SetOptionsHardwareAccelerators(
-            self._options, GPU if target.kind == "gpu" else CPU
-        )
-        cpu: dict[str, int | str] = {"num_threads": target.threads, "kernel_mode": target.kernels}
-        if weight_cache:
-            cpu["weight_cache_file_path"] = weight_cache
-        self._add_options("xnnpack", cpu)
-        # Mode 2 keeps error messages for us to fetch instead of printing them.
-        self._add_options(
-            "runtime_options_string", {"enable_profiling": profile, "error_reporter_mode": 2}
-        )
-        self._compiled = self._api.make(
-            "CreateCompiledModel", environment(), self._model, self._options
-        )
+        accelerators = GPU | CPU if self._is_gpu else CPU
+        self._api.SetOptionsHardwareAccelerators(self._options, accelerators)
+        for name, values in _options(target, profile, weight_cache).items():
+            self._add_options(name, values)
+        if self._custom is not None:
+            self._custom.add_to(self._options)
+        heard = Heard()
+        try:
+            with overheard() if self._is_gpu else _first_time_quiet() as heard:
+                arguments = environment(), self._model, self._options
+                self._compiled = self._api.make("CreateCompiledModel", *arguments)
+        finally:
+            self.remarks = heard.text
+        if self._is_gpu:
+            self._see_share()
 
-    def _add_options(self, name: str, values: dict[str, bool | int | str]) -> None:
+    def _see_share(self) -> None:
+        """Raises where a GPU leaves all to the CPU."""
+        is_whole = c_bool()
+        self._api.CompiledModelIsNonCpuFullyAccelerated(self._compiled, ctypes.byref(is_whole))
+        if is_whole.value:
+            return
+        self.share = share(self._messages()) or Share(0, 0, ())
+        if not self.share.taken:
+            raise CannotRun(f"target gpu: it takes no op: {self.share.reason}; use cpu")
+
+    def _add_options(self, name: str, values: Settings) -> None:
         """Options travel as TOML text that the runtime owns, so it is made with malloc."""
         text = "".join(f"{key} = {_toml(value)}\n" for key, value in values.items())
-        libc = _libc()
-        owned = libc.strdup(text.encode())
-        release = ctypes.cast(libc.free, c_void_p)
+        owned = libc().strdup(text.encode())
+        release = ctypes.cast(libc().free, c_void_p)
         self._api.AddOpaqueOptions(
             self._options, self._api.make("CreateOpaqueOptions", name.encode(), owned, release)
         )
@@ -222,7 +274,7 @@ class CompiledRunner:
                 self._api.DestroyTensorBuffer(buffer)
         counts = len(self.inputs), len(self.outputs)
         self._arguments = (self._compiled, self._signature, counts[0], inputs, counts[1], outputs)
-        self._run = self._api.RunCompiledModel
+        self._run = self._first_run if self._is_gpu else self._api.RunCompiledModel
 
     def _ports(self, side: str) -> tuple[tuple[Port, ...], ctypes.Array[c_void_p]]:
         ports: list[Port] = []
@@ -256,20 +308,32 @@ _compiled_before = threading.Event()
 
 
 @contextmanager
-def _first_time_quiet() -> Iterator[None]:
+def _first_time_quiet() -> Iterator[Heard]:
     """The first compilation of a process announces itself on stderr, at no level one could set."""
     if _compiled_before.is_set():
-        yield
+        yield Heard()
         return
     with quiet():
-        yield
+        yield Heard()
     _compiled_before.set()
 
 
-def _libc() -> ctypes.CDLL:
-    libc = ctypes.CDLL("ucrtbase" if sys.platform == "win32" else None)
-    libc.strdup.restype, libc.strdup.argtypes = c_void_p, [ctypes.c_char_p]
-    return libc
+def _options(target: Target, profile: bool, weight_cache: str) -> dict[str, Settings]:
+    """The runtime's options by the names of their readers."""
+    kernels = "xnnpack" if target.kind == "gpu" else target.kernels
+    cpu: Settings = {"num_threads": target.threads, "kernel_mode": kernels}
+    if weight_cache:
+        cpu["weight_cache_file_path"] = weight_cache
+    # Mode 2 keeps error messages for us to fetch instead of printing them.
+    asked: dict[str, Settings] = {
+        "xnnpack": cpu,
+        "runtime_options_string": {"enable_profiling": profile, "error_reporter_mode": 2},
+    }
+    if target.kind == "gpu":
+        asked["gpu_options"] = {"wait_type": _WAITS}
+    if target.kernels == FULL:
+        asked["gpu_options"]["precision"] = _FLOAT32
+    return asked
 
 
 def _toml(value: bool | int | str) -> str:
@@ -278,16 +342,14 @@ def _toml(value: bool | int | str) -> str:
     return str(value) if isinstance(value, int) else '"' + value.replace("\\", "\\\\") + '"'
 
 
-def _translated(error: Failed, messages: str, target: Target) -> CannotRun:
-    cause = one_cause(messages) or str(error)
-    return CannotRun(f"the model does not open on {target}: {cause}")
-
-
 def one_cause(messages: str) -> str:
     """One sentence from the runtime's lines: which op, and why; "" where it said nothing."""
     missing = re.search(r"unresolved custom op: (.+?)\.?$", messages, re.MULTILINE)
     if missing:
-        return f"no kernel is registered for the custom operator {missing.group(1)!r}"
+        return (
+            f"the model has the custom operator {missing.group(1)!r}, and no kernel is registered "
+            "for it; litesmith.op registers one, --ops FILE loads a file that does"
+        )
     lines = [line.strip() for line in messages.splitlines() if line.strip()]
     reasons = [line for line in lines if not line.startswith(("Node number", "Failed to"))]
     node = re.search(r"Node number (\d+) \((.+?)\)", messages)

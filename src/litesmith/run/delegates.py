@@ -6,7 +6,9 @@ from typing import NamedTuple
 
 from litesmith.errors import CannotRun
 from litesmith.ir.types import Model
-from litesmith.run import probes
+from litesmith.ops.registry import delegates, find_delegate
+from litesmith.run import delegated, kernels, probes
+from litesmith.run.gpu import gpu_place
 from litesmith.run.hexagon import hexagon_place
 from litesmith.run.openvino import openvino_place
 from litesmith.run.placement import Placement
@@ -56,7 +58,7 @@ def _ethos(name: str) -> Delegate:
 DELEGATES: tuple[Delegate, ...] = (
     Delegate("cpu", "XNNPACK and LiteRT's own kernels", probes.runtime, None, runs=True),
     Delegate("numpy", "exact and slow kernels", probes.always, None, runs=True),
-    _ruled("gpu", "LiteRT's GPU accelerator", probes.gpu, runs=True),
+    _compiled(_ruled("gpu", "LiteRT's GPU accelerator", probes.gpu, runs=True), gpu_place),
     _compiled(_ruled("openvino", "Intel OpenVINO", probes.openvino, runs=True), openvino_place),
     *map(_ethos, ACCELERATORS),
     _compiled(_ruled("hexagon", "Qualcomm HTP", probes.hexagon), hexagon_place),
@@ -68,8 +70,48 @@ DELEGATES: tuple[Delegate, ...] = (
 BY_NAME = {delegate.name: delegate for delegate in DELEGATES}
 
 
+# Not one of them for `bench --on all`: what it leaves is the same as on the CPU.
+KERNELS = Delegate(
+    "cpu:1:litesmith",
+    "Litesmith's kernels, int16x8 and sparse",
+    probes.kernels,
+    kernels.place,
+    True,
+    kernels.place,
+)
+
+
+def with_custom() -> tuple[Delegate, ...]:
+    """All of them, kernels of our own, and the delegates that are registered as `custom:NAME`."""
+    own = [
+        Delegate(f"custom:{name}", _title(one), probes.always, place, True, place)
+        for name, one in delegates().items()
+        for place in [partial(delegated.place, delegate=one, name=name)]
+    ]
+    return (*DELEGATES, KERNELS, *own)
+
+
+def _title(delegate: object) -> str:
+    return (type(delegate).__doc__ or "a delegate of yours").strip().splitlines()[0].rstrip(".")
+
+
+# What people call a family, and the member that stands for it.
+FAMILIES = {"ethos": "ethos-u55-128", "ethos-u55": "ethos-u55-128", "ethos-u65": "ethos-u65-256"}
+
+
+def placed(delegate: Delegate, model: Model) -> Placement | None:
+    """By its compiler where that is installed; its rules come first, for what would crash it."""
+    predicted = None if delegate.predict is None else delegate.predict(model)
+    if delegate.place is None or (predicted is not None and predicted.refused):
+        return predicted
+    return delegate.place(model)
+
+
 def refuse_unusable(target: Target) -> None:
     """Raises where this machine does not have what the target needs."""
+    if target.kind == "custom":
+        find_delegate(target.kernels)
+        return
     delegate = BY_NAME[target.kind]
     found = delegate.probe()
     if not found.usable:

@@ -1,14 +1,16 @@
 """What Qualcomm's Hexagon makes of a model: LiteRT's partition tool with the user's QNN libraries.
 
 The tool asks the libraries op by op, here, for a chip that is not here. It is native code that may
-crash and prints much, so it runs as a program of its own.
+crash and prints much, so it runs as a program of its own. Its plugin is linked with libQnnLpai.so
+too, of which it uses nothing here and which packages of the libraries often lack: another of the
+user's libraries then answers to the name.
 """
 
 import os
 import re
 import signal
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -27,6 +29,7 @@ DEFAULT_SOC = "SM8650"  # Snapdragon 8 Gen 3
 _SECONDS = 300.0
 _NAME = re.compile(r"op(\d+)\.")
 _SOC = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
+_UNUSED, _STAND_IN = "libQnnLpai.so", "libQnnSystem.so"
 _UNNAMED = "Qualcomm's HTP library does not validate it"
 
 
@@ -84,14 +87,14 @@ def _partition(path: Path, out: Path, soc: str) -> str:
         f"--soc_model={soc}",
         f"--o={out}",
     ]
-    libraries = os.pathsep.join([*qnn_folders(), os.fspath(package)])
+    folders = [*qnn_folders(), *stand_in(path.parent, [*qnn_folders()]), os.fspath(package)]
     try:
         child = subprocess.run(
             command,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            env={**os.environ, "LD_LIBRARY_PATH": libraries},
+            env={**os.environ, "LD_LIBRARY_PATH": os.pathsep.join(folders)},
             timeout=_SECONDS,
             check=False,
         )
@@ -102,6 +105,15 @@ def _partition(path: Path, out: Path, soc: str) -> str:
     if child.returncode or not out.stat().st_size:
         return f"LiteRT's partition tool failed for the chip {soc}, status {child.returncode}"
     return ""
+
+
+def stand_in(folder: Path, libraries: Sequence[str]) -> list[str]:
+    """The folder with a link for the library that is missing; none where it is not."""
+    if any(Path(known, _UNUSED).exists() for known in libraries):
+        return []
+    found = (Path(known, _STAND_IN) for known in libraries)
+    (folder / _UNUSED).symlink_to(next(path for path in found if path.is_file()).resolve())
+    return [os.fspath(folder)]
 
 
 def _homes(model: Model, taken: set[int]) -> tuple[Home, ...]:

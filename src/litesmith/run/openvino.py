@@ -5,8 +5,12 @@ package, and the precision that is asked of it reaches its compiler but not what
 floats are bfloat16 wherever the CPU has it (seen with LiteRT 2.3.0: 1.6e-3 from the CPU's result
 where the reader comes within 1e-5). OpenVINO takes a model whole or not at all. Values are in
 memory that it shares with the caller.
+
+It dies of some models, and gives wrong numbers for others without a word. What is known of that is
+refused; the rest is opened in a child process first, once for each model.
 """
 
+import json
 import re
 import sys
 from collections.abc import Iterator, Sequence
@@ -25,7 +29,9 @@ from litesmith.ir.edit import rewrite, with_graphs
 from litesmith.ir.types import Array, Graph, Model
 from litesmith.run.capi import quiet
 from litesmith.run.placement import MEASURED, Home, Placement, refuse
+from litesmith.run.rules_flaws import FLAWS
 from litesmith.run.runner import Port, port_names
+from litesmith.run.trial import survive
 from litesmith.tflite.file import save
 
 if TYPE_CHECKING:
@@ -45,9 +51,14 @@ _SETTINGS: dict[str, str] = {
 }
 _TELEMETRY = "openvino_telemetry"
 
+_TRIAL = Path(__file__).with_name("openvino_trial.py")
+
 
 class OpenVinoRunner:
-    """A model's main graph in OpenVINO, with arrays of our own for inputs and outputs."""
+    """A model's main graph in OpenVINO, with arrays of our own for inputs and outputs.
+
+    A model that was not seen yet is tried in a child process first, unless `trial` is False.
+    """
 
     inputs: tuple[Port, ...]
     outputs: tuple[Port, ...]
@@ -60,19 +71,21 @@ class OpenVinoRunner:
         *,
         threads: int = 1,
         names: tuple[Sequence[str], Sequence[str]] | None = None,
+        trial: bool = True,
     ) -> None:
         if graph is not model.main:
             raise CannotRun("target openvino: it runs the main graph only, no other signature")
         for tensor in (*graph.inputs, *graph.outputs):
             if DTYPES[tensor.dtype].storage != tensor.dtype:
                 raise CannotRun(f"target openvino: {tensor.name!r} is of type {tensor.dtype}")
+        _refuse_flaws(graph)
         self._names = names or tuple(
             port_names([t.name for t in side]) for side in (graph.inputs, graph.outputs)
         )
         self._settings = {**_SETTINGS, "INFERENCE_NUM_THREADS": str(threads)}
         self._core = _core()
         self._model = _with_distinct_names(model)
-        self._read = _read(self._core, self._model)
+        self._read = _read(self._core, self._model, _SETTINGS if trial else None)
         try:
             self._open([tensor.shape for tensor in graph.inputs])
         except RuntimeError as error:
@@ -160,6 +173,14 @@ def _untold() -> Iterator[None]:
             del sys.modules[_TELEMETRY]
 
 
+def _refuse_flaws(graph: Graph) -> None:
+    """Raises where OpenVINO is known to crash or to compute something else."""
+    for place, op in enumerate(graph.ops):
+        why = FLAWS[op.kind](op) if op.kind in FLAWS else ""
+        if why:
+            raise CannotRun(f"target openvino: op {place}, {why}; use cpu")
+
+
 def _with_distinct_names(model: Model) -> Model:
     """The model with repeated names of the main graph numbered: OpenVINO joins such tensors."""
     tensors = model.main.tensors
@@ -183,17 +204,27 @@ def _tensor(array: Array) -> "openvino.Tensor":
     return Tensor(array, shared_memory=True)
 
 
-def _read(core: "openvino.Core", model: Model) -> "openvino.Model":
+def _read(
+    core: "openvino.Core", model: Model, trial_settings: dict[str, str] | None
+) -> "openvino.Model":
     """The model as OpenVINO reads it, which is from a file only."""
     with TemporaryDirectory(prefix="litesmith-openvino-") as folder:
         path = Path(folder, "model.tflite")
         save(model, path)
+        if trial_settings is not None:
+            _survive(path, {t.name: t.shape for t in model.main.inputs}, trial_settings)
         core.set_property({"ENABLE_MMAP": "NO"})  # the file is gone in a moment
         try:
             with quiet():
                 return core.read_model(path)
         except RuntimeError as error:
             raise CannotRun(f"openvino does not read the model: {_cause(error)}") from None
+
+
+def _survive(path: Path, sizes: dict[str, tuple[int, ...]], settings: dict[str, str]) -> None:
+    """Raises where a child process dies of the model."""
+    words = json.dumps(sizes), json.dumps(settings)
+    survive(path.read_bytes(), [str(_TRIAL)], words, who="openvino")
 
 
 def _cause(error: RuntimeError) -> str:

@@ -22,7 +22,7 @@ _LEAST_MESA = 25  # the runtime's accelerator refuses the software driver of Mes
 _MESA = re.compile(r"Mesa (\d+)\.")
 
 # What LiteRT's plugin for Qualcomm is linked with; without one of them it does not load.
-_QNN = ("libQnnHtp.so", "libQnnIr.so", "libQnnLpai.so", "libQnnSaver.so", "libQnnSystem.so")
+_QNN = ("libQnnHtp.so", "libQnnIr.so", "libQnnSaver.so", "libQnnSystem.so")
 
 Told = dict[str, object]
 
@@ -40,6 +40,12 @@ def runtime() -> Usable:
         return Usable(True, f"LiteRT {installed_version()}", "")
     except CannotRun:
         return Usable(False, "LiteRT is not installed", "pip install ai-edge-litert")
+
+
+def kernels() -> Usable:
+    """Kernels of our own, which need the runtime for the ops that they leave."""
+    found = runtime()
+    return found if not found.usable else _package("numba", "numba", "jit")
 
 
 def always() -> Usable:

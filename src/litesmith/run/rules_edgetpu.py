@@ -19,6 +19,7 @@ from litesmith.run.rules_checks import (
     reads,
     unreduced,
     versions,
+    weights,
 )
 from litesmith.run.rules_row import Rules, data, takes
 
@@ -128,7 +129,13 @@ EDGE_TPU = Rules(
         ),
         **takes("TRANSPOSE_CONV", constant(1, "weights"), constant(3, "biases")),
     },
-    always=(reads(*_INTEGERS), makes(*_INTEGERS), _scaled, _three_dimensions),
+    always=(
+        reads(*_INTEGERS),
+        makes(*_INTEGERS),
+        weights(*_INTEGERS),
+        _scaled,
+        _three_dimensions,
+    ),
     wants=_INTEGERS,
     way_out="litesmith quantize MODEL --to int8 --io int8 --data D -o OUT",
     static=True,

@@ -193,4 +193,5 @@ ETHOS_U = Rules(
     wants=_NARROW,
     way_out="litesmith quantize MODEL --to int8 --io int8 --data D -o OUT",
     static=True,
+    final=True,
 )

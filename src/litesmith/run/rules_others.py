@@ -2,7 +2,8 @@
 
 from litesmith.ir.ops import OPS
 from litesmith.ir.types import Op
-from litesmith.run.rules_checks import options
+from litesmith.run.rules_checks import given
+from litesmith.run.rules_flaws import LIMITED
 from litesmith.run.rules_row import Rules, data, takes
 
 
@@ -20,12 +21,22 @@ def _known_types(op: Op) -> str:
     return f"{op.kind} on {wrong[0]}" if wrong else ""
 
 
-def _not_hybrid(op: Op) -> str:
+def _htp_weights(op: Op) -> str:
+    """Seen with LiteRT 2.3.0 for the SM8650, one model a kind, type, and sort of scale."""
     place = OPS[op.kind].weight
-    held = None if place is None or place >= len(op.inputs) else op.inputs[place]
-    if held is None or not data(op)[0].dtype.startswith("float") or held.quant is None:
+    held = None if place is None else given(op, place)
+    if held is None or held.quant is None:
         return ""
-    return f"{op.kind} of floats with {held.dtype} weights; it takes one kind of numbers"
+    if data(op)[0].dtype.startswith("float"):
+        is_taken = (op.kind, held.dtype) == ("FULLY_CONNECTED", "int8")
+        told = f"{op.kind} of floats with {held.dtype} weights; it takes one kind of numbers"
+        return "" if is_taken else told
+    by_channel = held.quant.per_channel
+    if held.dtype == "int2" and not (op.kind == "FULLY_CONNECTED" and by_channel):
+        return f"{op.kind} with int2 weights; Qualcomm's HTP library refuses it"
+    if held.dtype == "int4" and by_channel and op.kind in ("CONV_2D", "TRANSPOSE_CONV"):
+        return f"{op.kind} with int4 weights at a scale a channel; it takes one scale"
+    return ""
 
 
 # Kinds that Qualcomm's HTP library was seen to refuse in a type or in five dimensions.
@@ -93,22 +104,13 @@ HEXAGON = Rules(
             "SPACE_TO_DEPTH SPLIT SPLIT_V SQRT SQUARE SQUARED_DIFFERENCE SQUEEZE STRIDED_SLICE"
         ),
         **takes("SUB SUM TANH TILE TOPK_V2 TRANSPOSE TRANSPOSE_CONV UNPACK"),
-        **takes("CONV_2D", _not_in_sixteen_bits, _not_hybrid),
+        **takes("CONV_2D", _not_in_sixteen_bits),
         **takes("FLOOR_MOD", _whole_numbers),
     },
-    always=(_known_types, _htp_types, _no_blocks),
+    always=(_known_types, _htp_types, _no_blocks, _htp_weights),
     static=True,
     sizes=True,
 )
-
-
-def _named_dimensions(op: Op) -> str:
-    """Seen with OpenVINO 2026.4: its reader crashes the process where there are none."""
-    return (
-        ""
-        if options(op).integers("squeeze_dims")
-        else "SQUEEZE that names no dimensions; its reader crashes on it"
-    )
 
 
 OPENVINO = Rules(
@@ -131,7 +133,7 @@ OPENVINO = Rules(
         **takes("SPACE_TO_DEPTH SPLIT SPLIT_V SQRT SQUARE SQUARED_DIFFERENCE"),
         **takes("STRIDED_SLICE SUB SUM TANH TILE TOPK_V2 TRANSPOSE TRANSPOSE_CONV UNIQUE UNPACK"),
         **takes("WHERE ZEROS_LIKE"),
-        **takes("SQUEEZE", _named_dimensions),
+        **LIMITED,
     },
     always=(_known_types, _no_blocks),
     sizes=True,

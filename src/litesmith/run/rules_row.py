@@ -8,6 +8,8 @@ from types import MappingProxyType
 from litesmith.ir.late import late_tensors
 from litesmith.ir.ops import OPS
 from litesmith.ir.types import Graph, Model, Op, Tensor, op_tensors
+from litesmith.passes.fold import Fold
+from litesmith.passes.step import Context
 from litesmith.run.placement import PREDICTED, Home, Placement
 from litesmith.units import plain
 
@@ -28,10 +30,13 @@ class Rules:
     way_out  what to do with a model of other types, a fact of its placement
     static   True where no dimension but the first may be free
     sizes    True where sizes may depend on values
+    fixed    True where it takes a model not at all in which one does
     most     partitions that it takes, the largest first; 0 for any number
     least    ops that a partition must have
     stops    True where all that stands behind the first op it leaves is left too
     whole    True where it takes a model wholly or not at all
+    final    True where its compiler takes the sizes in the file as final, and what is computed of
+             them alone as constants
     """
 
     sources: tuple[str, ...]
@@ -41,10 +46,12 @@ class Rules:
     way_out: str = ""
     static: bool = False
     sizes: bool = False
+    fixed: bool = False
     most: int = 0
     least: int = 1
     stops: bool = False
     whole: bool = False
+    final: bool = False
 
 
 def takes(kinds: str, *checks: Check) -> dict[str, tuple[Check, ...]]:
@@ -68,9 +75,12 @@ def one_of(words: Sequence[str]) -> str:
 def place_by_rules(target: str, rules: Rules, model: Model) -> Placement:
     """A home and a reason for each op of the main graph."""
     graph = model.main
-    reasons = _limited(rules, graph, [*_reasons(rules, graph)])
+    found = _by_outputs(rules, _with_final_sizes(model) if rules.final else graph)
+    if all(found.values()):  # a compiler that takes nothing has no constants either
+        found = _by_outputs(rules, graph)
+    reasons = _limited(rules, graph, [found.get(op.outputs, "") for op in graph.ops])
     homes = tuple(
-        Home(place, op.kind, not why, why or f"{_type(op)} {plain(op.label)} is in its list")
+        Home(place, op.kind, not why, why or _why_taken(op, is_kept=op.outputs in found))
         for place, (op, why) in enumerate(zip(graph.ops, reasons, strict=True))
     )
     placed = Placement(target, PREDICTED, homes, len(partitions(graph, [not r for r in reasons])))
@@ -81,6 +91,24 @@ def place_by_rules(target: str, rules: Rules, model: Model) -> Placement:
         return replace(placed, refused=placed.main_reason)
     why = f"it takes {one_of(rules.wants)} models; this one is {other}"
     return replace(placed, refused=why, facts=MappingProxyType({"way_out": rules.way_out}))
+
+
+def _with_final_sizes(model: Model) -> Graph:
+    """The graph without what is computed of sizes that the file states, and of constants."""
+    if all(op.kind != "SHAPE" for op in model.main.ops):
+        return model.main
+    return Fold(shapes=True).apply(model, Context()).model.main
+
+
+def _by_outputs(rules: Rules, graph: Graph) -> dict[tuple[Tensor, ...], str]:
+    """Why each op is left, by itself, under what it makes; "" where it is taken."""
+    return {op.outputs: why for op, why in zip(graph.ops, _reasons(rules, graph), strict=True)}
+
+
+def _why_taken(op: Op, *, is_kept: bool) -> str:
+    if not is_kept:
+        return "its result is known when the model is compiled"
+    return f"{_type(op)} {plain(op.label)} is in its list"
 
 
 def _other_type(rules: Rules, graph: Graph) -> str:
@@ -122,6 +150,11 @@ def _type(op: Op) -> str:
 def _reasons(rules: Rules, graph: Graph) -> Iterator[str]:
     """Why each op is left, by itself; "" where it is taken."""
     late, stored = late_tensors(graph), _stored(graph)
+    first = next((t for op in graph.ops for t in op.outputs if t in late), None)
+    if rules.fixed and first is not None:
+        why = f"the size of {plain(first.name)} depends on values; it must know all sizes before"
+        yield from [why] * len(graph.ops)
+        return
     for op in graph.ops:
         yield _why_unfit(rules, op, late) or _why_unlisted(rules, _with_stored(op, stored))
 

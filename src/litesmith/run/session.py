@@ -16,12 +16,17 @@ from litesmith.errors import BadInput, CannotRun
 from litesmith.ir.edit import rewrite, with_graphs
 from litesmith.ir.late import late_tensors
 from litesmith.ir.types import Array, Graph, Model, Signature, Tensor
+from litesmith.ops.registry import find_delegate, find_op
 from litesmith.run.capi import Event, installed_version, why_not
 from litesmith.run.compiled import CompiledRunner, NeedsInterpreter
+from litesmith.run.custom import CustomOps, custom_ops
+from litesmith.run.delegated import delegated
 from litesmith.run.delegates import refuse_unusable
+from litesmith.run.gpu import refuse_flaws, try_out, why_unopened
 from litesmith.run.interpreter import InterpreterRunner
+from litesmith.run.kernels import KernelRunner, Kernels, taken_note, without_note
 from litesmith.run.runner import Port, Runner, port_names
-from litesmith.run.target import Target
+from litesmith.run.target import LITESMITH, Target
 from litesmith.run.walker import WalkerRunner
 from litesmith.tflite.file import load, mapped
 from litesmith.tflite.write import to_bytes
@@ -163,13 +168,13 @@ class Session:
 
     def start_profile(self) -> None:
         """Starts to record an event for every operator; needs `profile=True`."""
-        self._compiled().start_profile()
+        self._profiling().start_profile()
 
     def stop_profile(self) -> list[Event]:
-        return self._compiled().stop_profile()
+        return self._profiling().stop_profile()
 
-    def _compiled(self) -> CompiledRunner:
-        if not isinstance(self.runner, CompiledRunner):
+    def _profiling(self) -> CompiledRunner | KernelRunner:
+        if not isinstance(self.runner, CompiledRunner | KernelRunner):
             raise CannotRun(f"no profile on {self.target}: {self.note or 'it has no profiler'}")
         if not self._profiled:
             raise CannotRun("no profile of this session; open it with profile=True")
@@ -190,33 +195,101 @@ class Session:
         if self.target.kernels == "reference":
             self._fall_back("the reference kernels are in the classic interpreter only")
             return
+        if self.target.kind == "gpu" and profile:
+            raise CannotRun("target gpu: LiteRT has no profile of it; profile on cpu:1")
+        if self.target.kind == "gpu":
+            refuse_flaws(self.model)
         unknown = why_not(installed_version())
         unshared = _why_not_shared(self._entry[0])
         if unknown or (unshared and not profile):
             self._fall_back(unknown or unshared)
             return
         self.note = f"outputs are not written: {unshared}" if unshared else ""
+        signature = _signature_number(self.model, self._entry[2])
+        if self.target.kind == "gpu":
+            try_out(self._content, self.target, signature)
+        given = self.model
+        custom = self._custom_ops()
+        if self._runner is not None:  # nothing is left to the runtime
+            return
+        if weight_cache and custom is not None:  # of what is left to it, which hangs on the target
+            weight_cache += f"-{sha256(custom.content).hexdigest()[:16]}"
         try:
-            self._runner = CompiledRunner(
-                self._content,
-                self.target,
-                signature=_signature_number(self.model, self._entry[2]),
+            runner = CompiledRunner(
+                self._content if custom is None else custom.content,
+                self._runtime_target,
+                signature=signature,
                 profile=profile,
                 weight_cache=weight_cache,
+                custom=custom,
             )
+            self._runner, self.note = runner, self.note or str(runner.share or "")
+            if custom is not None:
+                self.note = "; ".join(filter(None, (self.note, custom.note)))
         except (NeedsInterpreter, CannotRun) as reason:
             if isinstance(reason, CannotRun) and self.target.kind == "gpu":
+                raise why_unopened(reason, self._entry[0]) from None
+            if isinstance(reason, CannotRun) and custom is not None and not self._is_ours:
                 raise
+            self.model = given
             self._fall_back(str(reason))
+
+    @property
+    def _runtime_target(self) -> Target:
+        """Where the runtime runs what is left to it."""
+        is_plain = self.target.kind != "custom" and not self._is_ours
+        return self.target if is_plain else Target("cpu", self.target.threads)
+
+    @property
+    def _is_ours(self) -> bool:
+        """True where kernels of this package take what they can."""
+        return self.target.kernels == LITESMITH and self.target.kind == "cpu"
+
+    def _custom_ops(self) -> CustomOps | None:
+        """Kernels of ours for this model; a delegate makes the model one with custom ops first."""
+        if self._is_ours:
+            return self._own_kernels()
+        if self.target.kind != "custom":
+            return custom_ops(self.model)
+        taken = delegated(self.model, find_delegate(self.target.kernels), self.target.kernels)
+        if not taken.kernels:
+            self.note = f"{self.target} takes no op of the model"
+        self.model = taken.model
+        return custom_ops(self.model, taken.kernels)
+
+    def _own_kernels(self) -> CustomOps | None:
+        """Opens the whole graph on kernels of this package, or makes custom ops of its parts."""
+        kernels = Kernels(self.target.threads)
+        note = without_note()
+        if note:
+            self.note = "; ".join(filter(None, (self.note, note)))
+            return custom_ops(self.model)
+        graph, names, _ = self._entry
+        note = taken_note(self.model, kernels)
+        if kernels.takes_all(graph) and not _why_not_shared(graph):
+            number = self.model.graphs.index(graph)
+            self._runner = KernelRunner(graph, kernels, names=names, number=number)
+            self.note = f"all {len(graph.ops)} ops on Litesmith's kernels, without LiteRT"
+            return None
+        self.note = "; ".join(filter(None, (self.note, note)))
+        taken = delegated(self.model, kernels, LITESMITH)
+        self.model = taken.model
+        return custom_ops(self.model, taken.kernels)
 
     def _fall_back(self, reason: str) -> None:
         """Goes on in the classic interpreter, with the inputs as they are."""
+        ours = next((op for _, _, op in self.model.ops() if find_op(op.custom)), None)
+        if ours is not None:
+            raise CannotRun(
+                f"{reason}; that needs the classic interpreter, which takes no kernels of ours, "
+                f"and the model has the custom op {ours.custom!r}; use numpy"
+            )
         if self.target.kind != "cpu":
             raise CannotRun(f"target {self.target}: {reason}; use cpu")
         held = self._runner.inputs if self._runner is not None else ()
         _, names, signature = self._entry
         key = signature.key if signature is not None and signature.graph else ""
-        runner = InterpreterRunner(self._content, self.target, names=names, signature=key)
+        runner = InterpreterRunner(self._content, self._runtime_target, names=names, signature=key)
         shapes = {place: port.array.shape for place, port in enumerate(held)}
         if any(runner.inputs[place].array.shape != shape for place, shape in shapes.items()):
             runner.resize(shapes)
@@ -224,7 +297,8 @@ class Session:
             new.array[...] = old.array
         if self._runner is not None:
             self._runner.close()
-        self._runner, self.note = runner, reason
+        told = f"runs in the classic interpreter: {reason}"
+        self._runner, self.note = runner, told if self._is_ours else reason
 
 
 def _cache_file(asked: str | os.PathLike[str], content: bytes | memoryview) -> str:

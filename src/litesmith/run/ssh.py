@@ -1,7 +1,8 @@
 """Models on another Linux machine: a small runner goes there over one ssh connection.
 
 The runner is sent each time and never stored; a model is copied once and found again by its
-digest. Nothing is installed there.
+digest. Nothing is installed there. Models run in the wheel's classic interpreter, whose call takes
+some 3 µs less than a session's here: 1 % of a run of 0.3 ms, nothing of a longer one.
 """
 
 import json

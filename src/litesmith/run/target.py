@@ -1,4 +1,4 @@
-"""Where a model runs, as a text: `cpu:2`, `cpu:1:builtin`, `openvino:2`, `numpy`, `gpu`."""
+"""Where a model runs, as a text: `cpu:2`, `cpu:1:builtin`, `openvino:2`, `numpy`, `gpu:full`."""
 
 import os
 from dataclasses import dataclass
@@ -6,15 +6,22 @@ from dataclasses import dataclass
 from litesmith.errors import BadInput
 
 # What runs the ops on a CPU: XNNPACK with the runtime's builtin kernels for what it does not take,
-# the builtin kernels alone, or the runtime's own slow reference kernels.
-KERNELS = ("xnnpack", "builtin", "reference")
-KINDS = ("cpu", "openvino", "gpu", "numpy")
+# the builtin kernels alone, the runtime's own slow reference kernels, or XNNPACK with kernels of
+# ours for what they are faster at.
+LITESMITH = "litesmith"
+KERNELS = ("xnnpack", "builtin", "reference", LITESMITH)
+KINDS = ("cpu", "openvino", "gpu", "numpy", "custom")
+
+# On a GPU: float32 throughout. What it does otherwise is its driver's choice, float16 where it can.
+FULL = "full"
+
 _THREADED = ("cpu", "openvino")
 
 
 @dataclass(frozen=True)
 class Target:
-    """A place to run a model. Only a CPU has a choice of kernels, and with OpenVINO threads."""
+    """A place to run a model. A CPU has a choice of threads and kernels, OpenVINO of threads, a GPU
+    of kernels in full precision; of a custom one, `kernels` is the name of its delegate."""
 
     kind: str = "cpu"
     threads: int = 1
@@ -33,19 +40,25 @@ class Target:
         if kind not in KINDS:
             raise BadInput(
                 f"no target {text!r}; there are cpu:THREADS, cpu:THREADS:KERNELS, "
-                "openvino:THREADS, gpu, numpy"
+                "openvino:THREADS, gpu, gpu:full, numpy, custom:NAME"
             )
-        if kind not in _THREADED:
-            if rest:
-                raise BadInput(f"target {text!r}: {kind} takes no settings")
-            return Target(kind)
-        return _threaded(text, kind, rest)
+        if kind in _THREADED:
+            return _threaded(text, kind, rest)
+        if kind == "custom":
+            return _custom(text, rest)
+        if kind == "gpu" and rest == [FULL]:
+            return Target(kind, kernels=FULL)
+        if rest:
+            known = f"only {FULL!r}, as in gpu:{FULL}" if kind == "gpu" else "nothing"
+            raise BadInput(f"target {text!r}: after {kind} comes {known}")
+        return Target(kind)
 
     def __str__(self) -> str:
-        if self.kind not in _THREADED:
-            return self.kind
+        if self.kind == "custom":
+            return f"custom:{self.kernels}" + (f":{self.threads}" if self.threads > 1 else "")
+        threads = f":{self.threads}" if self.kind in _THREADED else ""
         kernels = "" if self.kernels == "xnnpack" else f":{self.kernels}"
-        return f"{self.kind}:{self.threads}{kernels}"
+        return f"{self.kind}{threads}{kernels}"
 
     @property
     def warning(self) -> str:
@@ -72,3 +85,11 @@ def _threaded(text: str, kind: str, rest: list[str]) -> Target:
     if kernels not in KERNELS:
         raise BadInput(f"target {text!r}: no kernels {kernels!r}; there are {', '.join(KERNELS)}")
     return Target(kind, int(threads), kernels)
+
+
+def _custom(text: str, rest: list[str]) -> Target:
+    """A delegate by its name; what it leaves runs on a CPU."""
+    name, threads, *more = (*rest, *("", "1")[len(rest) :])
+    if more or not name or not threads.isdecimal() or not 1 <= int(threads) <= 1024:
+        raise BadInput(f"target {text!r}: give custom:NAME, or custom:NAME:THREADS")
+    return Target("custom", int(threads), name)

@@ -16,6 +16,8 @@ from litesmith.ir.show import op_name
 from litesmith.ir.types import Array, Graph, Model, Op, Quant, Tensor
 from litesmith.numeric import affine
 from litesmith.numeric.kernels import evaluate
+from litesmith.ops.call import Call
+from litesmith.ops.registry import find_op
 from litesmith.run.runner import Port
 
 # A loop that has not ended by then is taken for endless.
@@ -82,6 +84,11 @@ def _value(tensor: Tensor, values: dict[Tensor, Array]) -> Array:
 def _results(model: Model, op: Op, arguments: Sequence[Array | None]) -> Sequence[Array]:
     if op.kind in _CONTROL:
         return _CONTROL[op.kind](model, op, [a for a in arguments if a is not None])
+    operator = find_op(op.custom) if op.kind == "CUSTOM" else None
+    if operator is not None:
+        computed = [t is not None and not t.is_const for t in op.inputs]
+        given = [a for a, moves in zip(arguments, computed, strict=True) if moves and a is not None]
+        return Call(operator, op).results(given)
     try:
         if any(_is_scaled(t) for t in (*op.inputs, *op.outputs)):
             return _in_real_numbers(op, arguments)

@@ -6,6 +6,7 @@ from typing import cast
 from litesmith.evidence import Measurement
 from litesmith.measure.accuracy import Against, Evaluation
 from litesmith.measure.latency import Result, ratio
+from litesmith.run.placement import MEASURED
 from litesmith.search.budget import Room
 from litesmith.units import gain_text, score_text
 
@@ -63,6 +64,7 @@ def latency_facts(own: Result, first: Result) -> Json:
     return known(
         {
             "target": own.target,
+            "how": MEASURED,
             "p50_us": own.percentile_us(50),
             "float_us": first.percentile_us(50),
             "ratio": found.value if found else 1.0,

@@ -1,6 +1,7 @@
 """The end of a search: the choice proven on held-out samples, timed in earnest, and looked into."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple, cast
@@ -8,16 +9,20 @@ from typing import NamedTuple, cast
 from litesmith.errors import LitesmithError
 from litesmith.measure.calibrate import CALIBRATION_SAMPLES
 from litesmith.measure.efforts import tidying
-from litesmith.measure.latency import Result, Rule, measured, ratio
+from litesmith.measure.everywhere import takers
+from litesmith.measure.latency import Bench, Result, Rule, measured, ratio
 from litesmith.measure.loss import decibels, losses
 from litesmith.measure.profile import profile
 from litesmith.measure.stats import FASTER
 from litesmith.measure.turns import Contender
 from litesmith.measure.twins import twins
 from litesmith.passes.recipe import apply, parse, text_of
+from litesmith.run.device import Address
+from litesmith.run.placement import MEASURED
 from litesmith.run.target import Target, usable_cores
 from litesmith.search.budget import MISSED, at_look, verdict
 from litesmith.search.facts import Json, known, latency_facts
+from litesmith.search.place import Place, placed_facts
 from litesmith.search.record import FLOAT, MISSES, Record, front, nearest, ranked
 from litesmith.search.workshop import Workshop
 from litesmith.tflite.file import load
@@ -32,6 +37,9 @@ _MOST_VERIFIED = 4
 
 # Models that take part in the proof's run beside the best, and samples that layers are compared on.
 _MOST_TIMED, _LOOKED_AT = 3, 16
+
+_THREADED = ("cpu", "openvino")
+_ACCELERATORS = "accelerators"  # the key of evidence
 
 
 class Proof(NamedTuple):
@@ -57,7 +65,7 @@ class Proof(NamedTuple):
     warnings: tuple[str, ...] = ()
 
 
-def prove(workshop: Workshop, targets: Sequence[Target]) -> Proof:
+def prove(workshop: Workshop, targets: Sequence[Place]) -> Proof:
     """Verifies candidates in the order of their cost until one holds; its time too."""
     seen: list[Record] = []
     limits = workshop.asked.limits
@@ -92,9 +100,9 @@ def _front_names(workshop: Workshop) -> tuple[str, ...]:
     return tuple(record.name for record in _front(workshop))
 
 
-def _times(workshop: Workshop, held: Record, targets: Sequence[Target]) -> Proof:
+def _times(workshop: Workshop, held: Record, targets: Sequence[Place]) -> Proof:
     """The proof's own run of one model, or the records of it."""
-    others, everywhere = _front(workshop), _targets(targets)
+    others, everywhere = _front(workshop), _places(targets)
     texts = (*map(str, everywhere), *(record.digest for record in others))
     timed = workshop.once(held, texts, lambda: _timed(workshop, held, others, everywhere))
     speed, threads = cast(Json, timed["speed"]), cast(list[Json], timed["threads"])
@@ -104,42 +112,71 @@ def _times(workshop: Workshop, held: Record, targets: Sequence[Target]) -> Proof
 
 
 def _timed(
-    workshop: Workshop, best: Record, others: Iterable[Record], everywhere: Sequence[Target]
+    workshop: Workshop, best: Record, others: Iterable[Record], everywhere: Sequence[Place]
 ) -> Json:
-    """All in turns: the float model and the best on every target, others on the first."""
-    first = everywhere[0]
-    pairs = [
-        (name, record, t) for t in everywhere for name, record in ((FLOAT, None), ("best", best))
+    """What runs in turns, and what is compiled for only by estimates; the first place decides."""
+    bench = _bench(workshop, best, others, everywhere)
+    estimates = [
+        facts
+        for place in everywhere
+        if place.runs is None
+        for facts in _estimates(workshop, best, place)
     ]
+    threads = [*map(_row, bench.results if bench else ()), *estimates]
+    if everywhere[0].runs is None or bench is None:
+        speed, target = best.latency or {}, str(everywhere[0])
+    else:
+        speed = latency_facts(bench.results[1], bench.results[0])
+        target = _fastest(bench).target
+    warnings = list(bench.warnings) if bench else []
+    return {"speed": speed, "target": target, "threads": threads, "warnings": warnings}
+
+
+def _bench(
+    workshop: Workshop, best: Record, others: Iterable[Record], everywhere: Sequence[Place]
+) -> Bench | None:
+    """All in turns: the float model and the best wherever they run, others on the first."""
+    targets = [place.runs for place in everywhere if place.runs is not None]
+    if not targets:
+        return None
+    pairs = [(name, record, t) for t in targets for name, record in ((FLOAT, None), ("best", best))]
     beside = [r for r in others if r.name not in (FLOAT, best.name)][:_MOST_TIMED]
     group = [_contender(workshop, name, record, t) for name, record, t in pairs]
-    group += [_contender(workshop, record.name, record, first) for record in beside]
-    bench = measured(group, _PATIENT, memory=False)
+    group += [_contender(workshop, record.name, record, targets[0]) for record in beside]
+    return measured(group, _PATIENT, memory=False)
+
+
+def _fastest(bench: Bench) -> Result:
+    """The best model where it is fastest beyond doubt; else on the first target."""
     own = [r for r in bench.results if r.model == "best"]
     fastest = own[0]
     for result in own[1:]:
         if ratio(fastest, result).verdict == FASTER:
             fastest = result
-    threads = [_row(result) for result in bench.results]
-    speed = latency_facts(bench.results[1], bench.results[0])
-    return {
-        "speed": speed,
-        "target": fastest.target,
-        "threads": threads,
-        "warnings": list(bench.warnings),
-    }
+    return fastest
 
 
-def _targets(asked: Sequence[Target]) -> list[Target]:
-    """Those asked for; of a single one, also with other numbers of threads."""
-    if len(asked) > 1:
+def _estimates(workshop: Workshop, best: Record, place: Place) -> Iterator[Json]:
+    """A row for the best model where a time is estimated; the float model has none there."""
+    found = place.placed(load(workshop.file(best)))
+    if found is not None and found.latency_us is not None:
+        us = {"p50_us": found.latency_us, "how": found.latency_how}
+        yield {"target": str(place), "model": "best", **us}
+
+
+def _places(asked: Sequence[Place]) -> list[Place]:
+    """Those asked for; of a single one with threads, also with other numbers of them."""
+    target = asked[0].runs
+    if len(asked) > 1 or not isinstance(target, Target) or target.kind not in _THREADED:
         return list(asked)
     counts = (1, 2, 4, usable_cores())
-    more = (Target("cpu", n, asked[0].kernels) for n in counts if n <= usable_cores())
+    more = (Place.parse(replace(target, threads=n)) for n in counts if n <= usable_cores())
     return list(dict.fromkeys((asked[0], *more)))
 
 
-def _contender(workshop: Workshop, name: str, record: Record | None, target: Target) -> Contender:
+def _contender(
+    workshop: Workshop, name: str, record: Record | None, target: Target | Address
+) -> Contender:
     path = workshop.source if record is None else workshop.file(record)
     return Contender(name, str(path), target, record.digest if record else workshop.digest)
 
@@ -153,27 +190,59 @@ def _row(result: Result) -> Json:
             "p50_us": result.percentile_us(50),
             "low_us": low,
             "high_us": high,
+            "how": MEASURED,
         }
     )
 
 
-def look_into(workshop: Workshop, record: Record | None) -> None:
-    """Writes the time of each op of the model as it came and of another, and what layers lose."""
+def look_into(workshop: Workshop, record: Record | None, front: Sequence[str] = ()) -> None:
+    """Writes the time of each op of the model as it came and of another, what layers lose, and
+    which accelerators take them; that also of others on the front."""
     wanted = [(FLOAT, workshop.digest, workshop.source)]
     if record is not None:
         wanted.append((record.name, record.digest, workshop.file(record)))
+    place = workshop.asked.place
+    about = [*workshop.place, str(place), workshop.split.calibration.digest]
     for name, digest, path in wanted:
-        about = [*workshop.place, str(workshop.asked.target), workshop.split.calibration.digest]
-        kept = workshop.folder.evidence(digest)
-        if kept is None or kept.get("about") != about:
-            times = _op_times(path, workshop.asked.target)
-            facts: Json = {"schema": 1, "name": name, "about": about, **times}
+        kept = workshop.folder.evidence(digest) or {}
+        if kept.get("about") != about or _ACCELERATORS not in kept:
+            facts: Json = {"schema": 1, "name": name, "about": about, **_op_times(path, place.cpu)}
             if name != FLOAT:
                 facts |= _layers(workshop, path)
+            facts[_ACCELERATORS] = _takers(path, compiled=name != FLOAT)
             workshop.folder.write_evidence(digest, facts)
+    for other in (workshop.records[name] for name in front):
+        kept = workshop.folder.evidence(other.digest) or {}
+        if _ACCELERATORS not in kept:
+            facts = {"schema": 1, "name": other.name, **kept}
+            facts[_ACCELERATORS] = _takers(workshop.file(other), compiled=False)
+            workshop.folder.write_evidence(other.digest, facts)
 
 
-def _op_times(path: Path, target: Target) -> Json:
+def whole_on(workshop: Workshop, record: Record) -> list[str]:
+    """The accelerators that take a model whole, of one that was looked into."""
+    kept = workshop.folder.evidence(record.digest) or {}
+    rows = cast(list[Json], kept.get(_ACCELERATORS, []))
+    return [str(row["target"]) for row in rows if row["taken"] == row["ops"]]
+
+
+def _takers(path: Path, *, compiled: bool) -> list[Json]:
+    """What every accelerator makes of a model: by rules, or by the compilers that are here."""
+    return [
+        {
+            **placed_facts(found),
+            "latency_us": found.latency_us,
+            "latency_how": found.latency_how,
+            "cycles": found.facts.get("cycles"),
+        }
+        for found in takers(load(path), compiled=compiled)
+    ]
+
+
+def _op_times(path: Path, target: Target | None) -> Json:
+    """Of a CPU here; nothing of other places, which tell no time of single ops."""
+    if target is None:
+        return {}
     try:
         found = profile(path, target)
     except LitesmithError:  # a model whose ops the runtime does not tell apart

@@ -1,4 +1,4 @@
-"""The folder of a search: what was tried, the best so far, and one writer at a time."""
+"""The folder of a command: what was tried, the best so far, and one writer at a time."""
 
 import json
 import os
@@ -16,12 +16,18 @@ from litesmith.units import plain
 
 Facts = Mapping[str, object]
 
-_OWN = ("front", "work", "evidence")
-_LOCK, _TRIALS, _SUMMARY, _RECIPE = ".lock", "trials.jsonl", "tune.json", "recipe.json"
+# The record that tells whose a folder is, and the command that writes it.
+TUNE, BENCH, CHOOSE = "tune.json", "bench.json", "choose.json"
+RETRAIN = "retrain.json"
+RECORDS = {TUNE: "tune", BENCH: "bench", CHOOSE: "choose", RETRAIN: "retrain"}
+
+_OWN = ("front", "work", "evidence", "models")
+_LOCK, _TRIALS, _RECIPE = ".lock", "trials.jsonl", "recipe.json"
 
 
 class Folder:
-    """Where a search writes; every file is whole or not there.
+    """Where a search writes, or another command with a record of its own; every file is whole or
+    not there.
 
     best.tflite    the best so far
     front/         every model that no other beats, by its name
@@ -32,8 +38,9 @@ class Folder:
     evidence/      bulky details of single models, by digest
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, record: str = TUNE) -> None:
         self.path = path
+        self._record = path / record
         self.best = path / "best.tflite"
         self.recipe = path / _RECIPE
         self._log = Log(path / _TRIALS)
@@ -59,6 +66,12 @@ class Folder:
             os.close(handle)  # which lets go of the lock too
 
     def _refuse_foreign(self) -> None:
+        others = [name for name in RECORDS if name != self._record.name]
+        taken = next((name for name in others if (self.path / name).exists()), None)
+        if taken is not None:
+            raise BadInput(
+                f"{self.path}: holds what `litesmith {RECORDS[taken]}` wrote; choose another -o"
+            )
         if not self.path.is_dir() or self.is_used:
             return
         names = sorted(path.name for path in self.path.iterdir())
@@ -78,7 +91,7 @@ class Folder:
 
     @property
     def is_used(self) -> bool:
-        return self._log.path.exists() or (self.path / _SUMMARY).exists()
+        return self._log.path.exists() or self._record.exists()
 
     def trials(self) -> tuple[Trial, ...]:
         """What was tried, oldest first; lines of other origin are passed over."""
@@ -90,17 +103,18 @@ class Folder:
 
     def summary(self) -> dict[str, object]:
         """Where the search stood when it was last written; nothing where it never was."""
-        path = self.path / _SUMMARY
+        path = self._record
         try:
             found = json.loads(path.read_bytes()) if path.exists() else {}
         except (OSError, ValueError) as error:
             raise BadInput(f"{path}: cannot be read ({error}); choose another -o") from None
         if not isinstance(found, dict):
-            raise BadInput(f"{path}: is not the summary of a search; choose another -o")
+            command = RECORDS[path.name]
+            raise BadInput(f"{path}: is not what `litesmith {command}` writes; choose another -o")
         return cast(dict[str, object], found)
 
     def write_summary(self, facts: Facts) -> None:
-        _write_json(self.path / _SUMMARY, facts)
+        _write_json(self._record, facts)
 
     def write_recipe(self, facts: Facts) -> None:
         _write_json(self.recipe, facts)

@@ -36,9 +36,12 @@ def mixed_candidates(workshop: Workshop, state: State) -> Iterator[Candidate]:
         yield Candidate(name, "mixed", mixture.recipe(base), why)
         tried.append(Tried(mixture.ops, state.records[name].room.estimate >= 0))
     fitting = [one for one in ladder if Tried(one.ops, True) in tried]
-    if state.is_small_wanted and fitting and fitting[0].can_be_wide(_front_of(workshop, base)[0]):
+    is_fast = workshop.asked.place.has_own_kernels
+    is_wanted = bool(fitting) and (state.is_small_wanted or is_fast)
+    if is_wanted and fitting[0].can_be_wide(_front_of(workshop, base)[0]):
         name = f"mixed-{len(fitting[0].ops)}-int16"
-        why = "where the range is what int8 lacks, 16 bits may do: small, but slow"
+        how = "fast in Litesmith's kernels" if is_fast else "small, but slow"
+        why = f"where the range is what int8 lacks, 16 bits may do: {how}"
         yield Candidate(name, "mixed", fitting[0].wide_recipe(base), why)
 
 
@@ -56,7 +59,7 @@ def _room(record: Record) -> float:
 def _ladder(workshop: Workshop, base: str, *, slower: bool) -> tuple[Mixture, ...]:
     """The mixtures worth a try, kept in the folder: they come from times, which never repeat."""
     calibration = workshop.split.calibration.digest
-    parts = (workshop.place, workshop.digest, calibration, workshop.asked.target, base, slower)
+    parts = (workshop.place, workshop.digest, calibration, str(workshop.asked.place), base, slower)
     key = sha256(repr(parts).encode()).hexdigest()
     known = workshop.folder.evidence(f"mixtures-{key}")
     if known is None:
@@ -78,8 +81,8 @@ def _found(workshop: Workshop, base: str, slower: bool) -> tuple[Mixture, ...]:
     few = some(workshop.split.calibration, CALIBRATION_SAMPLES)
     alone = tuple(step for step in front if step_name(step) == "quantize")
     quantized = apply(reference, alone, context_of(few)).model
-    target = workshop.asked.target
-    found = sensitivities(reference, quantized, few, seconds=_SECONDS, on=target)
+    on = workshop.asked.place.cpu or workshop.asked.place.scores
+    found = sensitivities(reference, quantized, few, seconds=_SECONDS, on=on)
     return mixtures(reference, found, slower=slower)
 
 

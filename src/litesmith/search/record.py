@@ -71,6 +71,11 @@ class Record:
         return str(self._details.get("held_out", ""))
 
     @property
+    def scored_on(self) -> str:
+        """The target whose kernels the held-out samples were run by."""
+        return str(self._details.get("scored_on", ""))
+
+    @property
     def look(self) -> int:
         """How many models these samples had been asked about by then, itself among them."""
         return int(self._number("look") or 1)
@@ -111,6 +116,12 @@ class Record:
         return self._number("latency", "p50_us")
 
     @property
+    def left(self) -> int:
+        """Ops that the place it is for leaves to the CPU; 0 where that is a CPU."""
+        taken, ops = (self._number("placed", key) for key in ("taken", "ops"))
+        return 0 if taken is None or ops is None else int(ops - taken)
+
+    @property
     def room(self) -> Room:
         ends = [self._number("room", key) for key in ("estimate", "low", "high")]
         estimate, low, high = (math.nan if end is None else end for end in ends)
@@ -123,18 +134,21 @@ class Record:
         return self.room.estimate >= _TO_SPARE * allowed
 
     def cost(self, minimize: str) -> float | None:
-        """What is to be small."""
+        """What is to be small; a time is the part of the float model's, or an estimate in µs: one
+        search has times of one kind only."""
         keys = {
-            "latency": ("latency", "ratio"),
-            "size": ("bytes",),
-            "download": ("gzip_bytes",),
-            "memory": ("peak_bytes",),
+            "latency": (("latency", "ratio"), ("latency", "p50_us"), ("latency", "part_us")),
+            "size": (("bytes",),),
+            "download": (("gzip_bytes",),),
+            "memory": (("peak_bytes",),),
         }
-        return self._number(*keys[minimize])
+        found = (self._number(*one) for one in keys[minimize])
+        return next((cost for cost in found if cost is not None), None)
 
 
 def ranked(records: Iterable[Record], minimize: str) -> list[Record]:
-    """Those that fit, the one to ship first: the least cost.
+    """Those that fit, the one to ship first: what its place takes whole, or leaves least of, and of
+    these the least cost.
 
     Of those that cost the same, one with room to spare, of integers throughout, and the plainest
     of these, which was tried first; where none has room to spare, the one that loses least. The
@@ -143,8 +157,10 @@ def ranked(records: Iterable[Record], minimize: str) -> list[Record]:
     left = [r for r in records if r.status == FITS and r.cost(minimize) is not None]
     order: list[Record] = []
     while left:
-        least = min(r.cost(minimize) or 0.0 for r in left)
-        same = [r for r in left if (r.cost(minimize) or 0.0) <= least * (1 + TIE)]
+        fewest = min(r.left for r in left)
+        able = [r for r in left if r.left == fewest]
+        least = min(r.cost(minimize) or 0.0 for r in able)
+        same = [r for r in able if (r.cost(minimize) or 0.0) <= least * (1 + TIE)]
         best = max(same, key=_preference)
         order.append(best)
         left.remove(best)
@@ -174,12 +190,12 @@ def _excess(record: Record, limits: Limits) -> float:
         (record.cost("size") or math.inf) / limits.max_bytes if limits.max_bytes else 0.0,
         latency_us / limits.max_latency_us if limits.max_latency_us else 0.0,
     ]
-    return max(over) or record.ratio or math.inf
+    return max(over) or record.cost("latency") or math.inf
 
 
 def front(records: Sequence[Record]) -> list[Record]:
-    """Those that no other beats: in time, in bytes and in accuracy at once."""
-    scored = [r for r in records if r.value is not None and r.ratio is not None]
+    """Those that no other beats: in ops that stay behind, time, bytes and accuracy at once."""
+    scored = [r for r in records if r.value is not None and r.latency is not None]
     return [one for one in scored if not any(_beats(other, one) for other in scored)]
 
 
@@ -188,11 +204,14 @@ def _beats(a: Record, b: Record) -> bool:
     ours, theirs = _standing(a), _standing(b)
     if any(x > y for x, y in zip(ours, theirs, strict=True)):
         return False
-    return ours != theirs or (a.ratio, a.cost("size"), a.name) < (b.ratio, b.cost("size"), b.name)
+    return ours != theirs or (*_costs(a), a.name) < (*_costs(b), b.name)
 
 
 def _standing(record: Record) -> tuple[float, ...]:
     """What counts, less is better; costs in steps of a tie, so that there are no rings of them."""
-    costs = (record.ratio or 0.0, record.cost("size") or 0.0)
-    steps = (round(math.log(max(cost, 1e-9)) / math.log1p(TIE)) for cost in costs)
-    return (*steps, -record.merit)
+    steps = (round(math.log(max(cost, 1e-9)) / math.log1p(TIE)) for cost in _costs(record))
+    return (record.left, *steps, -record.merit)
+
+
+def _costs(record: Record) -> tuple[float, float]:
+    return record.cost("latency") or 0.0, record.cost("size") or 0.0

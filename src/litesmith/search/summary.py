@@ -1,5 +1,6 @@
 """A search in words and numbers: what is in its summary, and the one sentence that matters."""
 
+from collections.abc import Iterator
 from dataclasses import asdict
 from shlex import quote
 from typing import cast
@@ -8,15 +9,20 @@ from litesmith._version import VERSION
 from litesmith.measure.parts import items
 from litesmith.measure.preparation import Preparation
 from litesmith.measure.stats import FASTER, SLOWER
+from litesmith.run import kernels
 from litesmith.search.budget import LIKELY, PROVEN
 from litesmith.search.facts import Json, evaluation_of, told
-from litesmith.search.finish import Proof
+from litesmith.search.finish import Proof, whole_on
+from litesmith.search.place import left_text
 from litesmith.search.record import FLOAT, Record
 from litesmith.search.walk import LEAST_TO_TRAIN, Search
+from litesmith.tflite.file import load
 from litesmith.train.apply import has_torch
-from litesmith.units import factor_text, plain, total_text
+from litesmith.units import factor_text, plain, time_text, total_text
 
 RUNNING, STOPPED, DONE = "running", "stopped", "done"
+
+_SIZES = ("bytes", "gzip_bytes", "peak_bytes", "is_integer", "placed")
 
 
 def summary(search: Search, state: str, proof: Proof | None = None) -> Json:
@@ -35,20 +41,37 @@ def summary(search: Search, state: str, proof: Proof | None = None) -> Json:
         "data": _data(search),
         "verdict": proof.verdict or None if proof else None,
         "sentence": sentence(search, proof),
-        "best": _model(best, proof) if best else None,
+        "best": {**_model(best, proof), **_whole_on(search, best, proof)} if best else None,
         "nearest": _model(proof.verified, proof)
         if proof and proof.verified and not proof.shipped
         else None,
         "float": _float(first, proof) if first else None,
         "front": list(proof.front) if proof else [],
         "keys": search.workshop.keys,
-        "warnings": list(proof.warnings) if proof else [],
+        "warnings": [*proof.warnings, *_needed_kernels(search, proof)] if proof else [],
         "path": [step._asdict() for step in search.path],
         "threads": list(proof.threads) if proof else [],
         "next": next_steps(search, proof),
         "environment": search.environment,
         "seconds": search.seconds,
     }
+
+
+def _needed_kernels(search: Search, proof: Proof) -> Iterator[str]:
+    """What the time hangs on, where that is more than the runtime."""
+    taken = _own_ops(search, proof)
+    if taken:
+        yield (
+            f"{taken} ops of it run on Litesmith's kernels: where a stock runtime runs the file, "
+            "int16 data and sparse layers take their usual time"
+        )
+
+
+def _own_ops(search: Search, proof: Proof) -> int:
+    """Ops of the model to ship that kernels of this package run, where these were asked for."""
+    if proof.shipped is None or not search.workshop.asked.place.has_own_kernels:
+        return 0
+    return kernels.place(load(search.workshop.file(proof.shipped))).taken
 
 
 def _data(search: Search) -> Json:
@@ -72,16 +95,21 @@ def _model(record: Record, proof: Proof | None) -> Json:
         "name": record.name,
         "recipe": record.trial.recipe,
         "digest": record.digest,
-        **{key: details.get(key) for key in ("bytes", "gzip_bytes", "peak_bytes", "is_integer")},
+        **{key: details.get(key) for key in _SIZES},
         "accuracy": record.accuracy,
         "latency": record.latency,
     }
     if proof is not None and proof.verified is not None:
         found |= {"accuracy": proof.verified.accuracy, "latency": proof.speed}
-        found |= {"target": proof.target}
+        found |= {"target": proof.target, "scored_on": proof.verified.scored_on}
     if proof is not None and proof.shipped is not None:
         found["file"] = "best.tflite"
     return found
+
+
+def _whole_on(search: Search, best: Record, proof: Proof | None) -> Json:
+    """Which accelerators take the model to ship whole, once that was looked into."""
+    return {} if proof is None else {"whole_on": whole_on(search.workshop, best)}
 
 
 def _float(first: Record, proof: Proof | None) -> Json:
@@ -121,7 +149,16 @@ def sentence(search: Search, proof: Proof | None) -> str:
         )
     verdict = {PROVEN: "proven to be", LIKELY: "likely"}[proof.verdict]
     gains = ", ".join(_gains(search, proof))
-    return f"{proof.shipped.name} is {gains}; {score}, {verdict} within {budget} ({samples})"
+    judged = f"{score}, {verdict} within {budget} ({samples}{_kernels(search, proof.verified)})"
+    left = left_text(cast("Json | None", proof.shipped.trial.details.get("placed")))
+    return "; ".join(filter(None, (f"{proof.shipped.name} is {gains}", left, judged)))
+
+
+def _kernels(search: Search, verified: Record) -> str:
+    """Whose kernels gave the answers, where that is not where the model is to run."""
+    place = search.workshop.asked.place
+    same = verified.scored_on == str(place.proves) and place.runs is not None
+    return "" if place.cpu is not None or same else " by the CPU's kernels"
 
 
 def _over(search: Search, record: Record) -> tuple[str, ...]:
@@ -133,21 +170,32 @@ def _over(search: Search, record: Record) -> tuple[str, ...]:
 def _gains(search: Search, proof: Proof) -> list[str]:
     """How much faster and smaller; nothing inside the noise."""
     assert proof.shipped is not None
-    speed, gains = proof.speed, []
-    ratio = cast(float, speed["ratio"])
-    low, high = (cast("float | None", speed[key]) for key in ("low", "high"))
-    if speed["verdict"] == FASTER and low and high:
-        gains.append(factor_text(1 / ratio, "faster", 1 / high, 1 / low))
-    elif speed["verdict"] == SLOWER and low and high:
-        gains.append(factor_text(ratio, "slower", low, high))
-    else:
-        gains.append("as fast, as far as can be told")
+    own = " on Litesmith's kernels" if _own_ops(search, proof) else ""
+    gains = list(_time_gains(search, proof.speed, own))
     first = search.workshop.records[FLOAT]
     for kind, word in (("size", "smaller"), ("download", "smaller to download")):
         before, after = first.cost(kind), proof.shipped.cost(kind)
         if before and after and before / after > 1.02:
             gains.append(factor_text(before / after, word))
-    return gains
+    return gains or ["no smaller"]
+
+
+def _time_gains(search: Search, speed: Json, own: str) -> Iterator[str]:
+    """How much faster than the float model; or, where nothing ran, what is estimated."""
+    place = search.workshop.asked.place
+    ratio, us = (cast("float | None", speed.get(key)) for key in ("ratio", "p50_us"))
+    if ratio is None:
+        if us is not None:
+            yield f"estimated to take {time_text(us)} on {place}"
+        return
+    low, high = (cast("float | None", speed[key]) for key in ("low", "high"))
+    on = own if place.cpu is not None else f" on {place}"
+    if speed["verdict"] == FASTER and low and high:
+        yield factor_text(1 / ratio, "faster", 1 / high, 1 / low) + on
+    elif speed["verdict"] == SLOWER and low and high:
+        yield factor_text(ratio, "slower", low, high) + on
+    else:
+        yield f"as fast{on}, as far as can be told"
 
 
 def next_steps(search: Search, proof: Proof | None) -> list[str]:
@@ -158,6 +206,8 @@ def next_steps(search: Search, proof: Proof | None) -> list[str]:
         return [f"{request.command or 'the same call'}: goes on where it stopped"]
     if proof.shipped is not None:
         best = quote(str(search.folder.best))
+        if search.workshop.asked.place.runs is None:
+            return [f"litesmith targets {best} --compile: what every accelerator makes of it"]
         return [f"litesmith bench {best} --on {proof.target}: the times again, on any machine"]
     if search.is_over:
         return [f"{request.command or 'the same call'} with more --minutes: it was not done"]

@@ -1,13 +1,16 @@
 """The decision tree: which recipes are tried, in which order, and why."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from litesmith.ir.types import Model
 from litesmith.measure.efforts import plan, tidying
+from litesmith.passes.qat import Qat
 from litesmith.passes.quantize import Quantize
-from litesmith.passes.recipe import is_float, text_of
+from litesmith.passes.recipe import is_float, parse, text_of
+from litesmith.passes.schemes import SCHEMES
+from litesmith.passes.step import Step
 from litesmith.search.record import FITS, FLOAT, SET_ASIDE, TIE, Record
 
 # What makes the file, or its archive, smaller than the time it takes would ask for.
@@ -38,6 +41,7 @@ class State:
     records    what was tried, by name
     why_fixed  why nothing can be trained; "" where it can
     mixtures   more recipes in mixed precision, asked for once these are wanted
+    integer_io True where inputs and outputs are to be integers too
     """
 
     model: Model
@@ -46,6 +50,15 @@ class State:
     mixtures: "Callable[[State], Iterator[Candidate]] | None" = None
     max_bytes: int | None = None
     records: dict[str, Record] = field(default_factory=dict[str, Record])
+    integer_io: bool = False
+
+    def fitted(self, candidate: Candidate) -> Candidate:
+        """The candidate with inputs and outputs as the place wants them."""
+        if not self.integer_io or not candidate.recipe:
+            return candidate
+        return candidate._replace(
+            recipe=text_of(tuple(map(_with_integers, parse(candidate.recipe))))
+        )
 
     @property
     def tidy(self) -> str:
@@ -95,6 +108,13 @@ class Branch(NamedTuple):
     question: str
     why_not: Callable[[State], str]
     candidates: Callable[[State], Iterator[Candidate]]
+
+
+def _with_integers(step: Step) -> Step:
+    """A step that makes integers makes them of inputs and outputs too."""
+    if not isinstance(step, Quantize | Qat) or not SCHEMES[step.to].is_integer or step.only:
+        return step
+    return replace(step, io=SCHEMES[step.to].data)
 
 
 def _usual(state: State, to: str) -> str:

@@ -15,6 +15,7 @@ from litesmith.run.target import Target
 from litesmith.search.budget import Budget, Limits
 from litesmith.search.facts import Json
 from litesmith.search.finish import look_into, prove
+from litesmith.search.place import Place
 from litesmith.search.record import Record
 from litesmith.search.summary import DONE, RUNNING, STOPPED, recipe_facts, summary
 from litesmith.search.walk import Request, Search, Tell, silent
@@ -89,7 +90,7 @@ def tune(
         Budget.parse(max_drop, min_agreement, min_snr),
         minimize,
         Limits.parse(max_size, max_latency),
-        tuple(map(Target.parse, texts)),
+        tuple(map(Place.parse, texts)),
         None if calibrate is None else open_beside(calibrate, opened, content, preparation),
         minutes,
         training,
@@ -177,7 +178,7 @@ def _ended(search: Search) -> Found:
     else:
         folder.unship()
     search.show("looking into the result")
-    look_into(workshop, shown)
+    look_into(workshop, shown, proof.front)
     named = {*proof.front} | ({shown.name} if shown else set())
     files = {name: workshop.file(r) for name, r in workshop.records.items() if name in named}
     folder.write_front(files)

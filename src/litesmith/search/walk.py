@@ -14,11 +14,11 @@ from litesmith.measure.host import host
 from litesmith.measure.metrics import metric_named
 from litesmith.measure.parts import items
 from litesmith.measure.samples import Data
-from litesmith.run.target import Target
 from litesmith.search.budget import MINIMIZE, Budget, Limits
 from litesmith.search.facts import Json
 from litesmith.search.folder import Folder
 from litesmith.search.mixing import mixed_candidates
+from litesmith.search.place import Place, refuse_place
 from litesmith.search.record import FITS, FLOAT, MISSES, REFUSED, SET_ASIDE, Record, ranked
 from litesmith.search.split import least_samples, split
 from litesmith.search.tree import BRANCHES, Branch, Candidate, State, float_candidate
@@ -55,7 +55,7 @@ class Request:
     budget: Budget
     minimize: str = "latency"
     limits: Limits = field(default_factory=Limits)
-    targets: tuple[Target, ...] = (Target(),)
+    targets: tuple[Place, ...] = (Place.parse("cpu:1"),)
     calibration: Data | None = None
     minutes: float | None = None
     training: Training | None = None
@@ -69,8 +69,12 @@ class Request:
             raise BadInput(f"minimize {self.minimize}: there are {', '.join(MINIMIZE)}")
         if self.minutes is not None and not 0 < self.minutes < float("inf"):
             raise BadInput(f"minutes={self.minutes}: a number above 0 is needed")
-        if any(target.kind != "cpu" for target in self.targets):
-            raise BadInput("tune times models on a CPU; give --on cpu:1, or several of these")
+        for place in self.targets:
+            limits_time = self.limits.max_latency_us is not None
+            is_first = place == self.targets[0]
+            refuse_place(
+                place, self.minimize if is_first else "size", limits_time=is_first and limits_time
+            )
 
 
 class Step(NamedTuple):
@@ -209,13 +213,15 @@ class Search:
             mixtures,
             self.request.limits.max_bytes,
             records,
+            self._asked.place.asks_for_integers(self.model),
         )
 
     def _answer(self, branch: Branch, state: State, left: int, on_step: Callable[[], None]) -> None:
         is_late = self.is_over and not self.workshop.has_some_of(branch.name)
         why_not = _TOO_LATE if is_late else branch.why_not(state)
         names: list[str] = []
-        for candidate in branch.candidates(state) if not why_not else ():
+        for plain in branch.candidates(state) if not why_not else ():
+            candidate = state.fitted(plain)
             if self.is_over and not self.workshop.knows(candidate):
                 why_not = "" if names else _TOO_LATE
                 break

@@ -24,6 +24,8 @@ from litesmith.measure.turns import Contender
 from litesmith.passes import recipe as recipes
 from litesmith.passes.step import Change, Context, Skip
 from litesmith.run.capi import installed_version
+from litesmith.run.device import Address
+from litesmith.run.placement import Placement
 from litesmith.run.target import Target, usable_cores
 from litesmith.search.budget import MISSED, Budget, Limits, verdict
 from litesmith.search.facts import (
@@ -35,6 +37,7 @@ from litesmith.search.facts import (
     told,
 )
 from litesmith.search.folder import Folder
+from litesmith.search.place import Place, estimated_facts, left_text, placed_facts
 from litesmith.search.record import (
     CANDIDATE,
     FITS,
@@ -48,14 +51,18 @@ from litesmith.search.record import (
 )
 from litesmith.search.split import Split
 from litesmith.search.tree import Candidate
-from litesmith.tflite.file import digest, pieces
+from litesmith.tflite.file import digest, load, pieces
 from litesmith.train.apply import Record as TrainingRecord
 from litesmith.train.apply import some, training_context, trainings
 from litesmith.train.settings import Training, Watch
-from litesmith.units import ratio_text
+from litesmith.units import ratio_text, time_text
 
 # How long the two of a pair take turns: enough to tell candidates apart, not yet to prove it.
 _QUICK = Rule(width=0.04, least_seconds=1.0, most_seconds=6.0)
+
+# Enough to know whether scoring takes seconds or minutes.
+_GLANCE = Rule(runs=2, warmup_runs=1)
+_TIMES_OF_BOTH = ("p50_us", "float_us")
 
 # Scoring one model may take so long; a slower one is scored on fewer samples, but not on fewer
 # than this. Where time counts, one that is slower than the float model is scored only if quickly.
@@ -66,6 +73,7 @@ _MOST_SECONDS, _FEWEST_SCORED, _IN_VAIN_SECONDS = 90.0, 64, 20.0
 class Asked:
     """What is asked of a search.
 
+    place     where the result is to run
     metric    the metric that the budget is about
     training  how to train; None where nothing is trained
     """
@@ -73,7 +81,7 @@ class Asked:
     minimize: str
     budget: Budget
     limits: Limits
-    target: Target
+    place: Place
     metric: str
     training: Training | None = None
 
@@ -101,9 +109,9 @@ class Asked:
         }
         if details["name"] == FLOAT:
             found = replace(found, against=None)
-        ratio = cast("float | None", latency["ratio"])
-        time = () if ratio is None else (f"{ratio_text(ratio)} the time",)
-        return facts, "; ".join((", ".join((told(found, room), *time)), *over))
+        left = left_text(cast("Json | None", details.get("placed")))
+        words = ", ".join(filter(None, (told(found, room), _time_text(latency))))
+        return facts, "; ".join((words, *filter(None, (left,)), *over))
 
     def is_in_vain(self, latency: Mapping[str, object]) -> bool:
         """True for a time that is above the float model's beyond doubt, where time counts."""
@@ -189,12 +197,14 @@ class Workshop:
         details["look"] = len(before - {record.digest}) + 1
         if known is None:
             started = perf_counter()
-            found = self._scored(self.file(record), self.split.held_out)
-            details["accuracy"] = accuracy_facts(found)
+            on = self._proving(record)
+            found = self._scored(self.file(record), self.split.held_out, on)
+            details |= {"accuracy": accuracy_facts(found), "scored_on": str(on)}
             details["seconds"] = perf_counter() - started
             self.fresh += 1
         else:
             details |= {"accuracy": known.accuracy, "seconds": known.seconds, "look": known.look}
+            details["scored_on"] = known.scored_on
         details, reason = self.asked.judged(details, "")
         told = f"on held-out samples {reason}"
         trial = replace(record.trial, measurements=(), skipped=(), reason=told, details=details)
@@ -262,7 +272,7 @@ class Workshop:
         trains = asked.training if trainings(recipes.parse(recipe)) else None
         parts = (
             (self.place, self.digest, recipe, kind),
-            (self.split.calibration.digest, data.digest, asked.metric, str(asked.target)),
+            (self.split.calibration.digest, data.digest, asked.metric, str(asked.place)),
             trains,
         )
         return sha256(repr(parts).encode()).hexdigest()
@@ -284,7 +294,7 @@ class Workshop:
             details["is_passing"] = isinstance(error, BadInput)  # a full disk, broken torch
         details, reason = self.asked.judged(details, reason)
         details["seconds"] = perf_counter() - started
-        place = (str(self.asked.target), made, self._machine)
+        place = (str(self.asked.place), made, self._machine)
         ratios = (Measurement("latency_ratio", "ratio", blocks, *place),) if blocks else ()
         return Trial(
             candidate.recipe, self.digest, made, ratios, _grouped(skipped), reason, details
@@ -330,11 +340,17 @@ class Workshop:
             if claims.is_useless:
                 details["status"] = REFUSED
                 return claims.failure or "what it gives are no numbers, or infinite ones", ()
-        if self.asked.minimize == "memory":
-            details["peak_bytes"] = peak_bytes(path, self.asked.target)
-        latency, blocks = self._timed(path)
+        placed = self.asked.place.placed(load(path))
+        if placed is not None:
+            details["placed"] = placed_facts(placed)
+            if not placed.taken and not is_float:
+                details["status"] = SET_ASIDE
+                return f"{placed.target} takes none of it: {placed.main_reason}", ()
+        if self.asked.minimize == "memory" and isinstance(self.asked.place.runs, Target):
+            details["peak_bytes"] = peak_bytes(path, self.asked.place.runs)
+        latency, blocks = self._timed(path, placed)
         details["latency"] = latency
-        seconds = self._scoring_seconds(latency)
+        seconds = self._scoring_seconds(path, latency)
         if self.asked.is_in_vain(latency) and seconds > _IN_VAIN_SECONDS:
             details["status"] = SET_ASIDE
             ratio = ratio_text(cast(float, latency["ratio"]))
@@ -342,27 +358,46 @@ class Workshop:
         data = self.split.search
         if seconds > _MOST_SECONDS:
             data = some(data, max(_FEWEST_SCORED, int(len(data) * _MOST_SECONDS / seconds)))
-        details["accuracy"] = accuracy_facts(self._scored(path, data))
+        details["accuracy"] = accuracy_facts(self._scored(path, data, self.asked.place.scores))
         return "", blocks
 
-    def _timed(self, path: Path) -> tuple[Json, tuple[float, ...]]:
-        """Its time beside the float model's, in turns."""
-        target = self.asked.target
-        group = [Contender("float", str(self.source), target, self.digest)]
-        if path != self.source:
-            group.append(Contender("candidate", str(path), target, digest(path)))
-        bench = measured(group, _QUICK, memory=False)
+    def _timed(self, path: Path, placed: Placement | None) -> tuple[Json, tuple[float, ...]]:
+        """Its time beside the float model's, in turns; an estimate where nothing runs there."""
+        target = self.asked.place.runs
+        if target is None:
+            assert placed is not None
+            return estimated_facts(placed), ()
+        bench = measured(self._beside_float(path, target), _QUICK, memory=False)
         found = bench.comparisons[0] if bench.comparisons else None
         facts = latency_facts(bench.results[-1], bench.results[0])
         return facts, found.ratio.blocks if found else ()
 
-    def _scoring_seconds(self, latency: Json) -> float:
-        """What scoring takes, with the float model beside it."""
-        one = (cast(float, latency["p50_us"]) + cast(float, latency["float_us"])) / 1e6
-        return one * self.asked.target.threads * len(self.split.search) / usable_cores()
+    def _beside_float(self, path: Path, target: Target | Address) -> list[Contender]:
+        group = [Contender("float", str(self.source), target, self.digest)]
+        if path != self.source:
+            group.append(Contender("candidate", str(path), target, digest(path)))
+        return group
 
-    def _scored(self, path: Path, data: Data) -> Evaluation:
-        on = replace(self.asked.target, threads=1)
+    def _scoring_seconds(self, path: Path, latency: Json) -> float:
+        """What scoring takes, with the float model beside it."""
+        cpu = self.asked.place.cpu
+        if cpu is None:
+            bench = measured(
+                self._beside_float(path, self.asked.place.scores), _GLANCE, memory=False
+            )
+            latency = latency_facts(bench.results[-1], bench.results[0])
+        one = (cast(float, latency["p50_us"]) + cast(float, latency["float_us"])) / 1e6
+        threads = 1 if cpu is None else cpu.threads
+        return one * threads * len(self.split.search) / usable_cores()
+
+    def _proving(self, record: Record) -> Target:
+        """Where the proof is scored: where it is to run, unless that takes too long."""
+        place = self.asked.place
+        times = [cast("float | None", (record.latency or {}).get(key)) for key in _TIMES_OF_BOTH]
+        seconds = sum(us or 0.0 for us in times) / 1e6 * len(self.split.held_out)
+        return place.scores if seconds > _MOST_SECONDS and place.cpu is None else place.proves
+
+    def _scored(self, path: Path, data: Data, on: Target) -> Evaluation:
         return evaluate_all([path], data, against=self.source, metric=self.asked.metric, on=on)[0]
 
 
@@ -370,6 +405,16 @@ def _grouped(skipped: Sequence[Skip]) -> tuple[tuple[str, str], ...]:
     """What was left alone, by kind and reason: names of every op would fill the records."""
     counts = Counter((skip.where.split()[0] if skip.where else "", skip.why) for skip in skipped)
     return tuple((f"{count} {kind}".strip(), why) for (kind, why), count in counts.items())
+
+
+def _time_text(latency: Mapping[str, object]) -> str:
+    """`0.42 × the time`, or what a compiler estimates; "" where no time is known."""
+    ratio, us = (cast("float | None", latency.get(key)) for key in ("ratio", "p50_us"))
+    if ratio is not None:
+        return f"{ratio_text(ratio)} the time"
+    return (
+        "" if us is None else f"{time_text(us)} on {latency['target']} by its compiler's estimate"
+    )
 
 
 def _names(candidate: Candidate) -> Json:

@@ -1,0 +1,55 @@
+"""A model run once on the GPU and once on the CPU, in a process of its own, which may die of it."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+
+from litesmith.errors import CannotRun
+from litesmith.ir.types import Array
+from litesmith.run.child import answer
+from litesmith.run.compiled import CompiledRunner, NeedsInterpreter
+from litesmith.run.inputs import random_values
+from litesmith.run.target import Target
+
+
+def difference(path: str, target: str, signature: str) -> float | None:
+    """How far the floats and 8-bit values are apart at most, as a share of the largest one of their
+    output; None where there is nothing to compare. Other results are choices, which may differ."""
+    content, number = Path(path).read_bytes(), int(signature)
+    found = _results(content, Target.parse(target), number)
+    try:
+        wanted = _results(content, Target(), number)
+    except CannotRun:
+        return None
+    pairs = zip(found, wanted, strict=True)
+    return max((_apart(ours, right) for ours, right in pairs if _is_number(right)), default=None)
+
+
+def _results(content: bytes, target: Target, signature: int) -> list[Array]:
+    try:
+        runner = CompiledRunner(content, target, signature=signature)
+        random = np.random.default_rng(0)
+        for port in runner.inputs:
+            port.array[...] = random_values(random, port.array)
+        runner.run()
+    except NeedsInterpreter as reason:
+        raise CannotRun(str(reason)) from None
+    return [port.array.copy() for port in runner.outputs]
+
+
+def _is_number(array: Array) -> bool:
+    return array.dtype.kind == "f" or (array.dtype.itemsize == 1 and array.dtype.kind in "iu")
+
+
+def _apart(ours: Array, right: Array) -> float:
+    known = np.isfinite(right)
+    ours, right = (np.where(known, array, 0).astype(np.float64) for array in (ours, right))
+    if not np.isfinite(ours).all():
+        return math.inf
+    largest = float(np.abs(right).max(initial=0)) or 1.0
+    return float(np.abs(ours - right).max(initial=0)) / largest
+
+
+if __name__ == "__main__":
+    answer(difference)

@@ -109,7 +109,7 @@ def test_many_callers_of_one_program(quantized: Model, pairs) -> None:
 
 def test_a_program_may_go_while_its_threads_wake(quantized: Model, pairs) -> None:
     x, expected = pairs[0]
-    for _ in range(20):
+    for _ in range(8):
         (result,) = whole(quantized.main).run([x], threads=3)
         gc.collect()
         np.testing.assert_array_equal(result, expected)

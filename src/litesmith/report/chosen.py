@@ -11,7 +11,7 @@ from litesmith.report.markdown import Markdown, code, escaped, paragraphs, pictu
 from litesmith.report.markup import Html, joined, tag
 from litesmith.report.page import Page, Part
 from litesmith.report.png import png
-from litesmith.report.svg import legend, svg
+from litesmith.report.svg import figures
 from litesmith.report.trials import STATUSES
 from litesmith.report.verdict import Tile, Verdict, run_line, tile_html
 from litesmith.report.words import (
@@ -119,18 +119,12 @@ def _ship(model: Model, target: str) -> Html:
 
 
 def _figures(record: Record) -> Html | None:
-    drawn = graphs(record)
-    if not drawn:
-        return None
-    figures = [
-        tag("figure", tag("figcaption", graph.title), svg(graph), legend(graph)) for graph in drawn
-    ]
     hint = (
         "Up and to the left is better. Thin bars are 95 % intervals. On the line are the models "
         "that no other beats in accuracy, time and size at once. A number in place of a name is "
         "that of the table below; hover over a point or tap it for what is known of it."
     )
-    return joined(tag("p", hint, class_="hint"), tag("div", *figures, class_="figures"))
+    return figures(graphs(record), hint)
 
 
 def _models(record: Record) -> Html | None:

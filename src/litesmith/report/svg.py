@@ -1,8 +1,8 @@
 """A trade-off graph as SVG; colours are the page's, by class."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from litesmith.report.markup import Html, tag
+from litesmith.report.markup import Html, joined, tag
 from litesmith.report.plot import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Point, outline
 from litesmith.report.record import Entry
 from litesmith.report.tradeoff import Graph, Mark, Tick, note_height, shown_score
@@ -39,6 +39,16 @@ def svg(graph: Graph) -> Html:
         class_="graph",
         data_graph=graph.name,
     )
+
+
+def figures(drawn: Sequence[Graph], hint: str) -> Html | None:
+    """Graphs side by side under a hint at how to read them; None where there are none."""
+    if not drawn:
+        return None
+    shown = [
+        tag("figure", tag("figcaption", graph.title), svg(graph), legend(graph)) for graph in drawn
+    ]
+    return joined(tag("p", hint, class_="hint"), tag("div", *shown, class_="figures"))
 
 
 def legend(graph: Graph) -> Html:

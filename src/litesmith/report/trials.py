@@ -6,7 +6,7 @@ from typing import NamedTuple
 from litesmith.report.accelerators import whole_words
 from litesmith.report.markup import Html, joined, tag
 from litesmith.report.record import Entry, Record, Score
-from litesmith.report.svg import legend, svg
+from litesmith.report.svg import figures
 from litesmith.report.tradeoff import graphs
 from litesmith.report.words import (
     difference_words,
@@ -99,18 +99,12 @@ def columns_of(record: Record) -> tuple[Column, ...]:
 
 def trade_offs(record: Record) -> Html | None:
     """The graphs, with what there is to know about reading them."""
-    drawn = graphs(record)
-    if not drawn:
-        return None
-    figures = [
-        tag("figure", tag("figcaption", graph.title), svg(graph), legend(graph)) for graph in drawn
-    ]
     hint = (
         "Up and to the left is better. Each point is a model; hover over it or tap it for its "
         "numbers and recipe. Thin bars are 95 % intervals, upright ones of the difference from "
         "the float model; below the dashed line a model loses more than the budget."
     )
-    return joined(tag("p", hint, class_="hint"), tag("div", *figures, class_="figures"))
+    return figures(graphs(record), hint)
 
 
 def trials(record: Record) -> Html | None:

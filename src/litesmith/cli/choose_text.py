@@ -1,19 +1,17 @@
 """What choose shows while it works and when it is done."""
 
 import json
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from shlex import quote
-from types import TracebackType
-from typing import Self, cast
+from typing import cast
 
 import typer
-from rich.console import Console, Group
-from rich.live import Live as RichLive
+from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from litesmith.cli.live import Screen
 from litesmith.cli.show import command, console, heading, line, shortened, table
 from litesmith.search.choose import Chosen
 from litesmith.search.choosing import View
@@ -25,39 +23,21 @@ PICKED, ON_FRONT = "▶", "●"
 _OTHERS = 54  # columns of the terminal that all but the name take
 
 
-class Live:
-    """A view on the terminal, which goes away; a line a step where it is none."""
+class Live(Screen):
+    """What is being done and what is known so far; a line a step where there is no terminal."""
 
-    def __init__(self, *, quiet: bool) -> None:
-        self._quiet, self._told = quiet, ""
-        self._shows = not quiet and sys.stderr.isatty()
-        self._screen = Console(stderr=True)
-        self._live = RichLive(console=self._screen, transient=True, auto_refresh=False)
-
-    def __enter__(self) -> Self:
-        if self._shows:
-            self._live.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
-        if self._shows:
-            self._live.stop()
+    _told = ""
 
     def show(self, view: View) -> None:
         left = "" if view.left is None else f" · about {time_text(1e6 * max(view.left, 1))} left"
-        if self._shows:
+        if self.shows:
             doing = Text(f"{plain(view.doing)}{left}", style="bold")
             shown = Group(doing, candidate_table(view.rows, "")) if view.rows else doing
-            self._live.update(shown, refresh=True)  # no thread beside timings
-        elif not self._quiet and view.left is not None:
+            self.draw(shown)
+        elif not self.quiet and view.left is not None:
             step = view.doing.partition(": ")[0]
             if step != self._told:
-                self._screen.print(Text(f"{plain(step)}{left}"), soft_wrap=True)
+                self.console.print(Text(f"{plain(step)}{left}"), soft_wrap=True)
             self._told = step
 
 

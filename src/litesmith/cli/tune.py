@@ -167,13 +167,8 @@ def tune(
 
 def carried_out(request: Request, *, as_json: bool = False) -> int:
     """Searches, writes the report, and prints what came out; the exit status."""
-    try:
-        with Live(quiet=as_json) as live:
-            found = carry_out(request, live.show)
-    except KeyboardInterrupt as error:  # whose notes do not pass the parser of the command line
-        for note in getattr(error, "__notes__", ()):
-            say("note", note)
-        raise
+    with Live(quiet=as_json) as live:
+        found = carry_out(request, live.show)
     page = write_report(found.folder)
     for warning in found.warnings:
         say("warning", warning)

@@ -1,19 +1,17 @@
 """What tune shows while it works and when it is done."""
 
 import json
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from time import monotonic
-from types import TracebackType
-from typing import Self, cast
+from typing import cast
 
 import typer
-from rich.console import Console, Group
-from rich.live import Live as RichLive
+from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from litesmith.cli.live import Screen
 from litesmith.cli.show import command, console, heading, line, table
 from litesmith.report.words import names_words
 from litesmith.search.facts import Json
@@ -33,38 +31,20 @@ from litesmith.units import (
 _STYLES = {"fits": "green", "misses": "yellow", "refused": "red", "set aside": "dim"}
 
 
-class Live:
-    """A view of the search on the terminal, which goes away; a line a trial where it is none."""
+class Live(Screen):
+    """The search as it stands; a line a trial where there is no terminal."""
 
     def __init__(self, *, quiet: bool) -> None:
-        self._quiet, self._began, self._told = quiet, monotonic(), 0
-        shows = not quiet and sys.stderr.isatty()
-        self._screen = Console(stderr=True)
-        self._live = RichLive(console=self._screen, transient=True, auto_refresh=False)
-        self._shows = shows
-        self._view: View | None = None
-
-    def __enter__(self) -> Self:
-        if self._shows:
-            self._live.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
-        if self._shows:
-            self._live.stop()
+        super().__init__(quiet=quiet)
+        self._began, self._told = monotonic(), 0
 
     def show(self, view: View) -> None:
-        if self._shows:
-            self._live.update(self._picture(view), refresh=True)  # no thread beside timings
-        elif not self._quiet and view.look is None:
+        if self.shows:
+            self.draw(self._picture(view))
+        elif not self.quiet and view.look is None:
             for record in view.records[self._told :]:
                 status = "" if record.name == FLOAT else f"{record.status}, "
-                self._screen.print(Text(f"{record.name}: {status}{record.trial.reason}"))
+                self.console.print(Text(f"{record.name}: {status}{record.trial.reason}"))
             self._told = len(view.records)
 
     def _picture(self, view: View) -> Group:

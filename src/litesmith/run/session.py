@@ -195,16 +195,24 @@ class Session:
         if self.target.kernels == "reference":
             self._fall_back("the reference kernels are in the classic interpreter only")
             return
-        if self.target.kind == "gpu" and profile:
-            raise CannotRun("target gpu: LiteRT has no profile of it; profile on cpu:1")
         if self.target.kind == "gpu":
-            refuse_flaws(self.model)
+            self._refuse_for_gpu(profile)
         unknown = why_not(installed_version())
         unshared = _why_not_shared(self._entry[0])
         if unknown or (unshared and not profile):
             self._fall_back(unknown or unshared)
             return
         self.note = f"outputs are not written: {unshared}" if unshared else ""
+        self._compile(profile, weight_cache)
+
+    def _refuse_for_gpu(self, profile: bool) -> None:
+        """Raises where LiteRT's accelerator would crash, or answer wrongly without a word."""
+        if profile:
+            raise CannotRun("target gpu: LiteRT has no profile of it; profile on cpu:1")
+        refuse_flaws(self.model)
+
+    def _compile(self, profile: bool, weight_cache: str) -> None:
+        """Opens the compiled model, with kernels of ours for what they take."""
         signature = _signature_number(self.model, self._entry[2])
         if self.target.kind == "gpu":
             try_out(self._content, self.target, signature)

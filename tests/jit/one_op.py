@@ -8,9 +8,11 @@ from hypothesis import strategies as st
 
 from litesmith import Builder, Model, Quant, Session, Tensor
 from litesmith.ir.types import Array
+from litesmith.jit.cpu import is_x86
 from litesmith.jit.graph import whole
 from litesmith.jit.native import why_not
 
+needs_x86 = pytest.mark.skipif(not is_x86(), reason="the runtime has other bits elsewhere")
 needs_numba = pytest.mark.skipif(bool(why_not()), reason=why_not())
 
 seeds = st.integers(0, 2**32 - 1)

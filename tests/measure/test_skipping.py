@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import litesmith
 from litesmith import Builder, Model
 from litesmith.cli.shrunk_text import skipping_json, skipping_lines
 from litesmith.measure.doctor import Patient, diagnoses
@@ -13,7 +14,7 @@ from litesmith.measure.skipping import expected_gain, skipping
 from litesmith.run.kernels import Kernels
 from litesmith.run.target import Target
 from tests import zoo
-from tests.jit.one_op import needs_numba
+from tests.jit.one_op import needs_numba, needs_x86
 
 
 def layer(zeros: float, rows: int, inputs: int, channels: int) -> Model:
@@ -43,6 +44,20 @@ def test_what_is_expected_is_what_is_taken(
     assert found.is_faster == (Kernels().claims(model.main.ops[0]) is True)
     even = found.facts.even
     assert found.is_faster == (even is not None and found.facts.zeros > even)
+
+
+@needs_numba
+@needs_x86
+@pytest.mark.parametrize(("zeros", "is_faster"), [(0.2, False), (0.7, True), (0.95, True)])
+def test_int8_layers_are_expected_to_be_what_they_are(zeros: float, is_faster: bool) -> None:
+    data = np.random.default_rng(0).normal(0, 1, (64, 512)).astype(np.float32)
+    model = litesmith.apply(layer(zeros, 64, 512, 512), "quantize(to=int8)", data).model
+    (found,) = skipping(model)
+    assert found.op.kind == "FULLY_CONNECTED" and found.facts.dtype == "int8"
+    assert found.facts.zeros == pytest.approx(zeros, abs=0.03)
+    assert found.is_faster == is_faster == (Kernels().claims(found.op) is True)
+    assert expected_gain([found]) == pytest.approx(max(found.facts.gain, 1))
+    assert "even at" in skipping_lines(model)[1]
 
 
 def test_layers_without_zeros_are_not_told_of() -> None:

@@ -16,7 +16,7 @@ from litesmith.run.compiled import CompiledRunner
 from litesmith.run.kernels import KernelRunner
 from litesmith.run.probe import probe
 from tests import zoo
-from tests.jit.one_op import needs_numba
+from tests.jit.one_op import needs_numba, needs_x86
 
 OURS = "cpu:1:litesmith"
 
@@ -135,12 +135,44 @@ def sparse_model(zeros: float, channels: int = 64, size: int = 12) -> Model:
 @needs_numba
 @pytest.mark.parametrize("threads", [1, 2])
 def test_sparse_layers_are_taken_where_they_are_faster(threads: int) -> None:
-    model = sparse_model(0.95)
+    model = sparse_model(0.95, 128, 16)
     with Session(model, "cpu:1") as theirs, Session(model, f"cpu:{threads}:litesmith") as ours:
         assert ours.note.startswith("2 of 3 ops on Litesmith's kernels")
         for seed in range(3):
             (a,), (b,) = outputs(ours, seed), outputs(theirs, seed)
             np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4 * np.abs(b).max())
+
+
+@needs_numba
+@pytest.mark.parametrize(("size", "is_taken"), [(512, True), (128, False)])
+def test_weights_that_are_stored_sparse(size: int, is_taken: bool) -> None:
+    rng = np.random.default_rng(0)
+    kept = rng.random((size, size // 4, 1)) >= 0.8
+    weights = (normal(rng, size, size // 4, 4) * kept).astype(np.float32).reshape(size, size)
+    b = Builder()
+    y = b.op("FULLY_CONNECTED", b.input("x", (1, size)), weights, normal(rng, size))
+    model = litesmith.apply(b.model(y), "sparsify(least=0.5)").model
+    with Session(model, "cpu:1") as theirs, Session(model, OURS) as ours:
+        assert isinstance(ours.runner, KernelRunner) == is_taken
+        assert is_taken or "its own sparse form" in ours.note
+        for seed in range(3):
+            (a,), (b,) = outputs(ours, seed), outputs(theirs, seed)
+            np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4 * np.abs(b).max())
+
+
+@needs_numba
+@needs_x86
+@pytest.mark.parametrize("threads", [1, 2])
+def test_sparse_int8_layers_have_the_runtimes_bits(threads: int) -> None:
+    model = quantized(sparse_model(0.95, 128, 16), "quantize(to=int8)")
+    note = assert_bits(model, f"cpu:{threads}:litesmith", CompiledRunner)
+    assert note.startswith("2 of 5 ops on Litesmith's kernels")
+
+
+@needs_numba
+def test_what_many_threads_compute_as_fast_stays_with_them() -> None:
+    note = assert_bits(sparse_model(0.8), "cpu:4:litesmith", CompiledRunner)
+    assert note.startswith("none of 3 ops") and "as fast on 4 threads" in note
 
 
 @needs_numba
@@ -155,6 +187,7 @@ def test_an_input_is_resized() -> None:
     for model in (
         quantized(sparse_model(0.0, 16, 6), "quantize(to=int16x8)"),
         sparse_model(0.95),
+        quantized(sparse_model(0.95), "quantize(to=int8)"),
     ):
         with Session(model, "cpu:1") as theirs, Session(model, OURS) as ours:
             shape = ours.inputs["x"].shape
@@ -183,7 +216,8 @@ def test_many_sessions_in_many_threads() -> None:
     models = [
         quantized(network(rng), "quantize(to=int16x8)"),
         quantized(network(rng, "HARD_SWISH"), "quantize(to=int16x8)"),
-        sparse_model(0.95),
+        sparse_model(0.95, 128, 16),
+        quantized(sparse_model(0.95, 128, 16), "quantize(to=int8)"),
     ]
     expected = []
     for model in models:
@@ -201,7 +235,7 @@ def test_many_sessions_in_many_threads() -> None:
                     if not all(same):
                         wrong.append(number)
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(9)]
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(12)]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -1,6 +1,7 @@
 """What the machine's processor can do, as far as the kernels differ by it."""
 
-from dataclasses import dataclass
+import platform
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -10,6 +11,7 @@ class Cpu:
     pairs: str  # the feature whose multiply-and-add-pairs is used; "" for plain products
     rows: int  # rows and vectors of 16 lanes that one tile of sums has
     vectors: int
+    fours: int = 0  # lanes whose four bytes one instruction multiplies and adds; 0 for none
 
 
 # From the best down. A tile's sums, and what they are made from, must fit into the registers.
@@ -21,6 +23,17 @@ _KINDS = (
 _OTHER = Cpu("", 6, 1)  # NEON: 32 of 4
 
 
+# Lanes of the instruction that multiplies bytes, unsigned ones by signed ones.
+_FOURS = {"avx512vnni": 16, "avxvnni": 8}
+
+
 def cpu_of(features: frozenset[str]) -> Cpu:
     """The kind for a processor with these features, by LLVM's names."""
-    return next((kind for kind in _KINDS if kind.pairs in features), _OTHER)
+    kind = next((kind for kind in _KINDS if kind.pairs in features), _OTHER)
+    fours = next((lanes for name, lanes in _FOURS.items() if name in features), 0)
+    return replace(kind, fours=fours)
+
+
+def is_x86() -> bool:
+    """True on processors of that kind, whatever they can do."""
+    return platform.machine().lower() in ("x86_64", "amd64", "i386", "i686")

@@ -5,18 +5,15 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from llvmlite import ir  # pyright: ignore[reportMissingImports]
 
-from litesmith.jit.cpu import Cpu
+from litesmith.jit.cpu import Cpu, is_x86
 
 I1, I8, I16, I32, I64 = (ir.IntType(bits) for bits in (1, 8, 16, 32, 64))
 F32, F64 = ir.FloatType(), ir.DoubleType()
-
-_IS_X86 = platform.machine().lower() in ("x86_64", "amd64", "i386", "i686")
 
 LANES = 16  # of 32 bits: the width that weights are packed for on every machine
 
@@ -189,14 +186,56 @@ def dot_pairs(cpu: Cpu, total: Value, x: Value, w: Value) -> Value:
     for first in range(0, 2 * LANES, 2 * count):
         part = range(first, first + 2 * count)
         parts.append(call(name, vec(I32, count), x.picked(part), w.picked(part)))
+    return total + _together(parts)
+
+
+def _together(parts: list[Value]) -> Value:
+    """Vectors end to end; a power of two of them."""
     while len(parts) > 1:
         together = range(2 * parts[0].type.count)
         parts = [a.picked(together, b) for a, b in zip(parts[::2], parts[1::2], strict=True)]
-    return total + parts[0]
+    return parts[0]
+
+
+# The name of the instruction that multiplies four bytes of a lane and adds them, by its lanes.
+_FOURS = {16: "llvm.x86.avx512.vpdpbusd.512", 8: "llvm.x86.avx512.vpdpbusd.256"}
+
+
+def dot_fours(cpu: Cpu, total: Value, x: Value, w: Value) -> Value:
+    """total + x₀w₀ + … + x₃w₃ in each of 16 lanes, whose quarters are bytes: x from 0, w signed."""
+    if cpu.fours not in _FOURS:
+        shorts = vec(I16, 2 * LANES)
+        x, w = x.bits(shorts), w.bits(shorts)
+        total = dot_pairs(cpu, total, x & 0xFF, (w << 8) >> 8)
+        return dot_pairs(cpu, total, (x >> 8) & 0xFF, w >> 8)
+    return _in_parts(_FOURS[cpu.fours], cpu.fours, total, x, w)
+
+
+def _in_parts(name: str, count: int, *values: Value) -> Value:
+    """What LLVM knows by that name for `count` lanes, for 16 lanes."""
+    parts: list[Value] = []
+    for first in range(0, LANES, count):
+        lanes = range(first, first + count)
+        parts.append(call(name, vec(I32, count), *(value.picked(lanes) for value in values)))
+    return _together(parts)
 
 
 def _wide(value: Value) -> Value:
     return value.convert("sext", I32)
+
+
+def picked_words(cpu: Cpu, at: Value, places: Value) -> Value:
+    """16 of the 32 words that lie there, each by its place: 16 × int32 from 0 to 31."""
+    if cpu.pairs == "avx512bw":
+        halves = load(at, vec(I32)), load(at, vec(I32), 64)
+        return call("llvm.x86.avx512.vpermi2var.d.512", vec(I32), halves[0], places, halves[1])
+    found = constant(at.b, vec(I32), [0] * LANES)
+    for lane in range(LANES):
+        number = ir.Constant(I32, lane)
+        place = Value(at.b, at.b.extract_element(places.value, number)).convert("zext", I64)
+        word = load(at + place * 4, I32)
+        found = Value(at.b, at.b.insert_element(found.value, word.value, number))
+    return found
 
 
 def halves(value: Value) -> tuple[Value, Value]:
@@ -226,7 +265,7 @@ def to_int32(whole: Value) -> Value:
     On x86 it becomes the lowest number, elsewhere the one that is nearest.
     """
     kind, bits = whole.type, {F32: 32, F64: 64}[whole.type.element]
-    if not _IS_X86:
+    if not is_x86():
         name = f"llvm.fptosi.sat.v{kind.count}i32.v{kind.count}f{bits}"
         return call(name, vec(I32, kind.count), whole)
     size = call(f"llvm.fabs.v{kind.count}f{bits}", kind, whole)

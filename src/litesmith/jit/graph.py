@@ -11,8 +11,9 @@ from litesmith.jit import prepare_layers as layers
 from litesmith.jit import prepare_values as values
 from litesmith.jit.cpu import Cpu
 from litesmith.jit.native import machine
-from litesmith.jit.prepare_sparse import SPARSE, worthwhile_layer
+from litesmith.jit.prepare_sparse import worthwhile_layer
 from litesmith.jit.program import Alias, Kernel, Program
+from litesmith.jit.sparse_parts import may_be_sparse
 
 Steps = Sequence[Kernel | Alias]
 Prepare = Callable[[Op, Cpu], Steps]
@@ -44,7 +45,7 @@ PREPARE: dict[str, Prepare] = {
 
 def prepared(op: Op) -> Steps:
     """An op's kernels; raises CannotApply, with the reason, where it has none here."""
-    if op.kind in SPARSE and op.inputs[0] is not None and op.inputs[0].dtype == "float32":
+    if may_be_sparse(op):
         return [worthwhile_layer(op)]
     prepare = PREPARE.get(op.kind)
     if prepare is None:

@@ -52,8 +52,9 @@ ROW_BYTES, IN_STRIDE, OUT_STRIDE, OUT_OFFSET = range(12, 16)
 IN_SIZES, OUT_SIZES, BEFORE = 12, 16, 20
 
 # SPARSE: byte offsets of blocks, where each channel's begin, bias, the two limits; INPUTS and
-# CHANNELS are those of PRODUCT.
-NUMBERS, BEGINS, BIAS, LIMITS = range(14, 18)
+# CHANNELS are those of PRODUCT. Of int8 also scales; places of blocks among 32; how many
+# parts channels are cut into.
+NUMBERS, BEGINS, BIAS, LIMITS, SCALES, PLACES, PARTS = range(14, 21)
 
 # Bytes at the start of a thread's scratch that tiles use; what an op needs of its own is behind.
 TILE_SCRATCH = 8192

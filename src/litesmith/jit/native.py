@@ -34,12 +34,15 @@ FUNCTIONS = {
     "pad": ("loops_values", "pad_unit", 4),
     "part": ("loops", "run_part", 2),
     "peak": ("loops_product", "peak", 2),
+    "peak_int8": ("loops_sparse_int8", "peak_int8", 2),
     "product": ("loops_product", "product_unit", 4),
     "quantize": ("loops_values", "quantize_unit", 4),
     "repeat": ("loops_values", "repeat_unit", 4),
     "run": ("loops", "run_program", 5),
     "softmax": ("loops_values", "softmax_unit", 4),
     "sparse": ("loops_sparse", "sparse_unit", 4),
+    "sparse_int8": ("loops_sparse_int8", "sparse_int8_unit", 4),
+    "sparse_int8_row": ("loops_sparse_int8", "sparse_int8_row_unit", 4),
     "sparse_row": ("loops_sparse", "sparse_row_unit", 4),
     "table": ("loops_values", "table_unit", 4),
     "two": ("loops_values", "two_unit", 4),
@@ -80,16 +83,21 @@ def run_native() -> Run:
     return ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 5)(address_of("run"))
 
 
-def peak_gmacs(rounds: int = 200_000) -> float | None:
-    """Products of int16 a nanosecond, one thread, at most; None where it cannot be measured."""
+# Products of a lane, and what makes as many as the machine can.
+_PEAKS = {"int16": (2, "peak"), "int8": (4, "peak_int8")}
+
+
+def peak_gmacs(dtype: str = "int16", rounds: int = 200_000) -> float | None:
+    """Products a nanosecond, one thread, at most; None where it cannot be measured."""
     cpu = machine()
     if cpu.pairs != "avx512bw":
         return None
-    run = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64)(address_of("peak"))
+    products, name = _PEAKS[dtype]
+    run = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64)(address_of(name))
     out = ctypes.create_string_buffer(64)
     began = thread_time_ns()
     run(rounds, ctypes.addressof(out))
-    return rounds * cpu.rows * cpu.vectors * 32 / (thread_time_ns() - began)
+    return rounds * cpu.rows * cpu.vectors * 16 * products / (thread_time_ns() - began)
 
 
 @cache

@@ -1,75 +1,33 @@
-"""Float32 layers with weights that are mostly zero, prepared."""
+"""Layers with weights that are mostly zero, prepared."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
-from numpy.typing import NDArray
 
 from litesmith.errors import CannotApply
 from litesmith.ir.ops import options_or_defaults
-from litesmith.ir.types import Op, constant_numbers
+from litesmith.ir.types import Array, Op
 from litesmith.jit import layout as at
-from litesmith.jit.break_even import FEW, break_even, gain
+from litesmith.jit.break_even import FEW
+from litesmith.jit.pack_sparse import LANES, MOST_VECTORS, packed_blocks, packed_rounds
 from litesmith.jit.program import Kernel, address, aligned
-
-Floats = NDArray[np.float32]
+from litesmith.jit.sparse_codes import SPANS, codes_of
+from litesmith.jit.sparse_parts import BLOCK, sparse_facts, sparse_parts
 
 DENSE = "too few blocks of four of its weights are zero: XNNPACK is as fast"
 
-SPARSE = ("CONV_2D", "FULLY_CONNECTED")
-_BLOCK = 4
-_GROUP = 8  # blocks that a round of `tiles.sparse_row` takes
+_GROUP = 8  # blocks that a round of `tiles_sparse.sparse_row` takes
 _UNIT = 50_000  # products of a unit
-_SPANS = {"NONE": (-np.inf, np.inf), "RELU": (0, np.inf), "RELU6": (0, 6), "RELU_N1_TO_1": (-1, 1)}
 
-
-def places_of(rows: int, inputs: int) -> int:
-    """Rows of a unit: what is turned should stay in the nearest cache. 0: rows as they lie."""
-    if rows < FEW:
-        return 0
-    return 64 if rows >= 64 and inputs <= 128 else 32 if rows >= 32 else 16
-
-
-class Sparse(NamedTuple):
-    """A layer that could be sparse.
-
-    zeros  the share of blocks of four inputs that are zero
-    even   the share from which it is faster than dense; None where it never is
-    gain   how many times faster it should be as it is
-    """
-
-    rows: int
-    inputs: int
-    channels: int
-    zeros: float
-    even: float | None
-    gain: float
-
-    @property
-    def products(self) -> int:
-        """Of the dense layer."""
-        return self.rows * self.inputs * self.channels
-
-
-def sparse_facts(op: Op) -> Sparse:
-    """What is expected of a layer without its zeros; raises where it has no kernel here."""
-    data, output = op.inputs[0], op.outputs[0]
-    if op.kind not in SPARSE or data is None or data.dtype != "float32":
-        raise CannotApply(f"{output.name!r} is not a float32 layer")
-    weights, _ = _weights(op)
-    channels, inputs = weights.shape
-    rows = data.elements // inputs
-    if inputs % _BLOCK or (rows >= FEW and min(inputs, channels) < 16):
-        raise CannotApply(f"{output.name!r}: {inputs} inputs and {channels} channels are too few")
-    zeros = 1 - float(np.any(weights.reshape(-1, _BLOCK), axis=1).mean())
-    shape = rows, inputs, channels
-    return Sparse(*shape, zeros, break_even(*shape), gain(*shape, zeros))
+# Of int8: vectors of 16 rows of a unit, and bytes of turned inputs that stay in the nearest cache;
+# units at the least, so that there is work for some threads; rounds of a unit of a few rows.
+_VECTORS, _NEAR = 4, 32_768
+_UNITS = 4
+_ROUNDS = 1_000
 
 
 def worthwhile_layer(op: Op) -> Kernel:
-    """The kernel of a float32 layer; raises where its dense one is as fast."""
+    """The kernel of a layer; raises where its dense one is as fast."""
     if sparse_facts(op).gain <= 1:
         raise CannotApply(DENSE)
     return sparse_layer(op)
@@ -77,67 +35,89 @@ def worthwhile_layer(op: Op) -> Kernel:
 
 def sparse_layer(op: Op) -> Kernel:
     """A convolution of 1×1 or a fully connected layer; zero blocks of four inputs cost nothing."""
-    rows, inputs, channels, *_ = sparse_facts(op)
-    data, output = op.inputs[0], op.outputs[0]
-    assert data is not None
-    weights, bias = _weights(op)
+    facts = sparse_facts(op)
+    weights, bias = sparse_parts(op)
+    is_float, is_few = facts.dtype == "float32", facts.rows < FEW
+    if is_float:
+        return (_float_row if is_few else _float)(op, weights, bias, facts.rows)
+    return (_int8_row if is_few else _int8)(op, weights, bias, facts.rows)
+
+
+def _float(op: Op, weights: Array, bias: Array, rows: int) -> Kernel:
+    channels, inputs = weights.shape
     places = places_of(rows, inputs)
-    options = options_or_defaults(op.kind, op.options)
-    limits = np.array(_SPANS[options.word("fused_activation_function")], np.float32)
-    packed = packed_blocks(weights, 4 * max(places, 1), 1 if places else _GROUP)
-    kept = tuple(aligned(array) for array in (*packed, bias, limits))
+    packed = packed_blocks(weights, 4 * places)
     names = at.NUMBERS, at.WEIGHTS, at.BEGINS, at.BIAS, at.LIMITS
-    words = dict(zip(names, map(address, kept), strict=True))
-    words |= {at.INPUTS: inputs, at.CHANNELS: channels}
-    if not places:
-        block = max(-(-_UNIT * channels // (packed[1].size * rows)), 1)
-        words |= {at.ROWS: channels, at.BLOCK_ROWS: block, at.BLOCKS: rows}
-        return Kernel("sparse_row", (data,), (output,), -(-channels // block), words, kept)
-    words |= {at.ROWS: rows, at.BLOCK_ROWS: places}
+    constants = dict(zip(names, (*packed, bias, _limits(op)), strict=True))
+    words = {at.INPUTS: inputs, at.CHANNELS: channels, at.ROWS: rows, at.BLOCK_ROWS: places}
     scratch = 4 * places * (16 + inputs) + 64
-    return Kernel("sparse", (data,), (output,), -(-rows // places), words, kept, scratch)
+    return _kernel("sparse", op, -(-rows // places), words, constants, scratch)
 
 
-def _weights(op: Op) -> tuple[Floats, Floats]:
-    """Weights as (channels, inputs), and a bias."""
-    weights = constant_numbers(op.inputs[1])
-    if weights is None or weights.dtype != np.float32:
-        raise CannotApply(f"{op.outputs[0].name!r} has no constant float32 weights")
+def places_of(rows: int, inputs: int) -> int:
+    """Rows of a unit: what is turned should stay in the nearest cache."""
+    return 64 if rows >= 64 and inputs <= 128 else 32 if rows >= 32 else 16
+
+
+def _float_row(op: Op, weights: Array, bias: Array, rows: int) -> Kernel:
+    channels, inputs = weights.shape
+    packed = packed_blocks(weights, 4, _GROUP)
+    names = at.NUMBERS, at.WEIGHTS, at.BEGINS, at.BIAS, at.LIMITS
+    constants = dict(zip(names, (*packed, bias, _limits(op)), strict=True))
+    block = max(-(-_UNIT * channels // (packed.weights.size * rows)), 1)
+    words = {at.INPUTS: inputs, at.CHANNELS: channels}
+    words |= {at.ROWS: channels, at.BLOCK_ROWS: block, at.BLOCKS: rows}
+    return _kernel("sparse_row", op, -(-channels // block), words, constants)
+
+
+def _limits(op: Op) -> Array:
     options = options_or_defaults(op.kind, op.options)
-    if op.kind == "FULLY_CONNECTED" and options.word("weights_format") != "DEFAULT":
-        raise CannotApply(f"{op.outputs[0].name!r} has shuffled weights")
-    if op.kind == "CONV_2D":
-        strides = options.integer("stride_h"), options.integer("stride_w")
-        if (*weights.shape[1:3], *strides) != (1, 1, 1, 1):
-            raise CannotApply(f"{op.outputs[0].name!r} is no convolution of 1×1 with stride 1")
+    return np.array(SPANS[options.word("fused_activation_function")], np.float32)
+
+
+def _int8(op: Op, weights: Array, bias: Array, rows: int) -> Kernel:
+    channels, inputs = weights.shape
+    vectors, whole = vectors_of(rows, inputs), -(-rows // LANES)
+    packed, codes = packed_blocks(weights, LANES * vectors), codes_of(op, weights, bias)
+    names = at.NUMBERS, at.WEIGHTS, at.BEGINS, at.BIAS, at.SCALES, at.LIMITS
+    constants = dict(zip(names, (*packed, *codes), strict=True))
+    words = {at.INPUTS: inputs, at.CHANNELS: channels}
+    spans = -(-whole // vectors)
+    parts = min(-(-_UNITS // spans), -(-channels // LANES))
+    words |= {at.ROWS: whole, at.BLOCK_ROWS: vectors, at.BLOCKS: rows, at.PARTS: parts}
+    scratch = 4 * LANES * vectors * (LANES + inputs // BLOCK) + 64
+    return _kernel("sparse_int8", op, spans * parts, words, constants, scratch)
+
+
+def vectors_of(rows: int, inputs: int) -> int:
+    """Vectors of 16 rows that a unit has: much at once, as even as can be."""
+    whole = -(-rows // LANES)
+    most = min(max(_NEAR // (LANES * inputs), _VECTORS), MOST_VECTORS)
+    return -(-whole // -(-whole // most))
+
+
+def _int8_row(op: Op, weights: Array, bias: Array, rows: int) -> Kernel:
+    channels, inputs = weights.shape
+    packed, codes = packed_rounds(weights), codes_of(op, weights, bias)
+    names = at.NUMBERS, at.PLACES, at.WEIGHTS, at.BEGINS, at.BIAS, at.SCALES, at.LIMITS
+    constants = dict(zip(names, (*packed, *codes), strict=True))
+    groups = len(packed.begins) - 1
+    block = max(-(-_ROUNDS * groups // (len(packed.offsets) * rows)), 1)
+    words = {at.INPUTS: inputs, at.CHANNELS: channels}
+    words |= {at.ROWS: groups, at.BLOCK_ROWS: block, at.BLOCKS: rows}
+    return _kernel("sparse_int8_row", op, -(-groups // block), words, constants)
+
+
+def _kernel(
+    kind: str,
+    op: Op,
+    units: int,
+    words: dict[int, int],
+    constants: dict[int, Array],
+    scratch: int = 0,
+) -> Kernel:
     data = op.inputs[0]
-    if op.kind == "CONV_2D" and data is not None and data.shape[3] != weights.shape[3]:
-        raise CannotApply(f"{op.outputs[0].name!r}: convolutions in groups have no kernel here")
-    flat = weights.reshape(weights.shape[0], -1)
-    given = op.inputs[2] if len(op.inputs) > 2 else None
-    bias = np.zeros(len(flat), np.float32) if given is None else constant_numbers(given)
-    if bias is None or bias.dtype != np.float32:
-        raise CannotApply(f"{op.outputs[0].name!r} has no constant float32 bias")
-    if options.word("fused_activation_function") not in _SPANS:
-        raise CannotApply(f"{op.outputs[0].name!r} has an activation without a kernel here")
-    return flat, bias
-
-
-def packed_blocks(
-    weights: Floats, input_bytes: int, group: int
-) -> tuple[NDArray[np.uint32], Floats, NDArray[np.int64]]:
-    """Byte offsets of blocks that are not zero, their weights, and where each channel begins.
-
-    A channel has a multiple of `group` of them, and at least one: blocks of zeros fill up.
-    """
-    blocks = weights.reshape(len(weights), -1, _BLOCK)
-    found = [np.flatnonzero(row) for row in np.any(blocks, axis=2)]
-    counts = [max(-(-len(places) // group), 1) * group for places in found]
-    begins = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    offsets = np.zeros(begins[-1], np.uint32)
-    packed = np.zeros((begins[-1], _BLOCK), np.float32)
-    for channel, places in enumerate(found):
-        span = slice(begins[channel], begins[channel] + len(places))
-        offsets[span] = places * (_BLOCK * input_bytes)
-        packed[span] = blocks[channel, places]
-    return offsets, packed, begins
+    assert data is not None
+    kept = {place: aligned(array) for place, array in constants.items()}
+    words = words | {place: address(array) for place, array in kept.items()}
+    return Kernel(kind, (data,), op.outputs, units, words, tuple(kept.values()), scratch)

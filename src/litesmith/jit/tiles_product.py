@@ -11,6 +11,7 @@ from llvmlite import ir  # pyright: ignore[reportMissingImports]
 from numba import types  # pyright: ignore[reportMissingImports]
 
 from litesmith.jit import emit
+from litesmith.jit.cpu import Cpu
 from litesmith.jit.emit import F64, I8, I16, I32, I64, LANES, Value, load, store, vec
 from litesmith.jit.rescale import DOUBLE, FIXED, VECTOR_BYTES
 from litesmith.jit.tiles import CPU, Loop, native
@@ -139,25 +140,29 @@ _HIGH = [place + 4 for place in _LOW]
 _BACK = [q // 2 + place + side for q in range(0, 32, 8) for side in (0, 16) for place in range(4)]
 
 
-def _emit_peak(given: Sequence[Value]) -> None:
-    """(rounds, out): a tile of sums to which pairs of products are added, nothing loaded.
+def peak_of(dot: Callable[[Cpu, Value, Value, Value], Value]) -> Callable[..., int]:
+    """(rounds, out): a tile of sums to which products are added by `dot`, nothing loaded.
 
     Empty assembly hides from LLVM that all products are the same.
     """
-    rounds, out = given
-    b, lanes = rounds.b, vec(I32)
-    pair = rounds.convert("trunc", I32).splat()
-    kind = ir.FunctionType(lanes, [lanes])
-    loop = Loop(rounds, [pair] * (CPU.rows * CPU.vectors))
-    sums: list[Value] = []
-    for total in loop.values:
-        hidden = Value(b, b.asm(kind, "", "=v,0", [pair.value], side_effect=True))
-        sums.append(emit.dot_pairs(CPU, total, hidden, pair))
-    loop.end(sums)
-    everything = sums[0]
-    for total in sums[1:]:
-        everything = everything + total
-    store(everything, out)
+
+    def emitted(given: Sequence[Value]) -> None:
+        rounds, out = given
+        b, lanes = rounds.b, vec(I32)
+        factors = rounds.convert("trunc", I32).splat()
+        kind = ir.FunctionType(lanes, [lanes])
+        loop = Loop(rounds, [factors] * (CPU.rows * CPU.vectors))
+        sums: list[Value] = []
+        for total in loop.values:
+            hidden = Value(b, b.asm(kind, "", "=v,0", [factors.value], side_effect=True))
+            sums.append(dot(CPU, total, hidden, factors))
+        loop.end(sums)
+        everything = sums[0]
+        for total in sums[1:]:
+            everything = everything + total
+        store(everything, out)
+
+    return native(2, types.void, emitted)
 
 
 def depthwise_tile(blocks: int, places: int) -> Callable[..., int]:
@@ -236,4 +241,4 @@ def _depthwise(
     return [sums[first : first + places] for first in range(0, len(sums), places)]
 
 
-peak_tile = native(2, types.void, _emit_peak)
+peak_tile = peak_of(emit.dot_pairs)

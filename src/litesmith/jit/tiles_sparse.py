@@ -83,17 +83,17 @@ def _emit_turn(given: Sequence[Value]) -> None:
     x, x_row, out, out_row = given
     rows = [load(x + x_row * row, vec(F32)) for row in range(LANES)]
     for distance in (1, 2, 4, 8):
-        rows = _mixed(rows, distance)
+        rows = mixed(rows, distance)
     for row, value in enumerate(rows):
         store(value, out + out_row * row)
 
 
-def _mixed(rows: list[Value], distance: int) -> list[Value]:
+def mixed(rows: list[Value], distance: int) -> list[Value]:
     """Swaps the squares of that size which lie off the diagonal."""
     turned = list(rows)
     low = [p if not p & distance else p - distance + LANES for p in range(LANES)]
     high = [p + distance if not p & distance else p + LANES for p in range(LANES)]
-    for row in range(LANES):
+    for row in range(len(rows)):
         if not row & distance:
             a, c = rows[row], rows[row + distance]
             turned[row], turned[row + distance] = a.picked(low, c), a.picked(high, c)

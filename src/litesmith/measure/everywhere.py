@@ -15,7 +15,7 @@ from litesmith.ir.types import Array, Model
 from litesmith.measure.clock import timed
 from litesmith.measure.latency import Bench, Rule, Tell, contenders, measured, silent
 from litesmith.measure.stats import FASTER, SAME, SLOWER, Ratio
-from litesmith.run.delegates import DELEGATES, Delegate, placed
+from litesmith.run.delegates import BY_NAME, DELEGATES, Delegate, placed, with_custom
 from litesmith.run.inputs import fill_inputs
 from litesmith.run.placement import MEASURED, Placement
 from litesmith.run.probe import probe
@@ -229,8 +229,10 @@ def everywhere(
     here = _look(path, _HERE)
     looks: dict[str, _Look] = {_HERE: here}
     refused: dict[str, str] = {}
-    for delegate in DELEGATES:
-        for text in _texts(delegate) if delegate.runs and delegate.name != "cpu" else ():
+    placements = {one: _placement(one, model) for one in with_custom() if one.name != "numpy"}
+    for delegate, placement in placements.items():
+        is_timed = delegate.runs and not _is_here(delegate, placement)
+        for text in _texts(delegate) if is_timed else ():
             tell(f"a first look at {text}")
             why = _why_not(delegate, path, text)
             if why:
@@ -240,8 +242,7 @@ def everywhere(
     in_turns = [text for text, look in looks.items() if not look.is_hopeless(here)]
     done = measured(contenders(path, in_turns), rule or Rule(), tell, memory=False)
     rows: list[Reached] = []
-    for delegate in (one for one in DELEGATES if one.name != "numpy"):  # a judge, not a target
-        placement = _placement(delegate, model)
+    for delegate, placement in placements.items():
         for text in _texts(delegate):
             if text in looks:
                 row = _timed(text, placement, looks[text], here, done)
@@ -249,6 +250,13 @@ def everywhere(
             else:
                 rows.append(_untimed(text, placement, refused.get(text, "")))
     return tuple(rows), done
+
+
+def _is_here(delegate: Delegate, placement: Placement | None) -> bool:
+    """True for the CPU, and for what leaves it every op."""
+    if delegate.name in BY_NAME:
+        return delegate.name == "cpu"
+    return placement is not None and not placement.taken and not placement.refused
 
 
 def _untimed(name: str, placement: Placement | None, why: str) -> Reached:

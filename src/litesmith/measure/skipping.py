@@ -6,7 +6,7 @@ from typing import NamedTuple
 from litesmith.errors import CannotApply
 from litesmith.ir.types import Model, Op
 from litesmith.jit.break_even import dense_us
-from litesmith.jit.prepare_sparse import Sparse, sparse_facts
+from litesmith.jit.sparse_parts import Sparse, sparse_facts
 
 # Fewer zero blocks than this are chance, not pruning.
 _LEAST_ZEROS = 0.05
@@ -39,6 +39,6 @@ def skipping(model: Model) -> list[Skipping]:
 
 def expected_gain(layers: Sequence[Skipping]) -> float:
     """How many times faster these layers should be together; those that would lose stay dense."""
-    dense = [dense_us(one.facts.rows, one.facts.inputs, one.facts.channels) for one in layers]
+    dense = [dense_us(*one.facts.shape, one.facts.dtype) for one in layers]
     after = [us / max(one.facts.gain, 1) for us, one in zip(dense, layers, strict=True)]
     return sum(dense) / sum(after) if layers else 1.0

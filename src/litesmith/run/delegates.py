@@ -70,7 +70,7 @@ DELEGATES: tuple[Delegate, ...] = (
 BY_NAME = {delegate.name: delegate for delegate in DELEGATES}
 
 
-# Not one of them for `bench --on all`: what it leaves is the same as on the CPU.
+# Not one of them: what it leaves is the same as on the CPU.
 KERNELS = Delegate(
     "cpu:1:litesmith",
     "Litesmith's kernels, int16x8 and sparse",

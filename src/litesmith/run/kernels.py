@@ -1,8 +1,9 @@
 """The target `cpu:N:litesmith`: kernels of our own for what the runtime computes slowly.
 
-int16 data with int8 weights comes out bit by bit as the runtime's; float layers with zeros in
-blocks of four, as near as another order of sums. A graph of which every op has such a kernel runs
-as one program, without the runtime; of others, parts become custom ops of it.
+int16 data with int8 weights, and int8 layers with zeros in blocks of four, come out bit by bit as
+the runtime's; float layers with such zeros, as near as another order of sums. A graph of which
+every op has such a kernel runs as one program, without the runtime; of others, parts become custom
+ops of it.
 """
 
 from __future__ import annotations
@@ -15,12 +16,15 @@ from dataclasses import replace
 import numpy as np
 
 from litesmith.errors import BadInput, CannotApply, LitesmithError
-from litesmith.ir.types import Array, Graph, Model, Op
+from litesmith.ir.types import Array, Graph, Model, Op, Tensor
+from litesmith.jit.break_even import dense_us, gain_over_stored
 from litesmith.jit.graph import Steps, assembled, prepared
 from litesmith.jit.native import address_of, why_not
-from litesmith.jit.prepare_sparse import SPARSE
+from litesmith.jit.prepare_sparse import sparse_layer
 from litesmith.jit.program import Alias, Program, address, aligned
+from litesmith.jit.sparse_parts import may_be_sparse, sparse_facts
 from litesmith.ops.delegate import Native
+from litesmith.passes.sparse import with_zeros
 from litesmith.run import delegated
 from litesmith.run.capi import Event
 from litesmith.run.placement import PREDICTED, Placement, refuse
@@ -29,9 +33,16 @@ from litesmith.run.target import LITESMITH, Target
 
 TAG = "litesmith"  # of what a profile tells of these kernels
 
-_PLAIN = "neither int16 data nor a float layer of 1×1"
+_PLAIN = "neither int16 data nor a layer that can be sparse"
+_STORED = "the runtime is as fast with its weights in its own sparse form"
+_NOT_SO_SPARSE = "XNNPACK is as fast on {threads} threads"
 _NAME = re.compile(r"^'[^']*':? ")  # which a reason may begin with
 _MOST_REASONS = 2
+
+# To begin and end work on several threads costs about so much when the runtime calls; what takes
+# less than four times as long on one thread stays on it. Microseconds.
+_TOGETHER_US = 25.0
+_ALONE_US = 4 * _TOGETHER_US
 
 # What a profile has of a run: its whole, and where it ends (LiteRT's types of events).
 _REST, _BUILTIN, _END = 1, 2, 32
@@ -61,6 +72,7 @@ class Kernels:
     def __init__(self, threads: int = 1) -> None:
         self._threads = threads
         self._known: dict[Op, Steps | str] = {}
+        self._us: dict[Op, float] = {}  # of sparse layers on one thread, as expected
 
     def claims(self, op: Op) -> bool | str:
         steps = self._prepared(op)
@@ -77,9 +89,11 @@ class Kernels:
             if isinstance(found, str):
                 raise CannotApply(found)
             steps.append(found)
+        is_short = sum(self._us.get(op, _ALONE_US) for op in graph.ops) < _ALONE_US
         for op in graph.ops:
             del self._known[op]  # the program has all of it
-        return Part(assembled(steps, graph.inputs, graph.outputs), self._threads)
+        threads = 1 if is_short else self._threads
+        return Part(assembled(steps, graph.inputs, graph.outputs), threads)
 
     def takes_all(self, graph: Graph) -> bool:
         """True where a graph can be one program, and something is won by it."""
@@ -97,20 +111,49 @@ class Kernels:
         if op not in self._known:
             try:
                 self._known[op] = _steps(op)
+                self._refuse_as_fast(op)
             except CannotApply as error:
                 self._known[op] = _NAME.sub("", str(error))
         return self._known[op]
+
+    def _refuse_as_fast(self, op: Op) -> None:
+        """Raises where a dense layer that uses all threads is as fast as a sparse one."""
+        if not may_be_sparse(op) or _is_stored(op.inputs[1]):
+            return
+        facts = sparse_facts(op)
+        dense = dense_us(*facts.shape, facts.dtype)
+        self._us[op] = us = dense / facts.gain
+        ours = us if us < _ALONE_US else us / self._threads + _TOGETHER_US
+        if self._threads > 1 and ours >= dense / self._threads:
+            raise CannotApply(_NOT_SO_SPARSE.format(threads=self._threads))
 
 
 def _steps(op: Op) -> Steps:
     tensors = [t for t in (*op.inputs, *op.outputs) if t is not None]
     if any(not t.elements for t in tensors if not t.is_const):
         raise CannotApply("it has no elements")
-    first = op.inputs[0] if op.inputs else None
-    is_float = op.kind in SPARSE and first is not None and first.dtype == "float32"
-    if not is_float and not _has_int16(op) and op.kind not in _SAME:
+    if not may_be_sparse(op) and not _has_int16(op) and op.kind not in _SAME:
         raise CannotApply(_PLAIN)
-    return prepared(op)
+    return _stored(op) if may_be_sparse(op) and _is_stored(op.inputs[1]) else prepared(op)
+
+
+def _is_stored(weight: Tensor | None) -> bool:
+    """True for float32 in the form that the runtime's sparse kernel takes: rows of blocks."""
+    if weight is None or weight.sparsity is None or weight.dtype != "float32":
+        return False
+    order, blocks = (weight.sparsity.integers(name) for name in ("traversal_order", "block_map"))
+    return [*order] == [0, 1, 2] and [*blocks] == [1]
+
+
+def _stored(op: Op) -> Steps:
+    """The kernel of a layer whose weights are stored without their zeros."""
+    data, weight, *rest = op.inputs
+    assert weight is not None
+    plain = replace(op, inputs=(data, with_zeros(weight), *rest))
+    facts = sparse_facts(plain)
+    if gain_over_stored(*facts.shape, facts.zeros) <= 1:
+        raise CannotApply(_STORED)
+    return [sparse_layer(plain)]
 
 
 _SAME = ("EXPAND_DIMS", "RESHAPE", "SQUEEZE")

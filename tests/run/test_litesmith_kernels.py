@@ -200,6 +200,52 @@ def test_an_input_is_resized() -> None:
 
 
 @needs_numba
+@needs_x86
+@pytest.mark.parametrize("threads", [1, 2])
+def test_what_is_taken_stays_right_where_another_size_is_slower_or_needs_threads(threads) -> None:
+    """A part that was opened as machine code may become one that threads share, and back."""
+    one = sparse_layer_alone(64)
+    for model in (
+        one,
+        sparse_model(0.95, 128),
+        quantized(sparse_model(0.95, 128), "quantize(to=int8)"),
+    ):
+        target = f"cpu:{threads}:litesmith"
+        with Session(model, "cpu:1") as theirs, Session(model, target) as ours:
+            assert not ours.note.startswith("none")
+            shape = ours.inputs["x"].shape
+            for size in (1, 4, 60, 1):
+                for session in (theirs, ours):
+                    session.resize(x=(2, size, size, shape[3]) if len(shape) == 4 else (size, 512))
+                (a,), (b,) = outputs(ours), outputs(theirs)
+                np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4 * np.abs(b).max())
+
+
+def sparse_layer_alone(rows: int) -> Model:
+    """One layer of int8, which is a program without the runtime."""
+    rng = np.random.default_rng(0)
+    kept = rng.random((256, 128, 1)) >= 0.9
+    weights = (rng.integers(-127, 128, (256, 128, 4)) * kept).astype(np.int8).reshape(256, 512)
+    b = Builder()
+    x = b.input("x", (rows, 512), "int8", Quant.of(0.1, 3))
+    w = b.const(weights, "w", quant=Quant.of(0.01))
+    y = b.op("FULLY_CONNECTED", x, w, None, dtype="int8", quant=Quant.of(0.1, 3))
+    return b.model(y)
+
+
+@needs_numba
+@needs_x86
+def test_a_size_without_a_kernel_is_refused_and_changes_nothing() -> None:
+    """The runtime fails for another reason after it; what is told is the first one, and once."""
+    model = quantized(sparse_model(0.95), "quantize(to=int8)")
+    with Session(model, OURS) as session:
+        before = outputs(session)
+        with pytest.raises(BadInput, match=r"cannot resize to .*64 inputs and 128 channels"):
+            session.resize(x=(1, 2, 3, 64))
+        np.testing.assert_array_equal(outputs(session), before)
+
+
+@needs_numba
 def test_a_shape_that_does_not_fit_is_refused_and_changes_nothing() -> None:
     model = quantized(network(np.random.default_rng(0)), "quantize(to=int16x8)")
     with Session(model, OURS) as session:

@@ -9,7 +9,7 @@ from ctypes import c_bool, c_int, c_void_p
 
 import numpy as np
 
-from litesmith.errors import BadInput, CannotRun
+from litesmith.errors import BadInput, CannotRun, LitesmithError
 from litesmith.ir.types import Array
 from litesmith.run.capi import (
     CPU,
@@ -111,14 +111,26 @@ class CompiledRunner:
 
     def resize(self, shapes: dict[int, tuple[int, ...]]) -> None:
         before = {place: self.inputs[place].array.shape for place in shapes}
+        failure = self._failed_resize(shapes)
+        if failure is not None:
+            self._set_shapes(before)
+            told = str(failure)
+            cause = failure.__cause__  # of a custom op
+            raise BadInput(f"cannot resize to {list(shapes.values())}: {told}") from cause
+
+    def _failed_resize(self, shapes: dict[int, tuple[int, ...]]) -> LitesmithError | None:
+        """Sets shapes; what goes wrong is told by the kernel of ours that refused, if one did."""
+        failure: LitesmithError | None = None
         try:
             self._set_shapes(shapes)
-            self._raise_custom()
         except (CannotRun, Failed, MemoryError) as error:
             told = one_cause(self._messages()) or str(error) or "the runtime refuses"
-            self._set_shapes(before)
-            cause = error.__cause__  # of a custom op
-            raise BadInput(f"cannot resize to {list(shapes.values())}: {told}") from cause
+            failure = CannotRun(told)
+        try:
+            self._raise_custom()
+        except LitesmithError as error:
+            failure = error
+        return failure
 
     def _set_shapes(self, shapes: dict[int, tuple[int, ...]]) -> None:
         for place, shape in shapes.items():

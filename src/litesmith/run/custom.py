@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Mapping, Sequence
-from ctypes import POINTER, c_char_p, c_int, c_size_t, c_void_p
+from ctypes import POINTER, c_char_p, c_int, c_int64, c_size_t, c_void_p
 from dataclasses import replace
 from functools import cache
 
@@ -23,7 +23,7 @@ from litesmith.ir.edit import rewrite, with_graphs
 from litesmith.ir.show import op_name
 from litesmith.ir.types import Array, Model, Op, Tensor
 from litesmith.ops.call import Call
-from litesmith.ops.delegate import Kernel, Shape
+from litesmith.ops.delegate import Kernel, Native, Shape
 from litesmith.ops.registry import find_op
 from litesmith.ops.results import error_text
 from litesmith.run.capi import ELEMENT_TYPES, Layout, api
@@ -35,6 +35,7 @@ _Layouts = ctypes.CFUNCTYPE(c_int, c_void_p, c_size_t, POINTER(Layout), c_size_t
 _Handles = POINTER(c_void_p)
 _Run = ctypes.CFUNCTYPE(c_int, c_void_p, c_size_t, _Handles, c_size_t, _Handles)
 _Destroy = ctypes.CFUNCTYPE(c_int, c_void_p)
+_Call = ctypes.CFUNCTYPE(c_int, c_int64, c_int64)
 _READ, _WRITE = 0, 1
 _FAILED = 3  # kLiteRtStatusErrorRuntimeFailure
 
@@ -149,10 +150,9 @@ class _Node:
 
     def _set_layouts(self, inputs: list[Shape], outputs: ctypes._Pointer[Layout]) -> None:
         shapes = self._kernel.shapes(inputs)
-        native = self._kernel.native()
-        if native is not None and self._record is not None:  # other shapes may have other code
-            self._native = native
-            renew(self._record, native)
+        if self._record is not None:  # other shapes may have other code, or none
+            self._native = self._kernel.native() or self._called()
+            renew(self._record, self._native)
         for memory, shape in zip((*self._inputs, *self._outputs), (*inputs, *shapes), strict=True):
             memory.set_shape(shape)
         for place, shape in enumerate(shapes):
@@ -183,6 +183,19 @@ class _Node:
             for i in range(output_count):
                 unlock(outputs[i])
         return 0
+
+    def _called(self) -> Native:
+        """The kernel as a function, where the runtime was told of machine code."""
+        memories = *self._inputs, *self._outputs
+        room = np.zeros(max(len(memories), 1), np.int64)
+
+        def call(user: int, places: int) -> int:
+            arrays = [m.at(int(place)) for m, place in zip(memories, room, strict=False)]
+            count = len(self._inputs)
+            return self._guarded(lambda: self._kernel.run(arrays[:count], arrays[count:]))
+
+        called = _Call(call)
+        return Native(_address(called), 0, room, called)
 
     def _guarded(self, work: Callable[[], None]) -> int:
         try:
@@ -219,7 +232,10 @@ class _Memory:
 
     def locked(self, lock: Callable[..., int], handle: int) -> Array:
         lock(handle, self._reference, self._mode)
-        address = self._place.value
+        return self.at(self._place.value)
+
+    def at(self, address: int | None) -> Array:
+        """The array that lies there."""
         if address is not None and address != self._address:
             size = self._array.nbytes
             flat = np.frombuffer((ctypes.c_ubyte * size).from_address(address), self._dtype)

@@ -83,17 +83,21 @@ class Kernels:
         return True if is_own else _PLAIN
 
     def program(self, graph: Graph) -> Part:
-        steps: list[Steps] = []
-        for op in graph.ops:
-            found = self._prepared(op)
-            if isinstance(found, str):
-                raise CannotApply(found)
-            steps.append(found)
+        steps = [self._taken(op) for op in graph.ops]
         is_short = sum(self._us.get(op, _ALONE_US) for op in graph.ops) < _ALONE_US
         for op in graph.ops:
             del self._known[op]  # the program has all of it
         threads = 1 if is_short else self._threads
         return Part(assembled(steps, graph.inputs, graph.outputs), threads)
+
+    def _taken(self, op: Op) -> Steps:
+        """The kernels of an op that was claimed: after a resize, those that are no faster too."""
+        found = self._prepared(op)
+        if not isinstance(found, str):
+            return found
+        if not may_be_sparse(op) or not op.outputs[0].elements:
+            raise CannotApply(found)
+        return [sparse_layer(_dense(op))]
 
     def takes_all(self, graph: Graph) -> bool:
         """True where a graph can be one program, and something is won by it."""
@@ -147,13 +151,19 @@ def _is_stored(weight: Tensor | None) -> bool:
 
 def _stored(op: Op) -> Steps:
     """The kernel of a layer whose weights are stored without their zeros."""
-    data, weight, *rest = op.inputs
-    assert weight is not None
-    plain = replace(op, inputs=(data, with_zeros(weight), *rest))
+    plain = _dense(op)
     facts = sparse_facts(plain)
     if gain_over_stored(*facts.shape, facts.zeros) <= 1:
         raise CannotApply(_STORED)
     return [sparse_layer(plain)]
+
+
+def _dense(op: Op) -> Op:
+    """A layer with all of its weights, zeros too."""
+    data, weight, *rest = op.inputs
+    if weight is None or not _is_stored(weight):
+        return op
+    return replace(op, inputs=(data, with_zeros(weight), *rest))
 
 
 _SAME = ("EXPAND_DIMS", "RESHAPE", "SQUEEZE")

@@ -16,6 +16,7 @@ LAYERS = (
     ("search",),
     ("train",),
     ("measure",),
+    ("engine",),
     ("run",),
     ("passes",),
     ("catalogue", "evidence"),
@@ -24,6 +25,7 @@ LAYERS = (
     ("demo", "numeric"),
     ("tflite",),
     ("ir",),
+    ("lang",),
     ("errors", "schema", "units", "_version"),
 )
 DEPTH = {name: depth for depth, names in enumerate(LAYERS) for name in names}

@@ -2,12 +2,14 @@
 
 import shlex
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from litesmith.cli.choose_text import Live, notes_of, print_json, print_text
+from litesmith.cli.engine import EngineName, refuse_unusable
 from litesmith.cli.evaluate import MetricName
 from litesmith.cli.given import (
     DEFAULT_CROP,
@@ -28,6 +30,8 @@ from litesmith.cli.model import MISSES_WHAT_WAS_ASKED, Json
 from litesmith.cli.profile import On
 from litesmith.cli.quantize import Effort
 from litesmith.cli.tune import MaxLatency, MaxSize
+from litesmith.engine.opening import LOCAL
+from litesmith.engine.opening import opened as opened_engine
 from litesmith.report.kinds import write_report
 from litesmith.search.budget import MINIMIZE
 from litesmith.search.candidates import listed
@@ -122,9 +126,11 @@ def choose(
     resize: Resize = DEFAULT_RESIZE,
     crop: Crop = DEFAULT_CROP,
     label_offset: LabelOffset = None,
+    engine: EngineName = LOCAL,
     as_json: Json = False,
 ) -> int:
     """Compare models on your data and machine: accuracy against size and latency; pick one."""
+    refuse_unusable(engine)
     ceilings = dict(zip(CEILINGS, (max_latency, max_size, max_memory), strict=True))
     asked = Asked.parse(ceilings, min_accuracy, minimize)
     target = one_target(on)
@@ -146,7 +152,8 @@ def choose(
         retrain,
         val,
     )
-    return carried_out(request, as_json=as_json)
+    with opened_engine(engine) as cluster:
+        return carried_out(replace(request, engine=cluster), as_json=as_json)
 
 
 def carried_out(request: Request, *, as_json: bool = False) -> int:

@@ -11,12 +11,13 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from litesmith.cli.engine import worker_lines
 from litesmith.cli.live import Screen
-from litesmith.cli.show import command, console, heading, line, shortened, table
+from litesmith.cli.show import command, console, heading, line, said, shortened, table
 from litesmith.search.choose import Chosen
 from litesmith.search.choosing import View
 from litesmith.search.facts import Json
-from litesmith.units import bytes_text, plain, score_text, spread_text, time_text, total_text
+from litesmith.units import bytes_text, score_text, spread_text, time_text, total_text
 
 PICKED, ON_FRONT = "▶", "●"
 
@@ -31,13 +32,13 @@ class Live(Screen):
     def show(self, view: View) -> None:
         left = "" if view.left is None else f" · about {time_text(1e6 * max(view.left, 1))} left"
         if self.shows:
-            doing = Text(f"{plain(view.doing)}{left}", style="bold")
-            shown = Group(doing, candidate_table(view.rows, "")) if view.rows else doing
-            self.draw(shown)
+            doing = said(f"{view.doing}{left}", "bold")
+            rows = [candidate_table(view.rows, "")] if view.rows else []
+            self.draw(Group(doing, *worker_lines(view.workers), *rows))
         elif not self.quiet and view.left is not None:
             step = view.doing.partition(": ")[0]
             if step != self._told:
-                self.console.print(Text(f"{plain(step)}{left}"), soft_wrap=True)
+                self.console.print(said(f"{step}{left}"), soft_wrap=True)
             self._told = step
 
 
@@ -63,10 +64,10 @@ def _accuracy(row: Json) -> Text:
     if value is None:
         published = cast("Json | None", row["published"])
         told = "" if published is None else score_text(cast(float, published["value"]), "share")
-        return Text(f"({told})" if told else "", style="dim")
+        return said(f"({told})" if told else "", "dim")
     if low is None or high is None:
-        return Text(score_text(value, unit))
-    return Text(spread_text(value, unit, low, high))
+        return said(score_text(value, unit))
+    return said(spread_text(value, unit, low, high))
 
 
 def _number(row: Json, key: str, text: Callable[[float], str]) -> str:

@@ -10,6 +10,7 @@ import typer
 
 from litesmith.cli import show
 from litesmith.cli.custom import Ops
+from litesmith.cli.engine import EngineName, refuse_unusable, watched_engine
 from litesmith.cli.given import (
     DEFAULT_CROP,
     DEFAULT_RESIZE,
@@ -23,10 +24,12 @@ from litesmith.cli.given import (
     SampleCount,
     Std,
     open_evaluation,
+    say,
     with_progress,
 )
 from litesmith.cli.model import Json, ModelFile
 from litesmith.cli.profile import On, checked_target
+from litesmith.engine.opening import LOCAL
 from litesmith.errors import BadInput
 from litesmith.measure.accuracy import Against, Evaluation, evaluate_all, preparation_text
 from litesmith.measure.metrics import METRICS
@@ -66,19 +69,24 @@ def evaluate(
     crop: Crop = DEFAULT_CROP,
     label_offset: LabelOffset = None,
     ops: Ops = None,
+    engine: EngineName = LOCAL,
     as_json: Json = False,
 ) -> None:
     """Accuracy with its interval, or drift from a reference where there are no labels."""
     if data is None:
         raise BadInput("eval needs data; give --data and a folder, .npz, .npy or module:function")
+    refuse_unusable(engine, ops)
     options = ImageOptions(mean, std, norm, resize, crop, label_offset)
     content = load(model)
     opened = open_evaluation(data, content, options, samples=samples)
     target = checked_target(model, on)
     if against is not None:
         checked_target(against, on)
-    watched = with_progress(opened, "evaluating")
-    found = evaluate_all([model], watched, against=against, metric=metric, on=target)[0]
+    watched = with_progress(opened, "evaluating", quiet=engine != LOCAL)
+    with watched_engine(engine) as cluster:
+        (found,) = evaluate_all(
+            [model], watched, against=against, metric=metric, on=target, engine=cluster
+        )
     result = replace(found, preparation=preparation_text(opened))
     if as_json:
         typer.echo(json.dumps({"schema": 1, "model": str(model), **_as_json(result)}))
@@ -86,7 +94,7 @@ def evaluate(
         _print_result(result, model, against)
     for note in found.notes:
         if note not in opened.notes:  # those have been said
-            typer.echo(f"litesmith: note: {plain(note)}", err=True)
+            say("note", note)
 
 
 def _as_json(result: Evaluation) -> dict[str, object]:

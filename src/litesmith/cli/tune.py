@@ -2,11 +2,13 @@
 
 import shlex
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from litesmith.cli.engine import EngineName, refuse_unusable
 from litesmith.cli.given import (
     DEFAULT_CROP,
     DEFAULT_RESIZE,
@@ -26,6 +28,8 @@ from litesmith.cli.given import (
 )
 from litesmith.cli.model import MISSES_WHAT_WAS_ASKED, Json, ModelFile
 from litesmith.cli.tune_text import Live, print_json, print_text
+from litesmith.engine.opening import LOCAL
+from litesmith.engine.opening import opened as opened_engine
 from litesmith.errors import BadInput
 from litesmith.report.kinds import write_report
 from litesmith.search.budget import MINIMIZE, Budget, Limits
@@ -131,11 +135,13 @@ def tune(
     resize: Resize = DEFAULT_RESIZE,
     crop: Crop = DEFAULT_CROP,
     label_offset: LabelOffset = None,
+    engine: EngineName = LOCAL,
     as_json: Json = False,
 ) -> int:
     """Find the fastest (or smallest) file within a budget, and prove it."""
     if data is None:
         raise BadInput("tune needs data to choose and to prove by; give --data")
+    refuse_unusable(engine)
     budget = Budget.parse(max_drop, min_agreement, min_snr)
     limits = Limits.parse(max_size, max_latency)
     targets = tuple(Place.parse(text) for text in on.split(","))
@@ -162,7 +168,8 @@ def tune(
         shlex.join(["litesmith", *sys.argv[1:]]),
         opening(data, calibrate, options.preparation(), samples),
     )
-    return carried_out(request, as_json=as_json)
+    with opened_engine(engine) as cluster:
+        return carried_out(replace(request, engine=cluster), as_json=as_json)
 
 
 def carried_out(request: Request, *, as_json: bool = False) -> int:

@@ -11,8 +11,9 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from litesmith.cli.engine import worker_lines
 from litesmith.cli.live import Screen
-from litesmith.cli.show import command, console, heading, line, table
+from litesmith.cli.show import command, console, heading, line, said, table
 from litesmith.report.words import names_words
 from litesmith.search.facts import Json
 from litesmith.search.record import FLOAT, Record
@@ -44,19 +45,19 @@ class Live(Screen):
         elif not self.quiet and view.look is None:
             for record in view.records[self._told :]:
                 status = "" if record.name == FLOAT else f"{record.status}, "
-                self.console.print(Text(f"{record.name}: {status}{record.trial.reason}"))
+                self.console.print(said(f"{record.name}: {status}{record.trial.reason}"))
             self._told = len(view.records)
 
     def _picture(self, view: View) -> Group:
         took = time_text(1e6 * (monotonic() - self._began))
         left = "" if view.left is None else f", about {time_text(1e6 * max(view.left, 1))} left"
-        doing = Text(f"{view.doing or 'looking'} · {took}{left}", style="bold")
+        doing = said(f"{view.doing or 'looking'} · {took}{left}", "bold")
         parts: list[Text | Table] = [doing]
         if view.look is not None:
             look = view.look
-            parts.append(Text(f"{look.what}: step {look.step} of {look.steps}", style="dim"))
+            parts.append(said(f"{look.what}: step {look.step} of {look.steps}", "dim"))
         rows = trial_table(view.records, view.best.name if view.best else "")
-        return Group(*parts, rows)
+        return Group(*parts, *worker_lines(view.workers), rows)
 
 
 def trial_table(records: Sequence[Record], best: str, minimize: str = "latency") -> Table:
@@ -69,7 +70,7 @@ def trial_table(records: Sequence[Record], best: str, minimize: str = "latency")
         rows.add_row(
             mark,
             Text(plain(record.name)),
-            Text(status, style=_STYLES.get(record.status, "")),
+            said(status, _STYLES.get(record.status, "")),
             *_cells(record, size),
         )
     return rows

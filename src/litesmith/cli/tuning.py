@@ -23,6 +23,7 @@ from rich.progress import (
 from litesmith.cli.given import Calibration, open_calibration, open_given, say, with_progress
 from litesmith.errors import BadInput, CannotApply, LitesmithError
 from litesmith.ir.types import Model
+from litesmith.lang import speech
 from litesmith.measure.calibrate import CALIBRATION_SAMPLES, context_of, problems
 from litesmith.measure.lint import lint
 from litesmith.measure.samples import Data
@@ -339,9 +340,10 @@ class _Bar:
             self.close()
             self._progress, self._what = _progress(), look.what
             self._progress.start()
-            self._task = self._progress.add_task(f"{step}: {look.what}", total=look.steps, loss="")
+            what = speech.say(f"{step}: {look.what}")
+            self._task = self._progress.add_task(what, total=look.steps, loss="")
         losses = f"loss {number_text(look.best)} ({number_text(look.first)} at first)"
-        self._progress.update(self._task, completed=look.step, loss=losses)
+        self._progress.update(self._task, completed=look.step, loss=speech.say(losses))
 
     def close(self) -> None:
         if self._progress is not None:

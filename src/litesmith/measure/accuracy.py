@@ -1,18 +1,15 @@
 """How good a model's answers are: a metric with its interval, and the paired difference of two."""
 
 import math
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cache, partial
-from hashlib import sha256
 from itertools import chain
-from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-
+from litesmith.engine.engine import Engine
+from litesmith.engine.opening import opened as opened_engine
 from litesmith.errors import BadInput
 from litesmith.evidence import Measurement
 from litesmith.ir.types import Model
@@ -26,15 +23,16 @@ from litesmith.measure.metrics import (
     metric_named,
     value_of,
 )
-from litesmith.measure.outputs import Outputs, outputs_of
+from litesmith.measure.outputs import outputs_of
 from litesmith.measure.paired import Rows
 from litesmith.measure.preparation import Preparation
 from litesmith.measure.samples import Data, Sample
-from litesmith.measure.scoring import Case
+from litesmith.measure.sent import source_digest
+from litesmith.measure.sharded import sharded_tallies
+from litesmith.measure.tally import Tally, as_it_is, joined, kept
 from litesmith.run.session import Source
 from litesmith.run.target import Target
-from litesmith.tflite.file import digest, load
-from litesmith.tflite.write import to_bytes
+from litesmith.tflite.file import load
 
 BETTER, WORSE, HIGHER, LOWER = "better", "worse", "higher", "lower"
 SAME = "no difference beyond the noise"
@@ -82,7 +80,7 @@ class Evaluation:
     """One metric of one model on some data, with its 95 % interval.
 
     A metric of the unit "share" is a share: 0.6915 stands for 69.15 %. `n` counts rows: samples,
-    times the model's batch. `measurement` keeps the result of each.
+    times the model's batch. `measurement` keeps the result of each, `rows` what it was made from.
     """
 
     metric: str
@@ -96,6 +94,7 @@ class Evaluation:
     preparation: str
     notes: tuple[str, ...] = ()
     against: Against | None = None
+    rows: Rows | None = field(default=None, repr=False, compare=False)
 
     @property
     def target(self) -> str:
@@ -114,6 +113,7 @@ def evaluate(
     against: Source | None = None,
     metric: str = "auto",
     on: str | Target = "cpu:1",
+    engine: str | Engine | None = None,
 ) -> Evaluation:
     """The accuracy of a model; with `against`, also its paired difference from another.
 
@@ -124,9 +124,12 @@ def evaluate(
     "auto" chooses: top1 for integer labels that are classes of the model, auc for 0 and 1 where it
     has one score only, miou for class maps, rmse for other labels; without labels that suit the
     model agreement with the reference for one that ends in SOFTMAX, else the SNR.
+
+    `engine="ray"` has the workers of a Ray cluster do it, each with some of the samples.
     """
     opened = open_data(data, _loaded(model))
-    return evaluate_all([model], opened, against=against, metric=metric, on=on)[0]
+    with opened_engine(engine) as found:
+        return evaluate_all([model], opened, against=against, metric=metric, on=on, engine=found)[0]
 
 
 def evaluate_all(
@@ -136,26 +139,34 @@ def evaluate_all(
     against: Source | None = None,
     metric: str = "auto",
     on: str | Target = "cpu:1",
+    engine: Engine | None = None,
 ) -> tuple[Evaluation, ...]:
-    """The same for several models in one pass: a sample is read once and given to all of them."""
+    """The same for several models in one pass: a sample is read once and given to all of them.
+
+    An engine has other machines do it, each with some of the samples.
+    """
     everyone = [*models, against] if against is not None else list(models)
     samples = iter(data)
     first = _first(samples, data)
     main = _loaded(models[0])
     name, notes = chosen_metric(main, data, first, metric, has_reference=against is not None)
     chosen = metric_named(name)
-    kept = partial(_kept, metric=chosen, compared=against is not None)
-    stream = chain([first], samples)
-    if chosen.needs:
-        tallies = list(outputs_of(everyone, stream, kept, on=on))
+    keep = partial(kept, metric=chosen, compared=against is not None)
+    place = _machine()
+    if engine is not None:
+        found = sharded_tallies(engine, everyone, data, name, Target.parse(on), against is not None)
+        tallies, place, notes = found.tallies, found.place, (*notes, *found.notes)
+    elif chosen.needs:
+        tallies = list(outputs_of(everyone, chain([first], samples), keep, on=on))
     else:  # a function of the user's is called in order, by one thread: it may not stand more
-        with closing(outputs_of(everyone, stream, _as_it_is, on=on)) as answers:
-            tallies = [kept(*answer) for answer in answers]
+        stream = chain([first], samples)
+        with closing(outputs_of(everyone, stream, as_it_is, on=on)) as answers:
+            tallies = [keep(*answer) for answer in answers]
     columns = list(zip(*tallies, strict=True))
-    reference = _joined(columns[-1]) if against is not None else None
-    job = _Job(name, chosen, str(Target.parse(on)), data, reference, notes)
+    reference = joined(columns[-1]) if against is not None else None
+    job = _Job(name, chosen, str(Target.parse(on)), data, reference, notes, place)
     return tuple(
-        _evaluation(model, _joined(column), job)
+        _evaluation(model, joined(column), job)
         for model, column in zip(models, columns, strict=False)
     )
 
@@ -164,8 +175,8 @@ def refuse_misfit(model: Source, data: Data) -> None:
     """Raises, after one sample, where data cannot score a model beside another made from it."""
     first = _first(iter(data), data)
     name, _ = chosen_metric(_loaded(model), data, first, "auto", has_reference=True)
-    kept = partial(_kept, metric=metric_named(name), compared=True)
-    list(outputs_of([model, model], [first], kept, workers=1))
+    keep = partial(kept, metric=metric_named(name), compared=True)
+    list(outputs_of([model, model], [first], keep, workers=1))
 
 
 def _first(samples: Iterator[Sample], data: Data) -> Sample:
@@ -173,52 +184,6 @@ def _first(samples: Iterator[Sample], data: Data) -> Sample:
     if first is None:
         raise BadInput(f"data {data.source}: there is no sample")
     return first
-
-
-# What is kept of a sample for each model: rows of statistics by name.
-Tally = dict[str, Rows]
-
-
-def _kept(
-    sample: Sample, answers: Sequence[Outputs], *, metric: Metric, compared: bool
-) -> list[Tally]:
-    reference = answers[-1] if compared else None
-    cases = [Case(outputs, sample.label, reference, sample.name) for outputs in answers]
-    tallies = [_tally(case, metric, compared) for case in cases[: len(cases) - compared]]
-    if compared and metric.needs != "reference":
-        tallies.append(_tally(cases[-1], metric, False))
-    elif compared:
-        tallies.append({})
-    return tallies
-
-
-def _as_it_is(sample: Sample, answers: Sequence[Outputs]) -> tuple[Sample, Sequence[Outputs]]:
-    return sample, answers
-
-
-def _tally(case: Case, metric: Metric, compared: bool) -> Tally:
-    nan = any(o.dtype.kind == "f" and bool(np.isnan(o).any()) for o in case.outputs)
-    tally = {"own": metric.statistics(case), "nan": np.array([[float(nan)]])}
-    if compared and _alike(case):
-        tally["cosine"] = METRICS["cosine"].statistics(case)
-        tally["snr"] = METRICS["snr"].statistics(case)
-        if metric.chooses:
-            tally["agreement"] = METRICS["agreement"].statistics(case)
-    return tally
-
-
-def _alike(case: Case) -> bool:
-    """True where the model and its reference answer with numbers of the same shapes."""
-    reference = case.reference or ()
-    return [o.shape for o in case.outputs] == [o.shape for o in reference] and all(
-        o.dtype.kind in "fiub" and o.size for o in (*case.outputs, *reference)
-    )
-
-
-def _joined(tallies: Sequence[Tally]) -> Tally:
-    """Rows of all samples, of what every sample has."""
-    names = [name for name in tallies[0] if all(name in tally for tally in tallies)]
-    return {name: np.concatenate([tally[name] for tally in tallies]) for name in names}
 
 
 class _Job(NamedTuple):
@@ -230,6 +195,7 @@ class _Job(NamedTuple):
     data: Data
     reference: Tally | None
     notes: tuple[str, ...]
+    place: str
 
 
 def _evaluation(model: Source, tally: Tally, job: _Job) -> Evaluation:
@@ -237,7 +203,7 @@ def _evaluation(model: Source, tally: Tally, job: _Job) -> Evaluation:
     value = value_of(job.metric, rows)
     samples = tuple(job.metric.finish(rows).tolist())
     against = None if job.reference is None else _against(tally, job.reference, job.metric)
-    unit, place = job.metric.unit, (job.target, _digest(model), _machine())
+    unit, place = job.metric.unit, (job.target, source_digest(model), job.place)
     return Evaluation(
         job.name,
         unit,
@@ -248,6 +214,7 @@ def _evaluation(model: Source, tally: Tally, job: _Job) -> Evaluation:
         preparation=preparation_text(job.data),
         notes=(*job.data.notes, *job.notes, *_notes(tally, job)),
         against=against,
+        rows=rows,
     )
 
 
@@ -269,11 +236,11 @@ def _against(tally: Tally, reference: Tally, metric: Metric) -> Against:
 
 def _notes(tally: Tally, job: _Job) -> Iterator[str]:
     wrong = {1: "counted as wrong", -1: "counted as infinitely wrong", 0: "left to the metric"}
-    for whose, rows in (("", tally), ("of the reference ", job.reference or {})):
+    for whose, rows in (("outputs", tally), ("outputs of the reference", job.reference or {})):
         count = int(rows["nan"].sum()) if "nan" in rows else 0
         if count:
             yield (
-                f"outputs {whose}are NaN for {count} of {len(rows['nan'])} samples, "
+                f"{whose} are NaN for {count} of {len(rows['nan'])} samples, "
                 f"{wrong[job.metric.better]}"
             )
     if job.reference is not None and "snr" not in tally:
@@ -288,12 +255,6 @@ def preparation_text(data: Data) -> str:
     """What was done to the data, as far as it tells."""
     known = getattr(data, "preparation", None)
     return known.text if isinstance(known, Preparation) else ""
-
-
-def _digest(source: Source) -> str:
-    if isinstance(source, str | os.PathLike):
-        return digest(Path(source))
-    return sha256(to_bytes(source) if isinstance(source, Model) else source).hexdigest()
 
 
 @cache

@@ -9,7 +9,7 @@ import numpy as np
 from litesmith.errors import BadInput
 from litesmith.ir.types import Array, Model, Tensor
 from litesmith.measure.data import UNTOUCHED, Samples
-from litesmith.measure.facts import tools
+from litesmith.measure.facts import Spread, tools
 from litesmith.measure.images import channel_axis, picture
 from litesmith.measure.lint import Problem, lint
 from litesmith.measure.preparation import Norm, Preparation, normalized
@@ -24,11 +24,15 @@ CALIBRATION_SAMPLES = 256
 
 
 def context_of(
-    data: Data | None, reference: Model | str | os.PathLike[str] | None = None
+    data: Data | None,
+    reference: Model | str | os.PathLike[str] | None = None,
+    *,
+    spread: Spread | None = None,
 ) -> Context:
-    """What steps may use beside the model."""
+    """What steps may use beside the model; where data is spread, workers look at it."""
     known = reference if isinstance(reference, Model | None) else load(reference)
-    return Context(None if data is None else tools(data), known)
+    threads = 0 if spread is None else 1
+    return Context(None if data is None else tools(data, threads=threads, spread=spread), known)
 
 
 def problems(data: Data, model: Model, evaluation: Data | None = None) -> list[Problem]:

@@ -83,8 +83,14 @@ class Samples:
         return len(self.chosen) // self.batch
 
     def __iter__(self) -> Iterator[Sample]:
-        groups = [self.chosen[i * self.batch :][: self.batch] for i in range(len(self))]
-        return in_parallel(self._sample, groups)
+        return in_parallel(self._sample, self._groups())
+
+    def one_by_one(self) -> Iterator[Sample]:
+        """The same by this thread alone, for where every core has work of its own."""
+        return map(self._sample, self._groups())
+
+    def _groups(self) -> list[tuple[int, ...]]:
+        return [self.chosen[i * self.batch :][: self.batch] for i in range(len(self))]
 
     def spread(self, count: int) -> "Samples":
         """At most so many of the samples, evenly spread; the others are not read."""
@@ -113,10 +119,15 @@ class Samples:
         return tuple(in_parallel(self.rows.digest, self.chosen))
 
     @cached_property
+    def labelled_digests(self) -> tuple[str, ...]:
+        """What each item contains and its label, whatever its preparation."""
+        pairs = zip(self.digests, self._label_digests(), strict=True)
+        return tuple(f"{item} {label}" for item, label in pairs)
+
+    @cached_property
     def digest(self) -> str:
         """Equal for the same items and labels with the same preparation, in any order."""
-        labels = self._label_digests()
-        items = sorted(f"{d} {label}" for d, label in zip(self.digests, labels, strict=True))
+        items = sorted(self.labelled_digests)
         inputs = [f"{t.dtype} {t.dynamic or t.shape}" for t in self.model.main.inputs]
         done = [self.preparation.text, *(f"{place} {other.text}" for place, other in self.others)]
         return sha256("\n".join([*done, *inputs, *items]).encode()).hexdigest()

@@ -12,6 +12,7 @@ from litesmith.ir.scores import scores_of
 from litesmith.ir.types import Model
 from litesmith.measure.accuracy import Evaluation, evaluate_all
 from litesmith.measure.calibrate import context_of
+from litesmith.measure.facts import Spread
 from litesmith.measure.findings import TIDY
 from litesmith.measure.paired import Influence, estimate
 from litesmith.measure.parts import Part
@@ -100,15 +101,20 @@ def _with(step: Quantize, text: str) -> Recipe:
     return tuple(step if isinstance(one, Quantize) else one for one in parse(text))
 
 
-def carry_out(model: Model, plan: Plan, data: Data | None) -> Outcome:
-    """The result of a plan's recipe; of several, the one that stays nearest to the float model."""
+def carry_out(
+    model: Model, plan: Plan, data: Data | None, *, spread: Spread | None = None
+) -> Outcome:
+    """The result of a plan's recipe; of several, the one that stays nearest to the float model.
+
+    Where the data is spread, workers look at it, but for parts of it that only choices are made by.
+    """
     surest = plan.recipes[0]
     if len(plan.recipes) > 1 and data is not None and len(data) >= _FEWEST * _HELD_OUT:
         found = _nearest(model, plan.recipes, data)
         if found is not None:
             return found._replace(notes=(*plan.notes, *found.notes))
     try:
-        return Outcome(surest, apply(model, surest, context_of(data)), plan.notes)
+        return Outcome(surest, apply(model, surest, context_of(data, spread=spread)), plan.notes)
     except CannotApply as error:
         return _without_tuning(model, plan, data, error)
 

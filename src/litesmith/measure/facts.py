@@ -6,12 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from tempfile import TemporaryFile
+from typing import NamedTuple, cast
 
+from litesmith.engine.engine import Engine, Held
 from litesmith.errors import BadInput
 from litesmith.ir.edit import regraph, with_graphs
 from litesmith.ir.types import Array, Model, Op, Tensor
 from litesmith.measure import cache
 from litesmith.measure.samples import Data, as_stored
+from litesmith.measure.sent import Content, loaded, sent, source_digest
+from litesmith.measure.shipped import Piece
 from litesmith.numeric.ranges import Seen
 from litesmith.passes.step import Run, Samples, Tools
 from litesmith.run.inputs import feed
@@ -38,8 +42,15 @@ class StoredSamples:
             yield tuple(map(as_stored, self._inputs, sample.inputs))
 
 
-def tools(data: Data, *, threads: int = 0) -> Tools:
-    """What steps may ask for, over this data."""
+class Spread(NamedTuple):
+    """An engine, and the pieces of some data that lie with its workers."""
+
+    engine: Engine
+    pieces: tuple[Held[Piece], ...]
+
+
+def tools(data: Data, *, threads: int = 0, spread: Spread | None = None) -> Tools:
+    """What steps may ask for, over this data; `spread` has the same data in pieces."""
     target = f"cpu:{threads or os.cpu_count() or 1}"
 
     def samples(model: Model) -> Samples:
@@ -48,7 +59,7 @@ def tools(data: Data, *, threads: int = 0) -> Tools:
     def observed(
         model: Model, tensors: Sequence[Tensor], what: frozenset[str]
     ) -> Mapping[Tensor, Seen]:
-        return observe(model, tensors, what, data=data, target=target)
+        return observe(model, tensors, what, data=data, target=target, spread=spread)
 
     @contextmanager
     def opened(model: Model) -> Iterator[Run]:
@@ -74,6 +85,7 @@ def observe(
     *,
     data: Data,
     target: str = "cpu:1",
+    spread: Spread | None = None,
 ) -> Mapping[Tensor, Seen]:
     """What the data makes of some tensors of the main graph, `what` of each as `Seen` has it.
 
@@ -88,7 +100,12 @@ def observe(
     wanted = list(dict.fromkeys(tensors))
     missing = [tensor for tensor in wanted if tensor not in seen]
     for wave in _waves(missing):
-        seen |= _observe(model, wave, what, data, target)
+        if spread is None:
+            seen |= _observe(model, wave, what, data, target)
+        else:
+            found = _observe_spread(model, wave, what, spread)
+            vast = [tensor for tensor in wave if not found[tensor].is_mergeable]
+            seen |= found | (_observe(model, vast, what, data, target) if vast else {})
     if missing:
         trim()
         cache.write_facts(place, model, seen)
@@ -131,6 +148,36 @@ def _observe(
             for tensor, array in zip(computed, run(values), strict=True):
                 seen[tensor].add(array)
     return seen
+
+
+def _observe_spread(
+    model: Model, tensors: Sequence[Tensor], what: frozenset[str], spread: Spread
+) -> dict[Tensor, Seen]:
+    """The same by several workers: what is gathered is the same in any order and grouping, but for
+    sums of numbers so large that they are rounded."""
+    engine = spread.engine
+    places = {tensor: place for place, tensor in enumerate(model.main.tensors)}
+    numbers = [places[tensor] for tensor in tensors]
+    content = sent(engine, model, source_digest(model))
+    started = (
+        engine.call("looking at the data", observed_piece, content, numbers, what, piece)
+        for piece in spread.pieces
+    )
+    states = list(engine.gathered(started))
+    return {
+        tensor: Seen.merged(what, [state[place] for state in states])
+        for place, tensor in enumerate(tensors)
+    }
+
+
+def observed_piece(
+    content: Content, numbers: Sequence[int], what: frozenset[str], piece: Piece
+) -> list[dict[str, Array]]:
+    """What some samples make of the tensors of these numbers, on one core."""
+    model = loaded(content)
+    tensors = [model.main.tensors[number] for number in numbers]
+    seen = _observe(model, tensors, what, cast(Data, piece.opened()), "cpu:1")
+    return [seen[tensor].state() for tensor in tensors]
 
 
 @contextmanager

@@ -4,7 +4,7 @@ import os
 import platform
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from time import sleep
 
@@ -67,6 +67,11 @@ def host() -> Host:
         litesmith=VERSION,
         runtime=_runtime(),
     )
+
+
+def machine_here() -> str:
+    """This machine in a line, without what changes from minute to minute."""
+    return str(replace(host(), load=0.0, busy=0.0))
 
 
 def noise(facts: Host, targets: Sequence[Target]) -> tuple[str, ...]:

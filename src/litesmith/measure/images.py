@@ -104,13 +104,18 @@ def image_files(folder: Path) -> list[Path]:
 
 def decode(path: Path, wanted: Picture, preparation: Preparation) -> Array:
     """An image file as uint8 pixels in the input's size and order, batch dimension not included."""
+    return decoded(path, str(path), wanted, preparation)
+
+
+def decoded(content: Path | bytes, name: str, wanted: Picture, preparation: Preparation) -> Array:
+    """The same of a file or of what it holds; messages call it by its name."""
     try:
-        with _opened(io.BytesIO(path.read_bytes())) as opened:
+        held = content.read_bytes() if isinstance(content, Path) else content
+        with _opened(io.BytesIO(held)) as opened:
             image = _eight_bits(opened).convert("L" if wanted.channels == 1 else "RGB")
     except _UNREADABLE as error:
         raise BadInput(
-            f"{plain(str(path))}: not a readable image ({_reason(error)}); "
-            "repair it or take it away"
+            f"{plain(name)}: not a readable image ({_reason(error)}); repair it or take it away"
         ) from None
     sized = _sized(image, wanted, preparation)
     pixels = np.asarray(sized, np.uint8).reshape(sized.height, sized.width, wanted.channels)

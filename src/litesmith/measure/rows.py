@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
@@ -13,7 +14,7 @@ import numpy as np
 
 from litesmith.errors import BadInput
 from litesmith.ir.types import Array, Model, Tensor
-from litesmith.measure.images import decode, image_fault, image_files, picture
+from litesmith.measure.images import decode, decoded, image_fault, image_files, picture
 from litesmith.measure.labels import (
     MOST_CLASSES,
     as_classes,
@@ -46,6 +47,17 @@ class Check(NamedTuple):
     what: str
 
 
+class Stored(NamedTuple):
+    """Items as they lie on the disk, smaller than what they are decoded to.
+
+    content  of an item, by number
+    decode   the array of a content, given its name too; can be pickled
+    """
+
+    content: Callable[[int], bytes]
+    decode: Callable[[bytes, str], Array]
+
+
 @dataclass(frozen=True, eq=False)
 class Rows:
     """Items by number, as their source has them: no batch dimension, nothing scaled.
@@ -57,6 +69,7 @@ class Rows:
     notes    what was chosen for the user
     settled  True where the labels are the model's own class numbers
     check    how an unusable item is told; None where all are known to be usable
+    stored   items before they are decoded; None where there is no such form
     """
 
     names: Sequence[str]
@@ -66,6 +79,7 @@ class Rows:
     notes: tuple[str, ...] = ()
     settled: bool = False
     check: Check | None = None
+    stored: Stored | None = None
 
 
 def batch_of(model: Model) -> int:
@@ -101,6 +115,10 @@ def image_rows(folder: Path, model: Model, preparation: Preparation) -> Rows:
         notes,
         settled,
         Check(lambda index: image_fault(files[index]), "images cannot be read"),
+        Stored(
+            lambda index: files[index].read_bytes(),
+            partial(decoded, wanted=wanted, preparation=preparation),
+        ),
     )
 
 

@@ -160,8 +160,8 @@ def auc_influence(rows: Rows) -> Influence:
     scores, positive = rows[:, 0], rows[:, 1] == 1
     high, low = np.sort(scores[positive]), np.sort(scores[~positive])
     if not len(high) or not len(low):
-        which = "negative" if len(high) else "positive"
-        raise BadInput(f"auc needs samples of both classes; there is no {which} one")
+        missing = "there is no negative one" if len(high) else "there is no positive one"
+        raise BadInput(f"auc needs samples of both classes; {missing}")
     right = np.empty(len(rows))
     right[positive] = _below(low, scores[positive])
     right[~positive] = 1 - _below(high, scores[~positive])

@@ -4,7 +4,7 @@ Everything gathered is a minimum, a maximum, a count or an exact sum, so that th
 samples does not matter, and its size does not grow with their number.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from math import inf
 
 import numpy as np
@@ -28,6 +28,7 @@ EXTREMES = 16
 # Numbers this far below one are rounded away before they are summed: multiples of 2**-32 add up
 # exactly in float64, and so in any order, up to 2**21. Adding and subtracting rounds to them.
 _ROUNDER = 1.5 * 2.0 ** (52 - 32)
+_EXACT_UP_TO = 2.0**21
 
 # Work is done on pieces that stay in a core's cache.
 _PIECE = 1 << 15
@@ -85,6 +86,15 @@ class Seen:
         return self._total / self.samples
 
     @property
+    def is_mergeable(self) -> bool:
+        """True where no order or grouping of the samples could have made another sum."""
+        return "mean" not in self.what or self.samples * self._farthest < _EXACT_UP_TO
+
+    @property
+    def _farthest(self) -> float:
+        return max(abs(self.low), abs(self.high)) if self.lows else 0.0
+
+    @property
     def channel_peak(self) -> Floats:
         """The largest magnitude in each channel."""
         if self.channel_low is None or self.channel_high is None:
@@ -121,6 +131,30 @@ class Seen:
         if "mean" in what:
             seen._total = np.array(state["total"], np.float64)
         return seen
+
+    @staticmethod
+    def merged(what: frozenset[str], states: Sequence[Mapping[str, Array]]) -> "Seen":
+        """Of all samples, from the states of their parts: what one pass over them would give."""
+        whole = Seen(what)
+        for state in states:
+            part = Seen.restored(what, state)
+            whole.samples += part.samples
+            whole.spoiled += part.spoiled
+            if not part.lows:
+                continue
+            whole._stretch(part.lows, part.highs)
+            if part.channel_low is not None and part.channel_high is not None:
+                whole._stretch_channels(part.channel_low, part.channel_high)
+            if part.histogram is not None:
+                whole._count(part.histogram)
+            if part._total is not None:
+                whole._add(part._total)
+        return whole
+
+    def _add(self, total: NDArray[np.float64]) -> None:
+        if self._total is not None and self._total.shape != total.shape:
+            raise ValueError(f"samples of shapes {self._total.shape} and {total.shape}: no mean")
+        self._total = total if self._total is None else self._total + total
 
     def _stretch(self, lows: tuple[float, ...], highs: tuple[float, ...]) -> None:
         self.low, self.high = min(self.low, *lows, inf), max(self.high, *highs, -inf)

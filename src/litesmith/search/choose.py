@@ -2,10 +2,12 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
 
+from litesmith.engine.engine import Engine, Lost
+from litesmith.engine.opening import opened as opened_engine
 from litesmith.errors import BadInput
 from litesmith.measure.data import UNTOUCHED, Given
 from litesmith.measure.latency import place_of
@@ -69,6 +71,7 @@ def choose(
     preparation: Preparation = UNTOUCHED,
     seconds: float | None = None,
     out: str | os.PathLike[str] | None = None,
+    engine: str | Engine | None = None,
 ) -> Chosen:
     """Measures models on data and this machine, and names the one to take.
 
@@ -76,6 +79,7 @@ def choose(
 
     Candidates are files, patterns as `models/*.tflite`, or names of the catalogue. Without data
     time, size and memory are compared. The folder `out` has the evidence and what was made.
+    `engine="ray"` has the workers of a Ray cluster make, time and score them.
     """
     texts = [candidates] if isinstance(candidates, str | os.PathLike) else list(candidates)
     typed = dict(zip(CEILINGS, (max_latency, max_size, max_memory), strict=True))
@@ -93,7 +97,8 @@ def choose(
         retrains=retrain,
         val=val,
     )
-    return carry_out(request)
+    with opened_engine(engine) as found:
+        return carry_out(replace(request, engine=found))
 
 
 def one_target(on: str | Target) -> Target | Address:
@@ -108,13 +113,15 @@ def carry_out(request: Request, tell: Tell = silent) -> Chosen:
     choosing = Choosing(request, tell)
     with choosing.folder.held():
         try:
+            if request.engine is not None and tell is not silent:
+                request.engine.watch(choosing.show_workers)
             choosing.measure()
             facts = choosing.summary(DONE)
             choosing.folder.write_summary(facts)
         except BaseException as error:
             if choosing.rows:
                 choosing.folder.write_summary(choosing.summary(STOPPED))
-            if isinstance(error, KeyboardInterrupt):
+            if isinstance(error, KeyboardInterrupt | Lost):
                 place = choosing.folder.path
                 error.add_note(
                     f"what was measured is in {place}; the same command goes on, and "

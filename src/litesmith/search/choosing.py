@@ -7,6 +7,7 @@ from time import monotonic
 from typing import NamedTuple, cast
 
 from litesmith._version import VERSION
+from litesmith.engine.engine import Engine, Lost, Worker
 from litesmith.errors import BadInput, CannotApply, CannotRun, LitesmithError
 from litesmith.measure.data import Given
 from litesmith.measure.efforts import EFFORTS
@@ -52,6 +53,7 @@ class Request:
     seconds    how long times are taken; None: until they are steady
     trusted    True where a model that does no better than guessing is to be judged all the same
     command    what the user typed, for the records
+    engine     who does the work; None is this machine
     """
 
     given: Listed
@@ -68,6 +70,7 @@ class Request:
     command: str = ""
     retrains: bool = False
     val: Given | None = None
+    engine: Engine | None = None
 
     def __post_init__(self) -> None:
         if self.effort not in EFFORTS:
@@ -99,11 +102,13 @@ class Request:
 
 
 class View(NamedTuple):
-    """Where it stands, for whoever watches: what is going on, seconds left, rows so far."""
+    """Where it stands, for whoever watches: what is going on, seconds left, rows so far, and what
+    the workers of an engine do."""
 
     doing: str
     left: float | None
     rows: tuple[Json, ...]
+    workers: tuple[Worker, ...] = ()
 
 
 Tell = Callable[[View], None]
@@ -132,7 +137,7 @@ class Choosing:
         self._learned: dict[str, tuple[str, ...]] = {}
         self._show("opening the candidates", None)
         given = [c.path for c in self.candidates if c.path is not None]
-        self.weighing = Weighing(self.folder, request.target, given)
+        self.weighing = Weighing(self.folder, request.target, given, request.engine)
         self._refuse_early()
 
     def measure(self) -> None:
@@ -224,6 +229,9 @@ class Choosing:
             self.candidates = [self._taught(c, self._lesson) for c in self.candidates]
         if not self.request.quantized:
             return
+        floats = [c for c in self.candidates if not integer_tensors(c.model)]
+        asked = ((c, self._calibration(c)) for c in floats)
+        self.weighing.begin(asked, self.request.effort)
         everyone: list[Candidate] = []
         for candidate in self.candidates:
             everyone.append(candidate)
@@ -234,10 +242,11 @@ class Choosing:
             taken = {c.name for c in (*self.candidates, *everyone)}
             name = distinct(f"{candidate.name} int8", taken)
             self._course.begin(f"{candidate.name} int8", f"making {name}")
-            judge = self.judges.get(candidate.name)
-            data = None if judge is None else judge.calibration
+            judge, data = self.judges.get(candidate.name), self._calibration(candidate)
             try:
                 made = self.weighing.quantized(candidate, name, data, self.request.effort)
+            except Lost:
+                raise
             except (CannotApply, CannotRun) as error:
                 self.notes.append(f"{candidate.name} has no int8 form: {error}")
             else:
@@ -246,6 +255,10 @@ class Choosing:
                     self.judges[made.name] = judge
             self._course.end()
         self.candidates = everyone
+
+    def _calibration(self, candidate: Candidate) -> Data | None:
+        judge = self.judges.get(candidate.name)
+        return None if judge is None else judge.calibration
 
     def _taught(self, candidate: Candidate, lesson: Lesson) -> Candidate:
         """The candidate with a head of its own for the classes of the data."""
@@ -297,13 +310,20 @@ class Choosing:
         try:
             watched = cast(Data, Counted(data, told))
             facts, each = self.weighing.scored(candidate, data, self.metric, watched)
+        except Lost:
+            raise
         except LitesmithError as error:
             raise type(error)(f"{candidate.name}: {error}") from None
         self._scores[candidate.name], self._each[candidate.name] = facts, each
         self._course.end()
 
     def _show(self, words: str, left: float | None) -> None:
-        self._tell(View(words, left, tuple(self.rows)))
+        self._shown = View(words, left, tuple(self.rows))
+        self._tell(self._shown)
+
+    def show_workers(self, workers: tuple[Worker, ...]) -> None:
+        """The same view, with what workers do by now."""
+        self._tell(self._shown._replace(workers=workers))
 
     @property
     def basis(self) -> str:
@@ -365,9 +385,9 @@ class Choosing:
         names = [o.name for o in self.standings.options if o.merit is None]
         if self.basis == NONE or not names or len(names) == len(self.candidates):
             return []
-        what = "was measured here" if self.basis == MEASURED else "is known"
+        what = "no accuracy was measured here" if self.basis == MEASURED else "no accuracy is known"
         they = "it is" if len(names) == 1 else "they are"
-        return [f"{', '.join(names)}: no accuracy {what}, so that {they} not picked"]
+        return [f"{', '.join(names)}: {what}, so that {they} not picked"]
 
     def _reason(self, told: Pick) -> str:
         published = (

@@ -6,11 +6,13 @@ from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple, cast
 
+from litesmith.engine.engine import Lost
 from litesmith.errors import LitesmithError
 from litesmith.measure.calibrate import CALIBRATION_SAMPLES
 from litesmith.measure.efforts import tidying
+from litesmith.measure.elsewhere import Timed, looked_at, measured_on
 from litesmith.measure.everywhere import takers
-from litesmith.measure.latency import Bench, Result, Rule, measured, ratio
+from litesmith.measure.latency import Bench, Result, Rule, ratio
 from litesmith.measure.loss import decibels, losses
 from litesmith.measure.profile import profile
 from litesmith.measure.stats import FASTER
@@ -19,6 +21,7 @@ from litesmith.measure.twins import twins
 from litesmith.passes.recipe import apply, parse, text_of
 from litesmith.run.device import Address
 from litesmith.run.placement import MEASURED
+from litesmith.run.session import Source
 from litesmith.run.target import Target, usable_cores
 from litesmith.search.budget import MISSED, at_look, verdict
 from litesmith.search.facts import Json, known, latency_facts
@@ -115,7 +118,8 @@ def _timed(
     workshop: Workshop, best: Record, others: Iterable[Record], everywhere: Sequence[Place]
 ) -> Json:
     """What runs in turns, and what is compiled for only by estimates; the first place decides."""
-    bench = _bench(workshop, best, others, everywhere)
+    timed = _bench(workshop, best, others, everywhere)
+    bench = timed.bench if timed else None
     estimates = [
         facts
         for place in everywhere
@@ -129,12 +133,13 @@ def _timed(
         speed = latency_facts(bench.results[1], bench.results[0])
         target = _fastest(bench).target
     warnings = list(bench.warnings) if bench else []
-    return {"speed": speed, "target": target, "threads": threads, "warnings": warnings}
+    facts: Json = {"speed": speed, "target": target, "threads": threads, "warnings": warnings}
+    return facts | ({"device": timed.device} if timed and timed.device else {})
 
 
 def _bench(
     workshop: Workshop, best: Record, others: Iterable[Record], everywhere: Sequence[Place]
-) -> Bench | None:
+) -> Timed | None:
     """All in turns: the float model and the best wherever they run, others on the first."""
     targets = [place.runs for place in everywhere if place.runs is not None]
     if not targets:
@@ -143,7 +148,7 @@ def _bench(
     beside = [r for r in others if r.name not in (FLOAT, best.name)][:_MOST_TIMED]
     group = [_contender(workshop, name, record, t) for name, record, t in pairs]
     group += [_contender(workshop, record.name, record, targets[0]) for record in beside]
-    return measured(group, _PATIENT, memory=False)
+    return measured_on(workshop.engine, group, _PATIENT, memory=False)
 
 
 def _fastest(bench: Bench) -> Result:
@@ -206,7 +211,7 @@ def look_into(workshop: Workshop, record: Record | None, front: Sequence[str] = 
     for name, digest, path in wanted:
         kept = workshop.folder.evidence(digest) or {}
         if kept.get("about") != about or _ACCELERATORS not in kept:
-            facts: Json = {"schema": 1, "name": name, "about": about, **_op_times(path, place.cpu)}
+            facts: Json = {"schema": 1, "name": name, "about": about, **_op_times(workshop, path)}
             if name != FLOAT:
                 facts |= _layers(workshop, path)
             facts[_ACCELERATORS] = _takers(path, compiled=name != FLOAT)
@@ -239,14 +244,22 @@ def _takers(path: Path, *, compiled: bool) -> list[Json]:
     ]
 
 
-def _op_times(path: Path, target: Target | None) -> Json:
-    """Of a CPU here; nothing of other places, which tell no time of single ops."""
+def _op_times(workshop: Workshop, path: Path) -> Json:
+    """Of a CPU; nothing of other places, which tell no time of single ops."""
+    target = workshop.asked.place.cpu
     if target is None:
         return {}
     try:
-        found = profile(path, target)
+        return looked_at(workshop.engine, f"profiling {path.stem}", op_times, path, target)
+    except Lost:
+        raise
     except LitesmithError:  # a model whose ops the runtime does not tell apart
         return {}
+
+
+def op_times(source: Source, target: Target) -> Json:
+    """The time of a run, and of each op of it."""
+    found = profile(source, target)
     keys = ("index", "kind", "name", "us", "macs")
     rows = (op.row() for op in found.ops if op.graph == found.entry)
     return {"run_us": found.run_us, "ops": [{key: row[key] for key in keys} for row in rows]}

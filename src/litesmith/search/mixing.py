@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from hashlib import sha256
 from typing import cast
 
+from litesmith.engine.engine import Lost
 from litesmith.errors import LitesmithError
 from litesmith.ir.types import Model
 from litesmith.measure.calibrate import CALIBRATION_SAMPLES, context_of
@@ -27,6 +28,8 @@ def mixed_candidates(workshop: Workshop, state: State) -> Iterator[Candidate]:
         return
     try:
         ladder = _ladder(workshop, base, slower=state.is_small_wanted)
+    except Lost:
+        raise
     except LitesmithError:  # control flow, or a target without profiles: nothing can be told apart
         return
     tried: list[Tried] = []
@@ -82,7 +85,9 @@ def _found(workshop: Workshop, base: str, slower: bool) -> tuple[Mixture, ...]:
     alone = tuple(step for step in front if step_name(step) == "quantize")
     quantized = apply(reference, alone, context_of(few)).model
     on = workshop.asked.place.cpu or workshop.asked.place.scores
-    found = sensitivities(reference, quantized, few, seconds=_SECONDS, on=on)
+    found = sensitivities(
+        reference, quantized, few, seconds=_SECONDS, on=on, engine=workshop.engine
+    )
     return mixtures(reference, found, slower=slower)
 
 

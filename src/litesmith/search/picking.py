@@ -37,10 +37,12 @@ def _bytes_words(count: float) -> str:
 
 
 COSTS = {
-    "latency": Cost("p50_us", time_text, "fastest", "takes {}"),
-    "size": Cost("bytes", _bytes_words, "smallest", "has {}"),
-    "download": Cost("gzip_bytes", _bytes_words, "smallest to download", "has {} gzipped"),
-    "memory": Cost("peak_bytes", _bytes_words, "least in memory", "takes {} of memory"),
+    "latency": Cost("p50_us", time_text, "the fastest", "takes {amount}"),
+    "size": Cost("bytes", _bytes_words, "the smallest", "has {amount}"),
+    "download": Cost(
+        "gzip_bytes", _bytes_words, "the smallest to download", "has {amount} gzipped"
+    ),
+    "memory": Cost("peak_bytes", _bytes_words, "the least in memory", "takes {amount} of memory"),
 }
 
 # A ceiling by its option: the cost it is on, how it is read, and an example.
@@ -129,12 +131,12 @@ class Option:
     def misses(self, asked: Asked) -> tuple[str, ...]:
         """What it has too much or too little of, in words: `takes 14.0 ms`."""
         found: list[str] = []
-        for name, limit in asked.ceilings.items():
-            own, cost = self.cost(name), COSTS[name]
+        for kind, limit in asked.ceilings.items():
+            own, cost = self.cost(kind), COSTS[kind]
             if own is None:
-                found.append(f"its {name} is not known")
+                found.append(f"its {kind} is not known")
             elif own > limit:
-                found.append(cost.taken.format(cost.text(own)))
+                found.append(cost.taken.format(amount=cost.text(own)))
         if asked.min_accuracy is not None:
             if self.merit is None:
                 found.append("its accuracy is not known")
@@ -211,15 +213,16 @@ def pick(options: Sequence[Option], asked: Asked, worse: Worse) -> Pick:
 
 def _why(goal: str, fitting: Sequence[Option], able: Sequence[Option], asked: Asked) -> str:
     """`the most accurate of the 4 under 10.0 ms`"""
-    what = "most accurate" if goal == ACCURACY else COSTS[goal].most
+    what = "the most accurate" if goal == ACCURACY else COSTS[goal].most
+    within = _within(asked)
     if len(able) == 1:
         return "there is no other to choose from"
     if len(fitting) == 1:
-        return f"the only one {_within(asked)}"
+        return f"the only one {within}"
     if not asked.texts or len(fitting) == len(able):
-        everyone = "both" if len(able) == 2 else f"all {len(able)}"
-        return f"the {what} of {everyone} {_within(asked)}".strip()
-    return f"the {what} of the {len(fitting)} {_within(asked)}"
+        tail = f" {within}" if within else ""
+        return f"{what} of both{tail}" if len(able) == 2 else f"{what} of all {len(able)}{tail}"
+    return f"{what} of the {len(fitting)} {within}"
 
 
 def _rank(option: Option, goal: str) -> tuple[float, float, float, float, str]:
@@ -229,13 +232,13 @@ def _rank(option: Option, goal: str) -> tuple[float, float, float, float, str]:
     return first, -merit, time, size, option.name
 
 
-def _within(asked: Asked) -> str:
+def _within(asked: Asked) -> str | None:
     """`under 10.0 ms with at least 80.00 %`"""
-    limits = [COSTS[cost].text(limit) for cost, limit in asked.ceilings.items()]
-    words = f"under {' and '.join(limits)}" if limits else ""
-    if asked.min_accuracy is not None:
-        words += f" with at least {score_text(asked.min_accuracy, 'share')}"
-    return words.strip()
+    limits = " and ".join(COSTS[cost].text(limit) for cost, limit in asked.ceilings.items())
+    if asked.min_accuracy is None:
+        return f"under {limits}" if limits else None
+    least = score_text(asked.min_accuracy, "share")
+    return f"under {limits} with at least {least}" if limits else f"with at least {least}"
 
 
 def _outside(best: Option, able: Sequence[Option], asked: Asked, goal: str) -> str:
@@ -286,7 +289,7 @@ def _alone(option: Option) -> Option:
 
 def _taken(option: Option, name: str) -> str:
     cost, own = COSTS[name], option.cost(name)
-    return cost.taken.format(cost.text(own or 0.0))
+    return cost.taken.format(amount=cost.text(own or 0.0))
 
 
 def _gain(a: Option, b: Option) -> str:

@@ -14,11 +14,13 @@ from typing import NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from litesmith.engine.engine import Engine, Lost
 from litesmith.errors import CannotApply, CannotRun
 from litesmith.ir.ops import OPS
 from litesmith.ir.types import Model, Op, Tensor
 from litesmith.measure.alone import FORM, WEIGHTS, Judge, Part
 from litesmith.measure.data import Samples
+from litesmith.measure.elsewhere import looked_at
 from litesmith.measure.facts import tools
 from litesmith.measure.footprint import op_macs
 from litesmith.measure.parts import Part as DataPart
@@ -33,6 +35,7 @@ from litesmith.passes.layers import Layer, real_bias, real_values
 from litesmith.passes.schemes import data_places
 from litesmith.passes.step import Context
 from litesmith.passes.walk import mean_output
+from litesmith.run.session import Source
 from litesmith.run.target import Target
 from litesmith.units import plain
 
@@ -96,17 +99,20 @@ def sensitivities(
     *,
     seconds: float | None = None,
     on: str | Target = "cpu:1",
+    engine: Engine | None = None,
 ) -> tuple[Sensitivity, ...]:
     """What quantization does to each input and op of a float model, in order of execution.
 
     `quantized` is what `quantize` alone made of the reference: `correct` would count against the
     weights what it makes up for elsewhere. What it does for the weights themselves is taken into
-    account. About so many seconds are spent; the worst is told apart first.
+    account. About so many seconds are spent; the worst is told apart first. With an engine, times
+    come from its devices.
     """
     start = perf_counter()
     found = _with_forms(twins(quantized, reference), quantized)
     units = _units(reference, found)
-    rows = _rows(reference, quantized, found, Target.parse(on))
+    times = _times((reference, quantized), Target.parse(on), engine)
+    rows = _rows(reference, quantized, found, times)
     if not units:
         return rows
     budget = _SECONDS if seconds is None else seconds
@@ -245,10 +251,10 @@ def _damages(
 
 
 def _rows(
-    reference: Model, quantized: Model, found: Sequence[Twin], target: Target
+    reference: Model, quantized: Model, found: Sequence[Twin], times: Sequence[Sequence[float]]
 ) -> tuple[Sensitivity, ...]:
     """Every input and op with its times; no damage is known yet."""
-    before, after = _times((reference, quantized), target)
+    before, after = times
     value_us = _value_us(quantized, after)
     places = _places(reference)
     counterparts = {places[twin.theirs]: twin for twin in found if twin.op is not None}
@@ -280,21 +286,27 @@ def _computed(tensors: Iterable[Tensor | None]) -> Iterable[Tensor]:
     return (t for t in tensors if t is not None and not t.is_const)
 
 
-def _times(models: Sequence[Model], target: Target) -> list[list[float]]:
+def _times(models: Sequence[Model], target: Target, engine: Engine | None) -> list[list[float]]:
     """Microseconds of each op of the main graphs; all estimated where the runtime tells not all."""
     try:
-        return [_profiled(model, target) for model in models]
+        return [_profiled(model, target, engine) for model in models]
+    except Lost:
+        raise
     except CannotRun:
         return [[_estimated_us(op) for op in model.main.ops] for model in models]
 
 
-def _profiled(model: Model, target: Target) -> list[float]:
+def _profiled(model: Model, target: Target, engine: Engine | None) -> list[float]:
     """A model whose sizes depend on values has no profile: shapes are fixed first, and the ops that
     only compute shapes take no time."""
     fixed = Fold(shapes=True).apply(model, Context()).model
-    timed = profile(fixed, target).ops
-    by_name = {op.name: _usual_us(op) for op in timed if op.graph == 0}
+    by_name = looked_at(engine, "profiling", usual_times, fixed, target)
     return [by_name.get(_name(op), 0.0) for op in model.main.ops]
+
+
+def usual_times(source: Source, target: Target) -> dict[str, float]:
+    """What each op of the main graph usually takes, by its name."""
+    return {op.name: _usual_us(op) for op in profile(source, target).ops if op.graph == 0}
 
 
 def _usual_us(op: OpTime) -> float:

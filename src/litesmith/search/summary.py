@@ -147,11 +147,16 @@ def sentence(search: Search, proof: Proof | None) -> str:
         return (
             f"nothing stays within {budget}; nearest is {proof.verified.name}: {score}, {samples}"
         )
-    verdict = {PROVEN: "proven to be", LIKELY: "likely"}[proof.verdict]
+    by = f"{samples}{_kernels(search, proof.verified)}"
+    judged = {
+        PROVEN: f"{score}, proven to be within {budget} ({by})",
+        LIKELY: f"{score}, likely within {budget} ({by})",
+    }
     gains = ", ".join(_gains(search, proof))
-    judged = f"{score}, {verdict} within {budget} ({samples}{_kernels(search, proof.verified)})"
     left = left_text(cast("Json | None", proof.shipped.trial.details.get("placed")))
-    return "; ".join(filter(None, (f"{proof.shipped.name} is {gains}", left, judged)))
+    return "; ".join(
+        filter(None, (f"{proof.shipped.name} is {gains}", left, judged[proof.verdict]))
+    )
 
 
 def _kernels(search: Search, verified: Record) -> str:
@@ -170,7 +175,7 @@ def _over(search: Search, record: Record) -> tuple[str, ...]:
 def _gains(search: Search, proof: Proof) -> list[str]:
     """How much faster and smaller; nothing inside the noise."""
     assert proof.shipped is not None
-    own = " on Litesmith's kernels" if _own_ops(search, proof) else ""
+    own = "Litesmith's kernels" if _own_ops(search, proof) else ""
     gains = list(_time_gains(search, proof.speed, own))
     first = search.workshop.records[FLOAT]
     for kind, word in (("size", "smaller"), ("download", "smaller to download")):
@@ -189,13 +194,16 @@ def _time_gains(search: Search, speed: Json, own: str) -> Iterator[str]:
             yield f"estimated to take {time_text(us)} on {place}"
         return
     low, high = (cast("float | None", speed[key]) for key in ("low", "high"))
-    on = own if place.cpu is not None else f" on {place}"
+    on = own if place.cpu is not None else str(place)
     if speed["verdict"] == FASTER and low and high:
-        yield factor_text(1 / ratio, "faster", 1 / high, 1 / low) + on
+        gain = factor_text(1 / ratio, "faster", 1 / high, 1 / low)
+        yield f"{gain} on {on}" if on else gain
     elif speed["verdict"] == SLOWER and low and high:
-        yield factor_text(ratio, "slower", low, high) + on
+        loss = factor_text(ratio, "slower", low, high)
+        yield f"{loss} on {on}" if on else loss
     else:
-        yield f"as fast{on}, as far as can be told"
+        where = f" on {on}" if on else ""
+        yield f"as fast{where}, as far as can be told"
 
 
 def next_steps(search: Search, proof: Proof | None) -> list[str]:
@@ -217,7 +225,9 @@ def next_steps(search: Search, proof: Proof | None) -> list[str]:
     if not has_torch():
         steps.append("pip install 'litesmith[train]': training may win back what is lost")
     elif items(search.split.calibration) < LEAST_TO_TRAIN:
-        steps.append(f"{LEAST_TO_TRAIN} samples to calibrate on, with --calibrate: training")
+        steps.append(
+            f"{LEAST_TO_TRAIN} samples to calibrate on, with --calibrate: training needs so many"
+        )
     steps.append("more samples to calibrate on, with --calibrate, or a larger budget")
     return steps
 

@@ -1,6 +1,6 @@
 """The decision tree: which recipes are tried, in which order, and why."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -300,6 +300,14 @@ BRANCHES = (
         ),
     ),
 )
+
+
+def likely(branches: Sequence[Branch], state: State) -> Iterator[Candidate]:
+    """What these branches will try should nothing new be known by then, in their order. Mixtures
+    depend on what was tried before them."""
+    for branch in branches:
+        if branch.candidates is not _mixed and not branch.why_not(state):
+            yield from map(state.fitted, branch.candidates(state))
 
 
 def float_candidate() -> Candidate:

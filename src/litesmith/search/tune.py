@@ -6,6 +6,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import cast
 
+from litesmith.engine.engine import Engine, Lost
+from litesmith.engine.opening import opened as opened_engine
 from litesmith.ir.types import Model
 from litesmith.measure.data import UNTOUCHED, Given, open_data
 from litesmith.measure.preparation import Preparation
@@ -71,6 +73,7 @@ def tune(
     training: Training | None = None,
     preparation: Preparation = UNTOUCHED,
     out: str | os.PathLike[str] | None = None,
+    engine: str | Engine | None = None,
 ) -> Found:
     """The fastest (smallest, …) file within a budget, proven on samples that nothing was chosen by.
 
@@ -78,6 +81,7 @@ def tune(
 
     `training` says how to train where nothing else fits; without it nothing is trained. The folder
     `out` has every trial; where it has been used before, what is on record is not measured again.
+    `engine="ray"` has the workers of a Ray cluster make, time and score the candidates.
     """
     path = Path(model)
     content = load(path)
@@ -96,7 +100,8 @@ def tune(
         training,
         opened=opening(data, calibrate, preparation),
     )
-    return carry_out(request)
+    with opened_engine(engine) as found:
+        return carry_out(replace(request, engine=found))
 
 
 def open_beside(source: Given, data: Data, model: Model, preparation: Preparation) -> Data:
@@ -142,13 +147,13 @@ def carry_out(request: Request, tell: Tell = silent) -> Found:
         except BaseException as error:
             if search.workshop.records and search.has_news:
                 search.folder.write_summary(summary(search, STOPPED))
-            if isinstance(error, KeyboardInterrupt):
+            if isinstance(error, KeyboardInterrupt | Lost):
                 error.add_note(_kept_text(search))
             raise
 
 
 def _kept_text(search: Search) -> str:
-    """What is there after a Ctrl-C."""
+    """What is there after a Ctrl-C, or without the cluster."""
     folder = search.folder
     best = f"the best so far is {folder.best}" if folder.best.exists() else "nothing fits so far"
     return f"{best}; the same command goes on, and litesmith report {folder.path} shows it"

@@ -7,9 +7,11 @@ from pathlib import Path
 from time import monotonic
 from typing import NamedTuple
 
+from litesmith.engine.engine import Engine, Worker
 from litesmith.errors import BadInput
 from litesmith.measure.chance import at_chance
 from litesmith.measure.choice import chosen_metric
+from litesmith.measure.elsewhere import machine_of
 from litesmith.measure.host import host
 from litesmith.measure.metrics import metric_named
 from litesmith.measure.parts import items
@@ -21,7 +23,7 @@ from litesmith.search.mixing import mixed_candidates
 from litesmith.search.place import Place, refuse_place
 from litesmith.search.record import FITS, FLOAT, MISSES, REFUSED, SET_ASIDE, Record, ranked
 from litesmith.search.split import least_samples, split
-from litesmith.search.tree import BRANCHES, Branch, Candidate, State, float_candidate
+from litesmith.search.tree import BRANCHES, Branch, Candidate, State, float_candidate, likely
 from litesmith.search.workshop import Asked, Workshop
 from litesmith.tflite.file import digest, load
 from litesmith.train.apply import has_torch
@@ -47,6 +49,7 @@ class Request:
     trusted      True where data that looks wrong is to be used
     command      what the user typed, for the records
     opened       how the data can be opened again; None where it cannot
+    engine       who does the work; None is this machine
     """
 
     model: Path
@@ -63,6 +66,7 @@ class Request:
     trusted: bool = False
     command: str = ""
     opened: Json | None = None
+    engine: Engine | None = None
 
     def __post_init__(self) -> None:
         if self.minimize not in MINIMIZE:
@@ -93,6 +97,7 @@ class View(NamedTuple):
     best       the best so far; None where nothing fits yet
     left       seconds that it may still take; None where that is not known
     look       how far a training has come
+    workers    what the workers of an engine do
     """
 
     doing: str
@@ -100,6 +105,7 @@ class View(NamedTuple):
     best: Record | None
     left: float | None = None
     look: Look | None = None
+    workers: tuple[Worker, ...] = ()
 
 
 Tell = Callable[[View], None]
@@ -133,9 +139,10 @@ class Search:
             metric,
             self._training(),
         )
-        self._doing = ""
+        self._doing, self._seconds_left = "", None
         self._training_began: float | None = None
         self._refuse_few(1.0)  # at the least, before a folder is made
+        machine_of(self.request.engine, self.request.targets[0].runs)  # raises without a device
 
     @contextmanager
     def opened(self) -> Iterator[None]:
@@ -145,9 +152,33 @@ class Search:
         with self.folder.held():
             self._refuse_folder()
             self.workshop = Workshop(
-                self.folder, self.request.model, self.model, self.split, self._asked, self._look
+                self.folder,
+                self.request.model,
+                self.model,
+                self.split,
+                self._asked,
+                self._look,
+                self.request.engine,
             )
+            with self._watching():
+                yield
+
+    @contextmanager
+    def _watching(self) -> Iterator[None]:
+        """Has whoever watches told what workers do."""
+        engine = self.request.engine
+        if engine is None or self.tell is silent:
             yield
+            return
+        engine.watch(self._show_workers)
+        try:
+            yield
+        finally:
+            engine.watch(None)
+
+    def _show_workers(self, workers: tuple[Worker, ...]) -> None:
+        records = tuple(self.workshop.records.values())
+        self.tell(View(self._doing, records, self.best, self._seconds_left, workers=workers))
 
     def walk(self, on_step: Callable[[], None]) -> None:
         """Tries what the tree says; `on_step` is called whenever something is known anew."""
@@ -157,7 +188,9 @@ class Search:
         self._refuse_few(first.value or 0.0)
         state = self._state()
         for number, branch in enumerate(BRANCHES):
+            self.workshop.foresee(likely(BRANCHES[number:], state))
             self._answer(branch, state, len(BRANCHES) - number, on_step)
+        self.workshop.close()
         self.show("")
 
     @property
@@ -236,8 +269,9 @@ class Search:
     def show(self, doing: str, branches_left: int = 0) -> None:
         """Tells whoever watches what is going on."""
         self._doing = doing
+        self._seconds_left = self._left(branches_left)
         records = tuple(self.workshop.records.values())
-        self.tell(View(doing, records, self.best, self._left(branches_left)))
+        self.tell(View(doing, records, self.best, self._seconds_left))
 
     def _look(self, look: Look) -> None:
         """A training takes as long a step as it did so far."""

@@ -1,7 +1,7 @@
 """Makes, times and scores the models to choose from; what is on record is not done again."""
 
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -9,20 +9,28 @@ from itertools import count
 from math import inf, isfinite
 from pathlib import Path
 from time import monotonic, perf_counter
-from typing import cast
+from typing import NamedTuple, cast
+
+import numpy as np
 
 from litesmith._version import VERSION
+from litesmith.engine.engine import Engine, Held
 from litesmith.errors import CannotRun
 from litesmith.evidence import Measurement, Trial
+from litesmith.ir.check import check
+from litesmith.ir.types import Model
 from litesmith.measure.accuracy import Evaluation, evaluate_all, preparation_text
 from litesmith.measure.calibrate import CALIBRATION_SAMPLES, RandomSamples
-from litesmith.measure.claims import check_claims
+from litesmith.measure.data import Samples
 from litesmith.measure.efforts import carry_out, plan
+from litesmith.measure.elsewhere import machine_of, measured_on
+from litesmith.measure.facts import Spread
 from litesmith.measure.footprint import gzip_bytes
-from litesmith.measure.host import host
-from litesmith.measure.latency import Bench, Result, Rule, measured, ratio
+from litesmith.measure.latency import Bench, Result, Rule, ratio
 from litesmith.measure.metrics import metric_named
 from litesmith.measure.samples import Data, Sample
+from litesmith.measure.sent import Content, loaded, sent
+from litesmith.measure.shipped import Piece, portions
 from litesmith.measure.turns import Contender
 from litesmith.passes.quantize import Quantize
 from litesmith.passes.recipe import text_of
@@ -33,7 +41,9 @@ from litesmith.run.target import Target, usable_cores
 from litesmith.search.candidates import Candidate
 from litesmith.search.facts import Json, accuracy_facts, known
 from litesmith.search.folder import Folder
-from litesmith.tflite.file import digest, load, pieces, save
+from litesmith.search.making import arrived, claims_of
+from litesmith.tflite.file import digest, load, pieces, save, write_whole
+from litesmith.tflite.write import to_bytes
 from litesmith.train.apply import some
 
 MADE, TIMED, SCORED = "made", "timed", "scored"
@@ -53,12 +63,18 @@ class Weighing:
     """The measurements of one folder; `fresh` counts those that were not on record."""
 
     def __init__(
-        self, folder: Folder, target: Target | Address, given: Collection[Path] = ()
+        self,
+        folder: Folder,
+        target: Target | Address,
+        given: Collection[Path] = (),
+        engine: Engine | None = None,
     ) -> None:
-        """`given` are files of the user's, which stay as they are."""
-        self.folder, self.target, self.fresh = folder, target, 0
+        """`given` are files of the user's, which stay as they are; `engine` does the work."""
+        self.folder, self.target, self.fresh, self.engine = folder, target, 0, engine
+        self._begun: dict[str, Held[Quantized]] = {}
+        self._calibration: dict[str, Data] = {}
         self._places = {_one_case(path): "" for path in given}
-        self._machine = str(replace(host(), load=0.0, busy=0.0))
+        self._machine = machine_of(engine, target)
         found = (trial for trial in folder.trials() if "key" in trial.details)
         self._known = {str(trial.details["key"]): trial for trial in found}
 
@@ -117,21 +133,39 @@ class Weighing:
         self, parent: Candidate, name: str, calibration: Data | None, effort: str
     ) -> Candidate:
         """The int8 form of a candidate; raises where it cannot be made, or gives no numbers."""
-        data = RandomSamples(parent.model, 16) if calibration is None else calibration
-        few = some(cast(Data, data), CALIBRATION_SAMPLES)
+        few = self._few(parent, calibration)
 
         def make(place: Path) -> tuple[str, tuple[str, ...]]:
-            todo = plan(parent.model, _INT8, effort, has_data=True)
-            done = carry_out(parent.model, todo, few)
-            save(done.change.model, place)
-            skipped = done.change.skipped
-            claims = check_claims(place, parent.model, few, skipped, parent.path, profiled=False)
-            if claims.is_useless:
-                place.unlink(missing_ok=True)
-                raise CannotRun(claims.failure or "what it gives are no numbers")
-            return text_of(done.recipe), ()
+            self.begin([(parent, calibration)], effort)
+            begun = self._begun.pop(parent.digest, None)
+            if begun is None or self.engine is None:
+                done = quantize(parent.model, few, effort)
+            else:
+                (done,) = self.engine.gathered([begun])
+            write_whole(place, [done.content.data])
+            return done.recipe, ()
 
         return self.made(parent, name, (few.digest, effort), make)
+
+    def begin(self, parents: Iterable[tuple[Candidate, Data | None]], effort: str) -> None:
+        """Has workers make the int8 forms of candidates, each with its data, all at a time."""
+        for parent, calibration in parents if self.engine is not None else ():
+            few = self._few(parent, calibration)
+            key = self.key(MADE, parent.digest, (few.digest, effort))
+            if parent.digest in self._begun or key in self._known or not isinstance(few, Samples):
+                continue
+            assert self.engine is not None
+            content = sent(self.engine, cast(Path, parent.path), parent.digest)
+            pieces = tuple(p.held for p in portions(self.engine, few, digests=True))
+            words = f"making the int8 form of {parent.name}"
+            given = (effort, (pieces,), content)
+            self._begun[parent.digest] = self.engine.call(words, quantize_there, *given)
+
+    def _few(self, parent: Candidate, calibration: Data | None) -> Data:
+        if parent.digest not in self._calibration:
+            data = RandomSamples(parent.model, 16) if calibration is None else calibration
+            self._calibration[parent.digest] = some(cast(Data, data), CALIBRATION_SAMPLES)
+        return self._calibration[parent.digest]
 
     # Times.
 
@@ -141,9 +175,12 @@ class Weighing:
         """What all candidates take, from one interleaved run; and what made it noisy."""
         keys = {c.name: self.time_key(c, group, rule) for c in group}
         if any(key not in self._known for key in keys.values()):
-            bench = measured([self._contender(c) for c in group], rule, tell)
+            contenders = [self._contender(c) for c in group]
+            bench, device = measured_on(self.engine, contenders, rule, tell)
             for candidate, result in zip(group, bench.results, strict=True):
-                self._add(_timed_trial(candidate, keys[candidate.name], result, bench))
+                trial = _timed_trial(candidate, keys[candidate.name], result, bench)
+                where = {"device": device} if device else {}
+                self._add(replace(trial, details={**trial.details, **where}))
         found = {name: cast(Json, self._known[key].details) for name, key in keys.items()}
         warnings = [w for facts in found.values() for w in cast(list[str], facts["warnings"])]
         return found, tuple(dict.fromkeys(warnings))
@@ -190,7 +227,11 @@ class Weighing:
         if known is None or key not in scores:
             started = perf_counter()
             (found,) = evaluate_all(
-                [cast(Path, candidate.path)], watched, metric=metric, on=self.scoring_target
+                [cast(Path, candidate.path)],
+                watched if self.engine is None else data,
+                metric=metric,
+                on=self.scoring_target,
+                engine=self.engine,
             )
             each = [s if isfinite(s) else None for s in found.measurement.samples]
             scores = {**scores, key: each}
@@ -239,6 +280,33 @@ class Weighing:
         self.folder.add(trial)
         self._known[str(trial.details["key"])] = trial
         self.fresh += 1
+
+
+class Quantized(NamedTuple):
+    """The int8 form of a model, and how it was made."""
+
+    content: Content
+    recipe: str
+
+
+def quantize(model: Model, few: Data, effort: str, spread: Spread | None = None) -> Quantized:
+    """The int8 form of a model; raises where it cannot be made, or gives no numbers."""
+    todo = plan(model, _INT8, effort, has_data=True)
+    done = carry_out(model, todo, few, spread=spread)
+    check(done.change.model)
+    made = np.frombuffer(to_bytes(done.change.model), np.uint8)
+    claims = claims_of(made, model, few, done.change.skipped)
+    if claims.is_useless:
+        raise CannotRun(claims.failure or "what it gives are no numbers")
+    return Quantized(made, text_of(done.recipe))
+
+
+def quantize_there(
+    effort: str, given: tuple[tuple[Held[Piece], ...]], content: Content
+) -> Quantized:
+    """The same on a worker."""
+    data = arrived(given[0])
+    return quantize(loaded(content), data.few, effort, data.spread)
 
 
 def _try(path: Path, content: str, target: Target) -> None:

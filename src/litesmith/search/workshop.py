@@ -1,28 +1,28 @@
 """Makes a candidate and measures it: one trial, recorded, and never made twice."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 from time import perf_counter
-from typing import cast
+from typing import NamedTuple, cast
 
 from litesmith._version import VERSION
+from litesmith.engine.engine import Engine, Lost
 from litesmith.errors import BadInput, CannotApply, LitesmithError
 from litesmith.evidence import Measurement, Trial
 from litesmith.ir.types import Model
 from litesmith.measure.accuracy import Evaluation, evaluate_all
 from litesmith.measure.calibrate import CALIBRATION_SAMPLES, context_of
 from litesmith.measure.claims import check_claims
+from litesmith.measure.elsewhere import looked_at, machine_of, measured_on, peak_of
 from litesmith.measure.footprint import gzip_bytes
-from litesmith.measure.host import host
-from litesmith.measure.latency import Rule, measured
-from litesmith.measure.memory import peak_bytes
+from litesmith.measure.latency import Rule
 from litesmith.measure.samples import Data
 from litesmith.measure.turns import Contender
 from litesmith.passes import recipe as recipes
-from litesmith.passes.step import Change, Context, Skip
+from litesmith.passes.step import Context, Skip
 from litesmith.run.capi import installed_version
 from litesmith.run.device import Address
 from litesmith.run.placement import Placement
@@ -37,6 +37,7 @@ from litesmith.search.facts import (
     told,
 )
 from litesmith.search.folder import Folder
+from litesmith.search.making import Checked, Making
 from litesmith.search.place import Place, estimated_facts, left_text, placed_facts
 from litesmith.search.record import (
     CANDIDATE,
@@ -51,7 +52,7 @@ from litesmith.search.record import (
 )
 from litesmith.search.split import Split
 from litesmith.search.tree import Candidate
-from litesmith.tflite.file import digest, load, pieces
+from litesmith.tflite.file import digest, load, pieces, write_whole
 from litesmith.train.apply import Record as TrainingRecord
 from litesmith.train.apply import some, training_context, trainings
 from litesmith.train.settings import Training, Watch
@@ -125,6 +126,7 @@ class Workshop:
 
     source   the file that came; `model` is what it holds
     watch    is told how far a training has come
+    engine   who makes, times and scores; None is this machine
     records  the trials of this search, by name
     fresh    how many were not on record
     """
@@ -135,12 +137,17 @@ class Workshop:
     split: Split
     asked: Asked
     watch: Watch | None = None
+    engine: Engine | None = None
     records: dict[str, Record] = field(default_factory=dict[str, Record])
     fresh: int = 0
 
     def __post_init__(self) -> None:
         self.digest = digest(self.source)
-        self._machine = str(replace(host(), load=0.0, busy=0.0))
+        self._machine = machine_of(self.engine, self.asked.place.runs)
+        self._making: Making | None = None
+        if self.engine is not None:
+            data = self.split.calibration
+            self._making = Making(self.engine, self.source, self.digest, data)
         self._known = {record.key: record for record in map(Record, self.folder.trials())}
 
     @property
@@ -177,6 +184,17 @@ class Workshop:
             details |= _names(candidate)
             trial = replace(known.trial, details=details, reason=reason)
         return self._recorded(trial, known)
+
+    def foresee(self, candidates: Iterable[Candidate]) -> None:
+        """Has workers make what may be tried next, as many as there are workers."""
+        if self._making is not None and self.engine is not None:
+            unknown = [c for c in candidates if not self.knows(c)]
+            self._making.begin((c.recipe, c.name) for c in unknown[: self.engine.width])
+
+    def close(self) -> None:
+        """Ends what was begun and is not wanted any more."""
+        if self._making is not None:
+            self._making.stop()
 
     def knows(self, candidate: Candidate) -> bool:
         """True where the trial of a candidate is on record."""
@@ -217,7 +235,7 @@ class Workshop:
         found = self.folder.found(record.name, record.digest)
         if found is not None:
             return found
-        again = self.folder.keep(self._made(record.trial.recipe, record.name).model, record.name)
+        again = self._made(record.trial.recipe, record.name).path
         if digest(again) != record.digest:
             raise CannotApply(
                 f"{record.name}: made again, it is not the file that was measured; "
@@ -286,9 +304,11 @@ class Workshop:
         blocks: tuple[float, ...] = ()
         made = ""
         try:
-            path, skipped = self._file(candidate)
-            made = digest(path)
-            reason, blocks = self._measured(candidate, path, skipped, details)
+            file = self._file(candidate)
+            made, skipped = digest(file.path), file.skipped
+            reason, blocks = self._measured(candidate, file, details)
+        except Lost:  # which says nothing about the candidate
+            raise
         except LitesmithError as error:
             details["status"], reason = REFUSED, str(error)
             details["is_passing"] = isinstance(error, BadInput)  # a full disk, broken torch
@@ -300,15 +320,27 @@ class Workshop:
             candidate.recipe, self.digest, made, ratios, _grouped(skipped), reason, details
         )
 
-    def _file(self, candidate: Candidate) -> tuple[Path, tuple[Skip, ...]]:
+    def _file(self, candidate: Candidate) -> "_File":
         if candidate.name == FLOAT:
-            return self.source, ()
-        change = self._made(candidate.recipe, candidate.name)
-        return self.folder.keep(change.model, candidate.name), change.skipped
+            return _File(self.source)
+        return self._made(candidate.recipe, candidate.name)
 
-    def _made(self, text: str, name: str) -> Change:
+    def _made(self, text: str, name: str) -> "_File":
+        if self._making is not None and self._making.can(text):
+            built = self._making.built(text, name)
+            place = self.folder.work(name)
+            write_whole(place, [built.content.data])
+            return _File(place, built.skipped, built.checked)
         recipe = recipes.parse(text)
-        return recipes.apply(self.model, recipe, self._context(recipe, name))
+        change = recipes.apply(self.model, recipe, self._context(recipe, name))
+        return _File(self.folder.keep(change.model, name), change.skipped)
+
+    def _checked(self, file: "_File") -> Checked:
+        if file.checked is not None:
+            return file.checked
+        few = some(self.split.calibration, CALIBRATION_SAMPLES)
+        path, skipped = file.path, file.skipped
+        return Checked.of(check_claims(path, self.model, few, skipped, self.source, profiled=False))
 
     def _context(self, recipe: recipes.Recipe, name: str) -> Context:
         """What steps may use: some of the calibration samples, and all of them to train on."""
@@ -324,9 +356,10 @@ class Workshop:
     # Measuring.
 
     def _measured(
-        self, candidate: Candidate, path: Path, skipped: tuple[Skip, ...], details: Json
+        self, candidate: Candidate, file: "_File", details: Json
     ) -> tuple[str, tuple[float, ...]]:
         """Fills in the details; says what stopped it, and gives the ratios of times by block."""
+        path = file.path
         made, is_float = digest(path), candidate.name == FLOAT
         twin = next((r.name for r in self.records.values() if r.digest == made), None)
         if twin is not None:
@@ -334,8 +367,7 @@ class Workshop:
             return f"the same file as {twin}", ()
         details["bytes"], details["gzip_bytes"] = path.stat().st_size, gzip_bytes(pieces(path))
         if not is_float:
-            few = some(self.split.calibration, CALIBRATION_SAMPLES)
-            claims = check_claims(path, self.model, few, skipped, self.source, profiled=False)
+            claims = self._checked(file)
             details["is_integer"] = claims.is_integer
             if claims.is_useless:
                 details["status"] = REFUSED
@@ -347,9 +379,13 @@ class Workshop:
                 details["status"] = SET_ASIDE
                 return f"{placed.target} takes none of it: {placed.main_reason}", ()
         if self.asked.minimize == "memory" and isinstance(self.asked.place.runs, Target):
-            details["peak_bytes"] = peak_bytes(path, self.asked.place.runs)
-        latency, blocks = self._timed(path, placed)
+            where = self.asked.place.runs
+            words = f"memory of {candidate.name}"
+            details["peak_bytes"] = looked_at(self.engine, words, peak_of, path, where)
+        latency, blocks, device = self._timed(candidate.name, path, placed)
         details["latency"] = latency
+        if device:
+            details["device"] = device
         seconds = self._scoring_seconds(path, latency)
         if self.asked.is_in_vain(latency) and seconds > _IN_VAIN_SECONDS:
             details["status"] = SET_ASIDE
@@ -361,34 +397,38 @@ class Workshop:
         details["accuracy"] = accuracy_facts(self._scored(path, data, self.asked.place.scores))
         return "", blocks
 
-    def _timed(self, path: Path, placed: Placement | None) -> tuple[Json, tuple[float, ...]]:
-        """Its time beside the float model's, in turns; an estimate where nothing runs there."""
+    def _timed(
+        self, name: str, path: Path, placed: Placement | None
+    ) -> tuple[Json, tuple[float, ...], str]:
+        """Its time beside the float model's, in turns, with the name of the device; an estimate
+        where nothing runs there."""
         target = self.asked.place.runs
         if target is None:
             assert placed is not None
-            return estimated_facts(placed), ()
-        bench = measured(self._beside_float(path, target), _QUICK, memory=False)
+            return estimated_facts(placed), (), ""
+        group = self._beside_float(name, path, target)
+        bench, device = measured_on(self.engine, group, _QUICK, memory=False)
         found = bench.comparisons[0] if bench.comparisons else None
         facts = latency_facts(bench.results[-1], bench.results[0])
-        return facts, found.ratio.blocks if found else ()
+        return facts, found.ratio.blocks if found else (), device
 
-    def _beside_float(self, path: Path, target: Target | Address) -> list[Contender]:
-        group = [Contender("float", str(self.source), target, self.digest)]
+    def _beside_float(self, name: str, path: Path, target: Target | Address) -> list[Contender]:
+        group = [Contender(FLOAT, str(self.source), target, self.digest)]
         if path != self.source:
-            group.append(Contender("candidate", str(path), target, digest(path)))
+            group.append(Contender(name, str(path), target, digest(path)))
         return group
 
     def _scoring_seconds(self, path: Path, latency: Json) -> float:
         """What scoring takes, with the float model beside it."""
         cpu = self.asked.place.cpu
         if cpu is None:
-            bench = measured(
-                self._beside_float(path, self.asked.place.scores), _GLANCE, memory=False
-            )
+            group = self._beside_float("candidate", path, self.asked.place.scores)
+            bench = measured_on(self.engine, group, _GLANCE, memory=False).bench
             latency = latency_facts(bench.results[-1], bench.results[0])
         one = (cast(float, latency["p50_us"]) + cast(float, latency["float_us"])) / 1e6
         threads = 1 if cpu is None else cpu.threads
-        return one * threads * len(self.split.search) / usable_cores()
+        cores = usable_cores() if self.engine is None else self.engine.width
+        return one * threads * len(self.split.search) / cores
 
     def _proving(self, record: Record) -> Target:
         """Where the proof is scored: where it is to run, unless that takes too long."""
@@ -398,7 +438,22 @@ class Workshop:
         return place.scores if seconds > _MOST_SECONDS and place.cpu is None else place.proves
 
     def _scored(self, path: Path, data: Data, on: Target) -> Evaluation:
-        return evaluate_all([path], data, against=self.source, metric=self.asked.metric, on=on)[0]
+        return evaluate_all(
+            [path],
+            data,
+            against=self.source,
+            metric=self.asked.metric,
+            on=on,
+            engine=self.engine,
+        )[0]
+
+
+class _File(NamedTuple):
+    """A candidate's file, what was left alone in it, and what is known of it."""
+
+    path: Path
+    skipped: tuple[Skip, ...] = ()
+    checked: Checked | None = None
 
 
 def _grouped(skipped: Sequence[Skip]) -> tuple[tuple[str, str], ...]:

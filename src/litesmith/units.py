@@ -57,6 +57,21 @@ def change_text(before: int, after: int) -> str:
     )
 
 
+def growth_text(times: float, low: float | None = None, high: float | None = None) -> str:
+    """`+0.3 % [−0.1, +0.7]` of 1.003 times as much, always with a sign; ends may be missing."""
+    shown = f"{_growth(times)} %"
+    if low is None or high is None:
+        return shown
+    return f"{shown} [{_growth(low)}, {_growth(high)}]"
+
+
+def _growth(times: float) -> str:
+    if not isfinite(times):
+        return "?"
+    shown = f"{100 * (times - 1):+.1f}"
+    return "0.0" if float(shown) == 0 else shown.replace("-", "−")
+
+
 def time_interval_text(us: float, low: float, high: float) -> str:
     """`11.3 ms (11.2–11.4)`; units are repeated where they differ."""
     if not isfinite(high):

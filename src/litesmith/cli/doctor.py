@@ -8,10 +8,10 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from shlex import quote
-from textwrap import wrap
 from typing import Annotated, NamedTuple, cast
 
 import typer
+from rich.cells import cell_len, set_cell_size
 
 from litesmith.cli import show
 from litesmith.cli.given import (
@@ -32,16 +32,25 @@ from litesmith.cli.given import (
     with_progress,
 )
 from litesmith.cli.model import Json, ModelFile, refuse_place
+from litesmith.cli.overlay import (
+    OverlayFile,
+    Place,
+    lay_errors,
+    lay_times,
+    refuse_errors,
+    refuse_overlay,
+)
 from litesmith.cli.profile import On, checked_target
 from litesmith.errors import BadInput, CannotRun
 from litesmith.ir.types import Model
+from litesmith.lang import speech
 from litesmith.measure.bundle import bundle_files, write_bundle
 from litesmith.measure.data import Samples, open_data
 from litesmith.measure.doctor import Diagnosis, Patient, diagnoses
 from litesmith.measure.fitting import Fit, obstacles, recipe_for
 from litesmith.measure.profile import profile
 from litesmith.measure.samples import Data
-from litesmith.measure.verdict import examine
+from litesmith.measure.verdict import Verdict, examine
 from litesmith.passes.recipe import is_float
 from litesmith.run.placement import PREDICTED
 from litesmith.run.probe import probe
@@ -68,7 +77,6 @@ For = Annotated[
 # Samples that accuracy is told of where nobody asks for a number.
 _USUAL_SAMPLES = 500
 
-_LEAST_WIDTH = 20
 
 _STRIPPED = (
     "left out: the weights (random ones of the same ranges instead), names, metadata, labels, "
@@ -103,13 +111,18 @@ def doctor(
             help="Do not replace the options of custom ops by zeros in the bundle.",
         ),
     ] = False,
+    overlay: OverlayFile = None,
     as_json: Json = False,
 ) -> None:
     """Why a model is slow; with data, where it loses accuracy; and the command that acts on it."""
     if bundle is not None:
         refuse_place(bundle, model)
+    if overlay is not None:
+        refuse_overlay(overlay, model)
     content = load(model)
     if accelerator is not None:
+        if overlay is not None:
+            raise BadInput("doctor --for times nothing to lay over the graph; leave out --overlay")
         _fit(model, content, accelerator, as_json)
         return
     if data is not None:
@@ -117,15 +130,23 @@ def doctor(
             raise BadInput("doctor --data tells of accuracy; a bundle is made without it")
         options = ImageOptions(mean, std, norm, resize, crop, label_offset)
         reference = load(against) if against is not None else None
+        if overlay is not None:
+            refuse_errors(content, reference)
         opened = _opened(data, reference or content, options, samples)
         given = f"{quote(data)}{typed(options, samples)}"
         is_float_model = against is None and is_float(content)
         files = Files(model, model if is_float_model else against, given)
-        _accuracy(files, content, reference, opened, as_json)
+        found = _accuracy(files, content, reference, opened, as_json)
+        if overlay is not None:
+            lay_errors(Place(model, overlay, as_json), found.pair, opened)
         return
     if against is not None:
         raise BadInput("doctor --against compares answers, which needs data; give --data")
-    _slowness(model, _examined(model, content, on), bundle, keep_custom_options, as_json)
+    patient = _examined(model, content, on)
+    _slowness(model, patient, bundle, keep_custom_options, as_json)
+    if overlay is not None:
+        place = Place(model, overlay, as_json)
+        lay_times(place, content, patient.profile, patient.no_profile)
 
 
 def _slowness(
@@ -188,7 +209,7 @@ def _print_obstacles(path: Path, fit: Fit, found: list[Diagnosis]) -> None:
         show.line("it takes the model whole")
     for one in found:
         show.line(f"- {one.what}: {one.where}", "bold")
-        _print_indented("  ", one.why)
+        show.indented("  ", one.why)
         if one.command and not fit.recipe:
             show.command(f"  {_row(one, path)['command']}")
 
@@ -202,7 +223,7 @@ def _print_vain(fit: Fit) -> None:
     show.line(f"nothing that was tried makes it take most of the model; at its best {best}:")
     for one in obstacles(fit.vain):
         show.line(f"- {one.what}: {one.where}")
-        _print_indented("  ", one.why)
+        show.indented("  ", one.why)
 
 
 def _print_recipe(fit: Fit, command: str) -> None:
@@ -210,7 +231,7 @@ def _print_recipe(fit: Fit, command: str) -> None:
     show.heading("the recipe that helps" + (", where D is your data" if fit.needs_data else ""))
     show.command(f"  {command}")
     for note in fit.notes:
-        _print_indented("  ", note)
+        show.indented("  ", note)
     known = "by its documents" if after.how == PREDICTED else "by its own compiler"
     tried = "on random inputs in place of data; " if fit.needs_data else ""
     show.line(
@@ -219,7 +240,7 @@ def _print_recipe(fit: Fit, command: str) -> None:
     )
     for one in obstacles(after):
         show.line(f"- stays: {one.what}: {one.where}")
-        _print_indented("  ", one.why)
+        show.indented("  ", one.why)
 
 
 def _fitting_command(path: Path, fit: Fit, recipe: str) -> str:
@@ -265,7 +286,7 @@ class Files(NamedTuple):
 
 def _accuracy(
     files: Files, content: Model, reference: Model | None, data: Data, as_json: bool
-) -> None:
+) -> Verdict:
     watch = partial(with_progress, quiet=as_json)
     found = examine(content, data, against=reference, watch=watch)
     for note in found.notes:
@@ -281,26 +302,21 @@ def _accuracy(
             "findings": rows,
         }
         typer.echo(json.dumps(shown))
-        return
+        return found
     show.line(f"{plain(files.model.name)} {found.sentence}", "bold")
     _print_rows(rows)
+    return found
 
 
 def _print_rows(rows: Sequence[Mapping[str, object]]) -> None:
     for row in rows:
         show.heading(plain(str(row["what"])))
-        for name in ("where", "why", "costs"):
-            _print_indented(f"  {name:5}  ", str(row[name]))
+        names = {name: speech.say(name) for name in ("where", "why", "costs")}
+        room = max(map(cell_len, names.values()))
+        for name, shown in names.items():
+            show.indented(f"  {set_cell_size(shown, room)}  ", str(row[name]))
         if row["command"]:
             show.command(f"  {row['command']}")
-
-
-def _print_indented(start: str, text: str) -> None:
-    """Text behind its name; lines that follow begin where it began."""
-    width = max(show.console.width - len(start), _LEAST_WIDTH)
-    for line in wrap(plain(text), width, break_on_hyphens=False):
-        show.line(start + line)
-        start = " " * len(start)
 
 
 def _examined(model: Path, content: Model, on: str) -> Patient:
@@ -343,7 +359,7 @@ def _bundled(path: Path, patient: Patient, keep_custom_options: bool) -> dict[st
     why_not = _why_not(files["model.tflite"], patient)
     if why_not:
         lines.append(f"the stripped model does not run: {why_not}")
-    typer.echo("\n".join(lines), err=True)
+    typer.echo("\n".join(map(speech.say, lines)), err=True)
     write_bundle(path, files)
     return {"out": str(path), "files": {name: len(content) for name, content in files.items()}}
 

@@ -10,13 +10,16 @@ from rich.text import Text
 
 from litesmith.cli import show
 from litesmith.cli.custom import Ops
+from litesmith.cli.given import say
 from litesmith.cli.model import Json, ModelFile, refuse_place
+from litesmith.cli.overlay import Place, TimesFile, lay_times, refuse_overlay
 from litesmith.measure.host import host, noise
 from litesmith.measure.profile import OpTime, Profile
 from litesmith.measure.profile import profile as measure_profile
 from litesmith.measure.trace import run_pieces, write_trace
 from litesmith.run.probe import probe
 from litesmith.run.target import Target
+from litesmith.tflite.file import load
 from litesmith.units import count_text, percent_text, plain, rate_text, time_text
 
 PLATFORM_HELP = """\
@@ -59,7 +62,7 @@ def _print_platform_help(asked: bool) -> None:
         raise typer.Exit
 
 
-On = Annotated[str, typer.Option("--on", metavar="TARGET", help="Where to run: cpu:2, …")]
+On = Annotated[str, typer.Option("--on", metavar="TARGET", help="Where to run: cpu:1:litesmith, …")]
 
 TraceFile = Annotated[
     Path | None,
@@ -76,6 +79,7 @@ def profile(
     ] = None,
     top: Annotated[int, typer.Option("--top", min=1, help="How many of the slowest ops.")] = 10,
     trace: TraceFile = None,
+    overlay: TimesFile = None,
     ops: Ops = None,
     as_json: Json = False,
     help_platform: Annotated[
@@ -91,6 +95,8 @@ def profile(
     """Where the time of a run goes: every op with its time, its kernel and its speed."""
     if trace is not None:
         refuse_place(trace, model)
+    if overlay is not None:
+        refuse_overlay(overlay, model)
     target = checked_target(model, on)
     machine = host()
     warnings = noise(machine, [target])
@@ -104,8 +110,10 @@ def profile(
         if trace is not None:
             show.heading("trace")
             show.line(f"{trace}: {written}, {len(result.runs)} runs; open it in ui.perfetto.dev")
+    if overlay is not None:
+        lay_times(Place(model, overlay, as_json), load(model), result)
     for warning in warnings:
-        typer.echo(f"litesmith: warning: {warning}", err=True)
+        say("warning", warning)
 
 
 def checked_target(model: Path, on: str) -> Target:
@@ -151,7 +159,7 @@ def _print_ops(title: str, ops: list[OpTime]) -> None:
     room = max(_LEAST_NAME, show.console.width - taken)
     for op, row in zip(ops, cells, strict=True):
         name = op.name.split(";")[0] if op.kernel or op.fused_into is None else _into(op)
-        rows.add_row(*map(Text, row), Text(_last(name, room)))
+        rows.add_row(*map(show.said, row), Text(_last(name, room)))
     show.heading(title)
     show.console.print(rows)
     reasons = Counter((op.kind, op.why) for op in ops if op.why)

@@ -3,7 +3,6 @@
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields
-from html import escape
 from statistics import fmean, median
 
 from litesmith.errors import BadInput, CannotRun
@@ -16,7 +15,7 @@ from litesmith.measure.peak import arithmetic, best_gmacs
 from litesmith.run.kernels import TAG
 from litesmith.run.session import Source
 from litesmith.run.target import Target
-from litesmith.units import count_text, percent_text, plain, time_text
+from litesmith.units import plain
 
 _MOST_RUNS = 100_000
 
@@ -133,16 +132,6 @@ class Profile:
             "best_gmacs": self.best_gmacs,
             "note": self.note,
         }
-
-    def _repr_html_(self) -> str:
-        head = ("#", "op", "time", "share", "kernel", "MACs", "of best", "fused into")
-        titles = "".join(f"<th>{escape(word)}</th>" for word in head)
-        told = f"{self.target}: {time_text(self.run_us)} a run"
-        return (
-            f"<p>{escape(told)}, profiling adds {percent_text(self.overhead)}</p>"
-            f"<table><thead><tr>{titles}</tr></thead>"
-            f"<tbody>{''.join(map(_html_row, self.ops))}</tbody></table>"
-        )
 
 
 def profile(model: Source, on: str | Target = "cpu:1", *, runs: int | None = None) -> Profile:
@@ -275,18 +264,3 @@ def _op_time(place: tuple[int, int], op: Op, outcome: _Time | Absence, scale: _S
         why="" if is_timed else outcome.why,
         samples_us=tuple(outcome.samples_us) if is_timed else (),
     )
-
-
-def _html_row(op: OpTime) -> str:
-    into = "" if op.fused_into is None else f"{op.fused_into}: {op.why}"
-    cells = (
-        str(op.index),
-        f"{op.kind} {op.name}",
-        "" if op.us is None or not op.kernel else time_text(op.us),
-        percent_text(op.share) if op.kernel else "",
-        op.kernel,
-        count_text(op.macs) if op.macs else "",
-        "" if op.of_best is None else percent_text(op.of_best),
-        into or op.why,
-    )
-    return "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>"

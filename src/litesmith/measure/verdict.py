@@ -1,7 +1,7 @@
 """Where a quantized model loses accuracy: a verdict, then its causes by the damage they do."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple, cast
 
 import numpy as np
@@ -32,7 +32,7 @@ from litesmith.tflite.write import to_bytes
 from litesmith.units import gain_text, percent_text, score_text, total_text
 
 # Samples that single layers and remedies are tried on; accuracy is told of all.
-_MOST_SAMPLES, _LEAST_SAMPLES = 64, 16
+MOST_SAMPLES, _LEAST_SAMPLES = 64, 16
 _MOST_MACS = 10**10  # for one try: half a second
 
 # A share of the whole damage below which a cause is not worth a word; more for what is usual.
@@ -48,7 +48,7 @@ _NOISY = 0.03
 _OTHER_DATA = 1 / 3
 
 # Ops that give values that they were given.
-_MOVING = frozenset({"EXPAND_DIMS", "PAD", "PADV2", "RESHAPE", "SQUEEZE", "TRANSPOSE"})
+MOVING = frozenset({"EXPAND_DIMS", "PAD", "PADV2", "RESHAPE", "SQUEEZE", "TRANSPOSE"})
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,7 @@ class Verdict:
     drift       of the answers from the float model's; None where there is none to compare with
     evaluation  the accuracy beside the float model's, where it could be told
     notes       what the user should know of how it was told, one sentence each
+    pair        the models whose ops can be held against each other; None where they cannot
     """
 
     sentence: str
@@ -65,6 +66,7 @@ class Verdict:
     drift: Drift | None = None
     evaluation: Evaluation | None = None
     notes: tuple[str, ...] = ()
+    pair: Pair | None = field(default=None, repr=False)
 
 
 # Data that shows how far a pass over it has come, and what the pass is for.
@@ -80,7 +82,7 @@ def examine(
 ) -> Verdict:
     """Where accuracy is lost: in a quantized model beside its float one, or in a float model once
     it is quantized to int8 here."""
-    few = _spread(data, _MOST_SAMPLES)
+    few = spread(data, MOST_SAMPLES)
     is_ours = is_float(model) and against is None
     if against is None and not is_ours:
         watched = watch(few, "looking at the codes")
@@ -103,7 +105,7 @@ def examine(
     examination = _Examination(pair, few, watch, bool(refused))
     found = (*problems, *examination.findings(_is_harmless(evaluation)))
     sentence = examination.sentence(evaluation, found)
-    return Verdict(sentence, found[:_MOST_FINDINGS], examination.drift, evaluation, notes)
+    return Verdict(sentence, found[:_MOST_FINDINGS], examination.drift, evaluation, notes, pair)
 
 
 def _as_a_whole(
@@ -130,7 +132,8 @@ def _without_float(model: Model, data: Data, problems: Sequence[Diagnosis]) -> V
     return Verdict(sentence, found[:_MOST_FINDINGS])
 
 
-def _spread(data: Data, most: int) -> Data:
+def spread(data: Data, most: int) -> Data:
+    """At most so many samples, from all over the data."""
     return cast(Data, data.spread(most)) if isinstance(data, Samples) else data
 
 
@@ -228,8 +231,8 @@ class _Examination:
         self._twins = renumbered(found, pair.file) if pair.is_ours else found
         self._scores = scores(pair.reference, self._twins)
         macs = sum(op_macs(op) or 0 for op in pair.reference.main.ops)
-        count = min(max(_MOST_MACS // max(macs, 1), _LEAST_SAMPLES), _MOST_SAMPLES)
-        self._judge = Judge(pair.reference, self._scores, _spread(data, count))
+        count = min(max(_MOST_MACS // max(macs, 1), _LEAST_SAMPLES), MOST_SAMPLES)
+        self._judge = Judge(pair.reference, self._scores, spread(data, count))
         self.drift = self._judge.drift(pair.model, [twin.ours for twin in self._scores])
         self._harmless = HARMLESS_NATS if self._judge.chooses else HARMLESS_NOISE
         self._remedies = Remedies(pair, self._tried, self.drift, self._harmless, is_refused)
@@ -248,7 +251,7 @@ class _Examination:
     def _before_scores(self) -> list[Twin]:
         """What can still change the scores."""
         last = max(self._twins.index(twin) for twin in self._scores)
-        return [t for t in self._twins[: last + 1] if t.op is None or t.op.kind not in _MOVING]
+        return [t for t in self._twins[: last + 1] if t.op is None or t.op.kind not in MOVING]
 
     def _ranked(self, blames: Sequence[Blame]) -> list[_Group]:
         """The causes that matter, with the share of the damage that each alone would do."""

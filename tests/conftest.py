@@ -1,11 +1,21 @@
 """What every test shares: nothing is written to the user's own folders."""
 
+import gc
 import os
 from collections.abc import Iterator
 
 import pytest
 
 from litesmith.measure.cache import VARIABLE
+from tests.blink import blink
+
+os.environ["LITESMITH_LANG"] = "en"  # whatever language those speak who run the tests
+
+
+def pytest_collection_finish() -> None:
+    """What is there by now stays: thousands of tests, which no search for garbage need visit."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -17,3 +27,11 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     del os.environ[VARIABLE]
     if before is not None:
         os.environ[VARIABLE] = before
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _blink() -> Iterator[None]:
+    """Hundreds of measurements are taken that no test looks at the width of."""
+    with pytest.MonkeyPatch.context() as patch:
+        blink(patch)
+        yield

@@ -14,9 +14,21 @@ from litesmith._version import VERSION
 from litesmith.tflite.file import digest, save
 from litesmith.tflite.write import to_bytes
 from tests import zoo
+from tests.forked import CAN_FORK, forked
+
+AS_MODULE = "import runpy; runpy.run_module('litesmith', run_name='__main__', alter_sys=True)"
 
 
 def litesmith(
+    *words: object, cwd: Path | None = None, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    if not CAN_FORK:
+        return fresh_litesmith(*words, cwd=cwd, **environment)
+    variables = {**os.environ, "COLUMNS": "80", **environment}
+    return forked(AS_MODULE, [*map(str, words)], cwd=cwd, variables=variables, seconds=60)
+
+
+def fresh_litesmith(
     *words: object, cwd: Path | None = None, **environment: str
 ) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
@@ -38,15 +50,15 @@ def model(tmp_path: Path) -> Path:
 
 
 def test_version_and_help() -> None:
-    assert litesmith("--version").stdout == f"litesmith {VERSION}\n"
-    shown = litesmith("--help")
+    assert fresh_litesmith("--version").stdout == f"litesmith {VERSION}\n"
+    shown = fresh_litesmith("--help")
     assert shown.returncode == 0
     for command in ("inspect", "apply", "diff", "demo"):
         assert command in shown.stdout
 
 
 def test_inspect_fits_80_columns_and_is_plain_in_a_pipe(model: Path) -> None:
-    shown = litesmith("inspect", model, "--ops")
+    shown = fresh_litesmith("inspect", model, "--ops")
     assert shown.returncode == 0
     assert "\x1b" not in shown.stdout
     commands = [line for line in shown.stdout.splitlines() if "litesmith apply" in line]
@@ -90,6 +102,15 @@ def test_apply_writes_and_tells(model: Path, tmp_path: Path) -> None:
     assert told["digest"] == digest(out)
     assert told["touched"]
     assert all(set(skip) == {"where", "why"} for skip in told["skipped"])
+
+
+@pytest.mark.parametrize("words", [("--help",), ("inspect", "MODEL", "--json"), ("polish",)])
+def test_a_forked_command_is_the_one_that_is_started(model: Path, words: tuple[str, ...]) -> None:
+    """What the tests of commands rely on."""
+    typed = [model.name if word == "MODEL" else word for word in words]
+    forked, fresh = (one(*typed, cwd=model.parent) for one in (litesmith, fresh_litesmith))
+    assert (forked.stdout, forked.stderr) == (fresh.stdout, fresh.stderr)
+    assert forked.returncode == fresh.returncode
 
 
 def test_the_empty_recipe_copies(model: Path, tmp_path: Path) -> None:

@@ -30,7 +30,13 @@ torch = pytest.importorskip("torch")
 CLASSES = 5
 QUICK = ("--data", "train.npz", "--epochs", 1, "--rate", 0.001)
 
-PLAIN = "from litesmith.cli.main import main; main()"
+# Both files are timed in a blink.
+PLAIN = """
+import litesmith.measure.shrunk as shrunk
+from litesmith.cli.main import main
+shrunk._SECONDS = 0.05
+main()
+"""
 
 # Records as often as can be, so that a kill soon after the start finds one.
 OFTEN = f"import litesmith.train.checkpoint as c; c._SECONDS, c._SHARE = 0.05, 0.5; {PLAIN}"

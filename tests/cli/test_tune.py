@@ -14,7 +14,12 @@ import pytest
 from litesmith.cli.main import _run  # pyright: ignore[reportPrivateUsage]
 from litesmith.run.session import Session
 from litesmith.tflite.file import digest, save
-from tests.cli.tuned import HURRIED, environment, hurried_litesmith
+from tests.cli.tuned import (
+    HURRIED,
+    environment,
+    fresh_hurried_litesmith,
+    hurried_litesmith,
+)
 from tests.search.taught import examples, taught, written
 from tests.train.small import classifier
 
@@ -87,7 +92,7 @@ def test_again_it_answers_from_its_records_in_words(copied: Path) -> None:
 
 def test_the_recipe_makes_the_same_bytes(place: Path, tmp_path: Path) -> None:
     again = tmp_path / "again.tflite"
-    shown = hurried_litesmith(
+    shown = fresh_hurried_litesmith(
         "apply", "model.tflite", "out/recipe.json", "-o", again, "--json", cwd=place
     )
     assert shown.returncode == 0, shown.stderr

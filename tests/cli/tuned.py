@@ -5,7 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.forked import CAN_FORK, ROOT, forked
+
 HURRIED = "from tests.search.taught import hurried_command; hurried_command()"
 
 
@@ -16,6 +17,13 @@ def environment() -> dict[str, str]:
 
 
 def hurried_litesmith(*words: object, cwd: Path) -> subprocess.CompletedProcess[str]:
+    if not CAN_FORK:
+        return fresh_hurried_litesmith(*words, cwd=cwd)
+    typed = [*map(str, words)]
+    return forked(HURRIED, typed, cwd=cwd, variables=environment(), seconds=180)
+
+
+def fresh_hurried_litesmith(*words: object, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-c", HURRIED, *map(str, words)],
         capture_output=True,

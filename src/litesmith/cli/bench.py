@@ -21,6 +21,7 @@ from litesmith.cli.custom import Ops
 from litesmith.cli.model import Json, refuse_place
 from litesmith.errors import BadInput
 from litesmith.evidence import Log, Measurement, Trial
+from litesmith.lang.speech import say
 from litesmith.measure.copies import Copies, copies
 from litesmith.measure.everywhere import everywhere
 from litesmith.measure.latency import Bench, Contender, Rule, Tell, contenders, measured, silent
@@ -48,7 +49,7 @@ On = Annotated[
     str | None,
     typer.Option(
         "--on",
-        help="Targets, as in cpu:1,cpu:2,cpu:1:builtin,gpu,gpu:full; all for each. [cpu:1]",
+        help="Targets: cpu:1, cpu:2:litesmith, cpu:1:builtin, gpu, gpu:full; all for each. [cpu:1]",
         show_default=False,
     ),
 ]
@@ -317,7 +318,7 @@ def _print_summary_lines(
 
 
 def _say(text: str) -> None:
-    print(f"litesmith: {plain(text)}", file=sys.stderr)
+    print(f"litesmith: {plain(say(text))}", file=sys.stderr)
 
 
 @contextmanager
@@ -327,7 +328,7 @@ def progress() -> Iterator[Tell]:
 
     def tell(text: str) -> None:
         if monotonic() - start > _PATIENCE_SECONDS:
-            print(f"\r{text}\x1b[K", end="", file=sys.stderr, flush=True)
+            print(f"\r{say(text)}\x1b[K", end="", file=sys.stderr, flush=True)
 
     if not sys.stderr.isatty():
         yield silent

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import NamedTuple, cast
 
 import typer
-from rich.text import Text
 
 from litesmith._version import VERSION
-from litesmith.cli.show import Json, command, console, line, table
+from litesmith.cli.show import Json, command, console, line, said, table
 from litesmith.evidence import Log
 from litesmith.measure.everywhere import Reached, placement_facts
 from litesmith.measure.latency import Bench
@@ -95,7 +94,7 @@ def print_all(seen: Seen) -> None:
             "" if row.latency_us is None else time_text(row.latency_us),
             "" if row.difference is None else error_text(row.difference),
             row.how,
-            Text('"' if same else verdict),
+            said('"' if same else verdict),
         )
         last = verdict.replace(row.target, "")
     console.print(shown)

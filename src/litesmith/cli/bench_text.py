@@ -6,7 +6,7 @@ from statistics import median
 
 from rich.text import Text
 
-from litesmith.cli.show import console, heading, line, table
+from litesmith.cli.show import console, heading, line, said, table
 from litesmith.measure.copies import Copies
 from litesmith.measure.latency import Bench, Comparison, Contender, Result
 from litesmith.measure.stats import FASTER, SLOWER, spread
@@ -80,7 +80,7 @@ def _show_comparisons(comparisons: Sequence[Comparison]) -> None:
         rows.add_row(
             Text(_name(comparison.b, everyone)),
             ratio_text(comparison.ratio.value, *comparison.ratio.interval),
-            Text(verdict, style=_STYLES.get(verdict, "")),
+            said(verdict, _STYLES.get(verdict, "")),
         )
     heading(f"compared with {_name(comparisons[0].a, everyone)}")
     console.print(rows)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import typer
 
 from litesmith.jit.native import is_cold, why_not
+from litesmith.lang.speech import say
 from litesmith.run.target import LITESMITH
 
 
@@ -15,6 +16,7 @@ def tell_cold(words: Sequence[str]) -> None:
         return
     missing = why_not()
     if missing:
-        typer.echo(f"litesmith: note: {missing}; the runtime's kernels run the model", err=True)
+        told = say(f"{missing}; the runtime's kernels run the model")
+        typer.echo(f"litesmith: {say('note')}: {told}", err=True)
     elif is_cold() and sys.stderr is not None and sys.stderr.isatty():
-        typer.echo("compiling kernels for this machine, once: some 10 s", err=True)
+        typer.echo(say("compiling kernels for this machine, once: some 10 s"), err=True)

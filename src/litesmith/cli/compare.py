@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.text import Text
 
 from litesmith.cli import show
 from litesmith.cli.bench import Seconds, progress
@@ -171,7 +170,7 @@ def _print_drifts(found: Compared) -> None:
     else:
         rows = show.table("output", "cosine", "SNR", right=(1, 2))
         for drift in drifts.outputs[:_MOST_OUTPUTS]:
-            rows.add_row(*map(Text, _drift_cells(drift)))
+            rows.add_row(*map(show.said, _drift_cells(drift)))
         show.heading(f"drift from A, on {on}")
         show.console.print(rows)
         if len(drifts.outputs) > _MOST_OUTPUTS:

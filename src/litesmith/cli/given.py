@@ -12,6 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from litesmith.errors import BadInput
 from litesmith.ir.types import Array, Model
+from litesmith.lang import speech
 from litesmith.measure.calibrate import CALIBRATION_SAMPLES, RandomSamples, problems
 from litesmith.measure.data import Samples, open_data
 from litesmith.measure.lint import lint_evaluation
@@ -142,7 +143,8 @@ def say_notes(data: Data) -> None:
 
 def say(what: str, text: str) -> None:
     """One line on stderr: a note or a warning."""
-    typer.echo(f"litesmith: {what}: {' '.join(plain(text).split())}", err=True)
+    told = " ".join(plain(speech.say(text)).split())
+    typer.echo(f"litesmith: {speech.say(what)}: {told}", err=True)
 
 
 class Calibration(NamedTuple):
@@ -218,7 +220,8 @@ class _Watched:
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
         console = Console(stderr=True)
         with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as shown:
-            yield from shown.track(self.data, total=len(self.data), description=self.what)
+            what = speech.say(self.what)
+            yield from shown.track(self.data, total=len(self.data), description=what)
 
 
 def with_progress(data: Data, what: str, *, quiet: bool = False) -> Data:

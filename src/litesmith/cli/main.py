@@ -12,9 +12,15 @@ import typer
 from litesmith._version import VERSION
 from litesmith.cli.cold import tell_cold
 from litesmith.cli.switches import plain_switches
+from litesmith.cli.tongue import take_language
 from litesmith.errors import LitesmithError
+from litesmith.lang import speech
 
 _STOPPED = "stopped; nothing half-written is left"
+_EPILOG = (
+    f"--lang {'|'.join(speech.LANGUAGES)}, anywhere: the language of reports and what is said "
+    f"[{speech.VARIABLE}, or the locale]; JSON and records are the same in all."
+)
 _BAD_INPUT, _OUR_BUG, _CTRL_C, _TERMINATED = 2, 70, 130, 143
 
 app = typer.Typer(
@@ -24,6 +30,7 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
+    epilog=_EPILOG,
 )
 
 # name -> where its function is; imported when it is used, so that no command waits for the others
@@ -32,6 +39,7 @@ COMMANDS = {
     "choose": "choose:choose",
     "report": "report:report",
     "compare": "compare:compare",
+    "gate": "gate:gate",
     "inspect": "model:inspect",
     "bench": "bench:bench",
     "profile": "profile:profile",
@@ -55,7 +63,9 @@ def _register(words: list[str]) -> None:
     """Adds the command that is called, or all of them where that does not say which."""
     for name in words[:1] if words and words[0] in COMMANDS else COMMANDS:
         module, _, function = COMMANDS[name].partition(":")
-        app.command(name)(getattr(import_module(f"litesmith.cli.{module}"), function))
+        app.command(name, epilog=_EPILOG)(
+            getattr(import_module(f"litesmith.cli.{module}"), function)
+        )
 
 
 def _print_version(asked: bool) -> None:
@@ -84,7 +94,8 @@ def main() -> NoReturn:
 
 def _run() -> int:
     try:
-        words = sys.argv[1:]
+        words = take_language(sys.argv[1:])
+        sys.argv[1:] = words  # which records keep: they are the same in all languages
         _register(words)
         tell_cold(words)
         result = app(args=plain_switches(words), standalone_mode=False)
@@ -132,5 +143,5 @@ def _noted(message: str, error: BaseException) -> str:
 
 def _fail(message: str, status: int) -> int:
     if sys.stderr is not None:
-        print(f"litesmith: {' '.join(message.split())}", file=sys.stderr)
+        print(f"litesmith: {speech.say(' '.join(message.split()))}", file=sys.stderr)
     return status

@@ -14,6 +14,7 @@ from rich.progress import TimeRemainingColumn as TimeLeft
 from rich.text import Text
 
 from litesmith.cli import show
+from litesmith.lang.speech import say
 from litesmith.train.retrain import Retrained
 from litesmith.train.retrained import result_facts
 from litesmith.train.settings import Look
@@ -71,8 +72,9 @@ class Shown:
         if what != self._what:
             if self._what:
                 self._bar.remove_task(self._task)
-            self._what, self._task = what, self._bar.add_task(what, total=of or None, more=more)
-        self._bar.update(self._task, completed=done, more=more)
+            self._what = what
+            self._task = self._bar.add_task(say(what), total=of or None, more=more)
+        self._bar.update(self._task, completed=done, more=say(more))
 
 
 def print_json(result: Retrained, page: Path) -> None:
@@ -119,7 +121,7 @@ def _print_classes(result: Retrained) -> None:
             total_text(int(found.table[place].sum())),
             percent_text(value.value),
             f"{percent_text(value.low)}–{percent_text(value.high)}",
-            Text(_taken_for(result, place, names)),
+            show.said(_taken_for(result, place, names)),
         )
     show.console.print(table)
     if len(known) > _LISTED:

@@ -5,13 +5,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from shlex import quote
 
-from rich.console import Console
+from rich.cells import cell_len
+from rich.console import Console, RenderableType
+from rich.style import StyleType
 from rich.table import Table
 from rich.text import Text
 
 from litesmith.ir.diff import Difference
 from litesmith.ir.show import type_text
 from litesmith.ir.types import Model, Op, Tensor
+from litesmith.lang.speech import say
 from litesmith.measure.findings import Finding, scheme
 from litesmith.measure.footprint import Footprint, op_constant_bytes, op_macs
 from litesmith.passes.step import Change
@@ -28,13 +31,29 @@ _MOST_LINES, _MOST_DIFFERENCES = 12, 60
 # However narrow the terminal, a name has this many characters.
 _LEAST_NAME = 8
 
+# However narrow the terminal, text behind a name has this many.
+_LEAST_WIDTH = 20
+
+
+class _Rows(Table):
+    """A table that says its cells in the language in use; names come as `Text` and stay."""
+
+    def add_row(
+        self,
+        *cells: RenderableType | None,
+        style: StyleType | None = None,
+        end_section: bool = False,
+    ) -> None:
+        told = (say(cell) if isinstance(cell, str) else cell for cell in cells)
+        super().add_row(*told, style=style, end_section=end_section)
+
 
 def table(*columns: str, right: Sequence[int] = ()) -> Table:
     """A table without lines: readable in 80 columns and in a pipe."""
-    made = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
+    made = _Rows(box=None, pad_edge=False, header_style="bold", show_edge=False)
     for place, column in enumerate(columns):
         justify = "right" if place in right else "left"
-        made.add_column(column, justify=justify, overflow="fold")
+        made.add_column(say(column), justify=justify, overflow="fold")
     return made
 
 
@@ -53,17 +72,33 @@ def shortened(names: Sequence[str], others: int) -> dict[str, str]:
 
 
 def heading(text: str) -> None:
-    console.print(Text(f"\n{text}", style="bold"))
+    console.print(Text(f"\n{say(text)}", style="bold"))
+
+
+def said(text: str, style: str = "") -> Text:
+    """A text in the language in use; names of foreign files are not markup."""
+    return Text(plain(say(text)), style=style)
 
 
 def line(text: str, style: str = "") -> None:
-    """One line of text; names of foreign files are not markup."""
-    console.print(Text(plain(text), style=style))
+    """One line of text."""
+    console.print(said(text, style))
+
+
+def indented(start: str, text: str) -> None:
+    """A text behind its name; lines that follow begin where it began."""
+    width = max(console.width - cell_len(start), _LEAST_WIDTH)
+    for part in said(text).wrap(console, width):
+        part.rstrip()
+        console.print(Text(start) + part)
+        start = " " * cell_len(start)
 
 
 def command(text: str) -> None:
-    """A command to type: never broken into lines, so that it can be copied."""
-    console.print(Text(plain(text), style="cyan"), soft_wrap=True)
+    """A command to type, with its purpose behind it where there is one: never broken into lines, so
+    that it can be copied."""
+    typed, colon, purpose = text.partition(": ")
+    console.print(Text(plain(f"{typed}{colon}{say(purpose)}"), style="cyan"), soft_wrap=True)
 
 
 def inspect_text(

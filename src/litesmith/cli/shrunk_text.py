@@ -93,7 +93,7 @@ def skipping_lines(model: Model) -> list[str]:
 
 def _skipping_line(one: Skipping) -> str:
     even = one.facts.even
-    told = "never faster" if even is None else f"even at {percent_text(even)}"
+    told = "never faster" if even is None else f"breaks even at {percent_text(even)}"
     gain = f"expected {factor_text(one.facts.gain, 'faster')}" if one.is_faster else "stays dense"
     zeros = f"{percent_text(one.facts.zeros)} zero blocks"
     return f"  op {one.place} {one.op.kind}: {zeros}, {told}; {gain}"
@@ -149,7 +149,7 @@ def _print_weights(weights: Sequence[WeightFacts]) -> None:
     room = show.console.width - sum(max(map(len, column)) + 2 for column in columns)
     rows = show.table(*titles, right=(3, 4, 5))
     for name, *others in cells:
-        rows.add_row(Text(_end(name, room)), *map(Text, others))
+        rows.add_row(Text(_end(name, room)), *map(show.said, others))
     show.heading("weights")
     show.console.print(rows)
     rest = largest[_MOST_WEIGHTS:]

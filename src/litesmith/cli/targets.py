@@ -6,7 +6,6 @@ from shlex import quote
 from typing import Annotated
 
 import typer
-from rich.text import Text
 
 from litesmith.cli import show
 from litesmith.cli.custom import Ops
@@ -60,7 +59,7 @@ def _print_targets() -> None:
     for delegate in with_custom():
         found = delegate.probe()
         told = f"{delegate.title}: {found.why}" + (f"; {found.how}" if found.how else "")
-        rows.add_row(delegate.name, "yes" if found.usable else "no", Text(told))
+        rows.add_row(delegate.name, "yes" if found.usable else "no", show.said(told))
     show.console.print(rows)
 
 
@@ -73,7 +72,8 @@ def _print_placed(placed: Placed) -> None:
             continue
         why = found.main_reason
         counts = (str(found.taken), str(found.left or ""), str(found.partitions or ""))
-        rows.add_row(delegate.name, *counts, found.how, Text('"' if why and why == last else why))
+        told = show.said('"' if why and why == last else why)
+        rows.add_row(delegate.name, *counts, found.how, told)
         last = why
     show.console.print(rows)
     show.heading("how")

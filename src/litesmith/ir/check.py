@@ -221,12 +221,12 @@ def _signatures(model: Model) -> Iterator[str]:
             yield f"signature {signature.key!r} names graph {signature.graph}, which is not there"
             continue
         graph = model.graphs[signature.graph]
-        for side, arguments, tensors in (
-            ("input", signature.inputs, set(graph.inputs)),
-            ("output", signature.outputs, set(graph.outputs)),
+        for side, twice, arguments, tensors in (
+            ("input", "two inputs have the same name", signature.inputs, set(graph.inputs)),
+            ("output", "two outputs have the same name", signature.outputs, set(graph.outputs)),
         ):
             if len({name for name, _ in arguments}) < len(arguments):
-                yield f"signature {signature.key!r}: two {side}s have the same name"
+                yield f"signature {signature.key!r}: {twice}"
             for name, tensor in arguments:
                 if tensor not in tensors:
                     yield f"signature {signature.key!r}: {side} {name!r} is no {side} of its graph"

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from litesmith.lang.speech import say
 from litesmith.report.about import machine, pairs
 from litesmith.report.folder import read_optional, read_summary
 from litesmith.report.lenient import Fields, fields, number, positive, rows, text, texts
@@ -188,7 +189,7 @@ def _lines(left: Sequence[Left]) -> list[str]:
 _MEANINGS = (
     (
         "measured",
-        "run here in turns with the CPU, or really compiled; `by itself`: a few runs only",
+        "run here in turns with the CPU, or really compiled; “by itself”: a few runs only",
     ),
     ("estimated", "the accelerator's own compiler worked the time out; it has not run"),
     ("predicted", "by rules from the makers' documents; nothing was compiled"),
@@ -208,10 +209,10 @@ def benched_markdown(folder: Path, stem: str) -> Markdown:
     record = read_benched(folder)
     parts: list[str] = []
     for one in record.models:
-        parts += [f"# {escaped(one.model or 'a model')}: every target", _table(one.rows)]
+        parts += [f"# {escaped(one.model or 'a model')}: {say('every target')}", _table(one.rows)]
         parts.append(_folded_reasons(one.rows))
-    meanings = "\n".join(f"- {name}: {escaped(words)}" for name, words in _MEANINGS)
-    again = f"Again: {code(record.command)}" if record.command else ""
+    meanings = "\n".join(f"- {say(name)}: {escaped(words)}" for name, words in _MEANINGS)
+    again = f"{say('Again:')} {code(record.command)}" if record.command else ""
     return Markdown(paragraphs(*parts, meanings, again))
 
 

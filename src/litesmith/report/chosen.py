@@ -3,11 +3,12 @@
 from collections.abc import Iterable
 from pathlib import Path
 
+from litesmith.lang.speech import say
 from litesmith.report.about import pairs, value_words
 from litesmith.report.chosen_graphs import graphs
 from litesmith.report.chosen_record import Model, Record, read_chosen
 from litesmith.report.lenient import positive, text
-from litesmith.report.markdown import Markdown, code, escaped, paragraphs, picture, table
+from litesmith.report.markdown import Markdown, cell, code, escaped, paragraphs, picture, table
 from litesmith.report.markup import Html, joined, tag
 from litesmith.report.page import Page, Part
 from litesmith.report.png import png
@@ -238,12 +239,12 @@ def chosen_markdown(folder: Path, stem: str) -> Markdown:
     drawn = {f"{stem}-{graph.name}.png": graph for graph in graphs(record)}
     head = ("", "model", *(title.lower() for title in _COLUMNS), "front", "")
     told = paragraphs(
-        f"# {escaped(_heading(record))}: {verdict_of(record).title.lower()}",
+        f"# {escaped(_heading(record))}: {escaped(verdict_of(record).title.lower())}",
         f"**{escaped(record.reason)}**" if record.reason else "",
-        f"Asked for: {escaped(_asked(record))}.",
+        f"{say('Asked for:')} {escaped(_asked(record))}.",
         "\n".join(picture(graph.title, name) for name, graph in drawn.items()),
         table(head, [_line(record, place) for place in range(len(record.models))]),
-        f"Again: {code(record.command)}" if record.command else "",
+        f"{say('Again:')} {code(record.command)}" if record.command else "",
     )
     return Markdown(told, {name: png(graph) for name, graph in drawn.items()})
 
@@ -251,11 +252,11 @@ def chosen_markdown(folder: Path, stem: str) -> Markdown:
 def _line(record: Record, place: int) -> list[str]:
     model = record.models[place]
     name = escaped(model.name)
-    cells = (f"{words} {below}".strip() for words, below, _ in _cells(model))
+    cells = (cell(words, below) for words, below, _ in _cells(model))
     return [
         str(place + 1),
         f"**{name}**" if model.name == record.pick else name,
-        *map(escaped, cells),
-        "yes" if model.on_front else "",
+        *cells,
+        say("yes") if model.on_front else "",
         escaped("; ".join(known_words(model))),
     ]

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from litesmith.errors import BadInput
+from litesmith.lang.speech import speaking
 from litesmith.report.benched import benched_markdown, benched_page
 from litesmith.report.chosen import chosen_markdown, chosen_page
 from litesmith.report.markdown import Markdown
@@ -49,18 +50,20 @@ def kind_of(folder: Path) -> Kind:
     return found
 
 
-def write_report(folder: Path, out: Path | None = None) -> Path:
-    """Writes the page of a folder, into it if no place is given."""
-    page = page_text(kind_of(folder).page(folder))
+def write_report(folder: Path, out: Path | None = None, lang: str | None = None) -> Path:
+    """Writes the page of a folder, into it if no place is given; `lang`, or the language in use."""
+    with speaking(lang):
+        page = page_text(kind_of(folder).page(folder))
     place = out or folder / "report.html"
     write_whole(place, [page.encode()])
     return place
 
 
-def write_markdown(folder: Path, out: Path | None = None) -> Path:
+def write_markdown(folder: Path, out: Path | None = None, lang: str | None = None) -> Path:
     """Writes Markdown and its pictures, beside each other; gives the text's place."""
     place = out or folder / "report.md"
-    made = kind_of(folder).markdown(folder, place.stem)
+    with speaking(lang):
+        made = kind_of(folder).markdown(folder, place.stem)
     for name, content in made.pictures.items():
         write_whole(place.with_name(name), [content])
     write_whole(place, [made.text.encode()])

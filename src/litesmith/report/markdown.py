@@ -4,6 +4,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from litesmith.lang.speech import say
+
 # What Markdown, or the HTML in it, could take for more than a letter.
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()#+!|~<>&@:-])")
 
@@ -22,8 +24,13 @@ def paragraphs(*parts: str) -> str:
 
 
 def escaped(words: str) -> str:
-    """Words as they are, whatever Markdown would make of them."""
-    return _SPECIAL.sub(r"\\\1", words)
+    """Words in the language in use, whatever Markdown would make of them."""
+    return _SPECIAL.sub(r"\\\1", say(words))
+
+
+def cell(*parts: str) -> str:
+    """Words beside each other that are no sentence together."""
+    return _SPECIAL.sub(r"\\\1", " ".join(say(part) for part in parts if part))
 
 
 def code(words: str) -> str:
@@ -39,14 +46,14 @@ def picture(title: str, name: str) -> str:
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Cells are Markdown already."""
-    lines = [head, ["---"] * len(head), *rows]
+    """Cells are Markdown already, and titles are words."""
+    lines = [[say(title) for title in head], ["---"] * len(head), *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def folded(summary: str, body: str) -> str:
     """What is shown once it is clicked on."""
-    return f"<details><summary>{summary}</summary>\n\n{body}\n\n</details>"
+    return f"<details><summary>{say(summary)}</summary>\n\n{body}\n\n</details>"
 
 
 def _address(name: str) -> str:

@@ -1,7 +1,9 @@
-"""HTML by construction: text is escaped unless it was made here."""
+"""HTML by construction: text is said in the language in use and escaped, unless made here."""
 
 from dataclasses import dataclass
 from html import escape
+
+from litesmith.lang.speech import say
 
 
 @dataclass(frozen=True)
@@ -14,12 +16,19 @@ class Html:
 Child = str | Html | None
 _EMPTY = frozenset(("br", "meta"))
 
+# Elements that hold names, commands and programs, which are the same in every language.
+_AS_IS = frozenset(("b", "code", "kbd", "pre", "script", "style"))
+_SPOKEN = frozenset(("alt", "aria_label", "data_label", "data_tip", "title"))
 
-def tag(name: str, /, *children: Child, **attributes: str | float | bool | None) -> Html:
+
+def tag(name: str, /, *children: Child, **attributes: Child | float | bool) -> Html:
     """An element; of attributes, None and False are left out, and `data_x` is `data-x`."""
     shown = "".join(_attribute(key, value) for key, value in attributes.items())
     opened = f"<{name}{shown}>"
-    return Html(opened if name in _EMPTY else f"{opened}{joined(*children).text}</{name}>")
+    if name in _EMPTY:
+        return Html(opened)
+    shown = map(as_is, children) if name in _AS_IS else children
+    return Html(f"{opened}{joined(*shown).text}</{name}>")
 
 
 def joined(*children: Child) -> Html:
@@ -27,12 +36,20 @@ def joined(*children: Child) -> Html:
     return Html("".join(_child(child) for child in children if child is not None))
 
 
+def as_is(child: Child) -> Html | None:
+    """A name, or what is said already; for an attribute too."""
+    return Html(escape(child)) if isinstance(child, str) else child
+
+
 def _child(child: str | Html) -> str:
-    return child.text if isinstance(child, Html) else escape(child)
+    return child.text if isinstance(child, Html) else escape(say(child))
 
 
-def _attribute(key: str, value: str | float | bool | None) -> str:
+def _attribute(key: str, value: Child | float | bool) -> str:
     if value is None or value is False:
         return ""
     name = key.strip("_").replace("_", "-")
-    return f" {name}" if value is True else f' {name}="{escape(str(value))}"'
+    if isinstance(value, Html):
+        return f' {name}="{value.text}"'
+    shown = say(value) if key in _SPOKEN and isinstance(value, str) else str(value)
+    return f" {name}" if value is True else f' {name}="{escape(shown)}"'

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import NamedTuple
 
+from litesmith.lang.speech import language
 from litesmith.report.markup import Html, tag
 
 
@@ -40,15 +41,16 @@ def page_text(page: Page) -> str:
         tag("title", f"{page.heading or 'model'}: {page.outcome} · Litesmith"),
         tag("style", _asset("page.css")),
     )
+    version = f" {page.version}" if page.version else ""
     body = tag(
         "body",
         _header(page),
         tag("main", *map(_section, page.parts)),
-        tag("footer", f"Made by Litesmith {page.version}".rstrip(), " from measurements."),
+        tag("footer", f"Made by Litesmith{version} from measurements."),
         tag("div", id="tip", role="tooltip", hidden=True),
         tag("script", _asset("page.js")),
     )
-    return f"<!doctype html>\n{tag('html', head, body, lang='en').text}\n"
+    return f"<!doctype html>\n{tag('html', head, body, lang=language()).text}\n"
 
 
 def _header(page: Page) -> Html:

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from io import BytesIO
 
+from litesmith.lang.speech import language, say
+from litesmith.report.letters import bare, draw_accents
 from litesmith.report.plot import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Point, outline
 from litesmith.report.svg import shape_words
 from litesmith.report.tradeoff import Graph, Mark, note_height
@@ -24,14 +26,14 @@ _FILLS = {
 }
 _ANCHORS = {"start": "ls", "middle": "ms", "end": "rs"}
 
-# The font that comes with Pillow has no such letters.
-_LETTERS = str.maketrans({"−": "-", "×": "x", "µ": "u", "–": "-", "…": "."})
+# Their letters are not in the font that comes with Pillow, and cannot be drawn with accents.
+_WITHOUT_FONT = ("zh",)
 
 
 def png(graph: Graph) -> bytes:
     """The picture of a graph, with its title and the meaning of its shapes."""
     paper = _Paper()
-    paper.text((LEFT, -8), graph.title, "start", _INK, 15)
+    paper.text((LEFT, -8), _said(graph.title), "start", _INK, 15)
     _frame(paper, graph)
     _lines(paper, graph)
     for mark in graph.marks:
@@ -77,27 +79,36 @@ class _Paper:
     def ring(self, point: Point, radius: float, color: str) -> None:
         self._draw.circle(self._at(point), radius * self._factor, None, color, self._factor)
 
-    def text(
-        self, point: Point, words: str, anchor: str, color: str = _SOFT, size: float = 11
-    ) -> float:
-        """Writes words, and gives their width."""
+    def width(self, words: str, size: float) -> float:
+        """How wide words are."""
         from PIL import ImageFont
 
-        shown = words.translate(_LETTERS).encode("ascii", "replace").decode()
         font = ImageFont.load_default(size * self._factor)
+        return self._draw.textlength(bare(words), font) / self._factor
+
+    def text(
+        self, point: Point, words: str, anchor: str, color: str = _SOFT, size: float = 11
+    ) -> None:
+        from PIL import ImageFont
+
+        shown, at, size = bare(words), self._at(point), size * self._factor
+        font = ImageFont.load_default(size)
         halo = {"stroke_width": self._factor, "stroke_fill": "white"} if color == _INK else {}
-        self._draw.text(self._at(point), shown, color, font, _ANCHORS[anchor], **halo)
-        return self._draw.textlength(shown, font) / self._factor
+        self._draw.text(at, shown, color, font, _ANCHORS[anchor], **halo)
+        how = {"font": font, "anchor": _ANCHORS[anchor], "size": size, "color": color}
+        draw_accents(self._draw, at, words, **how)
 
     def upward(self, words: str) -> None:
         """Writes the title of the upright axis."""
         from PIL import Image, ImageDraw, ImageFont
 
-        font = ImageFont.load_default(11 * self._factor)
-        shown = words.translate(_LETTERS).encode("ascii", "replace").decode()
+        size = 11 * self._factor
+        font = ImageFont.load_default(size)
         strip = Image.new("RGB", ((BOTTOM - TOP) * self._factor, 15 * self._factor), "white")
         place = (strip.width / 2, strip.height * 0.75)
-        ImageDraw.Draw(strip).text(place, shown, _SOFT, font, "ms")
+        draw = ImageDraw.Draw(strip)
+        draw.text(place, bare(words), _SOFT, font, "ms")
+        draw_accents(draw, place, words, font=font, anchor="ms", size=size, color=_SOFT)
         self._image.paste(strip.rotate(90, expand=True), (0, (TOP + _TITLE) * self._factor))
 
     def content(self) -> bytes:
@@ -107,29 +118,34 @@ class _Paper:
         return target.getvalue()
 
 
+def _said(words: str) -> str:
+    """Words in the language in use, or in English where the font has no letters for it."""
+    return words if language() in _WITHOUT_FONT else say(words)
+
+
 def _frame(paper: _Paper, graph: Graph) -> None:
     if graph.budget:
         paper.box(LEFT, graph.budget.place, RIGHT, BOTTOM, _OUTSIDE)
     for tick in graph.y_ticks:
         paper.line([(LEFT, tick.place), (RIGHT, tick.place)], _LINE, 0.75)
-        paper.text((LEFT - 6, tick.place + 4), tick.text, "end")
+        paper.text((LEFT - 6, tick.place + 4), _said(tick.text), "end")
     for tick in graph.x_ticks:
         paper.line([(tick.place, TOP), (tick.place, BOTTOM)], _LINE, 0.75)
-        paper.text((tick.place, BOTTOM + 15), tick.text, "middle")
+        paper.text((tick.place, BOTTOM + 15), _said(tick.text), "middle")
     paper.line([(LEFT, BOTTOM), (RIGHT, BOTTOM)], _SOFT)
-    paper.text(((LEFT + RIGHT) / 2, BOTTOM + 33), graph.x_title, "middle")
-    paper.upward(graph.y_title)
+    paper.text(((LEFT + RIGHT) / 2, BOTTOM + 33), _said(graph.x_title), "middle")
+    paper.upward(_said(graph.y_title))
 
 
 def _lines(paper: _Paper, graph: Graph) -> None:
     if graph.budget:
         y = graph.budget.place
         paper.dashes((LEFT, y), (RIGHT, y), _BAD, 5)
-        paper.text((RIGHT - 2, note_height(y)), graph.budget.text[:40], "end", _BAD, 10)
+        paper.text((RIGHT - 2, note_height(y)), _said(graph.budget.text)[:40], "end", _BAD, 10)
     if graph.limit:
         x = graph.limit.place
         paper.dashes((x, TOP), (x, BOTTOM), _BAD, 2)
-        paper.text((x + 4, TOP + 9), graph.limit.text, "start", _BAD, 10)
+        paper.text((x + 4, TOP + 9), _said(graph.limit.text), "start", _BAD, 10)
     if len(graph.front) > 1:
         paper.line(graph.front, _ACCENT, 1.5)
 
@@ -148,9 +164,14 @@ def _mark(paper: _Paper, mark: Mark) -> None:
 
 def _legend(paper: _Paper, graph: Graph) -> None:
     x, y = 14.0, HEIGHT + 8.0
-    for shape, words in shape_words(graph):
+    shown = [(shape, _said(words)) for shape, words in shape_words(graph)]
+    front = _said("Pareto front") if graph.front else ""
+    taken = sum(paper.width(words, 10) for _, words in shown) + paper.width(front, 10)
+    gap = min(28.0, (WIDTH - 30 - taken) / max(len(shown), 1))
+    for shape, words in shown:
         paper.shape(outline(shape, x, y), _FILLS[shape])
-        x += 28 + paper.text((x + 12, y + 4), words, "start", size=10)
-    if graph.front:
+        paper.text((x + 12, y + 4), words, "start", size=10)
+        x += gap + paper.width(words, 10)
+    if front:
         paper.line([(x - 6, y), (x + 10, y)], _ACCENT, 1.5)
-        paper.text((x + 14, y + 4), "Pareto front", "start", size=10)
+        paper.text((x + 14, y + 4), front, "start", size=10)

@@ -3,10 +3,11 @@
 from importlib.resources import files
 from pathlib import Path
 
+from litesmith.lang.speech import say
 from litesmith.report.about import machine, pairs
 from litesmith.report.lenient import text
 from litesmith.report.markdown import Markdown, code, escaped, paragraphs, table
-from litesmith.report.markup import Html, joined, tag
+from litesmith.report.markup import Html, as_is, joined, tag
 from litesmith.report.page import Page, Part
 from litesmith.report.retrained_record import (
     ClassRow,
@@ -108,13 +109,13 @@ def _confusion(record: Record) -> Html | None:
         return None
     names = [row.name for row in record.classes]
     heads = [
-        tag("th", str(place), scope="col", title=name, aria_label=name)
+        tag("th", str(place), scope="col", title=as_is(name), aria_label=as_is(name))
         for place, name in enumerate(names)
     ]
     body = [
         tag(
             "tr",
-            tag("th", f"{place} {names[place]}", scope="row", title=names[place]),
+            tag("th", as_is(f"{place} {names[place]}"), scope="row", title=as_is(names[place])),
             *(_cell(names, place, other, row) for other in range(len(row))),
         )
         for place, row in enumerate(record.matrix)
@@ -152,8 +153,8 @@ def _mistake(one: Mistake) -> Html:
     return tag(
         "li",
         picture,
-        tag("p", tag("b", one.said), f"{sure}; is {one.true}"),
-        tag("p", one.name, class_="hint"),
+        tag("p", tag("b", one.said), f"{sure}; ", "is", " ", as_is(one.true)),
+        tag("p", as_is(one.name), class_="hint"),
     )
 
 
@@ -209,6 +210,6 @@ def retrained_markdown(folder: Path, stem: str) -> Markdown:
         for row in record.classes
     ]
     notes = "\n".join(f"- {escaped(note)}" for note in record.notes)
-    again = f"Again: {code(record.command)}" if record.command else ""
+    again = f"{say('Again:')} {code(record.command)}" if record.command else ""
     shown = table([title.lower() for title in _TITLES], rows) if rows else ""
     return Markdown(paragraphs(head, escaped(_how(record)), shown, notes, again))

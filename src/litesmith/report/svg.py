@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
-from litesmith.report.markup import Html, joined, tag
+from litesmith.lang.speech import say
+from litesmith.report.markup import Child, Html, as_is, joined, tag
 from litesmith.report.plot import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Point, outline
 from litesmith.report.record import Entry
 from litesmith.report.tradeoff import Graph, Mark, Tick, note_height, shown_score
@@ -13,6 +14,8 @@ from litesmith.report.words import (
     size_words,
     time_words,
 )
+
+_NOTE = 40  # what the word at a line takes
 
 # shape -> what it says, in the order of the legend
 LEGEND = {
@@ -120,13 +123,15 @@ def _lines(graph: Graph) -> Iterable[Html]:
     if graph.limit:
         x = graph.limit.place
         yield _line((x, TOP), (x, BOTTOM), "limit")
-        yield _text(x + 4, TOP + 9, graph.limit.text, "start", "note")
+        beside = (x + 4, "start") if x < RIGHT - _NOTE else (x - 4, "end")
+        yield _text(beside[0], TOP + 9, graph.limit.text, beside[1], "note")
     if graph.front:
         yield tag("polyline", points=_points(graph.front), class_="front")
 
 
-def _short(tick: Tick) -> str:
-    return tick.text if len(tick.text) <= 34 else "budget"
+def _short(tick: Tick) -> Html | None:
+    shown = say(tick.text)
+    return as_is(shown if len(shown) <= 34 else say("budget"))
 
 
 def _mark(mark: Mark) -> Html:
@@ -140,11 +145,11 @@ def _mark(mark: Mark) -> Html:
         _line((mark.x, upper), (mark.x, lower), "bar") if lower - upper > 1 else None,
         ring,
         tag("polygon", points=_points(outline(mark.shape, mark.x, mark.y)), class_="shape"),
-        _text(label.x, label.y, label.text, label.anchor, "name") if label else None,
+        _text(label.x, label.y, as_is(label.text), label.anchor, "name") if label else None,
         class_=f"point {mark.shape}",
         tabindex=0,
         role="img",
-        aria_label=", ".join((name, *facts)),
+        aria_label=as_is(", ".join((name, *map(say, facts)))),
         data_trial=name,
         data_tip="\n".join(facts),
         data_front=mark.on_front,
@@ -162,7 +167,7 @@ def _line(start: Point, end: Point, kind: str) -> Html:
     return tag("line", x1=start[0], y1=start[1], x2=end[0], y2=end[1], class_=kind)
 
 
-def _text(x: float, y: float, words: str, anchor: str, kind: str = "tick") -> Html:
+def _text(x: float, y: float, words: Child, anchor: str, kind: str = "tick") -> Html:
     place = {"x": round(x, 2), "y": round(y, 2)}
     return tag("text", words, **place, text_anchor=anchor, class_=kind)
 

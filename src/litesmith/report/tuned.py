@@ -3,11 +3,13 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+from litesmith.lang.speech import say
 from litesmith.report.accelerators import rows as accelerator_rows
 from litesmith.report.accelerators import whole_words
 from litesmith.report.folder import read_folder
 from litesmith.report.markdown import (
     Markdown,
+    cell,
     code,
     escaped,
     folded,
@@ -45,9 +47,9 @@ def tuned_markdown(folder: Path, stem: str) -> Markdown:
 def _text(record: Record, drawn: Mapping[str, Graph]) -> str:
     shown = verdict_of(record)
     return paragraphs(
-        f"# {escaped(record.model or 'model')}: {shown.title.lower()}",
+        f"# {escaped(record.model or 'model')}: {escaped(shown.title.lower())}",
         f"**{escaped(record.sentence)}**" if record.sentence else "",
-        f"{shown.meaning} Asked for: {escaped(asked_words(record) or 'nothing')}.",
+        f"{say(shown.meaning)} {say('Asked for:')} {escaped(asked_words(record) or 'nothing')}.",
         _gains(record),
         "\n".join(picture(graph.title, name) for name, graph in drawn.items()),
         _accelerators(record),
@@ -89,21 +91,19 @@ def _row(record: Record, entry: Entry) -> list[str]:
     is_best = record.best is not None and record.best.name == entry.name
     name = f"**{escaped(entry.name)}**" if is_best else escaped(entry.name)
     sign = STATUSES.get(entry.status, "")
-    cells = [
-        f"{column.words(entry)} {column.small(entry)}".strip() for column in columns_of(record)
-    ]
+    cells = [cell(column.words(entry), column.small(entry)) for column in columns_of(record)]
     told = [*entry.reasons, entry.recipe, whole_words(entry.takers)]
     return [
         name,
         escaped(f"{sign} {entry.status}".strip()),
-        *map(escaped, cells),
+        *cells,
         escaped("; ".join(part for part in told if part)),
     ]
 
 
 def _commands(record: Record) -> str:
     lines = [
-        f"- {words}: {code(command)}"
+        f"- {say(words)}: {code(command)}"
         for words, command in (
             ("the same search", record.command),
             ("the same file", record.replay),

@@ -243,7 +243,7 @@ class Phone:
         if done.returncode:
             self._shell("true")  # raises where the phone is gone
             cause = _last_line(done.stderr or done.stdout)
-            raise CannotRun(f"{self.name}: cannot {direction} {destination} ({cause})")
+            raise CannotRun(f"{self.name}: `adb {direction}` of {destination} failed ({cause})")
 
 
 class _Answer(NamedTuple):

@@ -46,15 +46,21 @@ _ALSO_MAKES = {
 }
 
 
+_READS = "{kind} reads {dtype}; it takes floats and 8-bit integers"
+_MAKES = "{kind} makes {dtype}; it takes floats and 8-bit integers"
+
+
 def _flowing_types(op: Op) -> str:
     """Only what is computed counts: constants are converted as they are loaded."""
-    sides = ((op.inputs, "reads", _ALSO_READS), (op.outputs, "makes", _ALSO_MAKES))
-    for tensors, verb, also in sides:
+    for tensors, told, also in (
+        (op.inputs, _READS, _ALSO_READS),
+        (op.outputs, _MAKES, _ALSO_MAKES),
+    ):
         for tensor in tensors:
             if tensor is None or tensor.is_const:
                 continue
             if tensor.dtype not in (*_NUMBERS, *also.get(op.kind, ())):
-                return f"{op.kind} {verb} {tensor.dtype}; it takes floats and 8-bit integers"
+                return told.format(kind=op.kind, dtype=tensor.dtype)
             if len(tensor.shape) > 4:
                 return f"{op.kind} on {len(tensor.shape)} dimensions; it takes up to 4"
     return ""

@@ -16,6 +16,7 @@ from litesmith.errors import BadInput, CannotRun
 from litesmith.ir.build import Builder
 from litesmith.ir.types import Graph, Model, Op, Quant, Signature, Tensor
 from litesmith.measure.profile import profile
+from litesmith.ops import native
 from litesmith.ops.registry import VARIABLE, meaning
 from litesmith.run.delegated import delegated
 from litesmith.run.delegates import with_custom
@@ -335,6 +336,12 @@ def test_loops_that_do_not_compile_are_said(hard_mish: ops.Operator) -> None:
     hard_mish.native(lambda x: None)
     with pytest.raises(CannotRun, match="takes x, and the call has 1 inputs and 1 outputs"):
         Session(one(hard_mish))
+
+
+def test_colours_of_numba_are_left_out() -> None:
+    errors = pytest.importorskip("numba.core.errors")
+    told = "\x1b[1mFailed in nopython mode\x1b[0m\n\x1b[1m\x1b[31mUnknown attribute 'a'\x1b[0m"
+    assert native.cause(errors.TypingError(told)) == "Unknown attribute 'a'"
 
 
 def test_without_numba_the_function_runs(

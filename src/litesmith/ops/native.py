@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from litesmith.ops.call import Call
 
 _SCALES, _ZERO_POINTS = "scales", "zero_points"
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 # One parameter of the loops: a tensor's type and rank, or None where an input is left out.
 Kind = tuple[str, int] | None
@@ -226,7 +228,8 @@ def cause(error: Exception) -> str:
 
     if not isinstance(error, NumbaError):
         return error_text(error)
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    plain = _COLOURS.sub("", str(error))  # numba has them wherever it finds colorama
+    lines = [line.strip() for line in plain.splitlines() if line.strip()]
     skipped = ("Failed in", "File ", "During:", ">>>", "There are", "[", "- ", "Overload")
     told = [line for line in lines if not line.startswith(skipped)]
     return (told or lines or [type(error).__name__])[0]

@@ -9,13 +9,14 @@ from litesmith.ir.build import Builder
 from litesmith.ir.types import Model
 from litesmith.measure.data import open_data
 from litesmith.passes.recipe import parse, step_name
+from litesmith.search.asked import Asked
 from litesmith.search.budget import Budget, Limits
 from litesmith.search.folder import Folder
 from litesmith.search.mixing import mixed_candidates
 from litesmith.search.place import Place
 from litesmith.search.split import split
 from litesmith.search.tree import Candidate, State
-from litesmith.search.workshop import Asked, Workshop
+from litesmith.search.workshop import Workshop
 from litesmith.tflite.file import load, save
 from tests.search.taught import hurried, record
 from tests.zoo import noise

@@ -9,13 +9,14 @@ import pytest
 
 from litesmith.measure.data import open_data
 from litesmith.run.session import Session
+from litesmith.search.asked import Asked
 from litesmith.search.budget import Budget, Limits
 from litesmith.search.folder import Folder
 from litesmith.search.place import Place
 from litesmith.search.record import FITS, MISSES, REFUSED, SET_ASIDE, Record
 from litesmith.search.split import split
 from litesmith.search.tree import Candidate, float_candidate
-from litesmith.search.workshop import Asked, Workshop
+from litesmith.search.workshop import Workshop
 from litesmith.tflite.file import digest, load
 from tests.search.taught import examples, hurried, opened, written
 

@@ -16,6 +16,7 @@ from litesmith.measure.host import host
 from litesmith.measure.metrics import metric_named
 from litesmith.measure.parts import items
 from litesmith.measure.samples import Data
+from litesmith.search.asked import Asked
 from litesmith.search.budget import MINIMIZE, Budget, Limits
 from litesmith.search.facts import Json
 from litesmith.search.folder import Folder
@@ -24,7 +25,7 @@ from litesmith.search.place import Place, refuse_place
 from litesmith.search.record import FITS, FLOAT, MISSES, REFUSED, SET_ASIDE, Record, ranked
 from litesmith.search.split import least_samples, split
 from litesmith.search.tree import BRANCHES, Branch, Candidate, State, float_candidate, likely
-from litesmith.search.workshop import Asked, Workshop
+from litesmith.search.workshop import Workshop
 from litesmith.tflite.file import digest, load
 from litesmith.train.apply import has_torch
 from litesmith.train.settings import Look, Training

@@ -1,7 +1,7 @@
 """Makes a candidate and measures it: one trial, recorded, and never made twice."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
@@ -27,23 +27,14 @@ from litesmith.run.capi import installed_version
 from litesmith.run.device import Address
 from litesmith.run.placement import Placement
 from litesmith.run.target import Target, usable_cores
-from litesmith.search.budget import MISSED, Budget, Limits, verdict
-from litesmith.search.facts import (
-    Json,
-    accuracy_facts,
-    evaluation_of,
-    latency_facts,
-    room_facts,
-    told,
-)
+from litesmith.search.asked import Asked
+from litesmith.search.facts import Json, accuracy_facts, latency_facts
 from litesmith.search.folder import Folder
 from litesmith.search.making import Checked, Making
-from litesmith.search.place import Place, estimated_facts, left_text, placed_facts
+from litesmith.search.place import estimated_facts, placed_facts
 from litesmith.search.record import (
     CANDIDATE,
-    FITS,
     FLOAT,
-    MISSES,
     REFUSED,
     SET_ASIDE,
     TIMED,
@@ -55,8 +46,8 @@ from litesmith.search.tree import Candidate
 from litesmith.tflite.file import digest, load, pieces, write_whole
 from litesmith.train.apply import Record as TrainingRecord
 from litesmith.train.apply import some, training_context, trainings
-from litesmith.train.settings import Training, Watch
-from litesmith.units import ratio_text, time_text
+from litesmith.train.settings import Watch
+from litesmith.units import ratio_text
 
 # How long the two of a pair take turns: enough to tell candidates apart, not yet to prove it.
 _QUICK = Rule(width=0.04, least_seconds=1.0, most_seconds=6.0)
@@ -68,56 +59,6 @@ _TIMES_OF_BOTH = ("p50_us", "float_us")
 # Scoring one model may take so long; a slower one is scored on fewer samples, but not on fewer
 # than this. Where time counts, one that is slower than the float model is scored only if quickly.
 _MOST_SECONDS, _FEWEST_SCORED, _IN_VAIN_SECONDS = 90.0, 64, 20.0
-
-
-@dataclass(frozen=True)
-class Asked:
-    """What is asked of a search.
-
-    place     where the result is to run
-    metric    the metric that the budget is about
-    training  how to train; None where nothing is trained
-    """
-
-    minimize: str
-    budget: Budget
-    limits: Limits
-    place: Place
-    metric: str
-    training: Training | None = None
-
-    def allowed(self, found: Evaluation) -> float:
-        """What may be lost at all, in the unit of the metric."""
-        drop, reference = self.budget.max_drop, found.against and found.against.value
-        if drop is not None and reference is not None:
-            return drop.allowed(reference, title=found.title, unit=found.unit)
-        return 0.0 if self.budget.min_agreement is None else 1 - self.budget.min_agreement
-
-    def judged(self, details: Json, reason: str) -> tuple[Json, str]:
-        """What was measured, with whether it fits; and what came out."""
-        if "accuracy" not in details:
-            return details, reason
-        found = evaluation_of(cast(Json, details["accuracy"]))
-        room = self.budget.room(found)
-        latency = cast(Json, details["latency"])
-        size, time_us = cast(int, details["bytes"]), cast("float | None", latency["p50_us"])
-        over = self.limits.misses(size, time_us)
-        fits = verdict(room) != MISSED and not over
-        facts: Json = {
-            **details,
-            "room": room_facts(room, self.allowed(found)),
-            "status": FITS if fits else MISSES,
-        }
-        if details["name"] == FLOAT:
-            found = replace(found, against=None)
-        left = left_text(cast("Json | None", details.get("placed")))
-        words = ", ".join(filter(None, (told(found, room), _time_text(latency))))
-        return facts, "; ".join((words, *filter(None, (left,)), *over))
-
-    def is_in_vain(self, latency: Mapping[str, object]) -> bool:
-        """True for a time that is above the float model's beyond doubt, where time counts."""
-        low = cast("float | None", latency["low"])
-        return self.minimize == "latency" and low is not None and low > 1
 
 
 @dataclass
@@ -170,7 +111,7 @@ class Workshop:
     def is_disproven(self, record: Record) -> bool:
         """True where the held-out samples are known to speak against it."""
         known = self._known.get(self._key(record.trial.recipe, VERIFIED))
-        return known is not None and verdict(self.asked.budget.room(known.evaluation)) == MISSED
+        return known is not None and self.asked.is_missed(known.evaluation)
 
     def tried(self, candidate: Candidate) -> Record:
         """The trial of a candidate, made now unless it is on record."""
@@ -460,16 +401,6 @@ def _grouped(skipped: Sequence[Skip]) -> tuple[tuple[str, str], ...]:
     """What was left alone, by kind and reason: names of every op would fill the records."""
     counts = Counter((skip.where.split()[0] if skip.where else "", skip.why) for skip in skipped)
     return tuple((f"{count} {kind}".strip(), why) for (kind, why), count in counts.items())
-
-
-def _time_text(latency: Mapping[str, object]) -> str:
-    """`0.42 × the time`, or what a compiler estimates; "" where no time is known."""
-    ratio, us = (cast("float | None", latency.get(key)) for key in ("ratio", "p50_us"))
-    if ratio is not None:
-        return f"{ratio_text(ratio)} the time"
-    return (
-        "" if us is None else f"{time_text(us)} on {latency['target']} by its compiler's estimate"
-    )
 
 
 def _names(candidate: Candidate) -> Json:

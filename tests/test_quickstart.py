@@ -18,8 +18,10 @@ PAGES = {
 }
 # What other tests run, or what takes long here: installing, and the searches.
 ELSEWHERE = ("pip ", "litesmith demo", "litesmith tune", "litesmith report")
-# How long the commands measure that measure for long.
-IN_HASTE = dict.fromkeys(("bench", "compare", "gate"), ("--seconds", "0.5"))
+# Less of what is much: seconds, samples.
+FEW = ("--samples", "200")
+SHORT = ("--seconds", "0.5")
+IN_HASTE = {"bench": SHORT, "compare": (*SHORT, *FEW), "gate": (*SHORT, *FEW), "quantize": FEW}
 
 
 def text(language: str) -> str:

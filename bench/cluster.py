@@ -28,17 +28,17 @@ from report import print_table, verdict_line
 from stock import ASSETS, arguments, want_folder
 
 import litesmith
-from litesmith.engine.device import RESOURCE, VARIABLE
-from litesmith.engine.engine import Engine
-from litesmith.engine.opening import opened
-from litesmith.measure.accuracy import Evaluation, evaluate_all
-from litesmith.measure.data import open_data
-from litesmith.measure.host import host
-from litesmith.measure.preparation import Preparation
-from litesmith.measure.samples import Data
-from litesmith.search.tune import Found
+from litesmith.accuracy.evaluate import Evaluation, evaluate_all
+from litesmith.data.preparation import Preparation
+from litesmith.data.samples import Data
+from litesmith.data.sources import open_data
+from litesmith.ray_engine.device_log import RESOURCE, VARIABLE
+from litesmith.search.tuning.tune_search import Found
 from litesmith.tflite.file import digest
+from litesmith.timing.host import host
 from litesmith.units import percent_text, ratio_text, score_text, time_text, total_text
+from litesmith.workers.engine import Engine
+from litesmith.workers.open_engine import opened
 
 RESNET, MOBILENET = "pretrainedResnet.tflite", "mobilenet_v1_1.0_224.tflite"
 SEARCHED, IMAGES = 3000, 2000

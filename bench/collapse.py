@@ -23,11 +23,11 @@ from numpy.typing import NDArray
 from report import print_table, verdict_line
 
 import litesmith
-from litesmith.measure.accuracy import Evaluation
-from litesmith.measure.data import open_data
-from litesmith.measure.stats import Ratio
-from litesmith.search.mixed import Mixture, Tried, mixtures, next_mixture
-from litesmith.search.sensitivity import sensitivities
+from litesmith.accuracy.evaluate import Evaluation
+from litesmith.data.sources import open_data
+from litesmith.search.tuning.mixed_precision import Mixture, Tried, mixtures, next_mixture
+from litesmith.search.tuning.op_sensitivity import sensitivities
+from litesmith.timing.statistics import Ratio
 from litesmith.units import gain_text, ratio_text, score_text, time_text
 
 Floats = NDArray[np.float32]

@@ -20,8 +20,8 @@ from stock import arguments
 
 import litesmith
 from litesmith import ops
-from litesmith.jit.native import why_not
-from litesmith.run.inputs import fill_inputs
+from litesmith.native.compile import why_not
+from litesmith.run.session_inputs import fill_inputs
 from litesmith.units import bytes_text, ratio_text, time_text
 
 LENGTH, RUNS = 50, 20

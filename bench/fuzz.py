@@ -25,7 +25,7 @@ from report import print_table, verdict_line
 from stock import arguments, model_files
 
 import litesmith
-from litesmith.measure.footprint import footprint
+from litesmith.anatomy.footprint import footprint
 from litesmith.tflite.write import to_bytes
 from litesmith.units import bytes_text
 from tests.tflite.mutate import MUTATIONS, mutated

@@ -28,12 +28,12 @@ import numpy as np
 from report import print_table, verdict_line
 from stock import ASSETS, arguments, compare, want_folder
 
+from litesmith.accuracy.evaluate import evaluate_all
+from litesmith.data.preparation import Preparation
+from litesmith.data.samples import Data
+from litesmith.data.sources import open_data
 from litesmith.ir.edit import regraph, rewrite, with_graphs
 from litesmith.ir.types import Model, Op, Tensor
-from litesmith.measure.accuracy import evaluate_all
-from litesmith.measure.data import open_data
-from litesmith.measure.preparation import Preparation
-from litesmith.measure.samples import Data
 from litesmith.tflite.file import load, save
 from litesmith.units import percent_text, ratio_text, time_text
 

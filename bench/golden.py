@@ -54,7 +54,7 @@ COMMANDS = {
     "catalogue out": "catalogue ds_cnn -o {o}/ds_cnn.tflite",
     "apply": "apply {r} cleanup -o {o}/apply.tflite",
     "quantize": "quantize {r} --to int8 --data {d} -o {o}/int8.tflite",
-    "quantize eval": "quantize {r} --to int8 --data {d} --eval {d} -o {o}/int8b.tflite",
+    "quantize eval": "quantize {r} --data {d} --eval {d} --trust-data -o {o}/int8b.tflite",
     "prune": "prune {r} --sparsity 0.5 -o {o}/prune.tflite",
     "cluster": "cluster {r} -k 16 -o {o}/cluster.tflite",
     "qat": "qat {r} --to int8 --data {d} --epochs 1 -o {o}/qat.tflite",
@@ -65,7 +65,6 @@ COMMANDS = {
     "gate": "gate {o}/baseline.json {q} --data {d} --seconds 2",
     "tune": "tune {r} --data {d} --max-drop 20pt --no-train -o {o}/tune",
     "choose": "choose {r} {q} --data {d} --seconds 2 -o {o}/choose",
-    "cache": "cache",
 }
 
 

@@ -14,8 +14,8 @@ from report import print_table, verdict_line
 from stock import compare
 
 from litesmith.ir.build import Builder
-from litesmith.measure.stats import SLOWER, Ratio
 from litesmith.tflite.write import to_bytes
+from litesmith.timing.statistics import SLOWER, Ratio
 
 HOLDS, CALLED = 370 / 400, 45 / 50
 

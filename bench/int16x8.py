@@ -18,10 +18,10 @@ from stock import ASSETS, arguments, want_folder
 
 import litesmith
 from litesmith import Builder, Model, Session
+from litesmith.data.sources import open_data
 from litesmith.ir.types import Op
-from litesmith.measure.data import open_data
-from litesmith.measure.latency import Rule, contenders, measured
-from litesmith.measure.stats import Ratio
+from litesmith.timing.latency import Rule, contenders, measured
+from litesmith.timing.statistics import Ratio
 from litesmith.units import error_text, factor_text, time_text
 
 FASTER, SPARSE_FASTER, APART = 12, 1.5, 1e-4

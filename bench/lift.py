@@ -29,14 +29,14 @@ from torch import nn
 from torch.nn import functional
 
 import litesmith
+from litesmith.calibration.context import RandomSamples, context_of
 from litesmith.ir.edit import rewrite, with_graphs
-from litesmith.measure.calibrate import RandomSamples, context_of
-from litesmith.measure.stats import Ratio
-from litesmith.passes.layers import real_values
-from litesmith.passes.recipe import apply
+from litesmith.passes.core.layers import real_values
+from litesmith.passes.core.recipe import apply
 from litesmith.tflite.write import to_bytes
-from litesmith.train.lift import Lift, constants_of
-from litesmith.train.student import Student
+from litesmith.timing.statistics import Ratio
+from litesmith.training.ops.lift import Lift, constants_of
+from litesmith.training.student import Student
 from litesmith.units import ratio_text
 from tests.runtime import random_input
 

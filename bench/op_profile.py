@@ -19,9 +19,9 @@ from tempfile import TemporaryDirectory
 from report import print_table, verdict_line
 from stock import MISSING, arguments, want_folder
 
-from litesmith.measure.align import NO_EVENT
-from litesmith.measure.profile import Profile, profile
-from litesmith.measure.trace import run_pieces, write_trace
+from litesmith.profiling.alignment import NO_EVENT
+from litesmith.profiling.op_times import Profile, profile
+from litesmith.profiling.trace import run_pieces, write_trace
 from litesmith.units import percent_text, time_text
 
 MOST_APART = 0.15

@@ -16,15 +16,15 @@ from report import print_table, verdict_line
 from stock import ASSETS, MISSING, arguments, want_folder
 
 import litesmith
+from litesmith.calibration import observed_cache as cache
+from litesmith.calibration.observe import tools
+from litesmith.calibration.quantize_effort import EFFORTS, Outcome, carry_out, plan
+from litesmith.data.preparation import Preparation
+from litesmith.data.sources import open_data
 from litesmith.ir.types import Model, Tensor
-from litesmith.measure import cache
-from litesmith.measure.data import open_data
-from litesmith.measure.efforts import EFFORTS, Outcome, carry_out, plan
-from litesmith.measure.facts import tools
-from litesmith.measure.preparation import Preparation
-from litesmith.passes.quantize import Quantize
-from litesmith.passes.recipe import Recipe, apply, text_of
-from litesmith.passes.step import Context
+from litesmith.passes.core.recipe import Recipe, apply, text_of
+from litesmith.passes.core.step import Context
+from litesmith.passes.quantizing.quantize import Quantize
 from litesmith.tflite.write import to_bytes
 
 MOST_SHARE = 0.0001

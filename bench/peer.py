@@ -24,17 +24,17 @@ from report import print_table, verdict_line
 from stock import ASSETS, arguments, model_files, want_folder
 
 import litesmith
+from litesmith.accuracy.metrics import METRICS, difference_of, value_of
+from litesmith.accuracy.paired import Estimate, Rows
+from litesmith.accuracy.scoring import Case
+from litesmith.calibration.claims import Claims, check_claims
+from litesmith.data.answers import Outputs, outputs_of
+from litesmith.data.preparation import Preparation
+from litesmith.data.samples import Data, Sample
+from litesmith.data.sources import open_data
 from litesmith.errors import LitesmithError
 from litesmith.ir.types import Model, Signature
-from litesmith.measure.claims import Claims, check_claims
-from litesmith.measure.data import open_data
-from litesmith.measure.metrics import METRICS, difference_of, value_of
-from litesmith.measure.outputs import Outputs, outputs_of
-from litesmith.measure.paired import Estimate, Rows
-from litesmith.measure.preparation import Preparation
-from litesmith.measure.samples import Data, Sample
-from litesmith.measure.scoring import Case
-from litesmith.passes.integer import integer_tensors
+from litesmith.passes.quantizing.integer_graph import integer_tensors
 from litesmith.units import gain_text, score_text
 
 WAYS = {"average": "peer", "minmax": "peer, min/max"}

@@ -17,9 +17,9 @@ from report import print_table, verdict_line
 from stock import ASSETS, MISSING, arguments, want_folder
 
 import litesmith
-from litesmith.measure.accuracy import Evaluation, evaluate_all
-from litesmith.measure.data import open_data
-from litesmith.measure.preparation import Preparation
+from litesmith.accuracy.evaluate import Evaluation, evaluate_all
+from litesmith.data.preparation import Preparation
+from litesmith.data.sources import open_data
 from litesmith.units import bytes_text, gain_text, score_text
 
 LAYERS = ("CONV_2D", "FULLY_CONNECTED")

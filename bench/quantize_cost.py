@@ -26,9 +26,9 @@ from resident import resident
 from stock import ASSETS, arguments, want_folder
 
 import litesmith
-from litesmith.measure.data import open_data
-from litesmith.measure.preparation import Preparation
-from litesmith.measure.stats import Ratio
+from litesmith.data.preparation import Preparation
+from litesmith.data.sources import open_data
+from litesmith.timing.statistics import Ratio
 from litesmith.units import bytes_text
 
 MODEL, LARGE = "mobilenet_v1_1.0_224.tflite", "efficientnet_lite0_f32.tflite"
@@ -80,7 +80,8 @@ def in_turns(lines: dict[str, list[str]], rounds: int) -> dict[str, list[float]]
 
 def growth(model: Path, count: int, effort: str, out: Path) -> int:
     """A child's work: quantizes as the command does; how far that raised the peak of memory."""
-    from litesmith.cli import main, quantize  # noqa: F401  all that the command imports
+    from litesmith.cli import main  # noqa: F401  all that the command imports
+    from litesmith.cli.commands import quantize
 
     b = litesmith.Builder()
     x = b.input("x", (1, 4))

@@ -16,10 +16,10 @@ from report import print_table, verdict_line
 from stock import arguments, want_folder
 
 import litesmith
-from litesmith.measure.copies import Copies, copies
-from litesmith.measure.stats import Ratio, turns_ratio
-from litesmith.run.compiled import CompiledRunner
-from litesmith.run.inputs import fill_inputs
+from litesmith.run.litert.compiled_model import CompiledRunner
+from litesmith.run.session_inputs import fill_inputs
+from litesmith.timing.copies import Copies, copies
+from litesmith.timing.statistics import Ratio, turns_ratio
 from litesmith.units import bytes_text, ratio_text, time_text
 
 OVERHEAD_US, TOLERANCE, CHEAPER = 3.0, 0.02, 5.0

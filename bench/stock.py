@@ -9,8 +9,8 @@ from ai_edge_litert.interpreter import Interpreter
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from litesmith.measure.latency import Rule, contenders, measured
-from litesmith.measure.stats import Ratio
+from litesmith.timing.latency import Rule, contenders, measured
+from litesmith.timing.statistics import Ratio
 from tests.runtime import random_input
 
 ASSETS = Path(__file__).resolve().parents[2] / "shared" / "assets"

@@ -21,11 +21,11 @@ from report import print_table, verdict_line
 from stock import arguments, model_files
 
 import litesmith
-from litesmith.measure.everywhere import COMPILED
-from litesmith.run.delegates import BY_NAME, DELEGATES
-from litesmith.run.placement import ESTIMATED, MEASURED, PREDICTED
+from litesmith.diagnosis.all_targets import COMPILED
+from litesmith.run.accelerators.targets import BY_NAME, DELEGATES
+from litesmith.run.core.placement import ESTIMATED, MEASURED, PREDICTED
 from litesmith.units import ratio_text, time_text
-from tests.run.test_openvino import verdicts_on_one_op_models
+from tests.run.accelerators.test_openvino import verdicts_on_one_op_models
 
 Rows = list[tuple[str, ...]]
 

@@ -15,7 +15,7 @@ from report import print_table, verdict_line
 from stock import arguments, compare, model_files, outputs
 
 import litesmith
-from litesmith.measure.stats import Ratio
+from litesmith.timing.statistics import Ratio
 from litesmith.units import bytes_text, change_text, ratio_text
 
 RECIPE = "cleanup | fold | fuse"

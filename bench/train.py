@@ -15,9 +15,9 @@ from quantize import Network as Scored
 from report import print_table, verdict_line
 from stock import ASSETS, MISSING, arguments, want_folder
 
-from litesmith.measure.footprint import gzip_bytes
-from litesmith.measure.preparation import Preparation
-from litesmith.measure.shrunk import shrunk
+from litesmith.anatomy.footprint import gzip_bytes
+from litesmith.data.preparation import Preparation
+from litesmith.regression.size_report import shrunk
 from litesmith.tflite.file import pieces
 from litesmith.units import ratio_text
 

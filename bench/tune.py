@@ -27,16 +27,16 @@ from report import print_table, verdict_line
 from stock import ASSETS, MISSING, arguments, want_folder
 
 import litesmith
-from litesmith.cli.model import MISSES_WHAT_WAS_ASKED
-from litesmith.measure.accuracy import Evaluation, evaluate_all
-from litesmith.measure.calibrate import CALIBRATION_SAMPLES
-from litesmith.measure.data import open_data
-from litesmith.measure.latency import Rule, contenders, measured, ratio
-from litesmith.measure.samples import Data
-from litesmith.measure.stats import SLOWER, Ratio
-from litesmith.search.budget import MISSED, Budget, verdict
-from litesmith.search.split import split
-from litesmith.train.apply import some
+from litesmith.accuracy.evaluate import Evaluation, evaluate_all
+from litesmith.calibration.context import CALIBRATION_SAMPLES
+from litesmith.cli.commands.model import MISSES_WHAT_WAS_ASKED
+from litesmith.data.samples import Data
+from litesmith.data.sources import open_data
+from litesmith.search.trial.budget import MISSED, Budget, verdict
+from litesmith.search.trial.data_split import split
+from litesmith.timing.latency import Rule, contenders, measured, ratio
+from litesmith.timing.statistics import SLOWER, Ratio
+from litesmith.training.apply import some
 from litesmith.units import (
     bytes_text,
     factor_text,

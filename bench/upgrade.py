@@ -15,7 +15,7 @@ from report import print_table, verdict_line
 from stock import ASSETS, MISSING, arguments, compare, prepared, want_folder
 
 import litesmith
-from litesmith.measure.stats import Ratio
+from litesmith.timing.statistics import Ratio
 from litesmith.units import percent_text
 
 MODEL = "mobilenet_v2_1.0_224_quant.tflite"

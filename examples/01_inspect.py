@@ -3,8 +3,8 @@
 import sys
 
 import litesmith
-from litesmith.measure.findings import findings
-from litesmith.measure.footprint import footprint
+from litesmith.anatomy.findings import findings
+from litesmith.anatomy.footprint import footprint
 
 model = litesmith.load(sys.argv[1])
 facts = footprint(model)

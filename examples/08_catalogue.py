@@ -3,8 +3,8 @@
 import sys
 
 import litesmith
-from litesmith import catalogue
-from litesmith.measure.footprint import footprint
+from litesmith import networks as catalogue
+from litesmith.anatomy.footprint import footprint
 
 for name in ("mobilenet_v1:0.25@96", "mobilenet_v2:0.35@96", "mobilenet_v3_small:0.5@96"):
     facts = footprint(catalogue.build(name, classes=5, seed=None))

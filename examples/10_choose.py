@@ -4,7 +4,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import litesmith
-from litesmith import demo
+from litesmith import demo_files as demo
 
 with TemporaryDirectory() as folder:
     model, data = demo.write(Path(folder))

@@ -6,9 +6,9 @@ import pytest
 
 # module -> how long it measures, and for how long in tests
 _SECONDS = {
-    "litesmith.measure.doctor": ("_SECONDS", 0.05),
-    "litesmith.measure.host": ("_LOOK_SECONDS", 0.02),
-    "litesmith.measure.shrunk": ("_SECONDS", 0.05),
+    "litesmith.diagnosis.slowness": ("_SECONDS", 0.05),
+    "litesmith.timing.host": ("_LOOK_SECONDS", 0.02),
+    "litesmith.regression.size_report": ("_SECONDS", 0.05),
 }
 
 

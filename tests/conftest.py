@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from litesmith.measure.cache import VARIABLE
+from litesmith.calibration.observed_cache import VARIABLE
 from tests.blink import blink
 
 os.environ["LITESMITH_LANG"] = "en"  # whatever language those speak who run the tests

@@ -24,8 +24,16 @@ from tests.blink import blink
 ROOT = Path(__file__).resolve().parents[1]
 # Nothing of the command line: what it imports may look at variables of the one command.
 _IMPORTED = (
-    *("litesmith.report.kinds", "litesmith.search.choose", "litesmith.search.tune"),
-    *("litesmith.measure.compare", "litesmith.measure.profile", "litesmith.train.retrain"),
+    *(
+        "litesmith.pages.folder_kinds",
+        "litesmith.search.choosing.choose_models",
+        "litesmith.search.tuning.tune_search",
+    ),
+    *(
+        "litesmith.regression.comparison",
+        "litesmith.profiling.op_times",
+        "litesmith.training.retraining",
+    ),
     *("PIL.Image", "rich.console", "rich.progress", "rich.table", "typer"),
 )
 _LARGEST = 1 << 17  # bytes of the words and variables of a command

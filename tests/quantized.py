@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 
+from litesmith.data.samples import Data, as_stored
 from litesmith.ir.check import problems
 from litesmith.ir.dtype import DTYPES
 from litesmith.ir.ops import OPS
 from litesmith.ir.types import Graph, Model, Op, Tensor
-from litesmith.measure.samples import Data, as_stored
-from litesmith.passes.layers import layers_of
-from litesmith.passes.scales import real_tensors
-from litesmith.passes.schemes import roles
+from litesmith.passes.core.layers import layers_of
+from litesmith.passes.core.schemes import roles
+from litesmith.passes.quantizing.scales import real_tensors
 from litesmith.run.session import Session
 from litesmith.tflite.read import read
 from litesmith.tflite.write import to_bytes

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from litesmith.measure.footprint import footprint
-from litesmith.passes.recipe import apply
+from litesmith.anatomy.footprint import footprint
+from litesmith.passes.core.recipe import apply
 from litesmith.tflite.file import load
 from litesmith.tflite.write import to_bytes
 from tests.runtime import run

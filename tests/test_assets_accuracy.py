@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from litesmith.measure.accuracy import SAME, evaluate_all
-from litesmith.measure.data import open_data
-from litesmith.measure.preparation import Preparation
+from litesmith.accuracy.evaluate import SAME, evaluate_all
+from litesmith.data.preparation import Preparation
+from litesmith.data.sources import open_data
 from litesmith.tflite.file import load
 
 FOLDER = Path(__file__).parents[2] / "shared" / "assets"

@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from litesmith.measure.chance import at_chance
-from litesmith.measure.data import open_data
-from litesmith.measure.preparation import Preparation
+from litesmith.accuracy.chance import at_chance
+from litesmith.data.preparation import Preparation
+from litesmith.data.sources import open_data
 from litesmith.tflite.file import load
 
 FOLDER = Path(__file__).parents[2] / "shared" / "assets"

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from litesmith import Session
-from litesmith.measure.data import Samples, open_data
-from litesmith.measure.lint import lint
-from litesmith.measure.normal import first_outputs
+from litesmith.data.guess_norm import first_outputs
+from litesmith.data.lint import lint
+from litesmith.data.sources import Samples, open_data
 from litesmith.tflite.file import load
 
 FOLDER = Path(__file__).parents[2] / "shared" / "assets"

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 import litesmith
-from litesmith.measure.embedding import embedding_of
 from litesmith.tflite.file import load
+from litesmith.transfer.embedding import embedding_of
 
 FOLDER = Path(__file__).parents[2] / "shared" / "assets"
 FLOWERS = FOLDER / "data" / "flowers"

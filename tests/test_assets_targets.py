@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from litesmith.run import probes
-from litesmith.run.hexagon import hexagon_place
-from litesmith.run.rules import RULES, place_by_rules
+from litesmith.run.accelerators import probes
+from litesmith.run.accelerators.hexagon import hexagon_place
+from litesmith.run.rules.all_rules import RULES, place_by_rules
 from litesmith.tflite.file import load
 from tests.test_assets import FILES
 from tests.test_every_target import RULED, laws

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from litesmith import BadInput, apply, evaluate, load
-from litesmith.demo import DATA, LICENCE, MODEL, TOP1, content, write
-from litesmith.measure.data import open_data
+from litesmith.data.sources import open_data
+from litesmith.demo_files import DATA, LICENCE, MODEL, TOP1, content, write
 from litesmith.tflite.metadata import Normalization, metadata
 
 NAMES = (LICENCE, DATA, MODEL)

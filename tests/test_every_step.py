@@ -7,16 +7,16 @@ import pytest
 
 from litesmith.errors import BadInput, CannotApply, CannotRun
 from litesmith.ir.check import problems
-from litesmith.ir.show import type_text
+from litesmith.ir.model_text import type_text
 from litesmith.ir.types import Model
 from litesmith.passes import STEPS
-from litesmith.passes.recipe import apply, parse, step_class, text_of
-from litesmith.passes.rewrite import WAYS
-from litesmith.passes.step import Change
+from litesmith.passes.core.recipe import apply, parse, step_class, text_of
+from litesmith.passes.core.step import Change
+from litesmith.passes.rewriting.rewrite import WAYS
 from litesmith.tflite.read import read
 from litesmith.tflite.write import to_bytes
-from litesmith.train.apply import training_context
-from litesmith.train.settings import Training
+from litesmith.training.apply import training_context
+from litesmith.training.settings import Training
 from tests.runtime import run
 from tests.zoo import MODELS, NOT_RUNNABLE
 from tests.zoo_float import FLOATS, context, few

@@ -8,10 +8,10 @@ import pytest
 
 from litesmith.errors import CannotRun
 from litesmith.ir.ops import OPS
-from litesmith.run.delegates import BY_NAME, DELEGATES, Delegate, refuse_unusable
-from litesmith.run.placement import PREDICTED, Placement, count_partitions
-from litesmith.run.rules import RULES
-from litesmith.run.target import Target
+from litesmith.run.accelerators.targets import BY_NAME, DELEGATES, Delegate, refuse_unusable
+from litesmith.run.core.placement import PREDICTED, Placement, count_partitions
+from litesmith.run.core.target import Target
+from litesmith.run.rules.all_rules import RULES
 from tests import zoo
 from tests.op_cases_shaping import CASES
 from tests.op_models import build
@@ -43,7 +43,7 @@ def test_a_probe_answers_without_noise(
 
 def test_probing_imports_no_heavy_package() -> None:
     program = (
-        "import sys; from litesmith.run.delegates import DELEGATES; "
+        "import sys; from litesmith.run.accelerators.targets import DELEGATES; "
         "[d.probe() for d in DELEGATES]; "
         "print({'openvino', 'ethosu', 'torch', 'ai_edge_litert.interpreter'} & set(sys.modules))"
     )

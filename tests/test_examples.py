@@ -18,7 +18,7 @@ EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 # The script as it is written, with times taken in a blink.
 HURRIED = """
 import runpy, sys
-from tests.search.taught import hurried
+from tests.search.choosing.taught import hurried
 with hurried():
     runpy.run_path(sys.argv[1], run_name="__main__")
 """

@@ -10,12 +10,12 @@ import pytest
 from litesmith.ir.build import Builder
 from litesmith.ir.dtype import DTYPES, pack
 from litesmith.ir.edit import rewrite
+from litesmith.ir.op_rows import ROWS
 from litesmith.ir.ops import OPS
-from litesmith.ir.rows import ROWS
 from litesmith.ir.types import Block, Model, Quant, Record, Tensor
 from litesmith.ir.versions import VERSIONS
-from litesmith.passes.step import Context
-from litesmith.passes.upgrade import Upgrade
+from litesmith.passes.core.step import Context
+from litesmith.passes.tidy.upgrade import Upgrade
 from tests.op_cases import Case
 from tests.op_cases_shaping import CASES
 from tests.op_models import Built, build, run

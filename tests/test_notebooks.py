@@ -18,7 +18,7 @@ NEEDS = {"04_train": "torch"}
 HURRIED = f"""
 import sys
 sys.path.append({str(ROOT)!r})
-from tests.search.taught import hurried
+from tests.search.choosing.taught import hurried
 hurry = hurried()
 hurry.__enter__()
 """

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from litesmith import demo
+from litesmith import demo_files as demo
 from tests.cli.test_cli import litesmith
 
 DOCS = Path(__file__).parent.parent / "docs"

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from litesmith.ir.build import Builder
 from litesmith.ir.diff import differences
 from litesmith.ir.types import Model, Tensor
-from litesmith.passes.recipe import apply
+from litesmith.passes.core.recipe import apply
 from litesmith.tflite.read import read
 from litesmith.tflite.write import to_bytes
 from tests.runtime import run

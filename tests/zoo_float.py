@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from litesmith.calibration.observe import tools
+from litesmith.data.samples import Sample
 from litesmith.ir.build import Builder
 from litesmith.ir.types import Model, Tensor
-from litesmith.measure.facts import tools
-from litesmith.measure.samples import Sample
-from litesmith.passes.step import Context
+from litesmith.passes.core.step import Context
 from tests.runtime import random_input
 from tests.zoo import branches, careless, convnet, described, half_weights, noise
 

@@ -5,7 +5,7 @@
 
 Source    Fashion-MNIST by Zalando SE (Xiao, Rasul, Vollgraf, 2017),
           https://github.com/zalandoresearch/fashion-mnist, also the Debian package named above.
-Licence   MIT; its notice ships beside the data, in src/litesmith/demo/LICENSE-fashion-mnist.
+Licence   MIT; its notice ships beside the data, in src/litesmith/demo_files/LICENSE-fashion-mnist.
 Data      the first 1,900 images of the test part, as they are. No training has seen them.
 Model     trained here on the training part alone. As exported files often are, it is not
           tidy: batch normalization stands as MUL and ADD behind each convolution, and paddings
@@ -17,7 +17,7 @@ hours on two cores. It can be done apart, on a machine without Litesmith, by too
 far as torch promises that; from the same weights the files come out the same to the byte.
 
 Needs the package with its `dev` extra. The model got 93.80 % of all 10,000 test images right, and
-94.58 % of those that ship (`TOP1` in src/litesmith/demo/__init__.py, which a test holds it to).
+94.58 % of those that ship (`TOP1` of the room `demo_files`, which a test holds it to).
 """
 
 import io
@@ -34,7 +34,7 @@ from train_demo import PLAN, SIDE, Layer, fashion, padding, train, weights
 from litesmith import Builder, Model, save
 from litesmith.ir.types import Tensor
 
-PACKAGE = Path(__file__).resolve().parents[1] / "src" / "litesmith" / "demo"
+PACKAGE = Path(__file__).resolve().parents[1] / "src" / "litesmith" / "demo_files"
 COUNT = 1900
 NAMES = (
     "T-shirt or top",

@@ -32,23 +32,23 @@ TEMPLATE = SOURCE / "lang" / "litesmith.pot"
 LANGUAGES = ("es", "pt", "zh")
 
 # Layers with nothing to read in them: the schema, machine code.
-_SILENT = ("schema.py", "jit/emit.py", "lang/book.py", "lang/numbers.py")
+_SILENT = ("schema.py", "native/emit_llvm.py", "lang/book.py", "lang/numbers.py")
 
 # Texts that programs read, or that files keep, by how they begin: the same in every language.
 _FOR_PROGRAMS = {
-    "catalogue/made.py": ("padded as in",),
-    "cli/bench.py": ("Inference timings in us",),
+    "networks/build_network.py": ("padded as in",),
+    "cli/commands/bench.py": ("Inference timings in us",),
     "ir/build.py": ("made with litesmith",),
-    "measure/bundle.py": ("A model whose time",),
-    "measure/calibrate.py": ("random {count}",),
-    "measure/parts.py": ("all but one", "{digest}"),
-    "measure/sharded.py": ("answers {keys}",),
-    "measure/shipped.py": ("data {token}",),
-    "measure/threads.py": ("import os",),
+    "diagnosis/bundle.py": ("A model whose time",),
+    "calibration/context.py": ("random {count}",),
+    "data/sample_splits.py": ("all but one", "{digest}"),
+    "accuracy/sharded.py": ("answers {keys}",),
+    "data/sample_shipping.py": ("data {token}",),
+    "timing/threads.py": ("import os",),
     "ops/native.py": ("Failed in", "There are"),
-    "report/overlay.py": ("sum", "avg"),
-    "run/openvino.py": ("No translator found",),
-    "run/vela.py": ("Vela: {",),
+    "pages/overlay.py": ("sum", "avg"),
+    "run/accelerators/openvino.py": ("No translator found",),
+    "run/accelerators/vela.py": ("Vela: {",),
     "tflite/describe.py": ("one class a line", "of each class"),
 }
 

@@ -24,25 +24,25 @@ from typing import TYPE_CHECKING
 from litesmith._version import VERSION as __version__
 
 if TYPE_CHECKING:
+    from litesmith.accuracy.evaluate import evaluate
     from litesmith.errors import BadInput, BadModel, CannotApply, CannotRun, LitesmithError
     from litesmith.ir.build import Builder
     from litesmith.ir.types import Graph, Model, Op, Quant, Tensor
-    from litesmith.measure.accuracy import evaluate
-    from litesmith.measure.compare import compare
-    from litesmith.measure.gate import gate, update_baseline
-    from litesmith.measure.latency import bench
-    from litesmith.measure.profile import profile
-    from litesmith.measure.spans import record, span
     from litesmith.ops.registry import delegate, op
-    from litesmith.passes.step import Change, Skip
+    from litesmith.passes.core.step import Change, Skip
+    from litesmith.profiling.op_times import profile
+    from litesmith.profiling.spans import record, span
+    from litesmith.regression.comparison import compare
+    from litesmith.regression.gating import gate, update_baseline
+    from litesmith.run.core.target import Target
     from litesmith.run.session import Session
-    from litesmith.run.target import Target
-    from litesmith.search.choose import choose
-    from litesmith.search.tune import tune
+    from litesmith.search.choosing.choose_models import choose
+    from litesmith.search.tuning.tune_search import tune
     from litesmith.tflite.file import load, save
-    from litesmith.train.apply import apply
-    from litesmith.train.retrain import retrain
-    from litesmith.train.settings import Training
+    from litesmith.timing.latency import bench
+    from litesmith.training.apply import apply
+    from litesmith.training.retraining import retrain
+    from litesmith.training.settings import Training
 
 __all__ = [
     "BadInput",
@@ -82,25 +82,25 @@ __all__ = [
 
 # module -> what it gives this one; imported when it is used, so that no program waits for the rest
 _GIVEN = {
+    "accuracy.evaluate": "evaluate",
     "errors": "BadInput BadModel CannotApply CannotRun LitesmithError",
     "ir.build": "Builder",
     "ir.types": "Graph Model Op Quant Tensor",
-    "measure.accuracy": "evaluate",
-    "measure.compare": "compare",
-    "measure.gate": "gate update_baseline",
-    "measure.latency": "bench",
-    "measure.profile": "profile",
-    "measure.spans": "record span",
     "ops.registry": "delegate op",
-    "passes.step": "Change Skip",
+    "passes.core.step": "Change Skip",
+    "profiling.op_times": "profile",
+    "profiling.spans": "record span",
+    "regression.comparison": "compare",
+    "regression.gating": "gate update_baseline",
+    "run.core.target": "Target",
     "run.session": "Session",
-    "run.target": "Target",
-    "search.choose": "choose",
-    "search.tune": "tune",
+    "search.choosing.choose_models": "choose",
+    "search.tuning.tune_search": "tune",
     "tflite.file": "load save",
-    "train.apply": "apply",
-    "train.retrain": "retrain",
-    "train.settings": "Training",
+    "timing.latency": "bench",
+    "training.apply": "apply",
+    "training.retraining": "retrain",
+    "training.settings": "Training",
 }
 _MODULES = {name: module for module, names in _GIVEN.items() for name in names.split()}
 
@@ -117,7 +117,7 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
 
 
-import_module("litesmith.train")  # which says how threads wait, before anyone imports torch
+import_module("litesmith.training")  # which says how threads wait, before anyone imports torch
 
 if "IPython" in sys.modules:  # a notebook shows results as tables
-    import_module("litesmith.report.notebook").register()
+    import_module("litesmith.pages.notebook").register()

@@ -13,15 +13,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
+from litesmith.anatomy.weights import weight_facts
 from litesmith.cli import main
-from litesmith.cli.given import Calibration, ImageOptions
-from litesmith.cli.tuning import Done, Job, _kept, _Lessons
+from litesmith.cli.options.data_options import Calibration, ImageOptions
+from litesmith.cli.options.training_options import Done, Job, _kept, _Lessons
 from litesmith.errors import BadInput, CannotApply
-from litesmith.measure.weights import weight_facts
-from litesmith.passes.recipe import parse
-from litesmith.passes.step import Change
+from litesmith.passes.core.recipe import parse
+from litesmith.passes.core.step import Change
 from litesmith.tflite.file import digest, load, save
-from litesmith.train.settings import Training
+from litesmith.training.settings import Training
 from tests import zoo
 from tests.zoo import noise
 
@@ -32,14 +32,14 @@ QUICK = ("--data", "train.npz", "--epochs", 1, "--rate", 0.001)
 
 # Both files are timed in a blink.
 PLAIN = """
-import litesmith.measure.shrunk as shrunk
-from litesmith.cli.main import main
+import litesmith.regression.size_report as shrunk
+from litesmith.cli.main import main  # noqa: E402
 shrunk._SECONDS = 0.05
 main()
 """
 
 # Records as often as can be, so that a kill soon after the start finds one.
-OFTEN = f"import litesmith.train.checkpoint as c; c._SECONDS, c._SHARE = 0.05, 0.5; {PLAIN}"
+OFTEN = f"import litesmith.training.checkpoint as c; c._SECONDS, c._SHARE = 0.05, 0.5; {PLAIN}"
 
 
 class Shown(NamedTuple):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.forked import CAN_FORK, ROOT, forked
 
-HURRIED = "from tests.search.taught import hurried_command; hurried_command()"
+HURRIED = "from tests.search.choosing.taught import hurried_command; hurried_command()"
 
 
 def environment() -> dict[str, str]:

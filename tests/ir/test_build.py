@@ -5,7 +5,7 @@ import pytest
 
 from litesmith.errors import BadInput
 from litesmith.ir.build import Builder
-from litesmith.ir.show import lines
+from litesmith.ir.model_text import lines
 from tests.runtime import run
 
 

@@ -8,7 +8,7 @@ import pytest
 from litesmith.ir.build import Builder
 from litesmith.ir.diff import differences
 from litesmith.ir.types import Model
-from litesmith.passes.recipe import apply
+from litesmith.passes.core.recipe import apply
 from litesmith.tflite.read import read
 from litesmith.tflite.write import to_bytes
 from tests.zoo import MODELS, careless, convnet, custom, described, legacy_uint8

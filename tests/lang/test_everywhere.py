@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from litesmith.cli.model import inspect
-from litesmith.cli.tongue import take_language
+from litesmith.cli.commands.model import inspect
+from litesmith.cli.options.language_option import take_language
 from litesmith.errors import BadInput
 from litesmith.lang.speech import LANGUAGES, language, missed, say, speaking
-from litesmith.report.kinds import write_markdown, write_report
+from litesmith.pages.folder_kinds import write_markdown, write_report
 from tests.lang.books import fresh
-from tests.report import chosen, folders, retrained
-from tests.report.test_kinds import benched
+from tests.pages import chosen, folders, retrained
+from tests.pages.test_folder_kinds import benched
 
 FOLDERS = {
     "tune": folders.write_folder,

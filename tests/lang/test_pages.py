@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from litesmith.lang.speech import LANGUAGES
-from litesmith.report.kinds import write_report
+from litesmith.pages.folder_kinds import write_report
 from litesmith.units import plain
 from tests.lang.books import messages
 from tests.lang.test_everywhere import FOLDERS

@@ -5,7 +5,7 @@ import pytest
 
 from litesmith.ir.build import Builder
 from litesmith.ir.types import Model, Quant, Tensor
-from litesmith.passes.recipe import apply
+from litesmith.passes.core.recipe import apply
 from litesmith.tflite.write import to_bytes
 from tests.runtime import run
 from tests.zoo import noise

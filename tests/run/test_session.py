@@ -16,13 +16,13 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from litesmith.errors import BadInput, CannotRun
 from litesmith.ir.build import Builder
 from litesmith.ir.types import Model, Signature
-from litesmith.run.capi import installed_version, why_not
-from litesmith.run.compiled import one_cause
-from litesmith.run.interpreter import InterpreterRunner
-from litesmith.run.probe import probe
-from litesmith.run.runner import port_names
+from litesmith.run.core.runner import port_names
+from litesmith.run.core.target import Target
+from litesmith.run.litert.capi import installed_version, why_not
+from litesmith.run.litert.compiled_model import one_cause
+from litesmith.run.litert.interpreter import InterpreterRunner
 from litesmith.run.session import Session
-from litesmith.run.target import Target
+from litesmith.run.trial_run import probe
 from litesmith.tflite.file import save
 from litesmith.tflite.write import to_bytes
 from tests import runtime, zoo

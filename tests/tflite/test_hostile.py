@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from litesmith.anatomy.footprint import footprint
 from litesmith.errors import BadModel, CannotApply
-from litesmith.measure.footprint import footprint
-from litesmith.passes.recipe import apply
+from litesmith.passes.core.recipe import apply
 from litesmith.tflite.file import load
 from litesmith.tflite.pack import Node, Packer
 from litesmith.tflite.write import to_bytes

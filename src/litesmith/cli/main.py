@@ -10,9 +10,9 @@ from typing import Annotated, NoReturn
 import typer
 
 from litesmith._version import VERSION
-from litesmith.cli.cold import tell_cold
-from litesmith.cli.switches import plain_switches
-from litesmith.cli.tongue import take_language
+from litesmith.cli.options.benchmark_switches import plain_switches
+from litesmith.cli.options.compile_notice import tell_cold
+from litesmith.cli.options.language_option import take_language
 from litesmith.errors import LitesmithError
 from litesmith.lang import speech
 
@@ -64,7 +64,7 @@ def _register(words: list[str]) -> None:
     for name in words[:1] if words and words[0] in COMMANDS else COMMANDS:
         module, _, function = COMMANDS[name].partition(":")
         app.command(name, epilog=_EPILOG)(
-            getattr(import_module(f"litesmith.cli.{module}"), function)
+            getattr(import_module(f"litesmith.cli.commands.{module}"), function)
         )
 
 

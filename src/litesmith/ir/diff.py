@@ -8,7 +8,7 @@ from zlib import crc32
 
 import numpy as np
 
-from litesmith.ir.show import op_text, options_text, type_text
+from litesmith.ir.model_text import op_text, options_text, type_text
 from litesmith.ir.types import Graph, Model, Op, Record, Signature, Tensor
 from litesmith.units import plain
 

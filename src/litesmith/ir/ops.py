@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 from litesmith import schema
 from litesmith.ir.infer import Shapes as Shapes
-from litesmith.ir.row import Row as Row
-from litesmith.ir.rows import ROWS
+from litesmith.ir.op_row import Row as Row
+from litesmith.ir.op_rows import ROWS
 from litesmith.ir.types import Record, Tensor
 from litesmith.ir.versions import VERSIONS
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from litesmith.errors import CannotRun, LitesmithError
 from litesmith.ir.dtype import DTYPES
-from litesmith.ir.show import op_name
+from litesmith.ir.model_text import op_name
 from litesmith.ir.types import Array, Op, Tensor
 from litesmith.numeric import affine
 from litesmith.ops.delegate import Native, Shape

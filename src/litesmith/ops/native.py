@@ -17,7 +17,7 @@ import numpy as np
 
 from litesmith.errors import CannotRun
 from litesmith.ir.types import Array, Tensor
-from litesmith.jit.native import why_not
+from litesmith.native.compile import why_not
 from litesmith.ops.delegate import Native, Shape
 from litesmith.ops.results import error_text
 

@@ -7,10 +7,10 @@ import numpy as np
 
 from litesmith.errors import CannotRun
 from litesmith.ir.types import Array
-from litesmith.run.child import answer
-from litesmith.run.compiled import CompiledRunner, NeedsInterpreter
-from litesmith.run.inputs import random_values
-from litesmith.run.target import Target
+from litesmith.run.core.child_process import answer
+from litesmith.run.core.target import Target
+from litesmith.run.litert.compiled_model import CompiledRunner, NeedsInterpreter
+from litesmith.run.session_inputs import random_values
 
 
 def difference(path: str, target: str, signature: str) -> float | None:

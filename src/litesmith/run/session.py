@@ -14,20 +14,20 @@ from numpy.typing import ArrayLike
 
 from litesmith.errors import BadInput, CannotRun
 from litesmith.ir.edit import rewrite, with_graphs
-from litesmith.ir.late import late_tensors
+from litesmith.ir.late_sizes import late_tensors
 from litesmith.ir.types import Array, Graph, Model, Signature, Tensor
+from litesmith.kernels.litesmith_target import KernelRunner, Kernels, taken_note, without_note
 from litesmith.ops.registry import find_delegate, find_op
-from litesmith.run.capi import Event, installed_version, why_not
-from litesmith.run.compiled import CompiledRunner, NeedsInterpreter
-from litesmith.run.custom import CustomOps, custom_ops
-from litesmith.run.delegated import delegated
-from litesmith.run.delegates import refuse_unusable
-from litesmith.run.gpu import refuse_flaws, try_out, why_unopened
-from litesmith.run.interpreter import InterpreterRunner
-from litesmith.run.kernels import KernelRunner, Kernels, taken_note, without_note
-from litesmith.run.runner import Port, Runner, port_names
-from litesmith.run.target import LITESMITH, Target
-from litesmith.run.walker import WalkerRunner
+from litesmith.run.accelerators.gpu import refuse_flaws, try_out, why_unopened
+from litesmith.run.accelerators.targets import refuse_unusable
+from litesmith.run.core.runner import Port, Runner, port_names
+from litesmith.run.core.target import LITESMITH, Target
+from litesmith.run.litert.capi import Event, installed_version, why_not
+from litesmith.run.litert.compiled_model import CompiledRunner, NeedsInterpreter
+from litesmith.run.litert.custom_ops import CustomOps, custom_ops
+from litesmith.run.litert.delegated_ops import delegated
+from litesmith.run.litert.interpreter import InterpreterRunner
+from litesmith.run.litert.numpy_walker import WalkerRunner
 from litesmith.tflite.file import load, mapped
 from litesmith.tflite.write import to_bytes
 
@@ -186,7 +186,7 @@ class Session:
             self._runner = WalkerRunner(self.model, graph, names=names)
             return
         if self.target.kind == "openvino":
-            from litesmith.run.openvino import OpenVinoRunner
+            from litesmith.run.accelerators.openvino import OpenVinoRunner
 
             graph, names, _ = self._entry
             threads = self.target.threads

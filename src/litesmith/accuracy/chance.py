@@ -1,0 +1,255 @@
+"""Whether a model does better than guessing on labelled data; where not, what would be better."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+
+from litesmith.accuracy.paired import wilson
+from litesmith.data.answers import Outputs, outputs_of
+from litesmith.data.guess_norm import class_count
+from litesmith.data.images import picture
+from litesmith.data.preparation import NORMS
+from litesmith.data.readers import Item
+from litesmith.data.samples import Data, Sample
+from litesmith.data.sources import Samples
+from litesmith.ir.types import Array, Model
+from litesmith.units import percent_text, plain
+
+# Samples that are looked at: a model that knows something shows it in the first few; only one that
+# seems to guess is asked for all of them.
+_LOOKS = (64, 128, 256, 512)
+_TRIED = 128  # for each thing that might help
+
+# How often the labels are dealt out anew, and how seldom chance may do as well as the model: at one
+# of several looks, and at the last one.
+_DEALS = 2000
+_SURELY, _LIKELY = 0.002, 0.01
+
+# A gain on guessing that is worth something: a fifth of a guess's standard deviation (60 % right of
+# two classes, 16 % of ten), and no less than three points. A model may have it as long as its
+# interval reaches so far.
+_GAIN, _LEAST_GAIN = 0.2, 0.03
+
+# A model that gets half of the labels right is not asked what else it could get; another setting is
+# told where the interval of what it gives is beyond the model's own by this much.
+_FINE, _CLEARLY = 0.5, 0.05
+
+# Of two things that help, the simpler one is told where it is no further behind.
+_LEVEL = 0.02
+
+# The ends of data that is scaled pixels, with what makes pixels of it: factor and shift.
+_SCALED = (((0.0, 1.0), (255.0, 0.0)), ((-1.0, 1.0), (127.5, 127.5)), ((0.0, 255.0), (1.0, 0.0)))
+
+
+class Answers(NamedTuple):
+    """The class that a model chose for each sample, −1 where that is NaN, and the right one."""
+
+    chosen: Array
+    labels: Array
+
+    @property
+    def right(self) -> float:
+        """The share of answers that are right."""
+        return float(np.mean(self.chosen == self.labels))
+
+
+def at_chance(model: Model, data: Data) -> str | None:
+    """In one line that a model does no better than guessing on labelled data, or far worse than it
+    would with other settings, and which; None where neither is seen.
+
+    Only for models that tell classes apart and labels that are classes. 64 samples are run where
+    the model is fine, up to 512 where it seems to guess, and 128 for each thing that might help.
+    """
+    seen = _seen(model, data) if class_count(model) is not None else None
+    if seen is None or (seen.right >= _FINE and _luck(seen) <= _SURELY):
+        return None
+    guessing = is_guessing(seen)
+    best, tried = _best_way(model, data, seen)
+    if not guessing and best is None:
+        return None
+    most = np.unique(seen.labels, return_counts=True)[1].max() / len(seen.labels)
+    found = f"{percent_text(seen.right)} of {len(seen.labels)} labelled samples right"
+    found = (
+        f"no better than guessing, {found}, and always answering one class gives "
+        f"{percent_text(most)}"
+        if guessing
+        else f"badly, {found}"
+    )
+    way_out = (
+        f"none of these is better: {', '.join(tried)}; is the data made for this model, and are "
+        "its labels right?"
+        if best is None
+        else f"with {best.how} it would be {percent_text(best.answers.right)}"
+    )
+    return f"{plain(data.source)}: the model does {found}; {way_out}"
+
+
+def _seen(model: Model, data: Data) -> Answers | None:
+    """Answers to as many samples as it takes to see that the model knows something."""
+    seen = Answers(np.empty(0, np.int64), np.empty(0, np.int64))
+    for part in _parts(data):
+        more = _answers(model, part)
+        if more is None:
+            return None
+        chosen, labels = (np.concatenate(both) for both in zip(seen, more, strict=True))
+        seen = Answers(chosen, labels)
+        if _luck(seen) <= _SURELY:
+            break
+    return seen if len(seen.labels) else None
+
+
+def is_guessing(answers: Answers) -> bool:
+    """True where answers say nothing about the labels, and there are enough of them to tell.
+
+    The labels are dealt out anew among the answers, which keeps how often each class is right and
+    how often it is chosen: so a model that always answers the most frequent class guesses, and one
+    that finds a few of the rare does not.
+    """
+    if not len(answers.labels):
+        return False
+    chance = _by_chance(answers)
+    useful = chance + max(_LEAST_GAIN, _GAIN * np.sqrt(chance * (1 - chance)))
+    return _interval(answers)[1] < useful <= 1 and _luck(answers) > _LIKELY
+
+
+def _by_chance(answers: Answers) -> float:
+    """The share that is right on average when the labels are dealt out anew."""
+    both = np.intersect1d(answers.chosen, answers.labels)
+    chosen, labels = (np.array([np.mean(side == n) for n in both]) for side in answers)
+    return float((chosen * labels).sum())
+
+
+def _luck(answers: Answers) -> float:
+    """How likely as many are right when the labels are dealt out anew: a permutation test."""
+    deals = np.random.default_rng(0).permuted(np.tile(answers.labels, (_DEALS, 1)), axis=1)
+    right = (deals == answers.chosen).sum(axis=1)
+    as_many = int((right >= (answers.chosen == answers.labels).sum()).sum())
+    return (1 + as_many) / (1 + _DEALS)
+
+
+def _parts(data: Data) -> Iterator[Iterable[Sample]]:
+    """Samples from all over the data, a look at a time."""
+    starts = (0, *_LOOKS[:-1])
+    if not isinstance(data, Samples):
+        samples = iter(data)
+        for start, end in zip(starts, _LOOKS, strict=True):
+            yield list(islice(samples, end - start))
+        return
+    few = data.spread(_LOOKS[-1])
+    order = np.random.default_rng(0).permutation(len(few)).tolist()
+    for start, end in zip(starts, _LOOKS, strict=True):
+        yield few.at(order[start:end])
+
+
+def _answers(model: Model, samples: Iterable[Sample]) -> Answers | None:
+    """What a model chooses for each sample; None where a label is no class."""
+    found = list(outputs_of([model], samples, _answer))
+    if any(pair is None for pair in found):
+        return None
+    pairs = np.array(found, np.int64).reshape(-1, 2)
+    return Answers(pairs[:, 0], pairs[:, 1])
+
+
+def _answer(sample: Sample, answers: Sequence[Outputs]) -> tuple[int, int] | None:
+    """The class of a sample's first row by the model, and by its label."""
+    label, scores = sample.label, answers[0][0]
+    if label is None or label.dtype.kind not in "iu" or label.ndim != 1:
+        return None
+    row = scores.reshape(-1, scores.shape[-1])[0]
+    return (-1 if np.isnan(row).any() else int(row.argmax())), int(label[0])
+
+
+class Way(NamedTuple):
+    """Something else that could be done, and what the model would answer then."""
+
+    how: str
+    answers: Answers
+
+
+def _best_way(model: Model, data: Data, seen: Answers) -> tuple[Way | None, list[str]]:
+    """What would make the model right far more often, the simplest of several; what was tried."""
+    ways = list(_numbered_otherwise(Way("", seen), model, data))
+    tried = ["another --label-offset", "another order of the classes"]
+    for how, other in _prepared_otherwise(data):
+        tried.append(how)
+        answers = _answers(model, other)
+        if answers is not None:
+            way = Way(how, answers)
+            ways += [way, *_numbered_otherwise(way, model, data)]
+    level = _interval(seen)[1] + _CLEARLY
+    good = [w for w in ways if _interval(w.answers)[0] > level and _luck(w.answers) <= _SURELY]
+    best = max((way.answers.right for way in good), default=0.0)
+    return next((w for w in good if w.answers.right >= best - _LEVEL), None), tried
+
+
+def _interval(answers: Answers) -> tuple[float, float]:
+    return wilson(answers.right, max(1, len(answers.labels)))
+
+
+def _prepared_otherwise(data: Data) -> Iterator[tuple[str, Samples]]:
+    """A few samples under every other normalisation that fits them, where they are pixels."""
+    wanted = picture(data.model.main.inputs[0]) if isinstance(data, Samples) else None
+    if not isinstance(data, Samples) or wanted is None:
+        return
+    few = data.spread(_TRIED)
+    scaled = _pixel_scale(few)
+    if scaled is None:
+        return
+    given = "" if scaled == (1.0, 0.0) else "pixels of 0 to 255 and "
+    rows = replace(few.rows, read=lambda index: _as_pixels(few.rows.read(index), scaled))
+    for name, norm in NORMS.items():
+        if name != few.preparation.norm and (wanted.channels == 3 or len(norm.mean) == 1):
+            other = replace(few.preparation, mean=(), std=(), norm=name)
+            yield f"{given}--norm {name}", replace(few, rows=rows, preparation=other)
+
+
+def _pixel_scale(few: Samples) -> tuple[float, float] | None:
+    """Factor and shift that make pixels of the first input's values; None where nothing does."""
+    items = [few.rows.read(index)[0][0] for index in few.chosen]
+    if items[0].dtype == np.uint8:
+        return 1.0, 0.0
+    low, high = min(float(i.min()) for i in items), max(float(i.max()) for i in items)
+    for (least, most), scale in _SCALED:
+        if least <= low and high <= most and high - low > (most - least) / 2:
+            return scale
+    return None
+
+
+def _as_pixels(item: Item, scale: tuple[float, float]) -> Item:
+    (first, *others), label = item
+    if first.dtype == np.uint8:
+        return item
+    pixels = np.rint(first.astype(np.float32) * scale[0] + scale[1]).astype(np.uint8)
+    return (pixels, *others), label
+
+
+def _numbered_otherwise(way: Way, model: Model, data: Data) -> Iterator[Way]:
+    """The same answers under other numbers of the classes."""
+    given = f"{way.how} and " if way.how else ""
+    chosen, labels = way.answers
+    preparation = data.preparation if isinstance(data, Samples) else None
+    offset = (preparation.label_offset or 0) if preparation is not None else 0
+    for other in (0, 1, -1):
+        if other != offset:
+            moved = Answers(chosen, labels + (other - offset))
+            yield Way(f"{given}--label-offset {other}", moved)
+    count = max(class_count(model) or 0, int(labels.max()) + 1)
+    rank = {int(text): place for place, text in enumerate(sorted(map(str, range(count))))}
+    as_text = Answers(chosen, np.array([rank.get(int(b), -2) for b in labels], np.int64))
+    yield Way(f"{given}the classes in the order of their numbers as text (0, 1, 10, 11)", as_text)
+    yield Way(f"{given}the classes in another order", _renumbered(way.answers))
+
+
+def _renumbered(answers: Answers) -> Answers:
+    """Half of the answers, each as the label that goes with it most often in the other half."""
+    chosen, labels = (side[::2] for side in answers)
+    meant = {
+        number: np.bincount(labels[chosen == number]).argmax()
+        for number in set(chosen.tolist())
+        if number >= 0 and labels[chosen == number].min() >= 0
+    }
+    others = [meant.get(number, -1) for number in answers.chosen[1::2].tolist()]
+    return Answers(np.array(others, np.int64), answers.labels[1::2])

@@ -1,0 +1,262 @@
+"""How good a model's answers are: a metric with its interval, and the paired difference of two."""
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from functools import cache, partial
+from itertools import chain
+from typing import NamedTuple
+
+from litesmith.accuracy.metrics import (
+    METRICS,
+    Metric,
+    difference_of,
+    metric_named,
+    value_of,
+)
+from litesmith.accuracy.paired import Rows
+from litesmith.accuracy.per_sample import Tally, as_it_is, joined, kept
+from litesmith.accuracy.pick_metric import chosen_metric
+from litesmith.accuracy.sharded import sharded_tallies
+from litesmith.data.answers import outputs_of
+from litesmith.data.model_shipping import source_digest
+from litesmith.data.preparation import Preparation
+from litesmith.data.samples import Data, Sample
+from litesmith.data.sources import Given, open_data
+from litesmith.errors import BadInput
+from litesmith.evidence import Measurement
+from litesmith.ir.types import Model
+from litesmith.run.core.target import Target
+from litesmith.run.session import Source
+from litesmith.tflite.file import load
+from litesmith.timing.host import host
+from litesmith.workers.engine import Engine
+from litesmith.workers.open_engine import opened as opened_engine
+
+BETTER, WORSE, HIGHER, LOWER = "better", "worse", "higher", "lower"
+SAME = "no difference beyond the noise"
+
+_VERDICTS = {1: (BETTER, WORSE), -1: (WORSE, BETTER), 0: (HIGHER, LOWER)}
+
+
+@dataclass(frozen=True)
+class Against:
+    """A model held against a reference on the same samples; None is what could not be told.
+
+    value, difference  the metric of the reference, and how much more the model has; the interval
+                       is paired: only what the two do differently on a sample widens it
+    agreement          the share of samples (of pixels) where both choose the same class
+    low, high          the 95 % interval of `value`
+    cosine, snr_db     how far the outputs have drifted, in the output that has drifted most
+    """
+
+    value: float | None = None
+    difference: float | None = None
+    difference_low: float | None = None
+    difference_high: float | None = None
+    agreement: float | None = None
+    cosine: float | None = None
+    snr_db: float | None = None
+    better: int = 1
+    low: float | None = None
+    high: float | None = None
+
+    @property
+    def verdict(self) -> str:
+        """Of the model; "" where the metric is itself a comparison, or infinite for both."""
+        if self.difference_low is None or self.difference_high is None:
+            return ""
+        if math.isnan(self.difference_low):
+            return ""
+        above, below = _VERDICTS[self.better]
+        if self.difference_low > 0:
+            return above
+        return below if self.difference_high < 0 else SAME
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """One metric of one model on some data, with its 95 % interval.
+
+    A metric of the unit "share" is a share: 0.6915 stands for 69.15 %. `n` counts rows: samples,
+    times the model's batch. `measurement` keeps the result of each, `rows` what it was made from.
+    """
+
+    metric: str
+    unit: str
+    value: float
+    low: float
+    high: float
+    n: int
+    measurement: Measurement = field(repr=False)
+    source: str
+    preparation: str
+    notes: tuple[str, ...] = ()
+    against: Against | None = None
+    rows: Rows | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def target(self) -> str:
+        return self.measurement.target
+
+    @property
+    def title(self) -> str:
+        """What people call the metric."""
+        return METRICS[self.metric].title if self.metric in METRICS else self.metric
+
+
+def evaluate(
+    model: Source,
+    data: Given,
+    *,
+    against: Source | None = None,
+    metric: str = "auto",
+    on: str | Target = "cpu:1",
+    engine: str | Engine | None = None,
+) -> Evaluation:
+    """The accuracy of a model; with `against`, also its paired difference from another.
+
+    >>> litesmith.evaluate("int8.tflite", "val/", against="float.tflite")   # doctest: +SKIP
+
+    `metric` is a name in METRICS, or `module:function` of yours, called for each sample with the
+    list of outputs (real numbers) and the label (or None); the mean of what it returns is taken.
+    "auto" chooses: top1 for integer labels that are classes of the model, auc for 0 and 1 where it
+    has one score only, miou for class maps, rmse for other labels; without labels that suit the
+    model agreement with the reference for one that ends in SOFTMAX, else the SNR.
+
+    `engine="ray"` has the workers of a Ray cluster do it, each with some of the samples.
+    """
+    opened = open_data(data, _loaded(model))
+    with opened_engine(engine) as found:
+        return evaluate_all([model], opened, against=against, metric=metric, on=on, engine=found)[0]
+
+
+def evaluate_all(
+    models: Sequence[Source],
+    data: Data,
+    *,
+    against: Source | None = None,
+    metric: str = "auto",
+    on: str | Target = "cpu:1",
+    engine: Engine | None = None,
+) -> tuple[Evaluation, ...]:
+    """The same for several models in one pass: a sample is read once and given to all of them.
+
+    An engine has other machines do it, each with some of the samples.
+    """
+    everyone = [*models, against] if against is not None else list(models)
+    samples = iter(data)
+    first = _first(samples, data)
+    main = _loaded(models[0])
+    name, notes = chosen_metric(main, data, first, metric, has_reference=against is not None)
+    chosen = metric_named(name)
+    keep = partial(kept, metric=chosen, compared=against is not None)
+    place = _machine()
+    if engine is not None:
+        found = sharded_tallies(engine, everyone, data, name, Target.parse(on), against is not None)
+        tallies, place, notes = found.tallies, found.place, (*notes, *found.notes)
+    elif chosen.needs:
+        tallies = list(outputs_of(everyone, chain([first], samples), keep, on=on))
+    else:  # a function of the user's is called in order, by one thread: it may not stand more
+        stream = chain([first], samples)
+        with closing(outputs_of(everyone, stream, as_it_is, on=on)) as answers:
+            tallies = [keep(*answer) for answer in answers]
+    columns = list(zip(*tallies, strict=True))
+    reference = joined(columns[-1]) if against is not None else None
+    job = _Job(name, chosen, str(Target.parse(on)), data, reference, notes, place)
+    return tuple(
+        _evaluation(model, joined(column), job)
+        for model, column in zip(models, columns, strict=False)
+    )
+
+
+def refuse_misfit(model: Source, data: Data) -> None:
+    """Raises, after one sample, where data cannot score a model beside another made from it."""
+    first = _first(iter(data), data)
+    name, _ = chosen_metric(_loaded(model), data, first, "auto", has_reference=True)
+    keep = partial(kept, metric=metric_named(name), compared=True)
+    list(outputs_of([model, model], [first], keep, workers=1))
+
+
+def _first(samples: Iterator[Sample], data: Data) -> Sample:
+    first = next(samples, None)
+    if first is None:
+        raise BadInput(f"data {data.source}: there is no sample")
+    return first
+
+
+class _Job(NamedTuple):
+    """What the evaluations of one pass share."""
+
+    name: str
+    metric: Metric
+    target: str
+    data: Data
+    reference: Tally | None
+    notes: tuple[str, ...]
+    place: str
+
+
+def _evaluation(model: Source, tally: Tally, job: _Job) -> Evaluation:
+    rows = tally["own"]
+    value = value_of(job.metric, rows)
+    samples = tuple(job.metric.finish(rows).tolist())
+    against = None if job.reference is None else _against(tally, job.reference, job.metric)
+    unit, place = job.metric.unit, (job.target, source_digest(model), job.place)
+    return Evaluation(
+        job.name,
+        unit,
+        *value,
+        n=len(rows),
+        measurement=Measurement(job.name, unit, samples, *place),
+        source=job.data.source,
+        preparation=preparation_text(job.data),
+        notes=(*job.data.notes, *job.notes, *_notes(tally, job)),
+        against=against,
+        rows=rows,
+    )
+
+
+def _against(tally: Tally, reference: Tally, metric: Metric) -> Against:
+    told: dict[str, float] = {}
+    if "own" in reference:
+        low_high = difference_of(metric, tally["own"], reference["own"])
+        names = ("difference", "difference_low", "difference_high")
+        told = {
+            **dict(zip(("value", "low", "high"), value_of(metric, reference["own"]), strict=True)),
+            **dict(zip(names, low_high, strict=True)),
+        }
+    names = {"agreement": "agreement", "cosine": "cosine", "snr": "snr_db"}
+    for name, where in names.items():
+        if name in tally:
+            told[where] = value_of(METRICS[name], tally[name]).value
+    return Against(**told, better=metric.better)
+
+
+def _notes(tally: Tally, job: _Job) -> Iterator[str]:
+    wrong = {1: "counted as wrong", -1: "counted as infinitely wrong", 0: "left to the metric"}
+    for whose, rows in (("outputs", tally), ("outputs of the reference", job.reference or {})):
+        count = int(rows["nan"].sum()) if "nan" in rows else 0
+        if count:
+            yield (
+                f"{whose} are NaN for {count} of {len(rows['nan'])} samples, "
+                f"{wrong[job.metric.better]}"
+            )
+    if job.reference is not None and "snr" not in tally:
+        yield "no drift is told: the two models answer with different shapes or without numbers"
+
+
+def _loaded(source: Source) -> Model:
+    return source if isinstance(source, Model) else load(source)
+
+
+def preparation_text(data: Data) -> str:
+    """What was done to the data, as far as it tells."""
+    known = getattr(data, "preparation", None)
+    return known.text if isinstance(known, Preparation) else ""
+
+
+@cache
+def _machine() -> str:
+    return str(host())

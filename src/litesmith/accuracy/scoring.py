@@ -1,0 +1,299 @@
+"""From one sample to the statistics of a metric, and from their means to its value.
+
+A class is chosen by the highest score, and of equal scores by the lowest index: the same rule for
+every model, so that outputs that saturate or are coarse are not at the mercy of a sort.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from litesmith.accuracy.paired import Influence, Rows
+from litesmith.data.answers import Outputs
+from litesmith.errors import BadInput
+from litesmith.ir.types import Array
+
+# A ratio of powers beyond this is more than float32 can tell from equal.
+MOST_DB = 200.0
+
+# The label of a pixel that does not count, as in the PASCAL VOC and Cityscapes sets.
+_IGNORED = 255
+
+
+class Case(NamedTuple):
+    """One sample as a metric sees it: outputs in real numbers, each with the rows first."""
+
+    outputs: Outputs
+    label: Array | None
+    reference: Outputs | None = None
+    name: str = ""
+
+
+# From means to the metric. `first` also marks what is a plain mean.
+
+
+def first(means: Rows) -> Rows:
+    return means[..., 0]
+
+
+def score(means: Rows) -> Rows:
+    """What a row has of a metric that only all rows make."""
+    return means[..., 0]
+
+
+def root(means: Rows) -> Rows:
+    return np.sqrt(means[..., 0])
+
+
+def mean_iou(means: Rows) -> Rows:
+    """Means of each class's intersection, then of its union; classes that never occur are out."""
+    both, either = np.split(means, 2, axis=-1)
+    seen = either > 0
+    shares = np.divide(both, either, out=np.zeros_like(both), where=seen)
+    return shares.sum(axis=-1) / np.maximum(seen.sum(axis=-1), 1)
+
+
+def decibels(means: Rows) -> Rows:
+    """Means of each output's power, then of its error's; of the output that has the worst."""
+    signal, noise = np.split(means, 2, axis=-1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = 10 * np.log10(signal / noise)
+    ratios = np.where(noise > 0, ratios, MOST_DB)
+    return np.clip(ratios, -MOST_DB, MOST_DB).min(axis=-1)
+
+
+# From a sample to statistics.
+
+
+def top1(case: Case) -> Rows:
+    return _among_top(case, 1)
+
+
+def top5(case: Case) -> Rows:
+    return _among_top(case, 5)
+
+
+def _among_top(case: Case, most: int) -> Rows:
+    """1 where fewer than `most` classes come before the label's, by score and then by index."""
+    labels = _class_labels(case)
+    chosen = _class_column(case.outputs, len(labels))
+    if chosen is not None:
+        if most > 1:
+            raise BadInput("the model answers with one class, not with scores; use the metric top1")
+        return _column(chosen == labels)
+    scores = _scores(case, len(labels))
+    classes = scores.shape[1]
+    if labels.min(initial=0) < 0 or labels.max(initial=0) >= classes:
+        wrong = labels[(labels < 0) | (labels >= classes)][0]
+        raise BadInput(
+            f"sample {case.name!r} has the label {wrong}; the model has the classes 0 to "
+            f"{classes - 1}; do they belong together, and is the label offset right?"
+        )
+    own = scores[np.arange(len(labels)), labels][:, None]
+    before = (scores > own) | ((scores == own) & (np.arange(classes) < labels[:, None]))
+    return _column((before.sum(axis=1) < most) & ~np.isnan(scores).any(axis=1))
+
+
+def miou(case: Case) -> Rows:
+    labels = _label(case)
+    if labels.dtype.kind not in "iub":
+        raise BadInput(f"miou needs integer class maps as labels; they are {labels.dtype}")
+    chosen, classes = _class_map(case)
+    if labels.ndim == chosen.ndim + 1 and labels.shape[-1] == 1:
+        labels = labels[..., 0]
+    if labels.shape != chosen.shape:
+        raise BadInput(
+            f"sample {case.name!r} has a class map of shape {labels.shape}; the model answers "
+            f"with {chosen.shape}: give labels of that size"
+        )
+    labels = labels.astype(np.int64)
+    counts = (labels >= 0) & (labels != _IGNORED)
+    if int(labels[counts].max(initial=0)) >= classes:
+        raise BadInput(
+            f"sample {case.name!r} has the label {labels[counts].max()}; the model has the "
+            f"classes 0 to {classes - 1}, and only {_IGNORED} and negative labels do not count"
+        )
+    images = zip(chosen, labels, counts, strict=True)
+    return np.stack([_overlap(c[n], t[n], classes) for c, t, n in images])
+
+
+def _overlap(chosen: Array, labels: Array, classes: int) -> Rows:
+    """Intersections, then unions, by class. What is chosen may be −1 for none."""
+    both = np.bincount(labels[chosen == labels], minlength=classes)
+    either = np.bincount(labels, minlength=classes) - both
+    either += np.bincount(chosen[chosen >= 0], minlength=classes)
+    return np.concatenate([both, either]).astype(np.float64)
+
+
+def _class_map(case: Case) -> tuple[NDArray[np.int64], int]:
+    """The class of every pixel and how many classes there are: of (rows, h, w, classes) by the
+    highest score, of (rows, h, w, 1) by a score above a half, of integers (rows, h, w) as it is."""
+    for output in case.outputs:
+        if output.ndim == 3 and output.dtype.kind in "iub":
+            return output.astype(np.int64), _IGNORED + 1
+        if output.ndim == 4 and output.shape[-1] == 1:
+            chosen = (output[..., 0] > 0.5).astype(np.int64)
+            return np.where(np.isnan(output[..., 0]), -1, chosen), 2
+        if output.ndim == 4:
+            return _chosen(output), output.shape[-1]
+    raise BadInput(f"miou needs an output (rows, height, width, classes); {_shapes(case.outputs)}")
+
+
+def auc(case: Case) -> Rows:
+    """The score of the positive class beside the label; NaN is on the wrong side of all others."""
+    labels = _class_labels(case)
+    if not np.isin(labels, (0, 1)).all():
+        wrong = labels[~np.isin(labels, (0, 1))][0]
+        raise BadInput(f"auc needs labels 0 and 1; sample {case.name!r} has {wrong}")
+    columns = [output.reshape(len(labels), -1) for output in case.outputs if output.size]
+    columns = [c.astype(np.float64) for c in columns if c.shape[1] in (1, 2)]
+    if not columns:
+        raise BadInput(f"auc needs an output with one or two scores; {_shapes(case.outputs)}")
+    scores = columns[0][:, -1] - (columns[0][:, 0] if columns[0].shape[1] == 2 else 0.0)
+    scores = np.where(np.isnan(scores), np.where(labels == 1, -np.inf, np.inf), scores)
+    return np.stack([scores, labels.astype(np.float64)], axis=1)
+
+
+def auc_influence(rows: Rows) -> Influence:
+    """DeLong's components: the share of the other side that each score is on the right side of."""
+    scores, positive = rows[:, 0], rows[:, 1] == 1
+    high, low = np.sort(scores[positive]), np.sort(scores[~positive])
+    if not len(high) or not len(low):
+        missing = "there is no negative one" if len(high) else "there is no positive one"
+        raise BadInput(f"auc needs samples of both classes; {missing}")
+    right = np.empty(len(rows))
+    right[positive] = _below(low, scores[positive])
+    right[~positive] = 1 - _below(high, scores[~positive])
+    value = float(right[positive].mean())
+    weights = np.where(positive, len(rows) / len(high), len(rows) / len(low))
+    return Influence(value, (right - value) * weights, min(len(high), len(low)))
+
+
+def _below(ordered: Rows, scores: Rows) -> Rows:
+    """The share of the ordered ones that are below each score; equal ones count half."""
+    left, right = (np.searchsorted(ordered, scores, side) for side in ("left", "right"))
+    return (left + right) / (2 * len(ordered))
+
+
+def mae(case: Case) -> Rows:
+    return np.abs(_errors(case)).mean(axis=1, keepdims=True)
+
+
+def rmse(case: Case) -> Rows:
+    return np.square(_errors(case)).mean(axis=1, keepdims=True)
+
+
+def _errors(case: Case) -> Rows:
+    """Output less label; an output that is NaN is infinitely far."""
+    label = _label(case)
+    wanted = label.reshape(len(label), -1).astype(np.float64)
+    for output in case.outputs:
+        if output.size == wanted.size:
+            found = output.reshape(wanted.shape).astype(np.float64) - wanted
+            return np.where(np.isnan(found), np.inf, found)
+    raise BadInput(
+        f"sample {case.name!r} has a label of shape {label.shape}; {_shapes(case.outputs)}"
+    )
+
+
+def cosine(case: Case) -> Rows:
+    """Of the output that has turned most; 0 where one is NaN or zero and the other is not."""
+    found = [_row_cosine(a, b) for a, b in _pairs(case)]
+    return np.min(found, axis=0)[:, None]
+
+
+def _row_cosine(a: Rows, b: Rows) -> Rows:
+    lengths = np.sqrt(np.square(a).sum(axis=1) * np.square(b).sum(axis=1))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        cosines = (a * b).sum(axis=1) / lengths
+    equal = (a == b).all(axis=1)
+    return np.where(equal, 1.0, np.clip(np.nan_to_num(cosines, nan=0.0), -1.0, 1.0))
+
+
+def snr(case: Case) -> Rows:
+    """The power of each output of the reference, then of its difference from it."""
+    pairs = _pairs(case)
+    signals = [np.square(b).sum(axis=1) for _, b in pairs]
+    noises = [np.nan_to_num(np.square(a - b).sum(axis=1), nan=np.inf) for a, b in pairs]
+    return np.stack([*signals, *noises], axis=1)
+
+
+def agreement(case: Case) -> Rows:
+    """The share of a row's classes (one, or one a pixel) that are the reference's."""
+    assert case.reference is not None
+    for output, reference in zip(case.outputs, case.reference, strict=False):
+        if output.ndim >= 2 and output.shape == reference.shape:
+            if output.dtype.kind in "iub":
+                same = (output == reference).reshape(len(output), -1)
+            elif output.shape[-1] >= 2:
+                mine, other = _chosen(output), _chosen(reference)
+                same = ((mine == other) & (mine >= 0)).reshape(len(output), -1)
+            else:
+                continue
+            return same.mean(axis=1, keepdims=True)
+    raise BadInput(f"agreement needs an output with scores of classes; {_shapes(case.outputs)}")
+
+
+def _pairs(case: Case) -> list[tuple[Rows, Rows]]:
+    """Outputs beside those of the reference, (rows, values) each."""
+    assert case.reference is not None
+    pairs = list(zip(case.outputs, case.reference, strict=False))
+    different = [(a.shape, b.shape) for a, b in pairs if a.shape != b.shape]
+    if different or len(case.outputs) != len(case.reference):
+        raise BadInput(
+            f"the two models do not answer alike: {_shapes(case.outputs)}, and of the reference "
+            f"{_shapes(case.reference)}"
+        )
+    numbers = [(a, b) for a, b in pairs if a.dtype.kind in "fiub" and a.size]
+    if not numbers:
+        raise BadInput("the models have no output of numbers to compare")
+    return [(_flat(a), _flat(b)) for a, b in numbers]
+
+
+def _flat(output: Array) -> Rows:
+    return output.reshape(len(output) if output.ndim > 1 else 1, -1).astype(np.float64)
+
+
+def _chosen(scores: Array) -> NDArray[np.int64]:
+    """The class with the highest score along the last axis, the lowest of equals; −1 at NaN."""
+    return np.where(np.isnan(scores).any(axis=-1), -1, scores.argmax(axis=-1))
+
+
+def _scores(case: Case, rows: int) -> Array:
+    """The first output that has several scores a row: (rows, classes)."""
+    for output in case.outputs:
+        is_list = output.ndim > 0 and output.dtype.kind == "f"
+        if is_list and output.size == rows * output.shape[-1] > rows:
+            return output.reshape(rows, -1)
+    raise BadInput(f"no output has scores of classes for {rows} rows; {_shapes(case.outputs)}")
+
+
+def _class_column(outputs: Outputs, rows: int) -> Array | None:
+    """The class that a model chooses itself, where its first output is that."""
+    first = outputs[0]
+    return first.reshape(rows) if first.dtype.kind in "iub" and first.size == rows else None
+
+
+def _label(case: Case) -> Array:
+    if case.label is None:
+        raise BadInput(f"sample {case.name!r} has no label; give labels, or a reference to compare")
+    return case.label
+
+
+def _class_labels(case: Case) -> NDArray[np.int64]:
+    label = _label(case)
+    if label.dtype.kind not in "iub" or label.size != len(label):
+        raise BadInput(
+            f"sample {case.name!r} has a label {label.dtype}{label.shape}; "
+            "this metric needs one integer a row"
+        )
+    return label.reshape(-1).astype(np.int64)
+
+
+def _column(hits: Array) -> Rows:
+    return hits.astype(np.float64)[:, None]
+
+
+def _shapes(outputs: Outputs) -> str:
+    return f"the outputs are {', '.join(str(output.shape) for output in outputs)}"

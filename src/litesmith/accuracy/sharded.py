@@ -1,0 +1,156 @@
+"""Scores by the workers of a cluster, each with some of the samples: the numbers of one machine.
+
+What is kept of a sample does not depend on the others, and comes back in their order; intervals and
+differences are worked out from it here, as ever. So the result is the same to the last digit, as
+long as the machines have the same kind of CPU: the kernels for another kind round otherwise.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import cache, partial
+from typing import NamedTuple, cast
+
+from litesmith.accuracy.metrics import METRICS, metric_named
+from litesmith.accuracy.per_sample import Tally, as_it_is, joined, kept
+from litesmith.data.answers import Outputs, is_stateless
+from litesmith.data.model_shipping import Content, answering, sent, source_digest
+from litesmith.data.sample_shipping import Portion, portions, samples_of
+from litesmith.data.samples import Data, Sample
+from litesmith.ir.types import Model
+from litesmith.run.core.target import Target
+from litesmith.run.session import Source
+from litesmith.tflite.file import load
+from litesmith.timing.host import machine_here
+from litesmith.units import total_text
+from litesmith.workers.engine import Engine, Held
+
+# Answers of a reference to a piece of the data are kept for the next model, if they are no larger.
+_MOST_BYTES = 4_000_000
+
+
+class Scored(NamedTuple):
+    """What is kept of the samples, in parts, on which machines it was made, and what is to be said
+    of it."""
+
+    tallies: list[list[Tally]]
+    place: str
+    notes: tuple[str, ...]
+
+
+class _Job(NamedTuple):
+    """What is asked of a worker.
+
+    metric    "" for a function of the user's, which is called here: outputs come back
+    compared  True where the last model is what the others are held against
+    keys      the digests of the models
+    """
+
+    metric: str
+    compared: bool
+    target: str
+    keys: tuple[str, ...]
+
+
+def sharded_tallies(
+    engine: Engine,
+    models: Sequence[Source],
+    data: Data,
+    metric: str,
+    target: Target,
+    compared: bool,
+) -> Scored:
+    """What is kept of the samples, in their order."""
+    keys = tuple(map(source_digest, models))
+    job = _Job(metric if metric in METRICS else "", compared, str(target), keys)
+    contents = [sent(engine, source, key) for source, key in zip(models, keys, strict=True)]
+    loaded = [source if isinstance(source, Model) else load(source) for source in models]
+    if target.kind not in ("cpu", "numpy"):  # an accelerator is where the devices are
+        ((_, portion),) = portions(engine, data, whole=True)
+        words = _words(data, 1)
+        parts = [engine.alone(words, scored, portion, job, None, *contents, models=keys)]
+    else:
+        whole = not all(map(is_stateless, loaded))
+        is_small = _output_bytes(loaded[-1]) <= _MOST_BYTES
+        started = _started(engine, data, job, contents, whole, compared and is_small)
+        parts = list(engine.gathered(started))
+    found = [one for part, _ in parts for one in part]
+    places = sorted({place for _, place in parts})
+    if not job.metric:
+        keep = partial(kept, metric=metric_named(metric), compared=compared)
+        found = [keep(*answer) for answer in cast("list[tuple[Sample, list[Outputs]]]", found)]
+    return Scored(cast("list[list[Tally]]", found), "; ".join(places), _notes(places))
+
+
+def _started(
+    engine: Engine,
+    data: Data,
+    job: _Job,
+    contents: Sequence[Held[Content]],
+    whole: bool,
+    reuses: bool,
+) -> Iterator[Held[tuple[list[object], str]]]:
+    """A call for each piece of the data; answers of the reference are asked for once."""
+    for number, (name, portion) in enumerate(portions(engine, data, whole=whole), 1):
+        words = _words(data, number)
+        if reuses:
+            key = f"answers {job.keys[-1]} {job.target} {name}"
+            given = (words, answers, portion, job.keys[-1], job.target, contents[-1])
+            reference = engine.once(key, partial(engine.call, *given))
+            yield engine.call(words, scored, portion, job, reference, *contents[:-1])
+        else:
+            yield engine.call(words, scored, portion, job, None, *contents)
+
+
+def _words(data: Data, number: int) -> str:
+    return f"scoring {total_text(len(data))} samples, part {number}"
+
+
+def _output_bytes(model: Model) -> int:
+    return sum(tensor.nbytes for tensor in model.main.outputs)
+
+
+def _notes(places: Sequence[str]) -> tuple[str, ...]:
+    if len(places) == 1:
+        return ()
+    return (
+        f"scored on {len(places)} kinds of machines, whose kernels may round differently: "
+        f"{'; '.join(places)}",
+    )
+
+
+# What runs on the workers.
+
+
+def answers(portion: Portion, key: str, target: str, content: Content) -> list[Outputs]:
+    """What one model answers to some of the samples."""
+    model = answering(key, content, target)
+    return [model(sample) for sample in samples_of(portion)]
+
+
+def scored(
+    portion: Portion, job: _Job, reference: list[Outputs] | None, *contents: Content
+) -> tuple[list[object], str]:
+    """What is kept of some samples; `reference` has the answers of the last model."""
+    pairs = zip(job.keys, contents, strict=False)
+    models = [answering(key, content, job.target) for key, content in pairs]
+    keep = _keep(job)
+    found: list[object] = []
+    for number, sample in enumerate(samples_of(portion)):
+        own = [model(sample) for model in models]
+        if reference is not None:
+            own.append(reference[number])
+        found.append(keep(sample, own))
+    if job.metric:  # a row of numbers a model, and not an object a sample
+        found = [list(map(joined, zip(*cast("list[list[Tally]]", found), strict=True)))]
+    return found, _machine()
+
+
+def _keep(job: _Job) -> Callable[[Sample, Sequence[Outputs]], object]:
+    if job.metric:
+        return partial(kept, metric=METRICS[job.metric], compared=job.compared)
+    return lambda sample, own: as_it_is(replace(sample, inputs=()), own)
+
+
+@cache
+def _machine() -> str:
+    return machine_here()

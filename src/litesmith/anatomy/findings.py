@@ -1,0 +1,145 @@
+"""What stands out in a model, why it matters, and the command that acts on it."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from litesmith.errors import CannotApply
+from litesmith.ir.dtype import DTYPES
+from litesmith.ir.types import Model, Tensor
+from litesmith.passes.core.recipe import apply
+from litesmith.tflite.write import chunks
+from litesmith.units import bytes_text, plain
+
+TIDY = "cleanup | fold | fuse"
+
+# The share of a file that must be wasted before it is worth a line.
+_WORTH_SAYING = 0.01
+
+
+class Finding(NamedTuple):
+    """One observation. `command` is what a user types; it names the model as MODEL."""
+
+    what: str
+    why: str
+    command: str
+
+
+def findings(model: Model) -> list[Finding]:
+    """Everything worth saying about a model, in the order of `RULES`."""
+    return [finding for rule in RULES for finding in rule(model)]
+
+
+def scheme(model: Model) -> str:
+    """How a model's numbers are stored, in the words of the guides."""
+    weights = Counter(t.dtype for t in _tensors(model) if t.is_const and _is_real(t))
+    activations = Counter(t.dtype for t in _tensors(model) if not t.is_const and _is_real(t))
+    if not weights and not activations:
+        return "no real numbers"
+    quantized = {d for d in activations if not DTYPES[d].is_float}
+    small = {d for d in weights if not DTYPES[d].is_float and d not in ("int32", "int64")}
+    if not small and not quantized:
+        return "float16 weights, float32 activations" if "float16" in weights else "float32"
+    if not quantized:
+        return f"{_words(small)} weights, float activations (dynamic range or weight only)"
+    mixed = ", partly float" if any(DTYPES[d].is_float for d in activations) else ""
+    return f"{_words(quantized)} activations, {_words(small)} weights{mixed}"
+
+
+def _words(dtypes: set[str]) -> str:
+    return " and ".join(sorted(dtypes)) or "no"
+
+
+def _tensors(model: Model) -> Iterator[Tensor]:
+    return (tensor for graph in model.graphs for tensor in graph.tensors)
+
+
+def _is_real(tensor: Tensor) -> bool:
+    return DTYPES[tensor.dtype].is_float or tensor.quant is not None
+
+
+def _legacy(model: Model) -> Iterator[Finding]:
+    count = sum(1 for t in _tensors(model) if t.dtype == "uint8" and t.quant is not None)
+    if count:
+        yield Finding(
+            f"{count} tensors are quantized as uint8",
+            "today's fast kernels take int8; uint8 runs the slow path, about half as fast",
+            'litesmith apply MODEL "upgrade" -o OUT',
+        )
+
+
+def _waste(model: Model) -> Iterator[Finding]:
+    try:
+        size = sum(map(len, chunks(model)))
+    except CannotApply:  # a model that cannot be copied can still be looked at
+        return
+    change = apply(model, TIDY)
+    ops = sum(len(g.ops) for g in model.graphs) - sum(len(g.ops) for g in change.model.graphs)
+    saved = size - sum(map(len, chunks(change.model)))
+    if ops or saved > _WORTH_SAYING * size:
+        yield Finding(
+            f"{ops} ops and {bytes_text(max(saved, 0))} can go without a change of the results",
+            f"edits: {_summary(change.touched)}",
+            f'litesmith apply MODEL "{TIDY}" -o OUT',
+        )
+
+
+def _summary(touched: tuple[str, ...]) -> str:
+    kinds = Counter(text.split()[0] for text in touched)
+    return ", ".join(f"{count} {word}" for word, count in kinds.most_common())
+
+
+def _half(model: Model) -> Iterator[Finding]:
+    packed = [
+        op.inputs[0]
+        for _, _, op in model.ops()
+        if op.kind == "DEQUANTIZE" and op.inputs[0] is not None and op.inputs[0].is_const
+    ]
+    packed = [t for t in packed if t is not None and t.dtype == "float16"]
+    if packed:
+        size = bytes_text(sum(t.nbytes for t in packed))
+        yield Finding(
+            f"{len(packed)} constants, {size}, are float16 and unpacked by DEQUANTIZE ops",
+            "half the file, but each load pays for the unpacking; float32 doubles these bytes",
+            'litesmith apply MODEL "fold(float16=true) | fuse" -o OUT',
+        )
+
+
+def _free_shapes(model: Model) -> Iterator[Finding]:
+    free = [t.name for t in model.main.inputs if t.dynamic]
+    shaping = sum(1 for _, _, op in model.ops() if op.kind == "SHAPE")
+    if free and shaping:
+        yield Finding(
+            f"input {plain(free[0])!r} has a free dimension; {shaping} SHAPE ops compute with it",
+            "a fixed size lets these be computed once; keep it free if you resize the input",
+            'litesmith apply MODEL "fold(shapes=true) | cleanup" -o OUT',
+        )
+
+
+def _custom(model: Model) -> Iterator[Finding]:
+    names = sorted({op.custom for _, _, op in model.ops() if op.kind == "CUSTOM"})
+    if names:
+        yield Finding(
+            f"custom operators: {', '.join(map(plain, names))}",
+            "a runtime without their kernels refuses the model",
+            "litesmith inspect MODEL --ops",
+        )
+
+
+def _newer(model: Model) -> Iterator[Finding]:
+    if model.lost:
+        yield Finding(
+            f"fields newer than this version's schema: {', '.join(model.lost)}",
+            "a copy would lose them, so apply refuses to write one",
+            "pip install --upgrade litesmith",
+        )
+
+
+RULES: tuple[Callable[[Model], Iterator[Finding]], ...] = (
+    _newer,
+    _legacy,
+    _waste,
+    _half,
+    _free_shapes,
+    _custom,
+)

@@ -1,0 +1,44 @@
+"""What kernels that skip zeros should win, layer by layer, and from which share of zeros on."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from litesmith.errors import CannotApply
+from litesmith.ir.types import Model, Op
+from litesmith.kernels.programs.break_even import dense_us
+from litesmith.kernels.programs.sparse_parts import Sparse, sparse_facts
+
+# Fewer zero blocks than this are chance, not pruning.
+_LEAST_ZEROS = 0.05
+
+
+class Skipping(NamedTuple):
+    """A layer of the main graph, by its number, and what is expected of it."""
+
+    place: int
+    op: Op
+    facts: Sparse
+
+    @property
+    def is_faster(self) -> bool:
+        return self.facts.gain > 1
+
+
+def skipping(model: Model) -> list[Skipping]:
+    """Every layer that could be computed without its zeros, and has some."""
+    found: list[Skipping] = []
+    for place, op in enumerate(model.main.ops):
+        try:
+            facts = sparse_facts(op)
+        except CannotApply:
+            continue
+        if facts.zeros >= _LEAST_ZEROS:
+            found.append(Skipping(place, op, facts))
+    return found
+
+
+def expected_gain(layers: Sequence[Skipping]) -> float:
+    """How many times faster these layers should be together; those that would lose stay dense."""
+    dense = [dense_us(*one.facts.shape, one.facts.dtype) for one in layers]
+    after = [us / max(one.facts.gain, 1) for us, one in zip(dense, layers, strict=True)]
+    return sum(dense) / sum(after) if layers else 1.0

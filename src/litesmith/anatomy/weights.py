@@ -1,0 +1,271 @@
+"""What is in the weights of a model as they are stored: zeros, and how many different numbers."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from litesmith.anatomy.sparse_weights import dense_values, listed_values
+from litesmith.errors import BadModel
+from litesmith.ir.dtype import DTYPES
+from litesmith.ir.ops import OPS
+from litesmith.ir.types import Array, Graph, Model, Op, Quant, Tensor
+from litesmith.numeric.affine import weight_codes, weight_scales
+from litesmith.numeric.channels import along
+from litesmith.passes.core.schemes import roles
+from litesmith.passes.core.weight_structure import LEAST_SHARING, MOST_BOOK, codebook_of, kept
+from litesmith.units import plain, total_text
+
+# Ops that make what a layer multiplies with out of what is stored.
+_UNPACKING = frozenset({"DENSIFY", "DEQUANTIZE"})
+
+# Constants of fewer numbers that belong to no layer are settings, not parameters.
+_LEAST_TABLE = 256
+
+# Rounding alone makes zeros, about as many as ones; so many times more were made by pruning.
+_MORE_THAN_ONES = 4
+
+
+@dataclass(frozen=True)
+class WeightFacts:
+    """What one layer's weight, or another large constant, holds.
+
+    zeros     numbers that stand for 0, also those that a sparse encoding leaves out
+    unique    different stored numbers, 0 among them where there is a zero
+    codes     of a clustered float weight, different numbers once each channel is divided by its
+              scale
+    sparse    True where zeros are left out of the file
+    is_layer  False for a table that is looked up, and whatever else is not one layer's weight
+    """
+
+    name: str
+    op: str
+    dtype: str
+    elements: int
+    zeros: int
+    unique: int
+    codes: int | None = None
+    sparse: bool = False
+    is_layer: bool = True
+
+    @property
+    def values(self) -> int:
+        """How many numbers the weight is made of, apart from the scales of its channels."""
+        return self.unique if self.codes is None else self.codes
+
+    @property
+    def bits(self) -> int:
+        """Bits that tell these numbers apart."""
+        return max(self.values - 1, 0).bit_length()
+
+
+class _Stored(NamedTuple):
+    """A weight as the file has it; `axis` is that of a layer's channels."""
+
+    op: Op
+    weight: Tensor
+    axis: int
+    is_layer: bool = True
+
+    @property
+    def told(self) -> str:
+        return f"{plain(self.op.label)} {plain(self.weight.name)!r}"
+
+
+def weight_facts(model: Model) -> tuple[WeightFacts, ...]:
+    """The weight of each layer of the main graph in order, a shared one once; then what other
+    parameters the model has: tables, weights of recurrent ops, large constants."""
+    found = {stored.weight: stored for stored in _stored_weights(model.main)}
+    for graph in model.graphs:
+        for stored in _other_parameters(graph):
+            found.setdefault(stored.weight, stored)
+    return tuple(_facts(stored) for stored in found.values())
+
+
+def zero_share(weights: Iterable[WeightFacts]) -> float:
+    """The share of zeros among all numbers of these weights."""
+    counts = [(facts.zeros, facts.elements) for facts in weights]
+    return sum(zeros for zeros, _ in counts) / max(sum(elements for _, elements in counts), 1)
+
+
+def _stored_weights(graph: Graph) -> Iterator[_Stored]:
+    made = _unpacked(graph)
+    for op in graph.ops:
+        row, words = OPS[op.kind], roles(op)
+        if row.axis is None or row.bias is None or words.count("w") != 1:
+            continue
+        weight = _packed(op.inputs[words.index("w")], made)
+        is_there = weight is not None and weight.data is not None and DTYPES[weight.dtype].bits
+        if weight is not None and is_there and weight.elements and len(weight.shape) > row.axis:
+            yield _Stored(op, weight, row.axis)
+
+
+def _other_parameters(graph: Graph) -> Iterator[_Stored]:
+    """Large constants that ops read, apart from biases."""
+    made = _unpacked(graph)
+    for op in graph.ops:
+        if op.kind in _UNPACKING:
+            continue
+        for role, given in zip(roles(op), op.inputs, strict=True):
+            tensor = _packed(given, made)
+            if role != "b" and tensor is not None and _is_parameter(tensor):
+                yield _Stored(op, tensor, 0, is_layer=False)
+
+
+def _is_parameter(tensor: Tensor) -> bool:
+    row = DTYPES[tensor.dtype]
+    is_real = row.is_float or tensor.quant is not None
+    return tensor.data is not None and is_real and row.bits > 0 and tensor.elements >= _LEAST_TABLE
+
+
+def _unpacked(graph: Graph) -> dict[Tensor, Tensor | None]:
+    return {op.outputs[0]: op.inputs[0] for op in graph.ops if op.kind in _UNPACKING}
+
+
+def _packed(tensor: Tensor | None, made: Mapping[Tensor, Tensor | None]) -> Tensor | None:
+    """What is stored of a tensor, where it is unpacked from that."""
+    while tensor is not None and tensor in made:
+        tensor = made[tensor]
+    return tensor
+
+
+def _facts(stored: _Stored) -> WeightFacts:
+    weight = stored.weight
+    is_sparse = weight.sparsity is not None
+    values = listed_values(weight) if is_sparse else weight.values()
+    left_out = weight.elements - values.size
+    zeros = _is_zero(values, None if is_sparse else weight.quant)
+    has_codes = stored.is_layer and not is_sparse
+    adds_zero = left_out > 0 and not zeros.any()
+    return WeightFacts(
+        name=plain(weight.name),
+        op=stored.op.label,
+        dtype=weight.dtype,
+        elements=weight.elements,
+        zeros=int(zeros.sum()) + left_out,
+        unique=int(np.unique(values).size) + adds_zero,
+        codes=_clustered(weight.dtype, values, stored.axis) if has_codes else None,
+        sparse=is_sparse,
+        is_layer=stored.is_layer,
+    )
+
+
+def _is_zero(values: Array, quant: Quant | None) -> Array:
+    """Where stored numbers stand for 0."""
+    return values == _zero_points(values, quant)
+
+
+def _zero_points(values: Array, quant: Quant | None) -> Array | int:
+    if quant is None or not quant.zero_point.size:
+        return 0
+    return along(quant.zero_point, values.ndim, quant.axis)
+
+
+def _clustered(dtype: str, values: Array, axis: int) -> int | None:
+    """The size of a float weight's codebook; None where it has none, or stores codes anyway."""
+    if dtype not in ("float16", "float32"):
+        return None
+    book = codebook_of(values.astype(np.float32), axis)
+    return None if book is None else int(book.book.size)
+
+
+class Promises(NamedTuple):
+    """Layers whose zeros or codes were to stay, and a line for each that lost some."""
+
+    layers: int
+    broken: tuple[str, ...]
+
+
+def kept_promises(before: Model, after: Model) -> tuple[str, ...]:
+    """What a written model lost of another's structure, a line for each layer; () is nothing."""
+    return promises(before, after).broken
+
+
+def promises(before: Model, after: Model) -> Promises:
+    """The structure of one model looked for in another.
+
+    A zero of a pruned weight must stay a zero, and a clustered weight must not have more codes
+    than it had. Layers are compared in order where both models have as many, else by name, and
+    only where their shapes agree.
+    """
+    complaints: list[str] = []
+    layers = 0
+    for old, new in _pairs(before.main, after.main):
+        try:
+            was, now = dense_values(old.weight), dense_values(new.weight)
+        except BadModel as error:
+            complaints.append(f"{new.told}: not compared, {error}")
+            continue
+        zeros, most = _pruned(old, was), _book_size(old, was)
+        layers += zeros is not None or most is not None
+        if zeros is not None:
+            complaints += _lost_zeros(new, now, zeros)
+        if most is not None:
+            complaints += _more_codes(new, now, most)
+    return Promises(layers, tuple(complaints))
+
+
+def _pairs(before: Graph, after: Graph) -> Iterator[tuple[_Stored, _Stored]]:
+    old, new = list(_stored_weights(before)), list(_stored_weights(after))
+    if len(old) != len(new):
+        names = {stored.weight.name: stored for stored in new}
+        old = [stored for stored in old if stored.weight.name in names]
+        new = [names[stored.weight.name] for stored in old]
+    by_weights = {(a.weight, b.weight): (a, b) for a, b in zip(old, new, strict=True)}
+    for one, other in by_weights.values():
+        if one.weight.shape == other.weight.shape:
+            yield one, other
+
+
+def _lost_zeros(new: _Stored, now: Array, zeros: Array) -> Iterator[str]:
+    lost = zeros & ~_is_zero(now, new.weight.quant)
+    if lost.any():
+        counts = (total_text(int(places.sum())) for places in (lost, zeros))
+        yield f"{new.told}: {' of '.join(counts)} zeros are zeros no more"
+
+
+def _more_codes(new: _Stored, now: Array, most: int) -> Iterator[str]:
+    codes = _codes_in_use(new, now)
+    if codes > most:
+        yield f"{new.told}: {total_text(codes)} codes beside 0, once {total_text(most)}"
+
+
+def _pruned(stored: _Stored, values: Array) -> Array | None:
+    """Where a weight was made zero; None where nobody did."""
+    zeros = _is_zero(values, stored.weight.quant)
+    if kept(~zeros) is None:
+        return None
+    if DTYPES[stored.weight.dtype].is_float:
+        return zeros
+    points = _zero_points(values, stored.weight.quant)
+    ones = np.count_nonzero(np.abs(values.astype(np.int64) - points) == 1)
+    return zeros if np.count_nonzero(zeros) > _MORE_THAN_ONES * ones else None
+
+
+def _book_size(stored: _Stored, values: Array) -> int | None:
+    """Codes of a clustered weight, without 0; None where it is not clustered."""
+    row = DTYPES[stored.weight.dtype]
+    if row.is_float:
+        size = _clustered(stored.weight.dtype, values, stored.axis)
+    else:
+        size = _spaced(values) if row.bits >= 8 else None
+    if size is None or size > min(MOST_BOOK, values.size // LEAST_SHARING):
+        return None
+    return _codes_in_use(stored, values)
+
+
+def _spaced(codes: Array) -> int | None:
+    """Different codes where they leave out most of those between them; else they were rounded."""
+    used = np.unique(codes).astype(np.int64)
+    return int(used.size) if 2 * used.size <= used[-1] - used[0] + 1 else None
+
+
+def _codes_in_use(stored: _Stored, values: Array) -> int:
+    """Different codes without 0; of a float weight on the int8 grid, what is no number left out."""
+    if DTYPES[stored.weight.dtype].is_float:
+        real = np.nan_to_num(values.astype(np.float32), nan=0, posinf=0, neginf=0)
+        codes = weight_codes(real, weight_scales(real, stored.axis, 8), stored.axis, 8)
+    else:
+        codes = values.astype(np.int64) - _zero_points(values, stored.weight.quant)
+    return int(np.count_nonzero(np.unique(codes)))

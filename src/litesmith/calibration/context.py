@@ -1,0 +1,102 @@
+"""Data for steps: what a user has becomes what they may ask for."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from litesmith.calibration.observe import Spread, tools
+from litesmith.data.images import channel_axis, picture
+from litesmith.data.lint import Problem, lint
+from litesmith.data.preparation import Norm, Preparation, normalized
+from litesmith.data.samples import Data, Sample
+from litesmith.data.sources import UNTOUCHED, Samples
+from litesmith.errors import BadInput
+from litesmith.ir.types import Array, Model, Tensor
+from litesmith.passes.core.step import Context
+from litesmith.run.session_inputs import random_values
+from litesmith.tflite.file import load
+from litesmith.tflite.metadata import metadata
+
+# Enough for every range; more costs time and gains nothing that could be measured.
+CALIBRATION_SAMPLES = 256
+
+
+def context_of(
+    data: Data | None,
+    reference: Model | str | os.PathLike[str] | None = None,
+    *,
+    spread: Spread | None = None,
+) -> Context:
+    """What steps may use beside the model; where data is spread, workers look at it."""
+    known = reference if isinstance(reference, Model | None) else load(reference)
+    threads = 0 if spread is None else 1
+    return Context(None if data is None else tools(data, threads=threads, spread=spread), known)
+
+
+def problems(data: Data, model: Model, evaluation: Data | None = None) -> list[Problem]:
+    """What is wrong with data for calibration, which no label takes part in."""
+    if isinstance(data, Samples):
+        data = replace(data, rows=replace(data.rows, classes=None))
+    return lint(data, model, evaluation=evaluation)
+
+
+@dataclass(frozen=True, eq=False)
+class RandomSamples:
+    """Random numbers in place of data: they show that a model runs, not what it will compute.
+
+    Pixels, normalised, where the model or the scaling says how; else a normal distribution.
+    """
+
+    model: Model
+    count: int
+    scaling: Preparation = UNTOUCHED
+    source: str = "random numbers"
+
+    @property
+    def digest(self) -> str:
+        inputs = [f"{t.dtype} {t.shape} {self._norm(n)}" for n, t in enumerate(self._inputs)]
+        return f"random {self.count} {inputs}"
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return (
+            "RANDOM DATA: the ranges come from random inputs, so the accuracy of the result means "
+            "nothing; use it to measure speed and size only",
+        )
+
+    @property
+    def _inputs(self) -> tuple[Tensor, ...]:
+        return self.model.main.inputs
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __iter__(self) -> Iterator[Sample]:
+        for number in range(self.count):
+            random = np.random.default_rng(number)
+            inputs = (self._values(random, place) for place in range(len(self._inputs)))
+            yield Sample(tuple(inputs), name=f"random sample {number}")
+
+    def _values(self, random: np.random.Generator, place: int) -> Array:
+        tensor = self._inputs[place]
+        if tensor.dtype == "string":
+            raise BadInput(f"input {tensor.name!r} takes texts, which cannot be made at random")
+        norm = self._norm(place)
+        if norm is not None:
+            return normalized(random.integers(0, 256, tensor.shape), norm, channel_axis(tensor))
+        is_real = tensor.quant is not None
+        return random_values(
+            random, np.empty(tensor.shape, np.float32 if is_real else tensor.dtype)
+        )
+
+    def _norm(self, place: int) -> Norm | None:
+        tensor = self._inputs[place]
+        if tensor.dtype != "float32" or picture(tensor) is None:
+            return None
+        if self.scaling.is_chosen:
+            return self.scaling.as_norm()
+        told = metadata(self.model).inputs
+        known = told[place] if place < len(told) else None
+        return None if known is None else Norm(known.mean, known.std, "")

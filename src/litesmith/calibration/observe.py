@@ -1,0 +1,215 @@
+"""What data makes of a model's tensors: ranges, histograms, means; streamed, never all at once."""
+
+import mmap
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from tempfile import TemporaryFile
+from typing import NamedTuple, cast
+
+from litesmith.calibration import observed_cache as cache
+from litesmith.data.model_shipping import Content, loaded, sent, source_digest
+from litesmith.data.sample_shipping import Piece
+from litesmith.data.samples import Data, as_stored
+from litesmith.errors import BadInput
+from litesmith.ir.edit import regraph, with_graphs
+from litesmith.ir.types import Array, Model, Op, Tensor
+from litesmith.numeric.ranges import Seen
+from litesmith.passes.core.step import Run, Samples, Tools
+from litesmith.run.core.memory_trim import trim
+from litesmith.run.session import Session
+from litesmith.run.session_inputs import feed
+from litesmith.tflite.write import chunks
+from litesmith.units import plain
+from litesmith.workers.engine import Engine, Held
+
+# Bytes of tensors that are looked at in one pass over the data; the rest waits for the next.
+_AT_ONCE = 200_000_000
+
+
+class StoredSamples:
+    """The data as a model's own inputs take it."""
+
+    def __init__(self, data: Data, model: Model) -> None:
+        self._data, self._inputs = data, model.main.inputs
+
+    def __len__(self) -> int:
+        return len(self._data)
+
+    def __iter__(self) -> Iterator[tuple[Array, ...]]:
+        for sample in self._data:
+            yield tuple(map(as_stored, self._inputs, sample.inputs))
+
+
+class Spread(NamedTuple):
+    """An engine, and the pieces of some data that lie with its workers."""
+
+    engine: Engine
+    pieces: tuple[Held[Piece], ...]
+
+
+def tools(data: Data, *, threads: int = 0, spread: Spread | None = None) -> Tools:
+    """What steps may ask for, over this data; `spread` has the same data in pieces."""
+    target = f"cpu:{threads or os.cpu_count() or 1}"
+
+    def samples(model: Model) -> Samples:
+        return StoredSamples(data, model)
+
+    def observed(
+        model: Model, tensors: Sequence[Tensor], what: frozenset[str]
+    ) -> Mapping[Tensor, Seen]:
+        return observe(model, tensors, what, data=data, target=target, spread=spread)
+
+    @contextmanager
+    def opened(model: Model) -> Iterator[Run]:
+        with Session(replace(model, signatures=()), target) as session:
+            yield _run(session)
+
+    return Tools(samples, observed, opened)
+
+
+def _run(session: Session) -> Run:
+    def run(arrays: Sequence[Array]) -> list[Array]:
+        feed(session, arrays)
+        session.run()
+        return [port.array for port in session.runner.outputs]
+
+    return run
+
+
+def observe(
+    model: Model,
+    tensors: Sequence[Tensor],
+    what: frozenset[str],
+    *,
+    data: Data,
+    target: str = "cpu:1",
+    spread: Spread | None = None,
+) -> Mapping[Tensor, Seen]:
+    """What the data makes of some tensors of the main graph, `what` of each as `Seen` has it.
+
+    The tensors are made outputs of a copy of the model, which runs at full speed. What was seen
+    before of the same model on the same data is taken from the cache.
+    """
+    if not len(data):
+        raise BadInput(f"{data.source}: holds no samples")
+
+    place = cache.facts_place(model, data, what)
+    seen = cache.read_facts(place, model, what)
+    wanted = list(dict.fromkeys(tensors))
+    missing = [tensor for tensor in wanted if tensor not in seen]
+    for wave in _waves(missing):
+        if spread is None:
+            seen |= _observe(model, wave, what, data, target)
+        else:
+            found = _observe_spread(model, wave, what, spread)
+            vast = [tensor for tensor in wave if not found[tensor].is_mergeable]
+            seen |= found | (_observe(model, vast, what, data, target) if vast else {})
+    if missing:
+        trim()
+        cache.write_facts(place, model, seen)
+    _refuse_spoiled({tensor: seen[tensor] for tensor in wanted}, data)
+    return {tensor: seen[tensor] for tensor in wanted}
+
+
+def _refuse_spoiled(seen: Mapping[Tensor, Seen], data: Data) -> None:
+    for tensor, of_tensor in seen.items():
+        if of_tensor.spoiled:
+            raise BadInput(
+                f"{plain(tensor.name)!r} is infinite or not a number on {of_tensor.spoiled} of "
+                f"{len(data)} samples of {data.source}; the data or its normalisation is wrong"
+            )
+
+
+def _waves(tensors: Sequence[Tensor]) -> Iterator[list[Tensor]]:
+    wave: list[Tensor] = []
+    for tensor in tensors:
+        if wave and sum(t.nbytes for t in wave) + tensor.nbytes > _AT_ONCE:
+            yield wave
+            wave = []
+        wave.append(tensor)
+    if wave:
+        yield wave
+
+
+def _observe(
+    model: Model, tensors: Sequence[Tensor], what: frozenset[str], data: Data, target: str
+) -> dict[Tensor, Seen]:
+    """One pass over the data."""
+    seen = {tensor: Seen(what) for tensor in tensors}
+    inputs = model.main.inputs
+    computed = [t for t in tensors if t not in inputs]
+    fed = [(place, t) for place, t in enumerate(inputs) if t in seen]
+    with _exposing(model, computed, target) as run:
+        for values in StoredSamples(data, model):
+            for place, tensor in fed:
+                seen[tensor].add(values[place])
+            for tensor, array in zip(computed, run(values), strict=True):
+                seen[tensor].add(array)
+    return seen
+
+
+def _observe_spread(
+    model: Model, tensors: Sequence[Tensor], what: frozenset[str], spread: Spread
+) -> dict[Tensor, Seen]:
+    """The same by several workers: what is gathered is the same in any order and grouping, but for
+    sums of numbers so large that they are rounded."""
+    engine = spread.engine
+    places = {tensor: place for place, tensor in enumerate(model.main.tensors)}
+    numbers = [places[tensor] for tensor in tensors]
+    content = sent(engine, model, source_digest(model))
+    started = (
+        engine.call("looking at the data", observed_piece, content, numbers, what, piece)
+        for piece in spread.pieces
+    )
+    states = list(engine.gathered(started))
+    return {
+        tensor: Seen.merged(what, [state[place] for state in states])
+        for place, tensor in enumerate(tensors)
+    }
+
+
+def observed_piece(
+    content: Content, numbers: Sequence[int], what: frozenset[str], piece: Piece
+) -> list[dict[str, Array]]:
+    """What some samples make of the tensors of these numbers, on one core."""
+    model = loaded(content)
+    tensors = [model.main.tensors[number] for number in numbers]
+    seen = _observe(model, tensors, what, cast(Data, piece.opened()), "cpu:1")
+    return [seen[tensor].state() for tensor in tensors]
+
+
+@contextmanager
+def _exposing(model: Model, tensors: Sequence[Tensor], target: str) -> Iterator[Run]:
+    """A run that gives these tensors of the main graph, with nothing computed that they do not
+    need."""
+    if not tensors:
+        yield lambda _: []
+        return
+    graph = regraph(model.main, ops=_needed(model, tensors), outputs=tensors)
+    exposed = replace(with_graphs(model, (graph, *model.graphs[1:])), signatures=(), metadata=())
+    with _on_disk(exposed) as content, Session(memoryview(content), target) as session:
+        if hasattr(mmap, "MADV_DONTNEED"):  # the runtime has packed the weights for itself
+            content.madvise(mmap.MADV_DONTNEED)
+        yield _run(session)
+
+
+@contextmanager
+def _on_disk(model: Model) -> Iterator[mmap.mmap]:
+    """A model written to a temporary file and mapped: it does not fill memory a second time."""
+    with TemporaryFile(prefix="litesmith-") as file:
+        for piece in chunks(model):
+            file.write(piece)
+        file.flush()
+        yield mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+
+def _needed(model: Model, tensors: Sequence[Tensor]) -> list[Op]:
+    wanted: set[Tensor] = set(tensors)
+    ops: list[Op] = []
+    for op in reversed(model.main.ops):
+        if not op.outputs or any(t in wanted for t in op.outputs):
+            wanted.update(t for t in op.inputs if t is not None)
+            ops.append(op)
+    return ops[::-1]

@@ -1,0 +1,202 @@
+"""What was seen of a model's tensors, kept on disk for the next time, beside compiled kernels.
+
+Nothing here changes a result: a file that is missing, damaged or of another sort is gathered anew.
+"""
+
+import io
+import os
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from litesmith.data.samples import Data
+from litesmith.errors import BadInput
+from litesmith.ir.types import Array, Model, Tensor
+from litesmith.native.user_cache import VARIABLE as VARIABLE
+from litesmith.native.user_cache import compiled_files
+from litesmith.native.user_cache import folder as folder
+from litesmith.numeric.ranges import Seen
+from litesmith.ops.registry import meaning
+from litesmith.run.litert.capi import installed_version
+from litesmith.tflite.file import write_whole
+from litesmith.tflite.write import chunks
+
+# Raised whenever `Seen` comes to gather something in another way.
+_FORMAT = "facts 1"
+_OUTPUTS = "outputs 1"
+
+_MOST_BYTES = 512_000_000
+_MOST_FILE_BYTES = 64_000_000
+
+_ENDING = ".facts.npz"
+# All that reading an archive with some wrong bytes was seen to raise.
+_DAMAGE = (
+    EOFError,
+    LookupError,
+    MemoryError,
+    OSError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+    struct.error,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+
+
+class Kept(NamedTuple):
+    """What the cache holds."""
+
+    files: int
+    nbytes: int
+
+
+def held() -> Kept:
+    """How much is kept."""
+    sizes = [size for _, size, _ in (*_files(), *_code())]
+    return Kept(len(sizes), sum(sizes))
+
+
+def clear() -> Kept:
+    """Removes what is kept, and nothing else that may lie in the folder; says what it was."""
+    before = held()
+    for _, _, path in (*_files(), *_code()):
+        path.unlink(missing_ok=True)
+    return before
+
+
+def facts_place(model: Model, data: Data, what: frozenset[str]) -> Path | None:
+    """The file for what this data makes of this model; None where nothing is to be kept."""
+    return _place(_FORMAT, model, data, *sorted(what))
+
+
+def outputs_place(model: Model, data: Data) -> Path | None:
+    """The file for what a model answers to this data; None where nothing is to be kept."""
+    return _place(_OUTPUTS, model, data)
+
+
+def _place(kind: str, model: Model, data: Data, *more: str) -> Path | None:
+    place = folder()
+    if place is None:
+        return None
+    content = sha256()
+    for piece in chunks(model):
+        content.update(piece)
+    own = filter(None, [meaning(model)])
+    parts = (kind, installed_version(), content.hexdigest(), data.digest, *own, *more)
+    return place / f"{sha256(' '.join(parts).encode()).hexdigest()}{_ENDING}"
+
+
+def read_outputs(place: Path | None, names: Sequence[str]) -> Array | None:
+    """The rows of these names; None where the file has not all of them."""
+    if place is None or not place.is_file():
+        return None
+    try:
+        with np.load(place, allow_pickle=False) as archive:
+            rows, kept = archive["rows"], archive["names"].tolist()
+        places = {name: number for number, name in enumerate(kept)}
+        found = rows[[places[name] for name in names]]
+        os.utime(place)  # what is used stays
+    except _DAMAGE:
+        return None
+    return found
+
+
+def write_outputs(place: Path | None, names: Sequence[str], rows: Array) -> None:
+    """Keeps rows by name, where there is room for them."""
+    if place is None or rows.nbytes > _MOST_FILE_BYTES:
+        return
+    content = io.BytesIO()
+    np.savez(content, names=np.array(names), rows=rows)
+    _write(place, content)
+
+
+def read_facts(place: Path | None, model: Model, what: frozenset[str]) -> dict[Tensor, Seen]:
+    """What the file holds of the tensors of the main graph."""
+    if place is None or not place.is_file():
+        return {}
+    states: dict[int, dict[str, Array]] = {}
+    try:
+        with np.load(place, allow_pickle=False) as archive:
+            for key in archive.files:
+                number, name = key.split(" ")
+                states.setdefault(int(number), {})[name] = archive[key]
+        tensors = model.main.tensors
+        facts = {tensors[n]: Seen.restored(what, state) for n, state in states.items()}
+        os.utime(place)  # what is used stays
+    except _DAMAGE:
+        return {}
+    return facts
+
+
+def write_facts(place: Path | None, model: Model, facts: Mapping[Tensor, Seen]) -> None:
+    """Keeps what was seen, with what the file already holds, where there is room for it."""
+    if place is None:
+        return
+    arrays = {
+        f"{number} {name}": array
+        for number, tensor in enumerate(model.main.tensors)
+        if tensor in facts
+        for name, array in facts[tensor].state().items()
+    }
+    if sum(array.nbytes for array in arrays.values()) > _MOST_FILE_BYTES:
+        return
+    content = io.BytesIO()
+    if any(name.endswith("histogram") for name in arrays):  # which are nearly empty
+        np.savez_compressed(content, **arrays)  # pyright: ignore[reportArgumentType]
+    else:
+        np.savez(content, **arrays)  # pyright: ignore[reportArgumentType]
+    _write(place, content)
+
+
+def _write(place: Path, content: io.BytesIO) -> None:
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(place, [content.getbuffer()])
+        _make_room(keep=place)
+    except (OSError, BadInput):  # a full or write-protected disk costs speed, nothing else
+        return
+
+
+_File = tuple[float, int, Path]
+
+
+def _files() -> list[_File]:
+    """When each file was used last, its size and its place; the oldest first."""
+    place = folder()
+    if place is None or not place.is_dir():
+        return []
+    return _known(place.glob(f"*{_ENDING}"))
+
+
+def _code() -> list[_File]:
+    """Kernels that were compiled; they are few, and take part in no making of room."""
+    return _known(compiled_files())
+
+
+def _known(paths: Iterable[Path]) -> list[_File]:
+    found: list[_File] = []
+    for path in paths:
+        try:
+            status = path.stat()
+        except OSError:  # another process has removed it
+            continue
+        found.append((status.st_mtime, status.st_size, path))
+    return sorted(found)
+
+
+def _make_room(keep: Path) -> None:
+    files = _files()
+    total = sum(size for _, size, _ in files)
+    for _, size, path in files:
+        if total <= _MOST_BYTES:
+            return
+        if path != keep:
+            path.unlink(missing_ok=True)
+            total -= size

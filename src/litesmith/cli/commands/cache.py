@@ -1,0 +1,31 @@
+"""The command cache: what is kept for the next time."""
+
+from typing import Annotated
+
+import typer
+
+from litesmith.calibration.observed_cache import VARIABLE, Kept, clear, folder, held
+from litesmith.cli.text import inspect_text as show
+from litesmith.errors import BadInput
+from litesmith.units import bytes_text, plain
+
+
+def cache(
+    action: Annotated[
+        str, typer.Argument(metavar="[clear]", help="clear: remove it.", show_default=False)
+    ] = "",
+) -> None:
+    """Show what is kept between runs and where, or clear it."""
+    if action not in ("", "clear"):
+        raise BadInput(f"cache {action}: there is only clear")
+    place = folder()
+    if place is None:
+        show.line(f"nothing is kept: {VARIABLE} is empty, or there is no home folder")
+    elif action:
+        show.line(f"removed {_text(clear())} from {plain(str(place))}")
+    else:
+        show.line(f"{plain(str(place))}: {_text(held())}")
+
+
+def _text(kept: Kept) -> str:
+    return f"{kept.files} files, {bytes_text(kept.nbytes)}"

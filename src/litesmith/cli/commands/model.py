@@ -1,0 +1,220 @@
+"""Commands on the model itself: inspect, apply, diff."""
+
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from litesmith.anatomy.findings import findings
+from litesmith.anatomy.footprint import footprint, gzip_bytes
+from litesmith.cli.options.data_options import (
+    DEFAULT_CROP,
+    DEFAULT_RESIZE,
+    Calibration,
+    Crop,
+    DataSource,
+    ImageOptions,
+    LabelOffset,
+    Mean,
+    NormName,
+    Resize,
+    Std,
+    TrustData,
+)
+from litesmith.cli.options.ops_option import Ops
+from litesmith.cli.options.training_options import (
+    AugmentName,
+    Batch,
+    Device,
+    Epochs,
+    Job,
+    LabelShare,
+    Minutes,
+    Rate,
+    Resume,
+    Seed,
+    TrainingCount,
+    carry_out,
+    refuse_early,
+    weighed,
+)
+from litesmith.cli.text import inspect_text as show
+from litesmith.cli.text.size_text import (
+    arm_json,
+    print_shrunk,
+    shrunk_json,
+    skipping_json,
+    zero_lines,
+)
+from litesmith.errors import BadInput
+from litesmith.ir.diff import differences
+from litesmith.ir.types import Model
+from litesmith.passes import STEPS
+from litesmith.passes.core import recipe
+from litesmith.search.tuning.replay import replay
+from litesmith.tflite.file import digest, load, pieces, refuse_unwritable, save
+from litesmith.tflite.write import chunks
+from litesmith.training.settings import Training
+
+ModelFile = Annotated[
+    Path, typer.Argument(metavar="MODEL", help="A .tflite file.", show_default=False)
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+
+MISSES_WHAT_WAS_ASKED = 1
+
+# Bytes that gzip takes no longer than a second or two for.
+_QUICKLY_GZIPPED = 40_000_000
+
+
+def inspect(
+    model: ModelFile,
+    ops: Annotated[bool, typer.Option("--ops", help="List every op.")] = False,
+    as_json: Json = False,
+) -> None:
+    """What is in a model: ops, weights, MACs, sizes, quantization, and what stands out."""
+    content = load(model)
+    facts = footprint(content)
+    sizes = sizes_of(model, content, as_json)
+    noticed = findings(content)
+    if as_json:
+        typer.echo(json.dumps(show.inspect_json(model, content, facts, sizes, noticed, ops)))
+    else:
+        show.inspect_text(model, content, facts, sizes, noticed, ops)
+
+
+def apply(
+    model: ModelFile,
+    recipe_text: Annotated[
+        str,
+        typer.Argument(
+            metavar="RECIPE",
+            help=f'Steps, as in "cleanup | fuse": {", ".join(STEPS)}. "" copies; '
+            "the recipe.json of a search makes its result again.",
+        ),
+    ],
+    out: Annotated[
+        Path, typer.Option("-o", "--output", help="The .tflite file to write.", show_default=False)
+    ],
+    data: DataSource = None,
+    reference: Annotated[
+        Path | None,
+        typer.Option(
+            "--reference",
+            metavar="FLOAT",
+            help="The float model that a quantized MODEL was made from, for correct and round.",
+            show_default=False,
+        ),
+    ] = None,
+    samples: TrainingCount = None,
+    epochs: Epochs = Training.epochs,
+    minutes: Minutes = Training.minutes,
+    rate: Rate = Training.rate,
+    batch: Batch = Training.batch,
+    labels: LabelShare = Training.labels,
+    augment: AugmentName = Training.augment,
+    seed: Seed = Training.seed,
+    device: Device = Training.device,
+    resume: Resume = False,
+    trust_data: TrustData = False,
+    mean: Mean = None,
+    std: Std = None,
+    norm: NormName = None,
+    resize: Resize = DEFAULT_RESIZE,
+    crop: Crop = DEFAULT_CROP,
+    label_offset: LabelOffset = None,
+    ops: Ops = None,
+    as_json: Json = False,
+) -> int:
+    """Apply a recipe to a model and write the result; the empty recipe is a faithful copy."""
+    refuse_place(out, model)
+    if recipe_text.endswith(".json"):
+        return _replayed(Path(recipe_text), model, out, as_json)
+    steps = recipe.parse(recipe_text)
+    source = load(model)
+    options = ImageOptions(mean, std, norm, resize, crop, label_offset)
+    given = Calibration(data, options, samples, trusted=trust_data, quiet=as_json)
+    training = Training(epochs, minutes, rate, batch, labels, augment, seed, device)
+    job = Job(source, out, steps, given, training, resume, reference)
+    refuse_early(job)
+    return _applied(model, job, as_json)
+
+
+def _applied(model: Path, job: Job, as_json: bool) -> int:
+    """Carries a recipe out, and says what it did; the exit status."""
+    source, out = job.model, job.out
+    done = carry_out(job)
+    before, after = sizes_of(model, source, as_json), sizes_of(out, done.change.model, as_json)
+    record = weighed(model, job, done) if job.shrinks else None
+    status = 0 if record is None or record.is_verified else MISSES_WHAT_WAS_ASKED
+    if as_json:
+        facts = show.apply_json(out, after, digest(out), done.change)
+        if record is not None:
+            facts |= shrunk_json(record) | {"trained": list(done.trained)}
+        if job.prunes:
+            facts["arm"] = arm_json(done.change.model)
+            facts["litesmith"] = skipping_json(done.change.model)
+        typer.echo(json.dumps(facts))
+        return status
+    show.apply_text(out, (before, after), source, replace(done.change, touched=done.deeds))
+    for told in done.trained:
+        show.line(told)
+    if record is not None:
+        print_shrunk(record, zero_lines(done.change.model) if job.prunes else ())
+    return status
+
+
+def _replayed(place: Path, model: Path, out: Path, as_json: bool) -> int:
+    """The result of a search, made again; says whether it is the same to the byte."""
+    change, wanted = replay(place, model)
+    save(change.model, out)
+    made, source = digest(out), load(model)
+    if as_json:
+        after = sizes_of(out, change.model, as_json)
+        typer.echo(json.dumps(show.apply_json(out, after, made, change) | {"same": made == wanted}))
+    else:
+        sizes = [
+            sizes_of(path, content, False)
+            for path, content in ((model, source), (out, change.model))
+        ]
+        show.apply_text(out, sizes, source, change)
+        show.line("the same bytes as then" if made == wanted else "NOT the same bytes as then")
+    return 0 if made == wanted else MISSES_WHAT_WAS_ASKED
+
+
+def diff(
+    a: Annotated[
+        Path, typer.Argument(metavar="A", help="The .tflite file before.", show_default=False)
+    ],
+    b: Annotated[
+        Path, typer.Argument(metavar="B", help="The .tflite file after.", show_default=False)
+    ],
+    as_json: Json = False,
+) -> None:
+    """What changed in the graph between two models."""
+    found = differences(load(a), load(b))
+    if as_json:
+        typer.echo(
+            json.dumps(
+                {"schema": 1, "same": not found, "differences": [d._asdict() for d in found]}
+            )
+        )
+    else:
+        show.diff_text(a, b, found)
+
+
+def sizes_of(path: Path, model: Model, always_gzip: bool) -> tuple[int, int | None]:
+    """Bytes on disk and after gzip; a large file is squeezed only where a program asks."""
+    content = pieces(path) if path.is_file() else chunks(model)  # a pipe is read only once
+    size = path.stat().st_size if path.is_file() else sum(map(len, chunks(model)))
+    return size, gzip_bytes(content) if always_gzip or size <= _QUICKLY_GZIPPED else None
+
+
+def refuse_place(path: Path, model: Path) -> None:
+    """Raises before the work where a result could not, or must not, be written after it."""
+    if os.path.exists(path) and os.path.exists(model) and path.samefile(model):
+        raise BadInput(f"{path}: is the input, and an input file is never changed; choose another")
+    refuse_unwritable(path)

@@ -1,0 +1,22 @@
+"""What is to be said before kernels of our own run: that they are compiled first, or cannot be."""
+
+import sys
+from collections.abc import Sequence
+
+import typer
+
+from litesmith.lang.speech import say
+from litesmith.native.compile import is_cold, why_not
+from litesmith.run.core.target import LITESMITH
+
+
+def tell_cold(words: Sequence[str]) -> None:
+    """One line on stderr, where the command names such a target."""
+    if not any(word.endswith(f":{LITESMITH}") or f":{LITESMITH}," in word for word in words):
+        return
+    missing = why_not()
+    if missing:
+        told = say(f"{missing}; the runtime's kernels run the model")
+        typer.echo(f"litesmith: {say('note')}: {told}", err=True)
+    elif is_cold() and sys.stderr is not None and sys.stderr.isatty():
+        typer.echo(say("compiling kernels for this machine, once: some 10 s"), err=True)

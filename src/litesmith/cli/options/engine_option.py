@@ -1,0 +1,71 @@
+"""The option --engine, and the workers of a cluster as a view shows them."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from litesmith.cli.text.inspect_text import said
+from litesmith.cli.text.live_view import Screen
+from litesmith.errors import BadInput
+from litesmith.lang.speech import say
+from litesmith.units import plain, total_text
+from litesmith.workers.engine import Engine, Worker
+from litesmith.workers.open_engine import ENGINES, opened, refuse_engine
+
+EngineName = Annotated[
+    str,
+    typer.Option(
+        "--engine",
+        metavar="|".join(ENGINES),
+        help="Who does the work: this machine, or the nodes of a Ray cluster.",
+    ),
+]
+
+_MOST_LINES = 24
+
+
+def refuse_unusable(text: str, ops: Sequence[str] | None = None) -> None:
+    """Raises before any data is read where there is no such engine."""
+    refuse_engine(text)
+    if ops and text != ENGINES[0]:
+        raise BadInput(f"--ops with --engine {text}: files of yours stay here; use --engine local")
+
+
+def worker_lines(workers: Sequence[Worker]) -> list[Text]:
+    """One line a worker: its node, what it does, and how much it has done."""
+    lines = [
+        Text(
+            say(
+                f"{'device' if one.device else 'worker'} {plain(one.node)}: "
+                f"{plain(one.doing) or 'waits'} · {total_text(one.done)} done"
+            ),
+            style="dim",
+            no_wrap=True,
+            overflow="ellipsis",
+        )
+        for one in workers[:_MOST_LINES]
+    ]
+    if len(workers) > _MOST_LINES:
+        lines.append(said(f"and {total_text(len(workers) - _MOST_LINES)} more", "dim"))
+    return lines
+
+
+@contextmanager
+def watched_engine(text: str, *, quiet: bool = False) -> Iterator[Engine | None]:
+    """The engine, with its workers on the terminal while it is at work."""
+    with opened(text) as engine:
+        if engine is None or quiet:
+            yield engine
+            return
+        with Screen(quiet=False) as screen:
+            if screen.shows:
+                engine.watch(lambda workers: screen.draw(_lines(workers)))
+            yield engine
+            engine.watch(None)
+
+
+def _lines(workers: Sequence[Worker]) -> Text:
+    return Text("\n").join(worker_lines(workers))

@@ -1,0 +1,172 @@
+"""What choose shows while it works and when it is done."""
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from shlex import quote
+from typing import cast
+
+import typer
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from litesmith.cli.options.engine_option import worker_lines
+from litesmith.cli.text.inspect_text import command, console, heading, line, said, shortened, table
+from litesmith.cli.text.live_view import Screen
+from litesmith.search.choosing.choose_models import Chosen
+from litesmith.search.choosing.choose_run import View
+from litesmith.search.trial.trial_facts import Json
+from litesmith.units import bytes_text, score_text, spread_text, time_text, total_text
+
+PICKED, ON_FRONT = "▶", "●"
+
+_OTHERS = 54  # columns of the terminal that all but the name take
+
+
+class Live(Screen):
+    """What is being done and what is known so far; a line a step where there is no terminal."""
+
+    _told = ""
+
+    def show(self, view: View) -> None:
+        left = "" if view.left is None else f" · about {time_text(1e6 * max(view.left, 1))} left"
+        if self.shows:
+            doing = said(f"{view.doing}{left}", "bold")
+            rows = [candidate_table(view.rows, "")] if view.rows else []
+            self.draw(Group(doing, *worker_lines(view.workers), *rows))
+        elif not self.quiet and view.left is not None:
+            step = view.doing.partition(": ")[0]
+            if step != self._told:
+                self.console.print(said(f"{step}{left}"), soft_wrap=True)
+            self._told = step
+
+
+def candidate_table(rows: Sequence[Json], picked: str) -> Table:
+    """One row a candidate, in 80 columns."""
+    shown = table("", "model", "accuracy", "time", "size", "gzip", "memory", right=(2, 3, 4, 5, 6))
+    names = shortened([str(row["model"]) for row in rows], _OTHERS)
+    for row in rows:
+        mark = PICKED if row["model"] == picked else " "
+        shown.add_row(
+            mark + (ON_FRONT if row["on_front"] else ""),
+            Text(names[str(row["model"])]),
+            _accuracy(row),
+            _number(row, "p50_us", time_text),
+            *(_number(row, key, _size) for key in ("bytes", "gzip_bytes", "peak_bytes")),
+        )
+    return shown
+
+
+def _accuracy(row: Json) -> Text:
+    value, low, high = (cast("float | None", row[key]) for key in ("value", "low", "high"))
+    unit = str(row["unit"] or "")
+    if value is None:
+        published = cast("Json | None", row["published"])
+        told = "" if published is None else score_text(cast(float, published["value"]), "share")
+        return said(f"({told})" if told else "", "dim")
+    if low is None or high is None:
+        return said(score_text(value, unit))
+    return said(spread_text(value, unit, low, high))
+
+
+def _number(row: Json, key: str, text: Callable[[float], str]) -> str:
+    value = cast("float | None", row[key])
+    return "" if value is None else text(value)
+
+
+def _size(count: float) -> str:
+    return bytes_text(int(count))
+
+
+def print_text(found: Chosen, page: Path) -> None:
+    """The pick and why, every candidate, and where to look."""
+    facts = found.facts
+    request, data = cast(Json, facts["request"]), cast(Json, facts["data"])
+    picked = str(facts["pick"] or "")
+    heading(f"candidates on {request['target']}")
+    console.print(candidate_table(found.candidates, picked))
+    for words in _legend(found):
+        line(words, "dim")
+    for row in found.candidates:
+        for words in near_words(row, found.candidates):
+            line(words)
+    if data:
+        counts = {key: cast(int, data[key]) for key in ("judged", "learned", "calibration")}
+        aside = [
+            f"{total_text(counts[key])} others were {what}"
+            for key, what in (("learned", "learned from"), ("calibration", "for calibration"))
+            if counts[key]
+        ]
+        same = f"scored on the same {total_text(counts['judged'])} samples of {data['source']}"
+        line("; ".join((same, *aside)))
+    heading("pick")
+    line(found.reason, "bold")
+    if found.pick is not None:
+        line(f"file: {found.pick}")
+    line(f"report: {page}")
+    for words in next_steps(found):
+        command(words)
+
+
+def _legend(found: Chosen) -> list[str]:
+    rows = found.candidates
+    told: list[str] = []
+    if any(row["on_front"] for row in rows):
+        what = "accuracy, time and size" if found.facts["basis"] != "none" else "time and size"
+        told.append(f"{ON_FRONT} on the front: no other is better in {what} at once")
+    if any(row["value"] is None and row["published"] for row in rows):
+        told.append("(…) published by its makers, not measured here")
+    return told
+
+
+def near_words(row: Json, rows: Sequence[Json]) -> list[str]:
+    """What is as good within the noise, in a sentence, unless that of another row says so."""
+    told = {str(other["model"]) for other in rows if row["model"] in _near(other)}
+    names = [name for name in _near(row) if row["on_front"] or name not in told]
+    if not names:
+        return []
+    if row["on_front"]:
+        verb = "is" if len(names) == 1 else "are"
+        return [f"{', '.join(names)} {verb} as good as {row['model']} within the noise"]
+    return [f"{row['model']} is as good as {', '.join(names)} within the noise"]
+
+
+def _near(row: Json) -> list[str]:
+    return cast(list[str], row["as_good"])
+
+
+def notes_of(found: Chosen) -> list[str]:
+    """What was chosen for the user, once for all models that it is true of."""
+    names: dict[str, list[str]] = {}
+    for row in found.candidates:
+        for note in cast(list[str], row["notes"]):
+            names.setdefault(note, []).append(str(row["model"]))
+    every = len(found.candidates)
+    told = [
+        note if len(own) == every else f"{', '.join(own)}: {note}" for note, own in names.items()
+    ]
+    return [*cast(list[str], found.facts["notes"]), *told]
+
+
+def next_steps(found: Chosen) -> list[str]:
+    """What to do now."""
+    data = cast(Json, found.facts["data"])
+    own = next((row for row in found.candidates if row["model"] == found.facts["pick"]), None)
+    if own is None or own["is_integer"] or not data:
+        return []
+    model, source = quote(str(found.pick)), quote(str(data["source"]))
+    return [f"litesmith tune {model} --data {source} --max-drop 1pt"]
+
+
+def print_json(found: Chosen, page: Path) -> None:
+    """One object for programs."""
+    keys = ("pick", "pick_file", "nearest", "reason", "front", "basis", "request", "data")
+    shown: Json = {
+        "schema": 1,
+        "candidates": list(found.candidates),
+        **{key: found.facts[key] for key in (*keys, "notes", "warnings")},
+        "folder": str(found.folder),
+        "report": str(page),
+    }
+    typer.echo(json.dumps(shown, indent=1))

@@ -1,0 +1,237 @@
+"""How quantize prints: what was done, what is left, what was checked, what to type next."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from shlex import quote
+
+import typer
+
+from litesmith.accuracy.evaluate import Evaluation, preparation_text
+from litesmith.accuracy.scoring import MOST_DB
+from litesmith.calibration.claims import Claims, Drift, Group
+from litesmith.calibration.context import RandomSamples
+from litesmith.calibration.quantize_effort import Outcome
+from litesmith.cli.commands.evaluate import finite
+from litesmith.cli.commands.model import sizes_of
+from litesmith.cli.text import inspect_text as show
+from litesmith.data.samples import Data
+from litesmith.ir.types import Model
+from litesmith.passes.core.recipe import text_of
+from litesmith.passes.core.schemes import SCHEMES
+from litesmith.passes.core.step import Skip
+from litesmith.passes.quantizing.quantize import Quantize
+from litesmith.run.litert.capi import installed_version
+from litesmith.tflite.file import digest
+from litesmith.tflite.write import chunks
+from litesmith.units import (
+    bytes_text,
+    change_text,
+    gain_text,
+    plain,
+    score_text,
+    total_text,
+)
+
+# How many groups of a list a person reads.
+_MOST_GROUPS = 6
+
+_NAME = re.compile(r"""\s*('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")""")
+_FORM = re.compile(r" (?:to|as) (?:int|float)\S+$")
+_NUMBER = re.compile(r"(?<![\w.,])\d[\d,.]*(?:e[+-]?\d+)?(?![\w.:])")
+_KIND = re.compile(r"\b[A-Z][A-Z0-9_]{2,}\b")
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """All that is known of one quantized file."""
+
+    path: Path
+    out: Path
+    model: Model
+    step: Quantize
+    done: Outcome
+    claims: Claims
+    data: Data | None
+    score: Evaluation | None = None
+    next_data: str = "--data LABELLED_DATA"  # the options that name data to score it on
+
+    @property
+    def notes(self) -> list[str]:
+        told = [*(self.data.notes if self.data else ()), *self.done.notes]
+        return [*told, *(self.score.notes if self.score else ())]
+
+
+def print_json(result: Result) -> None:
+    change, sizes = result.done.change, sizes_of(result.out, result.done.change.model, True)
+    told = show.apply_json(result.out, sizes, digest(result.out), change) | {
+        "recipe": text_of(result.done.recipe),
+        "data": None if result.data is None else result.data.source,
+        "samples": 0 if result.data is None else len(result.data),
+        "random_data": isinstance(result.data, RandomSamples),
+        "preparation": "" if result.data is None else preparation_text(result.data),
+        "claims": result.claims.facts(),
+        "notes": result.notes,
+    }
+    if result.score is not None:
+        told["evaluation"] = score_json(result.score)
+    typer.echo(json.dumps(told))
+
+
+def score_json(score: Evaluation) -> show.Json:
+    names = ("value", "difference", "difference_low", "difference_high", "agreement", "snr_db")
+    against = {name: getattr(score.against, name, None) for name in names}
+    told = {"metric": score.metric, "value": score.value, "low": score.low, "high": score.high}
+    told |= {"n": score.n, "reference": against.pop("value"), **against}
+    return {k: finite(v) if isinstance(v, float) else v for k, v in told.items()}
+
+
+def print_text(result: Result) -> None:
+    show.line(f"recipe: {text_of(result.done.recipe)}")
+    print_done(result.done.change.touched)
+    print_left(result.done.change.skipped)
+    _print_sizes(result)
+    _print_claims(result.claims, is_integer=SCHEMES[result.step.to].is_integer)
+    _print_data(result)
+    if result.score is not None:
+        print_score(result.score)
+    _print_warnings(result)
+    files = quote(str(result.out)), quote(str(result.path))
+    show.command(f"litesmith eval {files[0]} {result.next_data} --against {files[1]}")
+
+
+def print_done(touched: Sequence[str]) -> None:
+    """One line for each thing that was done, with the kinds of op it was done to."""
+    deeds: dict[str, Counter[str]] = {}
+    for text in touched:
+        kind = _KIND.search(_NAME.sub("", text))
+        deeds.setdefault(_deed(text), Counter())[kind.group() if kind else ""] += 1
+    for deed, kinds in deeds.items():
+        named = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common() if kind)
+        show.line(f"{deed}: {named or kinds.total()}")
+
+
+def _deed(text: str) -> str:
+    """`moved to int8`: what was done, whatever it was done to."""
+    nameless = _NAME.sub("", text)
+    kind = _KIND.match(nameless)
+    if kind:
+        return nameless[kind.end() :].strip()
+    form = _FORM.search(nameless)
+    return nameless.split()[0] + (form.group() if form else "")
+
+
+def print_left(skipped: Sequence[Skip]) -> None:
+    """What was left alone, grouped by its kind and the reason without names and numbers; those
+    of the first of a group are told, names only where it is the only one."""
+    groups: Counter[tuple[str, str]] = Counter()
+    first: dict[tuple[str, str], str] = {}
+    for skip in skipped:
+        group = skip.where.split()[0], _reason(skip.why)
+        groups[group] += 1
+        first.setdefault(group, skip.why)
+    for group, count in groups.most_common(_MOST_GROUPS):
+        why = first[group] if count == 1 else _NAME.sub("", first[group])
+        show.line(f"left {count} {plain(group[0])}: {plain(why)}")
+    if len(groups) > _MOST_GROUPS:
+        show.line(f"… and {len(groups) - _MOST_GROUPS} more reasons (--json lists all)")
+
+
+def _reason(why: str) -> str:
+    """What reasons that differ by names and numbers share."""
+    return _NUMBER.sub("#", _NAME.sub("", why))
+
+
+def _print_sizes(result: Result) -> None:
+    # Not the original's gzip: it would take longer than quantizing it.
+    is_file = result.path.is_file()
+    old = result.path.stat().st_size if is_file else sum(map(len, chunks(result.model)))
+    new, new_gzip = sizes_of(result.out, result.done.change.model, False)
+    gzipped = "" if new_gzip is None else f", {bytes_text(new_gzip)} gzipped"
+    name = plain(result.out.name)
+    show.line(f"{name}: {bytes_text(new)} {change_text(old, new)}{gzipped}", "bold")
+
+
+def _print_claims(claims: Claims, *, is_integer: bool) -> None:
+    if is_integer:
+        show.line("fully integer" if claims.is_integer else _float_text(claims))
+        for group in claims.float_ops[:_MOST_GROUPS]:
+            if group.why:
+                show.line(f"  {group.kind}: {plain(group.why)}")
+    if claims.failure:
+        return
+    if claims.outside is None:
+        show.line(f"whether it runs wholly in XNNPACK is not known: {plain(claims.unknown)}")
+    elif claims.outside:
+        show.line(f"runs in XNNPACK but for {_listed(claims.outside)}")
+    else:
+        show.line("runs wholly in XNNPACK")
+    worst = claims.worst
+    if worst is not None and worst.snr_db is not None:
+        runtime = f"LiteRT {installed_version()}"
+        show.line(
+            f"runs in {runtime}; on {claims.tried} samples its outputs have "
+            f"{_drift_text(worst, len(claims.drift))}"
+        )
+
+
+def _float_text(claims: Claims) -> str:
+    inside = f", between {claims.conversions} conversions" if claims.conversions else ""
+    return f"not fully integer: {_listed(claims.float_ops) or 'no op'} in float{inside}"
+
+
+def _listed(groups: Iterable[Group]) -> str:
+    counts: Counter[str] = Counter()
+    for group in groups:
+        counts[group.kind] += group.ops
+    return ", ".join(f"{count} {kind}" for kind, count in counts.most_common())
+
+
+def _drift_text(worst: Drift, outputs: int) -> str:
+    if worst.snr_db == MOST_DB:
+        return "no difference from the original's"
+    where = f" in {worst.output!r}" if outputs > 1 else ""
+    return f"an SNR of {score_text(worst.snr_db or 0.0, 'dB')} against the original's{where}"
+
+
+def _print_data(result: Result) -> None:
+    if result.data is None:
+        return
+    text = preparation_text(result.data)
+    prepared = f" ({text})" if text else ""
+    count = total_text(len(result.data))
+    show.line(f"calibrated on {count} samples of {plain(result.data.source)}{prepared}")
+
+
+def print_score(score: Evaluation) -> None:
+    value = score_text(score.value, score.unit, score.low, score.high)
+    show.line(f"{score.title} {value} on {total_text(score.n)} samples", "bold")
+    found = score.against
+    if found is not None and found.value is not None and found.difference is not None:
+        ends = found.difference_low or 0.0, found.difference_high or 0.0
+        difference = gain_text(found.difference, score.unit, *ends)
+        before = score_text(found.value, score.unit)
+        verdict = found.verdict or "both are infinitely wrong"
+        show.line(f"the original has {before}: {difference}, {verdict}")
+
+
+def _print_warnings(result: Result) -> None:
+    """What must not be overlooked, last and loud."""
+    claims = result.claims
+    if isinstance(result.data, RandomSamples):
+        show.line("RANDOM DATA: the accuracy of this file means nothing", "bold red")
+    if claims.failure:
+        show.line(f"WARNING: it does not run: {plain(claims.failure)}", "bold red")
+    for drift in claims.drift:
+        if drift.is_lost:
+            show.line(f"WARNING: output {drift.output!r} is NaN or infinite", "bold red")
+        elif drift.is_broken:
+            ratio = score_text(drift.snr_db or 0.0, "dB")
+            show.line(
+                f"WARNING: output {drift.output!r} has little to do with the original's: {ratio}; "
+                "look at the data, keep ops in float with --keep, or use --to int16x8 or dynamic",
+                "bold red",
+            )

@@ -1,0 +1,213 @@
+"""How the steps that shrink a model print what it costs now: all sizes and the time together."""
+
+from collections import Counter
+from collections.abc import Sequence
+from math import isfinite
+
+from rich.text import Text
+
+from litesmith.anatomy.sparse_speedup import Skipping, expected_gain, skipping
+from litesmith.anatomy.weights import WeightFacts, zero_share
+from litesmith.cli.text import inspect_text as show
+from litesmith.ir.model_text import op_name
+from litesmith.ir.types import Model
+from litesmith.passes.shrinking.arm_sparse import arm_sparse
+from litesmith.regression.size_report import Costs, Shrunk
+from litesmith.run.core.target import LITESMITH, Target
+from litesmith.timing.statistics import FASTER, SLOWER
+from litesmith.units import (
+    bytes_text,
+    count_text,
+    factor_text,
+    percent_text,
+    plain,
+    ratio_text,
+    time_text,
+)
+
+# How many lines a person reads.
+_MOST_WEIGHTS, _MOST_WARNINGS, _MOST_REASONS = 12, 6, 3
+
+_LEAST_NAME = 8
+_OURS = str(Target("cpu", 1, LITESMITH))
+_STYLES = {FASTER: "green", SLOWER: "red"}
+
+
+def print_shrunk(record: Shrunk, zeros: Sequence[str] = ()) -> None:
+    """What a file and the one made of it cost; `zeros` has what is to be said of who skips them."""
+    _print_costs(record)
+    _print_weights(record.after.weights)
+    for text in zeros:
+        show.line(text)
+    layers = record.promises.layers
+    if layers and record.is_verified:
+        show.line(f"checked in the written file: {layers} layers keep their zeros and codes")
+    broken = record.promises.broken
+    for text in broken[:_MOST_WARNINGS]:
+        show.line(f"WARNING: {text}", "bold red")
+    if len(broken) > _MOST_WARNINGS:
+        show.line(f"… and {len(broken) - _MOST_WARNINGS} more like it (--json lists all)")
+
+
+def zero_lines(model: Model) -> list[str]:
+    """Who skips the zeros of a model."""
+    return [*skipping_lines(model), *arm_lines(model)]
+
+
+def arm_lines(model: Model) -> list[str]:
+    """Whether ARM processors skip the zeros of convolutions, and why not, by reason."""
+    reasons = arm_sparse(model.main)
+    if not reasons:
+        return []
+    taken = sum(not why for why in reasons.values())
+    against = Counter(why for why in reasons.values() if why)
+    count = f"{taken or 'none'} of the {len(reasons)} convolutions"
+    lines = [f"on ARM, XNNPACK's sparse path takes {count}{':' if against else ''}"]
+    lines += [f"  not {number}: {why}" for why, number in against.most_common(_MOST_REASONS)]
+    rest = sum(against.values()) - sum(n for _, n in against.most_common(_MOST_REASONS))
+    return [*lines, f"  not {rest}: for other reasons (--json lists all)"] if rest else lines
+
+
+def arm_json(model: Model) -> list[show.Json]:
+    """The same for each convolution."""
+    return [
+        {"op": plain(op_name(op)), "sparse": not why, "why": why}
+        for op, why in arm_sparse(model.main).items()
+    ]
+
+
+def skipping_lines(model: Model) -> list[str]:
+    """Which layers kernels of ours should compute faster for their zeros, and from when on."""
+    layers = skipping(model)
+    if not layers:
+        return []
+    faster = [one for one in layers if one.is_faster]
+    count = f"{len(faster) or 'none'} of {len(layers)} layers should be faster for their zeros"
+    told = f": {factor_text(expected_gain(layers), 'faster together')}" if faster else ""
+    lines = [f"on {_OURS}, {count}{told}"]
+    longest = sorted(layers, key=lambda one: -one.facts.products)[:_MOST_WEIGHTS]
+    lines += [_skipping_line(one) for one in sorted(longest)]
+    rest = len(layers) - len(longest)
+    return [*lines, f"  … and {rest} more (--json lists all)"] if rest else lines
+
+
+def _skipping_line(one: Skipping) -> str:
+    even = one.facts.even
+    told = "never faster" if even is None else f"breaks even at {percent_text(even)}"
+    gain = f"expected {factor_text(one.facts.gain, 'faster')}" if one.is_faster else "stays dense"
+    zeros = f"{percent_text(one.facts.zeros)} zero blocks"
+    return f"  op {one.place} {one.op.kind}: {zeros}, {told}; {gain}"
+
+
+def skipping_json(model: Model) -> list[show.Json]:
+    """The same for each layer; `even` is None where it is never faster."""
+    return [
+        {
+            "op": plain(op_name(one.op)),
+            "index": one.place,
+            "zero_blocks": one.facts.zeros,
+            "even": one.facts.even,
+            "gain": one.facts.gain,
+            "target": _OURS,
+        }
+        for one in skipping(model)
+    ]
+
+
+def _print_costs(record: Shrunk) -> None:
+    before, after, latency = record.before, record.after, record.latency
+    rows = show.table("", "before", "after", "after / before", right=(1, 2))
+    for name, sizes in (
+        ("disk", (before.bytes, after.bytes)),
+        ("gzip", (before.gzip_bytes, after.gzip_bytes)),
+        ("zstd", (before.zstd_bytes, after.zstd_bytes)),
+    ):
+        rows.add_row(name, *map(bytes_text, sizes), _quotient(*sizes))
+    macs = before.macs, after.macs
+    rows.add_row("MACs", *map(count_text, macs), _quotient(*macs))
+    rows.add_row("zeros", percent_text(before.zero_share), percent_text(after.zero_share))
+    if latency is not None:
+        times = time_text(latency.before_us), time_text(latency.after_us)
+        ratio = ratio_text(latency.ratio.value, *latency.ratio.interval)
+        rows.add_row(f"time on {latency.target}", *times, ratio)
+    show.console.print(rows)
+    verdict = "" if latency is None else latency.ratio.verdict
+    show.line(record.verdict, _STYLES.get(verdict, "bold"))
+
+
+def _quotient(before: int, after: int) -> str:
+    return ratio_text(after / before) if before else ""
+
+
+def _print_weights(weights: Sequence[WeightFacts]) -> None:
+    largest = sorted(weights, key=lambda facts: -facts.elements)
+    cells = [_cells(facts) for facts in largest[:_MOST_WEIGHTS]]
+    if not cells:
+        return
+    titles = ("weight", "op", "type", "numbers", "zeros", "values")
+    columns = zip(titles[1:], *(own[1:] for own in cells), strict=True)
+    room = show.console.width - sum(max(map(len, column)) + 2 for column in columns)
+    rows = show.table(*titles, right=(3, 4, 5))
+    for name, *others in cells:
+        rows.add_row(Text(_end(name, room)), *map(show.said, others))
+    show.heading("weights")
+    show.console.print(rows)
+    rest = largest[_MOST_WEIGHTS:]
+    if rest:
+        numbers = count_text(sum(facts.elements for facts in rest))
+        zeros = percent_text(zero_share(rest))
+        show.line(f"… and {len(rest)} more: {numbers} numbers, {zeros} zeros (--json lists all)")
+
+
+def _cells(facts: WeightFacts) -> tuple[str, ...]:
+    return (
+        plain(facts.name),
+        plain(facts.op),
+        f"{facts.dtype} sparse" if facts.sparse else facts.dtype,
+        count_text(facts.elements),
+        percent_text(facts.zeros / facts.elements),
+        count_text(facts.values),
+    )
+
+
+def _end(name: str, room: int) -> str:
+    """The end of a long name, which tells more than its start; of fused names, the first."""
+    first, room = name.split(";")[0], max(room, _LEAST_NAME)
+    return first if len(first) <= room else f"…{first[1 - room :]}"
+
+
+def shrunk_json(record: Shrunk) -> show.Json:
+    """The same for programs; `zeros` is a count, `zero_share` their share of all weights."""
+    return {
+        **_costs_json(record.after),
+        "before": _costs_json(record.before),
+        "latency": _latency_json(record),
+        "weights": [_weight_json(facts) for facts in record.after.weights],
+        "verified": record.is_verified,
+        "broken": list(record.promises.broken),
+    }
+
+
+def _costs_json(costs: Costs) -> show.Json:
+    names = ("bytes", "gzip_bytes", "zstd_bytes", "macs", "zeros", "zero_share")
+    return {name: getattr(costs, name) for name in names}
+
+
+def _latency_json(record: Shrunk) -> show.Json:
+    told: show.Json = {"ratio": None, "low": None, "high": None, "verdict": record.verdict}
+    if record.latency is None:
+        return told
+    low, high = record.latency.ratio.interval
+    return told | {
+        "ratio": record.latency.ratio.value,
+        "low": low,
+        "high": high if isfinite(high) else None,
+        "before_us": record.latency.before_us,
+        "after_us": record.latency.after_us,
+        "target": record.latency.target,
+    }
+
+
+def _weight_json(facts: WeightFacts) -> show.Json:
+    names = ("name", "op", "dtype", "elements", "zeros", "unique", "codes", "bits", "sparse")
+    return {name: getattr(facts, name) for name in names}

@@ -1,0 +1,182 @@
+"""What tune shows while it works and when it is done."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from time import monotonic
+from typing import cast
+
+import typer
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from litesmith.cli.options.engine_option import worker_lines
+from litesmith.cli.text.inspect_text import command, console, heading, line, said, table
+from litesmith.cli.text.live_view import Screen
+from litesmith.pages.records.record_words import names_words
+from litesmith.search.trial.trial_facts import Json
+from litesmith.search.trial.trial_record import FLOAT, Record
+from litesmith.search.tuning.tree_walk import View
+from litesmith.search.tuning.tune_search import Found
+from litesmith.units import (
+    bytes_text,
+    gain_text,
+    number_text,
+    plain,
+    score_text,
+    time_text,
+    total_text,
+)
+
+_STYLES = {"fits": "green", "misses": "yellow", "refused": "red", "set aside": "dim"}
+
+
+class Live(Screen):
+    """The search as it stands; a line a trial where there is no terminal."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        super().__init__(quiet=quiet)
+        self._began, self._told = monotonic(), 0
+
+    def show(self, view: View) -> None:
+        if self.shows:
+            self.draw(self._picture(view))
+        elif not self.quiet and view.look is None:
+            for record in view.records[self._told :]:
+                status = "" if record.name == FLOAT else f"{record.status}, "
+                self.console.print(said(f"{record.name}: {status}{record.trial.reason}"))
+            self._told = len(view.records)
+
+    def _picture(self, view: View) -> Group:
+        took = time_text(1e6 * (monotonic() - self._began))
+        left = "" if view.left is None else f", about {time_text(1e6 * max(view.left, 1))} left"
+        doing = said(f"{view.doing or 'looking'} · {took}{left}", "bold")
+        parts: list[Text | Table] = [doing]
+        if view.look is not None:
+            look = view.look
+            parts.append(said(f"{look.what}: step {look.step} of {look.steps}", "dim"))
+        rows = trial_table(view.records, view.best.name if view.best else "")
+        return Group(*parts, *worker_lines(view.workers), rows)
+
+
+def trial_table(records: Sequence[Record], best: str, minimize: str = "latency") -> Table:
+    """One row a trial: what it loses, how fast and how large it is; also what is to be small."""
+    size = minimize if minimize in ("download", "memory") else "size"
+    rows = table("", "tried", "result", "score", "against float", "time", size, right=(3, 5, 6))
+    for record in records:
+        mark = "▶" if record.name == best else ""
+        status = "" if record.name == FLOAT else record.status
+        rows.add_row(
+            mark,
+            Text(plain(record.name)),
+            said(status, _STYLES.get(record.status, "")),
+            *_cells(record, size),
+        )
+    return rows
+
+
+def _cells(record: Record, kind: str) -> tuple[str, str, str, str]:
+    accuracy, size = record.accuracy, record.cost(kind)
+    return (
+        _score(accuracy),
+        "" if record.name == FLOAT else _difference(accuracy),
+        _time(record),
+        "" if size is None else bytes_text(int(size)),
+    )
+
+
+def _time(record: Record) -> str:
+    """A part of the float model's, or what a compiler estimates; ops that stay behind."""
+    if record.ratio is not None:
+        time = f"{number_text(round(record.ratio, 2))}×"
+    else:
+        time = "" if record.p50_us is None else f"~{time_text(record.p50_us)}"
+    return f"{time} ({record.left} left)".strip() if record.left else time
+
+
+def _score(accuracy: Json | None) -> str:
+    if accuracy is None or accuracy.get("value") is None:
+        return ""
+    return score_text(cast(float, accuracy["value"]), str(accuracy["unit"]))
+
+
+def _difference(accuracy: Json | None) -> str:
+    keys = ("difference", "difference_low", "difference_high")
+    ends = [None if accuracy is None else accuracy.get(key) for key in keys]
+    if accuracy is None or any(end is None for end in ends):
+        return ""
+    difference, low, high = (cast(float, end) for end in ends)
+    return gain_text(difference, str(accuracy["unit"]), low, high)
+
+
+def print_text(found: Found, page: Path) -> None:
+    """The verdict, what was tried, and what to do now."""
+    facts = found.facts
+    best = cast("Json | None", facts["best"])
+    line(f"{found.verdict}: {found.sentence}", "bold")
+    heading("tried")
+    name, wanted = str(best["name"]) if best else "", cast(Json, facts["request"])
+    console.print(trial_table(found.records, name, str(wanted["minimize"])))
+    data = cast(Json, facts["data"])
+    line(
+        f"scored on {_count(data['search'])} samples to choose by; the verdict is of "
+        f"{_count(data['held_out'])} others, and {_count(data['calibration'])} were for "
+        "calibration"
+    )
+    heading("result")
+    if best is not None:
+        line(f"{found.best}: run it {_where(best)}")
+        whole = names_words(cast(list[str], best.get("whole_on", [])))
+        line(f"whole on: {whole or 'no accelerator'}")
+        line(f"recipe: {best['recipe']}")
+    line(f"report: {page}")
+    for step in cast(list[str], facts["next"]):
+        command(step)
+
+
+def _where(best: Json) -> str:
+    """With which target; a time that nobody measured is said to be none."""
+    latency = cast(Json, best["latency"])
+    told = {"estimated": ", whose compiler estimated the time (~)"}.get(str(latency.get("how")), "")
+    return (
+        f"with {best['target']}{told}" if told or latency.get("ratio") else f"on {best['target']}"
+    )
+
+
+def _count(number: object) -> str:
+    return total_text(cast(int, number))
+
+
+def print_json(found: Found, page: Path) -> None:
+    """One object for programs."""
+    facts = found.facts
+    best, first = cast("Json | None", facts["best"]), cast(Json, facts["float"])
+    shown: Json = {
+        "schema": 1,
+        "verdict": found.verdict,
+        "sentence": found.sentence,
+        "within_budget": found.best is not None,
+        "folder": str(found.folder),
+        "report": str(page),
+        **dict.fromkeys(("best", "value", "drop", "latency_ratio", "bytes_ratio")),
+        "float": first,
+        "front": facts["front"],
+        "nearest": facts["nearest"],
+        "next": facts["next"],
+    }
+    if best is not None:
+        accuracy, latency = cast(Json, best["accuracy"]), cast(Json, best["latency"])
+        shown |= {
+            "best": {**best, "file": str(found.best)},
+            "value": accuracy["value"],
+            "drop": _drop(accuracy),
+            "latency_ratio": latency.get("ratio"),
+            "bytes_ratio": cast(int, best["bytes"]) / cast(int, first["bytes"]),
+        }
+    typer.echo(json.dumps(shown, indent=1))
+
+
+def _drop(accuracy: Json) -> float | None:
+    difference = cast("float | None", accuracy.get("difference"))
+    return None if difference is None else -difference

@@ -1,0 +1,137 @@
+"""Audio files: clips for models that take a waveform, at the rate and length of the model."""
+
+import io
+import os
+import wave
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+
+from litesmith.data.preparation import Preparation
+from litesmith.data.readers import Check, Item, Rows, listed, numbered
+from litesmith.errors import BadInput
+from litesmith.ir.types import Array, Model, Tensor
+from litesmith.tflite.metadata import metadata
+from litesmith.units import plain, total_text
+
+# What models of speech and of sounds in general were made with, where nobody says.
+USUAL_RATE = 16_000
+
+# A row of fewer numbers is a vector of something else.
+_SHORTEST = 1000
+
+_ENDING = ".wav"
+_UNREADABLE = (OSError, EOFError, wave.Error, ValueError, MemoryError)
+
+
+def waveform(tensor: Tensor) -> int:
+    """The samples that an input takes as a clip; 0 where its shape is not that of one."""
+    if tensor.dtype != "float32" or tensor.elements < _SHORTEST:
+        return 0
+    return tensor.elements if max(tensor.shape) == tensor.elements else 0
+
+
+def has_audio(folder: Path, model: Model) -> bool:
+    """True where a folder holds clips and the model takes one."""
+    if len(model.main.inputs) != 1 or not waveform(model.main.inputs[0]):
+        return False
+    return any(folder.glob("*.[wW][aA][vV]")) or any(folder.glob("*/*.[wW][aA][vV]"))
+
+
+def audio_rows(folder: Path, model: Model, preparation: Preparation) -> Rows:
+    """A folder of clips, or of folders of clips whose names are the classes."""
+    tensor = model.main.inputs[0]
+    rate, note = rate_of(model, preparation)
+    files, owners = listed(folder, _audio_files, "clips")
+    classes, notes, settled = numbered(folder, owners, model) if owners else (None, (), False)
+    shape = tensor.shape[1:] if len(tensor.shape) > 1 else tensor.shape
+
+    def read(index: int) -> Item:
+        label = None if classes is None else classes[index]
+        return (clip(files[index], rate, waveform(tensor)).reshape(shape),), label
+
+    names = [f"{o}/{f.name}" for o, f in zip(owners, files, strict=True)] if owners else []
+    return Rows(
+        names or [f.name for f in files],
+        read,
+        lambda index: sha256(f"{rate}".encode() + files[index].read_bytes()).hexdigest(),
+        classes,
+        (*notes, *note),
+        settled,
+        Check(lambda index: _fault(files[index]), "clips cannot be read"),
+    )
+
+
+def rate_of(model: Model, preparation: Preparation) -> tuple[int, tuple[str, ...]]:
+    """The samples a second that a model takes, and what is said where they are assumed."""
+    known = preparation.rate or metadata(model).rate
+    if known:
+        return known, ()
+    told = f"{total_text(USUAL_RATE)} samples a second assumed; --sample-rate says otherwise"
+    return USUAL_RATE, (told,)
+
+
+def clip(path: Path, rate: int, length: int) -> Array:
+    """A clip of −1 to 1 at a rate, its middle where it is longer, with silence behind it where it
+    is shorter: shape (length,)."""
+    try:
+        values, own = _decoded(path)
+    except _UNREADABLE as error:
+        raise BadInput(
+            f"{plain(str(path))}: not a readable clip ({_reason(error)}); repair it or take it away"
+        ) from None
+    values = resampled(values, own, rate)
+    start = max(0, (len(values) - length) // 2)
+    kept = values[start : start + length]
+    return np.pad(kept, (0, length - len(kept))).astype(np.float32)
+
+
+def resampled(values: Array, rate: int, wanted: int) -> Array:
+    """The same sound with another number of samples a second; what is too high for it goes."""
+    count = max(1, round(len(values) * wanted / rate))
+    if rate == wanted or not len(values):
+        return values
+    waves = np.fft.rfft(values)
+    kept = np.zeros(count // 2 + 1, waves.dtype)
+    common = min(len(waves), len(kept))
+    kept[:common] = waves[:common]
+    return np.fft.irfft(kept, count) * (count / len(values))
+
+
+def _decoded(path: Path) -> tuple[Array, int]:
+    """The samples of a WAV file as the mean of its channels, and its rate."""
+    with wave.open(io.BytesIO(path.read_bytes())) as file:
+        width, channels, rate = file.getsampwidth(), file.getnchannels(), file.getframerate()
+        raw = file.readframes(file.getnframes())
+    if not raw or rate < 1:
+        raise ValueError("empty")
+    whole = len(raw) // (width * channels) * width * channels
+    numbers = np.frombuffer(raw[:whole], np.uint8).reshape(-1, width)
+    if width == 1:
+        values = (numbers[:, 0].astype(np.float64) - 128) / 128
+    else:  # little-endian, with a sign: put into the upper bytes of 32 bits
+        wide = np.zeros((len(numbers), 4), np.uint8)
+        wide[:, 4 - width :] = numbers
+        values = wide.view("<i4")[:, 0] / 2.0**31
+    return values.reshape(-1, channels).mean(axis=1), rate
+
+
+def _audio_files(folder: Path) -> list[Path]:
+    with os.scandir(folder) as entries:
+        names = [e.name for e in entries if not e.name.startswith(".") and e.is_file()]
+    return [folder / n for n in sorted(names) if n.lower().endswith(_ENDING)]
+
+
+def _fault(path: Path) -> str:
+    try:
+        _decoded(path)
+    except _UNREADABLE as error:
+        return _reason(error)
+    return ""
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror.lower()
+    return plain(str(error).split("\n")[0]) or type(error).__name__

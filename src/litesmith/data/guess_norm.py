@@ -1,0 +1,309 @@
+"""Which normalisation and which label offset a model wants, where the user does not say."""
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from litesmith.anatomy.footprint import op_macs
+from litesmith.data.answers import Answering, main_session
+from litesmith.data.images import Picture, channel_axis, picture
+from litesmith.data.preparation import NORMS, Norm, Preparation, normalized
+from litesmith.data.samples import Sample
+from litesmith.errors import CannotRun
+from litesmith.ir.softmax_scores import softmax_of
+from litesmith.ir.types import Array, Model, Tensor
+from litesmith.run.session import Session
+from litesmith.tflite.metadata import metadata
+from litesmith.units import number_text, percent_text
+
+# How many samples a guess looks at, and how much it may compute: about two seconds of one core.
+MOST_TRIED, _LEAST_TRIED, _MOST_MACS = 32, 8, 100e9
+
+# Values of an output that are looked at; a segmentation has millions, and they say the same.
+_MOST_VALUES = 100_000
+
+# What an image shifted by so much of its width should hardly change.
+_SHIFT = 0.01
+
+# A best norm that is better than the next by less is no more than a hunch.
+_CLEARLY = 1.2  # times the information
+_CLEARLY_RIGHT = 0.15  # of the labels
+_CLEARLY_TOLD = 0.25  # of what could be told at all
+
+# Norms that come so near to the best are level with it: the most common of them is taken.
+_LEVEL = 0.85
+
+# Ranges that differ by less, as a share of their width, are the same.
+_SAME_RANGE = 0.03
+
+_BYTES = {"uint8": 0, "int8": 128}  # what is added to a stored number to get a pixel
+
+
+class Choice(NamedTuple):
+    """A preparation with everything settled, and what was chosen for the user, in sentences."""
+
+    preparation: Preparation
+    notes: tuple[str, ...] = ()
+
+
+class Tried(NamedTuple):
+    """A few items for a guess: pixels of each without a batch dimension; their classes if known."""
+
+    pixels: Sequence[Array]
+    classes: Array | None
+
+
+def class_count(model: Model) -> int | None:
+    """How many classes the first output tells apart; None where it is no list of scores."""
+    shape = model.main.outputs[0].shape if model.main.outputs else ()
+    first = model.main.inputs[0].shape if model.main.inputs else ()
+    rows = first[0] if first else 1
+    if len(shape) < 2 or shape[-1] < 2:
+        return None
+    return shape[-1] if np.prod(shape[:-1], dtype=np.int64) in (1, rows) else None
+
+
+def from_model(model: Model, place: int) -> Choice | None:
+    """The normalisation that the model itself states, for one of its inputs."""
+    told = metadata(model)
+    notes = (told.problem,) if told.problem else ()
+    norm = told.inputs[place] if place < len(told.inputs) else None
+    if norm is not None:
+        made = Preparation(norm.mean, norm.std)
+        text = f"normalisation {made.as_norm().formula}: from the model's metadata"
+        return Choice(made, (*notes, text))
+    tensor = model.main.inputs[place]
+    if tensor.quant is not None and tensor.dtype in _BYTES and tensor.quant.scale.size == 1:
+        zero = float(tensor.quant.zero_point[0]) + _BYTES[tensor.dtype]
+        made = Preparation((zero,), (1 / float(tensor.quant.scale[0]),))
+        text = f"pixels go into the {tensor.dtype} input as they are: its own scale says so"
+        return Choice(made, (*notes, text))
+    name = _by_range(model, tensor)
+    if name:
+        text = f"normalisation {name} ({NORMS[name].formula}): the range of its first scale says so"
+        return Choice(Preparation(norm=name), (*notes, text))
+    return Choice(Preparation(), notes) if notes else None
+
+
+def _by_range(model: Model, tensor: Tensor) -> str:
+    """The one norm that fills the range that a float input is made 8-bit in; "" where none does."""
+    readers = [op for op in model.main.ops if tensor in op.inputs]
+    if [op.kind for op in readers] != ["QUANTIZE"]:
+        return ""
+    taken = readers[0].outputs[0]
+    if taken.quant is None or taken.dtype not in _BYTES or taken.quant.scale.size != 1:
+        return ""
+    zero = float(taken.quant.zero_point[0]) + _BYTES[taken.dtype]
+    span = np.array([0 - zero, 255 - zero]) * float(taken.quant.scale[0])
+    fits = [
+        n
+        for n, norm in NORMS.items()
+        if np.abs(span - _pixels(norm)).max() < _SAME_RANGE * np.ptp(span)
+    ]
+    return fits[0] if len(fits) == 1 else ""
+
+
+def _pixels(norm: Norm) -> Array:
+    """What the darkest and the brightest pixel become."""
+    ends = (np.array([[0.0], [255.0]]) - norm.mean) / norm.std
+    return np.array([ends.min(), ends.max()])
+
+
+def guess(model: Model, tried: Tried, offsets: Sequence[int]) -> Choice:
+    """The normalisation under which the model does best on a few images."""
+    tensor = model.main.inputs[0]
+    wanted = picture(tensor)
+    if len(model.main.inputs) > 1 or wanted is None or not tried.pixels:
+        return _unsure("raw", "nothing says how to scale the pixels")
+    try:
+        with _session(model) as session:
+            outputs = {n: _outputs(session, model, n, tried.pixels) for n in _candidates(wanted)}
+            if tried.classes is not None:
+                scores = {n: _scored(y, tried.classes, offsets) for n, y in outputs.items()}
+                if max(scores.values())[0] > _by_chance(tried.classes):
+                    return _labelled(scores, len(tried.pixels))
+            return _unlabelled(session, model, outputs, tried.pixels)
+    except CannotRun as error:
+        return _unsure("tf", f"the model could not be tried ({error})")
+
+
+def tried_count(model: Model) -> int:
+    """How many images a guess may look at for a model of this size."""
+    macs = sum(op_macs(op) or 0 for op in model.main.ops)
+    affordable = int(_MOST_MACS / (len(NORMS) * max(macs, 1)))
+    return min(MOST_TRIED, max(_LEAST_TRIED, affordable))
+
+
+def right_offset(model: Model, samples: Iterable[Sample], classes: Array) -> tuple[int, bool]:
+    """0 or 1, whichever makes more labels right, and whether by more than one of them; 1, which was
+    suspected, where they are level."""
+    try:
+        with _session(model) as session:
+            outputs = first_outputs(session, samples)
+    except CannotRun:
+        return 1, False
+    best = outputs.argmax(axis=1)
+    plain, raised = (int((best == classes[: len(best)] + offset).sum()) for offset in (0, 1))
+    return int(raised >= plain), abs(plain - raised) > 1
+
+
+def possible_offsets(model: Model, classes: Array | None) -> tuple[int, ...]:
+    """The offsets that labels could have: two where the model has one class more than they need."""
+    count = class_count(model)
+    if classes is None or count is None or not classes.size or int(classes.min()) < 0:
+        return (0,)
+    needed = int(classes.max()) + 1
+    # ImageNet with a background class, of which a folder may hold only some classes
+    has_background = needed + 1 == count or (count == 1001 and needed <= 1000)
+    return (0, 1) if has_background else (0,)
+
+
+def first_outputs(session: Session, samples: Iterable[Sample]) -> Array:
+    """The first output of each sample's first row, as real numbers: shape (samples, values)."""
+    answering = Answering(session)
+    rows: list[Array] = []
+    for sample in samples:
+        real = np.atleast_1d(answering(sample)[0])
+        rows.append(real[:1].reshape(-1)[:_MOST_VALUES].astype(np.float64))
+    least = min(map(len, rows))  # images of different sizes may have outputs of different sizes
+    return np.stack([row[:least] for row in rows])
+
+
+def _session(model: Model) -> Session:
+    return main_session(model, f"cpu:{min(4, os.cpu_count() or 1)}")
+
+
+def _candidates(wanted: Picture) -> list[str]:
+    """The norms to try, the most common first."""
+    names = ("tf", "unit", "torch", "raw")
+    return [n for n in names if wanted.channels == 3 or len(NORMS[n].mean) == 1]
+
+
+def _outputs(session: Session, model: Model, name: str, pixels: Iterable[Array]) -> Array:
+    tensor = model.main.inputs[0]
+    axis = channel_axis(tensor)
+    made = (normalized(p, NORMS[name], axis) for p in pixels)
+    return first_outputs(session, (Sample((_filled(tensor, x),)) for x in made))
+
+
+def _filled(tensor: Tensor, item: Array) -> Array:
+    """One item as a whole batch: repeated where the model wants several."""
+    if item.ndim == len(tensor.shape):
+        return item
+    return np.repeat(item[None], max(1, tensor.shape[0]), axis=0)
+
+
+def _accuracy(outputs: Array, classes: Array, offsets: Sequence[int]) -> float:
+    best = outputs.argmax(axis=1)
+    return max(float(np.mean(best == classes + offset)) for offset in offsets)
+
+
+def _scored(outputs: Array, classes: Array, offsets: Sequence[int]) -> tuple[float, float]:
+    """The share of labels that are right, and the mean probability of the right class."""
+    chances = _as_chances(outputs)
+    right = [np.clip(classes + offset, 0, outputs.shape[1] - 1) for offset in offsets]
+    rows = np.arange(len(outputs))
+    return _accuracy(outputs, classes, offsets), max(float(chances[rows, r].mean()) for r in right)
+
+
+def _by_chance(classes: Array) -> float:
+    """The share of labels that a model may get right without knowing what they mean."""
+    most = float(np.unique(classes, return_counts=True)[1].max() / len(classes))
+    return most + 2 * np.sqrt(most * (1 - most) / len(classes))
+
+
+def _as_chances(outputs: Array) -> Array:
+    """Scores as probabilities: shape (samples, classes)."""
+    if outputs.min() >= 0 and np.allclose(outputs.sum(axis=1), 1, atol=0.05):
+        return outputs
+    raised = np.exp(outputs - outputs.max(axis=1, keepdims=True))
+    return raised / raised.sum(axis=1, keepdims=True)
+
+
+def _labelled(scores: dict[str, tuple[float, float]], count: int) -> Choice:
+    """The most accurate; of those that are no more than one sample behind, the most decided."""
+    near = max(scores.values())[0] - 1.5 / count
+    order = sorted(scores, key=lambda n: (scores[n][0] < near, -scores[n][1]))
+    name, following = order[0], max(order[1:], key=lambda n: scores[n])
+    sure = "" if scores[name][0] - scores[following][0] > _CLEARLY_RIGHT else ", which is not sure"
+    return Choice(
+        Preparation(norm=name),
+        (
+            f"normalisation {name} ({NORMS[name].formula}) guessed{sure}: "
+            f"{percent_text(scores[name][0])} of {count} labelled samples right, next best "
+            f"{following} {percent_text(scores[following][0])}; fix it with --norm {name}",
+        ),
+    )
+
+
+def _unlabelled(
+    session: Session, model: Model, outputs: dict[str, Array], pixels: Sequence[Array]
+) -> Choice:
+    """A trained model tells images apart, and gives an image and its twin the same answer."""
+    scores = class_count(model) is not None and _are_scores(model)
+    width = _width_axis(model.main.inputs[0])
+    names = list(outputs) if scores else ["tf", "unit"]
+    twins = [np.flip(p, width) if scores else _shifted(p, width) for p in pixels]
+    judge = _shared_information if scores else _steadiness
+    found = {n: judge(outputs[n], _outputs(session, model, n, twins)) for n in names}
+    level = _LEVEL * max(found.values())
+    best = next(n for n in names if found[n] >= level)
+    following = max((n for n in names if n != best), key=lambda n: found[n])
+    ratio = found[best] / max(found[following], 1e-12)
+    told = found[best] / np.log(min(len(pixels), outputs[best].shape[1]) + 1e-12)
+    sure = "" if scores and ratio > _CLEARLY and told > _CLEARLY_TOLD else ", which is not sure"
+    return Choice(
+        Preparation(norm=best),
+        (
+            f"normalisation {best} ({NORMS[best].formula}) guessed{sure}: from how well "
+            f"{len(pixels)} images and their {'mirror images' if scores else 'shifted copies'} "
+            f"agree, {number_text(round(found[best], 2))} (next {following} "
+            f"{number_text(round(found[following], 2))}); set it with --norm",
+        ),
+    )
+
+
+def _are_scores(model: Model) -> bool:
+    """True where the first output is a softmax, perhaps reshaped or quantized afterwards."""
+    op = softmax_of(model.main, model.main.outputs[0])
+    return op is not None and op.kind == "SOFTMAX"
+
+
+def _width_axis(tensor: Tensor) -> int:
+    return -1 if channel_axis(tensor) == -3 else -2
+
+
+def _shifted(pixels: Array, axis: int) -> Array:
+    return np.roll(pixels, max(1, round(_SHIFT * pixels.shape[axis])), axis)
+
+
+def _shared_information(outputs: Array, twins: Array) -> float:
+    """What the class of an image says about that of its twin, in nats: high where the answers are
+    decided, differ between images and agree between twins."""
+    joint = outputs.T @ twins
+    joint = (joint + joint.T) / max(joint.sum() * 2, 1e-12)
+    alone = joint.sum(axis=1)
+    expected = np.outer(alone, alone)
+    used = (joint > 0) & (expected > 0)
+    return float((joint[used] * np.log(joint[used] / expected[used])).sum())
+
+
+def _steadiness(outputs: Array, twins: Array) -> float:
+    """How much further apart two images are than an image and its twin."""
+    apart = np.square(outputs - outputs.mean(axis=0)).mean()
+    return float(apart / max(np.square(outputs - twins).mean(), 1e-12))
+
+
+def _unsure(name: str, why: str) -> Choice:
+    return Choice(
+        Preparation(norm=name),
+        (f"normalisation {name} ({NORMS[name].formula}) assumed: {why}; set it with --norm",),
+    )
+
+
+def with_norm(given: Preparation, choice: Preparation) -> Preparation:
+    """What was given, with the normalisation of a choice."""
+    return replace(given, mean=choice.mean, std=choice.std, norm=choice.norm)

@@ -1,0 +1,212 @@
+"""Image files: finding, decoding, cropping; several at a time, in order."""
+
+import io
+import os
+import re
+import struct
+import zlib
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from PIL import Image, UnidentifiedImageError
+
+from litesmith.data.preparation import Preparation
+from litesmith.errors import BadInput
+from litesmith.ir.types import Array, Tensor
+from litesmith.units import plain
+
+T = TypeVar("T")
+U = TypeVar("U")
+
+ENDINGS = frozenset(
+    (".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp")
+)
+_FILTERS = {"bilinear": Image.Resampling.BILINEAR, "bicubic": Image.Resampling.BICUBIC}
+_MOST_WORKERS = 8
+_AHEAD = 4  # results that wait for each worker
+
+# An image so narrow fills the memory when it is made as wide as an input.
+_NARROWEST = 1000
+
+# What Pillow raises on damaged files of one format or another.
+_UNREADABLE = (
+    OSError,
+    ValueError,
+    SyntaxError,
+    EOFError,
+    LookupError,
+    TypeError,
+    MemoryError,
+    OverflowError,
+    struct.error,
+    zlib.error,
+    Image.DecompressionBombError,
+)
+
+# A JPEG ends with the mark FFD9; in the data of one with a single scan, FF is followed by 00 or by
+# a restart mark, D0 to D7, only.
+_JPEG_END = b"\xff\xd9"
+_JPEG_STRANGE = re.compile(rb"\xff[^\x00\xd0-\xd7]")
+
+
+class Picture(NamedTuple):
+    """What an input wants of an image. A size of 0 is free: the image keeps its own."""
+
+    height: int
+    width: int
+    channels: int
+    channel_axis: int  # counted from the end; 0 where the input has no axis for channels
+
+    def shaped(self, pixels: Array) -> Array:
+        """An image of shape (height, width, channels) in the order that the input has."""
+        if self.channel_axis == 0:
+            return pixels[..., 0]
+        return pixels if self.channel_axis == -1 else pixels.transpose(2, 0, 1)
+
+
+def picture(tensor: Tensor) -> Picture | None:
+    """How an input takes images; None where its shape is not that of one."""
+    shape = _with_free(tensor)
+    if len(shape) == 4 and shape[3] in (1, 3):
+        return Picture(shape[1], shape[2], shape[3], -1)
+    if len(shape) == 4 and shape[1] in (1, 3):
+        return Picture(shape[2], shape[3], shape[1], -3)
+    if len(shape) == 3 and shape[2] in (1, 3) and min(shape[:2]) != 1:
+        return Picture(*shape, -1)
+    if len(shape) == 3 and shape[0] == 1 and min(shape[1:]) != 1:
+        return Picture(shape[1], shape[2], 1, 0)
+    return None
+
+
+def channel_axis(tensor: Tensor) -> int:
+    """Where an input has its channels, counted from the end; the last where it is no image."""
+    wanted = picture(tensor)
+    return -1 if wanted is None else wanted.channel_axis or -1
+
+
+def _with_free(tensor: Tensor) -> tuple[int, ...]:
+    """The shape with 0 for what is free; a size beside a free mark is a recommendation."""
+    marks = tensor.dynamic or tensor.shape
+    return tuple(0 if m == -1 and d <= 1 else d for d, m in zip(tensor.shape, marks, strict=False))
+
+
+def image_files(folder: Path) -> list[Path]:
+    """The image files directly in a folder, by name; hidden and other files are passed over."""
+    with os.scandir(folder) as entries:
+        names = [e.name for e in entries if not e.name.startswith(".") and e.is_file()]
+    return [folder / n for n in sorted(names) if os.path.splitext(n)[1].lower() in ENDINGS]
+
+
+def decode(path: Path, wanted: Picture, preparation: Preparation) -> Array:
+    """An image file as uint8 pixels in the input's size and order, batch dimension not included."""
+    return decoded(path, str(path), wanted, preparation)
+
+
+def decoded(content: Path | bytes, name: str, wanted: Picture, preparation: Preparation) -> Array:
+    """The same of a file or of what it holds; messages call it by its name."""
+    try:
+        held = content.read_bytes() if isinstance(content, Path) else content
+        with _opened(io.BytesIO(held)) as opened:
+            image = _eight_bits(opened).convert("L" if wanted.channels == 1 else "RGB")
+    except _UNREADABLE as error:
+        raise BadInput(
+            f"{plain(name)}: not a readable image ({_reason(error)}); repair it or take it away"
+        ) from None
+    sized = _sized(image, wanted, preparation)
+    pixels = np.asarray(sized, np.uint8).reshape(sized.height, sized.width, wanted.channels)
+    return wanted.shaped(pixels)
+
+
+def image_fault(path: Path) -> str:
+    """Why an image file cannot be read, in a few words; "" where it can.
+
+    To decode every image would double the time that data takes. A JPEG or PNG with all of its parts
+    in place is taken for sound, which costs a tenth; any other file is decoded.
+    """
+    try:
+        content = path.read_bytes()
+        if not content:
+            return "empty"
+        stream = io.BytesIO(content)
+        with _opened(stream) as image:
+            if not _is_whole(image, content, stream.tell()):
+                image.load()
+    except _UNREADABLE as error:
+        return _reason(error)
+    return ""
+
+
+def _opened(stream: io.BytesIO) -> Image.Image:
+    """An image whose header was read, and has a size that can be used."""
+    image = Image.open(stream)
+    short, long = sorted(image.size)
+    if long > _NARROWEST * short:
+        raise ValueError(f"{image.width}×{image.height} pixels")
+    return image
+
+
+def _is_whole(image: Image.Image, content: bytes, start: int) -> bool:
+    """True where the parts of a file, whose pixels begin at `start`, are seen to be in place."""
+    if image.format == "PNG":
+        image.verify()  # every part has a checksum
+        return True
+    if image.format != "JPEG" or not content.endswith(_JPEG_END):
+        return False
+    return _JPEG_STRANGE.search(content, start, len(content) - len(_JPEG_END)) is None
+
+
+def _reason(error: Exception) -> str:
+    """What is wrong with an image file, in a few words."""
+    if isinstance(error, UnidentifiedImageError):
+        return "no image"
+    if isinstance(error, Image.DecompressionBombError):
+        return "far too large"
+    said = str(error).split("\n")[0].partition(" <_io")[0]
+    if "truncated" in said.lower():
+        return "truncated"
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror.lower()
+    return plain(said) or type(error).__name__
+
+
+def _eight_bits(image: Image.Image) -> Image.Image:
+    """Pillow clips 16-bit grey to 255; the upper byte is what is meant."""
+    if image.mode.startswith("I;16"):
+        return Image.fromarray((np.asarray(image) >> 8).astype(np.uint8))
+    return image
+
+
+def _sized(image: Image.Image, wanted: Picture, preparation: Preparation) -> Image.Image:
+    """Resized so that the crop covers the input's size, then cropped from the middle."""
+    width, height = wanted.width or image.width, wanted.height or image.height
+    method = _FILTERS[preparation.resize or "bilinear"]
+    if not wanted.width or not wanted.height:
+        return image.resize((width, height), method)
+    if preparation.crop == 0:
+        return image.resize((width, height), method)
+    factor = max(width / image.width, height / image.height) / preparation.crop
+    whole = max(width, round(image.width * factor)), max(height, round(image.height * factor))
+    larger = image if whole == image.size else image.resize(whole, method)
+    left, top = (whole[0] - width) // 2, (whole[1] - height) // 2
+    return larger.crop((left, top, left + width, top + height))
+
+
+def in_parallel(work: Callable[[T], U], items: Sequence[T]) -> Iterator[U]:
+    """The results in order; threads work a bounded number of items ahead."""
+    workers = min(_MOST_WORKERS, os.cpu_count() or 1, max(1, len(items)))
+    left = iter(items)
+    waiting: deque[Future[U]] = deque()
+    pool = ThreadPoolExecutor(workers)
+    try:
+        waiting.extend(pool.submit(work, item) for item in islice(left, workers * _AHEAD))
+        while waiting:
+            done = waiting.popleft().result()
+            waiting.extend(pool.submit(work, item) for item in islice(left, 1))
+            yield done
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)

@@ -1,0 +1,328 @@
+"""What is wrong with data, seen before any long work is based on it."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+
+from litesmith.data.guess_norm import class_count
+from litesmith.data.readers import contents_digest
+from litesmith.data.samples import Data
+from litesmith.data.sources import Samples
+from litesmith.ir.types import Array, Model, Tensor, constant_numbers
+from litesmith.tflite.metadata import metadata
+from litesmith.units import number_text, percent_text, plain
+
+# Samples that are looked at: a second or two of decoding.
+_MOST_SEEN = 256
+
+# Fewer cost accuracy (32 cost MobileNet v2 half a point); with fewer still, ranges are chance.
+_ENOUGH, _HARDLY = 128, 8
+
+# How far beyond all others the largest sample must be to stand out.
+_FAR = 4.0
+_FEWEST_FOR_OUTLIERS = 8
+
+# A range that is smaller than the wanted one by more than this, or larger, is another one.
+_NARROW, _WIDE = 1 / 16, 1.5
+
+# Images use all of their range; where so much of it is empty at one end, they are shifted.
+_EMPTY = 0.4
+
+# A model whose first ops divide by this much or more was made for pixels of 0 to 255.
+_PIXEL_DIVISOR = 50.0
+
+_PASSING = ("CAST", "DEQUANTIZE", "PAD", "PADV2", "QUANTIZE", "RESHAPE", "TRANSPOSE")
+
+
+class Problem(NamedTuple):
+    """One observation; a serious one makes results worthless."""
+
+    what: str
+    why: str
+    fix: str
+    serious: bool
+
+
+class Span(NamedTuple):
+    """The values of one input in one sample."""
+
+    low: float
+    high: float
+    finite: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """What the rules judge.
+
+    count    how many samples the data has
+    names    the samples that were looked at
+    spans    for each of them, the span of each input; None where it holds no real numbers
+    items    the digest of every item, and its name
+    others   the digests of the evaluation data's items
+    classes  the labels of items with their names
+    """
+
+    model: Model
+    count: int
+    names: tuple[str, ...]
+    spans: tuple[tuple[Span | None, ...], ...]
+    items: tuple[tuple[str, str], ...] = ()
+    others: frozenset[str] = frozenset()
+    classes: tuple[tuple[str, int], ...] = ()
+
+    def of_input(self, place: int) -> list[tuple[str, Span]]:
+        """The spans of one input with the names of their samples."""
+        pairs = zip(self.names, (spans[place] for spans in self.spans), strict=True)
+        return [(name, span) for name, span in pairs if span is not None]
+
+    def inputs(self) -> Iterator[tuple[int, Tensor, list[tuple[str, Span]]]]:
+        """The inputs that were given real numbers, with what was seen of each."""
+        for place, tensor in enumerate(self.model.main.inputs):
+            spans = self.of_input(place)
+            if spans:
+                yield place, tensor, spans
+
+
+def lint(data: Data, model: Model, *, evaluation: Data | None = None) -> list[Problem]:
+    """Everything that looks wrong with calibration data, in the order of `RULES`."""
+    others = _digests(evaluation) if evaluation is not None else []
+    seen = replace(
+        _looked_at(data, model),
+        items=tuple(_digests(data)),
+        others=frozenset(digest for digest, _ in others),
+    )
+    return [problem for rule in RULES for problem in rule(seen)]
+
+
+def lint_evaluation(data: Data, model: Model) -> list[Problem]:
+    """What looks wrong with the inputs of data that a model is scored on."""
+    seen = _looked_at(data, model)
+    return [problem for rule in (_not_finite, _range) for problem in rule(seen)]
+
+
+def _looked_at(data: Data, model: Model) -> Seen:
+    few = data.spread(_MOST_SEEN) if isinstance(data, Samples) else islice(data, _MOST_SEEN)
+    # The inputs themselves are let go at once: hundreds of them would fill the memory.
+    looked = [(s.name, tuple(map(_span, s.inputs)), s.label) for s in few]
+    return Seen(
+        model,
+        len(data),
+        tuple(name for name, _, _ in looked),
+        tuple(spans for _, spans, _ in looked),
+        classes=tuple(_classes(data, [(name, label) for name, _, label in looked])),
+    )
+
+
+def _digests(data: Data) -> list[tuple[str, str]]:
+    """The digest of every item with its name."""
+    if isinstance(data, Samples):
+        return list(zip(data.digests, data.names, strict=True))
+    return [(contents_digest(sample.inputs), sample.name) for sample in data]
+
+
+def _span(array: Array) -> Span | None:
+    if array.dtype.kind != "f" or not array.size:
+        return None
+    finite = np.isfinite(array)
+    if finite.all():
+        return Span(float(array.min()), float(array.max()), True)
+    kept = array[finite]
+    return Span(float(kept.min()), float(kept.max()), False) if kept.size else Span(0, 0, False)
+
+
+def _classes(data: Data, labels: list[tuple[str, Array | None]]) -> Iterator[tuple[str, int]]:
+    if isinstance(data, Samples):
+        numbers = data.classes
+        yield from zip(data.names, [] if numbers is None else numbers.tolist(), strict=False)
+        return
+    for name, label in labels:
+        if label is not None and label.dtype.kind in "iu" and label.ndim == 1:
+            yield from ((name, int(number)) for number in label)
+
+
+def _not_finite(seen: Seen) -> Iterator[Problem]:
+    for _, tensor, spans in seen.inputs():
+        bad = [name for name, span in spans if not span.finite]
+        if bad:
+            yield Problem(
+                f"{len(bad)} of {len(spans)} samples hold NaN or infinity for input "
+                f"{plain(tensor.name)!r}, first {plain(bad[0])}",
+                "a single one spoils every range and every answer that is made from it",
+                "take these samples away, or repair what makes them",
+                True,
+            )
+
+
+def _constant(seen: Seen) -> Iterator[Problem]:
+    for _, tensor, spans in seen.inputs():
+        flat = [name for name, span in spans if span.finite and span.low == span.high]
+        if flat and tensor.elements > 1:
+            yield Problem(
+                f"{len(flat)} of {len(spans)} samples have one value everywhere in input "
+                f"{plain(tensor.name)!r}, first {plain(flat[0])}",
+                "they say nothing about the ranges inside the model",
+                "take them away, or look at what makes them",
+                len(flat) > len(spans) // 2,
+            )
+
+
+def _range(seen: Seen) -> Iterator[Problem]:
+    for place, tensor, spans in seen.inputs():
+        wanted, source = _wanted_range(seen.model, place)
+        low, high = min(s.low for _, s in spans), max(s.high for _, s in spans)
+        if wanted is None or low == high:
+            continue
+        width = wanted[1] - wanted[0]
+        share = (high - low) / width
+        if _NARROW <= share <= _WIDE:
+            if len(spans) >= _HARDLY and max(low - wanted[0], wanted[1] - high) > _EMPTY * width:
+                yield _part_of_range(tensor, (low, high), f"{source} {_ends(wanted)}")
+            continue
+        doubled = share < _NARROW
+        yield Problem(
+            f"input {plain(tensor.name)!r} gets values from {_ends((low, high))}; "
+            f"{source} {_ends(wanted)}",
+            "normalised twice: the model does it itself, or its metadata says another way"
+            if doubled
+            else "not normalised: the values lie far outside what the model was made for",
+            "give pixels of 0 to 255 and let the model or --norm scale them"
+            if doubled
+            else "scale the data as the model wants it, or say --norm",
+            True,
+        )
+
+
+def _part_of_range(tensor: Tensor, found: tuple[float, float], wanted: str) -> Problem:
+    return Problem(
+        f"input {plain(tensor.name)!r} gets values from {_ends(found)} only; {wanted}",
+        "images fill their range, so these may be normalised another way",
+        "compare the accuracy under other settings of --norm",
+        False,
+    )
+
+
+def _ends(span: tuple[float, float]) -> str:
+    return f"{number_text(span[0])} to {number_text(span[1])}"
+
+
+def _wanted_range(model: Model, place: int) -> tuple[tuple[float, float] | None, str]:
+    """The range that an input was made for, where the model says so, and how it says it."""
+    tensor = model.main.inputs[place]
+    told = metadata(model).inputs
+    norm = told[place] if place < len(told) else None
+    if norm is not None:
+        ends = [(np.array(e) - norm.mean) / norm.std for e in (0.0, 255.0)]
+        return (float(np.min(ends)), float(np.max(ends))), "the model's metadata wants"
+    if own_divisor(model, tensor) >= _PIXEL_DIVISOR:
+        return (0.0, 255.0), "the model's first ops scale pixels themselves, so it wants"
+    quant = tensor.quant
+    if quant is not None and quant.scale.size == 1 and tensor.dtype in ("int8", "uint8"):
+        stored = np.iinfo(tensor.dtype)
+        scale, zero = float(quant.scale[0]), int(quant.zero_point[0])
+        return (scale * (stored.min - zero), scale * (stored.max - zero)), "its scale holds"
+    return None, ""
+
+
+def own_divisor(model: Model, tensor: Tensor) -> float:
+    """By how much a model's first ops divide an input before anything else is done to it."""
+    divisor = 1.0
+    while True:
+        readers = [op for op in model.main.ops if any(t is tensor for t in op.inputs)]
+        if len(readers) != 1 or not readers[0].outputs:
+            return divisor
+        op = readers[0]
+        plain_inputs = [t for t in op.inputs if t is not None and t.quant is None]
+        numbers = [n for n in map(constant_numbers, plain_inputs) if n is not None and n.size]
+        if op.kind in ("MUL", "DIV") and len(numbers) == 1:
+            factor = float(np.abs(numbers[0].astype(np.float64)).max())
+            divisor *= factor if op.kind == "DIV" else 1 / max(factor, 1e-12)
+        elif op.kind not in _PASSING and (op.kind not in ("ADD", "SUB") or len(numbers) != 1):
+            return divisor
+        tensor = op.outputs[0]
+
+
+def _few(seen: Seen) -> Iterator[Problem]:
+    if seen.count >= _ENOUGH:
+        return
+    serious = seen.count < _HARDLY
+    yield Problem(
+        f"{seen.count} samples",
+        "ranges of so few samples are chance"
+        if serious
+        else f"fewer than {_ENOUGH} cost accuracy: 32 cost MobileNet v2 half a point",
+        f"give {_ENOUGH} or more, like those the model will see",
+        serious,
+    )
+
+
+def _outliers(seen: Seen) -> Iterator[Problem]:
+    for _, tensor, spans in seen.inputs():
+        largest = sorted((max(-s.low, s.high), name) for name, s in spans)
+        few = max(1, len(spans) // 50)
+        if len(spans) < _FEWEST_FOR_OUTLIERS:
+            continue
+        usual, (top, name) = largest[-1 - few][0], largest[-1]
+        most = percent_text(1 - few / len(spans))
+        if top > _FAR * usual > 0:
+            yield Problem(
+                f"{plain(name)} reaches {number_text(top)} in input {plain(tensor.name)!r}; "
+                f"{most} of the samples stay within {number_text(usual)}",
+                "a range that has to hold it leaves few steps for all others",
+                "take it away if it is an error; else use percentile ranges",
+                False,
+            )
+
+
+def _leaks(seen: Seen) -> Iterator[Problem]:
+    shared = [name for digest, name in seen.items if digest in seen.others]
+    if shared:
+        yield Problem(
+            f"{len(shared)} of {len(seen.items)} samples are also in the evaluation data, "
+            f"first {plain(shared[0])}",
+            "accuracy on samples that the model was tuned to says nothing about others",
+            "calibrate on other samples than those you evaluate on",
+            True,
+        )
+
+
+def _labels(seen: Seen) -> Iterator[Problem]:
+    count = class_count(seen.model)
+    if count is None:
+        return
+    bad = [(name, number) for name, number in seen.classes if not 0 <= number < count]
+    if bad:
+        yield Problem(
+            f"{len(bad)} of {len(seen.classes)} labels are outside the model's classes 0 to "
+            f"{count - 1}, first {bad[0][1]} of {plain(bad[0][0])}",
+            "such a sample can never be right",
+            "correct the labels, or say --label-offset",
+            True,
+        )
+
+
+def _duplicates(seen: Seen) -> Iterator[Problem]:
+    total = len(seen.items)
+    copies = total - len({digest for digest, _ in seen.items})
+    if copies:
+        yield Problem(
+            f"{copies} of {total} samples are copies of others",
+            "they count twice and tell nothing new",
+            "take them away",
+            copies > total // 2,
+        )
+
+
+RULES: tuple[Callable[[Seen], Iterator[Problem]], ...] = (
+    _not_finite,
+    _constant,
+    _range,
+    _few,
+    _outliers,
+    _leaks,
+    _labels,
+    _duplicates,
+)

@@ -1,0 +1,383 @@
+"""Readers: every kind of source as numbered items, not yet prepared."""
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from hashlib import sha256
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import NamedTuple
+
+import numpy as np
+
+from litesmith.data.guess_norm import class_count
+from litesmith.data.images import decode, decoded, image_fault, image_files, picture
+from litesmith.data.labels import (
+    MOST_CLASSES,
+    as_classes,
+    joined_labels,
+    label_rows,
+    split_label,
+)
+from litesmith.data.preparation import Preparation
+from litesmith.errors import BadInput
+from litesmith.ir.types import Array, Model, Tensor
+from litesmith.tflite.describe import label_line
+from litesmith.tflite.metadata import metadata
+from litesmith.units import bytes_text, plain
+
+Item = tuple[tuple[Array, ...], Array | None]  # one array for each input, and a label
+
+# A generator that has given so much is taken for endless.
+_MOST_SPOOLED = 16_000_000_000
+
+_LABEL_FILE = "labels.txt"
+
+
+class Check(NamedTuple):
+    """How an item is seen to be unusable, before it is used.
+
+    fault  what is wrong with an item, in a few words; "" where nothing is
+    what   what is said of several: "images cannot be read"
+    """
+
+    fault: Callable[[int], str]
+    what: str
+
+
+class Stored(NamedTuple):
+    """Items as they lie on the disk, smaller than what they are decoded to.
+
+    content  of an item, by number
+    decode   the array of a content, given its name too; can be pickled
+    """
+
+    content: Callable[[int], bytes]
+    decode: Callable[[bytes, str], Array]
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Items by number, as their source has them: no batch dimension, nothing scaled.
+
+    names    where each came from
+    read     an item by number; several threads may read
+    digest   of an item's contents, without its label
+    classes  the label of each where all are whole numbers; None otherwise
+    notes    what was chosen for the user
+    settled  True where the labels are the model's own class numbers
+    check    how an unusable item is told; None where all are known to be usable
+    stored   items before they are decoded; None where there is no such form
+    """
+
+    names: Sequence[str]
+    read: Callable[[int], Item]
+    digest: Callable[[int], str]
+    classes: Array | None = None
+    notes: tuple[str, ...] = ()
+    settled: bool = False
+    check: Check | None = None
+    stored: Stored | None = None
+
+
+def batch_of(model: Model) -> int:
+    """The first dimension that all inputs share; 0 where they have no such dimension."""
+    if all(len(tensor.shape) == 1 < tensor.elements for tensor in model.main.inputs):
+        return 0  # a row of numbers, as a waveform, is one item
+    sizes = {tensor.shape[:1] for tensor in model.main.inputs}
+    return sizes.pop()[0] if len(sizes) == 1 and () not in sizes else 0
+
+
+def image_rows(folder: Path, model: Model, preparation: Preparation) -> Rows:
+    """A folder of images, or of folders of images whose names are the classes."""
+    wanted = picture(model.main.inputs[0])
+    if len(model.main.inputs) != 1 or wanted is None:
+        shapes = "; ".join(_input_text(t) for t in model.main.inputs)
+        raise BadInput(
+            f"{folder}: images are for a model with one input of the shape of an image; "
+            f"this one has {shapes}; give an .npz with these names, or module:function"
+        )
+    files, owners = listed(folder)
+    classes, notes, settled = numbered(folder, owners, model) if owners else (None, (), False)
+
+    def read(index: int) -> Item:
+        label = None if classes is None else classes[index]
+        return (decode(files[index], wanted, preparation),), label
+
+    names = [f"{o}/{f.name}" for o, f in zip(owners, files, strict=True)] if owners else []
+    return Rows(
+        names or [f.name for f in files],
+        read,
+        lambda index: sha256(files[index].read_bytes()).hexdigest(),
+        classes,
+        notes,
+        settled,
+        Check(lambda index: image_fault(files[index]), "images cannot be read"),
+        Stored(
+            lambda index: files[index].read_bytes(),
+            partial(decoded, wanted=wanted, preparation=preparation),
+        ),
+    )
+
+
+Find = Callable[[Path], list[Path]]
+
+
+def listed(
+    folder: Path, find: Find = image_files, what: str = "images"
+) -> tuple[list[Path], list[str]]:
+    """The image files, or others, and the folder of each where they are in folders."""
+    flat = find(folder)
+    inside = sorted(p for p in folder.iterdir() if p.is_dir() and not p.name.startswith("."))
+    found = [(file, place.name) for place in inside for file in find(place)]
+    if flat and found:
+        raise BadInput(
+            f"{folder}: has {what} both directly ({flat[0].name}) and in folders "
+            f"({found[0][1]}); keep one kind"
+        )
+    if flat:
+        return flat, []
+    if not found:
+        deeper = next((p.parent.parent for i in inside for p in i.glob("*/*") if p.is_file()), None)
+        hint = f"; is {deeper} meant?" if deeper is not None else ""
+        raise BadInput(f"{folder}: no {what} in it or in the folders in it{hint}")
+    return [file for file, _ in found], [owner for _, owner in found]
+
+
+def numbered(
+    folder: Path, owners: Sequence[str], model: Model
+) -> tuple[Array, tuple[str, ...], bool]:
+    """The class of each file: by number, by a list of labels, or by the order of the names."""
+    used = sorted(set(owners))
+    told = metadata(model).labels
+    has_numbers = all(name.isdecimal() and int(name) < MOST_CLASSES for name in used)
+    if has_numbers and not {*used} <= {*told}:  # names that are numbers need not be in order
+        return np.array([int(name) for name in owners], np.int64), (), False
+    own = folder / _LABEL_FILE
+    listed = _lines(own) if own.is_file() else ()
+    for labels, what in ((listed, f"in {own}"), (told, "in the model's label file")):
+        places = {_key(label): place for place, label in enumerate(labels)}
+        if labels and all(_key(name) in places for name in used):
+            numbers = [places[_key(name)] for name in owners]
+            note = f"classes are numbered as {what}: {used[0]} is {places[_key(used[0])]}"
+            return np.array(numbers, np.int64), (note,), labels is told
+    folders = sorted(p.name for p in folder.iterdir() if p.is_dir() and not p.name.startswith("."))
+    # An empty folder counts where only then there are as many classes as the model has.
+    named = folders if len(folders) == class_count(model) else used
+    places = {name: place for place, name in enumerate(named)}
+    note = f"classes are numbered in the order of their names: {named[0]} is 0"
+    return np.array([places[name] for name in owners], np.int64), (note,), False
+
+
+def _key(name: str) -> str:
+    """A name as it stands in a list of labels, in small letters."""
+    return label_line(name).casefold()
+
+
+def _lines(path: Path) -> tuple[str, ...]:
+    text = path.read_text("utf-8", errors="replace")
+    return tuple(line.strip() for line in text.splitlines() if line.strip())
+
+
+def array_rows(arrays: Mapping[str, Array], model: Model, source: str) -> Rows:
+    """Arrays whose first dimension counts the items: by the inputs' names or `x`; labels in `y`."""
+    columns = [as_items(t, a, model, source) for t, a in _matched(arrays, model, source)]
+    counts = [len(column) for column in columns]
+    if len(set(counts)) > 1:
+        raise BadInput(f"{source}: its inputs have {' and '.join(map(str, counts))} items")
+    if not counts[0]:
+        raise BadInput(f"{source}: no items in it")
+    labels = label_rows(arrays["y"], counts[0], source) if "y" in arrays else None
+    classes, notes = as_classes(labels)
+
+    def read(index: int) -> Item:
+        return tuple(c[index] for c in columns), None if labels is None else labels[index]
+
+    return Rows(
+        [f"row {index}" for index in range(counts[0])],
+        read,
+        lambda index: contents_digest(c[index] for c in columns),
+        classes,
+        notes,
+    )
+
+
+def contents_digest(arrays: Iterable[Array]) -> str:
+    """Equal for equal arrays of equal types and shapes."""
+    total = sha256()
+    for array in arrays:
+        total.update(f"{array.dtype.str}{array.shape}".encode())
+        total.update(np.ascontiguousarray(array).tobytes())
+    return total.hexdigest()
+
+
+def _matched(arrays: Mapping[str, Array], model: Model, source: str) -> list[tuple[Tensor, Array]]:
+    """Each input with its array."""
+    inputs = model.main.inputs
+    if len(inputs) == 1 and "x" in arrays:
+        return [(inputs[0], arrays["x"])]
+    signature = next((s for s in model.signatures if s.graph == 0), None)
+    aliases = {t: name for name, t in signature.inputs} if signature is not None else {}
+    pairs: list[tuple[Tensor, Array]] = []
+    for tensor in inputs:
+        names = (tensor.name, aliases.get(tensor, ""), tensor.name.removesuffix(":0"))
+        found = next((arrays[name] for name in names if name in arrays), None)
+        if found is None:
+            wanted = "x" if len(inputs) == 1 else ", ".join(aliases.get(t, t.name) for t in inputs)
+            has = ", ".join(map(plain, arrays)) or "nothing"
+            raise BadInput(f"{source}: needs {plain(wanted)} (and y for labels); it has {has}")
+        pairs.append((tensor, found))
+    return pairs
+
+
+def as_items(tensor: Tensor, array: Array, model: Model, source: str) -> Array:
+    """An array with one, some or grouped items of an input: shape (items, …)."""
+    if array.dtype.kind not in "biufSU":
+        raise BadInput(
+            f"{source}: input {plain(tensor.name)!r} is an array of {array.dtype}; give numbers"
+        )
+    dims = tensor.dynamic or tensor.shape
+    item = dims[1:] if batch_of(model) else dims
+    for given in (array, array[..., None] if item[-1:] == (1,) else array):
+        ahead = given.ndim - len(item)
+        most = 2 if batch_of(model) else 1
+        if 0 <= ahead <= most and _fits(given.shape[ahead:], item):
+            return given.reshape(-1, *given.shape[ahead:])
+    shown = array.shape[max(0, array.ndim - len(item)) :]
+    images = ", or give a folder of images, which are resized here" if picture(tensor) else ""
+    raise BadInput(
+        f"{source}: data has {_shape_text(shown)}, the model's input {plain(tensor.name)!r} wants "
+        f"{_shape_text(item)}; resize the data{images}"
+    )
+
+
+def _fits(shape: Sequence[int], item: Sequence[int]) -> bool:
+    return len(shape) == len(item) and all(w in (-1, d) for d, w in zip(shape, item, strict=True))
+
+
+def _shape_text(shape: Sequence[int]) -> str:
+    return "×".join("any" if d == -1 else str(d) for d in shape) or "one number"
+
+
+def _input_text(tensor: Tensor) -> str:
+    return f"{plain(tensor.name)!r} of {_shape_text(tensor.dynamic or tensor.shape)}"
+
+
+class _Spool:
+    """Items in a temporary file, which goes away with this object."""
+
+    def __init__(self) -> None:
+        self._file = TemporaryFile(prefix="litesmith-")  # noqa: SIM115 - lives as long as the data
+        self._places: list[tuple[int, int, bool]] = []
+        self._lock = threading.Lock()
+        self.digests: list[str] = []
+
+    def add(self, arrays: Sequence[Array], label: Array | None) -> int:
+        """Keeps an item and says how many bytes there are now."""
+        self._places.append((self._file.tell(), len(arrays), label is not None))
+        for array in (*arrays, *(() if label is None else (label,))):
+            np.lib.format.write_array(self._file, np.ascontiguousarray(array), allow_pickle=False)
+        self.digests.append(contents_digest(arrays))
+        return self._file.tell()
+
+    def read(self, index: int) -> Item:
+        start, count, labelled = self._places[index]
+        with self._lock:
+            self._file.seek(start)
+            every = [
+                np.lib.format.read_array(self._file, allow_pickle=False)
+                for _ in range(count + labelled)
+            ]
+        return tuple(every[:count]), every[count] if labelled else None
+
+
+def spooled_rows(given: Iterable[object], model: Model, source: str, most: int | None) -> Rows:
+    """What an iterable gives, read once and kept in a temporary file; the first `most` items."""
+    spool = _Spool()
+    labels: list[Array | None] = []
+    for index, value in enumerate(_guarded(given, source)):
+        where = f"{source}: item {index}"
+        for arrays, label in islice(_split(value, model, where), _left(most, len(labels))):
+            labels.append(label)
+            if spool.add(arrays, label) > _MOST_SPOOLED:
+                raise BadInput(
+                    f"{source}: gives more than {bytes_text(_MOST_SPOOLED)}; say --samples N"
+                )
+        if most is not None and len(labels) >= most:
+            break
+    if not labels:
+        raise BadInput(f"{source}: gives no items")
+    if len({label is None for label in labels}) > 1:
+        raise BadInput(f"{source}: some items have labels and some have none; give all or none")
+    classes, notes = as_classes(joined_labels([b for b in labels if b is not None]))
+    names = [f"item {index}" for index in range(len(labels))]
+    return Rows(names, spool.read, spool.digests.__getitem__, classes, notes)
+
+
+def _guarded(given: Iterable[object], source: str) -> Iterator[object]:
+    """The same, with failures of the user's own code told as such."""
+    try:
+        yield from given
+    except Exception as error:
+        raise foreign_failure(source, error) from error
+
+
+def foreign_failure(source: str, error: BaseException) -> BadInput:
+    """What to say where the user's function fails; the cause keeps its traceback."""
+    reason = plain(str(error).split("\n")[0])
+    return BadInput(f"{source}: its own code failed with {type(error).__name__}: {reason}")
+
+
+def _left(most: int | None, have: int) -> int | None:
+    return None if most is None else most - have
+
+
+def _split(
+    value: object, model: Model, where: str
+) -> Iterable[tuple[tuple[Array, ...], Array | None]]:
+    """The items in one thing that a generator gave."""
+    inputs, label = _parted(value, len(model.main.inputs))
+    if isinstance(inputs, Mapping):
+        named = {str(k): _number_array(v, where) for k, v in inputs.items()}
+        label = named.pop("y", None) if label is None else label
+        pairs = _matched(named, model, where)
+    else:
+        listed = inputs if isinstance(inputs, (list, tuple)) else [inputs]
+        if len(listed) != len(model.main.inputs):
+            raise BadInput(
+                f"{where}: has {len(listed)} arrays, the model {len(model.main.inputs)} inputs"
+            )
+        arrays = [_number_array(v, where) for v in listed]
+        pairs = list(zip(model.main.inputs, arrays, strict=True))
+    columns = [as_items(t, a, model, where) for t, a in pairs]
+    if len({len(column) for column in columns}) > 1:
+        raise BadInput(f"{where}: its inputs have different numbers of items")
+    count = len(columns[0])
+    labels = None if label is None else split_label(_number_array(label, where), count, where)
+    for index in range(count):
+        yield tuple(c[index] for c in columns), None if labels is None else labels[index]
+
+
+def _parted(value: object, inputs: int) -> tuple[object, object]:
+    """Inputs and label: pairs (x, y), flat tuples of inputs with or without one, TFLite's lists."""
+    if not isinstance(value, tuple):
+        return value, None
+    if len(value) == 2 and isinstance(value[0], str):  # a signature's name and its inputs
+        return value[1], None
+    if len(value) == 2 and isinstance(value[0], (list, tuple, Mapping)):
+        return value
+    if len(value) == inputs + 1:
+        return list(value[:-1]), value[-1]
+    return list(value), None
+
+
+def _number_array(value: object, where: str) -> Array:
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise BadInput(f"{where}: not an array ({error})") from None
+    if array.dtype.kind == "O":
+        raise BadInput(f"{where}: {type(value).__name__} is not an array of numbers")
+    return array

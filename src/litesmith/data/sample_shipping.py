@@ -1,0 +1,217 @@
+"""Samples on their way to other machines: stored items in pieces, decoded and prepared there."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from typing import NamedTuple, TypeVar, cast
+from uuid import uuid4
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from litesmith.data.images import in_parallel
+from litesmith.data.preparation import Preparation
+from litesmith.data.readers import Item, Rows
+from litesmith.data.samples import Data, Sample
+from litesmith.data.sources import Samples
+from litesmith.ir.types import Array, Graph, Model
+from litesmith.tflite.read import read
+from litesmith.tflite.write import to_bytes
+from litesmith.workers.engine import Engine, Held
+
+T = TypeVar("T")
+
+# Pieces for each worker, so that none waits long for the slowest; samples and bytes of a piece.
+_A_WORKER, _FEWEST, _MOST_BYTES = 4, 16, 32_000_000
+
+_TOKENS: WeakKeyDictionary[object, str] = WeakKeyDictionary()
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """Some items of data, with all that it takes to make samples of them.
+
+    stored   what the items' files hold, where they are to be decoded; `columns` is empty then
+    columns  for each input the items' arrays
+    labels   of each item, where they are no class numbers
+    inputs   a model with nothing but the inputs that samples are made for
+    digests  of the items' contents, where these are asked for
+    """
+
+    source: str
+    names: tuple[str, ...]
+    stored: tuple[bytes, ...]
+    columns: tuple[Sequence[Array], ...]
+    labels: tuple[Array | None, ...]
+    classes: Array | None
+    decode: Callable[[bytes, str], Array] | None
+    inputs: bytes
+    preparation: Preparation
+    others: tuple[tuple[int, Preparation], ...]
+    digests: tuple[str, ...] = ()
+
+    @property
+    def nbytes(self) -> int:
+        arrays = (array for column in self.columns for array in column)
+        return sum(map(len, self.stored)) + sum(array.nbytes for array in arrays)
+
+    def opened(self) -> Samples:
+        """The samples, to be made one by one."""
+        rows = Rows(self.names, self._item, self.digests.__getitem__, self.classes)
+        chosen = tuple(range(len(self.names)))
+        model = read(memoryview(self.inputs))
+        return Samples(self.source, rows, chosen, model, self.preparation, (), self.others)
+
+    def _item(self, index: int) -> Item:
+        if self.decode is not None:
+            return (self.decode(self.stored[index], self.names[index]),), None
+        return tuple(column[index] for column in self.columns), self.labels[index]
+
+
+@dataclass(frozen=True, eq=False)
+class Ready:
+    """Samples of any other origin, as they are."""
+
+    samples: tuple[Sample, ...]
+
+    @property
+    def nbytes(self) -> int:
+        return sum(array.nbytes for sample in self.samples for array in sample.inputs)
+
+    def opened(self) -> Sequence[Sample]:
+        return self.samples
+
+
+Portion = Piece | Ready
+
+
+class Lying(NamedTuple):
+    """A portion that lies with the workers, and the name that it goes by there."""
+
+    key: str
+    held: Held[Portion]
+
+
+def samples_of(portion: Portion) -> Iterator[Sample]:
+    """The samples of a portion, one after the other: a worker has one core."""
+    found = portion.opened()
+    if isinstance(found, Samples):
+        return found.one_by_one()
+    return iter(found)
+
+
+def portions(
+    engine: Engine, data: Data, *, whole: bool = False, digests: bool = False
+) -> Iterator[Lying]:
+    """Data in pieces that lie with the workers, made as they are asked for; `whole` is one piece.
+
+    The same data is shipped once, for as long as there is room for it; with `digests` it has one
+    of its own there too.
+    """
+    token = _TOKENS.setdefault(data, uuid4().hex)
+    if not isinstance(data, Samples):
+        yield from _ready(engine, data, token, whole)
+        return
+    count = _piece_samples(engine, data, whole)
+    for start in range(0, len(data), count):
+        places = range(start, min(start + count, len(data)))
+        key = f"data {token} {places.start} {places.stop} {digests}"
+        made = partial(piece, data, places, digests=digests)
+        yield Lying(key, engine.hold(key, made, _nbytes))
+
+
+def joined(pieces: Sequence[Piece]) -> Samples:
+    """All pieces of some data as one again."""
+    first = pieces[0]
+    places = range(len(first.columns))
+    classes = None if first.classes is None else np.concatenate([_known(p.classes) for p in pieces])
+    return Piece(
+        first.source,
+        _chained([p.names for p in pieces]),
+        _chained([p.stored for p in pieces]),
+        tuple(_chained([tuple(p.columns[place]) for p in pieces]) for place in places),
+        _chained([p.labels for p in pieces]),
+        classes,
+        first.decode,
+        first.inputs,
+        first.preparation,
+        first.others,
+        _chained([p.digests for p in pieces]),
+    ).opened()
+
+
+def piece(data: Samples, places: Sequence[int], *, digests: bool = False) -> Piece:
+    """The samples at some places, as they are shipped."""
+    some = data.at(places)
+    rows, chosen = some.rows, some.chosen
+    stored: tuple[bytes, ...] = ()
+    items: list[Item] = []
+    if rows.stored is not None:
+        stored = tuple(in_parallel(rows.stored.content, chosen))
+    else:
+        items = list(in_parallel(rows.read, chosen))
+    labels = tuple(label if rows.classes is None else None for _, label in items)
+    return Piece(
+        some.source,
+        some.names,
+        stored,
+        tuple(_column([arrays[place] for arrays, _ in items]) for place in _input_places(items)),
+        labels,
+        None if rows.classes is None else rows.classes[list(chosen)],
+        None if rows.stored is None else rows.stored.decode,
+        _inputs_only(some.model),
+        some.preparation,
+        some.others,
+        some.digests if digests else (),
+    )
+
+
+def _ready(engine: Engine, data: Data, token: str, whole: bool) -> Iterator[Lying]:
+    count = len(data) if whole else _even(len(data), engine)
+    samples = iter(data)
+    for number in range(-(-len(data) // count)):
+        some = tuple(islice(samples, count))
+        key = f"data {token} {number} {count}"
+        yield Lying(key, engine.hold(key, partial(Ready, some), _nbytes))
+
+
+def _nbytes(portion: Portion) -> int:
+    return portion.nbytes
+
+
+def _piece_samples(engine: Engine, data: Samples, whole: bool) -> int:
+    """How many samples make a piece."""
+    if whole or not len(data):
+        return max(1, len(data))
+    arrays, _ = data.rows.read(data.chosen[0])
+    each = sum(array.nbytes for array in arrays) * data.batch
+    return max(1, min(_even(len(data), engine), _MOST_BYTES // max(each, 1)))
+
+
+def _even(count: int, engine: Engine) -> int:
+    return max(_FEWEST, -(-count // (_A_WORKER * engine.width)))
+
+
+def _input_places(items: Sequence[Item]) -> range:
+    return range(len(items[0][0]) if items else 0)
+
+
+def _column(arrays: Sequence[Array]) -> Sequence[Array]:
+    """One array where all are alike: it is not copied on its way."""
+    alike = len({(array.dtype, array.shape) for array in arrays}) == 1
+    return cast(Sequence[Array], np.stack(arrays)) if alike else tuple(arrays)
+
+
+def _inputs_only(model: Model) -> bytes:
+    inputs = model.main.inputs
+    return to_bytes(Model((Graph("", inputs, (), (), inputs),)))
+
+
+def _known(classes: Array | None) -> Array:
+    assert classes is not None
+    return classes
+
+
+def _chained(parts: Sequence[tuple[T, ...]]) -> tuple[T, ...]:
+    return tuple(one for part in parts for one in part)

@@ -1,0 +1,153 @@
+"""Some of the samples for the work, the others to judge it by."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+from typing import cast
+
+import numpy as np
+
+from litesmith.data.samples import Data, Sample
+from litesmith.data.sources import Samples
+from litesmith.ir.types import Array
+
+
+class _Chosen:
+    """The samples of some data at certain places."""
+
+    data: Data
+
+    @property
+    def _places(self) -> Sequence[int]:
+        raise NotImplementedError
+
+    @property
+    def source(self) -> str:
+        return self.data.source
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return self.data.notes
+
+    @property
+    def batch(self) -> int:
+        """Items in a sample."""
+        return getattr(self.data, "batch", 1)
+
+    @property
+    def classes(self) -> Array | None:
+        """The class of each item, where the data knows them."""
+        known: Array | None = getattr(self.data, "classes", None)
+        if known is None:
+            return None
+        batch = len(known) // max(1, len(self.data))
+        items = [place * batch + item for place in self._places for item in range(batch)]
+        return known[np.array(items, np.intp)]
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __iter__(self) -> Iterator[Sample]:
+        if isinstance(self.data, Samples):  # what is not asked for is not read
+            return iter(self.data.at(self._places))
+        places = frozenset(self._places)
+        return (sample for place, sample in enumerate(self.data) if place in places)
+
+
+@dataclass(frozen=True, eq=False)
+class Part(_Chosen):
+    """The samples of some data that are held out, or the others: the same ones each time.
+
+    share     one in so many is held out
+    held_out  True for these, False for the others
+    most      no more than so many; None for all
+    """
+
+    data: Data
+    share: int
+    held_out: bool
+    most: int | None = None
+
+    @property
+    def digest(self) -> str:
+        which = "one" if self.held_out else "all but one"
+        limit = "" if self.most is None else f", at most {self.most}"
+        return f"{self.data.digest} {which} in {self.share}{limit}"
+
+    @property
+    def _places(self) -> Sequence[int]:
+        return self._found
+
+    @cached_property
+    def _found(self) -> list[int]:
+        """Chosen by what the samples hold, so that their order does not matter."""
+        by_digest = _by_digest(_input_digests(self.data))
+        count = len(by_digest) // self.share
+        return sorted((by_digest[:count] if self.held_out else by_digest[count:])[: self.most])
+
+
+@dataclass(frozen=True, eq=False)
+class _At(_Chosen):
+    """The samples at given places."""
+
+    data: Data
+    places: tuple[int, ...]
+
+    @property
+    def digest(self) -> str:
+        return sha256(f"{self.data.digest} {self.places}".encode()).hexdigest()
+
+    @property
+    def _places(self) -> Sequence[int]:
+        return self.places
+
+
+def parted(data: Data, shares: Sequence[float]) -> list[Data]:
+    """The data in parts of about these shares, the last one with the rest.
+
+    Samples are told apart by what they hold: the order of the data does not matter, and a sample
+    that is there twice is twice in one part.
+    """
+    digests = _item_digests(data) if isinstance(data, Samples) else _input_digests(data)
+    order = _by_digest(digests)
+    parts: list[Data] = []
+    start = 0
+    for number, share in enumerate(shares, 1):
+        end = min(start + round(share * len(order)), len(order))
+        if number == len(shares):
+            end = len(order)
+        while 0 < end < len(order) and digests[order[end]] == digests[order[end - 1]]:
+            end += 1
+        places = order[start:end]  # by their contents too: what is chosen of a part is the same
+        chosen = data.at(places) if isinstance(data, Samples) else _At(data, tuple(sorted(places)))
+        parts.append(cast(Data, chosen))
+        start = end
+    return parts
+
+
+def shared(a: Data, b: Data) -> int:
+    """How many samples of the first are in the second too, by what they hold."""
+    alike = isinstance(a, Samples) and isinstance(b, Samples) and a.batch == b.batch
+    known = {*(_item_digests(cast(Samples, b)) if alike else _input_digests(b))}
+    own = _item_digests(cast(Samples, a)) if alike else _input_digests(a)
+    return sum(digest in known for digest in own)
+
+
+def items(data: Data) -> int:
+    """How many items there are: a sample of a model with a batch has several."""
+    return len(data) * getattr(data, "batch", 1)
+
+
+def _by_digest(digests: Sequence[bytes]) -> list[int]:
+    return sorted(range(len(digests)), key=lambda place: digests[place])
+
+
+def _input_digests(data: Data) -> list[bytes]:
+    return [sha256(b"".join(a.tobytes() for a in s.inputs)).digest() for s in data]
+
+
+def _item_digests(data: Samples) -> list[bytes]:
+    """The same from what was stored, which need not be prepared for it."""
+    batches = (data.digests[n * data.batch :][: data.batch] for n in range(len(data)))
+    return [sha256("".join(items).encode()).digest() for items in batches]

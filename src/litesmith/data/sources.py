@@ -1,0 +1,389 @@
+"""`open_data`: whatever a user has, as samples that a model can run.
+
+An .npy is mapped, images are decoded as they are asked for, and what a generator gives is read once
+and kept in a temporary file; the members of an .npz come into memory whole.
+"""
+
+import os
+import zipfile
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+
+from litesmith.data.audio import audio_rows, has_audio
+from litesmith.data.guess_norm import (
+    MOST_TRIED,
+    Choice,
+    Tried,
+    from_model,
+    guess,
+    possible_offsets,
+    right_offset,
+    tried_count,
+    with_norm,
+)
+from litesmith.data.images import in_parallel, picture
+from litesmith.data.preparation import Preparation
+from litesmith.data.readers import (
+    Rows,
+    array_rows,
+    batch_of,
+    foreign_failure,
+    image_rows,
+    spooled_rows,
+)
+from litesmith.data.sample_items import are_pixels, is_real, prepared
+from litesmith.data.samples import Data, Sample
+from litesmith.data.unusable import Chosen, only_usable
+from litesmith.data.user_functions import users_function
+from litesmith.errors import BadInput
+from litesmith.ir.types import Array, Model
+from litesmith.units import plain
+
+Given = (
+    str
+    | os.PathLike[str]
+    | Array
+    | Mapping[str, Array]
+    | Data
+    | Iterable[object]
+    | Callable[[], Iterable[object]]
+)
+
+UNTOUCHED = Preparation()
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Data from rows: the chosen ones in groups of the model's batch, prepared as they are read.
+
+    others  the preparation of inputs, by their number, for which the model states another one
+    """
+
+    source: str
+    rows: Rows
+    chosen: tuple[int, ...]
+    model: Model
+    preparation: Preparation
+    notes: tuple[str, ...] = ()
+    others: tuple[tuple[int, Preparation], ...] = ()
+
+    @property
+    def batch(self) -> int:
+        """Items in a sample: 1 also where the inputs have no dimension for a batch."""
+        return batch_of(self.model) or 1
+
+    def __len__(self) -> int:
+        return len(self.chosen) // self.batch
+
+    def __iter__(self) -> Iterator[Sample]:
+        return in_parallel(self._sample, self._groups())
+
+    def one_by_one(self) -> Iterator[Sample]:
+        """The same by this thread alone, for where every core has work of its own."""
+        return map(self._sample, self._groups())
+
+    def _groups(self) -> list[tuple[int, ...]]:
+        return [self.chosen[i * self.batch :][: self.batch] for i in range(len(self))]
+
+    def spread(self, count: int) -> "Samples":
+        """At most so many of the samples, evenly spread; the others are not read."""
+        return self.at(_evenly(range(len(self)), count))
+
+    def at(self, places: Sequence[int]) -> "Samples":
+        """The samples at these places; the others are not read."""
+        chosen = [self.chosen[p * self.batch + i] for p in places for i in range(self.batch)]
+        return replace(self, chosen=tuple(chosen))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Where each item came from."""
+        return tuple(self.rows.names[index] for index in self.chosen)
+
+    @property
+    def classes(self) -> Array | None:
+        """The model's class of each item, where the labels are class numbers."""
+        if self.rows.classes is None:
+            return None
+        return self.rows.classes[list(self.chosen)] + (self.preparation.label_offset or 0)
+
+    @cached_property
+    def digests(self) -> tuple[str, ...]:
+        """What each item contains, whatever its preparation and label."""
+        return tuple(in_parallel(self.rows.digest, self.chosen))
+
+    @cached_property
+    def labelled_digests(self) -> tuple[str, ...]:
+        """What each item contains and its label, whatever its preparation."""
+        pairs = zip(self.digests, self._label_digests(), strict=True)
+        return tuple(f"{item} {label}" for item, label in pairs)
+
+    @cached_property
+    def digest(self) -> str:
+        """Equal for the same items and labels with the same preparation, in any order."""
+        items = sorted(self.labelled_digests)
+        inputs = [f"{t.dtype} {t.dynamic or t.shape}" for t in self.model.main.inputs]
+        done = [self.preparation.text, *(f"{place} {other.text}" for place, other in self.others)]
+        return sha256("\n".join([*done, *inputs, *items]).encode()).hexdigest()
+
+    def _label_digests(self) -> list[str]:
+        if self.rows.classes is not None:
+            return [str(self.rows.classes[index]) for index in self.chosen]
+        if not self.chosen or self.rows.read(self.chosen[0])[1] is None:
+            return [""] * len(self.chosen)
+        labels = (self.rows.read(index)[1] for index in self.chosen)
+        return ["" if b is None else sha256(b.tobytes()).hexdigest() for b in labels]
+
+    def _sample(self, group: Sequence[int]) -> Sample:
+        items = [self.rows.read(index) for index in group]
+        places = range(len(self.model.main.inputs))
+        inputs = tuple(
+            self._joined(place, [arrays[place] for arrays, _ in items]) for place in places
+        )
+        labels = [label for _, label in items if label is not None]
+        label = np.stack(labels) if labels else None
+        if self.rows.classes is not None:
+            label = self.rows.classes[list(group)] + (self.preparation.label_offset or 0)
+        return Sample(inputs, label, ", ".join(self.rows.names[index] for index in group))
+
+    def _joined(self, place: int, items: Sequence[Array]) -> Array:
+        tensor = self.model.main.inputs[place]
+        made = [prepared(tensor, item, self._preparation(place)) for item in items]
+        if not batch_of(self.model):
+            return made[0]
+        if len({one.shape for one in made}) > 1:
+            raise BadInput(
+                f"{self.source}: the items of a batch of {self.batch} have different shapes; "
+                "make them equal"
+            )
+        return np.stack(made)
+
+    def _preparation(self, place: int) -> Preparation:
+        """What an input gets: a normalisation is for the images, where there are any."""
+        inputs = self.model.main.inputs
+        if picture(inputs[place]) is None and any(map(picture, inputs)):
+            return UNTOUCHED
+        return dict(self.others).get(place, self.preparation)
+
+
+def open_data(
+    source: Given,
+    model: Model,
+    *,
+    preparation: Preparation = UNTOUCHED,
+    samples: int | None = None,
+) -> Data:
+    """Samples for a model from a folder, an .npz or .npy, `module:function`, arrays or a generator.
+
+    `samples` takes so many of them, the same ones each time, spread over the classes; of a
+    generator, which may be endless, the first ones.
+    """
+    if samples is not None and samples < 1:
+        raise BadInput(f"{samples} samples: give a number from 1 on")
+    if hasattr(source, "digest") and hasattr(source, "notes"):
+        return cast(Data, source)
+    name = _name(source)
+    if not model.main.inputs:
+        raise BadInput(f"{plain(name)}: the model has no input to feed")
+    rows = _rows(source, name, model, preparation, samples)
+    batch = batch_of(model) or 1
+    chosen, notes = only_usable(rows, lambda some: _chosen(rows, some, batch, samples), name)
+    if len(chosen) < batch:
+        count = len(rows.names)
+        raise BadInput(f"{name}: {count} items, and the model takes {batch} at a time; give more")
+    found = Samples(name, rows, chosen, model, preparation)
+    settled = _settled(found, _has_images(source))
+    told = (*rows.notes, *notes, *settled.notes)
+    return cast(Data, replace(settled, chosen=chosen, notes=told))
+
+
+def _name(source: Given) -> str:
+    if isinstance(source, str | os.PathLike):
+        return os.fspath(source)
+    return getattr(source, "__name__", "") or f"the given {type(source).__name__}"
+
+
+def _has_images(source: Given) -> bool:
+    return isinstance(source, str | os.PathLike) and os.path.isdir(source)
+
+
+def _rows(
+    source: Given, name: str, model: Model, preparation: Preparation, samples: int | None
+) -> Rows:
+    most = None if samples is None else samples * (batch_of(model) or 1)
+    if isinstance(source, str | os.PathLike):
+        path = Path(source)
+        if path.is_dir():
+            read = audio_rows if has_audio(path, model) else image_rows
+            return read(path, model, preparation)
+        if not path.exists() and ":" in name:
+            return spooled_rows(_called(users_function(name), name), model, name, most)
+        return array_rows(_loaded(path), model, name)
+    if isinstance(source, np.ndarray):
+        return array_rows({"x": source}, model, name)
+    if isinstance(source, Mapping):
+        arrays = {str(key): np.asarray(value) for key, value in source.items()}
+        return array_rows(arrays, model, name)
+    if callable(source):
+        return spooled_rows(_called(source, name), model, name, most)
+    if isinstance(source, Iterable):
+        return spooled_rows(source, model, name, most)
+    raise BadInput(
+        f"{name}: give a folder, an .npz, an .npy, module:function, arrays or a generator"
+    )
+
+
+def _loaded(path: Path) -> dict[str, Array]:
+    """The arrays of an .npy or .npz file; nothing that needs unpickling."""
+    if not path.exists():
+        raise BadInput(
+            f"{path}: does not exist; give a folder, an .npz, an .npy or module:function"
+        )
+    if path.suffix.lower() not in (".npy", ".npz"):
+        raise BadInput(f"{path}: neither a folder nor an .npz or .npy; give one of these")
+    try:
+        if path.suffix.lower() == ".npy":
+            return {"x": np.load(path, mmap_mode="r", allow_pickle=False)}
+        with np.load(path, allow_pickle=False) as archive:
+            return {key: archive[key] for key in archive.files}
+    except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error) as error:
+        reason = str(error).split("\n")[0]
+        raise BadInput(f"{path}: cannot be read ({reason}); save plain arrays of numbers") from None
+
+
+def _called(function: Callable[[], object], name: str) -> Iterable[object]:
+    try:
+        given = function()
+    except Exception as error:
+        raise foreign_failure(name, error) from error
+    if isinstance(given, np.ndarray):
+        return [given]
+    if isinstance(given, Mapping) or not isinstance(given, Iterable):
+        raise BadInput(f"{name}: gives {type(given).__name__}; it must give samples one by one")
+    return given
+
+
+def _chosen(rows: Rows, some: Sequence[int], batch: int, samples: int | None) -> Chosen:
+    """Which of some items are taken, in order, and what is to be said about it."""
+    count = len(some)
+    wanted = count if samples is None else samples * batch
+    classes = None if rows.classes is None else rows.classes[np.array(some, np.intp)]
+    places = _stratified(classes, count, wanted) if wanted < count else range(count)
+    chosen = [some[place] for place in places]
+    notes: list[str] = []
+    if samples is not None and wanted > count:
+        notes.append(f"{samples} samples asked for; there are {count // batch}")
+    if len(chosen) % batch:
+        notes.append(f"the model takes {batch} items at a time; the last {len(chosen) % batch} go")
+        chosen = chosen[: len(chosen) // batch * batch]
+    return Chosen(tuple(chosen), tuple(notes))
+
+
+def _stratified(classes: Array | None, count: int, wanted: int) -> list[int]:
+    """So many of the items, in order: of each class equally many as far as it goes."""
+    if classes is None:
+        return _evenly(range(count), wanted)
+    rounds: list[list[int]] = []
+    seen: dict[int, int] = {}
+    for index, number in enumerate(classes.tolist()):
+        place = seen[number] = seen.get(number, -1) + 1
+        if place == len(rounds):
+            rounds.append([])
+        rounds[place].append(index)
+    chosen: list[int] = []
+    for members in rounds:
+        by_class = sorted(members, key=lambda i: (classes[i], i))
+        chosen += _evenly(by_class, wanted - len(chosen))
+        if len(chosen) == wanted:
+            break
+    return sorted(chosen)
+
+
+def _evenly(items: Sequence[int], wanted: int) -> list[int]:
+    """So many of the items, evenly spread; all where there are no more."""
+    if wanted >= len(items):
+        return list(items)
+    return [items[(2 * i + 1) * len(items) // (2 * wanted)] for i in range(wanted)]
+
+
+def _settled(data: Samples, has_images: bool) -> Samples:
+    """A few of the samples with nothing left open in their preparation: given, or the model's word,
+    or a guess; their notes say what was chosen."""
+    given = data.preparation if has_images else replace(data.preparation, resize="", crop=0.0)
+    few = data.spread(MOST_TRIED)
+    pixels = _pixel_inputs(few)
+    offsets = _offsets(data)
+    notes: tuple[str, ...] = ()
+    if pixels and not given.is_chosen:
+        choice = from_model(data.model, pixels[0])
+        notes = choice.notes if choice is not None else ()
+        if choice is None or not choice.preparation.is_chosen:
+            choice = _guessed(few, offsets)
+            notes += choice.notes
+        given = with_norm(given, choice.preparation)
+        few = _with_others(few, pixels[1:], given)
+    notes += few.notes
+    return _with_offset(replace(few, preparation=given, notes=notes), offsets)
+
+
+def _with_others(few: Samples, places: Sequence[int], usual: Preparation) -> Samples:
+    """With the normalisation of further images, where the model states another one for them."""
+    told = [(place, from_model(few.model, place)) for place in places]
+    known = [(place, c) for place, c in told if c is not None and c.preparation.is_chosen]
+    names = [plain(few.model.main.inputs[place].name) for place, _ in known]
+    return replace(
+        few,
+        others=tuple((place, with_norm(usual, c.preparation)) for place, c in known),
+        notes=tuple(f"input {n!r}: {c.notes[-1]}" for n, (_, c) in zip(names, known, strict=True)),
+    )
+
+
+def _guessed(few: Samples, offsets: Sequence[int]) -> Choice:
+    few = _in_memory(few.spread(tried_count(few.model)))
+    pixels = [few.rows.read(index)[0][0] for index in few.chosen]
+    classes = None if few.rows.classes is None else few.rows.classes[list(few.chosen)]
+    return guess(few.model, Tried(pixels, classes), offsets)
+
+
+def _offsets(data: Samples) -> tuple[int, ...]:
+    if data.preparation.label_offset is not None:
+        return (data.preparation.label_offset,)
+    return (0,) if data.rows.settled else possible_offsets(data.model, data.rows.classes)
+
+
+def _with_offset(few: Samples, offsets: Sequence[int]) -> Samples:
+    offset, notes = offsets[0], few.notes
+    if len(offsets) > 1 and few.rows.classes is not None:
+        first = few.rows.classes[list(few.chosen[:: few.batch])]
+        offset, is_sure = right_offset(few.model, few, first)
+        notes += _offset_notes(offset, is_sure, len(first))
+    made = replace(few.preparation, label_offset=offset)
+    return replace(few, preparation=made, notes=notes)
+
+
+def _offset_notes(offset: int, is_sure: bool, count: int) -> tuple[str, ...]:
+    """What is said of the offset that was found: nothing of the usual one where it is sure."""
+    told = "the model has a class more than the labels, taken for a background class"
+    unsure = "" if is_sure else f", which is not sure (tried on {count} samples)"
+    if offset:
+        return (f"label offset 1: {told}{unsure}; --label-offset 0 says otherwise",)
+    return (f"label offset 0{unsure}; --label-offset 1 says otherwise",) if unsure else ()
+
+
+def _in_memory(data: Samples) -> Samples:
+    """The same with its items read at once, several at a time."""
+    kept = dict(zip(data.chosen, in_parallel(data.rows.read, data.chosen), strict=True))
+    return replace(data, rows=replace(data.rows, read=kept.__getitem__))
+
+
+def _pixel_inputs(data: Samples) -> list[int]:
+    """The inputs that get pixels to be scaled, by number."""
+    arrays, _ = data.rows.read(data.chosen[0])
+    pairs = enumerate(zip(data.model.main.inputs, arrays, strict=True))
+    return [place for place, (t, array) in pairs if is_real(t) and are_pixels(t, array)]

@@ -1,0 +1,71 @@
+"""Items that cannot be used: named, counted and left out; refused where they are many."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from litesmith.data.images import in_parallel
+from litesmith.data.readers import Rows
+from litesmith.errors import BadInput
+from litesmith.units import percent_text, plain, total_text
+
+# Where more than this share is unusable, something else is wrong than a few items.
+_MOST = 0.05
+
+_NAMED = 5
+
+
+class Chosen(NamedTuple):
+    """The items that are taken, by number, and what is to be said about it."""
+
+    places: tuple[int, ...]
+    notes: tuple[str, ...] = ()
+
+
+def only_usable(rows: Rows, choose: Callable[[Sequence[int]], Chosen], source: str) -> Chosen:
+    """What `choose` takes of the usable items; only what it takes is looked at.
+
+    It chooses anew as long as something unusable was among what it took.
+    """
+    every = range(len(rows.names))
+    if rows.check is None:
+        return choose(every)
+    seen: dict[int, str] = {}
+    while True:
+        chosen = choose([place for place in every if not seen.get(place)])
+        new = [place for place in chosen.places if place not in seen]
+        if not new:
+            return Chosen(chosen.places, (*chosen.notes, *_told(rows, seen)))
+        seen.update(zip(new, in_parallel(rows.check.fault, new), strict=True))
+        if sum(map(bool, seen.values())) > _MOST * len(seen):
+            raise BadInput(
+                f"{source}: {_counted(rows, seen)}, more than {percent_text(_MOST)}: "
+                f"{_listed(rows, seen)}; repair them or take them away"
+            )
+
+
+def _told(rows: Rows, seen: dict[int, str]) -> tuple[str, ...]:
+    """One sentence on what was left out, and one on each class that has nothing else."""
+    bad = [place for place, fault in seen.items() if fault]
+    if not bad:
+        return ()
+    told = [f"{_counted(rows, seen)} and are left out: {_listed(rows, seen)}"]
+    if rows.classes is not None:
+        others = [place for place in range(len(rows.names)) if not seen.get(place)]
+        for number in sorted(set(rows.classes[bad].tolist()) - set(rows.classes[others].tolist())):
+            first = next(place for place in bad if rows.classes[place] == number)
+            folder, _, file = rows.names[first].rpartition("/")
+            named = f" ({plain(folder)})" if file and folder and folder != str(number) else ""
+            told.append(f"class {number}{named} has no samples left")
+    return tuple(told)
+
+
+def _counted(rows: Rows, seen: dict[int, str]) -> str:
+    count = sum(map(bool, seen.values()))
+    what = "" if rows.check is None else rows.check.what
+    return f"{total_text(count)} of {total_text(len(seen))} {what}"
+
+
+def _listed(rows: Rows, seen: dict[int, str]) -> str:
+    bad = sorted(place for place, fault in seen.items() if fault)
+    named = ", ".join(f"{plain(rows.names[place])} ({seen[place]})" for place in bad[:_NAMED])
+    return f"{named} and {total_text(len(bad) - _NAMED)} more" if len(bad) > _NAMED else named

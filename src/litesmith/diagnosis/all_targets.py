@@ -1,0 +1,361 @@
+"""One model on every target: what runs here is timed in turns, the rest compiled or predicted."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+from time import perf_counter
+from typing import NamedTuple
+
+import numpy as np
+
+from litesmith.errors import BadInput, LitesmithError
+from litesmith.evidence import Measurement, Trial
+from litesmith.ir.types import Array, Model
+from litesmith.run.accelerators.targets import BY_NAME, DELEGATES, Delegate, placed, with_custom
+from litesmith.run.core.placement import MEASURED, Placement
+from litesmith.run.core.target import Target
+from litesmith.run.session import Session
+from litesmith.run.session_inputs import fill_inputs
+from litesmith.run.trial_run import probe
+from litesmith.tflite.file import load
+from litesmith.timing.clock import timed
+from litesmith.timing.latency import Bench, Rule, Tell, contenders, measured, silent
+from litesmith.timing.statistics import FASTER, SAME, SLOWER, Ratio
+from litesmith.units import error_text, factor_text, plain, time_text
+
+Json = dict[str, object]
+
+# Of a family, the one whose compiler is asked; the others are told by rules.
+COMPILED = ("ethos-u55-128", "gpu", "hexagon", "openvino")
+
+_HERE = "cpu:1"
+_TEXTS = {"cpu": (_HERE,), "openvino": ("openvino:1",), "gpu": ("gpu", "gpu:full")}
+
+# Before the turns each target runs so often, but not for so long.
+_LOOK_RUNS, _LOOK_SECONDS = 3, 4.0
+
+# Who is so many times slower than the CPU, and would take so long to load as often as turns need,
+# takes none: there is nothing to tell apart.
+_HOPELESS, _MOST_SECONDS, _LOADS = 4.0, 10.0, 24
+
+# A run that takes the CPU less is over before it is handed to anybody.
+_SMALL_US = 500.0
+
+# A share of the largest output that no other order of sums explains, nor a step of 8 bits or two.
+_FAR = 0.03
+
+
+@dataclass(frozen=True)
+class Reached:
+    """What one target makes of a model.
+
+    placement    which ops it takes; None where it takes all there are
+    how          measured, estimated, predicted, or refused with `why`
+    latency_us   of a run, where it is known
+    ratio        of that to the CPU's, where both were timed in turns
+    difference   of its outputs from the CPU's, relative to the largest
+    samples_us   the runs that were timed
+    here_us      the CPU's time
+    device       what it is here, where that says something
+    """
+
+    target: str
+    how: str
+    why: str = ""
+    placement: Placement | None = None
+    latency_us: float | None = None
+    ratio: Ratio | None = None
+    difference: float | None = None
+    samples_us: tuple[float, ...] = ()
+    here_us: float = 0.0
+    device: str = ""
+
+    @property
+    def is_alone(self) -> bool:
+        """True where it was timed in a few runs by itself: it is too slow to take turns."""
+        return bool(self.samples_us) and self.ratio is None and self.target != _HERE
+
+    @property
+    def verdict(self) -> str:
+        """Whether the model should go there."""
+        if self.why:
+            return self.why
+        if self.target == _HERE:
+            return "what the others are held against"
+        if self.samples_us:
+            return _of_times(self)
+        return "" if self.placement is None else _of_placement(self.placement)
+
+    def facts(self) -> Json:
+        """Everything but the samples and the homes of ops."""
+        low, high = self.ratio.interval if self.ratio else (None, None)
+        found = self.placement
+        return {
+            "target": self.target,
+            "how": self.how,
+            "why": self.why,
+            "latency_us": self.latency_us,
+            "runs": len(self.samples_us),
+            "is_alone": self.is_alone,
+            "ratio": self.ratio.value if self.ratio else None,
+            "low": low,
+            "high": None if high == float("inf") else high,
+            "difference": self.difference,
+            "verdict": self.verdict,
+            "taken": None if found is None else found.taken,
+            "ops": None if found is None else len(found.homes),
+            "partitions": None if found is None else found.partitions,
+            "placed": "" if found is None else found.how,
+            "main_reason": "" if found is None else plain(found.main_reason),
+        }
+
+    def trial(self, model: str, digest: str, host: str) -> Trial:
+        """The evidence: the samples, the ops that stay behind with the reason, the verdict."""
+        place = (self.target, digest, host)
+        made: list[Measurement] = []
+        if self.samples_us:
+            made.append(Measurement("latency", "us", self.samples_us, *place))
+        elif self.latency_us is not None:
+            made.append(Measurement(f"latency_{self.how}", "us", (self.latency_us,), *place))
+        if self.ratio is not None:
+            made.append(Measurement("latency_ratio", "ratio", self.ratio.blocks, *place))
+        if self.difference is not None:
+            made.append(Measurement("difference", "share", (self.difference,), *place))
+        details = {"model": model, **self.facts()}
+        return Trial("", "", digest, tuple(made), _left(self.placement), "bench on all", details)
+
+
+def placement_facts(found: Placement) -> Json:
+    """What a target makes of a model, with a reason for each op."""
+    return {
+        "how": found.how,
+        "taken": found.taken,
+        "left": found.left,
+        "partitions": found.partitions,
+        "is_whole": found.is_whole,
+        "refused": found.refused,
+        "latency_us": found.latency_us,
+        "latency_how": found.latency_how,
+        "facts": dict(found.facts),
+        "homes": [home._asdict() | {"kind": plain(home.kind)} for home in found.homes],
+    }
+
+
+def _left(found: Placement | None) -> tuple[tuple[str, str], ...]:
+    """The ops that it leaves, by kind and reason."""
+    homes = () if found is None else found.homes
+    counts = Counter((plain(home.kind), home.why) for home in homes if not home.taken)
+    return tuple((f"{count} {kind}", why) for (kind, why), count in counts.items())
+
+
+def _of_times(row: Reached) -> str:
+    """By its times; why it is slow, where that can be seen."""
+    if row.ratio is None:
+        times = (row.latency_us or 0.0) / max(row.here_us, 1e-9)
+        return f"not worth it: about {factor_text(times, 'slower')} than the CPU{_because(row)}"
+    value, (low, high) = row.ratio.value, row.ratio.interval
+    if row.ratio.verdict == FASTER:
+        gain = factor_text(1 / value, "faster", 1 / high, 1 / low)
+        return f"worth it: {gain} than the CPU{_but(row)}"
+    if row.ratio.verdict == SLOWER:
+        loss = factor_text(value, "slower", low, high)
+        return f"not worth it: {loss} than the CPU{_because(row)}"
+    if row.ratio.verdict == SAME:
+        return f"not worth it: no faster than the CPU{_because(row)}"
+    return "not known: too few runs to tell it from the CPU"
+
+
+def _because(row: Reached) -> str:
+    found = row.placement
+    if found is not None and found.left:
+        return f"; it takes only {_counts(found)}: {found.main_reason}"
+    if row.device:
+        return f"; here it is {row.device}"
+    if row.here_us < _SMALL_US:
+        return f"; the model is so small that the CPU needs {time_text(row.here_us)}"
+    return ""
+
+
+def _but(row: Reached) -> str:
+    if row.difference is None or row.difference < _FAR:
+        return ""
+    return f"; but its outputs differ by {error_text(row.difference)} of the largest"
+
+
+def _counts(found: Placement) -> str:
+    """`27 of 31 ops in 3 parts`."""
+    parts = "one part" if found.partitions == 1 else f"{found.partitions} parts"
+    return f"{found.taken} of {len(found.homes)} ops in {parts}"
+
+
+def _of_placement(found: Placement) -> str:
+    """By what it takes alone."""
+    way_out = str(found.facts.get("way_out", ""))
+    if "--to int8" in way_out or "make it int8" in found.refused:
+        return f"needs int8 first: litesmith doctor MODEL --for {found.target}"
+    if way_out:
+        return f"not as it is: {found.refused or found.main_reason}; {way_out}"
+    if found.is_whole:
+        return "takes it whole"
+    if not found.taken:
+        return f"not worth it: {found.main_reason}"
+    return f"takes {_counts(found)}: {found.main_reason}"
+
+
+class _Look(NamedTuple):
+    """A target's first few runs."""
+
+    times_us: tuple[float, ...]
+    opening_seconds: float
+    outputs: list[Array]
+
+    @property
+    def us(self) -> float:
+        return median(self.times_us)
+
+    def is_hopeless(self, here: "_Look") -> bool:
+        """True where turns would take minutes, to tell what is seen already."""
+        load = self.opening_seconds + 2 * self.us / 1e6
+        return self.us > _HOPELESS * here.us and _LOADS * load > _MOST_SECONDS
+
+
+def everywhere(
+    path: str, rule: Rule | None = None, tell: Tell = silent
+) -> tuple[tuple[Reached, ...], Bench]:
+    """Every target's answer, and the run of those that took turns."""
+    model = load(path)
+    probe(path, _HERE)
+    here = _look(path, _HERE)
+    looks: dict[str, _Look] = {_HERE: here}
+    refused: dict[str, str] = {}
+    placements = {one: _placement(one, model) for one in with_custom() if one.name != "numpy"}
+    for delegate, placement in placements.items():
+        is_timed = delegate.runs and not _is_here(delegate, placement)
+        for text in _texts(delegate) if is_timed else ():
+            tell(f"a first look at {text}")
+            why = _why_not(delegate, path, text)
+            if why:
+                refused[text] = why
+            else:
+                looks[text] = _look(path, text)
+    in_turns = [text for text, look in looks.items() if not look.is_hopeless(here)]
+    done = measured(contenders(path, in_turns), rule or Rule(), tell, memory=False)
+    rows: list[Reached] = []
+    for delegate, placement in placements.items():
+        for text in _texts(delegate):
+            if text in looks:
+                row = _timed(text, placement, looks[text], here, done)
+                rows.append(replace(row, device=_device(delegate)))
+            else:
+                rows.append(_untimed(text, placement, refused.get(text, "")))
+    return tuple(rows), done
+
+
+def _is_here(delegate: Delegate, placement: Placement | None) -> bool:
+    """True for the CPU, and for what leaves it every op."""
+    if delegate.name in BY_NAME:
+        return delegate.name == "cpu"
+    return placement is not None and not placement.taken and not placement.refused
+
+
+def _untimed(name: str, placement: Placement | None, why: str) -> Reached:
+    """A target that cannot run here, or refuses to."""
+    if why or placement is None:
+        return Reached(name, "refused", why or "nothing is known of it", placement)
+    is_estimated = placement.latency_us is not None
+    how = placement.latency_how if is_estimated else placement.how
+    return Reached(name, how, "", placement, placement.latency_us)
+
+
+def _texts(delegate: Delegate) -> tuple[str, ...]:
+    """The targets that a delegate is asked as; the first alone where it cannot be used."""
+    if delegate.name == "numpy":
+        return ()
+    texts = _TEXTS.get(delegate.name, (delegate.name,))
+    if len(texts) > 1 and not delegate.probe().usable:
+        return texts[:1]
+    return tuple(text for text in texts if len(texts) == 1 or _is_target(text))
+
+
+def _device(delegate: Delegate) -> str:
+    """Which GPU it is, in a word or two."""
+    return delegate.probe().why.partition(" (")[0] if delegate.name == "gpu" else ""
+
+
+def _is_target(text: str) -> bool:
+    try:
+        Target.parse(text)
+    except BadInput:
+        return False
+    return True
+
+
+def _why_not(delegate: Delegate, path: str, target: str) -> str:
+    """Why a model cannot be timed there; tried in a child process, which may crash."""
+    found = delegate.probe()
+    if not found.usable:
+        return f"{found.why}; {found.how}"
+    try:
+        probe(path, target)
+    except LitesmithError as error:
+        return str(error)
+    return ""
+
+
+def _look(path: str, target: str) -> _Look:
+    """What it gives for the inputs that benches use, and about how long it takes."""
+    start = perf_counter()
+    with Session(path, target) as session:
+        fill_inputs(session)
+        first = timed(session.run)
+        opening = perf_counter() - start
+        outputs = [np.array(array, np.float64) for array in session.outputs.values()]
+        times: list[float] = []
+        while len(times) < _LOOK_RUNS and first + sum(times) < _LOOK_SECONDS * 1e6:
+            times.append(timed(session.run))
+    return _Look(tuple(times) or (first,), opening, outputs)
+
+
+def _timed(
+    target: str, placement: Placement | None, look: _Look, here: _Look, done: Bench
+) -> Reached:
+    """A target that runs here: its times in turns, or those of the first look."""
+    difference = None if target == _HERE else _difference(look.outputs, here.outputs)
+    result = next((r for r in done.results if r.target == target), None)
+    here_us = done.results[0].percentile_us(50)
+    if result is None:
+        return Reached(
+            target, MEASURED, "", placement, look.us, None, difference, look.times_us, here_us
+        )
+    compared = next((c.ratio for c in done.comparisons if c.b is result.contender), None)
+    us, samples = result.percentile_us(50), result.samples_us
+    return Reached(target, MEASURED, "", placement, us, compared, difference, samples, here_us)
+
+
+def _placement(delegate: Delegate, model: Model) -> Placement | None:
+    """By its compiler where one is asked, and by rules where not."""
+    if delegate.name in COMPILED:
+        return placed(delegate, model)
+    return None if delegate.predict is None else delegate.predict(model)
+
+
+def takers(model: Model, *, compiled: bool) -> tuple[Placement, ...]:
+    """What every accelerator makes of a model: by rules, or by the compilers that are here."""
+    asked = [one for one in DELEGATES if one.predict is not None]
+    found = (
+        _placement(one, model) if compiled else one.predict and one.predict(model) for one in asked
+    )
+    return tuple(one for one in found if one is not None)
+
+
+def _difference(ours: Sequence[Array], wanted: Sequence[Array]) -> float | None:
+    """The largest, as a part of the largest value; None where they cannot be compared."""
+    if [a.shape for a in ours] != [b.shape for b in wanted]:
+        return None
+    parts = [
+        float(np.abs(a - b).max(initial=0)) / max(float(np.abs(b).max(initial=0)), 1e-12)
+        for a, b in zip(ours, wanted, strict=True)
+    ]
+    found = max(parts, default=0.0)
+    return found if np.isfinite(found) else None

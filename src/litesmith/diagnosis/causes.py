@@ -1,0 +1,310 @@
+"""Why an op of a quantized model adds to its error, and the steps that may mend it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from litesmith.diagnosis.loss import Loss
+from litesmith.diagnosis.single_op_error import FORM, WEIGHTS
+from litesmith.ir.types import Array
+from litesmith.numeric.affine import rows_of
+from litesmith.passes.core.layers import Layer, real_bias, real_values
+from litesmith.passes.quantizing.scales import covered, form_of
+from litesmith.units import number_text, percent_text, plain
+
+# An error below this share of its signal (40 dB) is what rounding always does.
+_USUAL = 1e-4
+# Above it (30 dB), 8 bits are too few for what the op writes.
+_MUCH = 1e-3
+# How far one sample or one channel must be beyond the others to stand out.
+_FAR_SAMPLE, _FAR_CHANNEL = 3.0, 8.0
+# A range of which no more than this is used.
+_WIDE = 0.4
+# A bias from this code on is at the end of int32, where float32 has steps of 2**7.
+FULL_BIAS = 2**31 - 2**8
+_ENOUGH_SAMPLES = 8
+
+
+@dataclass(frozen=True)
+class Cause:
+    """One way to lose accuracy.
+
+    part      of the op: the form of what it writes, or its weights
+    seen      what was seen of it in an op, in words; "" where it is not the cause there
+    remedies  recipes, the likeliest first; {to} is the scheme, {keep} the ops at fault; a recipe
+              without `quantize` is for the quantized file itself
+    is_usual  True for what every quantized model has
+    """
+
+    what: str
+    why: str
+    part: str
+    seen: Callable[[Loss], str]
+    remedies: tuple[str, ...]
+    is_usual: bool = False
+
+
+class Blame(NamedTuple):
+    """One part of one op, with its cause."""
+
+    loss: Loss
+    cause: Cause
+    seen: str
+
+    @property
+    def noise(self) -> float:
+        return self.loss.noise(self.cause.part)
+
+
+def blamed(losses: Sequence[Loss]) -> list[Blame]:
+    """The cause of every part that makes any error."""
+    found: list[Blame] = []
+    for loss in losses:
+        for part in (FORM, WEIGHTS):
+            if loss.noise(part) > 0:
+                cause, seen = _first(loss, part)
+                found.append(Blame(loss, cause, seen))
+    return found
+
+
+def _first(loss: Loss, part: str) -> tuple[Cause, str]:
+    causes = [cause for cause in CAUSES if cause.part == part]
+    for cause in causes:
+        seen = cause.seen(loss)
+        if seen:
+            return cause, seen
+    raise AssertionError("the last cause of a part is always one")
+
+
+# The form of what an op writes.
+
+
+def _cut(loss: Loss) -> str:
+    if loss.cut.power < 0.5 * loss.form.power or loss.noise("cut") < _USUAL:
+        return ""
+    form = form_of(loss.twin.ours)
+    assert form is not None
+    low, high = covered(form)
+    samples = percent_text(loss.cut_samples / max(len(loss.peaks), 1))
+    return (
+        f"values from {number_text(loss.low)} to {number_text(loss.high)} in a range of "
+        f"{number_text(low)} to {number_text(high)}; cut in {samples} of the samples"
+    )
+
+
+def _outlier_sample(loss: Loss) -> str:
+    if loss.noise(FORM) < _USUAL or len(loss.peaks) < _ENOUGH_SAMPLES:
+        return ""
+    peaks = sorted(loss.peaks, reverse=True)
+    (top, name), usual = peaks[0], peaks[max(1, len(peaks) // 50)][0]
+    if top <= _FAR_SAMPLE * usual:
+        return ""
+    return f"sample {plain(name)} reaches {number_text(top)}, all others {number_text(usual)}"
+
+
+def _outlier_channel(loss: Loss) -> str:
+    peaks = loss.channel_peak[loss.channel_peak > 0]
+    if peaks.size < 3 or _noise_of_most(loss) < _USUAL:
+        return ""
+    top, usual = float(peaks.max()), float(np.median(peaks))
+    if top <= _FAR_CHANNEL * usual:
+        return ""
+    channel = int(loss.channel_peak.argmax())
+    return f"channel {channel} reaches {number_text(top)}, half of all {number_text(usual)} at most"
+
+
+def _noise_of_most(loss: Loss) -> float:
+    """The error of the form as a share of the signal, in the middle channel: beside the power of
+    a loud one, that of all others together is nothing."""
+    used = loss.channel_peak > 0
+    return float(np.median(loss.form.squares[used] / loss.signal.squares[used]))
+
+
+def _wide(loss: Loss) -> str:
+    form = form_of(loss.twin.ours)
+    if loss.noise(FORM) < _USUAL or form is None or form[1] == 0:
+        return ""
+    low, high = covered(form)
+    used = max(loss.high, 0.0) - min(loss.low, 0.0)
+    if used > _WIDE * (high - low):
+        return ""
+    return (
+        f"values from {number_text(loss.low)} to {number_text(loss.high)} use "
+        f"{percent_text(used / (high - low))} of a range of {number_text(low)} to "
+        f"{number_text(high)}"
+    )
+
+
+def _fine(loss: Loss) -> str:
+    if loss.noise(FORM) < _MUCH:
+        return ""
+    size, bits = float(np.sqrt(loss.signal.power)), 8 * np.dtype(loss.twin.ours.dtype).itemsize
+    quant = loss.twin.quant
+    step = float(quant.scale[0]) if quant is not None else 0.0
+    return f"steps of {number_text(step)} in {bits} bits for values of {number_text(size)}"
+
+
+def _any(loss: Loss) -> str:
+    return "rounded to the nearest step"
+
+
+# The weights and the bias.
+
+
+def _full_bias(loss: Loss) -> str:
+    channels = _channels_at_limit(loss)
+    if not channels.size:
+        return ""
+    wanted, stored = (float(real_bias(layer)[channels[0]]) for layer in reversed(_layers(loss)))
+    dead = _dead(loss)[channels]
+    what = ", its weights all zero" if dead.all() else ""
+    return (
+        f"{channels.size} channels, first {channels[0]}{what}: a bias of {number_text(wanted)} "
+        f"ends at {number_text(stored)}"
+    )
+
+
+def _dead_channel(loss: Loss) -> str:
+    return _full_bias(loss) if _dead(loss)[_channels_at_limit(loss)].any() else ""
+
+
+def _wrong_bias(loss: Loss) -> str:
+    ours, theirs = _layers(loss)
+    wanted, stored = real_bias(theirs), real_bias(ours)
+    size = np.sqrt(loss.signal.squares / max(loss.signal.count, 1))
+    far = np.abs(wanted - stored) > 0.5 * np.maximum(size, size.mean())
+    if not far.any() or loss.weights.mean_share < 0.5:
+        return ""
+    channel = int(np.abs(wanted - stored).argmax())
+    return (
+        f"{int(far.sum())} channels, most channel {channel}: {number_text(wanted[channel])} in the "
+        f"float model, {number_text(stored[channel])} here"
+    )
+
+
+def _one_scale(loss: Loss) -> str:
+    ours, theirs = _layers(loss)
+    quant = ours.weight.quant
+    if quant is None or quant.scale.size > 1 or theirs.channels < 2:
+        return ""
+    peaks = np.abs(rows_of(real_values(theirs.weight), theirs.axis)).max(axis=1)
+    usual = float(np.median(peaks[peaks > 0])) if peaks.any() else 0.0
+    if peaks.max() <= _FAR_CHANNEL * usual:
+        return ""
+    return f"weights up to {number_text(peaks.max())}, in half the channels {number_text(usual)}"
+
+
+def _mean_shift(loss: Loss) -> str:
+    share = loss.weights.mean_share
+    return f"{percent_text(share)} of its error is a shift of channels" if share > 0.5 else ""
+
+
+def _layers(loss: Loss) -> tuple[Layer, Layer]:
+    assert loss.twin.layers is not None
+    return loss.twin.layers
+
+
+def _channels_at_limit(loss: Loss) -> Array:
+    bias = _layers(loss)[0].bias
+    if bias is None or bias.dtype != "int32":
+        return np.zeros(0, np.int64)
+    return np.flatnonzero(np.abs(bias.values().reshape(-1).astype(np.int64)) >= FULL_BIAS)
+
+
+def _dead(loss: Loss) -> Array:
+    """Which channels of the float layer have next to no weights."""
+    theirs = _layers(loss)[1]
+    peaks = np.abs(rows_of(real_values(theirs.weight), theirs.axis)).max(axis=1)
+    return peaks <= 1e-6 * peaks.max()
+
+
+CAUSES = (
+    Cause(
+        "values cut off at the end of their range",
+        "the range is too narrow: an average of samples, or other data",
+        FORM,
+        _cut,
+        ("quantize(to={to})", "quantize(to={to}) | correct"),
+    ),
+    Cause(
+        "one sample stretches the range",
+        "the steps are so wide for its sake that all others have few; look at that sample",
+        FORM,
+        _outlier_sample,
+        ("quantize(to={to}, ranges=percentile)", "quantize(to={to}, ranges=mse)"),
+    ),
+    Cause(
+        "one channel stretches the range",
+        "all channels of a tensor share one step, so that the small ones have few",
+        FORM,
+        _outlier_channel,
+        ("equalize | quantize(to={to})", "quantize(to={to}, keep={keep})"),
+    ),
+    Cause(
+        "a range far wider than the values",
+        "shared with what the op reads, as its kernel wants it, or taken from other data",
+        FORM,
+        _wide,
+        ("quantize(to={to})", "quantize(to={to}, keep={keep})"),
+    ),
+    Cause(
+        "values that need 16 bits",
+        "many small values beside few large ones: the steps are too wide",
+        FORM,
+        _fine,
+        ("quantize(to={to}, keep={keep})",),
+    ),
+    Cause(
+        "values rounded between the ops",
+        "what every step does; 16 bits between the ops leave less of it",
+        FORM,
+        _any,
+        ("quantize(to=int16x8)",),
+        is_usual=True,
+    ),
+    Cause(
+        "dead channels whose bias does not fit",
+        "weights of zero got a tiny scale, at which the bias leaves int32",
+        WEIGHTS,
+        _dead_channel,
+        ("quantize(to={to})",),
+    ),
+    Cause(
+        "a bias at the end of int32",
+        "its scale is too small for it, so that it was cut off",
+        WEIGHTS,
+        _full_bias,
+        ("quantize(to={to})",),
+    ),
+    Cause(
+        "a bias that is not the float model's",
+        "cut off, stored at another scale, or of another version of the model",
+        WEIGHTS,
+        _wrong_bias,
+        ("correct", "quantize(to={to})"),
+    ),
+    Cause(
+        "one scale for weights of all channels",
+        "the channels differ so much that the small ones have few steps",
+        WEIGHTS,
+        _one_scale,
+        ("quantize(to={to})",),
+    ),
+    Cause(
+        "rounded weights shift the mean of channels",
+        "the inputs are mostly positive, so that the errors of weights add up",
+        WEIGHTS,
+        _mean_shift,
+        ("correct",),
+    ),
+    Cause(
+        "weights rounded",
+        "to the nearest step of their channel; other roundings suit the data better",
+        WEIGHTS,
+        _any,
+        ("round",),
+        is_usual=True,
+    ),
+)

@@ -1,0 +1,316 @@
+"""What keeps a model from running wholly on an accelerator, and the recipe that changes that."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from litesmith.calibration.context import RandomSamples, context_of
+from litesmith.diagnosis.slowness import NOT_MEASURED, Diagnosis
+from litesmith.errors import BadInput, LitesmithError
+from litesmith.ir.types import Model
+from litesmith.passes.core.recipe import apply, parse, text_of
+from litesmith.passes.core.step import Change, Step
+from litesmith.passes.quantizing.quantize import Quantize
+from litesmith.passes.rewriting.rewrite import WAYS, Rewrite, ways_for
+from litesmith.passes.tidy.borders import Borders
+from litesmith.run.accelerators.targets import BY_NAME, FAMILIES, placed
+from litesmith.run.core.placement import PREDICTED, Home, Placement
+from litesmith.run.rules.all_rules import RULES, Rules, place_by_rules
+from litesmith.tflite.write import to_bytes
+
+# Targets that are not accelerators: they take every op.
+_EVERYTHING = ("cpu", "numpy")
+
+# Targets that compute in float16 whatever the weights are stored in.
+_HALF = ("gpu",)
+_TO_HALF = "quantize(to=float16)"
+
+_MOST_NAMED, _MOST_KINDS = 8, 4
+
+# A recipe after which less of a model is taken is none: most of it would still be on the CPU.
+_LEAST_SHARE = 0.5
+
+_MOST_COMPILED = 4
+_TIDY = "cleanup | fold | fuse"
+
+# Recipes are tried with random numbers in place of data: only the ops count here.
+_TRIED_WITH = 1
+
+
+def known_target(name: str) -> str:
+    """The accelerator that a name stands for."""
+    name = FAMILIES.get(name, name)
+    known = [one for one in BY_NAME if one not in _EVERYTHING]
+    if name not in known:
+        raise BadInput(f"--for {name}: no such accelerator; there are {', '.join(known)}")
+    return name
+
+
+def placed_on(model: Model, name: str) -> Placement:
+    """What an accelerator makes of a model: by its compiler where that is installed."""
+    found = placed(BY_NAME[known_target(name)], model)
+    assert found is not None  # which is for what takes every op
+    return found
+
+
+def obstacles(placement: Placement) -> list[Diagnosis]:
+    """One finding for each reason why ops stay on the CPU; none where none does. Ops of several
+    kinds that stay for what another one does are one finding."""
+    if placement.refused:
+        way_out = str(placement.facts.get("way_out", ""))
+        every = f"all {len(placement.homes)} ops"
+        return [Diagnosis("the model is not taken", every, placement.refused, _costs(), way_out)]
+    groups: dict[str, list[Home]] = {}
+    for home in placement.homes:
+        if not home.taken:
+            groups.setdefault(home.why, []).append(home)
+    return [
+        Diagnosis(f"{_counted(homes)} on the CPU", _where(homes), why, _costs(), "")
+        for why, homes in sorted(groups.items(), key=lambda pair: -len(pair[1]))
+    ]
+
+
+def _counted(homes: list[Home]) -> str:
+    """`2 ADD`, `5 ops (ADD, MUL)`."""
+    kinds = [kind for kind, _ in Counter(home.kind for home in homes).most_common()]
+    if len(kinds) == 1:
+        return f"{len(homes)} {kinds[0]}"
+    more = [f"{len(kinds) - _MOST_KINDS} more kinds"] if len(kinds) > _MOST_KINDS else []
+    return f"{len(homes)} ops ({', '.join((*kinds[:_MOST_KINDS], *more))})"
+
+
+def _costs() -> str:
+    return f"{NOT_MEASURED}: what the accelerator leaves, and each way there and back"
+
+
+def _where(homes: list[Home]) -> str:
+    named = ", ".join(f"op {home.place}" for home in homes[:_MOST_NAMED])
+    return f"{named} and {len(homes) - _MOST_NAMED} more" if len(homes) > _MOST_NAMED else named
+
+
+@dataclass(frozen=True)
+class Fit:
+    """The recipe that leaves the fewest ops of a model on the CPU, as it was seen when tried.
+
+    recipe  "" where the model is taken whole already, or where nothing that was tried helps
+    hint    a recipe that is no remedy, and still of use there
+    vain    what the best recipe left, where that is as much as before, or most of the model
+    """
+
+    recipe: str
+    before: Placement
+    after: Placement
+    hint: str = ""
+    vain: Placement | None = None
+
+    @property
+    def needs_data(self) -> bool:
+        return any(isinstance(step, Quantize) and step.to == "int8" for step in parse(self.recipe))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the recipe changes of what callers see, and what its rewrites are; a line each."""
+        return tuple(note for step in parse(self.recipe) for note in _notes(step))
+
+
+def _notes(step: Step) -> Iterator[str]:
+    if isinstance(step, Rewrite):
+        yield from (f"{name} becomes {WAYS[name].says}" for name in step.ops)
+        if step.unpack:
+            yield "weights in small numbers become float32 first"
+    if isinstance(step, Quantize) and step.io != "float":
+        yield f"the model's own inputs and outputs become {step.io}"
+    if isinstance(step, Borders):
+        if step.fixed:
+            yield "the sizes in the file become final; the model can no longer be resized"
+        if step.int32:
+            yield "int64 inputs and outputs of the model become int32"
+        if step.io:
+            yield f"quantized inputs and outputs of the model become {step.io}"
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What is tried, as the settings of its steps."""
+
+    fixed: bool = False
+    tidies: bool = False
+    ops: tuple[str, ...] = ()
+    int32: bool = False
+    unpack: bool = False
+    quantizes: bool = False
+    io: str = ""
+    int32_ends: bool = False
+
+    def recipe(self, *, corrects: bool = False) -> tuple[Step, ...]:
+        ways = Rewrite(self.ops, self.int32, self.unpack)
+        ends = Borders(self.io, self.int32_ends)
+        steps: list[Step] = [Borders(fixed=True)] if self.fixed else []
+        steps += parse(_TIDY) if self.tidies else ()
+        steps += [ways] if ways != Rewrite() else []
+        steps += parse("quantize(io=int8)") if self.quantizes else ()
+        steps += parse("correct") if self.quantizes and corrects else ()
+        steps += [ends] if ends != Borders() else []
+        return tuple(steps)
+
+
+@dataclass(frozen=True)
+class _Trial:
+    """A plan that was carried out, and what the rules leave of the result, op by op."""
+
+    plan: _Plan
+    left: Counter[str]
+    ops: int
+
+    @property
+    def cost(self) -> tuple[int, int]:
+        return self.left.total(), self.ops
+
+
+def recipe_for(model: Model, name: str) -> Fit:
+    """Tries what might help, by the rules; what is left then is asked of the compiler."""
+    target = known_target(name)
+    before = placed_on(model, target)
+    bench = _Bench(model, target)
+    if before.is_whole:
+        return Fit("", before, before, bench.hint((), before))
+    trial = bench.improved(bench.start())
+    recipe, after = bench.finished(trial.plan) or ((), before)
+    if after.left and after.how != PREDICTED:
+        recipe, after = bench.compiled_further(trial, recipe, after)
+    if after.left >= before.left or after.taken < _LEAST_SHARE * len(after.homes):
+        return Fit("", before, before, vain=after if recipe else None)
+    return Fit(text_of(recipe), before, after, bench.hint(recipe, after))
+
+
+class _Bench:
+    """One model and one target: plans are carried out here, and the results looked at."""
+
+    def __init__(self, model: Model, target: str) -> None:
+        self._model, self._target = model, target
+        self._rules = _each_alone(_rules_of(target))
+        self._wants_integers = "int8" in self._rules.wants
+
+    def start(self) -> _Trial:
+        """Quantized where the target wants integers; as it is where it cannot be."""
+        first = self._tried(_Plan(quantizes=True)) if self._wants_integers else None
+        found = first or self._tried(_Plan())
+        assert found is not None  # the empty recipe can always be carried out
+        return found
+
+    def improved(self, trial: _Trial) -> _Trial:
+        """The best of what can be switched on, one after the other, while it helps."""
+        for switch in self._switches():
+            trial = self._better(trial, replace(trial.plan, **switch))
+        while True:
+            further = self._one_way_further(trial) or self._two_ways_further(trial)
+            if further is None:
+                return trial
+            trial = further
+
+    def _switches(self) -> Iterator[dict[str, bool | str]]:
+        """Settings that may help a model of this sort."""
+        tensors = [t for graph in self._model.graphs for t in graph.tensors]
+        is_quantized = any(t.quant is not None for t in tensors)
+        if is_quantized:
+            yield {"unpack": True, "quantizes": self._wants_integers}
+        yield {"tidies": True}
+        if any(t.dynamic is not None for t in tensors):
+            yield {"fixed": True}
+            yield {"fixed": True, "tidies": True}
+        if any(t.dtype == "int64" for t in tensors):
+            yield {"int32": True}
+            yield {"int32": True, "int32_ends": True}
+        if is_quantized and self._wants_integers:
+            yield {"io": "int8"}
+            yield {"io": "uint8"}
+
+    def _better(self, trial: _Trial, plan: _Plan) -> _Trial:
+        found = self._tried(plan)
+        return found if found is not None and found.cost < trial.cost else trial
+
+    def _one_way_further(self, trial: _Trial) -> _Trial | None:
+        """The best trial that has one more rewrite, where that leaves fewer ops."""
+        found = [
+            t for t in self._with_more(trial, trial.left) if t.left.total() < trial.left.total()
+        ]
+        return min(found, key=lambda one: one.cost, default=None)
+
+    def _two_ways_further(self, trial: _Trial) -> _Trial | None:
+        """The same with two more: what one rewrite leaves, another takes away."""
+        for first in self._with_more(trial, trial.left):
+            new = first.left - trial.left
+            if first.left.total() <= trial.left.total() + new.total() and new:
+                for second in self._with_more(first, new):
+                    if second.left.total() < trial.left.total():
+                        return second
+        return None
+
+    def _with_more(self, trial: _Trial, kinds: Iterable[str]) -> Iterator[_Trial]:
+        """The trial with one more way to be rid of one of these kinds, for each there is."""
+        used = trial.plan.ops
+        prepared = self._applied(replace(trial.plan, quantizes=False, io="", int32_ends=False))
+        for way in (way for kind in kinds for way in ways_for(kind) if way not in used):
+            if prepared is not None and not apply(prepared.model, (Rewrite((way,)),)).touched:
+                continue
+            found = self._tried(replace(trial.plan, ops=(*used, way)))
+            if found is not None:
+                yield found
+
+    def _tried(self, plan: _Plan) -> _Trial | None:
+        """None where the plan cannot be carried out."""
+        change = self._applied(plan)
+        if change is None:
+            return None
+        homes = place_by_rules(self._target, self._rules, change.model).homes
+        return _Trial(plan, Counter(h.kind for h in homes if not h.taken), len(homes))
+
+    def _applied(self, plan: _Plan, *, corrects: bool = False) -> Change | None:
+        data = RandomSamples(self._model, _TRIED_WITH)
+        context = context_of(data if plan.quantizes else None)
+        try:
+            return apply(self._model, plan.recipe(corrects=corrects), context)
+        except LitesmithError:
+            return None
+
+    def finished(self, plan: _Plan) -> tuple[tuple[Step, ...], Placement] | None:
+        """The whole recipe, carried out as it will be shown, and where its result goes."""
+        for corrects in (True, False) if plan.quantizes else (False,):
+            change = self._applied(plan, corrects=corrects)
+            if change is not None:
+                return plan.recipe(corrects=corrects), placed_on(change.model, self._target)
+        return None
+
+    def compiled_further(
+        self, trial: _Trial, recipe: tuple[Step, ...], after: Placement
+    ) -> tuple[tuple[Step, ...], Placement]:
+        """Ways to be rid of what the compiler leaves though the rules do not."""
+        kinds = dict.fromkeys(home.kind for home in after.homes if not home.taken)
+        new = [kind for kind in kinds if kind not in trial.left]
+        for tries, further in enumerate(self._with_more(trial, new)):
+            found = self.finished(further.plan) if tries < _MOST_COMPILED else None
+            if found is not None and found[1].left < after.left:
+                recipe, after = found
+        return recipe, after
+
+    def hint(self, recipe: tuple[Step, ...], after: Placement) -> str:
+        """Weights in float16, where the target computes in it and they make a smaller file."""
+        if self._target not in _HALF or after.left:
+            return ""
+        try:
+            model = apply(self._model, recipe).model
+            half = apply(model, _TO_HALF).model
+        except LitesmithError:
+            return ""
+        smaller = len(to_bytes(half)) < len(to_bytes(model))
+        is_whole = placed_on(half, self._target).is_whole
+        return text_of((*recipe, *parse(_TO_HALF))) if smaller and is_whole else ""
+
+
+def _rules_of(target: str) -> Rules:
+    return RULES.get(target) or RULES[target.partition("-")[0]]
+
+
+def _each_alone(rules: Rules) -> Rules:
+    """The rules without what one op's fate means for others, so that each step forward shows."""
+    return replace(rules, stops=False, whole=False, most=0, least=1)

@@ -1,0 +1,287 @@
+"""A quantized model beside the float one it stands for: which tensor is which, and both in one."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+
+from litesmith.errors import BadInput, CannotRun
+from litesmith.ir.edit import called_graphs, regraph, substitute
+from litesmith.ir.effects import has_effect
+from litesmith.ir.model_text import op_name
+from litesmith.ir.ops import OPS
+from litesmith.ir.softmax_scores import moved_from, scores_of
+from litesmith.ir.types import Array, Graph, Model, Op, Quant, Tensor
+from litesmith.passes.core.layers import (
+    Layer,
+    layers_of,
+    real_bias,
+    real_values,
+    unpacked_constants,
+)
+from litesmith.units import plain
+
+Item = TypeVar("Item")
+
+_CONVERSIONS = ("QUANTIZE", "DEQUANTIZE")
+
+# Bytes of tensors that are looked at in one pass over the data; the rest waits for the next.
+_AT_ONCE = 200_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Twin:
+    """A tensor of a quantized model, and the one of the float model that it stands for.
+
+    place, op  the op that writes it, in the quantized model unless `renumbered`; −1 and None for
+               an input
+    layers     that op and its counterpart, where they are layers
+    """
+
+    ours: Tensor
+    theirs: Tensor
+    place: int = -1
+    op: Op | None = None
+    layers: tuple[Layer, Layer] | None = None
+
+    @property
+    def where(self) -> str:
+        name = plain("/".join(self.theirs.name.split(";")[0].split("/")[-2:]))
+        return f"op {self.place} {self.op.kind} {name!r}" if self.op else f"input {name!r}"
+
+    @property
+    def quant(self) -> Quant | None:
+        """The form of the values, where it is one of integers with one scale."""
+        quant = self.ours.quant
+        has_one = quant is not None and quant.block is None and quant.scale.size == 1
+        return quant if has_one and "int" in self.ours.dtype else None
+
+
+def twins(model: Model, reference: Model) -> list[Twin]:
+    """What the two models share, in order of execution.
+
+    Layers are matched by their order where kinds and shapes agree throughout, else by the names of
+    what they write; other ops by what they read.
+    """
+    why_not = inseparable(model) or inseparable(reference)
+    if why_not:
+        raise CannotRun(why_not)
+    matching = _Matching(model.main, reference.main)
+    return list(matching.twins())
+
+
+def renumbered(found: Sequence[Twin], file: Model) -> list[Twin]:
+    """The twins with the places that their float tensors have in the file the user knows."""
+    makers = {t: (place, op) for place, op in enumerate(file.main.ops) for t in op.outputs}
+    return [
+        replace(twin, place=makers[twin.theirs][0], op=makers[twin.theirs][1])
+        if twin.op is not None and twin.theirs in makers
+        else twin
+        for twin in found
+    ]
+
+
+def inseparable(model: Model) -> str:
+    """Why the errors of single ops cannot be told apart; "" where they can."""
+    for op in model.main.ops:
+        if op.kind == "CUSTOM":
+            what = "is a custom op, of which nobody knows what it does when it is run alone"
+        elif called_graphs(op):
+            what = "runs another graph"
+        elif has_effect(op):
+            what = "keeps a state"
+        else:
+            continue
+        return f"{op_name(op)} {what}; the errors of single layers cannot be told apart"
+    return ""
+
+
+class _Matching:
+    def __init__(self, graph: Graph, reference: Graph) -> None:
+        if len(graph.inputs) != len(reference.inputs):
+            raise BadInput(
+                f"the model has {len(graph.inputs)} inputs, the float one {len(reference.inputs)}; "
+                "give the one it was made from"
+            )
+        self._graph, self._reference = graph, reference
+        self._unpacked = unpacked_constants(graph)
+        self._ours, self._theirs = layers_of(graph), layers_of(reference)
+        self._by_order = self._ordered()
+        self._names = {t.name: t for op in reference.ops for t in op.outputs}
+        self._makers = {t: op for op in reference.ops for t in op.outputs}
+        self._alike: dict[object, list[Op]] = {}
+        for op in reference.ops:
+            self._alike.setdefault(_key(op.kind, _computed(op, {})), []).append(op)
+        self.known: dict[Tensor, Tensor] = {}
+
+    def twins(self) -> Iterator[Twin]:
+        for ours, theirs in zip(self._graph.inputs, self._reference.inputs, strict=True):
+            if ours.elements == theirs.elements:
+                self.known[ours] = theirs
+                yield Twin(ours, theirs)
+        for place, op in enumerate(self._graph.ops):
+            source = op.inputs[0] if op.kind in _CONVERSIONS else None
+            if source in self.known:
+                self.known[op.outputs[0]] = self.known[source]
+            elif source is None:
+                yield from self._outputs(place, op)
+
+    def _outputs(self, place: int, op: Op) -> Iterator[Twin]:
+        counterpart = self._counterpart(op)
+        if counterpart is None:
+            return
+        pair = self._ours.get(op), self._theirs.get(counterpart)
+        layers = (pair[0], pair[1]) if pair[0] and pair[1] else None
+        for ours, theirs in zip(op.outputs, counterpart.outputs, strict=False):
+            reached = self._after_activation(op, counterpart, theirs)
+            if reached is not None and reached.shape == ours.shape:
+                self.known[ours] = reached
+                yield Twin(ours, reached, place, op, layers)
+
+    def _counterpart(self, op: Op) -> Op | None:
+        if op in self._by_order:
+            return self._by_order[op]
+        computed = _computed(op, self._unpacked)
+        if all(t in self.known for t in computed):
+            same = self._alike.get(_key(op.kind, [self.known[t] for t in computed]))
+            if same:
+                return same.pop(0)
+        for name in (op.outputs[0].name, op.outputs[0].name.rpartition("/")[0]):
+            found = self._makers.get(self._names.get(name, op.outputs[0]))
+            if found is not None and found.kind == op.kind:
+                return found
+        return None
+
+    def _ordered(self) -> dict[Op, Op]:
+        """The layers by their order; nothing where they are not the same ones."""
+        sides = [
+            [(layer.op.kind, layer.weight.shape) for layer in layers.values()]
+            for layers in (self._ours, self._theirs)
+        ]
+        return dict(zip(self._ours, self._theirs, strict=True)) if sides[0] == sides[1] else {}
+
+    def _after_activation(self, op: Op, counterpart: Op, tensor: Tensor) -> Tensor | None:
+        """The float tensor behind the activation that only the quantized op has fused."""
+        wanted, fused = (o.option("fused_activation_function") for o in (op, counterpart))
+        if wanted == fused:
+            return tensor
+        readers = [o for o in self._reference.ops if tensor in o.inputs]
+        if fused == "NONE" and len(readers) == 1 and readers[0].kind == wanted:
+            return readers[0].outputs[0]
+        return None
+
+
+def _computed(op: Op, unpacked: Mapping[Tensor, Op]) -> list[Tensor]:
+    return [t for t in op.inputs if t is not None and not t.is_const and t not in unpacked]
+
+
+def _key(kind: str, tensors: Sequence[Tensor]) -> tuple[str, tuple[int, ...]]:
+    return kind, tuple(id(t) for t in tensors)
+
+
+def scores(reference: Model, found: Sequence[Twin]) -> list[Twin]:
+    """The outputs of both, before a SOFTMAX: what follows it hides errors, or makes them large."""
+    by_float = {twin.theirs: twin for twin in found}
+    chosen: list[Twin] = []
+    for output in reference.main.outputs:
+        tensor = moved_from(reference.main, scores_of(reference.main, output))
+        twin = by_float.get(tensor) or by_float.get(output)
+        if twin is not None and twin.theirs.dtype == "float32" and twin not in chosen:
+            chosen.append(twin)
+    if not chosen:
+        raise CannotRun("no output of the model could be matched with one of the float model")
+    return chosen
+
+
+def exposing(model: Model, outputs: Sequence[Tensor]) -> Model:
+    """The model with other outputs, and nothing computed that they do not need."""
+    wanted: set[Tensor] = set(outputs)
+    ops: list[Op] = []
+    for op in reversed(model.main.ops):
+        if not op.outputs or any(t in wanted for t in op.outputs):
+            wanted.update(t for t in op.inputs if t is not None)
+            ops.append(op)
+    graph = regraph(model.main, ops=ops[::-1], outputs=list(dict.fromkeys(outputs)))
+    return replace(model, graphs=(graph, *model.graphs[1:]), signatures=(), metadata=())
+
+
+def waves(items: Sequence[Item], size: Callable[[Item], int]) -> Iterator[list[Item]]:
+    """All of the items, no more at once than memory should hold."""
+    wave: list[Item] = []
+    for item in items:
+        if wave and sum(map(size, (*wave, item))) > _AT_ONCE:
+            yield wave
+            wave = []
+        wave.append(item)
+    if wave:
+        yield wave
+
+
+class Joined(NamedTuple):
+    """Both models in one; `stored` is what each layer gives with the weights of the quantized one.
+
+    Such a layer computes in float, on what the float model gives it: nothing but the weights and
+    the bias, as they are stored, makes its error.
+    """
+
+    model: Model
+    stored: dict[Twin, Tensor]
+
+
+def joined(model: Model, reference: Model, found: Sequence[Twin]) -> Joined:
+    """One graph in which the two models, and each layer once more, run on the same inputs."""
+    taken: dict[Tensor, Tensor] = {}
+    ops: list[Op] = list(reference.main.ops)
+    for ours, theirs in zip(model.main.inputs, reference.main.inputs, strict=True):
+        if ours.dtype == theirs.dtype:
+            taken[ours] = theirs
+        elif ours.quant is None or theirs.dtype != "float32":
+            raise BadInput(
+                f"input {plain(ours.name)!r} is {ours.dtype}, and {theirs.dtype} in the float "
+                "model; give the one it was made from"
+            )
+        else:
+            ops.append(to_codes(theirs, ours))
+    ops += [substitute(op, taken) for op in model.main.ops]
+    stored: dict[Twin, Tensor] = {}
+    for twin in found:
+        if twin.layers and has_stored_weights(twin.layers[0]):
+            op = with_stored_weights(*twin.layers)
+            stored[twin] = replace(op.outputs[0], name=f"{op.outputs[0].name}/stored")
+            ops.append(replace(op, outputs=(stored[twin],)))
+    graph = regraph(reference.main, ops=ops)
+    return Joined(replace(reference, graphs=(graph,), signatures=(), metadata=()), stored)
+
+
+def has_stored_weights(layer: Layer) -> bool:
+    """True where the weights are no longer float, and each has a scale of its channel."""
+    quant = layer.weight.quant
+    return layer.weight.dtype != "float32" and (quant is None or quant.block is None)
+
+
+def with_stored_weights(ours: Layer, theirs: Layer) -> Op:
+    """The float layer with what the numbers of the quantized one stand for."""
+    inputs = list(theirs.op.inputs)
+    inputs[theirs.weight_at] = _in_float(theirs.weight, real_values(ours.weight))
+    if ours.bias is not None or theirs.bias is not None:
+        kept = theirs.bias or Tensor(f"{theirs.weight.name}/bias", (theirs.channels,))
+        inputs[theirs.bias_at : theirs.bias_at + 1] = [_in_float(kept, real_bias(ours))]
+    return replace(theirs.op, inputs=tuple(inputs))
+
+
+def _in_float(tensor: Tensor, values: Array) -> Tensor:
+    data = values.reshape(tensor.shape).astype(np.float32)
+    return replace(tensor, dtype="float32", data=data, quant=None)
+
+
+def to_codes(real: Tensor, stored: Tensor) -> Op:
+    return Op("QUANTIZE", (real,), (stored,), version=_version("QUANTIZE", stored))
+
+
+def to_real(stored: Tensor, real: Tensor) -> Op:
+    return Op("DEQUANTIZE", (stored,), (real,), version=_version("DEQUANTIZE", stored))
+
+
+def _version(kind: str, stored: Tensor) -> int:
+    return OPS[kind].versions.get(stored.dtype, 1)

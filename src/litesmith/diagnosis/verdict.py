@@ -1,0 +1,340 @@
+"""Where a quantized model loses accuracy: a verdict, then its causes by the damage they do."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple, cast
+
+import numpy as np
+
+from litesmith.accuracy.evaluate import Evaluation, evaluate_all
+from litesmith.anatomy.footprint import op_macs
+from litesmith.calibration.context import problems as calibration_problems
+from litesmith.calibration.observe import tools
+from litesmith.data.guess_norm import class_count
+from litesmith.data.lint import Problem, lint
+from litesmith.data.samples import Data, Sample
+from litesmith.data.sources import Samples
+from litesmith.diagnosis.causes import CAUSES, Blame, Cause, blamed
+from litesmith.diagnosis.float_pairs import Twin, inseparable, renumbered, scores, twins
+from litesmith.diagnosis.loss import losses
+from litesmith.diagnosis.remedies import OURS, QUANTIZE, Pair, Remedies, scheme_of
+from litesmith.diagnosis.single_op_error import Drift, Judge, Part
+from litesmith.diagnosis.slowness import Diagnosis
+from litesmith.diagnosis.without_reference import unaided
+from litesmith.errors import CannotRun, LitesmithError
+from litesmith.ir.softmax_scores import SOFTMAX
+from litesmith.ir.types import Model
+from litesmith.passes.core.recipe import apply, is_float
+from litesmith.passes.core.step import Context
+from litesmith.passes.tidy.fold import Fold
+from litesmith.tflite.file import load
+from litesmith.tflite.write import to_bytes
+from litesmith.units import gain_text, percent_text, score_text, total_text
+
+# Samples that single layers and remedies are tried on; accuracy is told of all.
+MOST_SAMPLES, _LEAST_SAMPLES = 64, 16
+_MOST_MACS = 10**10  # for one try: half a second
+
+# A share of the whole damage below which a cause is not worth a word; more for what is usual.
+_WORTH, _WORTH_IF_USUAL = 0.1, 0.3
+_MOST_FINDINGS, _MOST_NAMED, _MOST_ALONE = 5, 3, 6
+
+# Damage that no labels were seen to notice: of class probabilities, in nats; else noise, 20 dB.
+HARMLESS_NATS, HARMLESS_NOISE = 0.02, 0.01
+# Scores this noisy (15 dB) are looked into whatever the probabilities say, unless labels do.
+_NOISY = 0.03
+
+# So much of all ranges must cut values before the data, not a range, is at fault.
+_OTHER_DATA = 1 / 3
+
+# Ops that give values that they were given.
+MOVING = frozenset({"EXPAND_DIMS", "PAD", "PADV2", "RESHAPE", "SQUEEZE", "TRANSPOSE"})
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What quantization costs a model, in a sentence, and why.
+
+    drift       of the answers from the float model's; None where there is none to compare with
+    evaluation  the accuracy beside the float model's, where it could be told
+    notes       what the user should know of how it was told, one sentence each
+    pair        the models whose ops can be held against each other; None where they cannot
+    """
+
+    sentence: str
+    findings: tuple[Diagnosis, ...]
+    drift: Drift | None = None
+    evaluation: Evaluation | None = None
+    notes: tuple[str, ...] = ()
+    pair: Pair | None = field(default=None, repr=False)
+
+
+# Data that shows how far a pass over it has come, and what the pass is for.
+Watch = Callable[[Data, str], Data]
+
+
+def _unwatched(data: Data, what: str) -> Data:
+    return data
+
+
+def examine(
+    model: Model, data: Data, *, against: Model | None = None, watch: Watch = _unwatched
+) -> Verdict:
+    """Where accuracy is lost: in a quantized model beside its float one, or in a float model once
+    it is quantized to int8 here."""
+    few = spread(data, MOST_SAMPLES)
+    is_ours = is_float(model) and against is None
+    if against is None and not is_ours:
+        watched = watch(few, "looking at the codes")
+        return _without_float(model, watched, _told(lint(data, model), data.source))
+    file = against or model
+    reference = Fold(float16=True).apply(file, Context()).model
+    if is_ours:
+        calibration = tools(watch(few, "calibrating"))
+        model = load(to_bytes(apply(file, OURS, Context(calibration)).model))
+    pair = Pair(model, reference, file, is_ours)
+    evaluation, notes = _evaluated(pair, data, watch)
+    problems = _told(lint(data, file), data.source)
+    refused = _told(calibration_problems(data, file), data.source) if problems else ()
+    is_scored = evaluation and evaluation.against and evaluation.against.difference is not None
+    if not is_scored and not _chooses(reference):  # what is wrong with labels is no matter then
+        problems = refused
+    why_not = inseparable(model) or inseparable(reference)
+    if why_not:
+        return _as_a_whole(pair, evaluation, problems, (*notes, why_not))
+    examination = _Examination(pair, few, watch, bool(refused))
+    found = (*problems, *examination.findings(_is_harmless(evaluation)))
+    sentence = examination.sentence(evaluation, found)
+    return Verdict(sentence, found[:_MOST_FINDINGS], examination.drift, evaluation, notes, pair)
+
+
+def _as_a_whole(
+    pair: Pair,
+    evaluation: Evaluation | None,
+    found: tuple[Diagnosis, ...],
+    notes: tuple[str, ...],
+) -> Verdict:
+    """What can be told of a model that cannot be tried in parts."""
+    drift = evaluation.against.snr_db if evaluation and evaluation.against else None
+    if drift is None:
+        raise CannotRun(notes[-1])
+    sentence = f"{pair.told}: {_loss(evaluation)}output SNR {score_text(drift, 'dB')}"
+    return Verdict(sentence, found, None, evaluation, notes)
+
+
+def _without_float(model: Model, data: Data, problems: Sequence[Diagnosis]) -> Verdict:
+    found = (*problems, *unaided(model, data))
+    told = "nothing stands out" if not found else found[0].what
+    sentence = (
+        f"{scheme_of(model)}: {told} (from the file and the data alone; --against FLOAT.tflite "
+        "tells what quantization costs, and where)"
+    )
+    return Verdict(sentence, found[:_MOST_FINDINGS])
+
+
+def spread(data: Data, most: int) -> Data:
+    """At most so many samples, from all over the data."""
+    return cast(Data, data.spread(most)) if isinstance(data, Samples) else data
+
+
+def _told(problems: Sequence[Problem], source: str) -> tuple[Diagnosis, ...]:
+    """Data that cannot tell anything."""
+    return tuple(
+        Diagnosis(
+            problem.what,
+            f"the data {source}",
+            problem.why,
+            "what is measured with this data",
+            f"litesmith eval MODEL --data DATA  # {problem.fix}",
+        )
+        for problem in problems
+        if problem.serious
+    )
+
+
+def _chooses(reference: Model) -> bool:
+    return any(op.kind in SOFTMAX for op in reference.main.ops)
+
+
+@dataclass(frozen=True, eq=False)
+class _Unlabelled:
+    """The same data without its labels."""
+
+    data: Data
+    source: str
+    digest: str
+    notes: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def __iter__(self) -> Iterator[Sample]:
+        for sample in self.data:
+            yield replace(sample, label=None)
+
+
+def _evaluated(pair: Pair, data: Data, watch: Watch) -> tuple[Evaluation | None, tuple[str, ...]]:
+    """The accuracy by the labels; where the model does not know them, how far its answers drift."""
+    watched = watch(data, "evaluating")
+    notes: tuple[str, ...] = ()
+    try:
+        found = evaluate_all([pair.model], watched, against=pair.reference)[0]
+        if _knows_classes(pair.reference, data, found):
+            return found, tuple(note for note in found.notes if note not in data.notes)
+        notes = ("the labels are left out: the float model does not tell these classes apart",)
+    except LitesmithError as error:  # labels or outputs that no metric is for
+        notes = (f"the labels are left out: {error}",)
+    unlabelled = cast(Data, _Unlabelled(watched, data.source, data.digest, data.notes))
+    try:
+        return evaluate_all([pair.model], unlabelled, against=pair.reference)[0], notes
+    except LitesmithError:
+        return None, ()
+
+
+def _knows_classes(reference: Model, data: Data, found: Evaluation) -> bool:
+    """Whether labels that are class numbers can be those of the model: it has no fewer, and is
+    right more often than by chance."""
+    classes = data.classes if isinstance(data, Samples) else None
+    if found.metric != "top1" or classes is None or found.against is None:
+        return True
+    count = class_count(reference)
+    if count is not None and int(classes.max()) >= count:
+        return False
+    usual = float(np.unique(classes, return_counts=True)[1].max() / classes.size)
+    chance = usual + 2 * float(np.sqrt(usual * (1 - usual) / classes.size))
+    # where one class is most of the data, a good model may be right less often than a guess of it
+    return usual > 1 / 2 or (found.against.value or 0.0) > chance
+
+
+def _is_harmless(evaluation: Evaluation | None) -> bool | None:
+    """Whether the labels notice no loss; None where nobody knows."""
+    against = evaluation.against if evaluation else None
+    if against is None or against.difference_low is None or against.difference_high is None:
+        return None
+    return against.difference_low <= 0 <= against.difference_high
+
+
+class _Group(NamedTuple):
+    """The ops that share a cause; each with the share of the damage that it does, if tried."""
+
+    cause: Cause
+    share: float
+    worst: list[tuple[float, Blame]]
+
+
+class _Examination:
+    """A quantized model and the float one it stands for, tried in parts on a few samples."""
+
+    def __init__(self, pair: Pair, data: Data, watch: Watch, is_refused: bool) -> None:
+        self._pair, self._data, self._watch = pair, data, watch
+        found = twins(pair.model, pair.reference)
+        self._twins = renumbered(found, pair.file) if pair.is_ours else found
+        self._scores = scores(pair.reference, self._twins)
+        macs = sum(op_macs(op) or 0 for op in pair.reference.main.ops)
+        count = min(max(_MOST_MACS // max(macs, 1), _LEAST_SAMPLES), MOST_SAMPLES)
+        self._judge = Judge(pair.reference, self._scores, spread(data, count))
+        self.drift = self._judge.drift(pair.model, [twin.ours for twin in self._scores])
+        self._harmless = HARMLESS_NATS if self._judge.chooses else HARMLESS_NOISE
+        self._remedies = Remedies(pair, self._tried, self.drift, self._harmless, is_refused)
+        self._is_harmless = True
+
+    def findings(self, is_harmless: bool | None) -> list[Diagnosis]:
+        is_slight = self.drift.damage < self._harmless
+        is_quiet = self.drift.noise < _NOISY
+        self._is_harmless = is_slight and (is_quiet if is_harmless is None else is_harmless)
+        if self._is_harmless:
+            return []
+        watched = self._watch(self._data, "looking at the layers")
+        found = losses(self._pair.model, self._pair.reference, self._before_scores(), watched)
+        return [self._diagnosis(group) for group in self._ranked(blamed(found))]
+
+    def _before_scores(self) -> list[Twin]:
+        """What can still change the scores."""
+        last = max(self._twins.index(twin) for twin in self._scores)
+        return [t for t in self._twins[: last + 1] if t.op is None or t.op.kind not in MOVING]
+
+    def _ranked(self, blames: Sequence[Blame]) -> list[_Group]:
+        """The causes that matter, with the share of the damage that each alone would do."""
+        groups: list[_Group] = []
+        for cause in CAUSES:
+            group = [blame for blame in blames if blame.cause is cause]
+            share = self._share(group) if group else 0.0
+            if share >= (_WORTH_IF_USUAL if cause.is_usual else _WORTH):
+                groups.append(_Group(cause, share, self._worst(group, share)))
+        return sorted(groups, key=lambda group: (group.cause.is_usual, -group.share))
+
+    def _share(self, group: Sequence[Blame]) -> float:
+        parts: list[Part] = [(blame.loss.twin, blame.cause.part) for blame in group]
+        return self._judge.alone(parts).damage / max(self.drift.damage, 1e-12)
+
+    def _worst(self, blames: Sequence[Blame], share: float) -> list[tuple[float, Blame]]:
+        """The ops of a cause, what does most damage first; those with most noise are tried."""
+        if len(blames) == 1:
+            return [(share, blames[0])]
+        noisy = sorted(blames, key=lambda blame: -blame.noise)
+        tried = [(self._share([blame]), blame) for blame in noisy[:_MOST_ALONE]]
+        tried.sort(key=lambda pair: -pair[0])
+        return tried + [(0.0, blame) for blame in noisy[_MOST_ALONE:]]
+
+    def _diagnosis(self, group: _Group) -> Diagnosis:
+        named = [
+            f"{blame.loss.twin.where} {percent_text(min(share, 1.0))}"
+            for share, blame in group.worst[:_MOST_NAMED]
+        ]
+        more = len(group.worst) - len(named)
+        worst = group.worst[0][1]
+        first = " ".join(worst.loss.twin.where.split()[:2])
+        remedy = self._remedies.best(group.cause, [blame.loss.twin for _, blame in group.worst])
+        share = min(group.share, 1.0)
+        return Diagnosis(
+            self._title(group),
+            ", ".join(named) + (f" and {more} more" if more else ""),
+            f"{group.cause.why}; {first}: {worst.seen}",
+            f"{percent_text(share)} of the error; {remedy.told}",
+            remedy.command,
+            share=share,
+        )
+
+    def _title(self, group: _Group) -> str:
+        forms = [twin for twin in self._before_scores() if twin.quant]
+        count = len(group.worst)
+        if group.cause is CAUSES[0] and count > _OTHER_DATA * len(forms):
+            return f"ranges of other data: {count} of {len(forms)} cut values off"
+        return group.cause.what
+
+    def _tried(self, recipe: str) -> Drift | None:
+        """The drift of what a recipe makes of the same file as its command would; None where it is
+        not for this model."""
+        pair = self._pair
+        watched = self._watch(self._data, f"trying {recipe}")
+        start = pair.file if QUANTIZE in recipe else pair.model
+        try:
+            change = apply(start, recipe, Context(tools(watched), pair.file))
+            made = load(to_bytes(change.model))
+            ours = {twin.theirs: twin.ours for twin in twins(made, pair.reference)}
+            return self._judge.drift(made, [ours[twin.theirs] for twin in self._scores])
+        except (LitesmithError, KeyError):
+            return None
+
+    # The sentence.
+
+    def sentence(self, evaluation: Evaluation | None, found: Sequence[Diagnosis]) -> str:
+        drift = score_text(self.drift.decibels, "dB")
+        told = f"{self._pair.told}: {_loss(evaluation)}output SNR {drift}"
+        named = [one for one in found if one.share is not None]
+        if named:
+            return f"{told}; {percent_text(named[0].share or 0.0)} of the error: {named[0].what}"
+        if self._is_harmless:
+            return f"{told}: no loss beyond the noise"
+        return f"{told}: spread over the model, with no cause that stands out"
+
+
+def _loss(evaluation: Evaluation | None) -> str:
+    against = evaluation.against if evaluation else None
+    if evaluation is None or against is None or against.difference is None:
+        if against is not None and against.agreement is not None:
+            return f"top-1 agreement {score_text(against.agreement, 'share')} with float; "
+        return ""
+    ends = against.difference_low or 0.0, against.difference_high or 0.0
+    gain = gain_text(against.difference, evaluation.unit, *ends)
+    return f"{evaluation.title} {gain} against float on {total_text(evaluation.n)} samples; "

@@ -1,0 +1,93 @@
+"""Ops of a graph as programs: which ones have a kernel here, and why others have none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from litesmith.errors import CannotApply
+from litesmith.ir.model_text import op_name
+from litesmith.ir.types import Graph, Op, Tensor
+from litesmith.kernels.programs import prepare_layers as layers
+from litesmith.kernels.programs import prepare_values as values
+from litesmith.kernels.programs.prepare_sparse import worthwhile_layer
+from litesmith.kernels.programs.program import Alias, Kernel, Program
+from litesmith.kernels.programs.sparse_parts import may_be_sparse
+from litesmith.native.compile import machine
+from litesmith.native.cpu import Cpu
+
+Steps = Sequence[Kernel | Alias]
+Prepare = Callable[[Op, Cpu], Steps]
+
+PREPARE: dict[str, Prepare] = {
+    "ADD": values.two,
+    "AVERAGE_POOL_2D": values.average_pool,
+    "CONCATENATION": values.concatenation,
+    "CONV_2D": layers.conv_2d,
+    "DEPTHWISE_CONV_2D": layers.depthwise_conv_2d,
+    "DEQUANTIZE": values.dequantize,
+    "EXPAND_DIMS": values.same,
+    "FULLY_CONNECTED": layers.fully_connected,
+    "LOGISTIC": values.logistic,
+    "MAX_POOL_2D": values.max_pool,
+    "MEAN": values.mean,
+    "MUL": values.two,
+    "PAD": values.pad,
+    "QUANTIZE": values.quantize,
+    "RELU": values.relu,
+    "RELU6": values.relu,
+    "RESHAPE": values.same,
+    "SOFTMAX": values.softmax,
+    "SQUEEZE": values.same,
+    "SUB": values.two,
+    "TANH": values.tanh,
+}
+
+
+def prepared(op: Op) -> Steps:
+    """An op's kernels; raises CannotApply, with the reason, where it has none here."""
+    if may_be_sparse(op):
+        return [worthwhile_layer(op)]
+    prepare = PREPARE.get(op.kind)
+    if prepare is None:
+        raise CannotApply(f"{op.kind} has no kernel of ours")
+    return list(prepare(op, machine()))
+
+
+def program_of(ops: Sequence[Op], inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> Program:
+    """A program of ops in order; what flows between them stays inside."""
+    return assembled([_named(op) for op in ops], inputs, outputs)
+
+
+def _named(op: Op) -> Steps:
+    try:
+        return prepared(op)
+    except CannotApply as error:
+        raise CannotApply(f"{op_name(op)}: {error}") from None
+
+
+def assembled(
+    prepared_ops: Sequence[Steps], inputs: Sequence[Tensor], outputs: Sequence[Tensor]
+) -> Program:
+    """A program of ops that are prepared."""
+    kernels: list[Kernel] = []
+    owners: list[int] = []
+    aliases: list[Alias] = []
+    for number, steps in enumerate(prepared_ops):
+        for step in steps:
+            if isinstance(step, Alias) and step.outputs[0] not in outputs:
+                aliases.append(step)
+                continue
+            is_kernel = isinstance(step, Kernel)
+            kernels.append(step if is_kernel else values.copied(step.inputs[0], step.outputs[0]))
+            owners.append(number)
+    made = {tensor for kernel in kernels for tensor in kernel.outputs}
+    for tensor in outputs:
+        if tensor not in made:
+            raise CannotApply(f"output {tensor.name!r} is made by none of these ops")
+    ports = tuple(inputs), tuple(outputs)
+    return Program(tuple(kernels), *ports, tuple(aliases), tuple(owners))
+
+
+def whole(graph: Graph) -> Program:
+    """A whole graph as one program."""
+    return program_of(graph.ops, graph.inputs, graph.outputs)

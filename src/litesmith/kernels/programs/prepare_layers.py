@@ -1,0 +1,240 @@
+"""Layers of int16 data and int8 weights, prepared: packed weights, tables, records."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from litesmith.errors import CannotApply
+from litesmith.ir.ops import options_or_defaults
+from litesmith.ir.types import Array, Op, Quant, Record, Tensor, constant_numbers
+from litesmith.ir.window import pads, slid_size, slides
+from litesmith.kernels.programs import record_layout as at
+from litesmith.kernels.programs.pack_weights import (
+    DEPTHWISE_ORDER,
+    depthwise_packed,
+    depthwise_starts,
+    packed,
+)
+from litesmith.kernels.programs.program import Kernel, address, aligned
+from litesmith.kernels.programs.rescale import (
+    DOUBLE,
+    FIXED,
+    double_table,
+    fixed_table,
+    laid_out,
+    limits,
+)
+from litesmith.native.cpu import Cpu
+
+# Products that a unit of work has at least: about 10 µs, some hundred times what it costs to take.
+_UNIT = 1_000_000
+# Bytes of gathered rows that stay in the nearest cache while panels pass by.
+_GATHERED = 48_000
+
+
+def scale_of(tensor: Tensor) -> float:
+    """The one scale of int16 data, whose zero point is always zero."""
+    quant = plain_quant(tensor)
+    if tensor.dtype != "int16" or quant.scale.size != 1 or quant.zero_point.any():
+        raise CannotApply(f"{tensor.name!r} is not int16 data with one scale around zero")
+    return float(quant.scale[0])
+
+
+def plain_quant(tensor: Tensor) -> Quant:
+    if tensor.quant is None or tensor.quant.block is not None or not tensor.quant.scale.size:
+        raise CannotApply(f"{tensor.name!r} has no scale")
+    return tensor.quant
+
+
+def parts(op: Op) -> tuple[Tensor, Tensor, NDArray[np.int8], NDArray[np.int64]]:
+    """Data, output, weights and bias of a layer."""
+    data, weight, *rest = op.inputs
+    if data is None or weight is None:
+        raise CannotApply(f"{op.kind} without data or weights")
+    values = constant_numbers(weight)
+    if values is None or weight.dtype != "int8" or plain_quant(weight).zero_point.any():
+        raise CannotApply(f"{weight.name!r} is not a constant of int8 around zero")
+    bias = rest[0] if rest else None
+    if bias is None:
+        return data, op.outputs[0], values, np.zeros(0, np.int64)
+    numbers = constant_numbers(bias)
+    if numbers is None or bias.dtype != "int64":
+        raise CannotApply(f"{bias.name!r} is not a constant of int64")
+    return data, op.outputs[0], values, numbers
+
+
+def channel_scales(op: Op, channels: int) -> list[float]:
+    """From steps of products to steps of the output, a channel each, as the runtime computes it."""
+    data, weight = op.inputs[0], op.inputs[1]
+    assert data is not None and weight is not None
+    step, out = scale_of(data), scale_of(op.outputs[0])
+    scales = plain_quant(weight).scale
+    if scales.size not in (1, channels):
+        raise CannotApply(f"{weight.name!r} has {scales.size} scales for {channels} channels")
+    return [step * float(s) / out for s in np.broadcast_to(scales, (channels,))]
+
+
+def full_bias(bias: NDArray[np.int64], channels: int) -> NDArray[np.int64]:
+    return bias if bias.size else np.zeros(channels, np.int64)
+
+
+def window_words(options: Record, data: Tensor, window: Sequence[int]) -> dict[int, int]:
+    """The words of a window that slides over an image."""
+    _, height, width, depth = data.shape
+    y, x = slides(options, window)
+    padding = options.word("padding")
+    sizes = [slid_size(padding, size, slide) for size, slide in ((height, y), (width, x))]
+    before = [pads(padding, size, slide)[0] for size, slide in ((height, y), (width, x))]
+    words = (height, width, depth, *window, y.stride, x.stride, y.dilation, x.dilation)
+    return dict(zip(range(at.HEIGHT, at.OUT_W + 1), (*words, *before, *sizes), strict=True))
+
+
+def conv_2d(op: Op, cpu: Cpu) -> list[Kernel]:
+    data, output, weights, bias = parts(op)
+    channels, inputs, window = weights.shape[0], weights.shape[3], list(weights.shape[1:3])
+    if inputs != data.shape[3]:
+        raise CannotApply(f"{output.name!r}: convolutions in groups have no kernel here")
+    options = options_or_defaults(op.kind, op.options)
+    words = window_words(options, data, window)
+    rows = data.shape[0] * words[at.OUT_H] * words[at.OUT_W]
+    is_plain = window == [1, 1] and words[at.STRIDE_H] == words[at.STRIDE_W] == 1
+    table = fixed_table(channel_scales(op, channels), full_bias(bias, channels))
+    words |= _limit_words(options, output) | {at.FINISH: FIXED}
+    flat = weights.reshape(channels, -1)
+    return [_product(op, cpu, flat, table, words, rows=rows, in_place=is_plain)]
+
+
+def fully_connected(op: Op, cpu: Cpu) -> list[Kernel]:
+    data, output, weights, bias = parts(op)
+    channels, inputs = weights.shape
+    options = options_or_defaults(op.kind, op.options)
+    if options.word("weights_format") != "DEFAULT":
+        raise CannotApply(f"{output.name!r}: shuffled weights have no kernel here")
+    rows = data.elements // inputs
+    one = (1, 1, inputs, 1, 1, 1, 1, 1, 1, 0, 0, 1, 1)
+    words: dict[int, int] = dict(zip(range(at.HEIGHT, at.OUT_W + 1), one, strict=True))
+    words |= _limit_words(options, output) | {at.FINISH: DOUBLE}
+    table = double_table(channel_scales(op, channels), full_bias(bias, channels))
+    return [_product(op, cpu, weights, table, words, rows=rows, in_place=True)]
+
+
+def _limit_words(options: Record, output: Tensor) -> dict[int, int]:
+    low, high = limits(options.word("fused_activation_function"), scale_of(output))
+    return {at.LOW: low, at.HIGH: high}
+
+
+def _product(
+    op: Op,
+    cpu: Cpu,
+    weights: NDArray[np.int8],
+    table: Array,
+    words: dict[int, int],
+    *,
+    rows: int,
+    in_place: bool,
+) -> Kernel:
+    """Rows of data times weights. An odd number of inputs has its rows gathered, to pad them."""
+    channels, inputs = weights.shape
+    in_place = in_place and inputs % 2 == 0
+    tile = cpu.rows if rows >= cpu.rows else 1
+    pack = packed(weights, cpu.vectors, narrow=tile == 1)
+    row_bytes = 4 * -(-inputs // 2)
+    products = inputs * (cpu.vectors * 16 if in_place else channels)
+    most = rows if in_place else _GATHERED // row_bytes
+    block = min(_tiles(rows, tile, products, most) * tile, rows)
+    blocks = -(-rows // block)
+    kept = tuple(aligned(array) for array in (pack.weights, laid_out(table), pack.cuts))
+    own = {
+        at.WEIGHTS: address(kept[0]),
+        at.TABLE: address(kept[1]),
+        at.CUTS: address(kept[2]),
+        at.CUT_WORDS: pack.cuts.shape[1],
+        at.PANELS: pack.panels,
+        at.PANEL_BYTES: pack.panel_bytes,
+        at.ROWS: rows,
+        at.BLOCKS: blocks,
+        at.BLOCK_ROWS: block,
+        at.INPUTS: inputs,
+        at.CHANNELS: channels,
+        at.IN_PLACE: int(in_place),
+    }
+    units = blocks * pack.panels if in_place else blocks
+    scratch = 0 if in_place else block * row_bytes + 64
+    calls = {at.ROWS_CALL: "one_row" if tile == 1 else "many_rows"}
+    return Kernel("product", _data(op), op.outputs, units, words | own, kept, scratch, calls)
+
+
+def _data(op: Op) -> tuple[Tensor, ...]:
+    assert op.inputs[0] is not None
+    return (op.inputs[0],)
+
+
+def _tiles(rows: int, tile: int, products_of_row: int, most: int) -> int:
+    """Tiles of a unit: enough work to be worth taking, and few that are computed twice."""
+    all_tiles = -(-rows // tile)
+    wanted = -(-_UNIT // (products_of_row * tile))
+    counts = range(max(wanted // 2, 1), min(2 * wanted, max(most // tile, 1)) + 1)
+    return min(
+        counts or [max(most // tile, 1)], key=lambda count: (-(-all_tiles // count) * count, -count)
+    )
+
+
+def depthwise_conv_2d(op: Op, cpu: Cpu) -> list[Kernel]:
+    del cpu
+    data, output, weights, bias = parts(op)
+    _, *window, channels = weights.shape
+    options = options_or_defaults(op.kind, op.options)
+    words = window_words(options, data, window) | _limit_words(options, output)
+    words[at.DEPTH] = channels
+    taps = weights.reshape(-1, channels)
+    if taps.shape[0] > 512:
+        raise CannotApply(f"{output.name!r}: a window of {taps.shape[0]} places is too large")
+    table = fixed_table(channel_scales(op, channels), full_bias(bias, channels))
+    before = _repeated(data, channels)
+    source = before[-1].outputs if before else (data,)
+    return [*before, _depthwise(source, op.outputs, taps, table, words)]
+
+
+def _depthwise(
+    source: tuple[Tensor, ...],
+    outputs: tuple[Tensor, ...],
+    taps: NDArray[np.int8],
+    table: Array,
+    words: dict[int, int],
+) -> Kernel:
+    channels = taps.shape[1]
+    starts = depthwise_starts(channels) or [0]
+    beside = 32 // channels if channels < 32 else 1
+    if 32 % channels or words[at.STRIDE_W] > 1:
+        beside = 1
+    wide = np.zeros((taps.shape[0], max(channels, 32)), np.int8)
+    wide[:, : channels * beside] = np.tile(taps, beside)
+    rows = np.zeros((3, wide.shape[1]), np.int64)
+    rows[:, : channels * beside] = np.tile(table, beside)
+    blocks = [depthwise_packed(wide[:, s : s + 32]) for s in starts]
+    tables = [laid_out(rows[:, s : s + 32], DEPTHWISE_ORDER) for s in starts]
+    arrays = np.stack(blocks), np.stack(tables), np.array(starts), np.zeros(channels + 32, np.int16)
+    kept = tuple(aligned(array) for array in arrays)
+    own = dict(zip((at.WEIGHTS, at.TABLE, at.STARTS, at.ZEROS), map(address, kept), strict=True))
+    lines = outputs[0].shape[0] * words[at.OUT_H]
+    per_line = words[at.OUT_W] * channels * taps.shape[0]
+    block = min(max(_UNIT // 4 // per_line, 1), lines)
+    pairs = -(-taps.shape[0] // 2)
+    own |= {at.STARTS_COUNT: len(starts), at.PAIRS: pairs, at.ROWS: lines, at.BLOCK_ROWS: block}
+    own[at.BESIDE] = beside
+    scratch = 64 * (2 * pairs + 4)
+    return Kernel("depthwise", source, outputs, -(-lines // block), words | own, kept, scratch)
+
+
+def _repeated(data: Tensor, channels: int) -> list[Kernel]:
+    """Each channel as often as it has outputs, where that is more than once."""
+    depth = data.shape[3]
+    if channels == depth:
+        return []
+    wide = Tensor(f"{data.name}_repeated", (*data.shape[:3], channels), "int16", quant=data.quant)
+    block = 1 << 14
+    words = {at.ROWS: data.elements, at.BLOCK_ROWS: block, at.INNER: channels // depth}
+    return [Kernel("repeat", (data,), (wide,), -(-data.elements // block), words)]

@@ -1,0 +1,308 @@
+"""Ops without weights on int16 data, prepared."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from math import prod
+
+import numpy as np
+
+from litesmith.errors import CannotApply
+from litesmith.ir.ops import options_or_defaults
+from litesmith.ir.types import Array, Op, Tensor, constant_numbers
+from litesmith.kernels.programs import record_layout as at
+from litesmith.kernels.programs.int16_tables import exponential_tables, logistic_table, tanh_table
+from litesmith.kernels.programs.prepare_layers import scale_of, window_words
+from litesmith.kernels.programs.program import Alias, Kernel, address, aligned
+from litesmith.kernels.programs.rescale import factor, limits, product_words, shifts, sum_words
+from litesmith.native.cpu import Cpu
+
+_UNIT = 1 << 15  # elements of a unit of cheap work
+
+
+def _one(op: Op) -> Tensor:
+    tensor = op.inputs[0]
+    if tensor is None:
+        raise CannotApply(f"{op.kind} without input")
+    return tensor
+
+
+def _units(count: int, block: int = _UNIT) -> tuple[int, dict[int, int]]:
+    """How many units elements are cut into, and the words that say so."""
+    return -(-count // block), {at.ROWS: count, at.BLOCK_ROWS: block}
+
+
+def two(op: Op, cpu: Cpu) -> list[Kernel]:
+    """ADD, SUB and MUL, with shapes that are stretched to each other."""
+    del cpu
+    a, b = op.inputs[0], op.inputs[1]
+    if a is None or b is None or (op.option("pot_scale_int16") is True and _powers(op)):
+        raise CannotApply(f"{op.kind} at scales that are powers of two has no kernel here")
+    output = op.outputs[0]
+    options = options_or_defaults(op.kind, op.options)
+    span = limits(options.word("fused_activation_function"), scale_of(output))
+    scales = scale_of(a), scale_of(b), scale_of(output)
+    if op.kind == "MUL":
+        late = early = product_words(scales, span)
+    else:
+        late = sum_words(scales, span, minus=op.kind == "SUB", early=False)
+        early = sum_words(scales, span, minus=False, early=True) if op.kind == "ADD" else late
+    tensors = a, b, output
+    is_product = {at.IS_PRODUCT: int(op.kind == "MUL")}
+    if prod(a.shape) == prod(b.shape) == output.elements:
+        whole = output.elements // 16 * 16
+        pieces = (early, 0, whole), (late, whole, output.elements - whole)
+        return [_flat(tensors, is_product, *piece) for piece in pieces if piece[2]]
+    return [_stretched(tensors, is_product, late)]
+
+
+Three = tuple[Tensor, Tensor, Tensor]
+
+
+def _flat(tensors: Three, words: dict[int, int], table: Array, offset: int, count: int) -> Kernel:
+    """Elements side by side, from one of them on."""
+    kept = (aligned(table),)
+    units, cut = _units(count)
+    cut |= {at.TABLE: address(kept[0]), at.IS_FLAT: 1, at.OFFSET: offset}
+    return Kernel("two", tensors[:2], tensors[2:], units, words | cut | _SIDE_BY_SIDE, kept)
+
+
+_SIDE_BY_SIDE = {at.STEP_1: 1, at.STEP_2: 1}
+
+
+def _stretched(tensors: Three, words: dict[int, int], table: Array) -> Kernel:
+    kept = (aligned(table),)
+    sizes, steps_a, steps_b = _common_steps(*(tensor.shape for tensor in tensors))
+    units, cut = _units(prod(sizes[:-1]), max(_UNIT // sizes[-1], 1))
+    cut |= {at.TABLE: address(kept[0])}
+    cut |= {at.COUNT: sizes[-1], at.STEP_1: steps_a[-1], at.STEP_2: steps_b[-1]}
+    for place, numbers in ((at.SIZES, sizes), (at.STEPS_1, steps_a), (at.STEPS_2, steps_b)):
+        outer = numbers[:-1]
+        filler = [1 if place == at.SIZES else 0] * (at.OUTER - len(outer))
+        cut |= dict(enumerate([*filler, *outer], place))
+    return Kernel("two", tensors[:2], tensors[2:], units, words | cut, kept)
+
+
+def _powers(op: Op) -> bool:
+    tensors = (*op.inputs, *op.outputs)
+    logs = [math.log2(scale_of(t)) for t in tensors if t is not None]
+    return all(abs(log - round(log)) < 1e-3 for log in logs)
+
+
+Steps = tuple[list[int], list[int], list[int]]
+
+
+def _common_steps(a: tuple[int, ...], b: tuple[int, ...], out: tuple[int, ...]) -> Steps:
+    """Sizes, and steps of both inputs along them; neighbours that step alike are one size."""
+    rank = len(out)
+    shapes = [(1,) * (rank - len(shape)) + tuple(shape) for shape in (a, b)]
+    steps = [
+        [prod(shape[axis + 1 :]) if shape[axis] > 1 else 0 for axis in range(rank)]
+        for shape in shapes
+    ]
+    sizes, step_a, step_b = [1], [0], [0]
+    for axis in range(rank):
+        size, first, second = out[axis], steps[0][axis], steps[1][axis]
+        if size == 1:
+            continue
+        if sizes[-1] == 1:
+            sizes[-1], step_a[-1], step_b[-1] = size, first, second
+        elif step_a[-1] == first * size and step_b[-1] == second * size:
+            sizes[-1], step_a[-1], step_b[-1] = sizes[-1] * size, first, second
+        else:
+            sizes, step_a, step_b = [*sizes, size], [*step_a, first], [*step_b, second]
+    if len(sizes) > at.OUTER + 1:
+        raise CannotApply(f"shapes {a} and {b} are stretched in too many dimensions")
+    return sizes, step_a, step_b
+
+
+def _pool(kind: str) -> Callable[[Op, Cpu], list[Kernel]]:
+    def prepare(op: Op, cpu: Cpu) -> list[Kernel]:
+        del cpu
+        data, output = _one(op), op.outputs[0]
+        scale_of(data)
+        options = options_or_defaults(op.kind, op.options)
+        window = options.integer("filter_height"), options.integer("filter_width")
+        words = window_words(options, data, window)
+        low, high = limits(options.word("fused_activation_function"), scale_of(output))
+        words |= {at.LOW: low, at.HIGH: high}
+        lines = output.shape[0] * output.shape[1]
+        scratch = 4 * data.shape[3] + 64
+        return [Kernel(kind, (data,), (output,), lines, words, scratch=scratch)]
+
+    return prepare
+
+
+average_pool, max_pool = _pool("average"), _pool("largest")
+
+
+def mean(op: Op, cpu: Cpu) -> list[Kernel]:
+    """Over neighbouring dimensions."""
+    del cpu
+    data, output = _one(op), op.outputs[0]
+    given = constant_numbers(op.inputs[1])
+    if given is None:
+        raise CannotApply(f"{output.name!r}: the dimensions of its mean are computed")
+    axes = sorted({int(axis) % len(data.shape) for axis in given.reshape(-1)})
+    if not axes or axes != list(range(axes[0], axes[-1] + 1)):
+        raise CannotApply(
+            f"{output.name!r}: a mean over dimensions {axes}, which are no neighbours"
+        )
+    outer, reduced = prod(data.shape[: axes[0]]), prod(data.shape[axes[0] : axes[-1] + 1])
+    inner = prod(data.shape[axes[-1] + 1 :])
+    multiplier, shift = factor(scale_of(data) / scale_of(output))
+    # 1 / count goes into the multiplier, with as many more bits as it takes.
+    more = min(reduced.bit_length() - 1, 32, 31 + shift)
+    words = {at.REDUCED: reduced, at.INNER: inner}
+    words[at.MULTIPLIER] = (multiplier << more) // reduced
+    words[at.LEFT], words[at.RIGHT] = shifts(shift - more)
+    return [Kernel("mean", (data,), (output,), outer, words, scratch=4 * inner + 64)]
+
+
+def softmax(op: Op, cpu: Cpu) -> list[Kernel]:
+    del cpu
+    data, output = _one(op), op.outputs[0]
+    beta = np.float32(options_or_defaults(op.kind, op.options).number("beta"))
+    scale_of(output)
+    multiplier, shift = factor(float(np.float32(scale_of(data)) * beta) / (10.0 / 65535.0))
+    kept = (aligned(exponential_tables()),)
+    depth = data.shape[-1]
+    words = {at.INNER: depth, at.TABLE: address(kept[0]), at.MULTIPLIER: multiplier}
+    words[at.LEFT], words[at.RIGHT] = shifts(shift)
+    rows = data.elements // depth
+    return [Kernel("softmax", (data,), (output,), rows, words, kept)]
+
+
+def by_table(op: Op, values: Array) -> list[Kernel]:
+    """An op that replaces every int16 by its entry in a table."""
+    data = _one(op)
+    kept = (aligned(values.astype(np.int16)),)
+    units, words = _units(data.elements)
+    words[at.TABLE] = address(kept[0])
+    return [Kernel("table", (data,), op.outputs, units, words, kept)]
+
+
+def logistic(op: Op, cpu: Cpu) -> list[Kernel]:
+    del cpu
+    return by_table(op, logistic_table(scale_of(_one(op)), scale_of(op.outputs[0])))
+
+
+def tanh(op: Op, cpu: Cpu) -> list[Kernel]:
+    del cpu
+    return by_table(op, tanh_table(scale_of(_one(op)), scale_of(op.outputs[0])))
+
+
+def relu(op: Op, cpu: Cpu) -> list[Kernel]:
+    """RELU and its kin as ops of their own: rescaled, then limited."""
+    del cpu
+    multiplier, shift = factor(scale_of(_one(op)) / scale_of(op.outputs[0]))
+    span = limits(op.kind, scale_of(op.outputs[0]))
+    return by_table(op, np.clip(_rescaled_table(multiplier, shift), *span))
+
+
+def concatenation(op: Op, cpu: Cpu) -> list[Kernel]:
+    """Rows of each input beside those of the others; the scales are all one."""
+    del cpu
+    output = op.outputs[0]
+    options = options_or_defaults(op.kind, op.options)
+    if options.word("fused_activation_function") != "NONE":
+        raise CannotApply(f"{output.name!r}: a concatenation with an activation has no kernel")
+    axis = options.integer("axis") % len(output.shape)
+    rows, stride = prod(output.shape[:axis]), 2 * prod(output.shape[axis:])
+    kernels: list[Kernel] = []
+    offset = 0
+    for tensor in op.inputs:
+        if tensor is None:
+            raise CannotApply(f"{output.name!r}: an input is missing")
+        scale_of(tensor)
+        size = 2 * prod(tensor.shape[axis:])
+        kernels.append(_copy(tensor, output, (rows, size, stride, offset)))
+        offset += size
+    return kernels
+
+
+def _copy(tensor: Tensor, output: Tensor, place: tuple[int, int, int, int]) -> Kernel:
+    rows, size, stride, offset = place
+    units, words = _units(rows, max(_UNIT // max(size, 1), 1))
+    words |= {at.ROW_BYTES: size, at.IN_STRIDE: size, at.OUT_STRIDE: stride, at.OUT_OFFSET: offset}
+    return Kernel("copy", (tensor,), (output,), units, words)
+
+
+def copied(tensor: Tensor, output: Tensor) -> Kernel:
+    """The same bytes in another place."""
+    return _copy(tensor, output, (1, tensor.nbytes, tensor.nbytes, 0))
+
+
+def pad(op: Op, cpu: Cpu) -> list[Kernel]:
+    del cpu
+    data, output = _one(op), op.outputs[0]
+    widths = constant_numbers(op.inputs[1])
+    if widths is None or len(data.shape) > 4:
+        raise CannotApply(f"{output.name!r}: only constant padding of up to 4 dimensions")
+    scale_of(data)
+    missing = 4 - len(data.shape)
+    sizes = [1] * missing + list(data.shape), [1] * missing + list(output.shape)
+    before = [0] * missing + [int(width) for width in widths[:, 0]]
+    words = dict(enumerate([*sizes[0], *sizes[1], *before], at.IN_SIZES))
+    return [Kernel("pad", (data,), (output,), 1, words)]
+
+
+def same(op: Op, cpu: Cpu) -> list[Alias]:
+    """Ops that give other names to the same numbers."""
+    del cpu
+    data = _one(op)
+    if data.is_const or (data.dtype, data.elements) != (
+        op.outputs[0].dtype,
+        op.outputs[0].elements,
+    ):
+        raise CannotApply(f"{op.kind} of {data.name!r} has no kernel here")
+    return [Alias((data,), op.outputs)]
+
+
+def quantize(op: Op, cpu: Cpu) -> list[Kernel]:
+    """float32 to int16, or from one int16 scale to another."""
+    del cpu
+    data, output = _one(op), op.outputs[0]
+    step = scale_of(output)
+    if data.dtype == "int16":
+        multiplier, shift = factor(scale_of(data) / step)
+        return by_table(op, _rescaled_table(multiplier, shift))
+    if data.dtype != "float32":
+        raise CannotApply(f"QUANTIZE from {data.dtype} has no kernel here")
+    # The runtime divides only what is left over of eights.
+    whole = data.elements // 8 * 8
+    pieces = (0, 0, whole), (1, whole, data.elements - whole)
+    return [_quantized(data, output, *piece) for piece in pieces if piece[2]]
+
+
+def _quantized(data: Tensor, output: Tensor, exact: int, offset: int, count: int) -> Kernel:
+    step = scale_of(output)
+    reciprocal = np.array([1 / step, 0], np.float32).view(np.float64)
+    kept = (aligned(np.array([step, reciprocal[0]])),)
+    units, words = _units(count)
+    words |= {at.TABLE: address(kept[0]), at.IS_EXACT: exact, at.OFFSET: offset}
+    return Kernel("quantize", (data,), (output,), units, words, kept)
+
+
+def _rescaled_table(multiplier: int, shift: int) -> Array:
+    left, right = shifts(shift)
+    wrapped = (np.arange(-32768, 32768) << left).astype(np.int32).astype(np.int64)
+    high = (wrapped * multiplier + (1 << 30)) >> 31
+    mask = (1 << right) - 1
+    more = (high & mask) > (mask >> 1) + (high < 0)
+    return np.clip((high >> right) + more, -32768, 32767)
+
+
+def dequantize(op: Op, cpu: Cpu) -> list[Kernel]:
+    """int16 to float32."""
+    del cpu
+    data, output = _one(op), op.outputs[0]
+    step = scale_of(data)
+    if output.dtype != "float32":
+        raise CannotApply(f"DEQUANTIZE to {output.dtype} has no kernel here")
+    kept = (aligned(np.array([0, step, 0, 0], np.float32)[[0, 0, 1, 0]]),)
+    units, words = _units(data.elements)
+    return [
+        Kernel("dequantize", (data,), (output,), units, words | {at.TABLE: address(kept[0])}, kept)
+    ]

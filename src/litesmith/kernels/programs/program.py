@@ -1,0 +1,237 @@
+"""Programs: kernels in a row, their buffers in one piece of memory, run by one native call."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from time import perf_counter_ns
+
+import numpy as np
+
+from litesmith.errors import BadInput
+from litesmith.ir.types import Array, Tensor
+from litesmith.kernels.programs import record_layout as at
+from litesmith.kernels.programs.thread_pool import Crew
+from litesmith.native.compile import address_of, run_native
+
+_LINE = 64  # bytes that everything is aligned to; some kernels read so far past an end
+
+
+@dataclass(frozen=True, eq=False)
+class Kernel:
+    """One op, prepared: the words of its record, and the constants that some of them point at."""
+
+    kind: str  # the name of its function in `native`
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[Tensor, ...]
+    units: int
+    words: Mapping[int, int]
+    kept: tuple[Array, ...] = ()
+    scratch: int = 0
+    calls: Mapping[int, str] = field(default_factory=dict)  # words that are other functions
+
+
+@dataclass(frozen=True, eq=False)
+class Alias:
+    """An op that changes no number: its output is its input's memory."""
+
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[Tensor, ...]
+
+
+def aligned(array: Array) -> Array:
+    """A copy whose memory begins at a multiple of 64 bytes and is followed by 64 more."""
+    place = memory(array.nbytes)[: array.nbytes].view(array.dtype).reshape(array.shape)
+    place[...] = array
+    return place
+
+
+def memory(count: int) -> Array:
+    """That many zero bytes or a few more, aligned."""
+    room = np.zeros(count + 2 * _LINE, np.uint8)
+    first = -room.ctypes.data % _LINE
+    return room[first : first + count + _LINE]
+
+
+def address(array: Array) -> int:
+    return array.__array_interface__["data"][0]
+
+
+@dataclass(eq=False)
+class Program:
+    """Kernels that run one after the other, with memory for what flows between them."""
+
+    kernels: tuple[Kernel, ...]
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[Tensor, ...]
+    aliases: tuple[Alias, ...] = ()
+    owners: tuple[int, ...] = ()  # the op of each kernel, by its number among those it is made of
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    def __post_init__(self) -> None:
+        roots = _roots(self.aliases)
+        flowing = [
+            (self._read(kernel, roots), self._written(kernel, roots)) for kernel in self.kernels
+        ]
+        tensors = dict.fromkeys((*self.inputs, *self.outputs))
+        tensors.update((t, None) for read, written in flowing for t in (*read, *written))
+        self._numbers = {tensor: number for number, tensor in enumerate(tensors)}
+        self._code = _code(self.kernels, flowing, self._numbers)
+        self._buffers = np.zeros(max(len(tensors), 1), np.int64)
+        self._constants = {t: aligned(t.values()) for t in tensors if t.is_const}
+        fixed = {*self.inputs, *self.outputs, *self._constants}
+        places, self.arena_bytes = _arena(flowing, fixed)
+        self._arena = memory(self.arena_bytes)
+        for tensor, place in places.items():
+            self._buffers[self._numbers[tensor]] = address(self._arena) + place
+        for tensor, array in self._constants.items():
+            self._buffers[self._numbers[tensor]] = address(array)
+        self._scratch_bytes = at.TILE_SCRATCH + max((k.scratch for k in self.kernels), default=0)
+        self._counters = memory(128 * max(len(self.kernels), 1))
+        self._scratches = [memory(self._scratch_bytes)]
+        self._crew: Crew | None = None
+        ports = (*self.inputs, *self.outputs)
+        self._ports = np.array([self._numbers[tensor] for tensor in ports], np.int64)
+        self._dtypes = [np.dtype(tensor.dtype) for tensor in ports]
+        self._start = address(self._code), len(self.kernels), address(self._buffers)
+        scratch = address(self._scratches[0])
+        self.record = np.array([*self._start, scratch, len(ports), *self._ports], np.int64)
+
+    @staticmethod
+    def _read(kernel: Kernel, roots: Mapping[Tensor, Tensor]) -> tuple[Tensor, ...]:
+        return tuple(roots.get(tensor, tensor) for tensor in kernel.inputs)
+
+    @staticmethod
+    def _written(kernel: Kernel, roots: Mapping[Tensor, Tensor]) -> tuple[Tensor, ...]:
+        return tuple(roots.get(tensor, tensor) for tensor in kernel.outputs)
+
+    def run(
+        self, inputs: Sequence[Array], outputs: Sequence[Array] | None = None, *, threads: int = 1
+    ) -> tuple[Array, ...]:
+        """The outputs for these inputs, into given arrays or new ones."""
+        made = outputs or [np.empty(tensor.shape, tensor.dtype) for tensor in self.outputs]
+        ports = (*self.inputs, *self.outputs)
+        given = (*inputs, *made)
+        if len(given) != len(ports):
+            raise BadInput(f"{len(given)} arrays for {len(ports)} inputs and outputs")
+        for tensor, dtype, array in zip(ports, self._dtypes, given, strict=True):
+            if array.shape != tensor.shape or array.dtype != dtype or not array.flags.c_contiguous:
+                _refuse_other(tensor, array)
+        self.run_at([address(array) for array in given], threads=threads)
+        return tuple(made)
+
+    def run_at(self, addresses: Sequence[int], *, threads: int = 1) -> None:
+        """The same on memory at these addresses: of the inputs, then of the outputs."""
+        with self._lock:
+            self._prepare_run(addresses, threads)
+            self._run_kernels(0, len(self.kernels), threads)
+
+    def run_timed(self, addresses: Sequence[int], *, threads: int = 1) -> list[int]:
+        """The same, kernel by kernel: when the first began and when each ended, on the clock of
+        `perf_counter_ns`."""
+        with self._lock:
+            self._prepare_run(addresses, threads)
+            moments = [perf_counter_ns()]
+            for number in range(len(self.kernels)):
+                self._run_kernels(number, 1, threads)
+                moments.append(perf_counter_ns())
+            return moments
+
+    def _prepare_run(self, addresses: Sequence[int], threads: int) -> None:
+        if threads < 1:
+            raise BadInput(f"threads={threads}: at least one is needed")
+        if self._crew is not None and self._crew.is_here:
+            self._crew.wait()
+        self._buffers[self._ports] = addresses
+        if threads > 1:
+            self._counters[:] = 0
+
+    def _run_kernels(self, first: int, count: int, threads: int) -> None:
+        native, own = run_native(), address(self._scratches[0])
+        code = self._start[0] + first * at.RECORD_BYTES
+        if threads == 1:
+            native(code, count, self._start[2], own, 0)
+            return
+        counters = address(self._counters) + 128 * first
+        helpers = self._helpers(threads - 1)
+        for scratch in self._scratches[1:threads]:
+            helpers.start(
+                native, code, count, self._start[2], address(scratch), counters, owner=self
+            )
+        native(code, count, self._start[2], own, counters)
+
+    def _helpers(self, count: int) -> Crew:
+        if self._crew is None or not self._crew.is_here or self._crew.count < count:
+            self._crew = Crew(count)
+            while len(self._scratches) <= count:
+                self._scratches.append(memory(self._scratch_bytes))
+        return self._crew
+
+
+def _refuse_other(tensor: Tensor, array: Array) -> None:
+    order = "" if array.flags.c_contiguous else " in another order"
+    raise BadInput(
+        f"{tensor.name!r} is {tensor.dtype} {tensor.shape} in C order; "
+        f"an array of {array.dtype} {array.shape}{order} was given"
+    )
+
+
+def _roots(aliases: Sequence[Alias]) -> dict[Tensor, Tensor]:
+    """The tensor whose memory each alias really is."""
+    roots: dict[Tensor, Tensor] = {}
+    for alias in aliases:
+        source = alias.inputs[0]
+        roots[alias.outputs[0]] = roots.get(source, source)
+    return roots
+
+
+Flow = tuple[tuple[Tensor, ...], tuple[Tensor, ...]]
+
+
+def _code(
+    kernels: Sequence[Kernel], flowing: Sequence[Flow], numbers: Mapping[Tensor, int]
+) -> Array:
+    code = np.zeros((max(len(kernels), 1), at.WORDS), np.int64)
+    for record, kernel, (read, written) in zip(code, kernels, flowing, strict=False):
+        for place, word in kernel.words.items():
+            record[place] = word
+        for place, name in kernel.calls.items():
+            record[place] = address_of(name)
+        record[at.KERNEL], record[at.UNITS] = address_of(kernel.kind), kernel.units
+        record[at.IN], record[at.OUT] = numbers[read[0]], numbers[written[0]]
+        if len(read) > 1:
+            record[at.IN_2] = numbers[read[1]]
+    return code
+
+
+def _arena(flowing: Sequence[Flow], fixed: set[Tensor]) -> tuple[dict[Tensor, int], int]:
+    """A place for each tensor that flows, so that those alive at once do not overlap."""
+    first: dict[Tensor, int] = {}
+    last: dict[Tensor, int] = {}
+    for step, (read, written) in enumerate(flowing):
+        for tensor in (*read, *written):
+            if tensor not in fixed:
+                first.setdefault(tensor, step)
+                last[tensor] = step
+    places: dict[Tensor, int] = {}
+    ends = 0
+    for tensor in sorted(first, key=lambda t: -t.nbytes):
+        alive = sorted(
+            (places[t], places[t] + _room(t))
+            for t in places
+            if first[t] <= last[tensor] and first[tensor] <= last[t]
+        )
+        place = 0
+        for begin, end in alive:
+            if place + _room(tensor) <= begin:
+                break
+            place = max(place, end)
+        places[tensor] = place
+        ends = max(ends, place + _room(tensor))
+    return places, ends
+
+
+def _room(tensor: Tensor) -> int:
+    """Bytes of a buffer: whole lines, and one more that kernels may read."""
+    return (tensor.nbytes + 2 * _LINE - 1) // _LINE * _LINE

@@ -1,0 +1,119 @@
+"""Layers that could be computed without their zeros: what they are made of, what is expected."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from litesmith.errors import CannotApply
+from litesmith.ir.ops import options_or_defaults
+from litesmith.ir.types import Array, Op, constant_numbers
+from litesmith.kernels.programs.break_even import FEW, break_even, gain
+from litesmith.kernels.programs.sparse_codes import SPANS, codes_of
+from litesmith.native.cpu import is_x86
+
+SPARSE = ("CONV_2D", "FULLY_CONNECTED")
+BLOCK = 4  # inputs whose weights are zero together
+
+
+class Kind(NamedTuple):
+    """What a layer of some data must have.
+
+    bias         its type
+    least_many   inputs and channels, at the least, where there are many rows
+    least_few    the same for a few
+    """
+
+    bias: str
+    least_many: tuple[int, int]
+    least_few: tuple[int, int]
+
+
+KINDS = {
+    "float32": Kind("float32", (16, 16), (BLOCK, 1)),
+    "int8": Kind("int32", (64, 16), (128, 16)),
+}
+
+
+class Sparse(NamedTuple):
+    """A layer that could be sparse.
+
+    zeros  the share of blocks of four inputs that are zero
+    even   the share from which it is faster than dense; None where it never is
+    gain   how many times faster it should be as it is
+    """
+
+    rows: int
+    inputs: int
+    channels: int
+    dtype: str
+    zeros: float
+    even: float | None
+    gain: float
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        return self.rows, self.inputs, self.channels
+
+    @property
+    def products(self) -> int:
+        """Of the dense layer."""
+        return self.rows * self.inputs * self.channels
+
+
+def may_be_sparse(op: Op) -> bool:
+    """True for a kind of layer that has sparse kernels, whatever its shape and weights."""
+    return op.kind in SPARSE and op.inputs[0] is not None and op.inputs[0].dtype in KINDS
+
+
+def sparse_facts(op: Op) -> Sparse:
+    """What is expected of a layer without its zeros; raises where it has no kernel here."""
+    data, output = op.inputs[0], op.outputs[0]
+    if data is None or not may_be_sparse(op):
+        raise CannotApply(f"{output.name!r} is not a float32 or int8 layer")
+    weights, bias = sparse_parts(op)
+    channels, inputs = weights.shape
+    rows, kind = data.elements // inputs, KINDS[data.dtype]
+    least = kind.least_few if rows < FEW else kind.least_many
+    if inputs % BLOCK or inputs < least[0] or channels < least[1]:
+        raise CannotApply(f"{output.name!r}: {inputs} inputs and {channels} channels are too few")
+    if data.dtype == "int8":
+        _refuse_other_bits(op, weights, bias)
+    zeros = 1 - float(np.any(weights.reshape(-1, BLOCK), axis=1).mean())
+    shape = rows, inputs, channels
+    even = break_even(*shape, data.dtype)
+    return Sparse(*shape, data.dtype, zeros, even, gain(*shape, zeros, data.dtype))
+
+
+def _refuse_other_bits(op: Op, weights: Array, bias: Array) -> None:
+    """Raises where XNNPACK would not compute a layer, or not in this way."""
+    if not is_x86():
+        raise CannotApply("sparse int8 layers have the runtime's bits on x86 alone")
+    codes_of(op, weights, bias)
+
+
+def sparse_parts(op: Op) -> tuple[Array, Array]:
+    """Weights as (channels, inputs), and a bias."""
+    data, output = op.inputs[0], op.outputs[0]
+    assert data is not None
+    weights = constant_numbers(op.inputs[1])
+    if weights is None or weights.dtype != data.dtype:
+        raise CannotApply(f"{output.name!r} has no constant {data.dtype} weights")
+    options = options_or_defaults(op.kind, op.options)
+    if op.kind == "FULLY_CONNECTED" and options.word("weights_format") != "DEFAULT":
+        raise CannotApply(f"{output.name!r} has shuffled weights")
+    if op.kind == "CONV_2D":
+        strides = options.integer("stride_h"), options.integer("stride_w")
+        if (*weights.shape[1:3], *strides) != (1, 1, 1, 1):
+            raise CannotApply(f"{output.name!r} is no convolution of 1×1 with stride 1")
+        if data.shape[3] != weights.shape[3]:
+            raise CannotApply(f"{output.name!r}: convolutions in groups have no kernel here")
+    flat = weights.reshape(weights.shape[0], -1)
+    given, kind = op.inputs[2] if len(op.inputs) > 2 else None, KINDS[data.dtype]
+    bias = np.zeros(len(flat), kind.bias) if given is None else constant_numbers(given)
+    if bias is None or bias.dtype != kind.bias:
+        raise CannotApply(f"{output.name!r} has no constant {kind.bias} bias")
+    if options.word("fused_activation_function") not in SPANS:
+        raise CannotApply(f"{output.name!r} has an activation without a kernel here")
+    return flat, bias

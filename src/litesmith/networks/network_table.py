@@ -1,0 +1,304 @@
+"""The networks of the catalogue: one row each, with what was published of it.
+
+A new one is a function in the file of its family, and a row here.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from litesmith.ir.types import Tensor
+from litesmith.networks import (
+    ds_cnn,
+    efficientnet_lite,
+    mobilenet_v1,
+    mobilenet_v2,
+    mobilenet_v3,
+    resnet,
+)
+from litesmith.networks.layer_builder import Net
+
+# (net, input, width) -> what the classifier reads: (1, channels)
+Make = Callable[[Net, Tensor, float], Tensor]
+
+
+class Published(NamedTuple):
+    """What was printed of one size of a network, as it was printed; "" for what was not.
+
+    Parameters and MACs counted in the built graph are within one of the last printed digit,
+    unless `differs` says why not.
+    """
+
+    width: float
+    resolution: int
+    parameters: str
+    macs: str
+    accuracy: str
+    differs: str = ""
+
+
+class Row(NamedTuple):
+    """A network.
+
+    name        as users type it
+    title       what it is, in a few words
+    make        its layers from the input to what the classifier reads
+    published   sizes that were trained, the usual one first
+    data        what they were trained on; accuracies are shares of its test images or words
+    source      who printed that
+    width, resolution, classes   where the user gives none
+    stride      input pixels to a feature, which is the least resolution
+    shape       of an input that has no resolution: height, width, channels
+    norm        the normalisation that the published weights want, by a name of `--norm` where it
+                has one
+    style       padding and end of the graph, see `Net`, where no weights decide it
+    counted     "weights" where the printed parameters leave biases out
+    epsilon     of batch normalization in torchvision, whose files do not hold it
+    """
+
+    name: str
+    title: str
+    make: Make
+    published: tuple[Published, ...]
+    data: str
+    source: str
+    width: float = 1.0
+    resolution: int = 224
+    classes: int = 1000
+    stride: int = 32
+    shape: tuple[int, int, int] | None = None
+    norm: str = "tf"
+    style: str = "tf"
+    counted: str = "all"
+    epsilon: float = 1e-5
+
+
+_V1 = (
+    Published(1.0, 224, "4.2 M", "569 M", "70.6 %"),
+    Published(0.75, 224, "2.6 M", "325 M", "68.4 %"),
+    Published(0.5, 224, "1.3 M", "149 M", "63.7 %"),
+    Published(0.25, 224, "0.5 M", "41 M", "50.6 %"),
+    Published(1.0, 192, "4.2 M", "418 M", "69.1 %"),
+    Published(1.0, 160, "4.2 M", "290 M", "67.2 %"),
+    Published(1.0, 128, "4.2 M", "186 M", "64.4 %"),
+)
+
+_V2 = (
+    Published(1.0, 224, "3.47 M", "300 M", "71.8 %"),
+    Published(1.4, 224, "6.06 M", "582 M", "75.0 %"),
+    Published(1.3, 224, "5.34 M", "509 M", "74.4 %"),
+    Published(1.0, 192, "3.47 M", "221 M", "70.7 %"),
+    Published(1.0, 160, "3.47 M", "154 M", "68.8 %"),
+    Published(1.0, 128, "3.47 M", "99 M", "65.3 %"),
+    Published(1.0, 96, "3.47 M", "56 M", "60.3 %"),
+    Published(0.75, 224, "2.61 M", "209 M", "69.8 %"),
+    Published(0.75, 192, "2.61 M", "153 M", "68.7 %"),
+    Published(0.75, 160, "2.61 M", "107 M", "66.4 %"),
+    Published(0.75, 128, "2.61 M", "69 M", "63.2 %"),
+    Published(0.75, 96, "2.61 M", "39 M", "58.8 %"),
+    Published(0.5, 224, "1.95 M", "97 M", "65.4 %"),
+    Published(0.5, 192, "1.95 M", "71 M", "63.9 %"),
+    Published(0.5, 160, "1.95 M", "50 M", "61.0 %"),
+    Published(0.5, 128, "1.95 M", "32 M", "57.7 %"),
+    Published(0.5, 96, "1.95 M", "18 M", "51.2 %"),
+    Published(0.35, 224, "1.66 M", "59 M", "60.3 %"),
+    Published(0.35, 192, "1.66 M", "43 M", "58.2 %"),
+    Published(0.35, 160, "1.66 M", "30 M", "55.7 %"),
+    Published(0.35, 128, "1.66 M", "20 M", "50.8 %"),
+    Published(0.35, 96, "1.66 M", "11 M", "45.5 %"),
+)
+
+_SLIM = "TF-slim's README"
+_MLPERF = "MLPerf Tiny (target)"
+# The paper prints operations, 5.4, 19.8 and 56.9 M: two for a MAC, and one for each bias added.
+_HELLO_EDGE = "Zhang et al. 2017 (MACs: half its operations)"
+_V3_EPSILON = 1e-3
+
+_LITE_MADDS = (
+    "the list has about three more for each value that a convolution gives, "
+    "as if batch normalization and activation counted"
+)
+_SMALL_MINIMALISTIC = "the definition beside that README gives 52 M too"
+
+
+def _lite(number: int, make: Make, resolution: int, figures: tuple[str, str, str]) -> Row:
+    return Row(
+        f"efficientnet_lite{number}",
+        "inverted residuals",
+        make,
+        (Published(1.0, resolution, *figures, _LITE_MADDS),),
+        "ImageNet",
+        "EfficientNet-Lite's README",
+        resolution=resolution,
+        norm="mean 127, std 128",
+    )
+
+
+def _imagenet(depth: int, make: Make, figures: tuple[str, str, str]) -> Row:
+    return Row(
+        f"resnet{depth}",
+        "residuals, large images",
+        make,
+        (Published(1.0, 224, *figures),),
+        "ImageNet",
+        "torchvision's table",
+        norm="torch",
+        style="torch",
+    )
+
+
+def _cifar(depth: int, make: Make, parameters: str, accuracy: str) -> Row:
+    return Row(
+        f"resnet{depth}",
+        "residuals, small images",
+        make,
+        (Published(1.0, 32, parameters, "", accuracy),),
+        "CIFAR-10",
+        "He et al. 2016",
+        resolution=32,
+        classes=10,
+        stride=4,
+        norm="the mean image is subtracted",
+    )
+
+
+def _keywords(name: str, title: str, make: Make, published: Published, source: str) -> Row:
+    return Row(
+        name,
+        title,
+        make,
+        (published,),
+        "Speech Commands",
+        source,
+        resolution=0,
+        classes=12,
+        shape=(49, 10, 1),
+        norm="10 MFCC of 49 frames",
+    )
+
+
+ROWS = (
+    Row(
+        "mobilenet_v1",
+        "separable convolutions",
+        mobilenet_v1.mobilenet_v1,
+        _V1,
+        "ImageNet",
+        "Howard et al. 2017",
+    ),
+    Row(
+        "mobilenet_v1_vww",
+        "v1, is a person there?",
+        mobilenet_v1.wake_words,
+        (Published(0.25, 96, "", "", "80 %"),),
+        "Visual Wake Words",
+        _MLPERF,
+        width=0.25,
+        resolution=96,
+        classes=2,
+        norm="unit",
+    ),
+    Row(
+        "mobilenet_v2",
+        "inverted residuals",
+        mobilenet_v2.mobilenet_v2,
+        _V2,
+        "ImageNet",
+        _SLIM,
+        counted="weights",
+    ),
+    Row(
+        "mobilenet_v3_large",
+        "gates, hard swish",
+        mobilenet_v3.large,
+        (
+            Published(1.0, 224, "5.4 M", "217 M", "75.2 %"),
+            Published(0.75, 224, "4.0 M", "155 M", "73.3 %"),
+        ),
+        "ImageNet",
+        _SLIM,
+        epsilon=_V3_EPSILON,
+    ),
+    Row(
+        "mobilenet_v3_small",
+        "gates, hard swish",
+        mobilenet_v3.small,
+        (
+            Published(1.0, 224, "2.5 M", "56 M", "67.4 %"),
+            Published(0.75, 224, "2.0 M", "44 M", "65.4 %"),
+        ),
+        "ImageNet",
+        "Howard et al. 2019",
+        epsilon=_V3_EPSILON,
+    ),
+    Row(
+        "mobilenet_v3_large_min",
+        "v3 minimalistic: plain",
+        mobilenet_v3.large_minimalistic,
+        (Published(1.0, 224, "3.9 M", "209 M", "72.3 %"),),
+        "ImageNet",
+        _SLIM,
+        epsilon=_V3_EPSILON,
+    ),
+    Row(
+        "mobilenet_v3_small_min",
+        "v3 minimalistic: plain",
+        mobilenet_v3.small_minimalistic,
+        (Published(1.0, 224, "2.0 M", "65 M", "61.9 %", _SMALL_MINIMALISTIC),),
+        "ImageNet",
+        _SLIM,
+        epsilon=_V3_EPSILON,
+    ),
+    _lite(0, efficientnet_lite.lite0, 224, ("4.7 M", "407 M", "75.1 %")),
+    _lite(1, efficientnet_lite.lite1, 240, ("5.4 M", "631 M", "76.7 %")),
+    _lite(2, efficientnet_lite.lite2, 260, ("6.1 M", "899 M", "77.6 %")),
+    _lite(3, efficientnet_lite.lite3, 280, ("8.2 M", "1.44 G", "79.8 %")),
+    _lite(4, efficientnet_lite.lite4, 300, ("13.0 M", "2.64 G", "81.5 %")),
+    Row(
+        "resnet8",
+        "residuals, tiny",
+        resnet.resnet8,
+        (Published(1.0, 32, "", "", "85 %"),),
+        "CIFAR-10",
+        _MLPERF,
+        resolution=32,
+        classes=10,
+        stride=4,
+        norm="raw",
+    ),
+    _cifar(20, resnet.resnet20, "0.27 M", "91.25 %"),
+    _cifar(32, resnet.resnet32, "0.46 M", "92.49 %"),
+    _cifar(56, resnet.resnet56, "0.85 M", "93.03 %"),
+    _imagenet(18, resnet.resnet18, ("11.7 M", "1.81 G", "69.76 %")),
+    _imagenet(34, resnet.resnet34, ("21.8 M", "3.66 G", "73.31 %")),
+    _imagenet(50, resnet.resnet50, ("25.6 M", "4.09 G", "76.13 %")),
+    _keywords(
+        "ds_cnn",
+        "keywords, as ds_cnn_s",
+        ds_cnn.small,
+        Published(1.0, 0, "", "", "90 %"),
+        _MLPERF,
+    ),
+    _keywords(
+        "ds_cnn_s",
+        "keywords, small",
+        ds_cnn.small,
+        Published(1.0, 0, "", "2.7 M", "94.4 %"),
+        _HELLO_EDGE,
+    ),
+    _keywords(
+        "ds_cnn_m",
+        "keywords, medium",
+        ds_cnn.medium,
+        Published(1.0, 0, "", "9.9 M", "94.9 %"),
+        _HELLO_EDGE,
+    ),
+    _keywords(
+        "ds_cnn_l",
+        "keywords, large",
+        ds_cnn.large,
+        Published(1.0, 0, "", "28.4 M", "95.4 %"),
+        _HELLO_EDGE,
+    ),
+)
+
+MEMBERS = {row.name: row for row in ROWS}

@@ -1,0 +1,111 @@
+"""Names as users type them: `mobilenet_v2:0.5@160/10` has width 0.5, 160 pixels, 10 classes."""
+
+import re
+from dataclasses import dataclass
+
+from litesmith.errors import BadInput
+from litesmith.networks.network_table import MEMBERS, Row
+from litesmith.units import number_text
+
+_TEXT = re.compile(r"([^:@/]*)(?::([^@/]*))?(?:@([^/]*))?(?:/(.*))?", re.DOTALL)
+
+_WIDTHS = (0.1, 4.0)
+_MOST_PIXELS, _MOST_CLASSES = 2048, 1_000_000
+
+
+@dataclass(frozen=True)
+class Spec:
+    """One network of the catalogue at one size.
+
+    classes   None for the row's own, or those of the weights that are loaded
+    style     "tf" or "torch", see `Net`; "" for the row's own
+    """
+
+    name: str
+    width: float
+    resolution: int
+    classes: int | None = None
+    style: str = ""
+
+    def __post_init__(self) -> None:
+        row = _row(self.name)
+        _refuse_width(self)
+        _refuse_resolution(self, row)
+        if self.classes is not None and not 1 <= self.classes <= _MOST_CLASSES:
+            raise BadInput(f"{self.name}: {self.classes} classes; give 1 to {_MOST_CLASSES}")
+        if self.style not in ("", "tf", "torch"):
+            raise BadInput(f"{self.name}: no style {self.style!r}; there are tf and torch")
+
+    @property
+    def row(self) -> Row:
+        return MEMBERS[self.name]
+
+    def __str__(self) -> str:
+        """The text that `parse` makes the same of, but for the style."""
+        width = f":{repr(self.width).removesuffix('.0')}" if self.width != self.row.width else ""
+        resolution = f"@{self.resolution}" if self.row.shape is None else ""
+        classes = f"/{self.classes}" if self.classes is not None else ""
+        return f"{self.name}{width}{resolution}{classes}"
+
+
+def is_name(text: str) -> bool:
+    """True where a text means a network of the catalogue, be it a size that there is not."""
+    return not text.endswith(".tflite") and _split(text)[0] in MEMBERS
+
+
+def parse(text: str) -> Spec:
+    """NAME[:WIDTH][@RESOLUTION][/CLASSES]"""
+    name, width, resolution, classes = _split(text)
+    row = _row(name)
+    return Spec(
+        name,
+        row.width if width is None else _number(name, "width", width),
+        row.resolution if resolution is None else _whole(name, "resolution", resolution),
+        None if classes is None else _whole(name, "number of classes", classes),
+    )
+
+
+def _split(text: str) -> tuple[str, str | None, str | None, str | None]:
+    found = _TEXT.fullmatch(text.strip())
+    assert found is not None  # every part may be anything
+    name, width, resolution, classes = found.groups()
+    return name.lower().replace("-", "_"), width, resolution, classes
+
+
+def _row(name: str) -> Row:
+    if name not in MEMBERS:
+        raise BadInput(f"no network {name!r} in the catalogue; there are {', '.join(MEMBERS)}")
+    return MEMBERS[name]
+
+
+def _number(name: str, what: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise BadInput(f"{name}: the {what} {text!r} is no number") from None
+
+
+def _whole(name: str, what: str, text: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,9}", text):
+        raise BadInput(f"{name}: the {what} {text!r} is no whole number")
+    return int(text)
+
+
+def _refuse_width(spec: Spec) -> None:
+    low, high = _WIDTHS
+    if not low <= spec.width <= high:
+        raise BadInput(
+            f"{spec.name}: width {number_text(spec.width)} is outside {low} to {high:g}; channels "
+            "are so many times the paper's, to multiples of 8"
+        )
+
+
+def _refuse_resolution(spec: Spec, row: Row) -> None:
+    if row.shape is not None and spec.resolution != row.resolution:
+        size = " × ".join(map(str, row.shape[:2]))
+        raise BadInput(f"{spec.name}: its input is always {size} values; leave out @RESOLUTION")
+    if row.shape is None and not row.stride <= spec.resolution <= _MOST_PIXELS:
+        raise BadInput(
+            f"{spec.name}: {spec.resolution} pixels are outside {row.stride} to {_MOST_PIXELS}; "
+            f"{row.stride} of them make one feature"
+        )

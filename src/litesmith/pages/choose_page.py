@@ -1,0 +1,270 @@
+"""What `choose` left in its folder, as a page and as Markdown."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from litesmith.lang.speech import say
+from litesmith.pages.drawing.choose_graphs import graphs
+from litesmith.pages.drawing.markdown import (
+    Markdown,
+    cell,
+    code,
+    escaped,
+    paragraphs,
+    picture,
+    table,
+)
+from litesmith.pages.drawing.markup import Html, joined, tag
+from litesmith.pages.drawing.page import Page, Part
+from litesmith.pages.drawing.png import png
+from litesmith.pages.drawing.svg import figures
+from litesmith.pages.records.choose_record import Model, Record, read_chosen
+from litesmith.pages.records.record_words import (
+    duration_words,
+    score_words,
+    size_words,
+    split_interval,
+    time_words,
+)
+from litesmith.pages.records.tolerant_json import positive, text
+from litesmith.pages.sections.about import pairs, value_words
+from litesmith.pages.sections.trial_table import STATUSES
+from litesmith.pages.sections.tune_verdict import Tile, Verdict, run_line, tile_html
+from litesmith.units import time_interval_text, total_text
+
+_PICKED = Verdict("✓", "To take", "")
+_NOTHING = Verdict("✕", "Nothing fits", "No model stays within what was asked.")
+_UNFINISHED = Verdict("…", "Not finished", "This is what there is so far.")
+
+_COLUMNS = ("Accuracy", "Latency", "File", "Peak memory")
+
+
+def chosen_page(folder: Path) -> Page:
+    """The page of a folder that `choose` wrote."""
+    record = read_chosen(folder)
+    shown = (
+        ("verdict", "Verdict", _verdict(record)),
+        ("trade-offs", "Accuracy against size and latency", _figures(record)),
+        ("trials", "Every candidate", _models(record)),
+        ("about", "Data, machine, and how to do it again", _about(record)),
+    )
+    parts = tuple(Part(name, title, body) for name, title, body in shown if body is not None)
+    return Page(_heading(record), verdict_of(record).title.lower(), record.version, parts)
+
+
+def verdict_of(record: Record) -> Verdict:
+    if record.state != "done":
+        return _UNFINISHED
+    return _PICKED if record.pick else _NOTHING
+
+
+def _heading(record: Record) -> str:
+    return record.pick or f"{len(record.models)} models"
+
+
+def _asked(record: Record) -> str:
+    goals = {"accuracy": "the most accurate", "": ""}
+    goal = goals.get(record.goal, f"least {record.goal}")
+    on = f"on {record.target}" if record.target else ""
+    return "; ".join(filter(None, (goal, *record.limits, on)))
+
+
+def _verdict(record: Record) -> Html:
+    shown = verdict_of(record)
+    kind = {_PICKED: "proven", _NOTHING: "missed"}.get(shown, "none")
+    own = record.model(record.pick or record.nearest)
+    took = f" Took {duration_words(record.seconds)}." if record.seconds else ""
+    return tag(
+        "div",
+        tag("span", shown.sign, class_="sign", aria_hidden="true"),
+        tag(
+            "div",
+            tag("p", shown.title, class_="word"),
+            tag("p", record.reason, class_="sentence") if record.reason else None,
+            tag("p", shown.meaning, class_="meaning") if shown.meaning else None,
+            tag("p", f"Asked for: {_asked(record)}.{took}", class_="asked"),
+        ),
+        tag("div", *map(tile_html, _tiles(own)), class_="tiles") if own else None,
+        _ship(own, record.target) if own and record.pick else None,
+        class_=f"verdict {kind}",
+    )
+
+
+def _tiles(model: Model) -> Iterable[Tile]:
+    entry, sizes = model.entry, model.entry.sizes
+    if entry.score is not None:
+        gain, interval = split_interval(score_words(entry.score))
+        count = total_text(int(entry.score.count)) if entry.score.count else ""
+        yield Tile(entry.score.title, gain, interval, f"{count} samples" if count else model.source)
+    words, ends = split_time(model)
+    if words:
+        yield Tile("Latency", words, ends, "")
+    for title, count in (("File", sizes.file), ("gzip", sizes.gzip), ("Peak memory", sizes.peak)):
+        if count is not None:
+            yield Tile(title, size_words(count), "", "")
+
+
+def split_time(model: Model) -> tuple[str, str]:
+    """`11.3 ms` and `(11.2–11.4)`; the second is "" where it is not known."""
+    speed, (low, high) = model.entry.speed, model.time_ends
+    if speed is None or speed.p50_us is None:
+        return "", ""
+    if low is None or high is None:
+        return time_words(speed.p50_us), ""
+    words, _, ends = time_interval_text(speed.p50_us, low, high).partition(" (")
+    return words, f"({ends}"
+
+
+def _ship(model: Model, target: str) -> Html:
+    rows = (
+        ("Take", model.file),
+        ("Run it with", run_line(model.file, target) if model.file and target else ""),
+        ("Made by", model.entry.recipe),
+    )
+    shown = [
+        tag("div", tag("dt", name), tag("dd", tag("code", value))) for name, value in rows if value
+    ]
+    return tag("dl", *shown, class_="ship")
+
+
+def _figures(record: Record) -> Html | None:
+    hint = (
+        "Up and to the left is better. Thin bars are 95 % intervals. On the line are the models "
+        "that no other beats in accuracy, time and size at once. A number in place of a name is "
+        "that of the table below; hover over a point or tap it for what is known of it."
+    )
+    return figures(graphs(record), hint)
+
+
+def _models(record: Record) -> Html | None:
+    if not record.models:
+        return None
+    result = ("Result",) if record.limits else ()
+    titles = ("Model", *result, *_COLUMNS, "What there is to know")
+    head = tag("tr", *(tag("th", tag("button", title, type="button")) for title in titles))
+    body = [_row(record, place) for place in range(len(record.models))]
+    made = tag("table", tag("thead", head), tag("tbody", *body), class_="trials cards sortable")
+    return tag("div", made, class_="scroll")
+
+
+def _row(record: Record, place: int) -> Html:
+    model = record.models[place]
+    is_pick = model.name == record.pick
+    badges = [
+        tag("span", badge, class_=f"badge {kind}")
+        for badge, kind, given in (
+            ("take", "best", is_pick),
+            ("front", "front", model.on_front),
+        )
+        if given
+    ]
+    status = model.entry.status
+    result = f"{STATUSES.get(status, '')} {status}".strip()
+    return tag(
+        "tr",
+        tag("th", f"{place + 1}. ", tag("b", model.name), *badges, scope="row"),
+        tag("td", result, data_label="Result") if record.limits else None,
+        *(_cell(title, *cell) for title, cell in zip(_COLUMNS, _cells(model), strict=True)),
+        tag("td", *(tag("p", words) for words in known_words(model)), class_="why"),
+        id=f"trial-{place}",
+        data_trial=model.name,
+        class_=f"{status}{' best' if is_pick else ''}".strip() or None,
+    )
+
+
+def _cells(model: Model) -> tuple[tuple[str, str, float | None], ...]:
+    """Of each column the words, what is below them, and what they are sorted by."""
+    entry, sizes = model.entry, model.entry.sizes
+    value, ends = split_interval(score_words(entry.score))
+    if not model.is_measured:
+        value, ends = f"({value})", "published"
+    time, time_ends = split_time(model)
+    return (
+        (value, ends, entry.score.value if entry.score else None),
+        (time, time_ends, entry.speed.p50_us if entry.speed else None),
+        (
+            size_words(sizes.file),
+            f"{size_words(sizes.gzip)} gzip" if sizes.gzip else "",
+            sizes.file,
+        ),
+        (size_words(sizes.peak), "", sizes.peak),
+    )
+
+
+def _cell(title: str, words: str, below: str, key: float | None) -> Html:
+    return tag(
+        "td",
+        words.replace(" ", "\u00a0"),
+        tag("small", f" {below}") if below else None,
+        class_="number",
+        data_label=title,
+        data_sort="" if key is None else str(key),
+    )
+
+
+def known_words(model: Model) -> tuple[str, ...]:
+    """What a row says beside its numbers."""
+    near = ", ".join(model.as_good)
+    matched = f"as good within the noise: {near}" if near else ""
+    source = f"accuracy published by {model.source}, not measured here"
+    return tuple(
+        filter(
+            None,
+            (
+                " and ".join(model.misses),
+                matched,
+                f"made by {model.entry.recipe}" if model.entry.recipe else "",
+                source if model.source and not model.is_measured else "",
+                model.preparation,
+                *model.entry.notes,
+            ),
+        )
+    )
+
+
+def _about(record: Record) -> Html:
+    data = record.data
+    judged, others = positive(data.get("judged")), positive(data.get("calibration"))
+    learned = positive(data.get("learned"))
+    lines = [
+        ("data", text(data.get("source"))),
+        ("judged by", f"{total_text(int(judged))} samples, the same for all" if judged else ""),
+        ("learned from", f"{total_text(int(learned))} other samples" if learned else ""),
+        ("calibrated on", f"{total_text(int(others))} other samples" if others else ""),
+    ]
+    machine = ((text(key), value_words(text(key), v)) for key, v in record.environment.items())
+    told = (*record.notes, *record.warnings)
+    return joined(
+        tag("ul", *(tag("li", words) for words in told)) if told else None,
+        tag("pre", tag("code", record.command)) if record.command else None,
+        pairs([*lines, *machine]),
+    )
+
+
+def chosen_markdown(folder: Path, stem: str) -> Markdown:
+    """The same for a pull request; `stem` begins the names of its pictures."""
+    record = read_chosen(folder)
+    drawn = {f"{stem}-{graph.name}.png": graph for graph in graphs(record)}
+    head = ("", "model", *(title.lower() for title in _COLUMNS), "front", "")
+    told = paragraphs(
+        f"# {escaped(_heading(record))}: {escaped(verdict_of(record).title.lower())}",
+        f"**{escaped(record.reason)}**" if record.reason else "",
+        f"{say('Asked for:')} {escaped(_asked(record))}.",
+        "\n".join(picture(graph.title, name) for name, graph in drawn.items()),
+        table(head, [_line(record, place) for place in range(len(record.models))]),
+        f"{say('Again:')} {code(record.command)}" if record.command else "",
+    )
+    return Markdown(told, {name: png(graph) for name, graph in drawn.items()})
+
+
+def _line(record: Record, place: int) -> list[str]:
+    model = record.models[place]
+    name = escaped(model.name)
+    cells = (cell(words, below) for words, below, _ in _cells(model))
+    return [
+        str(place + 1),
+        f"**{name}**" if model.name == record.pick else name,
+        *cells,
+        say("yes") if model.on_front else "",
+        escaped("; ".join(known_words(model))),
+    ]

@@ -1,0 +1,73 @@
+"""A page of sections as one HTML file that needs nothing else."""
+
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import NamedTuple
+
+from litesmith.lang.speech import language
+from litesmith.pages.drawing.markup import Html, tag
+
+
+class Part(NamedTuple):
+    """A section of a page; the one that is called verdict has no visible title."""
+
+    name: str
+    title: str
+    body: Html
+
+
+@dataclass(frozen=True)
+class Page:
+    """What a page shows.
+
+    heading  what it is about
+    outcome  what came out, in a word or two for the window's title
+    version  of the Litesmith that measured
+    """
+
+    heading: str
+    outcome: str
+    version: str
+    parts: tuple[Part, ...]
+
+
+def page_text(page: Page) -> str:
+    """The whole page; style and script are inside, and nothing is loaded."""
+    head = tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="color-scheme", content="light dark"),
+        tag("title", f"{page.heading or 'model'}: {page.outcome} · Litesmith"),
+        tag("style", _asset("page.css")),
+    )
+    version = f" {page.version}" if page.version else ""
+    body = tag(
+        "body",
+        _header(page),
+        tag("main", *map(_section, page.parts)),
+        tag("footer", f"Made by Litesmith{version} from measurements."),
+        tag("div", id="tip", role="tooltip", hidden=True),
+        tag("script", _asset("page.js")),
+    )
+    return f"<!doctype html>\n{tag('html', head, body, lang=language()).text}\n"
+
+
+def _header(page: Page) -> Html:
+    links = [tag("a", part.title, href=f"#{part.name}") for part in page.parts[1:]]
+    return tag(
+        "header",
+        tag("p", "Litesmith", class_="brand"),
+        tag("h1", page.heading or "A model"),
+        tag("nav", *links, aria_label="Sections") if links else None,
+    )
+
+
+def _section(part: Part) -> Html:
+    hidden = "unseen" if part.name == "verdict" else None
+    return tag("section", tag("h2", part.title, class_=hidden), part.body, id=part.name)
+
+
+def _asset(name: str) -> Html:
+    """A file of this package, as it is: it holds no `</`."""
+    return Html(files("litesmith.pages").joinpath(name).read_text(encoding="utf-8"))

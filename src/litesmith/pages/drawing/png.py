@@ -1,0 +1,177 @@
+"""A trade-off graph as PNG, for places that show pictures only."""
+
+from collections.abc import Sequence
+from io import BytesIO
+
+from litesmith.lang.speech import language, say
+from litesmith.pages.drawing.letters import bare, draw_accents
+from litesmith.pages.drawing.plot import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Point, outline
+from litesmith.pages.drawing.svg import shape_words
+from litesmith.pages.drawing.tradeoff import Graph, Mark, note_height
+
+# Pixels of the picture for a unit of the drawing; more are drawn, so that edges are smooth.
+_SCALE, _SMOOTH = 2, 2
+_TITLE, _KEYS = 26, 26
+
+_INK, _SOFT, _LINE, _ACCENT = "#16202c", "#586575", "#dfe4ea", "#0b6bcb"
+_BAD, _OUTSIDE = "#b3372e", "#fbf1f0"
+_FILLS = {
+    "star": "#12805c",
+    "square": _INK,
+    "circle": _ACCENT,
+    "cross": _BAD,
+    "below": _BAD,
+    "beyond": _SOFT,
+    "hollow": _ACCENT,
+}
+_ANCHORS = {"start": "ls", "middle": "ms", "end": "rs"}
+
+# Their letters are not in the font that comes with Pillow, and cannot be drawn with accents.
+_WITHOUT_FONT = ("zh",)
+
+
+def png(graph: Graph) -> bytes:
+    """The picture of a graph, with its title and the meaning of its shapes."""
+    paper = _Paper()
+    paper.text((LEFT, -8), _said(graph.title), "start", _INK, 15)
+    _frame(paper, graph)
+    _lines(paper, graph)
+    for mark in graph.marks:
+        _mark(paper, mark)
+    _legend(paper, graph)
+    return paper.content()
+
+
+class _Paper:
+    """Draws in the units of the graph, below a title."""
+
+    def __init__(self) -> None:
+        from PIL import Image, ImageDraw
+
+        self._factor = _SCALE * _SMOOTH
+        size = (WIDTH * self._factor, (HEIGHT + _TITLE + _KEYS) * self._factor)
+        self._image = Image.new("RGB", size, "white")
+        self._draw = ImageDraw.Draw(self._image)
+
+    def _at(self, point: Point) -> Point:
+        return point[0] * self._factor, (point[1] + _TITLE) * self._factor
+
+    def line(self, points: Sequence[Point], color: str, width: float = 1.0) -> None:
+        self._draw.line([self._at(p) for p in points], color, round(width * self._factor))
+
+    def dashes(self, start: Point, end: Point, color: str, dash: float) -> None:
+        length = max(abs(end[0] - start[0]), abs(end[1] - start[1]))
+        count = max(int(length / (2 * dash)), 1)
+        for place in range(count):
+            shares = (2 * place / (2 * count), (2 * place + 1) / (2 * count))
+            ends = [
+                (start[0] + share * (end[0] - start[0]), start[1] + share * (end[1] - start[1]))
+                for share in shares
+            ]
+            self.line(ends, color, 1.4)
+
+    def shape(self, points: Sequence[Point], fill: str) -> None:
+        self._draw.polygon([self._at(p) for p in points], fill, "white", self._factor // 2)
+
+    def box(self, left: float, top: float, right: float, bottom: float, fill: str) -> None:
+        self._draw.rectangle([self._at((left, top)), self._at((right, bottom))], fill)
+
+    def ring(self, point: Point, radius: float, color: str) -> None:
+        self._draw.circle(self._at(point), radius * self._factor, None, color, self._factor)
+
+    def width(self, words: str, size: float) -> float:
+        """How wide words are."""
+        from PIL import ImageFont
+
+        font = ImageFont.load_default(size * self._factor)
+        return self._draw.textlength(bare(words), font) / self._factor
+
+    def text(
+        self, point: Point, words: str, anchor: str, color: str = _SOFT, size: float = 11
+    ) -> None:
+        from PIL import ImageFont
+
+        shown, at, size = bare(words), self._at(point), size * self._factor
+        font = ImageFont.load_default(size)
+        halo = {"stroke_width": self._factor, "stroke_fill": "white"} if color == _INK else {}
+        self._draw.text(at, shown, color, font, _ANCHORS[anchor], **halo)
+        how = {"font": font, "anchor": _ANCHORS[anchor], "size": size, "color": color}
+        draw_accents(self._draw, at, words, **how)
+
+    def upward(self, words: str) -> None:
+        """Writes the title of the upright axis."""
+        from PIL import Image, ImageDraw, ImageFont
+
+        size = 11 * self._factor
+        font = ImageFont.load_default(size)
+        strip = Image.new("RGB", ((BOTTOM - TOP) * self._factor, 15 * self._factor), "white")
+        place = (strip.width / 2, strip.height * 0.75)
+        draw = ImageDraw.Draw(strip)
+        draw.text(place, bare(words), _SOFT, font, "ms")
+        draw_accents(draw, place, words, font=font, anchor="ms", size=size, color=_SOFT)
+        self._image.paste(strip.rotate(90, expand=True), (0, (TOP + _TITLE) * self._factor))
+
+    def content(self) -> bytes:
+        small = self._image.reduce(_SMOOTH)
+        target = BytesIO()
+        small.quantize(64).save(target, "PNG", optimize=True)
+        return target.getvalue()
+
+
+def _said(words: str) -> str:
+    """Words in the language in use, or in English where the font has no letters for it."""
+    return words if language() in _WITHOUT_FONT else say(words)
+
+
+def _frame(paper: _Paper, graph: Graph) -> None:
+    if graph.budget:
+        paper.box(LEFT, graph.budget.place, RIGHT, BOTTOM, _OUTSIDE)
+    for tick in graph.y_ticks:
+        paper.line([(LEFT, tick.place), (RIGHT, tick.place)], _LINE, 0.75)
+        paper.text((LEFT - 6, tick.place + 4), _said(tick.text), "end")
+    for tick in graph.x_ticks:
+        paper.line([(tick.place, TOP), (tick.place, BOTTOM)], _LINE, 0.75)
+        paper.text((tick.place, BOTTOM + 15), _said(tick.text), "middle")
+    paper.line([(LEFT, BOTTOM), (RIGHT, BOTTOM)], _SOFT)
+    paper.text(((LEFT + RIGHT) / 2, BOTTOM + 33), _said(graph.x_title), "middle")
+    paper.upward(_said(graph.y_title))
+
+
+def _lines(paper: _Paper, graph: Graph) -> None:
+    if graph.budget:
+        y = graph.budget.place
+        paper.dashes((LEFT, y), (RIGHT, y), _BAD, 5)
+        paper.text((RIGHT - 2, note_height(y)), _said(graph.budget.text)[:40], "end", _BAD, 10)
+    if graph.limit:
+        x = graph.limit.place
+        paper.dashes((x, TOP), (x, BOTTOM), _BAD, 2)
+        paper.text((x + 4, TOP + 9), _said(graph.limit.text), "start", _BAD, 10)
+    if len(graph.front) > 1:
+        paper.line(graph.front, _ACCENT, 1.5)
+
+
+def _mark(paper: _Paper, mark: Mark) -> None:
+    left, upper, right, lower = mark.bars
+    fill = _FILLS[mark.shape]
+    paper.line([(left, mark.y), (right, mark.y)], fill, 0.5)
+    paper.line([(mark.x, upper), (mark.x, lower)], fill, 0.5)
+    if mark.on_front:
+        paper.ring((mark.x, mark.y), 12, _ACCENT)
+    paper.shape(outline(mark.shape, mark.x, mark.y), fill)
+    if mark.label:
+        paper.text((mark.label.x, mark.label.y), mark.label.text, mark.label.anchor, _INK)
+
+
+def _legend(paper: _Paper, graph: Graph) -> None:
+    x, y = 14.0, HEIGHT + 8.0
+    shown = [(shape, _said(words)) for shape, words in shape_words(graph)]
+    front = _said("Pareto front") if graph.front else ""
+    taken = sum(paper.width(words, 10) for _, words in shown) + paper.width(front, 10)
+    gap = min(28.0, (WIDTH - 30 - taken) / max(len(shown), 1))
+    for shape, words in shown:
+        paper.shape(outline(shape, x, y), _FILLS[shape])
+        paper.text((x + 12, y + 4), words, "start", size=10)
+        x += gap + paper.width(words, 10)
+    if front:
+        paper.line([(x - 6, y), (x + 10, y)], _ACCENT, 1.5)
+        paper.text((x + 14, y + 4), front, "start", size=10)

@@ -1,0 +1,176 @@
+"""A trade-off graph as SVG; colours are the page's, by class."""
+
+from collections.abc import Iterable, Sequence
+
+from litesmith.lang.speech import say
+from litesmith.pages.drawing.markup import Child, Html, as_is, joined, tag
+from litesmith.pages.drawing.plot import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Point, outline
+from litesmith.pages.drawing.tradeoff import Graph, Mark, Tick, note_height, shown_score
+from litesmith.pages.records.record_words import (
+    difference_words,
+    ratio_words,
+    score_words,
+    size_words,
+    time_words,
+)
+from litesmith.pages.records.tune_record import Entry
+
+_NOTE = 40  # what the word at a line takes
+
+# shape -> what it says, in the order of the legend
+LEGEND = {
+    "star": "to ship",
+    "square": "float model",
+    "circle": "fits",
+    "cross": "misses",
+    "below": "far below",
+    "beyond": "far to the right",
+    "hollow": "published, not measured",
+}
+
+
+def svg(graph: Graph) -> Html:
+    """The drawing; `page.js` makes its points answer."""
+    return tag(
+        "svg",
+        tag("title", graph.title),
+        *_frame(graph),
+        *_lines(graph),
+        *(_mark(mark) for mark in graph.marks),
+        viewBox=f"0 0 {WIDTH} {HEIGHT}",
+        role="group",
+        class_="graph",
+        data_graph=graph.name,
+    )
+
+
+def figures(drawn: Sequence[Graph], hint: str) -> Html | None:
+    """Graphs side by side under a hint at how to read them; None where there are none."""
+    if not drawn:
+        return None
+    shown = [
+        tag("figure", tag("figcaption", graph.title), svg(graph), legend(graph)) for graph in drawn
+    ]
+    return joined(tag("p", hint, class_="hint"), tag("div", *shown, class_="figures"))
+
+
+def legend(graph: Graph) -> Html:
+    """What the shapes and lines of a graph stand for."""
+    items = [tag("li", _key(shape), words) for shape, words in shape_words(graph)]
+    if graph.front:
+        items.append(tag("li", tag("i", class_="key front"), "Pareto front"))
+    if graph.budget:
+        items.append(tag("li", tag("i", class_="key budget"), "budget"))
+    if graph.limit:
+        items.append(tag("li", tag("i", class_="key limit"), "limit"))
+    return tag("ul", *items, class_="legend")
+
+
+def shape_words(graph: Graph) -> Iterable[tuple[str, str]]:
+    """The shapes of a graph, each with what it stands for."""
+    used = {mark.shape for mark in graph.marks}
+    return (
+        (shape, words) for shape, words in (LEGEND | {**graph.meanings}).items() if shape in used
+    )
+
+
+def tip_lines(entry: Entry) -> tuple[str, ...]:
+    """What a point says of its trial, the name first."""
+    score, speed = shown_score(entry), entry.speed
+    facts = (
+        ("", entry.status),
+        (score.title if score else "", score_words(score)),
+        ("from float", difference_words(score)),
+        ("held-out", difference_words(entry.proof)),
+        (speed.target if speed else "", time_words(speed.p50_us) if speed else ""),
+        ("time to float", ratio_words(speed)),
+        ("file", size_words(entry.sizes.file)),
+        ("recipe", entry.recipe),
+    )
+    lines = (f"{name}: {value}" if name else value for name, value in facts if value)
+    return entry.name, *lines
+
+
+def _frame(graph: Graph) -> Iterable[Html]:
+    for tick in graph.y_ticks:
+        yield _line((LEFT, tick.place), (RIGHT, tick.place), "grid")
+        yield _text(LEFT - 6, tick.place + 4, tick.text, "end")
+    for tick in graph.x_ticks:
+        yield _line((tick.place, TOP), (tick.place, BOTTOM), "grid")
+        yield _text(tick.place, BOTTOM + 17, tick.text, "middle")
+    yield _line((LEFT, BOTTOM), (RIGHT, BOTTOM), "axis")
+    yield _text((LEFT + RIGHT) / 2, HEIGHT - 10, graph.x_title, "middle", "axis-title")
+    middle = (TOP + BOTTOM) / 2
+    yield tag(
+        "text",
+        graph.y_title,
+        x=-middle,
+        y=13,
+        transform="rotate(-90)",
+        text_anchor="middle",
+        class_="axis-title",
+    )
+
+
+def _lines(graph: Graph) -> Iterable[Html]:
+    if graph.budget:
+        y = graph.budget.place
+        depth = round(BOTTOM - y, 2)
+        if depth > 0:
+            yield tag("rect", x=LEFT, y=y, width=RIGHT - LEFT, height=depth, class_="outside")
+        yield _line((LEFT, y), (RIGHT, y), "budget")
+        yield _text(RIGHT - 2, note_height(y), _short(graph.budget), "end", "note")
+    if graph.limit:
+        x = graph.limit.place
+        yield _line((x, TOP), (x, BOTTOM), "limit")
+        beside = (x + 4, "start") if x < RIGHT - _NOTE else (x - 4, "end")
+        yield _text(beside[0], TOP + 9, graph.limit.text, beside[1], "note")
+    if graph.front:
+        yield tag("polyline", points=_points(graph.front), class_="front")
+
+
+def _short(tick: Tick) -> Html | None:
+    shown = say(tick.text)
+    return as_is(shown if len(shown) <= 34 else say("budget"))
+
+
+def _mark(mark: Mark) -> Html:
+    left, upper, right, lower = mark.bars
+    ring = tag("circle", cx=mark.x, cy=mark.y, r=12, class_="ring") if mark.on_front else None
+    label = mark.label
+    name, *facts = tip_lines(mark.entry)
+    return tag(
+        "g",
+        _line((left, mark.y), (right, mark.y), "bar") if right - left > 1 else None,
+        _line((mark.x, upper), (mark.x, lower), "bar") if lower - upper > 1 else None,
+        ring,
+        tag("polygon", points=_points(outline(mark.shape, mark.x, mark.y)), class_="shape"),
+        _text(label.x, label.y, as_is(label.text), label.anchor, "name") if label else None,
+        class_=f"point {mark.shape}",
+        tabindex=0,
+        role="img",
+        aria_label=as_is(", ".join((name, *map(say, facts)))),
+        data_trial=name,
+        data_tip="\n".join(facts),
+        data_front=mark.on_front,
+        data_x=mark.x,
+        data_y=mark.y,
+    )
+
+
+def _key(shape: str) -> Html:
+    drawn = tag("polygon", points=_points(outline(shape, 12, 12)), class_="shape")
+    return tag("svg", drawn, viewBox="0 0 24 24", class_=f"key point {shape}", aria_hidden="true")
+
+
+def _line(start: Point, end: Point, kind: str) -> Html:
+    return tag("line", x1=start[0], y1=start[1], x2=end[0], y2=end[1], class_=kind)
+
+
+def _text(x: float, y: float, words: Child, anchor: str, kind: str = "tick") -> Html:
+    place = {"x": round(x, 2), "y": round(y, 2)}
+    return tag("text", words, **place, text_anchor=anchor, class_=kind)
+
+
+def _points(points: Iterable[Point]) -> str:
+    return " ".join(f"{x},{y}" for x, y in points)

@@ -1,0 +1,267 @@
+"""The trade-off graphs as values: what each trial costs against how good it is."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from litesmith.pages.drawing.plot import (
+    BOTTOM,
+    LEFT,
+    RIGHT,
+    TOP,
+    Label,
+    Point,
+    Scale,
+    place_labels,
+    staircase,
+    ticks,
+)
+from litesmith.pages.records.tune_record import Entry, Record, Score
+from litesmith.units import number_text, typed_bytes, typed_time
+
+_BYTES = {"B": 1.0, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}
+_TIMES = {"µs": 1.0, "ms": 1e3, "s": 1e6}
+
+# A trial that loses more than so many times the budget, or costs so many times what the float model
+# does, is drawn at the edge, as a triangle: else one such would press all others into one spot.
+_FAR_BELOW, _FAR_BEYOND = 6, 2.5
+
+Cost = tuple[float, float, float]  # as it is, and the ends of its interval
+
+
+@dataclass(frozen=True)
+class Axis:
+    """What a graph has from left to right."""
+
+    name: str
+    title: str
+    units: dict[str, float]
+    cost: Callable[[Entry, Record], Cost | None]
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A trial in a graph; `bars` are the ends of its intervals, left, upper, right, lower."""
+
+    entry: Entry
+    x: float
+    y: float
+    bars: tuple[float, float, float, float]
+    shape: str
+    on_front: bool
+    label: Label | None = None
+
+
+@dataclass(frozen=True)
+class Tick:
+    place: float
+    text: str
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A graph with every place computed; drawing it is all that is left.
+
+    meanings  what shapes stand for, where that is not the usual
+    """
+
+    name: str
+    title: str
+    x_title: str
+    y_title: str
+    x_ticks: tuple[Tick, ...]
+    y_ticks: tuple[Tick, ...]
+    marks: tuple[Mark, ...]
+    front: tuple[Point, ...]
+    budget: Tick | None
+    limit: Tick | None
+    meanings: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+class _Found(NamedTuple):
+    """A trial that can be drawn."""
+
+    entry: Entry
+    cost: Cost
+    score: Score
+
+
+def _bytes_of(count: float | None) -> Cost | None:
+    return None if count is None else (count, count, count)
+
+
+def _time_of(entry: Entry, record: Record) -> Cost | None:
+    """The ratio to the float model, times its time: what other work on the machine was, cancels."""
+    speed = entry.speed
+    if speed is None:
+        return None
+    base = record.entry("float")
+    float_us = base.speed.p50_us if base and base.speed else None
+    if speed.ratio is None or float_us is None:
+        return None if speed.p50_us is None else (speed.p50_us, speed.p50_us, speed.p50_us)
+    low, high = speed.low or speed.ratio, speed.high or speed.ratio
+    return speed.ratio * float_us, low * float_us, high * float_us
+
+
+AXES = (
+    Axis("size", "File size", _BYTES, lambda entry, _: _bytes_of(entry.sizes.file)),
+    Axis("latency", "Latency", _TIMES, _time_of),
+    Axis("download", "Download size", _BYTES, lambda entry, _: _bytes_of(entry.sizes.gzip)),
+    Axis("memory", "Peak memory", _BYTES, lambda entry, _: _bytes_of(entry.sizes.peak)),
+)
+_ALWAYS = ("size", "latency")
+
+
+def graphs(record: Record) -> tuple[Graph, ...]:
+    """The graphs that the trials fill: size and latency, and what was to be small."""
+    wanted = [axis for axis in AXES if axis.name in (*_ALWAYS, record.request.minimize)]
+    drawn = (_graph(axis, record) for axis in wanted)
+    return tuple(graph for graph in drawn if graph is not None)
+
+
+def note_height(line: float) -> float:
+    """Where words on a line across the graph go: below it, or above where there is no room."""
+    return line + 13 if BOTTOM - line > 18 else line - 5
+
+
+def shown_score(entry: Entry) -> Score | None:
+    """The score on the samples that all trials share, where there is one."""
+    return entry.score or entry.proof
+
+
+def _graph(axis: Axis, record: Record) -> Graph | None:
+    found = [
+        _Found(entry, cost, score)
+        for entry in record.entries
+        if (cost := axis.cost(entry, record)) and (score := shown_score(entry))
+    ]
+    if not found:
+        return None
+    first = found[0].score
+    found = [one for one in found if one.score.title == first.title]
+    worth = -1 if first.is_lower_better else 1
+    floor = _floor(record, worth)
+    across, limit = _across(found, _limit(record, axis))
+    up = _up([_worths(one.score, worth) for one in found], floor)
+    marks = _labelled([_mark(record, one, across, up) for one in found])
+    unit = _unit(axis, across.high)
+    y_unit = {"share": ", %", "": ""}.get(first.unit, f", {first.unit}")
+    return Graph(
+        name=axis.name,
+        title=f"{axis.title} and accuracy",
+        x_title=f"{axis.title.lower()}{_on(axis, found)}, {unit}",
+        y_title=f"{first.title}{y_unit}",
+        x_ticks=_ticks(across, axis.units[unit]),
+        y_ticks=_ticks(up, worth * (0.01 if first.unit == "share" else 1.0)),
+        marks=marks,
+        front=staircase((m.x, m.y) for m in marks if m.on_front),
+        budget=None if floor is None else Tick(up.within(floor), record.request.budget),
+        limit=limit,
+    )
+
+
+def _across(found: Sequence[_Found], limit: float | None) -> tuple[Scale, Tick | None]:
+    """From nothing to the largest cost to look at; a limit that is far beyond it is not drawn."""
+    base = [one.cost[0] for one in found if one.entry.name == "float"]
+    most = _FAR_BEYOND * base[0] if base else math.inf
+    largest = max(cost for one in found if (cost := one.cost[0]) <= most)
+    if limit is None or limit > 1.5 * largest:
+        return Scale(0.0, 1.06 * largest, LEFT, RIGHT), None
+    scale = Scale(0.0, 1.06 * max(largest, limit), LEFT, RIGHT)
+    return scale, Tick(scale.place(limit), "limit")
+
+
+def _unit(axis: Axis, largest: float) -> str:
+    fitting = [unit for unit, size in axis.units.items() if largest >= size]
+    return fitting[-1] if fitting else next(iter(axis.units))
+
+
+def _on(axis: Axis, found: Sequence[_Found]) -> str:
+    """The target that times are of."""
+    targets = [one.entry.speed.target for one in found if one.entry.speed]
+    return f" on {targets[0]}" if axis.name == "latency" and targets and targets[0] else ""
+
+
+def _up(worths: Sequence[Cost], floor: float | None) -> Scale:
+    """From the lowest worth to look at to the highest."""
+    best, top = max(value for value, _, _ in worths), max(high for _, _, high in worths)
+    least = -math.inf
+    if floor is not None and floor < best:
+        least = best - _FAR_BELOW * (best - floor)
+    seen = [max(low, least) for value, low, _ in worths if value >= least]
+    bottom = min(seen if floor is None else [*seen, floor])
+    room = 0.06 * (top - bottom) or 0.01 * abs(top) or 0.01
+    return Scale(bottom - room, top + room, BOTTOM, TOP)
+
+
+def _worths(score: Score, worth: int) -> Cost:
+    """A score and the ends of its interval, such that more is better.
+
+    The interval is of the paired difference where it is known: what a drop is judged by.
+    """
+    low, high = score.low, score.high
+    changes = (score.difference_low, score.difference_high)
+    if score.reference is not None and changes[0] is not None and changes[1] is not None:
+        low, high = score.reference + changes[0], score.reference + changes[1]
+    ends = (score.value if low is None else low, score.value if high is None else high)
+    lower, upper = sorted(worth * end for end in ends)
+    own = worth * score.value
+    return own, min(lower, own), max(upper, own)
+
+
+def _mark(record: Record, one: _Found, across: Scale, up: Scale) -> Mark:
+    entry, (cost, cheap, dear), score = one
+    value, low, high = _worths(score, -1 if score.is_lower_better else 1)
+    x, y = across.within(cost), up.within(value)
+    bars = (across.within(cheap), up.within(high), across.within(dear), up.within(low))
+    on_front = entry.name in record.front
+    if value < up.low:
+        return Mark(entry, x, y - 7, (x, y, x, y), "below", on_front)
+    if cost > across.high:
+        return Mark(entry, x - 7, y, (x, bars[1], x, bars[3]), "beyond", on_front)
+    return Mark(entry, x, y, bars, _shape(entry, record), on_front)
+
+
+def _shape(entry: Entry, record: Record) -> str:
+    if record.best is not None and entry.name == record.best.name:
+        return "star"
+    if entry.name == "float":
+        return "square"
+    return "cross" if entry.status == "misses" else "circle"
+
+
+def _labelled(marks: list[Mark]) -> tuple[Mark, ...]:
+    """The marks with labels, those that matter most first; they are drawn last."""
+    order = {"star": 0, "square": 1}
+    ranked = sorted(marks, key=lambda m: (order.get(m.shape, 3 - m.on_front), m.x))
+    names = [m.entry.name if len(m.entry.name) <= 20 else f"{m.entry.name[:19]}…" for m in ranked]
+    labels = place_labels(names, [(m.x, m.y) for m in ranked])
+    pairs = zip(ranked, labels, strict=True)
+    return tuple(replace(mark, label=label) for mark, label in reversed(list(pairs)))
+
+
+def _ticks(scale: Scale, size: float) -> tuple[Tick, ...]:
+    low, high = sorted((scale.low / size, scale.high / size))
+    return tuple(
+        Tick(scale.place(value * size), number_text(value).replace("-", "−"))
+        for value in ticks(low, high)
+    )
+
+
+def _floor(record: Record, worth: int) -> float | None:
+    """The least worth that the budget allows: what any trial has, without its room."""
+    known = (
+        worth * entry.score.value - entry.room
+        for entry in record.entries
+        if entry.score is not None and entry.room is not None
+    )
+    return next(known, None)
+
+
+def _limit(record: Record, axis: Axis) -> float | None:
+    """The ceiling on an axis, of limits like `at most 4.00 MB`."""
+    read = {"size": typed_bytes, "latency": typed_time}.get(axis.name)
+    typed = (words.removeprefix("at most ") for words in record.request.limits)
+    found = (read(words) for words in typed) if read else iter(())
+    return next((float(limit) for limit in found if limit and limit > 0), None)

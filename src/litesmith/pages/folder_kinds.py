@@ -1,0 +1,70 @@
+"""The kinds of folders that a report is made of, told apart by the record that each holds."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from litesmith.errors import BadInput
+from litesmith.lang.speech import speaking
+from litesmith.pages.bench_page import benched_markdown, benched_page
+from litesmith.pages.choose_page import chosen_markdown, chosen_page
+from litesmith.pages.drawing.markdown import Markdown
+from litesmith.pages.drawing.page import Page, page_text
+from litesmith.pages.retrain_page import retrained_markdown, retrained_page
+from litesmith.pages.tune_page import tuned_markdown, tuned_page
+from litesmith.tflite.file import write_whole
+
+
+class Kind(NamedTuple):
+    """What one command leaves in a folder.
+
+    record    the file that the folder is known by
+    command   what writes it, for whoever gives another folder
+    page      what it holds, as a page
+    markdown  the same as Markdown; the text begins the names of pictures
+    """
+
+    record: str
+    command: str
+    page: Callable[[Path], Page]
+    markdown: Callable[[Path, str], Markdown]
+
+
+KINDS = (
+    Kind("bench.json", "bench", benched_page, benched_markdown),
+    Kind("choose.json", "choose", chosen_page, chosen_markdown),
+    Kind("retrain.json", "retrain", retrained_page, retrained_markdown),
+    Kind("tune.json", "tune", tuned_page, tuned_markdown),
+)
+
+
+def kind_of(folder: Path) -> Kind:
+    """The kind of a folder; raises where it is none of them."""
+    *first, last = (f"`litesmith {kind.command}`" for kind in KINDS)
+    commands = f"{', '.join(first)} or {last}"
+    if not folder.is_dir():
+        raise BadInput(f"{folder}: no such folder; give the one that {commands} wrote")
+    found = next((kind for kind in KINDS if (folder / kind.record).is_file()), None)
+    if found is None:
+        raise BadInput(f"{folder}: holds no record; give the folder that {commands} wrote (its -o)")
+    return found
+
+
+def write_report(folder: Path, out: Path | None = None, lang: str | None = None) -> Path:
+    """Writes the page of a folder, into it if no place is given; `lang`, or the language in use."""
+    with speaking(lang):
+        page = page_text(kind_of(folder).page(folder))
+    place = out or folder / "report.html"
+    write_whole(place, [page.encode()])
+    return place
+
+
+def write_markdown(folder: Path, out: Path | None = None, lang: str | None = None) -> Path:
+    """Writes Markdown and its pictures, beside each other; gives the text's place."""
+    place = out or folder / "report.md"
+    with speaking(lang):
+        made = kind_of(folder).markdown(folder, place.stem)
+    for name, content in made.pictures.items():
+        write_whole(place.with_name(name), [content])
+    write_whole(place, [made.text.encode()])
+    return place

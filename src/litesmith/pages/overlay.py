@@ -1,0 +1,150 @@
+"""Numbers laid over a model's graph: files of node data for Model Explorer.
+
+Such a file holds, by the id of a graph, one set of data: a value for each node, a number that is
+coloured by a gradient or a text. Its converter for .tflite calls an op by its index, and a graph by
+its name: without one "main" for the first, else "subgraph_" and its index. Two sets are two files,
+which it opens together.
+"""
+
+import json
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from shlex import quote
+
+from litesmith.diagnosis.op_errors import OpError
+from litesmith.errors import BadInput, CannotRun
+from litesmith.ir.types import Graph, Model
+from litesmith.profiling.op_times import OpTime, Profile
+from litesmith.tflite.file import refuse_unwritable, write_whole
+from litesmith.units import plain
+
+Json = dict[str, object]
+Place = tuple[int, int]  # the index of a graph, and of an op in it
+
+# How Model Explorer colours values; it chooses a colour for the text. Times: from the shortest to
+# the longest. Errors: by what 8 bits usually leave; of decibels no sum is shown.
+_TIMES: Json = {
+    "gradient": [{"stop": 0, "bgColor": "#fff7ec"}, {"stop": 1, "bgColor": "#d7301f"}],
+}
+_ERRORS: Json = {
+    "thresholds": [
+        {"value": 10, "bgColor": "#d7301f"},
+        {"value": 20, "bgColor": "#fc8d59"},
+        {"value": 30, "bgColor": "#fdcc8a"},
+    ],
+    "hideAggregatedStats": ["sum", "avg"],
+    "hideInChildrenStatsTable": True,
+}
+
+_TIME_DIGITS, _ERROR_DIGITS = 2, 1
+
+
+@dataclass(frozen=True)
+class Overlay:
+    """One value an op: a number that is coloured, or why there is none.
+
+    style  how Model Explorer shows the values
+    """
+
+    title: str
+    values: Mapping[Place, float | str]
+    style: Json
+
+
+def times_overlay(model: Model, profile: Profile) -> Overlay:
+    """The time of every op in microseconds; an op that another one runs says which."""
+    ops = [
+        (number, index, plain(op.label))
+        for number, graph in enumerate(model.graphs)
+        for index, op in enumerate(graph.ops)
+    ]
+    if ops != [(op.graph, op.index, op.kind) for op in profile.ops]:
+        raise CannotRun(
+            f"no overlay on {profile.target}: what runs there is not the ops of the file one by "
+            "one; use cpu:N"
+        )
+    values = {(op.graph, op.index): _time(op) for op in profile.ops}
+    return Overlay(f"time on {profile.target}, µs", values, _TIMES)
+
+
+def _time(op: OpTime) -> float | str:
+    if op.kernel and op.us is not None:
+        return round(op.us, _TIME_DIGITS)
+    return op.why if op.fused_into is None else f"in op {op.fused_into}"
+
+
+def errors_overlay(errors: Sequence[OpError]) -> Overlay:
+    """The error that every op of the main graph makes by itself, as signal over noise in dB."""
+    values = {(0, one.index): _error(one) for one in errors}
+    return Overlay("SNR of each op alone, dB", values, _ERRORS)
+
+
+def _error(one: OpError) -> float | str:
+    if one.snr_db is None:
+        return one.why
+    return round(one.snr_db, _ERROR_DIGITS) if math.isfinite(one.snr_db) else str(one.snr_db)
+
+
+def refuse_name(path: Path) -> None:
+    """Raises before the work where an overlay could not be written, or not be opened."""
+    if path.suffix.lower() != ".json":
+        raise BadInput(f"{path}: Model Explorer opens .json files; choose such a name")
+    refuse_unwritable(path)
+
+
+def write_overlay(path: Path, model: Model, overlay: Overlay) -> tuple[str, ...]:
+    """Writes the file, whole or not at all; returns what it cannot show, one sentence each."""
+    refuse_name(path)
+    content, notes = node_data(model, overlay)
+    write_whole(path, [json.dumps(content, indent=1, allow_nan=False).encode()])
+    return notes
+
+
+def node_data(model: Model, overlay: Overlay) -> tuple[Json, tuple[str, ...]]:
+    """The content of the file, and what Model Explorer cannot tell apart, a sentence each."""
+    written: Json = {}
+    notes: list[str] = []
+    taken: set[str] = set()
+    for number, graph in enumerate(model.graphs):
+        name = _graph_id(number, graph)
+        values = {op: value for (owner, op), value in overlay.values.items() if owner == number}
+        if name in taken and values:
+            notes.append(f"graph {number} is left out: an earlier one is called {plain(name)!r}")
+        elif values:
+            results, vague = _results(graph, values)
+            notes += [f"op {op} is left out: a tensor is called {op} too" for op in vague]
+            written[name] = {"name": overlay.title, "results": results, **overlay.style}
+        taken.add(name)
+    return written, tuple(notes)
+
+
+def _results(graph: Graph, values: Mapping[int, float | str]) -> tuple[Json, list[int]]:
+    """The values by what names each op and nothing else, and the ops that nothing names.
+
+    That is the index of an op. Where a tensor is so called, which Model Explorer looks for first,
+    it is the name of what the op writes.
+    """
+    names = Counter(tensor.name for tensor in graph.tensors)
+    results: Json = {}
+    vague: list[int] = []
+    for index, value in values.items():
+        own = [t.name for t in graph.ops[index].outputs if names[t.name] == 1]
+        keys = own if str(index) in names else [str(index)]
+        if keys:
+            results[keys[0]] = {"value": value}
+        else:
+            vague.append(index)
+    return results, vague
+
+
+def _graph_id(number: int, graph: Graph) -> str:
+    return graph.name or (f"subgraph_{number}" if number else "main")
+
+
+def opening_command(model: Path, *overlays: Path) -> str:
+    """What shows the model with its overlays."""
+    paths = ",".join(map(str, overlays))
+    return f"model-explorer {quote(str(model))} --node_data_paths={quote(paths)}"

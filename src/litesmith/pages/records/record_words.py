@@ -1,0 +1,105 @@
+"""Records in words: every number with its interval."""
+
+from collections.abc import Sequence
+
+from litesmith.pages.records.tune_record import Score, Speed
+from litesmith.units import (
+    bytes_text,
+    factor_text,
+    gain_text,
+    number_text,
+    ratio_text,
+    score_text,
+    time_text,
+    total_text,
+)
+
+
+def size_words(count: float | None) -> str:
+    return "" if count is None else bytes_text(int(count))
+
+
+def time_words(us: float | None) -> str:
+    return "" if us is None else time_text(us)
+
+
+def duration_words(seconds: float | None) -> str:
+    """`42 s` or `5 min 12 s`."""
+    if seconds is None:
+        return ""
+    minutes, rest = divmod(round(seconds), 60)
+    if not minutes:
+        return f"{number_text(round(seconds, 1))} s"
+    return f"{minutes} min {rest} s" if rest else f"{minutes} min"
+
+
+def score_words(score: Score | None) -> str:
+    """`68.85 % [66.10, 71.42]`"""
+    return "" if score is None else score_text(score.value, score.unit, score.low, score.high)
+
+
+def difference_words(score: Score | None) -> str:
+    """`−0.30 pt [−1.10, +0.50]`, the paired difference from the float model."""
+    if score is None or score.difference is None:
+        return ""
+    low, high = score.difference_low, score.difference_high
+    if low is None or high is None:
+        return gain_text(score.difference, score.unit, 0.0, 0.0).split(" [")[0]
+    return gain_text(score.difference, score.unit, low, high)
+
+
+def count_words(score: Score | None) -> str:
+    return "" if score is None or score.count is None else total_text(int(score.count))
+
+
+def ratio_words(speed: Speed | None) -> str:
+    """`0.420 × the time [0.413, 0.427]`, of the float model's."""
+    if speed is None or speed.ratio is None:
+        return ""
+    return factor_text(speed.ratio, "the time", speed.low, speed.high)
+
+
+def speed_words(speed: Speed | None) -> str:
+    """The part of the float model's time; of what nobody ran, that it is an estimate."""
+    if speed is not None and speed.is_estimated:
+        return "estimated"
+    return ratio_words(speed)
+
+
+def faster_words(speed: Speed) -> str:
+    """`2.38 × faster [2.33, 2.44]`; a difference inside the noise is not claimed."""
+    ratio, low, high = speed.ratio, speed.low, speed.high
+    if ratio is None:
+        return ""
+    if low and high and low <= 1 <= high:
+        return f"same speed [{ratio_text(low)}, {ratio_text(high)} the time]"
+    if ratio > 1:
+        return factor_text(ratio, "slower", low, high)
+    return factor_text(1 / ratio, "faster", 1 / high if high else None, 1 / low if low else None)
+
+
+def smaller_words(before: float, after: float) -> str:
+    """`3.95 × smaller`"""
+    if round(before) == round(after):
+        return "same size"
+    return factor_text(
+        *((before / after, "smaller") if after < before else (after / before, "larger"))
+    )
+
+
+def names_words(names: Sequence[str]) -> str:
+    """`gpu, ethos-u55-64/128`: those of one family that follow each other are told together."""
+    told: list[str] = []
+    for name in names:
+        family, dash, member = name.rpartition("-")
+        if told and dash and member.isdecimal() and told[-1].startswith(f"{family}-"):
+            told[-1] += f"/{member}"
+        else:
+            told.append(name)
+    return ", ".join(told)
+
+
+def split_interval(words: str) -> tuple[str, str]:
+    """`2.38 × faster` and `[2.33, 2.44]`; the second is "" where there is none."""
+    value, bracket, rest = words.partition(" [")
+    return value, bracket.strip() + rest

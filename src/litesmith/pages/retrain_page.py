@@ -1,0 +1,215 @@
+"""What `retrain` left in its folder, as a page and as Markdown."""
+
+from importlib.resources import files
+from pathlib import Path
+
+from litesmith.lang.speech import say
+from litesmith.pages.drawing.markdown import Markdown, code, escaped, paragraphs, table
+from litesmith.pages.drawing.markup import Html, as_is, joined, tag
+from litesmith.pages.drawing.page import Page, Part
+from litesmith.pages.records.record_words import duration_words
+from litesmith.pages.records.retrain_record import (
+    ClassRow,
+    Mistake,
+    Record,
+    Share,
+    Tried,
+    read_retrained,
+)
+from litesmith.pages.records.tolerant_json import text
+from litesmith.pages.sections.about import machine, pairs
+from litesmith.units import number_text, percent_text, score_text, total_text
+
+_BAR_EMS = 8.0
+
+
+def retrained_page(folder: Path) -> Page:
+    """The page of a folder that `retrain` wrote."""
+    record = read_retrained(folder)
+    sections = (
+        ("verdict", "Verdict", _verdict(record)),
+        ("classes", "Every class", _classes(record)),
+        ("confusion", "What is taken for what", _confusion(record)),
+        ("mistakes", "The worst mistakes", _mistakes(record)),
+        ("head", "How the head was chosen", _head(record)),
+        ("about", "How it was made, and how to do it again", _about(record)),
+    )
+    parts = tuple(Part(name, title, body) for name, title, body in sections if body is not None)
+    outcome = _share_words(record.share, interval=False) or "retrained"
+    return Page(record.model, outcome, record.version, parts)
+
+
+def _verdict(record: Record) -> Html:
+    share, count = _share_words(record.share), total_text(record.count)
+    judged = f"{share} of {count} items that it has not seen are right."
+    return joined(
+        tag("style", Html(files("litesmith.pages").joinpath("retrained.css").read_text("utf-8"))),
+        tag(
+            "div",
+            tag("p", judged if share else "It was not judged.", class_="sentence"),
+            tag("p", _how(record), class_="meaning"),
+            tag("ul", *(tag("li", note) for note in record.notes)) if record.notes else None,
+            class_="verdict none",
+        ),
+    )
+
+
+def _how(record: Record) -> str:
+    parts = [f"{len(record.classes)} classes, learned from {total_text(record.learned)} items"]
+    if record.backbone:
+        how = "{} from scratch" if record.is_scratch else "a new head on {}"
+        parts.append(how.format(record.backbone))
+    if record.seconds is not None:
+        parts.append(f"in {duration_words(record.seconds)}")
+    if record.tuned and record.tuned.get("is_kept") is True:
+        parts.append(f"fine-tuned; the head alone has {_share_words(record.alone)}")
+    return ", ".join(parts) + "."
+
+
+def _share_words(share: Share, *, interval: bool = True) -> str:
+    if share.value is None:
+        return ""
+    ends = (share.low, share.high) if interval else (None, None)
+    return score_text(share.value, "share", *ends)
+
+
+_TITLES = ("Class", "Judged by", "Right, with 95 % interval", "Taken for", "Learned from")
+
+
+def _classes(record: Record) -> Html | None:
+    if not record.classes:
+        return None
+    head = tag("tr", *(tag("th", title, scope="col") for title in _TITLES))
+    order = sorted(record.classes, key=lambda row: (row.share.value is None, row.share.value or 0))
+    body = [_class_row(row) for row in order]
+    shown = tag("table", tag("thead", head), tag("tbody", *body), class_="cards")
+    return tag("div", shown, class_="scroll")
+
+
+def _class_row(row: ClassRow) -> Html:
+    cells = (
+        str(row.count),
+        _share_words(row.share) or "none to judge by",
+        row.taken_for,
+        str(row.learned),
+    )
+    return tag(
+        "tr",
+        tag("th", tag("b", row.name), scope="row"),
+        *(
+            tag("td", cell, class_="number", data_label=title)
+            for title, cell in zip(_TITLES[1:], cells, strict=True)
+        ),
+    )
+
+
+def _confusion(record: Record) -> Html | None:
+    """A table: rows are what it is, columns what the model says, by the numbers of the rows."""
+    if not record.matrix:
+        return None
+    names = [row.name for row in record.classes]
+    heads = [
+        tag("th", str(place), scope="col", title=as_is(name), aria_label=as_is(name))
+        for place, name in enumerate(names)
+    ]
+    body = [
+        tag(
+            "tr",
+            tag("th", as_is(f"{place} {names[place]}"), scope="row", title=as_is(names[place])),
+            *(_cell(names, place, other, row) for other in range(len(row))),
+        )
+        for place, row in enumerate(record.matrix)
+    ]
+    head = tag("tr", tag("th", "is ↓, said →", scope="row"), *heads)
+    shown = tag("table", tag("thead", head), tag("tbody", *body), class_="confusion")
+    hint = "Rows are the true classes, columns what the model says, by the same numbers."
+    return joined(tag("p", hint, class_="hint"), tag("div", shown, class_="scroll", tabindex="0"))
+
+
+def _cell(names: list[str], place: int, other: int, row: tuple[int, ...]) -> Html:
+    count, total = row[other], sum(row)
+    share = count / total if total else 0.0
+    kind = "own" if place == other else "none" if not count else None
+    told = f"{names[place]} taken for {names[other]}: {count} of {total}"
+    style = f"--share:{share:.3f}"
+    return tag("td", str(count), class_=kind, style=style, title=told)
+
+
+def _mistakes(record: Record) -> Html | None:
+    if not record.mistakes:
+        return None
+    hint = "The ones that the model was surest of. A wrong label is found here too."
+    items = [_mistake(one) for one in record.mistakes]
+    return joined(tag("p", hint, class_="hint"), tag("ul", *items, class_="thumbs"))
+
+
+def _mistake(one: Mistake) -> Html:
+    sure = "" if one.confidence is None else f" ({percent_text(one.confidence)})"
+    picture = None
+    if one.thumbnail:
+        source = f"data:image/jpeg;base64,{one.thumbnail}"
+        alt = f"{one.true}, taken for {one.said}"
+        picture = Html(tag("img", src=source, alt=alt, loading="lazy").text.removesuffix("</img>"))
+    return tag(
+        "li",
+        picture,
+        tag("p", tag("b", one.said), f"{sure}; ", "is", " ", as_is(one.true)),
+        tag("p", as_is(one.name), class_="hint"),
+    )
+
+
+def _head(record: Record) -> Html | None:
+    if not record.tried:
+        return _tuned(record)
+    titles = ("Penalty", "Loss", "Right")
+    head = tag("tr", *(tag("th", title, scope="col") for title in titles))
+    most = max(one.loss for one in record.tried) or 1.0
+    body = [_tried(one, most, record.strength) for one in record.tried]
+    hint = (
+        "Strengths of the penalty on the head's weights, each judged by cross-validation on what "
+        "it was learned from. The one with the least loss is taken."
+    )
+    shown = tag("table", tag("thead", head), tag("tbody", *body))
+    return joined(tag("p", hint, class_="hint"), tag("div", shown, class_="scroll"), _tuned(record))
+
+
+def _tried(one: Tried, most: float, taken: float | None) -> Html:
+    width = f"width:{_BAR_EMS * one.loss / most:.2f}em"
+    mark = " (taken)" if one.strength == taken else ""
+    return tag(
+        "tr",
+        tag("th", f"{number_text(round(one.strength, 6))}{mark}", scope="row"),
+        tag("td", f"{one.loss:.4f} ", tag("span", class_="bar", style=width), class_="number"),
+        tag("td", percent_text(one.accuracy), class_="number"),
+        class_="fits" if mark else None,
+    )
+
+
+def _tuned(record: Record) -> Html | None:
+    told = text(record.tuned.get("told"))
+    return tag("p", told) if told else None
+
+
+def _about(record: Record) -> Html:
+    command = tag("pre", tag("code", record.command)) if record.command else None
+    return joined(command, pairs([*record.facts, *machine(record.environment)]))
+
+
+def retrained_markdown(folder: Path, stem: str) -> Markdown:
+    """The same for a pull request; it has no pictures."""
+    record = read_retrained(folder)
+    head = f"# {escaped(record.model or 'a model')}: {escaped(_share_words(record.share))}"
+    rows = [
+        [
+            escaped(row.name),
+            str(row.count),
+            escaped(_share_words(row.share)),
+            escaped(row.taken_for),
+            str(row.learned),
+        ]
+        for row in record.classes
+    ]
+    notes = "\n".join(f"- {escaped(note)}" for note in record.notes)
+    again = f"{say('Again:')} {code(record.command)}" if record.command else ""
+    shown = table([title.lower() for title in _TITLES], rows) if rows else ""
+    return Markdown(paragraphs(head, escaped(_how(record)), shown, notes, again))

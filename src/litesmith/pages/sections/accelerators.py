@@ -1,0 +1,85 @@
+"""Which accelerators take the models: whole, or how many ops in how many parts."""
+
+from collections.abc import Sequence
+
+from litesmith.pages.drawing.markup import Html, joined, tag
+from litesmith.pages.records.record_words import names_words, time_words
+from litesmith.pages.records.tune_record import Record, Taker
+
+HEAD = ("Accelerator", "The model as it came", "The one to ship")
+
+_HINT = (
+    "Predicted: by rules from the makers' documents. Measured: by the accelerator's own compiler, "
+    "which really took the ops. A time that is estimated is that compiler's; nothing ran there."
+)
+
+
+def accelerators(record: Record) -> Html | None:
+    """A row for each accelerator, or for several with the same answers."""
+    found = rows(record)
+    if not found:
+        return None
+    head = tag("tr", *(tag("th", title) for title in _head(record)))
+    body = [
+        tag(
+            "tr",
+            tag("th", names, scope="row"),
+            *(
+                tag("td", words, data_label=title)
+                for title, words in zip(_head(record)[1:], cells, strict=True)
+            ),
+        )
+        for names, *cells in found
+    ]
+    return joined(
+        tag("p", _HINT, class_="hint"),
+        tag("table", tag("thead", head), tag("tbody", *body), class_="targets cards"),
+    )
+
+
+def rows(record: Record) -> list[tuple[str, str, str]]:
+    """Accelerators and what each makes of both models, in words."""
+    before, after = takers_of(record, "float"), takers_of(record, _shown(record))
+    kept: dict[tuple[str, str], list[str]] = {}
+    for target in dict.fromkeys((*before, *after)):
+        cells = (_words(before.get(target)), _words(after.get(target)))
+        kept.setdefault(cells, []).append(target)
+    return [(names_words(names), *cells) for cells, names in kept.items()]
+
+
+def whole_words(takers: Sequence[Taker]) -> str:
+    """`whole on: gpu, hexagon`; "" where that was not looked at."""
+    if not takers:
+        return ""
+    names = names_words([taker.target for taker in takers if taker.is_whole])
+    return f"whole on: {names or 'no accelerator'}"
+
+
+def takers_of(record: Record, name: str) -> dict[str, Taker]:
+    entry = record.entry(name)
+    return {taker.target: taker for taker in entry.takers} if entry else {}
+
+
+def _shown(record: Record) -> str:
+    return record.chosen.name if record.chosen else ""
+
+
+def _head(record: Record) -> tuple[str, ...]:
+    is_best = record.best is not None
+    return HEAD if is_best else (*HEAD[:2], "The nearest")
+
+
+def _words(taker: Taker | None) -> str:
+    if taker is None:
+        return ""
+    if taker.is_whole:
+        told = "whole"
+    elif not taker.taken:
+        told = f"nothing of it: {taker.why}" if taker.why else "nothing of it"
+    else:
+        parts = "1 part" if taker.parts == 1 else f"{taker.parts} parts"
+        why = f": {taker.why}" if taker.why else ""
+        told = f"{taker.taken} of {taker.ops} ops in {parts}{why}"
+    how = f" ({taker.how})" if taker.how else ""
+    time = f"; {time_words(taker.latency_us)}, {taker.latency_how}" if taker.latency_us else ""
+    return f"{told}{how}{time}"

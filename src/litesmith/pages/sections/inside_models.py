@@ -1,0 +1,154 @@
+"""Inside the models: the time of each op before and after, and the error of each layer."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from litesmith.pages.drawing.markup import Html, joined, tag
+from litesmith.pages.records.tune_record import Inside, LayerError, OpTime, Record
+from litesmith.units import percent_text, score_text, time_text
+
+_MOST_OPS, _MOST_KINDS, _MOST_LAYERS = 10, 10, 6
+_MOST_LETTERS = 36
+
+# Nobody sees an error of a thousandth; columns end there.
+_SAME_DECIBELS = 60.0
+
+Pair = tuple[str, float | None, float | None]  # a name, its time before and after
+
+
+def op_times(record: Record) -> Html | None:
+    """The time of the float model's ops beside the best model's."""
+    before, after = _inside(record, "float"), _inside(record, _best(record))
+    if not before.ops and not after.ops:
+        return None
+    pairs = _paired(_by_kind(before.ops), _by_kind(after.ops))
+    ops = _paired(_by_name(before.ops), _by_name(after.ops))
+    names = ("float", _best(record) or "best")
+    totals = [sum(op.us for op in inside.ops) for inside in (before, after)]
+    shown = [
+        f"{name} {time_text(total)}" for name, total in zip(names, totals, strict=True) if total
+    ]
+    return joined(
+        tag("p", f"Time inside ops, in a profiled run: {'; '.join(shown)}.", class_="hint"),
+        _keys(names) if all(totals) else None,
+        tag(
+            "div",
+            tag("div", tag("h3", "By kind of op"), _bars(pairs[:_MOST_KINDS], totals)),
+            tag("div", tag("h3", "The slowest ops"), _bars(ops[:_MOST_OPS], totals)),
+            class_="figures",
+        ),
+    )
+
+
+def layer_errors(record: Record) -> Html | None:
+    """How near each layer of the best model is to the float model's."""
+    layers = _inside(record, _best(record)).layers
+    if not layers:
+        return None
+    count = max(1, min(_MOST_LAYERS, len(layers) // 3))
+    worst = sorted(layers, key=lambda layer: layer.decibels)[:count]
+    top = min(max(1.0, *(layer.decibels for layer in layers)), _SAME_DECIBELS)
+    hint = (
+        f"Signal to noise of each layer of {_best(record)} against the float model, in the order "
+        "in which they run: 20 dB is an error of a tenth, 40 dB of a hundredth. Columns under a "
+        "dot are the worst."
+    )
+    rows = [
+        tag(
+            "tr",
+            tag("th", _named(layer.kind, layer.name), scope="row"),
+            tag("td", score_text(layer.decibels, "dB"), class_="number"),
+        )
+        for layer in worst
+    ]
+    return joined(
+        tag("p", hint, class_="hint"),
+        tag("div", *(_column(layer, top, layer in worst) for layer in layers), class_="columns"),
+        tag("h3", "The layers with the most error"),
+        tag("table", tag("tbody", *rows), class_="plain"),
+    )
+
+
+def _best(record: Record) -> str:
+    return record.chosen.name if record.chosen else ""
+
+
+def _inside(record: Record, name: str) -> Inside:
+    entry = record.entry(name)
+    digest = entry.digest if entry else record.digest if name == "float" else ""
+    found = record.inside.get(digest)
+    return found or Inside()
+
+
+def _by_kind(ops: Sequence[OpTime]) -> Mapping[str, float]:
+    totals: dict[str, float] = {}
+    for op in ops:
+        kind = op.kind or "?"
+        totals[kind] = totals.get(kind, 0.0) + op.us
+    return totals
+
+
+def _by_name(ops: Sequence[OpTime]) -> Mapping[str, float]:
+    """Times by name; an op without one, or with another's, is told apart by its number."""
+    seen: Counter[str] = Counter()
+    times: dict[str, float] = {}
+    for op in ops:
+        name = _named(op.kind, op.name)
+        seen[name] += 1
+        times[name if seen[name] == 1 else f"{name} #{seen[name]}"] = op.us
+    return times
+
+
+def _named(kind: str, name: str) -> str:
+    """The kind of an op and the end of its name, which tells more than the start."""
+    *parts, short = name.split(";")[0].split("/")
+    while parts and len(parts[-1]) + len(short) < _MOST_LETTERS:
+        short = f"{parts.pop()}/{short}"
+    cut = "…/" if parts else ""
+    kept = short if len(short) <= _MOST_LETTERS else f"…{short[-_MOST_LETTERS:]}"
+    return f"{kind} {cut}{kept}".strip()
+
+
+def _paired(before: Mapping[str, float], after: Mapping[str, float]) -> list[Pair]:
+    """Both times of every name, the longest first."""
+    names = {**before, **after}
+    pairs = [(name, before.get(name), after.get(name)) for name in names]
+    return sorted(pairs, key=lambda pair: max(pair[1] or 0, pair[2] or 0), reverse=True)
+
+
+def _keys(names: tuple[str, str]) -> Html:
+    classes = ("before", "after")
+    items = [
+        tag("li", tag("i", class_=f"key {kind}"), name)
+        for kind, name in zip(classes, names, strict=True)
+    ]
+    return tag("ul", *items, class_="legend")
+
+
+def _bars(pairs: Sequence[Pair], totals: Sequence[float]) -> Html:
+    longest = max((max(before or 0, after or 0) for _, before, after in pairs), default=1.0)
+    rows: list[Html] = []
+    for name, before, after in pairs:
+        sides = (("before", before, totals[0]), ("after", after, totals[1]))
+        bars = [
+            _bar(kind, us, us / longest, us / total) for kind, us, total in sides if us and total
+        ]
+        rows.append(tag("li", tag("span", name, class_="what"), *bars))
+    return tag("ol", *rows, class_="bars")
+
+
+def _bar(kind: str, us: float, width: float, share: float) -> Html:
+    drawn = tag("i", style=f"width:{max(round(62 * width, 1), 0.5)}%")
+    words = f"{time_text(us)}, {percent_text(share)}"
+    return tag("span", drawn, tag("span", words), class_=f"bar {kind}")
+
+
+def _column(layer: LayerError, top: float, is_worst: bool) -> Html:
+    height = min(max(100 * layer.decibels / top, 2.0), 100.0)
+    words = f"{layer.index}: {_named(layer.kind, layer.name)}, {score_text(layer.decibels, 'dB')}"
+    return tag(
+        "i",
+        style=f"height:{round(height, 1)}%",
+        class_="worst" if is_worst else None,
+        title=words,
+    )

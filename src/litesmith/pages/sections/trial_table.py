@@ -1,0 +1,194 @@
+"""Every trial in a table, and in the graphs."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from litesmith.pages.drawing.markup import Html, joined, tag
+from litesmith.pages.drawing.svg import figures
+from litesmith.pages.drawing.tradeoff import graphs
+from litesmith.pages.records.record_words import (
+    difference_words,
+    duration_words,
+    score_words,
+    size_words,
+    speed_words,
+    split_interval,
+    time_words,
+)
+from litesmith.pages.records.tune_record import Entry, Record, Score
+from litesmith.pages.sections.accelerators import whole_words
+
+STATUSES = {"fits": "✓", "misses": "✕", "refused": "⊘", "set aside": "–"}
+
+# Reasons to skip something are the same for many ops; so many lines say enough.
+_MOST_SKIPPED = 5
+
+
+class Column(NamedTuple):
+    """A column of the table: what a cell says, what it says below that in small letters, and the
+    number that it is sorted by."""
+
+    title: str
+    words: Callable[[Entry], str]
+    small: Callable[[Entry], str]
+    key: Callable[[Entry], float | None]
+
+
+def _score_column(
+    title: str, words: Callable[[Entry], str], key: Callable[[Entry], float | None]
+) -> Column:
+    """A column of scores, with their intervals below."""
+    return Column(
+        title,
+        lambda entry: split_interval(words(entry))[0],
+        lambda entry: split_interval(words(entry))[1],
+        key,
+    )
+
+
+def _loss_words(score: Score | None) -> str:
+    """The difference from the float model, or a score that is one already, as agreement is."""
+    return difference_words(score) or score_words(score)
+
+
+def _loss(score: Score | None) -> float | None:
+    if score is None:
+        return None
+    return score.value if score.difference is None else score.difference
+
+
+COLUMNS = (
+    _score_column(
+        "Accuracy",
+        lambda entry: score_words(entry.score),
+        lambda entry: entry.score.value if entry.score else None,
+    ),
+    _score_column(
+        "From float",
+        lambda entry: difference_words(entry.score),
+        lambda entry: entry.score.difference if entry.score else None,
+    ),
+    _score_column(
+        "Held-out", lambda entry: _loss_words(entry.proof), lambda entry: _loss(entry.proof)
+    ),
+    Column(
+        "Latency",
+        lambda entry: time_words(entry.speed.p50_us) if entry.speed else "",
+        lambda entry: speed_words(entry.speed),
+        lambda entry: (entry.speed.ratio or entry.speed.p50_us) if entry.speed else None,
+    ),
+    Column(
+        "File",
+        lambda entry: size_words(entry.sizes.file),
+        lambda entry: f"{size_words(entry.sizes.gzip)} gzip" if entry.sizes.gzip else "",
+        lambda entry: entry.sizes.file,
+    ),
+    Column(
+        "Peak memory",
+        lambda entry: size_words(entry.sizes.peak),
+        lambda entry: "",
+        lambda entry: entry.sizes.peak,
+    ),
+)
+
+
+def columns_of(record: Record) -> tuple[Column, ...]:
+    """The columns that say something of some trial."""
+    return tuple(column for column in COLUMNS if any(map(column.words, record.entries)))
+
+
+def trade_offs(record: Record) -> Html | None:
+    """The graphs, with what there is to know about reading them."""
+    hint = (
+        "Up and to the left is better. Each point is a model; hover over it or tap it for its "
+        "numbers and recipe. Thin bars are 95 % intervals, upright ones of the difference from "
+        "the float model; below the dashed line a model loses more than the budget."
+    )
+    return figures(graphs(record), hint)
+
+
+def trials(record: Record) -> Html | None:
+    """One row for every trial."""
+    if not record.entries:
+        return None
+    columns = columns_of(record)
+    titles = ("Model", "Result", *(column.title for column in columns), "Why, and what came out")
+    head = tag("tr", *(tag("th", tag("button", title, type="button")) for title in titles))
+    body = [_row(record, place, columns) for place in range(len(record.entries))]
+    count = f"{len(body)} models. Click a heading to sort by it." if len(body) > 1 else None
+    table = tag("table", tag("thead", head), tag("tbody", *body), class_="trials cards sortable")
+    return joined(
+        tag("p", count, class_="hint screen") if count else None,
+        tag("div", table, class_="scroll"),
+    )
+
+
+def link(record: Record, name: str) -> Html:
+    """A trial's name, as a link to its row where it has one."""
+    places = [place for place, entry in enumerate(record.entries) if entry.name == name]
+    if not places:
+        return tag("span", name, class_="chip")
+    return tag("a", name, href=f"#trial-{places[0]}", class_="chip")
+
+
+def _row(record: Record, place: int, columns: tuple[Column, ...]) -> Html:
+    entry = record.entries[place]
+    is_best = record.best is not None and entry.name == record.best.name
+    badges = [
+        tag("span", badge, class_=f"badge {kind}")
+        for badge, kind, given in (
+            ("ship", "best", is_best),
+            ("front", "front", entry.name in record.front),
+            ("integer", "integer", entry.is_integer),
+        )
+        if given
+    ]
+    sign = STATUSES.get(entry.status, "")
+    name = joined(tag("b", entry.name), *badges)
+    return tag(
+        "tr",
+        tag("th", name, scope="row", data_sort=entry.name),
+        tag("td", f"{sign} {entry.status}".strip(), data_label="Result", data_sort=entry.status),
+        *(_cell(column, entry) for column in columns),
+        tag("td", *_why(entry), class_="why", data_sort=" ".join(entry.reasons)),
+        id=f"trial-{place}",
+        data_trial=entry.name,
+        class_=f"{entry.status.replace(' ', '-')}{' best' if is_best else ''}".strip() or None,
+    )
+
+
+def _cell(column: Column, entry: Entry) -> Html:
+    """A number over its interval."""
+    below, key = column.small(entry), column.key(entry)
+    return tag(
+        "td",
+        _unbroken(column.words(entry)),
+        tag("small", f" {_unbroken(below)}") if below else None,
+        class_="number",
+        data_label=column.title,
+        data_sort="" if key is None else str(key),
+    )
+
+
+def _unbroken(words: str) -> str:
+    """A line may end between a number and its interval, and nowhere else."""
+    return words.replace(" ", "\u00a0").replace("\u00a0[", " [")
+
+
+def _why(entry: Entry) -> tuple[Html | None, ...]:
+    left = [f"{where}: {why}" for where, why in entry.skipped]
+    more = len(left) - _MOST_SKIPPED
+    lines = [*entry.notes, *left[:_MOST_SKIPPED], *([f"and {more} more"] if more > 0 else [])]
+    took = duration_words(entry.seconds)
+    details = tag(
+        "details",
+        tag("summary", f"{len(entry.notes) + len(left)} more to know"),
+        tag("ul", *(tag("li", line) for line in lines)),
+    )
+    return (
+        *(tag("p", reason) for reason in entry.reasons),
+        tag("code", entry.recipe) if entry.recipe else None,
+        tag("p", tag("small", whole)) if (whole := whole_words(entry.takers)) else None,
+        tag("small", f" {took}") if took else None,
+        details if lines else None,
+    )

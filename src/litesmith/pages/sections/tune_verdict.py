@@ -1,0 +1,225 @@
+"""The first thing on the page: what to ship, what it gains, and how to run it."""
+
+import re
+from shlex import quote
+from typing import NamedTuple
+
+from litesmith.pages.drawing.markup import Html, tag
+from litesmith.pages.records.record_words import (
+    count_words,
+    difference_words,
+    duration_words,
+    faster_words,
+    score_words,
+    size_words,
+    smaller_words,
+    split_interval,
+    time_words,
+)
+from litesmith.pages.records.tune_record import Chosen, Record, Score, Sizes, Speed
+from litesmith.units import score_text
+
+
+class Verdict(NamedTuple):
+    sign: str
+    title: str
+    meaning: str
+
+
+VERDICTS = {
+    "proven": Verdict(
+        "✓",
+        "Proven",
+        "On samples that the search did not use, the whole interval "
+        "of the difference is inside the budget.",
+    ),
+    "likely": Verdict(
+        "≈",
+        "Likely",
+        "On samples that the search did not use, the estimate is "
+        "inside the budget; its interval reaches beyond. More samples would decide.",
+    ),
+    "missed": Verdict("✕", "Missed", "Nothing that was tried is within what was asked."),
+}
+_NO_VERDICT = {
+    "running": Verdict("…", "Still running", "This is what there is so far."),
+    "stopped": Verdict("…", "Stopped", "The search was stopped; this is what there is so far."),
+}
+_UNKNOWN = Verdict("–", "No verdict", "The search ended without one.")
+
+
+# Targets that a session of this package opens.
+_OPENED = ("cpu", "gpu", "openvino", "numpy")
+
+
+class Tile(NamedTuple):
+    """One gain: a few words, the interval, and the numbers before and after."""
+
+    title: str
+    gain: str
+    interval: str
+    change: str
+
+
+def verdict_of(record: Record) -> Verdict:
+    return VERDICTS.get(record.verdict) or _NO_VERDICT.get(record.state, _UNKNOWN)
+
+
+def tiles(record: Record) -> tuple[Tile, ...]:
+    """What the best model, or the nearest, gains over the float one."""
+    best = record.chosen
+    if best is None:
+        return ()
+    before = record.base.sizes if record.base else Sizes()
+    found = (
+        _speed_tile(best.speed),
+        _score_tile(best.score, _elsewhere(best)),
+        _size_tile("File", before.file, best.sizes.file),
+        _size_tile("Download (gzip)", before.gzip, best.sizes.gzip),
+        _size_tile("Peak memory", before.peak, best.sizes.peak),
+    )
+    return tuple(tile for tile in found if tile is not None)
+
+
+def _elsewhere(best: Chosen) -> str:
+    """Whose kernels were scored, where those are not the target's: of a CPU all are the same."""
+    kinds = {target.partition(":")[0] for target in (best.scored_on, best.target) if target}
+    return best.scored_on if best.scored_on and len(kinds) > 1 else ""
+
+
+def _speed_tile(speed: Speed | None) -> Tile | None:
+    if speed is None:
+        return None
+    if speed.is_estimated:
+        where = f"by the compiler for {speed.target}; nothing ran there"
+        return Tile("Latency, estimated", time_words(speed.p50_us), "", where)
+    gain, interval = split_interval(faster_words(speed))
+    times = " → ".join(time_words(us) for us in (speed.float_us, speed.p50_us) if us)
+    on = f"{times} on {speed.target}" if speed.target else times
+    return Tile("Latency", gain or time_words(speed.p50_us), interval, on)
+
+
+def _score_tile(score: Score | None, scored_on: str) -> Tile | None:
+    if score is None:
+        return None
+    gain, interval = split_interval(difference_words(score) or score_words(score))
+    after = score_text(score.value, score.unit)
+    known = score.reference is not None and score.difference is not None
+    before = f"{score_text(score.reference or 0.0, score.unit)} → " if known else ""
+    samples = f", {count_words(score)} held-out samples" if score.count else ""
+    samples += f" by the kernels of {scored_on}" if scored_on else ""
+    title = f"{score.title[:1].upper()}{score.title[1:]}"
+    return Tile(title, gain, interval, f"{before}{after}{samples}")
+
+
+def _size_tile(title: str, before: float | None, after: float | None) -> Tile | None:
+    if after is None:
+        return None
+    if before is None:
+        return Tile(title, size_words(after), "", "")
+    change = f"{size_words(before)} → {size_words(after)}"
+    return Tile(title, smaller_words(before, after), "", change)
+
+
+def verdict(record: Record) -> Html:
+    """The verdict with its reasons."""
+    shown = verdict_of(record)
+    return tag(
+        "div",
+        tag("span", shown.sign, class_="sign", aria_hidden="true"),
+        tag(
+            "div",
+            tag("p", shown.title, class_="word"),
+            tag("p", record.sentence, class_="sentence") if record.sentence else None,
+            tag("p", shown.meaning, class_="meaning"),
+            _asked(record),
+        ),
+        _nearest(record),
+        tag("div", *(tile_html(tile) for tile in tiles(record)), class_="tiles"),
+        _ship(record.best) if record.best else None,
+        _next(record.next),
+        class_=f"verdict {record.verdict if record.verdict in VERDICTS else 'none'}",
+    )
+
+
+def asked_words(record: Record) -> str:
+    """What was asked for, in one line."""
+    request = record.request
+    parts = (
+        f"least {request.minimize}" if request.minimize else "",
+        request.budget,
+        *request.limits,
+        f"on {', '.join(request.targets)}" if request.targets else "",
+    )
+    return "; ".join(part for part in parts if part)
+
+
+def _asked(record: Record) -> Html | None:
+    words = asked_words(record)
+    took = f" Took {duration_words(record.seconds)}." if record.seconds else ""
+    return tag("p", f"Asked for: {words}.{took}", class_="asked") if words else None
+
+
+def tile_html(tile: Tile) -> Html:
+    """A gain as a box."""
+    return tag(
+        "div",
+        tag("span", tile.title, class_="label"),
+        tag("strong", tile.gain),
+        tag("span", tile.interval, class_="interval") if tile.interval else None,
+        tag("span", tile.change, class_="change") if tile.change else None,
+        class_="tile",
+    )
+
+
+def _ship(best: Chosen) -> Html:
+    rows = (
+        ("Ship", best.file),
+        (_verb(best.target), _run_line(best)),
+        ("Made by", best.recipe),
+    )
+    shown = [
+        tag("div", tag("dt", name), tag("dd", tag("code", value))) for name, value in rows if value
+    ]
+    return tag("dl", *shown, class_="ship")
+
+
+def _verb(target: str) -> str:
+    return "Compile it with" if target.startswith("ethos-") else "Run it with"
+
+
+def _run_line(best: Chosen) -> str:
+    return run_line(best.file, best.target) if best.file and best.target else ""
+
+
+def run_line(file: str, target: str) -> str:
+    """The line that opens a model as it was measured, or compiles it; "" where we know of none."""
+    if target.startswith("ethos-"):
+        return f"vela {quote(file)} --accelerator-config {target}"
+    threads = re.fullmatch(r"cpu:(\d+)", target)
+    if threads:
+        return f"ai_edge_litert.interpreter.Interpreter({file!r}, num_threads={threads[1]})"
+    if not target.startswith(_OPENED):
+        return ""
+    return f"litesmith.Session({file!r}, target={target!r})"
+
+
+def _next(commands: tuple[str, ...]) -> Html | None:
+    if not commands:
+        return None
+    lines = [tag("li", *_command(command)) for command in commands]
+    return tag("div", tag("p", "Next", class_="label"), tag("ul", *lines), class_="next")
+
+
+def _command(words: str) -> tuple[Html | str, ...]:
+    """`litesmith …: what for`, with the command to copy."""
+    command, _, purpose = words.partition(": ")
+    if not command.startswith("litesmith "):
+        return (words,)
+    return tag("code", command), f": {purpose}" if purpose else ""
+
+
+def _nearest(record: Record) -> Html | None:
+    if record.best is not None or record.nearest is None:
+        return None
+    return tag("p", f"Nearest, but not within what was asked: {record.nearest.name}", class_="near")

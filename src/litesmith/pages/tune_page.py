@@ -1,0 +1,113 @@
+"""What a tuning left in its folder, as a page and as Markdown."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from litesmith.lang.speech import say
+from litesmith.pages.drawing.markdown import (
+    Markdown,
+    cell,
+    code,
+    escaped,
+    folded,
+    paragraphs,
+    picture,
+    table,
+)
+from litesmith.pages.drawing.page import Page, Part
+from litesmith.pages.drawing.png import png
+from litesmith.pages.drawing.tradeoff import Graph, graphs
+from litesmith.pages.records.read_folder import read_folder
+from litesmith.pages.records.tune_record import Entry, Record
+from litesmith.pages.sections.accelerators import rows as accelerator_rows
+from litesmith.pages.sections.accelerators import whole_words
+from litesmith.pages.sections.section_table import SECTIONS
+from litesmith.pages.sections.trial_table import STATUSES, columns_of
+from litesmith.pages.sections.tune_verdict import asked_words, tiles, verdict_of
+
+
+def tuned_page(folder: Path) -> Page:
+    """The page of a folder that `tune` wrote."""
+    return page_of(read_folder(folder))
+
+
+def page_of(record: Record) -> Page:
+    shown = [(section, made) for section in SECTIONS if (made := section.show(record))]
+    parts = tuple(Part(section.name, section.title, made) for section, made in shown)
+    return Page(record.model, verdict_of(record).title.lower(), record.version, parts)
+
+
+def tuned_markdown(folder: Path, stem: str) -> Markdown:
+    """The same for a pull request; `stem` begins the names of its pictures."""
+    record = read_folder(folder)
+    drawn = {f"{stem}-{graph.name}.png": graph for graph in graphs(record)}
+    return Markdown(_text(record, drawn), {name: png(graph) for name, graph in drawn.items()})
+
+
+def _text(record: Record, drawn: Mapping[str, Graph]) -> str:
+    shown = verdict_of(record)
+    return paragraphs(
+        f"# {escaped(record.model or 'model')}: {escaped(shown.title.lower())}",
+        f"**{escaped(record.sentence)}**" if record.sentence else "",
+        f"{say(shown.meaning)} {say('Asked for:')} {escaped(asked_words(record) or 'nothing')}.",
+        _gains(record),
+        "\n".join(picture(graph.title, name) for name, graph in drawn.items()),
+        _accelerators(record),
+        _trials(record),
+        _commands(record),
+    )
+
+
+def _gains(record: Record) -> str:
+    rows = [
+        [
+            escaped(" ".join(cell.split()))
+            for cell in (one.title, one.gain, one.interval, one.change)
+        ]
+        for one in tiles(record)
+    ]
+    return table(("", "against float", "95 % interval", ""), rows) if rows else ""
+
+
+def _trials(record: Record) -> str:
+    if not record.entries:
+        return ""
+    columns = columns_of(record)
+    head = ("model", "result", *(column.title.lower() for column in columns), "why")
+    rows = [_row(record, entry) for entry in record.entries]
+    count = f"All {len(rows)} models that were tried"
+    return folded(count, table(head, rows))
+
+
+def _accelerators(record: Record) -> str:
+    found = accelerator_rows(record)
+    if not found:
+        return ""
+    cells = [[escaped(cell) for cell in row] for row in found]
+    return table(("accelerator", "the model as it came", "the result"), cells)
+
+
+def _row(record: Record, entry: Entry) -> list[str]:
+    is_best = record.best is not None and record.best.name == entry.name
+    name = f"**{escaped(entry.name)}**" if is_best else escaped(entry.name)
+    sign = STATUSES.get(entry.status, "")
+    cells = [cell(column.words(entry), column.small(entry)) for column in columns_of(record)]
+    told = [*entry.reasons, entry.recipe, whole_words(entry.takers)]
+    return [
+        name,
+        escaped(f"{sign} {entry.status}".strip()),
+        *cells,
+        escaped("; ".join(part for part in told if part)),
+    ]
+
+
+def _commands(record: Record) -> str:
+    lines = [
+        f"- {say(words)}: {code(command)}"
+        for words, command in (
+            ("the same search", record.command),
+            ("the same file", record.replay),
+        )
+        if command
+    ]
+    return "\n".join(lines)

@@ -1,0 +1,304 @@
+"""`equalize`: channels of unlike size are made alike, so that one scale serves them all.
+
+A factor on a channel of an activation can be moved into the layers that write it, and its inverse
+into those that read it: ReLU, pooling and sums let it through. The float model computes the same.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import inf
+
+import numpy as np
+from numpy.typing import NDArray
+
+from litesmith.errors import BadInput
+from litesmith.ir.edit import rewrite, with_graphs
+from litesmith.ir.ops import OPS
+from litesmith.ir.types import Graph, Model, Op, Tensor
+from litesmith.numeric.affine import rows_of
+from litesmith.numeric.channels import along
+from litesmith.numeric.ranges import Seen
+from litesmith.passes.core.step import Change, Context, Observe, Skip
+from litesmith.passes.quantizing.equalize_groups import Group, channel_groups, multiplier
+from litesmith.units import plain, ratio_text
+
+Reals = NDArray[np.float64]
+
+# An activation that ends at 6 cuts off what grows beyond it. Channels are kept this much below,
+# because other data reaches farther than what was seen.
+_HEADROOM = 4.0
+
+# Of the least that was seen of a channel, this part is taken for what it always holds, where so
+# many values of it were seen.
+_CERTAIN = 0.5
+_ENOUGH = 4096
+
+# More would only make float32 and the next layer's weights suffer.
+_MOST = 64.0
+
+_CUT_OFF = (
+    "its activation ends at 6, and what is scaled would be cut off elsewhere; relu6=true allows it "
+    "for channels that data shows to stay far below"
+)
+
+# Without data, weights on both sides of an activation depend on its neighbours' factors.
+_ROUNDS = 8
+
+
+@dataclass(frozen=True)
+class Equalize:
+    """Even out the channels of activations by factors moved between the layers around them.
+
+    strength  of the factors: from 0, which gives none, to 1
+    absorb    move what a channel never falls below into the next layer's bias; needs data
+    relu6     scale channels that a ReLU6 cuts off as well; needs data. They are then cut off at
+              four times what was seen of them, so that with few samples new data suffers
+    """
+
+    strength: float = 1.0
+    absorb: bool = True
+    relu6: bool = False
+
+    def apply(self, model: Model, context: Context) -> Change:
+        if not 0 <= self.strength <= 1:
+            raise BadInput(f"equalize: strength={self.strength}; it is from 0 to 1")
+        observe = context.tools.observe if context.tools else None
+        edits = [self._edited(model, graph, observe) for graph in model.graphs]
+        touched = tuple(text for _, did, _ in edits for text in did)
+        skipped = tuple(skip for _, _, left in edits for skip in left)
+        graphs = [graph for graph, _, _ in edits]
+        return Change(with_graphs(model, graphs) if touched else model, touched, skipped)
+
+    def _edited(
+        self, model: Model, graph: Graph, observe: Observe | None
+    ) -> tuple[Graph, list[str], list[Skip]]:
+        found = [group for group in channel_groups(graph) if group.writers]
+        skipped = [Skip(group.name, group.why) for group in found if group.why]
+        groups = [group for group in found if group.readers and not group.why]
+        if not self.relu6 or observe is None or graph is not model.main:
+            skipped += [Skip(group.name, _CUT_OFF) for group in groups if group.ceiling < inf]
+            groups = [group for group in groups if group.ceiling == inf]
+        layers = _layers(groups)
+        if observe is not None and graph is model.main:
+            spans = _observed(model, groups, observe)
+            touched = [text for g in spans for text in self._by_data(layers, g, spans[g])]
+            why = "a sample made it infinite or not a number, or there was none"
+            skipped += [Skip(group.name, why) for group in groups if group not in spans]
+        else:
+            factors = _factors_by_weights(_layers(groups), groups)
+            touched = [t for g in groups for t in layers.scale(g, factors[g] ** self.strength)]
+        return layers.written(graph), touched, skipped
+
+    def _by_data(self, layers: "_Layers", group: Group, span: "_Span") -> list[str]:
+        """Evens out one group by what was seen of it."""
+        touched: list[str] = []
+        offsets = _offsets(group, span) if self.absorb else None
+        if offsets is not None:
+            layers.shift(group, offsets)
+            span = _Span(span.low - offsets, span.high - offsets, span.values)
+            moved = np.count_nonzero(offsets)
+            touched.append(f"moved the offset of {moved} channels of {group.name} into biases")
+        factors = _factors_by_data(layers, group, span.peak) ** self.strength
+        return touched + layers.scale(group, factors)
+
+
+@dataclass(frozen=True, eq=False)
+class _Span:
+    """The lowest and highest of so many values of each channel."""
+
+    low: Reals
+    high: Reals
+    values: int
+
+    @property
+    def peak(self) -> Reals:
+        return np.maximum(np.abs(self.low), np.abs(self.high))
+
+
+class _Layers:
+    """The weights and biases of a graph's layers in float64, as they stand after each change."""
+
+    def __init__(self, ops: Sequence[Op]) -> None:
+        self._weights = {op: _reals(op.inputs[1]) for op in ops}
+        biased = [op for op in ops if len(op.inputs) > 2 and op.inputs[2] is not None]
+        self._biases = {op: _reals(op.inputs[2]) for op in biased}
+        self._changed: dict[Op, None] = {}
+
+    def outgoing(self, group: Group) -> Reals:
+        """The largest weight that makes each channel of a group."""
+        peaks = [np.abs(rows_of(self._weights[op], _axis(op))).max(axis=1) for op in group.writers]
+        return np.max(peaks, axis=0)
+
+    def incoming(self, group: Group) -> Reals:
+        """The largest weight that reads each channel of a group."""
+        return np.max([self._by_input(op).max(axis=0) for op in group.readers], axis=0)
+
+    def share(self, group: Group) -> Reals:
+        """What each channel of a group has in the outputs made of it, in parts of the largest."""
+        shares: list[Reals] = []
+        for op in group.readers:
+            peaks = self._by_input(op)
+            largest = peaks.max(axis=1, keepdims=True)
+            shares.append((peaks / np.where(largest > 0, largest, 1.0)).mean(axis=0))
+        return np.max(shares, axis=0)
+
+    def _by_input(self, op: Op) -> Reals:
+        """The largest weight from each input channel: -> (outputs or multiplier, channels)."""
+        weight = np.abs(self._weights[op])
+        if op.kind == "DEPTHWISE_CONV_2D":
+            return weight.reshape(-1, weight.shape[-1]).max(axis=0).reshape(-1, multiplier(op)).T
+        return weight.reshape(weight.shape[0], -1, weight.shape[-1]).max(axis=1)
+
+    def scale(self, group: Group, factors: Reals) -> list[str]:
+        """Multiplies the channels of a group; says so where it is worth a word."""
+        if np.allclose(factors, 1, rtol=1e-3):
+            return []
+        for op in group.writers:
+            weight = self._weights[op]
+            self._weights[op] = weight * along(factors, weight.ndim, _axis(op))
+            if op in self._biases:
+                self._biases[op] = self._biases[op] * factors
+        for op in group.readers:
+            self._weights[op] = self._weights[op] / np.repeat(factors, multiplier(op))
+        self._changed |= dict.fromkeys((*group.writers, *group.readers))
+        return _scaled_text(group, factors)
+
+    def shift(self, group: Group, offsets: Reals) -> None:
+        """Takes something off the channels of a group and adds what becomes of it behind them."""
+        for op in group.writers:
+            self._biases[op] = self._bias(op) - offsets
+        for op in group.readers:
+            weight = self._weights[op]
+            taken = weight * np.repeat(offsets, multiplier(op))
+            self._biases[op] = self._bias(op) + rows_of(taken, _axis(op)).sum(axis=1)
+        self._changed |= dict.fromkeys((*group.writers, *group.readers))
+
+    def _bias(self, op: Op) -> Reals:
+        return self._biases[op] if op in self._biases else np.zeros(_outputs(op))
+
+    def written(self, graph: Graph) -> Graph:
+        """The graph with the constants as they stand now."""
+        return rewrite(graph, ops={op: (self._rewritten(op),) for op in self._changed})
+
+    def _rewritten(self, op: Op) -> Op:
+        source, weight, bias = (*op.inputs, None)[:3]
+        assert weight is not None
+        bias = bias or Tensor(f"{op.outputs[0].name}/bias", (_outputs(op),))
+        has_bias = op in self._biases
+        biases = (_constant_like(bias, self._biases[op]),) if has_bias else op.inputs[2:]
+        return replace(op, inputs=(source, _constant_like(weight, self._weights[op]), *biases))
+
+
+def _layers(groups: Sequence[Group]) -> _Layers:
+    return _Layers([op for group in groups for op in (*group.writers, *group.readers)])
+
+
+def _axis(op: Op) -> int:
+    axis = OPS[op.kind].axis
+    assert axis is not None
+    return axis
+
+
+def _outputs(op: Op) -> int:
+    weight = op.inputs[1]
+    assert weight is not None
+    return weight.shape[_axis(op)]
+
+
+def _reals(tensor: Tensor | None) -> Reals:
+    assert tensor is not None and tensor.data is not None
+    return tensor.data.astype(np.float64)
+
+
+def _constant_like(tensor: Tensor, values: Reals) -> Tensor:
+    data = values.astype(np.float32).reshape(tensor.shape)
+    data.setflags(write=False)
+    return replace(tensor, data=data)
+
+
+def _pads(op: Op) -> bool:
+    """True where a layer reads zeros from beyond the border of its input."""
+    weight = op.inputs[1]
+    assert weight is not None
+    return op.option("padding") == "SAME" and max(weight.shape[1:3]) > 1
+
+
+def _observed(model: Model, groups: Sequence[Group], observe: Observe) -> dict[Group, _Span]:
+    """The span of each group's channels, over all its tensors and all samples."""
+    tensors = [t for group in groups for t in group.tensors]
+    seen: Mapping[Tensor, Seen] = {}
+    if tensors:
+        seen = observe(model, tensors, frozenset({"channels"}))
+    spans: dict[Group, _Span] = {}
+    for group in groups:
+        of_group = [seen[t] for t in group.tensors]
+        lows = [s.channel_low for s in of_group if s.channel_low is not None]
+        highs = [s.channel_high for s in of_group if s.channel_high is not None]
+        if lows and not any(s.spoiled for s in of_group):
+            low, high = np.min(lows, axis=0), np.max(highs, axis=0)
+            values = of_group[0].samples * (group.tensors[0].elements // group.channels)
+            spans[group] = _Span(low.astype(np.float64), high.astype(np.float64), values)
+    return spans
+
+
+def _ratio(above: Reals, below: Reals) -> Reals:
+    """A quotient, 1 where either is nothing: a dead channel is left as it is."""
+    alive = (above > 0) & (below > 0)
+    return np.where(alive, above, 1.0) / np.where(alive, below, 1.0)
+
+
+def _factors_by_weights(layers: _Layers, groups: Sequence[Group]) -> dict[Group, Reals]:
+    """What makes the weights before and after each group alike: Nagel et al., 2019."""
+    found = {group: np.ones(group.channels) for group in groups}
+    for _ in range(_ROUNDS):
+        for group in groups:
+            factors = _ratio(layers.incoming(group), layers.outgoing(group)) ** 0.5
+            factors = np.clip(factors * found[group], 1 / _MOST, _MOST) / found[group]
+            layers.scale(group, factors)
+            found[group] = found[group] * factors
+    return found
+
+
+def _factors_by_data(layers: _Layers, group: Group, peak: Reals) -> Reals:
+    """What makes a group's channels alike.
+
+    Where only depthwise layers read it, every channel can span the whole range: each of their
+    weights has a scale of its own channel. Elsewhere unlike weights would be the price, so the
+    factor is the middle way of Xiao et al., SmoothQuant, 2022.
+    """
+    depthwise = all(op.kind == "DEPTHWISE_CONV_2D" for op in group.readers)
+    weights = np.ones_like(peak) if depthwise else layers.share(group)
+    factors = _ratio(weights, peak) ** (1.0 if depthwise else 0.5)
+    alive = (peak > 0) & (weights > 0)
+    if not alive.any():
+        return np.ones_like(peak)
+    if group.ceiling == inf:
+        middle = (factors[alive].min() * factors[alive].max()) ** 0.5
+        return np.where(alive, np.clip(factors / middle, 1 / _MOST, _MOST), 1.0)
+    limit = group.ceiling / _HEADROOM
+    factors = factors * limit / (factors * peak)[alive].max()
+    most = np.clip(limit / np.where(alive, peak, limit), 1.0, _MOST)
+    return np.where(alive, np.clip(factors, 1.0, most), 1.0)
+
+
+def _offsets(group: Group, span: _Span) -> Reals | None:
+    """What each channel always holds, where the layers around can do without it; else None."""
+    if len(group.tensors) > 1 or any(_pads(op) for op in group.readers):
+        return None
+    offsets = _CERTAIN * np.maximum(span.low, 0)
+    if group.writers[0].option("fused_activation_function") == "NONE":
+        offsets = offsets + _CERTAIN * np.minimum(span.high, 0)
+    elif span.values < _ENOUGH:
+        return None
+    offsets[span.high * _HEADROOM > group.ceiling] = 0
+    offsets[np.abs(offsets) < 0.01 * span.peak.max(initial=0)] = 0
+    return offsets if offsets.any() else None
+
+
+def _scaled_text(group: Group, factors: Reals) -> list[str]:
+    """What was done to a group; nothing where no factor is worth a word."""
+    if np.allclose(factors, 1, rtol=1e-3):
+        return []
+    tensor = plain(group.tensors[0].name)
+    least, most = (ratio_text(float(f)) for f in (factors.min(), factors.max()))
+    return [f"scaled {factors.size} channels of {tensor!r} by {least} to {most}"]

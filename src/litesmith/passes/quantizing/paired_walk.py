@@ -1,0 +1,202 @@
+"""A quantized model beside the float one it stands for, layer by layer over the data.
+
+Each layer may be changed when its turn comes, on the values that the layers before it, already
+changed, really give it.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from litesmith.errors import CannotApply
+from litesmith.ir.edit import regraph, with_graphs
+from litesmith.ir.model_text import op_name
+from litesmith.ir.types import Array, Graph, Model, Op, Quant, Tensor
+from litesmith.ir.window import slides
+from litesmith.numeric.kernels import evaluate
+from litesmith.numeric.patches import mean_window
+from litesmith.passes.core.layers import Layer, layers_of, real_bias, real_values, rebuilt
+from litesmith.passes.core.step import Context, Skip, Tools
+from litesmith.passes.quantizing.track import Track
+from litesmith.passes.tidy.fold import Fold
+from litesmith.units import plain
+
+Float64s = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Visit:
+    """A layer whose turn has come.
+
+    layer      of the quantized model
+    reference  the same layer of the float model
+    mean       the mean of its input in the float model
+    values     its input in the quantized model for every sample: stored numbers, or real ones
+    quant      how these stand for real numbers; None where they are
+    places     the samples for which both models' values are there, where the walk was asked to
+    wanted     its input in the float model for these
+    """
+
+    layer: Layer
+    reference: Layer
+    mean: Float64s
+    values: Array
+    quant: Quant | None
+    places: Sequence[int]
+    wanted: Array | None
+
+    @property
+    def pairs(self) -> tuple[Array, Array]:
+        """Its input in the quantized and in the float model, for some samples."""
+        assert self.wanted is not None
+        everything = len(self.places) == len(self.values)
+        return self.values if everything else self.values[list(self.places)], self.wanted
+
+    @property
+    def reached_mean(self) -> Float64s:
+        """The mean of its input in the quantized model."""
+        exact = np.int64 if self.values.dtype.kind in "iu" else np.float64
+        mean = self.values.sum(axis=0, dtype=exact) / len(self.values)
+        if self.quant is None:
+            return mean
+        return (mean - self.quant.zero_point[0]) * float(self.quant.scale[0])
+
+
+class Parts(NamedTuple):
+    """What a layer is given: a weight of codes, and a bias in real numbers."""
+
+    weight: Tensor
+    bias: Float64s
+
+
+# A layer that it raises CannotApply for is left as it is.
+Edit = Callable[[Visit], Parts]
+
+
+class Walked(NamedTuple):
+    """The model after a walk, the layers that were changed, and those that were not."""
+
+    model: Model
+    layers: list[Layer]
+    skipped: list[Skip]
+
+
+def walk(model: Model, context: Context, step: str, edit: Edit, *, paired: int = 0) -> Walked:
+    """The model after `edit` of every layer; the float model is walked too, on `paired` samples."""
+    tools = context.need_tools(step)
+    if context.reference is None:
+        raise CannotApply(f"{step}: needs the float model to compare with; put it after quantize")
+    reference = Fold(float16=True).apply(context.reference, context).model
+    counterparts = _counterparts(model.main, reference.main, step)
+    if not any(layer.weight.quant or layer.data.quant for layer in layers_of(model.main).values()):
+        raise CannotApply(f"{step}: the model is float, there is nothing to {step}; quantize first")
+    means = _means(reference, counterparts, tools)
+    ours = Track(model, tools)
+    places = _chosen(ours.digests(), paired)
+    theirs = Track(reference, tools, places) if places else None
+    replaced: dict[Op, Op] = {}
+    skipped: list[Skip] = []
+    ours.run(0, replaced)
+    if theirs:
+        theirs.run(0, {})
+    for number, layer in enumerate(ours.layers, 1):
+        counterpart = counterparts[number - 1]
+        wanted = theirs.values(counterpart.data)[0] if theirs else None
+        mean = means[counterpart.data]
+        seen = ours.values(layer.data)
+        try:
+            parts = edit(Visit(layer, counterpart, mean, *seen, places, wanted))
+        except CannotApply as error:
+            skipped.append(Skip(op_name(layer.op), f"it cannot be computed: {error}"))
+        else:
+            replaced |= rebuilt(layer, *parts)
+            if layer.unpack is not None:
+                ours.unpack(layer.unpack.outputs[0], parts.weight)
+        ours.run(number, replaced)
+        if theirs:
+            theirs.run(number, {})
+    graph = regraph(model.main, ops=[replaced.get(op, op) for op in model.main.ops])
+    changed = [layer for layer in ours.layers if layer.op in replaced]
+    return Walked(with_graphs(model, (graph, *model.graphs[1:])), changed, skipped)
+
+
+def _chosen(digests: Sequence[bytes], most: int) -> list[int]:
+    """At most so many samples, chosen by what they hold: their order does not matter."""
+    return sorted(sorted(range(len(digests)), key=lambda place: digests[place])[:most])
+
+
+def corrected_bias(visit: Visit, weight: Tensor) -> Float64s:
+    """The bias that brings the mean of every channel to where the float model has it."""
+    ours, theirs = visit.layer, visit.reference
+    wanted = mean_output(theirs, visit.mean, real_values(theirs.weight), real_bias(theirs))
+    bias = real_bias(ours)
+    reached = mean_output(ours, visit.reached_mean, real_values(weight), bias)
+    return bias + wanted - reached
+
+
+def mean_output(layer: Layer, mean: Float64s, weight: Float64s, bias: Float64s) -> Float64s:
+    """The mean of each channel before the activation: of a linear op, its output of the mean."""
+    op, options = layer.op, layer.op.options
+    if op.kind == "FULLY_CONNECTED":
+        return mean.reshape(-1, weight.shape[-1]).mean(axis=0) @ weight.T + bias
+    if op.kind not in ("CONV_2D", "DEPTHWISE_CONV_2D") or options is None:
+        return _evaluated_mean(layer, mean, weight, bias)
+    window = mean_window(mean, slides(options, weight.shape[1:3]), options.word("padding"))
+    if op.kind == "DEPTHWISE_CONV_2D":
+        repeated = np.repeat(window, weight.shape[-1] // window.shape[-1], axis=-1)
+        return (weight[0] * repeated).sum(axis=(0, 1)) + bias
+    groups = window.shape[-1] // weight.shape[-1]
+    parts = zip(np.split(weight, groups), np.split(window, groups, axis=-1), strict=True)
+    return np.concatenate([w.reshape(len(w), -1) @ x.reshape(-1) for w, x in parts]) + bias
+
+
+def _evaluated_mean(layer: Layer, mean: Float64s, weight: Float64s, bias: Float64s) -> Float64s:
+    """The same by the reference kernel, in float32; CannotApply where it does not take the op."""
+    op = layer.op
+    if op.options is not None and "fused_activation_function" in op.options:
+        op = replace(op, options=op.options.set(fused_activation_function="NONE"))
+    arrays: list[Array | None] = [None if t is None else _constant(t) for t in op.inputs]
+    arrays[layer.data_at] = mean.astype(np.float32)
+    arrays[layer.weight_at] = weight.astype(np.float32)
+    arrays[layer.bias_at : layer.bias_at + 1] = [bias.astype(np.float32)]
+    inputs = tuple(None if a is None else Tensor("", a.shape, str(a.dtype)) for a in arrays)
+    outputs = tuple(replace(t, dtype="float32", quant=None) for t in op.outputs)
+    try:
+        (result,) = evaluate(replace(op, inputs=inputs, outputs=outputs), arrays)
+    except ValueError as error:
+        raise CannotApply(str(error)) from None
+    return result.astype(np.float64).reshape(-1, result.shape[-1]).mean(axis=0)
+
+
+def _constant(tensor: Tensor) -> Array | None:
+    return tensor.values() if tensor.is_const else None
+
+
+def _counterparts(graph: Graph, reference: Graph, step: str) -> list[Layer]:
+    """The float model's layers, which must be the same in the same order."""
+    ours, theirs = (list(layers_of(g).values()) for g in (graph, reference))
+    if [_sort(layer) for layer in ours] != [_sort(layer) for layer in theirs]:
+        raise CannotApply(
+            f"{step}: the model's {len(ours)} layers are not the {len(theirs)} of the float model "
+            "in kind, shape and order; give the one it was made from"
+        )
+    return theirs
+
+
+def _sort(layer: Layer) -> tuple[str, tuple[int, ...]]:
+    return layer.op.kind, layer.weight.shape
+
+
+def _means(reference: Model, layers: list[Layer], tools: Tools) -> dict[Tensor, Float64s]:
+    tensors = list(dict.fromkeys(layer.data for layer in layers))
+    for tensor in tensors:
+        if not tensor.elements:
+            raise CannotApply(f"{plain(tensor.name)!r} has no elements; nothing can be seen of it")
+    try:
+        seen = tools.observe(reference, tensors, frozenset({"mean"}))
+    except ValueError as error:
+        raise CannotApply(f"layers are compared at one size; {error}") from None
+    return {tensor: seen[tensor].mean for tensor in tensors}

@@ -1,0 +1,194 @@
+"""`round`: codes chosen so that a layer's outputs, not its weights, come out closest."""
+
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from litesmith.errors import CannotApply
+from litesmith.ir.dtype import DTYPES
+from litesmith.ir.model_text import op_name
+from litesmith.ir.types import Array, Model, Quant, Tensor
+from litesmith.numeric.affine import from_rows, largest_code, rows_of, weight_scales
+from litesmith.numeric.patches import (
+    Cross,
+    Moments,
+    added,
+    covariance,
+    cross_covariance,
+    cross_moments,
+    moments,
+    paired_added,
+)
+from litesmith.numeric.rounding import excess, fitted, refitted, rounded, searched_scales, times
+from litesmith.passes.core.layers import (
+    LEAST_RATIO,
+    Layer,
+    layers_of,
+    most_bias,
+    real_bias,
+    real_values,
+    stored_weight,
+)
+from litesmith.passes.core.step import Change, Context, Skip
+from litesmith.passes.core.weight_structure import codebook_of, kept
+from litesmith.passes.quantizing.channel_gain import MOST_GAIN, with_gain
+from litesmith.passes.quantizing.layer_rows import affine_of, rows_of_layer, why_no_rows
+from litesmith.passes.quantizing.paired_walk import Parts, Visit, corrected_bias, walk
+
+# Rows of inputs that second moments are taken from, for each input of a layer; and at least.
+_ROWS, _LEAST_ROWS = 32, 4096
+
+# Rows that are multiplied at once.
+_GROUP = 4096
+
+# A second-moment matrix of more inputs than this takes minutes, and gigabytes.
+_MOST_INPUTS = 6_000
+
+_FINE = "its weights have more bits than asked for"
+_BOOK = "its weights are codes of a book, which stay"
+
+
+Float64s = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Round:
+    """Round each weight so that it makes up for the others, on the data, and correct the bias.
+
+    Layer by layer as in `correct`. Goes after `quantize`; essential for int4 weights.
+
+    bits     only weights of at most so many bits; the other layers' biases are corrected
+    search   also choose the scales of weights with less than 8 bits
+    samples  at most so many are compared value by value with the float model
+    """
+
+    bits: int = 8
+    search: bool = True
+    samples: int = 1024
+
+    def apply(self, model: Model, context: Context) -> Change:
+        users = Counter(layer.weight for layer in layers_of(model.main).values())
+        skipped: list[Skip] = []
+
+        def edit(visit: Visit) -> Parts:
+            why = _why_not(visit.layer, users, self.bits)
+            weight = visit.layer.weight
+            if not why and _is_clustered(visit):
+                why, weight = _BOOK, with_gain(visit, weight)
+            if not why:
+                weight = with_gain(visit, self._rounded(visit))
+            elif why != _FINE:
+                skipped.append(Skip(op_name(visit.layer.op), f"{why}; its bias was corrected"))
+            return Parts(weight, corrected_bias(visit, weight))
+
+        walked = walk(model, context, "round", edit, paired=self.samples)
+        touched = tuple(f"rounded {op_name(layer.op)}" for layer in walked.layers)
+        return Change(walked.model, touched, (*skipped, *walked.skipped))
+
+    def _rounded(self, visit: Visit) -> Tensor:
+        """The weight with other codes; those it has stay in rows that they suit better, and zeros
+        of a pruned weight stay zeros."""
+        layer, quant = visit.layer, visit.layer.weight.quant
+        assert quant is not None
+        original = rows_of(real_values(visit.reference.weight), layer.axis)
+        mask = kept(original)
+        hessian, cross = _covariances(visit)
+        if not all(np.isfinite(array).all() for array in (original, hessian, cross)):
+            raise CannotApply("its weights or its inputs are infinite or not numbers")
+        weights = refitted(original, hessian, cross, mask)
+        codes, scales = self._codes(visit, weights, hessian)
+        held = rows_of(layer.weight.values(), layer.axis)
+        held_scales = np.broadcast_to(quant.scale.astype(np.float64), len(held))
+        wanted = times(original, cross)
+        most_gain = MOST_GAIN if quant.per_channel else 1.0
+
+        def missed(codes: Array, scales: Float64s) -> Float64s:
+            return excess(codes * scales[:, None], hessian, wanted, most_gain)
+
+        worse = missed(codes, scales) > missed(held, held_scales)
+        codes = np.where(worse[:, None], held, codes)
+        if quant.per_channel:
+            chosen = np.where(worse, held_scales, scales)
+            quant = Quant.of(chosen.astype(np.float32), 0, quant.axis)
+        numbers = from_rows(codes, layer.weight.shape, layer.axis)
+        return stored_weight(layer.weight, numbers, layer.weight.dtype, quant)
+
+    def _codes(
+        self, visit: Visit, weights: Float64s, hessian: Float64s
+    ) -> tuple[NDArray[np.int8], Float64s]:
+        """Codes and scales that come near to weights (channels, k) where their inputs vary."""
+        weight = visit.layer.weight
+        assert weight.quant is not None
+        bits = DTYPES[weight.dtype].bits
+        most = largest_code(bits)
+        if not weight.quant.per_channel:
+            scales = np.broadcast_to(weight.quant.scale.astype(np.float64), len(weights))
+            return rounded(weights, hessian, scales, most), scales
+        floor = _floor(visit)
+        if not self.search or bits == 8:
+            scales = np.maximum(weight_scales(weights, 0, bits), floor)
+            return rounded(weights, hessian, scales, most), scales
+        diagonal = np.diagonal(hessian, axis1=-2, axis2=-1)
+        scales = searched_scales(weights, diagonal, most, floor)
+        return fitted(weights, hessian, scales, most, floor)
+
+
+def _why_not(layer: Layer, users: Counter[Tensor], most_bits: int) -> str:
+    """Why a layer's weights stay as they are; "" where they need not."""
+    quant = layer.weight.quant
+    if quant is None or DTYPES[layer.weight.dtype].bits > most_bits:
+        return _FINE
+    if quant.block is not None:
+        return "its weights have scales in blocks"
+    if users[layer.weight] > 1:
+        return "its weights are shared by several layers"
+    why = why_no_rows(layer)
+    if why:
+        return why
+    inputs = layer.weight.elements // layer.channels
+    if inputs > _MOST_INPUTS:
+        return f"each of its outputs has {inputs} inputs, more than {_MOST_INPUTS}"
+    return ""
+
+
+def _is_clustered(visit: Visit) -> bool:
+    """True where the float weight is codes of a book, and the stored ones are those codes."""
+    quant = visit.layer.weight.quant
+    if quant is None or DTYPES[visit.layer.weight.dtype].bits != 8:
+        return False
+    axis = visit.layer.axis if quant.per_channel else None
+    return codebook_of(real_values(visit.reference.weight), axis) is not None
+
+
+def _floor(visit: Visit) -> Float64s:
+    """The scales below which a kernel would lose the bias."""
+    layer, data = visit.layer, visit.layer.data.quant
+    if data is None:
+        return np.zeros(layer.channels)
+    scale = float(data.scale[0])
+    if layer.data.dtype == "int16":
+        output = layer.op.outputs[0].quant
+        assert output is not None
+        return np.full(layer.channels, LEAST_RATIO * float(output.scale[0]) / scale)
+    return np.abs(real_bias(layer)) / (scale * most_bias(layer.weight.dtype))
+
+
+def _covariances(visit: Visit) -> tuple[Float64s, Float64s]:
+    """Of what the weights are multiplied with, and of what the float model's are with that."""
+    values, wanted_values = visit.pairs
+    scale, zero = affine_of(visit)
+    inputs = visit.layer.weight.elements // visit.layer.channels
+    most = -(-max(_ROWS * inputs, _LEAST_ROWS) // len(values))
+    own: Moments | None = None
+    pairs: Cross | None = None
+    group = max(1, _GROUP // most)
+    for start in range(0, len(values), group):
+        rows = rows_of_layer(visit.layer, values[start : start + group], zero, most)
+        wanted = rows_of_layer(visit.reference, wanted_values[start : start + group], 0, most)
+        found, paired = moments(rows), cross_moments(wanted, rows)
+        own = found if own is None else added(own, found)
+        pairs = paired if pairs is None else paired_added(pairs, paired)
+    assert own is not None and pairs is not None
+    return scale**2 * covariance(own), scale * cross_covariance(pairs)

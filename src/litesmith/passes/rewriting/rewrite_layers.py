@@ -1,0 +1,296 @@
+"""Rewrites of layers: convolutions, fully connected ones, means, pools and sizes."""
+
+from dataclasses import replace
+from math import prod
+from typing import NamedTuple
+
+import numpy as np
+
+from litesmith.ir.types import Array, Op, Tensor, constant_numbers
+from litesmith.passes.rewriting.rewrite_parts import (
+    Around,
+    Parts,
+    Unfit,
+    Way,
+    floats,
+    front_axis,
+    given,
+    int32,
+    integers,
+    refuse_free,
+    settings,
+    target_shape,
+)
+
+# MediaPipe's own op: a transposed convolution with a bias. By its CPU code
+# (util/tflite/operations/transpose_conv_bias.cc), window − (size − 1) % stride − 1 places are cut
+# off, half of them in front; TRANSPOSE_CONV cuts off window − stride. Both are one only where the
+# stride divides the size and the window is no smaller than it.
+_TRANSPOSED = "Convolution2DTransposeBias"
+_PADDINGS = {1: "SAME", 2: "VALID"}
+
+# The version of TRANSPOSE_CONV that brought the bias.
+_WITH_BIAS = 3
+
+
+def _mean_axes(op: Op) -> tuple[Tensor, list[int]]:
+    source = given(op, 0)
+    rank = len(source.shape)
+    return source, sorted({front_axis(axis, rank) for axis in integers(op, 1)})
+
+
+def _mean_as_pool(op: Op, _: Around) -> tuple[Op, ...]:
+    source, axes = _mean_axes(op)
+    if len(source.shape) != 4 or axes != [1, 2]:
+        raise Unfit("it is no mean over height and width of an image")
+    if -1 in (source.dynamic or ())[1:3]:
+        raise Unfit("height or width is free")
+    parts = Parts(op)
+    if source.shape[1:3] == (1, 1):  # XNNPACK gives zeros for two such pools in a row
+        parts.end("RESHAPE", source, target_shape(op.outputs[0]))
+        return parts.ops()
+    window = {"filter_height": source.shape[1], "filter_width": source.shape[2]}
+    stride = {"stride_h": source.shape[1], "stride_w": source.shape[2]}
+    if settings(op).fields.get("keep_dims"):
+        parts.end("AVERAGE_POOL_2D", source, padding="VALID", **window, **stride)
+    else:
+        pooled = parts.add("AVERAGE_POOL_2D", source, padding="VALID", **window, **stride)
+        parts.end("RESHAPE", pooled, target_shape(op.outputs[0]))
+    return parts.ops()
+
+
+def _mean_with_dims(op: Op, _: Around) -> tuple[Op, ...] | None:
+    source, axes = _mean_axes(op)
+    if settings(op).fields.get("keep_dims"):
+        return None
+    parts = Parts(op)
+    kept = parts.add("MEAN", source, int32(axes), keep_dims=True)
+    parts.end("RESHAPE", kept, target_shape(op.outputs[0]))
+    return parts.ops()
+
+
+def _joined_mean(op: Op, near: Around) -> tuple[Op, ...] | None:
+    """A mean of a mean, or of a TRANSPOSE, reads what that one reads."""
+    source, axes = _mean_axes(op)
+    before = near.maker(source, "MEAN", "TRANSPOSE")
+    if before is None or settings(op).fields.get("keep_dims"):
+        return None
+    inner = given(before, 0)
+    if before.kind == "MEAN":
+        gone = set(_mean_axes(before)[1])
+        order = [axis for axis in range(len(inner.shape)) if axis not in gone]
+        if settings(before).fields.get("keep_dims"):
+            order = [*range(len(inner.shape))]
+    else:
+        gone = set[int]()
+        order = [front_axis(axis, len(inner.shape)) for axis in integers(before, 1)]
+    reduced = {order[axis] for axis in axes} | gone
+    kept = [axis for axis in order if axis not in reduced]
+    if kept != sorted(kept):
+        raise Unfit("what stays of its dimensions would be in another order")
+    parts = Parts(op)
+    parts.end("MEAN", inner, int32(sorted(reduced)))
+    return parts.ops()
+
+
+def _layer(op: Op) -> tuple[Array, Tensor | None]:
+    """The weights of a layer, which are constants, and its bias."""
+    weights = floats(given(op, 1))
+    if weights is None:
+        raise Unfit("its weights are computed, or not float32")
+    return weights, op.inputs[2] if len(op.inputs) > 2 else None
+
+
+def _fully_connected_as_conv(op: Op, _: Around) -> tuple[Op, ...]:
+    """A window of one place over the rows, laid out as an image one place high."""
+    source, (weights, bias) = given(op, 0), _layer(op)
+    refuse_free(source)
+    if settings(op).fields.get("weights_format", "DEFAULT") != "DEFAULT":
+        raise Unfit("its weights are shuffled")
+    units, depth = weights.shape
+    parts, rows = Parts(op), source.elements // max(depth, 1)
+    fused = settings(op).word("fused_activation_function")
+    image = parts.add("RESHAPE", source, int32((1, 1, rows, depth)))
+    shaped = weights.reshape(units, 1, 1, depth)
+    bias = np.zeros(units, np.float32) if bias is None else bias
+    made = parts.add("CONV_2D", image, shaped, bias, fused_activation_function=fused)
+    parts.end("RESHAPE", made, target_shape(op.outputs[0]))
+    return parts.ops()
+
+
+def _without_reshape(op: Op, near: Around) -> tuple[Op, ...] | None:
+    """A fully connected layer flattens by itself what a RESHAPE before it flattens."""
+    flat = given(op, 0)
+    before = near.makers.get(flat)
+    keeps = bool(settings(op).fields.get("keep_num_dims"))
+    if before is None or before.kind not in ("RESHAPE", "SQUEEZE"):
+        return None
+    if keeps and len(flat.shape) != 2:
+        return None
+    source = given(before, 0)
+    if source.shape[-1:] != flat.shape[-1:]:
+        return None
+    parts = Parts(replace(op, options=settings(op).set(keep_num_dims=False)))
+    parts.again(source, *op.inputs[1:])
+    return parts.ops()
+
+
+def _conv_of_one_place(op: Op, near: Around) -> tuple[Op, ...] | None:
+    """RESHAPE of a convolution at a single place is a fully connected layer."""
+    before = near.maker(op.inputs[0], "CONV_2D")
+    if before is None:
+        return None
+    source, made, target = given(before, 0), before.outputs[0], op.outputs[0]
+    weights, bias = _layer(before)
+    single = source.shape[:3] == made.shape[:3] == (1, 1, 1) and weights.shape[1:3] == (1, 1)
+    if not single or target.shape != (1, made.shape[-1]) or made.dynamic or source.dynamic:
+        return None
+    parts = Parts(op)
+    fused = settings(before).word("fused_activation_function")
+    flat = weights.reshape(weights.shape[0], -1)
+    parts.end("FULLY_CONNECTED", source, flat, bias, fused_activation_function=fused)
+    return parts.ops()
+
+
+def _batch_matmul(op: Op, _: Around) -> tuple[Op, ...]:
+    """A product with a constant matrix is a fully connected layer of each row."""
+    source, held = given(op, 0), floats(given(op, 1))
+    if held is None or held.ndim < 2 or prod(held.shape[:-2]) != 1:
+        raise Unfit("it multiplies by what is computed, or by several matrices")
+    if settings(op).fields.get("adj_x"):
+        raise Unfit("it turns what it multiplies")
+    matrix = held.reshape(held.shape[-2:])
+    weights = matrix if settings(op).fields.get("adj_y") else matrix.T
+    parts = Parts(op)
+    keeps = len(source.shape) > 2
+    parts.end(
+        "FULLY_CONNECTED",
+        source,
+        np.ascontiguousarray(weights),
+        np.zeros(len(weights), np.float32),
+        keep_num_dims=keeps,
+        version=5 if keeps else 1,
+    )
+    return parts.ops()
+
+
+def _channels_padded(op: Op, _: Around) -> tuple[Op, ...] | None:
+    """Zero channels as those of a convolution that passes the others on."""
+    source, widths = given(op, 0), integers(op, 1)
+    if len(source.shape) != 4 or not any(widths[6:]):
+        return None
+    depth, (before, behind) = source.shape[3], widths[6:]
+    weights = np.zeros((before + depth + behind, 1, 1, depth), np.float32)
+    weights[before : before + depth, 0, 0] = np.eye(depth, dtype=np.float32)
+    parts = Parts(op)
+    bias = np.zeros(weights.shape[0], np.float32)
+    if any(widths[:6]):
+        others = np.array([*widths[:6], 0, 0], np.int32).reshape(4, 2)
+        source = parts.add("PAD", source, others)
+    parts.end("CONV_2D", source, weights, bias, padding="VALID")
+    return parts.ops()
+
+
+class _Transposed(NamedTuple):
+    """MediaPipe's transposed convolution as the inputs and options of the stock one."""
+
+    inputs: tuple[Array | Tensor, ...]
+    bias: Tensor
+    padding: str
+    strides: tuple[int, int]
+
+
+def _transposed(op: Op) -> _Transposed:
+    """Its own options are padding and both strides, as int32."""
+    if op.custom != _TRANSPOSED:
+        raise Unfit("nothing is known of it")
+    held = _custom_numbers(op)
+    source, window, target = given(op, 0), given(op, 1), op.outputs[0]
+    if len(held) < 3 or held[0] not in _PADDINGS or min(held[1:3]) < 1 or len(window.shape) != 4:
+        raise Unfit("its options are of another sort than MediaPipe's")
+    refuse_free(source, target)
+    padding, across, down = _PADDINGS[held[0]], *held[1:3]
+    if padding == "VALID":
+        raise Unfit("it is padded VALID, of which no model was seen")
+    if target.shape[1:3] != (source.shape[1] * down, source.shape[2] * across):
+        raise Unfit("its output is not its input by its strides")
+    sizes = zip(source.shape[1:3], window.shape[1:3], (down, across), strict=True)
+    if any(size % stride or reach < stride for size, reach, stride in sizes):
+        raise Unfit("MediaPipe pads it in another way than TRANSPOSE_CONV, by its sizes")
+    inputs = (int32(target.shape), window, source)
+    return _Transposed(inputs, given(op, 2), padding, (down, across))
+
+
+def _custom(op: Op, _: Around) -> tuple[Op, ...]:
+    parts, found = Parts(op), _transposed(op)
+    down, across = found.strides
+    parts.end(
+        "TRANSPOSE_CONV",
+        *found.inputs,
+        found.bias,
+        version=_WITH_BIAS,
+        padding=found.padding,
+        stride_h=down,
+        stride_w=across,
+    )
+    return parts.ops()
+
+
+def _custom_and_add(op: Op, _: Around) -> tuple[Op, ...]:
+    parts, found = Parts(op), _transposed(op)
+    down, across = found.strides
+    made = parts.add(
+        "TRANSPOSE_CONV", *found.inputs, padding=found.padding, stride_h=down, stride_w=across
+    )
+    parts.end("ADD", made, found.bias)
+    return parts.ops()
+
+
+def _custom_numbers(op: Op) -> list[int]:
+    """The custom options as int32 numbers; none where they are none."""
+    stored = op.rest.get("custom_options")
+    if not isinstance(stored, bytes | np.ndarray):
+        return []
+    content = bytes(stored)
+    return [int(n) for n in np.frombuffer(content, "<i4")] if len(content) % 4 == 0 else []
+
+
+def _corner_centres(op: Op, _: Around) -> tuple[Op, ...] | None:
+    """Half-pixel centres change nothing where each place is repeated a whole number of times."""
+    source, target, found = given(op, 0), op.outputs[0], settings(op)
+    if not found.fields.get("half_pixel_centers") or constant_numbers(given(op, 1)) is None:
+        return None
+    refuse_free(source)
+    before, after = source.shape[1:3], target.shape[1:3]
+    whole = all(a and b % a == 0 for a, b in zip(before, after, strict=True))
+    if not (before == (1, 1) or (op.kind == "RESIZE_NEAREST_NEIGHBOR" and whole)):
+        raise Unfit("without half-pixel centres it would give other values")
+    parts = Parts(op)
+    parts.end(op.kind, source, given(op, 1))
+    return parts.ops()
+
+
+_AS_CONNECTED = Way(_conv_of_one_place, "FULLY_CONNECTED with the convolution before it")
+_AT_CORNERS = Way(_corner_centres, "the same without half-pixel centres, exactly", moves=True)
+
+LAYERS: dict[str, Way] = {
+    "BATCH_MATMUL": Way(_batch_matmul, "FULLY_CONNECTED, to the rounding of float32"),
+    "CUSTOM": Way(_custom, "TRANSPOSE_CONV with a bias, to the rounding of float32"),
+    "CUSTOM:ADD": Way(
+        _custom_and_add, "TRANSPOSE_CONV, and ADD of its bias, to the rounding of float32"
+    ),
+    "FULLY_CONNECTED": Way(
+        _fully_connected_as_conv, "CONV_2D over its rows, to the rounding of float32"
+    ),
+    "MEAN": Way(_mean_as_pool, "AVERAGE_POOL_2D, to the rounding of float32"),
+    "MEAN:JOIN": Way(_joined_mean, "one MEAN, to the rounding of float32"),
+    "MEAN:KEEP_DIMS": Way(_mean_with_dims, "MEAN that keeps dimensions, and RESHAPE, exactly"),
+    "PAD": Way(_channels_padded, "CONV_2D that passes channels on and adds empty ones, exactly"),
+    "RESHAPE:CONV_2D": _AS_CONNECTED,
+    "RESHAPE:FULLY_CONNECTED": Way(
+        _without_reshape, "reading what was flattened for it, exactly", at="FULLY_CONNECTED"
+    ),
+    "RESIZE_BILINEAR": _AT_CORNERS,
+    "RESIZE_NEAREST_NEIGHBOR": _AT_CORNERS,
+    "SQUEEZE:CONV_2D": _AS_CONNECTED,
+}

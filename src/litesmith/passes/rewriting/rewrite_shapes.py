@@ -1,0 +1,227 @@
+"""Rewrites of ops that move values about and compute nothing."""
+
+import numpy as np
+
+from litesmith.ir.types import Array, Op, Tensor, constant_numbers
+from litesmith.passes.rewriting.rewrite_parts import (
+    Around,
+    Parts,
+    Unfit,
+    Way,
+    floats,
+    front_axis,
+    given,
+    int32,
+    integers,
+    refuse_activation,
+    refuse_free,
+    settings,
+    target_shape,
+)
+
+# Slices of one place each that a mirrored border may become.
+_MOST_MIRRORED = 32
+
+
+def _reshaped(op: Op, _: Around) -> tuple[Op, ...]:
+    parts = Parts(op)
+    parts.end("RESHAPE", given(op, 0), target_shape(op.outputs[0]))
+    return parts.ops()
+
+
+def _transposed_ones(op: Op, near: Around) -> tuple[Op, ...] | None:
+    order, shape = integers(op, 1), given(op, 0).shape
+    kept = [axis for axis in order if shape[front_axis(axis, len(shape))] != 1]
+    return _reshaped(op, near) if kept == sorted(kept) else None
+
+
+def _packed(op: Op, _: Around) -> tuple[Op, ...]:
+    """Each input with one more dimension, joined along it."""
+    parts, target = Parts(op), op.outputs[0]
+    axis = front_axis(settings(op).integer("axis"), len(target.shape))
+    marks = list(target_shape(target))
+    marks[axis] = 1
+    wide = [parts.add("RESHAPE", given(op, n), int32(marks)) for n in range(len(op.inputs))]
+    parts.end("CONCATENATION", *wide, axis=axis)
+    return parts.ops()
+
+
+def _sliced(parts: Parts, source: Tensor, axis: int, begin: int, size: int) -> Tensor:
+    starts, sizes = _cut(source, axis, begin, size)
+    return parts.add("SLICE", source, starts, sizes)
+
+
+def _cut(source: Tensor, axis: int, begin: int, size: int) -> tuple[Array, Array]:
+    """Where a slice along one axis begins and how long it is; −1 is all there is."""
+    starts, sizes = [0] * len(source.shape), [-1] * len(source.shape)
+    starts[axis], sizes[axis] = begin, size
+    return int32(starts), int32(sizes)
+
+
+def _unpacked(op: Op, _: Around) -> tuple[Op, ...]:
+    parts, source = Parts(op), given(op, 0)
+    axis = front_axis(settings(op).integer("axis"), len(source.shape))
+    for place, target in enumerate(op.outputs):
+        piece = _sliced(parts, source, axis, place, 1)
+        parts.end_at(target, "RESHAPE", piece, target_shape(target))
+    return parts.ops()
+
+
+def _split(op: Op, _: Around) -> tuple[Op, ...]:
+    source, (axis,) = given(op, 1), integers(op, 0)
+    return _slices(op, source, front_axis(axis, len(source.shape)))
+
+
+def _split_v(op: Op, _: Around) -> tuple[Op, ...]:
+    source, (axis,) = given(op, 0), integers(op, 2)
+    return _slices(op, source, front_axis(axis, len(source.shape)))
+
+
+def _slices(op: Op, source: Tensor, axis: int) -> tuple[Op, ...]:
+    """Pieces of a tensor, one after the other along an axis."""
+    if -1 in (source.dynamic or ())[axis : axis + 1]:
+        raise Unfit("the dimension that it splits is free")
+    parts, begin = Parts(op), 0
+    for target in op.outputs:
+        size = target.shape[axis]
+        parts.end_at(target, "SLICE", source, *_cut(source, axis, begin, size))
+        begin += size
+    return parts.ops()
+
+
+def _strided_slice(op: Op, _: Around) -> tuple[Op, ...]:
+    """SLICE, then RESHAPE where dimensions go; only for steps of 1."""
+    source, found = given(op, 0), settings(op)
+    refuse_free(source)
+    if any(found.fields.get(f"{name}_mask") for name in ("ellipsis", "new_axis")):
+        raise Unfit("it has an ellipsis or makes dimensions")
+    if set(integers(op, 3)) - {1} or found.fields.get("offset"):
+        raise Unfit("it goes in steps, or by offsets")
+    starts: list[int] = []
+    sizes: list[int] = []
+    for axis, (begin, end) in enumerate(zip(integers(op, 1), integers(op, 2), strict=True)):
+        masks = [
+            found.integer(f"{name}_mask") >> axis & 1 for name in ("begin", "end", "shrink_axis")
+        ]
+        first, last = _bounds(source.shape[axis], begin, end, masks)
+        starts.append(first)
+        sizes.append(max(last - first, 0))
+    more = len(source.shape) - len(starts)
+    cut = int32([*starts, *[0] * more]), int32([*sizes, *[-1] * more])
+    parts = Parts(op)
+    if not found.integer("shrink_axis_mask"):
+        parts.end("SLICE", source, *cut)
+    else:
+        piece = parts.add("SLICE", source, *cut)
+        parts.end("RESHAPE", piece, target_shape(op.outputs[0]))
+    return parts.ops()
+
+
+def _bounds(size: int, begin: int, end: int, masks: list[int]) -> tuple[int, int]:
+    """Where a slice of one dimension begins and ends, counted from the front."""
+    from_start, to_end, single = masks
+    if single:
+        return begin % max(size, 1), begin % max(size, 1) + 1
+    first = 0 if from_start else min(max(begin + size * (begin < 0), 0), size)
+    return first, size if to_end else min(max(end + size * (end < 0), 0), size)
+
+
+def _plain_pad(op: Op, _: Around) -> tuple[Op, ...] | None:
+    """PADV2 with what stands for zero is PAD."""
+    filled, source = constant_numbers(given(op, 2)), given(op, 0)
+    zero = 0 if source.quant is None else int(source.quant.zero_point.ravel()[0])
+    if filled is None or filled.size != 1 or filled.ravel()[0] != zero:
+        raise Unfit("it pads with something else than zero")
+    parts = Parts(op)
+    parts.end("PAD", source, given(op, 1))
+    return parts.ops()
+
+
+def _mirrored(op: Op, _: Around) -> tuple[Op, ...]:
+    """Borders of few places as slices of one place each, in reverse, joined with the middle."""
+    parts, source, widths = Parts(op), given(op, 0), integers(op, 1)
+    pairs = [(axis, *widths[2 * axis : 2 * axis + 2]) for axis in range(len(widths) // 2)]
+    pairs = [pair for pair in pairs if any(pair[1:])]
+    if not pairs or sum(before + after for _, before, after in pairs) > _MOST_MIRRORED:
+        raise Unfit(f"it mirrors nothing, or more than {_MOST_MIRRORED} places")
+    refuse_free(source)
+    edge = 1 if settings(op).word("mode") == "REFLECT" else 0
+    joined = source
+    for axis, before, after in pairs:
+        size = joined.shape[axis]
+        places = [*range(before - 1 + edge, edge - 1, -1)]
+        behind = [*range(size - 1 - edge, size - 1 - edge - after, -1)]
+        if any(not 0 <= place < size for place in places + behind):
+            raise Unfit("it mirrors more than there is")
+        pieces = [_sliced(parts, joined, axis, place, 1) for place in places]
+        ends = [_sliced(parts, joined, axis, place, 1) for place in behind]
+        inputs = (*pieces, joined, *ends)
+        if axis == pairs[-1][0]:
+            parts.end("CONCATENATION", *inputs, axis=axis)
+        else:
+            joined = parts.add("CONCATENATION", *inputs, axis=axis)
+    return parts.ops()
+
+
+def _without_constants(op: Op, _: Around) -> tuple[Op, ...] | None:
+    """Each constant's place is padded with zeros beside what flows, and the constants are added."""
+    flowing = [tensor for tensor in op.inputs if tensor is not None and not tensor.is_const]
+    if len(flowing) == len(op.inputs) or not flowing:
+        return None
+    refuse_activation(op)
+    target = op.outputs[0]
+    axis = front_axis(settings(op).integer("axis"), len(target.shape))
+    refuse_free(*flowing)
+    parts = Parts(op)
+    pieces, filled = _padded_pieces(parts, op, axis)
+    joined = pieces[0] if len(pieces) == 1 else parts.add("CONCATENATION", *pieces, axis=axis)
+    parts.end("ADD", joined, filled)
+    return parts.ops()
+
+
+def _padded_pieces(parts: Parts, op: Op, axis: int) -> tuple[list[Tensor], Array]:
+    """What flows, each with zeros for the constants beside it; and all constants in place."""
+    filled = np.zeros(op.outputs[0].shape, np.float32)
+    widths: dict[int, list[int]] = {}  # place of what flows -> zeros before and behind it
+    waiting = begin = 0
+    for place in range(len(op.inputs)):
+        tensor = given(op, place)
+        size, held = tensor.shape[axis], floats(tensor)
+        if not tensor.is_const:
+            widths[place], waiting = [waiting, 0], 0
+        elif held is None:
+            raise Unfit("a constant of it is not float32")
+        else:
+            np.moveaxis(filled, axis, 0)[begin : begin + size] = np.moveaxis(held, axis, 0)
+            if widths:
+                widths[max(widths)][1] += size
+            else:
+                waiting += size
+        begin += size
+    pieces = [_padded(parts, given(op, place), axis, pair) for place, pair in widths.items()]
+    return pieces, filled
+
+
+def _padded(parts: Parts, tensor: Tensor, axis: int, pair: list[int]) -> Tensor:
+    if not any(pair):
+        return tensor
+    widths = np.zeros((len(tensor.shape), 2), np.int32)
+    widths[axis] = pair
+    return parts.add("PAD", tensor, widths)
+
+
+SHAPES: dict[str, Way] = {
+    "CONCATENATION": Way(
+        _without_constants, "PAD, CONCATENATION and ADD of its constants, exactly"
+    ),
+    "EXPAND_DIMS": Way(_reshaped, "RESHAPE", moves=True),
+    "MIRROR_PAD": Way(_mirrored, "SLICEs and CONCATENATION", moves=True),
+    "PACK": Way(_packed, "RESHAPEs and CONCATENATION", moves=True),
+    "PADV2": Way(_plain_pad, "PAD", moves=True),
+    "SPLIT": Way(_split, "SLICEs", moves=True),
+    "SPLIT_V": Way(_split_v, "SLICEs", moves=True),
+    "SQUEEZE": Way(_reshaped, "RESHAPE", moves=True),
+    "STRIDED_SLICE": Way(_strided_slice, "SLICE, and RESHAPE where dimensions go", moves=True),
+    "TRANSPOSE": Way(_transposed_ones, "RESHAPE: it moves dimensions of 1 only", moves=True),
+    "UNPACK": Way(_unpacked, "SLICEs and RESHAPEs", moves=True),
+}

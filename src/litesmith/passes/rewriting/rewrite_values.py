@@ -1,0 +1,259 @@
+"""Rewrites of ops that compute values one by one: activations and arithmetic."""
+
+from dataclasses import replace
+from math import pi, sqrt
+
+import numpy as np
+
+from litesmith.ir.types import Array, Op, Tensor
+from litesmith.passes.rewriting.rewrite_parts import (
+    Around,
+    Parts,
+    Unfit,
+    Way,
+    floats,
+    given,
+    settings,
+)
+
+# How far a factor may be from 1/6 where it stands for it.
+_ROUNDING = 1e-5
+
+
+def _hard_swish(op: Op, _: Around) -> tuple[Op, ...]:
+    """The gate is brought to 0 … 1 first, so that an integer model keeps its steps."""
+    parts, x = Parts(op), given(op, 0)
+    gate = parts.add("ADD", x, 3.0, fused_activation_function="RELU6")
+    parts.end("MUL", x, parts.add("MUL", gate, 1 / 6))
+    return parts.ops()
+
+
+def _to_hard_swish(op: Op, near: Around) -> tuple[Op, ...] | None:
+    """x · relu6(x + 3) / 6, in whatever order it is multiplied."""
+    if settings(op).fields.get("fused_activation_function", "NONE") != "NONE":
+        return None
+    factors, scale = _factors(op, near)
+    if len(factors) != 2 or abs(scale * 6 - 1) > _ROUNDING:
+        return None
+    for gate, x in (factors, factors[::-1]):
+        if _gated(gate, near) is x:
+            parts = Parts(op)
+            parts.end("HARD_SWISH", x)
+            return parts.ops()
+    return None
+
+
+def _factors(op: Op, near: Around) -> tuple[list[Tensor], float]:
+    """What a tree of products multiplies, and the product of its single constants."""
+    found: list[Tensor] = []
+    scale = 1.0
+    for place, tensor in enumerate(op.inputs):
+        held = floats(tensor)
+        inner = near.maker(tensor, "MUL", "DIV")
+        is_plain = inner is not None and inner.option("fused_activation_function") == "NONE"
+        if tensor is None or (op.kind == "DIV" and place == 1 and (held is None or not held.all())):
+            return [], 0.0
+        if held is not None and held.size == 1:
+            value = float(held.ravel()[0])
+            scale *= 1 / value if op.kind == "DIV" and place == 1 else value
+        elif inner is not None and is_plain:
+            more, factor = _factors(inner, near)
+            found, scale = found + more, scale * factor
+        else:
+            found.append(tensor)
+    return found, scale
+
+
+def _gated(tensor: Tensor, near: Around) -> Tensor | None:
+    """The x of relu6(x + 3)."""
+    clipped = near.maker(tensor, "RELU6")
+    added = near.maker(clipped.inputs[0] if clipped else tensor, "ADD")
+    if added is None:
+        return None
+    if added.option("fused_activation_function") != ("NONE" if clipped else "RELU6"):
+        return None
+    for x, three in (added.inputs, added.inputs[::-1]):
+        held = floats(three)
+        if held is not None and held.size == 1 and float(held.ravel()[0]) == 3.0:
+            return x
+    return None
+
+
+def _leaky_relu(op: Op, _: Around) -> tuple[Op, ...]:
+    parts, x, slope = Parts(op), given(op, 0), settings(op).number("alpha")
+    if not 0 <= slope <= 1:
+        raise Unfit(f"its slope is {slope:g}; the larger of x and slope · x needs 0 to 1")
+    parts.end("MAXIMUM", x, parts.add("MUL", x, float(slope)))
+    return parts.ops()
+
+
+def _leaky_relu_as_prelu(op: Op, _: Around) -> tuple[Op, ...]:
+    parts, x, slope = Parts(op), given(op, 0), settings(op).number("alpha")
+    if not x.shape:
+        raise Unfit("it works on a single value")
+    slopes = np.full((1,) * (len(x.shape) - 2) + x.shape[-1:], slope, np.float32)
+    parts.end("PRELU", x, slopes)
+    return parts.ops()
+
+
+def _slopes(op: Op) -> Array:
+    held = floats(given(op, 1))
+    if held is None or not held.size:
+        raise Unfit("its slopes are computed")
+    return held
+
+
+def _prelu(op: Op, _: Around) -> tuple[Op, ...]:
+    parts, x, slopes = Parts(op), given(op, 0), _slopes(op)
+    below = parts.add("MUL", x, -1.0, fused_activation_function="RELU")
+    parts.end("ADD", parts.add("RELU", x), parts.add("MUL", below, -slopes))
+    return parts.ops()
+
+
+def _prelu_as_maximum(op: Op, _: Around) -> tuple[Op, ...]:
+    parts, x, slopes = Parts(op), given(op, 0), _slopes(op)
+    if slopes.min() < 0 or slopes.max() > 1:
+        raise Unfit("its slopes are not all from 0 to 1")
+    parts.end("MAXIMUM", x, parts.add("MUL", x, slopes))
+    return parts.ops()
+
+
+def _prelu_as_leaky_relu(op: Op, _: Around) -> tuple[Op, ...]:
+    parts, slopes = Parts(op), _slopes(op)
+    if (slopes != slopes.flat[0]).any():
+        raise Unfit("its slopes differ")
+    parts.end("LEAKY_RELU", given(op, 0), alpha=float(slopes.flat[0]))
+    return parts.ops()
+
+
+def _gelu(op: Op, _: Around) -> tuple[Op, ...]:
+    """x · sigmoid(2u), which is x · (1 + tanh(u)) / 2, with u = √(2/π) · (x + 0.044715 x³)."""
+    parts, x, factor = Parts(op), given(op, 0), 2 * sqrt(2 / pi)
+    cube = parts.add("MUL", parts.add("MUL", x, x), 0.044715 * factor)
+    bent = parts.add("MUL", parts.add("ADD", cube, factor), x)
+    parts.end("MUL", x, parts.add("LOGISTIC", bent))
+    return parts.ops()
+
+
+def _gelu_as_logistic(op: Op, _: Around) -> tuple[Op, ...]:
+    parts, x = Parts(op), given(op, 0)
+    parts.end("MUL", x, parts.add("LOGISTIC", parts.add("MUL", x, 1.702)))
+    return parts.ops()
+
+
+def _neg(op: Op, _: Around) -> tuple[Op, ...]:
+    parts = Parts(op)
+    parts.end("MUL", given(op, 0), -1.0)
+    return parts.ops()
+
+
+def _square(op: Op, _: Around) -> tuple[Op, ...]:
+    parts, x = Parts(op), given(op, 0)
+    parts.end("MUL", x, x)
+    return parts.ops()
+
+
+def _abs(op: Op, _: Around) -> tuple[Op, ...]:
+    parts, x = Parts(op), given(op, 0)
+    below = parts.add("MUL", x, -1.0, fused_activation_function="RELU")
+    parts.end("ADD", parts.add("RELU", x), below)
+    return parts.ops()
+
+
+def _squared_difference(op: Op, _: Around) -> tuple[Op, ...]:
+    parts = Parts(op)
+    apart = parts.add("SUB", given(op, 0), given(op, 1))
+    parts.end("MUL", apart, apart)
+    return parts.ops()
+
+
+def _relu_0_to_1(op: Op, _: Around) -> tuple[Op, ...]:
+    parts = Parts(op)
+    parts.end("RELU_N1_TO_1", parts.add("RELU", given(op, 0)))
+    return parts.ops()
+
+
+def _div(op: Op, _: Around) -> tuple[Op, ...]:
+    parts, held = Parts(op), floats(given(op, 1))
+    if held is None or not held.all():
+        raise Unfit("it divides by what is computed, or by zero")
+    with np.errstate(over="ignore"):
+        inverse = np.asarray(1 / held.astype(np.float64), np.float32)
+    if not np.isfinite(inverse).all():
+        raise Unfit("what it divides by is too small to multiply by its inverse")
+    fused = settings(op).word("fused_activation_function")
+    parts.end("MUL", given(op, 0), inverse, fused_activation_function=fused)
+    return parts.ops()
+
+
+def _sub(op: Op, _: Around) -> tuple[Op, ...]:
+    parts, other = Parts(op), given(op, 1)
+    held = floats(other)
+    negative = parts.add("MUL", other, -1.0) if held is None else -held
+    fused = settings(op).word("fused_activation_function")
+    parts.end("ADD", given(op, 0), negative, fused_activation_function=fused)
+    return parts.ops()
+
+
+def _full_rank(op: Op, _: Around) -> tuple[Op, ...] | None:
+    """A constant beside more dimensions is given ones in front, as broadcasting would."""
+    rank = len(op.outputs[0].shape)
+    short = [place for place in (0, 1) if len(given(op, place).shape) < rank]
+    if len(short) != 1 or given(op, 1 - short[0]).is_const:
+        return None
+    held = floats(given(op, short[0]))
+    if held is None or held.ndim < 2:  # a row or a single value is taken everywhere
+        return None
+    inputs: list[Tensor | Array] = [given(op, 0), given(op, 1)]
+    inputs[short[0]] = held.reshape((1,) * (rank - held.ndim) + held.shape)
+    parts = Parts(op)
+    parts.again(*inputs)
+    return parts.ops()
+
+
+def _set_apart(op: Op, _: Around) -> tuple[Op, ...] | None:
+    """The fused activation as an op of its own."""
+    fused = settings(op).word("fused_activation_function")
+    if fused == "NONE":
+        return None
+    if fused not in ("RELU", "RELU6", "RELU_N1_TO_1", "TANH"):
+        raise Unfit(f"there is no op for its fused {fused}")
+    bare = replace(
+        op,
+        outputs=(replace(op.outputs[0], name=f"{op.outputs[0].name}/plain"),),
+        options=settings(op).set(fused_activation_function="NONE"),
+    )
+    parts = Parts(op)
+    parts.end(fused, bare.outputs[0])
+    return bare, *parts.ops()
+
+
+VALUES: dict[str, Way] = {
+    "ABS": Way(_abs, "RELU(x) + RELU(-x), exactly"),
+    "DIV": Way(_div, "MUL by the inverse, to the last bit of float32"),
+    "GELU": Way(
+        _gelu, "x · LOGISTIC(1.596 x + 0.0714 x³), its tanh form: within 0.00048 of the exact one"
+    ),
+    "GELU:LOGISTIC": Way(_gelu_as_logistic, "x · LOGISTIC(1.702 x), within 0.0207"),
+    "HARD_SWISH": Way(_hard_swish, "x · RELU6(x + 3) / 6, to the rounding of float32"),
+    "LEAKY_RELU": Way(_leaky_relu, "MAXIMUM(x, slope · x), exactly"),
+    "LEAKY_RELU:PRELU": Way(_leaky_relu_as_prelu, "PRELU of one slope, exactly"),
+    "MUL:HARD_SWISH": Way(_to_hard_swish, "HARD_SWISH, to the rounding of float32"),
+    "NEG": Way(_neg, "MUL by -1, exactly"),
+    "PRELU": Way(_prelu, "RELU(x) - slopes · RELU(-x), exactly"),
+    "PRELU:LEAKY_RELU": Way(_prelu_as_leaky_relu, "LEAKY_RELU, exactly"),
+    "PRELU:MAXIMUM": Way(_prelu_as_maximum, "MAXIMUM(x, slopes · x), exactly"),
+    "RELU_0_TO_1": Way(_relu_0_to_1, "RELU and RELU_N1_TO_1, exactly"),
+    "SQUARE": Way(_square, "MUL by itself, exactly"),
+    "SQUARED_DIFFERENCE": Way(_squared_difference, "SUB and MUL by itself, exactly"),
+    "SUB": Way(_sub, "ADD of the negative, exactly"),
+    **{
+        f"{kind}:RANK": Way(_full_rank, "the same with a constant of full rank, exactly")
+        for kind in ("ADD", "DIV", "MUL", "SUB")
+    },
+    **{
+        f"{kind}:ACTIVATION": Way(_set_apart, "the op and its activation after it, exactly")
+        for kind in ("AVERAGE_POOL_2D", "MAX_POOL_2D")
+    },
+}
+VALUES["DIV:HARD_SWISH"] = VALUES["MUL:HARD_SWISH"]

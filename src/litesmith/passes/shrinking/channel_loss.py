@@ -1,0 +1,172 @@
+"""What layers lose with channels that they read, and how the others make up for it.
+
+A channel that goes is put together from those that stay as well as a linear function can; its part
+of the weights goes to theirs, and what is constant about it to the bias.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from litesmith.ir.edit import regraph, with_graphs
+from litesmith.ir.types import Graph, Model, Op, Tensor
+from litesmith.passes.core.layers import Layer, layers_of, real_bias, real_values, shared_by
+from litesmith.passes.shrinking.channel_joins import Channels, Numbers
+from litesmith.passes.shrinking.channel_moments import Float64s, Moments, precision
+
+# Layers that mix the channels they read, the last axis of their weights.
+MIXING = frozenset({"CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV"})
+
+# A weight has no more zeros than this by chance.
+_MOST_ZEROS = 0.1
+
+
+@dataclass(frozen=True, eq=False)
+class Reader:
+    """A layer that reads channels which may go.
+
+    classes  of the values that it reads
+    filters  the classes that it writes
+    matrix   its weights, a column for each of them; rows are filters, each with all its places
+    seen     what it reads; the covariance is a guess by the weights where there is no data
+    share    what an error of its output counts: one over all that it varies
+    """
+
+    layer: Layer
+    classes: Numbers
+    filters: Numbers
+    matrix: Float64s
+    seen: Moments
+    share: float
+
+
+def readers_of(graph: Graph, channels: Channels) -> list[Layer]:
+    """The layers that mix channels of which some may go."""
+    return [
+        layer
+        for op, layer in layers_of(graph).items()
+        if op.kind in MIXING
+        and not channels.pinned.keys() >= set(channels.last(layer.weight).tolist())
+    ]
+
+
+def reader(layer: Layer, channels: Channels, seen: Moments) -> Reader:
+    weights = real_values(layer.weight)
+    matrix = weights.reshape(-1, weights.shape[-1])
+    gram = matrix.T @ matrix
+    energy = np.diagonal(gram) @ seen.variance
+    if seen.covariance.ndim == 2:
+        energy = (gram * seen.covariance).sum()
+    filters, *_, classes = channels.places[layer.weight]
+    return Reader(layer, classes, filters, matrix, seen, 1 / max(float(energy), 1e-30))
+
+
+def guessed(graph: Graph, channels: Channels, layers: Sequence[Layer]) -> dict[Tensor, Moments]:
+    """Without data: a channel varies as the weights that write it are large."""
+    size: dict[int, float] = {}
+    for op, layer in layers_of(graph).items():
+        weights = np.moveaxis(real_values(layer.weight), layer.axis, 0)
+        squares = (weights.reshape(len(weights), -1) ** 2).sum(axis=1)
+        for one, square in zip(channels.last(op.outputs[0]).tolist(), squares, strict=True):
+            size[one] = size.get(one, 0.0) + float(square)
+    found: dict[Tensor, Moments] = {}
+    for layer in layers:
+        variance = np.array([size.get(one, 1.0) for one in channels.last(layer.weight).tolist()])
+        found[layer.data] = Moments(np.zeros_like(variance), variance)
+    return found
+
+
+def is_sparse(weights: Float64s) -> bool:
+    """True where weights were made zero on purpose; they are to stay so."""
+    return float((weights == 0).mean()) > _MOST_ZEROS
+
+
+class Loss:
+    """What one layer loses while channels that it reads go, one after the other."""
+
+    def __init__(self, of: Reader) -> None:
+        self._share, self._classes = of.share, of.classes
+        self._gram = of.matrix.T @ of.matrix
+        full = of.seen.covariance.ndim == 2
+        self._precision = precision(of.seen.covariance) if full else None
+        self._variance = of.seen.variance
+
+    def of_each(self, classes: Numbers) -> Float64s:
+        """What it would lose with each of these classes, which are sorted."""
+        places = np.searchsorted(classes, self._classes).clip(max=len(classes) - 1)
+        read = classes[places] == self._classes
+        left = self._variance
+        if self._precision is not None:
+            left = 1 / np.maximum(np.diagonal(self._precision), 1e-30)
+        lost = np.maximum(np.diagonal(self._gram), 0) * left
+        total = np.zeros(len(classes))
+        np.add.at(total, places[read], self._share * lost[read])
+        return total
+
+    def remove(self, gone: Collection[int]) -> None:
+        """Takes some classes away; the others take over their part."""
+        at = np.flatnonzero(np.isin(self._classes, list(gone)))
+        if not len(at):
+            return
+        if self._precision is not None:
+            p = self._precision
+            taken = np.linalg.solve(p[np.ix_(at, at)], p[at])
+            self._precision = p - p[:, at] @ taken
+            part = self._gram[:, at] @ taken
+            inner = taken.T @ self._gram[np.ix_(at, at)] @ taken
+            self._gram = self._gram - part - part.T + inner
+            self._precision[at, at] = 1.0
+        self._gram[at] = self._gram[:, at] = 0
+
+
+def made_up(model: Model, small: Model, readers: Iterable[Reader], gone: Collection[int]) -> Model:
+    """A model without channels, its layers making up for them; ops stand where they stood."""
+    users = shared_by(list(layers_of(model.main).values()))
+    places = {op: place for place, op in enumerate(model.main.ops)}
+    layers = layers_of(small.main)
+    changed: dict[Op, Op] = {}
+    for one in readers:
+        if len(users[one.layer.weight]) == 1 and np.isin(one.classes, list(gone)).any():
+            left = layers[small.main.ops[places[one.layer.op]]]
+            changed |= _changed(one, left, gone)
+    graph = regraph(small.main, ops=[changed.get(op, op) for op in small.main.ops])
+    return with_graphs(small, (graph, *small.graphs[1:]))
+
+
+def _changed(of: Reader, left: Layer, gone: Collection[int]) -> dict[Op, Op]:
+    """The ops of a layer that is left, with the weights and the bias that make up for most."""
+    lost, rows = np.isin(of.classes, list(gone)), ~np.isin(of.filters, list(gone))
+    mean, covariance = of.seen
+    mixed = np.zeros((int(lost.sum()), int((~lost).sum())))
+    if covariance.ndim == 2 and not lost.all() and not is_sparse(of.matrix):
+        mixed = covariance[np.ix_(lost, ~lost)] @ precision(covariance[np.ix_(~lost, ~lost)])
+    matrix = of.matrix[:, ~lost] + of.matrix[:, lost] @ mixed
+    constant = of.matrix[:, lost] @ (mean[lost] - mixed @ mean[~lost])
+    offset = constant.reshape(len(rows), -1).sum(axis=1)[rows]
+    weights = matrix.reshape(len(rows), *left.weight.shape[1:])[rows]
+    return with_weights(left, weights, real_bias(left) + offset / _places(left.op))
+
+
+def _places(op: Op) -> int:
+    """How many outputs a layer spreads the places of its filters over."""
+    if op.kind != "TRANSPOSE_CONV" or op.options is None:
+        return 1
+    return op.options.integer("stride_h") * op.options.integer("stride_w")
+
+
+def with_weights(layer: Layer, weights: Float64s, bias: Float64s) -> dict[Op, Op]:
+    """The ops of a layer, with others for them that have these weights and this bias."""
+    weight, old = _stored(layer.weight, weights), layer.bias
+    if old is None and layer.op.kind != "TRANSPOSE_CONV":  # which takes none in old versions
+        old = Tensor(f"{layer.weight.name}/bias", (layer.channels,))
+    changed = {layer.op: layer.with_parts(weight, old and _stored(old, bias))}
+    if layer.unpack is not None:
+        changed[layer.unpack] = replace(layer.unpack, inputs=(weight,))
+    return changed
+
+
+def _stored(tensor: Tensor, numbers: Float64s) -> Tensor:
+    data = np.ascontiguousarray(numbers, tensor.dtype)
+    data.setflags(write=False)
+    return replace(tensor, data=data)

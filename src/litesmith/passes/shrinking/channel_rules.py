@@ -1,0 +1,287 @@
+"""What each op says of its tensors' channels: which are one, and which must stay.
+
+A rule raises ValueError where it cannot say: then all that the op touches must stay.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from math import prod
+
+import numpy as np
+
+from litesmith.ir.infer import from_front, integer_at, integers_at, tensor_at
+from litesmith.ir.ops import options_or_defaults
+from litesmith.ir.shapes import fill_rest, slice_ranges
+from litesmith.ir.types import Op, Tensor
+from litesmith.ir.window import strided_picks
+from litesmith.passes.shrinking.channel_joins import Joins, Numbers
+
+Rule = Callable[[Joins, Op], None]
+
+
+def _elementwise(joins: Joins, op: Op) -> None:
+    """Every input has the output's shape, or is repeated to have it."""
+    (result,) = op.outputs
+    for tensor in op.inputs:
+        if tensor is None:
+            continue
+        for axis in range(-len(tensor.shape), 0):
+            if tensor.shape[axis] == result.shape[axis]:
+                joins.pass_on(tensor, axis, result, axis)
+            else:
+                joins.pin(tensor, axis)
+
+
+def _layer(joins: Joins, op: Op, data: int, out_axis: int) -> tuple[Tensor, Tensor, Tensor]:
+    """A layer's data, weight and output; its filters, bias and output channels are joined."""
+    if op not in joins.layers or joins.layers[op].data.is_const:
+        raise ValueError("its weights are computed, or its data is constant")
+    source, weight, (result,) = tensor_at(op.inputs, data), tensor_at(op.inputs, 1), op.outputs
+    at = max(data + 1, 2)
+    bias = op.inputs[at] if at < len(op.inputs) else None
+    joins.join(joins.of(weight, out_axis), joins.of(result))
+    if bias is not None:
+        joins.join(joins.of(bias), joins.of(result))
+    joins.pin(result, *range(len(result.shape) - 1))
+    return source, weight, result
+
+
+def _conv(joins: Joins, op: Op) -> None:
+    source, weight, _ = _layer(joins, op, 2 if op.kind == "TRANSPOSE_CONV" else 0, 0)
+    joins.join(joins.of(weight), joins.of(source))
+    joins.pin(weight, 1, 2)
+    joins.pin(source, 0, 1, 2)
+
+
+def _depthwise(joins: Joins, op: Op) -> None:
+    """A channel of the input goes with all that are made of it."""
+    source, weight, result = _layer(joins, op, 0, 3)
+    times = result.shape[-1] // max(source.shape[-1], 1)
+    joins.join(np.repeat(joins.of(source), times), joins.of(result))
+    joins.pin(weight, 0, 1, 2)
+    joins.pin(source, 0, 1, 2)
+
+
+def _fully_connected(joins: Joins, op: Op) -> None:
+    """The data counts as rows of as many values as the weight takes, across axes if need be."""
+    if op.option("weights_format") not in (None, "DEFAULT"):
+        raise ValueError("its weights are shuffled")
+    source, weight, _ = _layer(joins, op, 0, 0)
+    rank, taken = len(source.shape), 1
+    while prod(source.shape[rank - taken :]) < weight.shape[1]:
+        taken += 1
+    if rank > taken:
+        joins.pin(source, *range(rank - taken))
+    joins.join(_flat(joins, source, range(rank - taken, rank)), joins.of(weight, 1))
+
+
+def _flat(joins: Joins, tensor: Tensor, axes: Sequence[int]) -> Numbers:
+    """The numbers of some neighbouring axes in one row; only one of them stays free."""
+    shape = tuple(tensor.shape[axis] for axis in axes)
+    free = [a for a in axes if tensor.shape[a] > 1 and not joins.is_pinned(tensor, a)]
+    carrier = free[-1] if free else axes[-1]
+    if others := [axis for axis in axes if axis != carrier]:
+        joins.pin(tensor, *others)
+    sides = [-1 if axis == carrier else 1 for axis in axes]
+    return np.broadcast_to(joins.of(tensor, carrier).reshape(sides), shape).reshape(-1)
+
+
+def _unflat(joins: Joins, numbers: Numbers, tensor: Tensor, axes: Sequence[int]) -> None:
+    """A row of numbers in several axes; those that differ in all but the last are one."""
+    last = max(axis for axis in axes if tensor.shape[axis] > 1 or axis == axes[0])
+    if others := [axis for axis in axes if axis != last]:
+        joins.pin(tensor, *others)
+    rows = numbers.reshape(-1, tensor.shape[last])
+    joins.join(rows, np.broadcast_to(joins.of(tensor, last), rows.shape))
+
+
+def _reshape(joins: Joins, op: Op) -> None:
+    source, result = tensor_at(op.inputs, 0), op.outputs[0]
+    for ours, theirs in _aligned(source.shape, result.shape):
+        if len(ours) == len(theirs) == 1:
+            joins.pass_on(source, ours[0], result, theirs[0])
+        elif ours and theirs:
+            _unflat(joins, _flat(joins, source, ours), result, theirs)
+        else:
+            for tensor, axes in ((source, ours), (result, theirs)):
+                if axes:
+                    joins.pin(tensor, *axes)
+
+
+def _aligned(a: Sequence[int], b: Sequence[int]) -> Iterable[tuple[list[int], list[int]]]:
+    """The shortest runs of axes of two shapes that hold as many elements."""
+    if prod(a) != prod(b) or not prod(a):
+        raise ValueError(f"{a} is not {b} in another shape")
+    i = j = 0
+    while i < len(a) and j < len(b):
+        ours, theirs = [i], [j]
+        while (left := prod(a[x] for x in ours)) != (right := prod(b[x] for x in theirs)):
+            side = ours if left < right else theirs
+            side.append(side[-1] + 1)
+        yield ours, theirs
+        i, j = ours[-1] + 1, theirs[-1] + 1
+    yield list(range(i, len(a))), list(range(j, len(b)))
+
+
+def _depth_to_space(joins: Joins, op: Op) -> None:
+    """Blocks of pixels lie one behind the other in the channels of the deeper tensor."""
+    source, result = tensor_at(op.inputs, 0), op.outputs[0]
+    deep, wide = (source, result) if op.kind == "DEPTH_TO_SPACE" else (result, source)
+    rows = joins.of(deep).reshape(-1, wide.shape[-1])
+    joins.join(rows, np.broadcast_to(joins.of(wide), rows.shape))
+    for tensor in (deep, wide):
+        joins.pin(tensor, 0, 1, 2)
+
+
+def _windows(joins: Joins, op: Op) -> None:
+    """All but the last axis is computed with; the last one is passed on."""
+    source, result = tensor_at(op.inputs, 0), op.outputs[0]
+    joins.join(joins.of(source), joins.of(result))
+    for tensor in (source, result):
+        joins.pin(tensor, *range(len(tensor.shape) - 1))
+
+
+def _concatenation(joins: Joins, op: Op) -> None:
+    result = op.outputs[0]
+    axis = from_front(options_or_defaults(op.kind, op.options).integer("axis"), len(result.shape))
+    parts = [tensor_at(op.inputs, place) for place in range(len(op.inputs))]
+    joins.join(np.concatenate([joins.of(t, axis) for t in parts]), joins.of(result, axis))
+    for tensor in parts:
+        _others(joins, tensor, result, axis)
+
+
+def _others(joins: Joins, a: Tensor, b: Tensor, axis: int) -> None:
+    """Two tensors that differ along one axis only."""
+    for other in range(len(a.shape)):
+        if other != axis:
+            joins.pass_on(a, other, b, other)
+
+
+def _split(joins: Joins, op: Op) -> None:
+    """The parts stay as large as each other, so what goes from one goes from all."""
+    source = tensor_at(op.inputs, 1)
+    axis = from_front(integer_at(op.inputs, 0), len(source.shape))
+    rows = joins.of(source, axis).reshape(len(op.outputs), -1)
+    for row, result in zip(rows, op.outputs, strict=True):
+        joins.join(row, joins.of(result, axis))
+        joins.join(row, rows[0])
+        _others(joins, source, result, axis)
+
+
+def _split_v(joins: Joins, op: Op) -> None:
+    source = tensor_at(op.inputs, 0)
+    axis = from_front(integer_at(op.inputs, 2), len(source.shape))
+    sizes = fill_rest(integers_at(op.inputs, 1), source.shape[axis])
+    parts = np.split(joins.of(source, axis), np.cumsum(sizes)[:-1])
+    for part, result in zip(parts, op.outputs, strict=True):
+        joins.join(part, joins.of(result, axis))
+        _others(joins, source, result, axis)
+
+
+def _slice(joins: Joins, op: Op) -> None:
+    source, result = tensor_at(op.inputs, 0), op.outputs[0]
+    ranges = slice_ranges(source.shape, integers_at(op.inputs, 1), integers_at(op.inputs, 2))
+    for axis, kept in enumerate(ranges):
+        joins.join(joins.of(source, axis)[kept.start : kept.stop], joins.of(result, axis))
+
+
+def _strided_slice(joins: Joins, op: Op) -> None:
+    """Axes that are kept whole or in one piece are passed on; others stay as they are."""
+    source, result = tensor_at(op.inputs, 0), op.outputs[0]
+    options = options_or_defaults(op.kind, op.options)
+    if options.integer("ellipsis_mask") or options.integer("new_axis_mask"):
+        raise ValueError("axes are not counted from the front")
+    begin, end, strides = (integers_at(op.inputs, place) for place in (1, 2, 3))
+    place = 0
+    for axis, pick in enumerate(strided_picks(source.shape, begin, end, strides, options)):
+        if isinstance(pick, range):
+            joins.join(joins.of(source, axis)[list(pick)], joins.of(result, place))
+            place += 1
+        if not isinstance(pick, range) or pick.step != 1:
+            joins.pin(source, axis)
+
+
+def _pad(joins: Joins, op: Op) -> None:
+    """What is added is a channel like others, but for mirrored ones."""
+    source, result = tensor_at(op.inputs, 0), op.outputs[0]
+    widths = np.reshape(integers_at(op.inputs, 1), (-1, 2))
+    for axis, (before, after) in enumerate(widths.tolist()):
+        middle = joins.of(result, axis)[before : before + source.shape[axis]]
+        joins.join(joins.of(source, axis), middle)
+        if op.kind == "MIRROR_PAD" and before + after:
+            joins.pin(source, axis)
+            joins.pin(result, axis)
+
+
+def _reduce(joins: Joins, op: Op) -> None:
+    source, result = tensor_at(op.inputs, 0), op.outputs[0]
+    rank = len(source.shape)
+    gone = {from_front(axis, rank) for axis in integers_at(op.inputs, 1)}
+    kept = options_or_defaults(op.kind, op.options)["keep_dims"]
+    place = 0
+    for axis in range(rank):
+        if axis in gone:
+            joins.pin(source, axis)
+            if kept:
+                joins.pin(result, place)
+        else:
+            joins.pass_on(source, axis, result, place)
+        place += 1 if kept or axis not in gone else 0
+
+
+def _transpose(joins: Joins, op: Op) -> None:
+    source, result = tensor_at(op.inputs, 0), op.outputs[0]
+    for place, axis in enumerate(integers_at(op.inputs, 1)):
+        joins.pass_on(source, axis, result, place)
+
+
+def _shape(joins: Joins, op: Op) -> None:
+    """Only the sizes that somebody looks at matter."""
+    source, result = tensor_at(op.inputs, 0), op.outputs[0]
+    joins.pin(result)
+    for reader in joins.readers.get(result, []):
+        if reader.kind != "STRIDED_SLICE":
+            raise ValueError("all sizes are read")
+        begin, end, strides = (integers_at(reader.inputs, place) for place in (1, 2, 3))
+        options = options_or_defaults(reader.kind, reader.options)
+        (pick,) = strided_picks(result.shape, begin, end, strides, options)
+        axes = pick if isinstance(pick, range) else [pick or 0]
+        if axes:
+            joins.pin(source, *axes)
+
+
+_ELEMENTWISE = (
+    "ABS ADD ADD_N CAST CEIL COS DEQUANTIZE DIV ELU EQUAL EXP FAKE_QUANT FLOOR FLOOR_DIV FLOOR_MOD "
+    "GELU GREATER GREATER_EQUAL HARD_SWISH LEAKY_RELU LESS LESS_EQUAL LOG LOGICAL_AND LOGICAL_NOT "
+    "LOGICAL_OR LOGISTIC MAXIMUM MINIMUM MUL NEG NOT_EQUAL POW PRELU RELU RELU6 RELU_0_TO_1 "
+    "RELU_N1_TO_1 ROUND RSQRT SIGN SIN SQRT SQUARE SQUARED_DIFFERENCE SUB TANH ZEROS_LIKE"
+)
+_REDUCING = "MEAN REDUCE_ALL REDUCE_ANY REDUCE_MAX REDUCE_MIN REDUCE_PROD SUM"
+_SLIDING = (
+    "AVERAGE_POOL_2D BATCH_TO_SPACE_ND L2_POOL_2D MAX_POOL_2D RESIZE_BILINEAR "
+    "RESIZE_NEAREST_NEIGHBOR SPACE_TO_BATCH_ND"
+)
+
+RULES: dict[str, Rule] = {
+    **dict.fromkeys(_ELEMENTWISE.split(), _elementwise),
+    **dict.fromkeys(_REDUCING.split(), _reduce),
+    **dict.fromkeys(_SLIDING.split(), _windows),
+    "CONCATENATION": _concatenation,
+    "CONV_2D": _conv,
+    "DEPTHWISE_CONV_2D": _depthwise,
+    "DEPTH_TO_SPACE": _depth_to_space,
+    "EXPAND_DIMS": _reshape,
+    "FULLY_CONNECTED": _fully_connected,
+    "MIRROR_PAD": _pad,
+    "PAD": _pad,
+    "PADV2": _pad,
+    "RESHAPE": _reshape,
+    "SHAPE": _shape,
+    "SLICE": _slice,
+    "SPACE_TO_DEPTH": _depth_to_space,
+    "SPLIT": _split,
+    "SPLIT_V": _split_v,
+    "SQUEEZE": _reshape,
+    "STRIDED_SLICE": _strided_slice,
+    "TRANSPOSE": _transpose,
+    "TRANSPOSE_CONV": _conv,
+}

@@ -1,0 +1,185 @@
+"""The channels that layers write side by side, in the order in which they may go."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from litesmith.ir.model_text import op_name
+from litesmith.ir.types import Graph, Model
+from litesmith.passes.core.layers import layers_of
+from litesmith.passes.shrinking.channel_joins import Channels, Numbers
+from litesmith.passes.shrinking.channel_loss import Loss, Reader
+from litesmith.passes.shrinking.channel_moments import Float64s, macs_of
+
+# The axes of a layer's weight that its work is proportional to.
+_COUNTED = {
+    "CONV_2D": (0, 3),
+    "DEPTHWISE_CONV_2D": (3,),
+    "FULLY_CONNECTED": (0, 1),
+    "TRANSPOSE_CONV": (0, 3),
+}
+LAYERS = frozenset(_COUNTED)
+
+# So many times the channels of a unit are put in order anew as they go.
+_ROUNDS = 64
+
+
+@dataclass(frozen=True, eq=False)
+class Unit:
+    """Channels that layers write side by side.
+
+    order   the classes, those that may go first at the front; `staying` others never go
+    losses  what has been lost with the first so many of them
+    levels  how many may be gone: what is left are multiples of what kernels work on at once
+    """
+
+    name: str
+    order: tuple[int, ...]
+    staying: int
+    losses: Float64s
+    levels: tuple[int, ...]
+
+    def gone(self, level: int) -> tuple[int, ...]:
+        return self.order[: self.levels[level]]
+
+    def lost(self, level: int) -> float:
+        return float(self.losses[self.levels[level]])
+
+
+def weights_gone(unit: Unit, graph: Graph, channels: Channels) -> Float64s:
+    """The share of all the layers' weights that goes with each level of a unit."""
+    weights = [layer.weight for layer in layers_of(graph).values()]
+    total = sum(weight.elements for weight in weights)
+    shares: list[float] = []
+    for level in range(len(unit.levels)):
+        gone = unit.gone(level)
+        left = (
+            prod(int((~np.isin(axis, gone)).sum()) for axis in channels.places[weight])
+            for weight in weights
+        )
+        shares.append(1 - sum(left) / total)
+    return np.array(shares)
+
+
+class Work:
+    """The multiply-accumulates of a model without some classes of channels."""
+
+    def __init__(self, model: Model, channels: Channels) -> None:
+        self._fixed = 0
+        axes = (axis for axes in channels.places.values() for axis in axes)
+        self._classes = 1 + max((int(axis.max(initial=0)) for axis in axes), default=0)
+        self._terms: list[tuple[int, tuple[Numbers, ...]]] = []
+        for graph, _, op in model.ops():
+            macs = macs_of(op)
+            axes = _COUNTED.get(op.kind, ()) if graph is model.main else ()
+            weight = op.inputs[1] if axes else None
+            if not macs or weight is None:
+                self._fixed += macs
+                continue
+            parts = tuple(channels.places[weight][axis] for axis in axes)
+            self._terms.append((macs // prod(map(len, parts)), parts))
+        self.all = self.without(())
+
+    def without(self, gone: Collection[int]) -> int:
+        kept = np.ones(self._classes, np.bool_)
+        kept[list(gone)] = False
+        return self._fixed + sum(
+            base * prod(int(kept[part].sum()) for part in parts) for base, parts in self._terms
+        )
+
+
+def find_units(graph: Graph, channels: Channels, readers: Sequence[Reader]) -> list[Unit]:
+    """Every set of channels of which some may go."""
+    axes = _free_axes(channels)
+    found = (_unit(one, axes, readers) for one in _together(graph, channels))
+    return [unit for unit in found if len(unit.levels) > 1]
+
+
+@dataclass(frozen=True, eq=False)
+class _Set:
+    """Classes that some layers write; the first of these, and how wide its output is.
+
+    is_even  whether all of them write the same classes
+    """
+
+    name: str
+    width: int
+    classes: frozenset[int]
+    is_even: bool = True
+
+
+def _together(graph: Graph, channels: Channels) -> list[_Set]:
+    """The classes that may go, those of layers that share any together."""
+    sets: list[_Set] = []
+    for op in graph.ops:
+        if op.kind not in LAYERS or not op.outputs[0].shape:
+            continue
+        written = channels.last(op.outputs[0]).tolist()
+        free = frozenset(written) - channels.pinned.keys()
+        one = _Set(op_name(op), len(written), free)
+        sharing = [other for other in sets if other.classes & one.classes]
+        sets = [other for other in sets if other not in sharing]
+        for other in sharing:
+            even = other.is_even and other.classes == one.classes
+            one = _Set(other.name, other.width, other.classes | one.classes, even)
+        if one.classes:
+            sets.append(one)
+    return sets
+
+
+def _free_axes(channels: Channels) -> list[frozenset[int]]:
+    """Each set of classes along an axis of which one at least must stay."""
+    unique = {frozenset(axis.tolist()) for axes in channels.places.values() for axis in axes}
+    return [one for one in unique if one and not one & channels.pinned.keys()]
+
+
+def _unit(of: _Set, axes: Sequence[frozenset[int]], readers: Sequence[Reader]) -> Unit:
+    """Puts classes in order: those first with which the layers that read them lose least."""
+    narrowing = [set(axis) for axis in axes if axis <= of.classes]
+    states = [Loss(r) for r in readers if not of.classes.isdisjoint(r.classes.tolist())]
+    left = np.array(sorted(of.classes))
+    order: list[int] = []
+    losses = [0.0]
+    while len(left):
+        each = sum((state.of_each(left) for state in states), np.zeros(len(left)))
+        batch = _next(left, each, narrowing, max(len(of.classes) // _ROUNDS, 1))
+        if not batch:
+            break
+        for state in states:
+            state.remove([int(left[place]) for place in batch])
+        order += [int(left[place]) for place in batch]
+        losses += (losses[-1] + np.cumsum(each[batch])).tolist()
+        left = np.delete(left, batch)
+    grain = round(_grain(of.width) * len(of.classes) / of.width) if of.is_even else 1
+    levels = _levels(len(order), len(left), max(grain, 1))
+    return Unit(of.name, tuple(order), len(left), np.array(losses), levels)
+
+
+def _next(left: Numbers, each: Float64s, axes: Sequence[set[int]], most: int) -> list[int]:
+    """The places of the classes that are lost most easily; no axis loses its last."""
+    batch: list[int] = []
+    for place in np.argsort(each, kind="stable").tolist():
+        one = int(left[place])
+        if len(batch) < most and not any(axis == {one} for axis in axes):
+            batch.append(place)
+            for axis in axes:
+                axis.discard(one)
+    return batch
+
+
+def _levels(movable: int, staying: int, grain: int) -> tuple[int, ...]:
+    """How many classes may be gone, from none on."""
+    count = movable + staying
+    gone = {count - kept for kept in range(grain, count, grain)} | {0}
+    return tuple(sorted(g for g in gone if g <= movable))
+
+
+def _grain(width: int) -> int:
+    """What is left of so many channels is a multiple of this.
+
+    Kernels compute 16 outputs at once where registers are wide, 8 elsewhere: 36 take as long as
+    48. A layer of few channels would have no choice then, and its readers gain by every single one.
+    """
+    return 16 if width >= 64 else 8 if width >= 32 else 4 if width >= 16 else 2 if width >= 8 else 1

@@ -1,0 +1,157 @@
+"""What the data says about losing weights: the size of each layer's inputs, and the error at the
+model's results when one layer alone is changed."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from hashlib import sha256
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from litesmith.errors import BadInput
+from litesmith.ir.edit import regraph, rewrite, with_graphs
+from litesmith.ir.ops import OPS
+from litesmith.ir.types import Array, Graph, Model, Op, Tensor
+from litesmith.numeric.channels import along
+from litesmith.passes.core.layers import Layer, layers_of
+from litesmith.passes.core.step import Tools
+
+Floats = NDArray[np.float64]
+Sample = tuple[Array, ...]
+
+# Ops at the end that squeeze what the layers gave: the error is taken before them.
+_SQUEEZING = frozenset({"LOGISTIC", "LOG_SOFTMAX", "SOFTMAX"})
+
+
+class Picked(NamedTuple):
+    """Some samples, chosen and sorted by what they hold: the order in which they were given does
+    not matter. The places of all of them, and the numbers of the first few."""
+
+    places: list[int]
+    samples: list[Sample]
+
+
+def picked(tools: Tools, model: Model, most: int, held: int = 0) -> Picked:
+    """At most so many samples, the first `held` of them with their numbers."""
+    ranks: list[tuple[bytes, int]] = []
+    first: dict[tuple[bytes, int], Sample] = {}
+    for place, arrays in enumerate(tools.samples(model)):
+        if any(array.dtype.kind == "f" and not np.isfinite(array).all() for array in arrays):
+            raise BadInput(f"sample {place} holds numbers that are infinite or not numbers")
+        rank = sha256(b"".join(array.tobytes() for array in arrays)).digest(), place
+        ranks.append(rank)
+        first[rank] = tuple(np.array(array) for array in arrays)
+        if len(first) > held:
+            del first[max(first)]
+    if not ranks:
+        raise BadInput("the data holds no samples")
+    return Picked([place for _, place in sorted(ranks)[:most]], [first[r] for r in sorted(first)])
+
+
+def input_sizes(
+    model: Model, layers: Sequence[Layer], tools: Tools, samples: Sequence[Sample]
+) -> dict[Tensor, Floats]:
+    """The root of the mean square of each layer's input, one for each of its channels."""
+    tensors = list(dict.fromkeys(layer.data for layer in layers))
+    totals: dict[Tensor, Floats] = {}
+    for values in _results(model, tensors, tools, samples):
+        for tensor, array in zip(tensors, values, strict=True):
+            squares = np.square(array.astype(np.float64)).reshape(-1, array.shape[-1]).mean(axis=0)
+            totals[tensor] = totals.get(tensor, 0.0) + squares
+    return {tensor: np.sqrt(total / len(samples)) for tensor, total in totals.items()}
+
+
+def weight_sizes(layer: Layer, sizes: Floats | None) -> Array | None:
+    """The size of what each weight is multiplied with, to broadcast with the weight; None where
+    it is not known."""
+    shape, kind = layer.weight.shape, layer.op.kind
+    if sizes is None or not np.isfinite(sizes).all():
+        return None
+    if kind == "DEPTHWISE_CONV_2D" and shape[-1] % sizes.size == 0:
+        return np.repeat(sizes, shape[-1] // sizes.size)
+    if kind in ("CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV") and sizes.size == shape[-1]:
+        return sizes
+    if kind == "CONV_3D" and sizes.size == shape[3]:
+        return along(sizes, 5, 3)
+    return None
+
+
+class Judge:
+    """The error at the model's results when some of its tensors are replaced."""
+
+    def __init__(self, model: Model, tools: Tools, samples: Sequence[Sample]) -> None:
+        self._model, self._tools, self._samples = model, tools, samples
+        self._ends = _ends(model.main)
+        self._wanted = self._run(model)
+
+    def error(self, replaced: Mapping[Tensor, Tensor]) -> float:
+        """The mean square of the error in that of the results, the worst end counts."""
+        graph = rewrite(self._model.main, tensors=replaced)
+        got = self._run(with_graphs(self._model, (graph, *self._model.graphs[1:])))
+        return max(map(_noise, self._wanted, got), default=0.0)
+
+    def _run(self, model: Model) -> list[Floats]:
+        rows = list(_results(model, self._ends, self._tools, self._samples))
+        return [
+            np.concatenate([array.reshape(-1).astype(np.float64) for array in column])
+            for column in zip(*rows, strict=True)
+        ]
+
+
+def _noise(wanted: Floats, got: Floats) -> float:
+    if wanted.shape != got.shape or not np.isfinite(got).all():
+        return 1e30
+    signal = float(np.square(wanted).mean()) if wanted.size else 0.0
+    return float(np.square(wanted - got).mean()) / signal if signal > 0 else 0.0
+
+
+def _ends(graph: Graph) -> list[Tensor]:
+    """The real numbers that a model ends with, before they are squeezed."""
+    makers = {t: op for op in graph.ops for t in op.outputs}
+    found: dict[Tensor, None] = {}
+    for tensor in graph.outputs:
+        op = makers.get(tensor)
+        source = op.inputs[0] if op is not None and op.kind in _SQUEEZING else tensor
+        if op is not None and source is not None and source.dtype == "float32":
+            found[source] = None
+    if not found:
+        found = dict.fromkeys(layer.op.outputs[0] for layer in layers_of(graph).values())
+    return [t for t in found if t in makers]
+
+
+def _results(
+    model: Model, tensors: Sequence[Tensor], tools: Tools, samples: Sequence[Sample]
+) -> Iterator[list[Array]]:
+    """What some tensors of the main graph are, sample by sample."""
+    inputs = model.main.inputs
+    computed = [t for t in tensors if t not in inputs and not t.is_const]
+    fixed = {t: t.values() for t in tensors if t.is_const}
+    graph = regraph(model.main, ops=_needed(model.main.ops, computed), outputs=computed)
+    exposed = replace(with_graphs(model, (graph, *model.graphs[1:])), signatures=(), metadata=())
+    if not computed:
+        for sample in samples:
+            yield [{**fixed, **dict(zip(inputs, sample, strict=True))}[t] for t in tensors]
+        return
+    with tools.opened(exposed) as run:
+        for sample in samples:
+            known = {**fixed, **dict(zip(inputs, sample, strict=True))}
+            known |= zip(computed, map(np.array, run(sample)), strict=True)
+            yield [known[t] for t in tensors]
+
+
+def _needed(ops: Sequence[Op], tensors: Sequence[Tensor]) -> list[Op]:
+    """The ops that some tensors depend on, and those that are run for what they do."""
+    wanted: set[Tensor] = set(tensors)
+    found: list[Op] = []
+    for op in reversed(ops):
+        if not op.outputs or not wanted.isdisjoint(op.outputs):
+            wanted.update(t for t in op.inputs if t is not None)
+            found.append(op)
+    return found[::-1]
+
+
+def macs(model: Model) -> int:
+    """The work of one run of the main graph."""
+    counts = ((OPS[op.kind].macs, op) for op in model.main.ops)
+    return sum(count(op) for count, op in counts if count is not None)

@@ -1,0 +1,149 @@
+"""A float model whose weights were changed, brought back towards the original layer by layer.
+
+Each layer in turn, on what the restored layers before it give: the weights that are left make up
+for those that went, and the mean of every channel goes back into its bias.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from litesmith.errors import CannotApply
+from litesmith.ir.edit import regraph, with_graphs
+from litesmith.ir.model_text import op_name
+from litesmith.ir.types import Array, Model, Op, Tensor
+from litesmith.numeric.affine import from_rows, rows_of
+from litesmith.numeric.patches import (
+    added,
+    covariance,
+    cross_covariance,
+    cross_moments,
+    moments,
+    paired_added,
+)
+from litesmith.numeric.sparse import refilled
+from litesmith.passes.core.layers import Layer, real_bias, real_values
+from litesmith.passes.core.step import Skip, Tools
+from litesmith.passes.core.weight_structure import codebook_of
+from litesmith.passes.quantizing.layer_rows import rows_of_layer, why_no_rows
+from litesmith.passes.quantizing.paired_walk import mean_output
+from litesmith.passes.quantizing.track import Track
+
+Floats = NDArray[np.float64]
+
+# Rows that moments are taken from: so many for each input of an output, and at least so many.
+_ROWS = 8
+_LEAST_ROWS = 4_096
+
+# Samples whose rows are held at once.
+_GROUP = 16
+
+# Multiplications in the equations of one layer; beyond, only its means are put back.
+_MOST_WORK = 200_000_000_000
+
+
+def restored(
+    original: Model, changed: Model, tools: Tools, places: Sequence[int], *, refill: bool = True
+) -> tuple[Model, list[Skip]]:
+    """The changed model nearer to the original on these samples. Both have the same ops.
+
+    refill  also solve for the weights that are not zero, but for clustered ones; else only the
+            biases change
+    """
+    try:
+        tracks = Track(original, tools, places), Track(changed, tools, places)
+        return _Walk(*tracks, refill=refill).walked(changed)
+    except CannotApply as error:
+        return changed, [Skip("the biases", f"the means were not put back: {error}")]
+
+
+class _Walk:
+    def __init__(self, theirs: Track, ours: Track, *, refill: bool) -> None:
+        self._theirs, self._ours, self._refill = theirs, ours, refill
+        self._users = Counter(layer.weight for layer in ours.layers)
+
+    def walked(self, changed: Model) -> tuple[Model, list[Skip]]:
+        replaced: dict[Op, Op] = {}
+        skipped: list[Skip] = []
+        self._theirs.run(0, {})
+        self._ours.run(0, replaced)
+        pairs = zip(self._theirs.layers, self._ours.layers, strict=True)
+        for number, (wanted, layer) in enumerate(pairs, 1):
+            try:
+                replaced[layer.op] = self._restored(wanted, layer)
+            except ValueError as error:
+                skipped.append(Skip(op_name(layer.op), f"it was not restored: {error}"))
+            self._theirs.run(number, {})
+            self._ours.run(number, replaced)
+        graph = regraph(changed.main, ops=[replaced.get(op, op) for op in changed.main.ops])
+        return with_graphs(changed, (graph, *changed.graphs[1:])), skipped
+
+    def _restored(self, wanted: Layer, layer: Layer) -> Op:
+        weight = layer.weight
+        if self._refill and self._can_refill(wanted, layer):
+            weight = self._refilled(wanted, layer)
+        mean = _mean(self._ours.values(layer.data)[0])
+        bias = real_bias(layer)
+        reached = mean_output(layer, mean, real_values(weight), bias)
+        shift = self._wanted_mean(wanted) - reached
+        if not np.isfinite(shift).all():
+            raise ValueError("a mean is infinite or not a number")
+        if weight is layer.weight and not shift.any():
+            return layer.op
+        return layer.with_parts(weight, _bias(layer, bias + shift))
+
+    def _wanted_mean(self, layer: Layer) -> Floats:
+        mean = _mean(self._theirs.values(layer.data)[0])
+        return mean_output(layer, mean, real_values(layer.weight), real_bias(layer))
+
+    def _can_refill(self, wanted: Layer, layer: Layer) -> bool:
+        values = layer.weight.values()
+        is_same = np.array_equal(values, wanted.weight.values())
+        if is_same or self._users[layer.weight] > 1 or layer.op.kind == "DEPTHWISE_CONV_2D":
+            return False
+        if any(codebook_of(wanted.weight.values(), axis) for axis in (layer.axis, None)):
+            return False  # other numbers would be no codes of the book
+        left = np.count_nonzero(rows_of(values, layer.axis), axis=1).astype(np.float64)
+        return not why_no_rows(layer) and (left**3).sum() / 3 < _MOST_WORK
+
+    def _refilled(self, wanted: Layer, layer: Layer) -> Tensor:
+        hessian, cross = self._covariances(wanted, layer)
+        values = real_values(layer.weight)
+        rows = refilled(
+            rows_of(real_values(wanted.weight), layer.axis),
+            rows_of(values != 0, layer.axis),
+            hessian,
+            cross,
+        )
+        data = from_rows(rows.astype(np.float32), layer.weight.shape, layer.axis)
+        data.setflags(write=False)
+        return replace(layer.weight, data=data)
+
+    def _covariances(self, wanted: Layer, layer: Layer) -> tuple[Floats, Floats]:
+        """Of what the weights are multiplied with, and of what the original's are with that."""
+        ours, theirs = self._ours.values(layer.data)[0], self._theirs.values(wanted.data)[0]
+        inputs = layer.weight.elements // layer.channels
+        most = -(-max(_ROWS * inputs, _LEAST_ROWS) // len(ours))
+        sums, pairs = None, None
+        for start in range(0, len(ours), _GROUP):
+            rows = rows_of_layer(layer, ours[start : start + _GROUP], 0, most)
+            others = rows_of_layer(wanted, theirs[start : start + _GROUP], 0, most)
+            found, paired = moments(rows), cross_moments(others, rows)
+            sums = found if sums is None else added(sums, found)
+            pairs = paired if pairs is None else paired_added(pairs, paired)
+        assert sums is not None and pairs is not None
+        return covariance(sums), cross_covariance(pairs)
+
+
+def _mean(values: Array) -> Floats:
+    return values.sum(axis=0, dtype=np.float64) / len(values)
+
+
+def _bias(layer: Layer, bias: Floats) -> Tensor:
+    kept = layer.bias or Tensor(f"{layer.weight.name}/bias", (layer.channels,))
+    data = bias.astype(np.float32)
+    data.setflags(write=False)
+    return replace(kept, data=data)

@@ -1,0 +1,367 @@
+"""`cleanup`: everything that can go without changing a single output bit."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+
+import numpy as np
+
+from litesmith.ir.edit import regraph, rewrite
+from litesmith.ir.effects import has_effect, is_repeatable
+from litesmith.ir.late_sizes import has_computed_settings, late_tensors
+from litesmith.ir.match import chains
+from litesmith.ir.model_text import op_name
+from litesmith.ir.types import (
+    Array,
+    Graph,
+    Model,
+    Op,
+    Quant,
+    Tensor,
+    constant_numbers,
+    memory_place,
+    quant_tensors,
+)
+from litesmith.passes.core.step import Change, Context, Skip, on_graphs, settle
+from litesmith.units import plain
+
+
+@dataclass(frozen=True)
+class Cleanup:
+    """Drop ops that do nothing or feed nothing, join repeated ones, store equal constants once."""
+
+    def apply(self, model: Model, context: Context) -> Change:
+        return settle(model, (_bypass, _join_chains, _join_repeats, _drop_dead, _merge_constants))
+
+
+def same_quant(a: Quant | None, b: Quant | None) -> bool:
+    """True where stored integers mean the same numbers."""
+    if a is None or b is None:
+        return a is b
+    return (
+        a.axis == b.axis
+        and a.block is b.block
+        and np.array_equal(a.scale, b.scale)
+        and np.array_equal(a.zero_point, b.zero_point)
+    )
+
+
+# Ops that do nothing.
+
+
+def _keeps_shape(_: Op) -> bool:
+    """That the shapes agree, which is asked of every op, is enough."""
+    return True
+
+
+def _identity_permutation(op: Op) -> bool:
+    order = _constant(op, 1)
+    return order is not None and order.tolist() == list(range(order.size))
+
+
+def _forward_strides(op: Op) -> bool:
+    strides = _constant(op, 3)
+    return strides is not None and bool((strides > 0).all())
+
+
+def _one_input(op: Op) -> bool:
+    return len(op.inputs) == 1 and _no_activation(op)
+
+
+def _one_output(op: Op) -> bool:
+    return len(op.outputs) == 1
+
+
+def _with(neutral: float) -> Callable[[Op], bool]:
+    """The second input is the number that changes nothing, to the sign: x + 0 turns −0 into 0."""
+    wanted = np.float32(neutral).tobytes()
+
+    def second_is_neutral(op: Op) -> bool:
+        other = _constant(op, 1)
+        if other is None or other.dtype != np.float32 or not _no_activation(op):
+            return False
+        return other.tobytes() == wanted * other.size
+
+    return second_is_neutral
+
+
+def _same_scale(op: Op) -> bool:
+    return op.outputs[0].quant is not None  # that the scales agree is asked of every op
+
+
+# kind -> a test for doing nothing, given that input and output agree in shape, type and scale
+_NO_OPS: dict[str, Callable[[Op], bool]] = {
+    "ADD": _with(-0.0),
+    "ADD_N": _one_input,
+    "BROADCAST_TO": _keeps_shape,
+    "CAST": _keeps_shape,
+    "CONCATENATION": _one_input,
+    "DIV": _with(1.0),
+    "EXPAND_DIMS": _keeps_shape,
+    "MIRROR_PAD": _keeps_shape,
+    "MUL": _with(1.0),
+    "PAD": _keeps_shape,
+    "PADV2": _keeps_shape,
+    "QUANTIZE": _same_scale,
+    "RESHAPE": _keeps_shape,
+    "SLICE": _keeps_shape,
+    "SPLIT": _one_output,
+    "SPLIT_V": _one_output,
+    "SQUEEZE": _keeps_shape,
+    "STRIDED_SLICE": _forward_strides,
+    "SUB": _with(0.0),
+    "TILE": _keeps_shape,
+    "TRANSPOSE": _identity_permutation,
+}
+
+
+def _constant(op: Op, place: int) -> Array | None:
+    return constant_numbers(op.inputs[place]) if place < len(op.inputs) else None
+
+
+def _no_activation(op: Op) -> bool:
+    return op.option("fused_activation_function") in (None, "NONE")
+
+
+def _data_input(op: Op) -> Tensor | None:
+    """The input that the op passes on: SPLIT has its axis first."""
+    place = 1 if op.kind == "SPLIT" else 0
+    return op.inputs[place] if place < len(op.inputs) else None
+
+
+def _does_nothing(op: Op) -> bool:
+    source = _data_input(op)
+    if op.kind not in _NO_OPS or source is None or has_effect(op):
+        return False
+    target = op.outputs[0]
+    agree = source.shape == target.shape and source.dtype == target.dtype
+    return agree and same_quant(source.quant, target.quant) and _NO_OPS[op.kind](op)
+
+
+def _bypass(model: Model) -> Change:
+    return on_graphs(model, _bypass_in)
+
+
+def _bypass_in(graph: Graph) -> tuple[Graph, list[str], list[Skip]]:
+    """Takes ops that do nothing out of the way; their readers read what they read."""
+    computed = {t for op in graph.ops for t in op.outputs}
+    leaving = set(graph.outputs)
+    late = late_tensors(graph)
+    joined: dict[Tensor, Tensor] = {}
+    dropped: dict[Op, tuple[Op, ...]] = {}
+    skipped: list[Skip] = []
+    for op in filter(_does_nothing, graph.ops):
+        source, target = _data_input(op), op.outputs[0]
+        assert source is not None
+        source = _final(source, joined)
+        why = _why_kept(source, target, computed, leaving)
+        if has_computed_settings(op) or source in late:
+            why = "sizes depend on values, so it may do something in another run"
+        if why:
+            skipped.append(Skip(op_name(op), why))
+            continue
+        dropped[op] = ()
+        old, new = (source, target) if target in leaving else (target, source)
+        joined[old] = new
+    final = {old: _final(old, joined) for old in joined}
+    touched = [f"dropped {op_name(op)}, which does nothing" for op in dropped]
+    return rewrite(graph, ops=dropped, tensors=final), touched, skipped
+
+
+def _why_kept(source: Tensor, target: Tensor, computed: set[Tensor], leaving: set[Tensor]) -> str:
+    if source.dynamic != target.dynamic:
+        return "a dimension is free, so it may do something at another size"
+    if target in leaving and (source not in computed or source in leaving):
+        return "it copies an input, a constant or another output to an output, which must stay"
+    return ""
+
+
+def _final(tensor: Tensor, joined: dict[Tensor, Tensor]) -> Tensor:
+    while tensor in joined:
+        tensor = joined[tensor]
+    return tensor
+
+
+# Pairs of ops that one op can do.
+
+_RESHAPING = frozenset({"EXPAND_DIMS", "RESHAPE", "SQUEEZE"})
+_TRANSPOSING = frozenset({"TRANSPOSE"})
+
+
+def _join_chains(model: Model) -> Change:
+    return on_graphs(model, _join_chains_in)
+
+
+def _join_chains_in(graph: Graph) -> tuple[Graph, list[str], list[Skip]]:
+    """Two reshapes or two transposes in a row become one, which reads what the first one read."""
+    replaced: dict[Op, tuple[Op, ...]] = {}
+    skipped: list[Skip] = []
+    touched: list[str] = []
+    pairs = [
+        *((chain.ops, _joined_reshape) for chain in chains(graph, (_RESHAPING, _RESHAPING))),
+        *((chain.ops, _joined_transpose) for chain in chains(graph, (_TRANSPOSING, _TRANSPOSING))),
+    ]
+    for (first, second), join in pairs:
+        if first in replaced or second in replaced:
+            continue  # the next round sees what is left
+        joined = join(first, second)
+        if has_effect(first) or has_effect(second):
+            joined = Skip(op_name(second), "it works on a state, which may change in between")
+        if isinstance(joined, Skip):
+            skipped.append(joined)
+            continue
+        replaced[first], replaced[second] = (), (joined,)
+        touched.append(f"joined {op_name(first)} and {op_name(second)}")
+    return rewrite(graph, ops=replaced), touched, skipped
+
+
+def _joined_reshape(first: Op, second: Op) -> Op | Skip:
+    """The second reshape alone: where it ends does not depend on where it comes from."""
+    if second.kind != "RESHAPE" or has_computed_settings(second):
+        return Skip(op_name(second), "what it does depends on the shape it is given")
+    return replace(second, inputs=(first.inputs[0], *second.inputs[1:]))
+
+
+def _joined_transpose(first: Op, second: Op) -> Op | Skip:
+    rank = len(second.outputs[0].shape)
+    one, two = (_order(op, rank) for op in (first, second))
+    if one is None or two is None:
+        return Skip(op_name(second), "its order of dimensions is computed, or no order at all")
+    order = np.array([one[place] for place in two], np.int32)
+    constant = Tensor(f"{second.outputs[0].name}/order", order.shape, "int32", order)
+    return replace(second, inputs=(first.inputs[0], constant))
+
+
+def _order(transpose: Op, rank: int) -> list[int] | None:
+    """The constant order of so many dimensions."""
+    order = _constant(transpose, 1)
+    if order is None or order.dtype.kind != "i" or sorted(order.tolist()) != list(range(rank)):
+        return None
+    return order.tolist()
+
+
+# Ops that do the same as another, or whose results nobody reads.
+
+
+def _join_repeats(model: Model) -> Change:
+    return on_graphs(model, _join_repeats_in)
+
+
+def _join_repeats_in(graph: Graph) -> tuple[Graph, list[str], list[Skip]]:
+    """An op that does what an earlier one did goes; its readers read the earlier result."""
+    leaving = set(graph.outputs)
+    joined: dict[Tensor, Tensor] = {}
+    dropped: dict[Op, tuple[Op, ...]] = {}
+    skipped: list[Skip] = []
+    earlier: dict[tuple[object, ...], list[Op]] = {}
+    for op in filter(is_repeatable, graph.ops):
+        inputs = tuple(joined.get(t, t) if t is not None else None for t in op.inputs)
+        alike = earlier.setdefault((op.kind, op.version, *inputs), [])
+        twin = next((other for other in alike if _same_call(op, other)), None)
+        if twin is None:
+            alike.append(op)
+        elif any(tensor in leaving for tensor in op.outputs):
+            skipped.append(Skip(op_name(op), "it repeats another op, but its result is an output"))
+        else:
+            dropped[op] = ()
+            joined.update(zip(op.outputs, twin.outputs, strict=True))
+    touched = [f"dropped {op_name(op)}, which repeats another op" for op in dropped]
+    return rewrite(graph, ops=dropped, tensors=joined), touched, skipped
+
+
+def _same_call(a: Op, b: Op) -> bool:
+    return (
+        a.options == b.options
+        and len(a.outputs) == len(b.outputs)
+        and not (a.rest or b.rest or a.intermediates or b.intermediates)
+        and all(
+            x.shape == y.shape and x.dtype == y.dtype and same_quant(x.quant, y.quant)
+            for x, y in zip(a.outputs, b.outputs, strict=True)
+        )
+    )
+
+
+def _drop_dead(model: Model) -> Change:
+    change = on_graphs(model, _drop_dead_in)
+    spare = len(change.model.spare)
+    if not spare:
+        return change
+    touched = (*change.touched, f"dropped {spare} buffers that nothing refers to")
+    return Change(replace(change.model, spare=()), touched, change.skipped)
+
+
+def _drop_dead_in(graph: Graph) -> tuple[Graph, list[str], list[Skip]]:
+    """Ops whose results nobody reads go, with the tensors that nothing refers to."""
+    wanted = set(graph.outputs)
+    dropped: dict[Op, tuple[Op, ...]] = {}
+    for op in reversed(graph.ops):
+        if has_effect(op) or any(tensor in wanted for tensor in op.outputs):
+            wanted.update(t for t in op.inputs if t is not None)
+        else:
+            dropped[op] = ()
+    touched = [f"dropped {op_name(op)}, whose result nobody reads" for op in dropped]
+    cleaned = rewrite(graph, ops=dropped)
+    spare = len(graph.tensors) - len(regraph(graph).tensors)
+    if spare:
+        touched.append(f"dropped {spare} tensors that nothing refers to")
+    return cleaned, touched, []
+
+
+# Constants.
+
+
+Place = tuple[int, int]
+
+
+def _merge_constants(model: Model) -> Change:
+    """Equal constants of a graph become one tensor; equal bytes anywhere are stored once."""
+    shared = _shared_content(model)
+    return on_graphs(model, lambda graph: _merge_in(graph, shared))
+
+
+def _merge_in(graph: Graph, shared: dict[Place, Array]) -> tuple[Graph, list[str], list[Skip]]:
+    fixed = {*graph.inputs, *graph.outputs, *(s for t in graph.tensors for s in quant_tensors(t))}
+    first: dict[tuple[object, ...], Tensor] = {}
+    merged: dict[Tensor, Tensor] = {}
+    touched: list[str] = []
+    for tensor in graph.tensors:
+        if tensor.data is None or tensor in fixed or memory_place(tensor.data) not in shared:
+            continue
+        data = shared[memory_place(tensor.data)]
+        twin = first.setdefault(_identity(tensor, data), tensor)
+        if twin is not tensor:
+            merged[tensor] = merged.get(twin, twin)
+            touched.append(f"merged constant {plain(tensor.name)!r} into {plain(twin.name)!r}")
+        elif memory_place(data) != memory_place(tensor.data):
+            view = data.reshape(-1).view(tensor.data.dtype).reshape(tensor.data.shape)
+            merged[tensor] = replace(tensor, data=view)
+            touched.append(f"stored constant {plain(tensor.name)!r} with its equal")
+    return rewrite(graph, tensors=merged), touched, []
+
+
+def _identity(tensor: Tensor, data: Array) -> tuple[object, ...]:
+    """What two constants must share to be one."""
+    quant = tensor.quant
+    scales = None
+    if quant is not None:
+        scales = (quant.scale.tobytes(), quant.zero_point.tobytes(), quant.axis, id(quant.block))
+    simple = all(isinstance(value, bool | int | str) for value in tensor.rest.values())
+    rest = frozenset(tensor.rest.items()) if simple else tensor
+    odd = tensor if tensor.sparsity or tensor.variable else None
+    place = memory_place(data)
+    return tensor.dtype, tensor.shape, tensor.dynamic, place, scales, rest, odd
+
+
+def _shared_content(model: Model) -> dict[Place, Array]:
+    """For each place of a constant that has an equal: the first array with that content."""
+    sizes: dict[int, dict[Place, Array]] = {}
+    for tensor in (t for g in model.graphs for t in g.tensors):
+        if tensor.data is not None and tensor.data.nbytes:
+            sizes.setdefault(tensor.data.nbytes, {})[memory_place(tensor.data)] = tensor.data
+    shared: dict[Place, Array] = {}
+    for arrays in sizes.values():
+        first: dict[bytes, Array] = {}
+        for place, array in arrays.items():
+            digest = blake2b(np.ascontiguousarray(array).data).digest() if len(arrays) > 1 else b""
+            shared[place] = first.setdefault(digest, array)
+    return shared

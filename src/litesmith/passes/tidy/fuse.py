@@ -1,0 +1,250 @@
+"""`fuse`: arithmetic around a layer goes into it, so that it costs one op instead of four."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from litesmith.ir.edit import consumers, rewrite
+from litesmith.ir.effects import has_effect
+from litesmith.ir.match import chains
+from litesmith.ir.model_text import op_name
+from litesmith.ir.ops import OPS
+from litesmith.ir.types import Array, Graph, Model, Op, Tensor, constant_numbers
+from litesmith.ir.window import pads, slides
+from litesmith.numeric.channels import along
+from litesmith.passes.core.step import Change, Context, Skip, on_graphs, settle
+from litesmith.passes.tidy.cleanup import same_quant
+
+_LAYERS = frozenset({"CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"})
+_PADDABLE = frozenset({"CONV_2D", "DEPTHWISE_CONV_2D"})
+
+# Ops whose kernels, XNNPACK's among them, apply an activation on the way out.
+_ACTIVATING = _LAYERS | {"ADD", "AVERAGE_POOL_2D", "DIV", "MAX_POOL_2D", "MUL", "SUB"}
+_ACTIVATIONS = frozenset({"RELU", "RELU6", "RELU_N1_TO_1"})
+
+# The op that a pair of ops becomes, why it cannot, or None where the pair is of another sort.
+Fused = Op | str | None
+
+Readers = Mapping[Tensor, Sequence[Op]]
+
+
+@dataclass(frozen=True)
+class Fuse:
+    """Put paddings, scales, offsets and activations into the convolutions and layers beside them.
+
+    pad         a PAD of zeros before a convolution that SAME padding can stand for
+    scale       MUL or DIV by a constant a channel, as batch normalization leaves it, after a layer
+    bias        ADD or SUB of a constant a channel after a layer
+    activation  RELU, RELU6 or RELU_N1_TO_1 after an op that can apply it itself
+    """
+
+    pad: bool = True
+    scale: bool = True
+    bias: bool = True
+    activation: bool = True
+
+    def apply(self, model: Model, context: Context) -> Change:
+        wanted = [rule for rule, asked in zip(_RULES, self._asked(), strict=True) if asked]
+        return settle(
+            model, [lambda m, r=rule: on_graphs(m, lambda g: _fuse(g, *r)) for rule in wanted]
+        )
+
+    def _asked(self) -> tuple[bool, ...]:
+        return self.pad, self.scale, self.bias, self.activation
+
+
+def _fuse(
+    graph: Graph,
+    first: frozenset[str],
+    second: frozenset[str],
+    join: Callable[[Op, Op, Readers], Fused],
+) -> tuple[Graph, list[str], list[Skip]]:
+    """Joins every pair of the two kinds that the rule can join."""
+    replaced: dict[Op, tuple[Op, ...]] = {}
+    touched: list[str] = []
+    skipped: list[Skip] = []
+    readers = consumers(graph)
+    for chain in chains(graph, (first, second)):
+        if any(op in replaced for op in chain.ops):
+            continue  # the next round sees what is left
+        fused = join(chain.first, chain.last, readers)
+        if any(has_effect(op) for op in chain.ops):
+            fused = "it works on a state, which may change in between"
+        if fused is None:
+            continue
+        if isinstance(fused, str):
+            skipped.append(Skip(op_name(chain.last), fused))
+            continue
+        replaced[chain.first], replaced[chain.last] = (), (fused,)
+        touched.append(f"fused {op_name(chain.first)} and {op_name(chain.last)}")
+    return rewrite(graph, ops=replaced), touched, skipped
+
+
+def _pad(pad: Op, layer: Op, readers: Readers) -> Fused:
+    """A convolution that pads by itself what the PAD before it padded."""
+    source, padded = pad.inputs[0], pad.outputs[0]
+    widths = constant_numbers(pad.inputs[1])
+    if source is None or widths is None or widths.shape != (4, 2):
+        return "its widths are computed, or its input has not four dimensions"
+    if layer.inputs[0] is not padded or layer.option("padding") != "VALID":
+        return "what follows does not read it as a convolution without padding reads its input"
+    if not same_quant(source.quant, padded.quant):
+        return "it changes the scale of what it pads"
+    if any(tensor.dynamic for tensor in (source, padded)):
+        return "a dimension is free, so the padding that SAME gives is not known"
+    wanted = _same_widths(layer, source)
+    if wanted is None:
+        return "the layer after it is no convolution of an image"
+    if widths.tolist() != wanted:
+        return (
+            f"it pads by {_widths_text(widths.tolist())}, where SAME pads by {_widths_text(wanted)}"
+        )
+    assert layer.options is not None
+    inputs = (source, *layer.inputs[1:])
+    return replace(layer, inputs=inputs, options=layer.options.set(padding="SAME"))
+
+
+def _same_widths(layer: Op, source: Tensor) -> list[list[int]] | None:
+    """The widths of a PAD that does what SAME padding of this layer does, if there are such."""
+    weight = layer.inputs[1]
+    if weight is None or layer.options is None or len(weight.shape) != 4 or len(source.shape) != 4:
+        return None
+    try:
+        moves = slides(layer.options, weight.shape[1:3])
+        spatial = [list(pads("SAME", *each)) for each in zip(source.shape[1:3], moves, strict=True)]
+    except ValueError:
+        return None
+    return [[0, 0], *spatial, [0, 0]]
+
+
+def _widths_text(widths: list[list[int]]) -> str:
+    return " ".join(f"{before}+{after}" for before, after in widths)
+
+
+def _scale(layer: Op, arithmetic: Op, readers: Readers) -> Fused:
+    """A layer with weights and bias multiplied as the MUL or DIV after it would."""
+    parts = _layer_parts(layer, arithmetic, readers)
+    if not isinstance(parts, _Parts):
+        return parts
+    if arithmetic.kind == "DIV" and not parts.constant.all():
+        return "it divides by zero"
+    factor = 1 / parts.constant if arithmetic.kind == "DIV" else parts.constant
+    axis = OPS[layer.kind].axis
+    assert axis is not None
+    weight = parts.weight * along(factor, parts.weight.ndim, axis)
+    return _with_constants(layer, arithmetic, weight, parts.bias * factor)
+
+
+def _bias(layer: Op, arithmetic: Op, readers: Readers) -> Fused:
+    """A layer with the constant of the ADD or SUB after it in its bias."""
+    parts = _layer_parts(layer, arithmetic, readers)
+    if not isinstance(parts, _Parts):
+        return parts
+    offset = -parts.constant if arithmetic.kind == "SUB" else parts.constant
+    return _with_constants(layer, arithmetic, None, parts.bias + offset)
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """What of a layer and the arithmetic after it is constant, in float64; one value a channel."""
+
+    weight: Array
+    bias: Array
+    constant: Array
+
+
+def _layer_parts(layer: Op, arithmetic: Op, readers: Readers) -> _Parts | str | None:
+    row = OPS[layer.kind]
+    assert row.weight is not None and row.bias is not None and row.axis is not None
+    bias_tensor = layer.inputs[row.bias] if row.bias < len(layer.inputs) else None
+    weight_tensor = layer.inputs[row.weight]
+    weight = _float_constant(weight_tensor)
+    bias = np.zeros(1) if bias_tensor is None else _float_constant(bias_tensor)
+    constant = _other_operand(layer.outputs[0], arithmetic)
+    if constant is None:
+        return None
+    if weight is None or bias is None:
+        return "the weights or the bias before it are not float32 constants"
+    if layer.option("fused_activation_function") != "NONE":
+        return "an activation stands between it and the layer before"
+    if arithmetic.option("fused_activation_function") not in {"NONE", *_ACTIVATIONS}:
+        return "the layer before cannot apply its activation"
+    if weight.ndim <= row.axis or bias.size not in (1, weight.shape[row.axis]):
+        return "the weights and the bias before it do not fit each other"
+    channels = weight.shape[row.axis]
+    if constant.size not in (1, channels) or constant.size != (constant.shape or (1,))[-1]:
+        return f"its constant has shape {constant.shape}, not one value a channel of {channels}"
+    if layer.outputs[0].shape != arithmetic.outputs[0].shape:
+        return "it changes the shape"
+    if weight_tensor is not None and len(readers.get(weight_tensor, [])) > 1:
+        return "the weights before it serve other ops too"
+    flat = constant.reshape(-1)
+    return _Parts(
+        weight, np.broadcast_to(bias.reshape(-1), channels), np.broadcast_to(flat, channels)
+    )
+
+
+def _with_constants(layer: Op, arithmetic: Op, weight: Array | None, bias: Array) -> Fused:
+    """The layer with new constants, in the place of the arithmetic after it."""
+    row = OPS[layer.kind]
+    assert row.weight is not None and row.bias is not None and layer.options is not None
+    inputs = [*layer.inputs, *([None] * (row.bias + 1 - len(layer.inputs)))]
+    old_weight, old_bias = inputs[row.weight], inputs[row.bias]
+    assert old_weight is not None
+    if old_bias is None:
+        old_bias = Tensor(f"{layer.outputs[0].name}/bias", bias.shape)
+    inputs[row.bias] = _constant_like(old_bias, bias)
+    if weight is not None:
+        inputs[row.weight] = _constant_like(old_weight, weight)
+    new = [t.data for t in inputs if t is not None and t.data is not None]
+    if not all(np.isfinite(data).all() for data in new):
+        return "the product leaves the range of float32"
+    options = layer.options.set(
+        fused_activation_function=arithmetic.option("fused_activation_function")
+    )
+    return replace(layer, inputs=tuple(inputs), outputs=arithmetic.outputs, options=options)
+
+
+def _constant_like(tensor: Tensor, values: Array) -> Tensor:
+    with np.errstate(all="ignore"):
+        data = values.astype(np.float32)
+    data.setflags(write=False)
+    return replace(tensor, shape=data.shape, data=data)
+
+
+def _other_operand(known: Tensor, arithmetic: Op) -> Array | None:
+    """The constant beside the known operand; only MUL and ADD may have it first."""
+    a, b = arithmetic.inputs
+    if a is known and b is not known:
+        return _float_constant(b)
+    return _float_constant(a) if b is known and arithmetic.kind in ("ADD", "MUL") else None
+
+
+def _float_constant(tensor: Tensor | None) -> Array | None:
+    """A float32 constant in float64, so that products are rounded once."""
+    if tensor is None or tensor.data is None or tensor.dtype != "float32" or tensor.sparsity:
+        return None
+    return tensor.data.astype(np.float64)
+
+
+def _activation(op: Op, activation: Op, readers: Readers) -> Fused:
+    """An op that applies the activation after it."""
+    if op.options is None:
+        return None
+    if op.option("fused_activation_function") != "NONE":
+        return "the op before it applies another activation already"
+    before, after = op.outputs[0], activation.outputs[0]
+    if before.dtype != after.dtype or not same_quant(before.quant, after.quant):
+        return "it changes the scale, and one rounding is not two"
+    options = op.options.set(fused_activation_function=activation.kind)
+    return replace(op, outputs=activation.outputs, options=options)
+
+
+# What comes first, what follows, and how the two become one; in the order of Fuse's fields.
+_RULES = (
+    (frozenset({"PAD"}), _PADDABLE, _pad),
+    (_LAYERS, frozenset({"DIV", "MUL"}), _scale),
+    (_LAYERS, frozenset({"ADD", "SUB"}), _bias),
+    (_ACTIVATING, _ACTIVATIONS, _activation),
+)

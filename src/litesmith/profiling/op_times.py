@@ -1,0 +1,266 @@
+"""Where the time of a run goes: every op of a model with its time, its kernel and its speed."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, fields
+from statistics import fmean, median
+
+from litesmith.anatomy.footprint import op_macs
+from litesmith.errors import BadInput, CannotRun
+from litesmith.ir.types import Model, Op
+from litesmith.kernels.litesmith_target import TAG
+from litesmith.profiling.alignment import Absence, absences
+from litesmith.profiling.cpu_peak import arithmetic, best_gmacs
+from litesmith.profiling.events import Run
+from litesmith.profiling.profiled_runs import Gathered, gather
+from litesmith.run.core.target import Target
+from litesmith.run.session import Source
+from litesmith.units import plain
+
+_MOST_RUNS = 100_000
+
+# The runtime counts whole microseconds: a shorter time is too coarse to make a speed of.
+_LEAST_US = 5.0
+
+Row = dict[str, str | float | int | None]
+
+
+@dataclass(frozen=True)
+class OpTime:
+    """One op of the file. `us` is None only where no event of the runtime could be matched.
+
+    There is a sample for each run. `us` is their mean over the middle half of the runs, by the time
+    of the whole run: so the ops add up to a usual run, on a machine that is busy too.
+    """
+
+    graph: int
+    index: int
+    kind: str
+    name: str
+    us: float | None
+    share: float  # of the sum over the ops of the entry graph
+    kernel: str  # xnnpack, builtin, custom, litesmith; "" for an op without a time of its own
+    detail: str  # what the runtime calls the kernels that ran
+    macs: int
+    gmacs: float | None  # GMAC/s; None where there are no MACs, or the time is too short to tell
+    of_best: float | None  # that, as a share of the best that this CPU reached
+    fused_into: int | None
+    why: str  # why it has no time of its own
+    samples_us: tuple[float, ...] = field(repr=False)
+
+    def row(self) -> Row:
+        """Everything but the samples, by name."""
+        names = (one.name for one in fields(self))
+        return {name: getattr(self, name) for name in names if name != "samples_us"}
+
+
+@dataclass(frozen=True)
+class Unmatched:
+    """Work inside the runtime that belongs to no op of the file."""
+
+    tag: str
+    us: float
+
+
+@dataclass(frozen=True)
+class Profile:
+    """The ops of a model in run order, and what profiling itself costs in the same run."""
+
+    target: str
+    ops: tuple[OpTime, ...]
+    unmatched: tuple[Unmatched, ...]
+    plain_us: tuple[float, ...] = field(repr=False)  # runs without profiling, in turns with
+    profiled_us: tuple[float, ...] = field(repr=False)  # those with it
+    runs: tuple[Run, ...] = field(repr=False)
+    best_gmacs: dict[str, float]
+    note: str = ""
+
+    @property
+    def run_us(self) -> float:
+        """The median of the runs without profiling."""
+        return median(self.plain_us)
+
+    @property
+    def overhead(self) -> float:
+        """How much longer a profiled run takes, as a share of one that is not."""
+        return median(self.profiled_us) / self.run_us - 1
+
+    @property
+    def entry(self) -> int:
+        """The number of the graph that runs; others are called by its ops."""
+        return self.runs[0].entry
+
+    @property
+    def ops_us(self) -> float:
+        """The sum over the ops of the entry graph; what they call lies inside their times."""
+        own = (op.us or 0.0 for op in self.ops if op.graph == self.entry)
+        return sum(own) + sum(other.us for other in self.unmatched)
+
+    def top(self, count: int) -> list[OpTime]:
+        """The ops that take longest."""
+        timed = [op for op in self.ops if op.us and op.graph == self.entry]
+        return sorted(timed, key=lambda op: -(op.us or 0.0))[:count]
+
+    def by_kind(self) -> list[tuple[str, int, float, int]]:
+        """For each kind, longest first: how many ops, their time, their MACs."""
+        kinds: dict[str, list[OpTime]] = defaultdict(list)
+        for op in self.ops:
+            if op.graph == self.entry:
+                kinds[op.kind].append(op)
+        rows = [
+            (kind, len(ops), sum(op.us or 0.0 for op in ops), sum(op.macs for op in ops))
+            for kind, ops in kinds.items()
+        ]
+        return sorted(rows, key=lambda row: -row[2])
+
+    def to_rows(self) -> list[Row]:
+        """One row an op, for a data frame."""
+        return [op.row() for op in self.ops]
+
+    def facts(self) -> dict[str, object]:
+        """Everything but the slices and the samples of the ops, for JSON."""
+        return {
+            "target": self.target,
+            "run_us": self.run_us,
+            "overhead": self.overhead,
+            "profiled_us": median(self.profiled_us),
+            "ops_us": self.ops_us,
+            "runs": len(self.runs),
+            "samples_us": self.plain_us,
+            "ops": self.to_rows(),
+            "unmatched": [asdict(other) for other in self.unmatched],
+            "best_gmacs": self.best_gmacs,
+            "note": self.note,
+        }
+
+
+def profile(model: Source, on: str | Target = "cpu:1", *, runs: int | None = None) -> Profile:
+    """Times every op of a model on a CPU target.
+
+    >>> litesmith.profile("model.tflite", on="cpu:1").top(3)            # doctest: +SKIP
+    """
+    target = Target.parse(on)
+    if target.kind not in ("cpu", "custom"):
+        raise CannotRun(f"no profile on {target}: only cpu targets tell the time of each op")
+    if runs is not None and not 1 <= runs <= _MOST_RUNS:
+        raise BadInput(f"runs={runs}: give a number from 1 to {_MOST_RUNS}")
+    gathered = gather(model, target, runs)
+    if not gathered.runs:
+        raise CannotRun(f"no profile on {target}: the runtime reports no events for this model")
+    # The yardstick is the best that the CPU can do, whichever kernels the target chose.
+    return _result(gathered, target, best_gmacs(Target("cpu", target.threads)))
+
+
+def _result(gathered: Gathered, target: Target, best: dict[str, float]) -> Profile:
+    runs = gathered.runs
+    times = _times(runs)
+    strangers = _strangers(runs)
+    entry = runs[0].entry
+    own = sum(one.us for (graph, _), one in times.items() if graph == entry)
+    total = own + sum(other.us for other in strangers)
+    return Profile(
+        str(target),
+        _op_times(gathered.model, times, _Scale(total, best)),
+        tuple(strangers),
+        tuple(gathered.plain_us),
+        tuple(gathered.profiled_us),
+        tuple(runs),
+        best,
+        _note(gathered, times),
+    )
+
+
+def _note(gathered: Gathered, times: dict[tuple[int, int], "_Time"]) -> str:
+    entry = gathered.runs[0].entry
+    called = any(graph != entry for graph, _ in times)
+    parts = any(op.custom.startswith(f"{TAG}:") for op in gathered.model.main.ops)
+    whole = f"each CUSTOM {TAG}:N is some of the model's ops in one program"
+    inner = "the time of an op that calls a graph contains what profiling that graph costs"
+    told = gathered.note, inner if called else "", whole if parts else ""
+    return "; ".join(text for text in told if text)
+
+
+@dataclass
+class _Time:
+    """The time of one op in each run, what ran it, and which runs are usual ones."""
+
+    samples_us: list[float]
+    kernel: str
+    tag: str
+    usual: list[int]
+
+    @property
+    def us(self) -> float:
+        return fmean(self.samples_us[number] for number in self.usual)
+
+
+def usual_runs(runs: Sequence[Run]) -> list[int]:
+    """The numbers of the middle half of the runs, by the time of all their ops."""
+    totals = [sum(part.us for part in run.slices if part.graph == run.entry) for run in runs]
+    cut = len(runs) // 4
+    return sorted(range(len(runs)), key=totals.__getitem__)[cut : len(runs) - cut]
+
+
+def _times(runs: Sequence[Run]) -> dict[tuple[int, int], _Time]:
+    """By graph and index, the time of every op that has one."""
+    found: dict[tuple[int, int], _Time] = {}
+    usual = usual_runs(runs)
+    for number, run in enumerate(runs):
+        for part in run.slices:
+            if part.index is not None:
+                key = part.graph, part.index
+                if key not in found:
+                    found[key] = _Time([0.0] * len(runs), part.kernel, part.tag, usual)
+                found[key].samples_us[number] += part.us
+    return found
+
+
+def _strangers(runs: Sequence[Run]) -> list[Unmatched]:
+    samples: dict[str, list[float]] = defaultdict(lambda: [0.0] * len(runs))
+    for number, run in enumerate(runs):
+        for part in run.slices:
+            if part.index is None and part.graph == run.entry:
+                samples[part.tag][number] += part.us
+    usual = usual_runs(runs)
+    return [Unmatched(tag, fmean(us[n] for n in usual)) for tag, us in samples.items()]
+
+
+@dataclass(frozen=True)
+class _Scale:
+    """What an op's time is held against."""
+
+    total_us: float
+    best_gmacs: dict[str, float]
+
+
+def _op_times(
+    model: Model, times: dict[tuple[int, int], _Time], scale: _Scale
+) -> tuple[OpTime, ...]:
+    found: list[OpTime] = []
+    for number, graph in enumerate(model.graphs):
+        absent = absences(graph, {index for owner, index in times if owner == number})
+        for index, op in enumerate(graph.ops):
+            outcome = times.get((number, index)) or absent[index]
+            found.append(_op_time((number, index), op, outcome, scale))
+    return tuple(found)
+
+
+def _op_time(place: tuple[int, int], op: Op, outcome: _Time | Absence, scale: _Scale) -> OpTime:
+    us, macs = outcome.us, op_macs(op)
+    gmacs = macs / us / 1e3 if macs and us and us >= _LEAST_US else None
+    is_timed = isinstance(outcome, _Time)
+    return OpTime(
+        *place,
+        kind=plain(op.label),
+        name=plain(op.outputs[0].name) if op.outputs else "",
+        us=us,
+        share=us / scale.total_us if us and scale.total_us else 0.0,
+        kernel=outcome.kernel if is_timed else "",
+        detail=outcome.tag if is_timed else "",
+        macs=macs,
+        gmacs=gmacs,
+        of_best=None if gmacs is None else gmacs / scale.best_gmacs[arithmetic(op)],
+        fused_into=None if is_timed else outcome.fused_into,
+        why="" if is_timed else outcome.why,
+        samples_us=tuple(outcome.samples_us) if is_timed else (),
+    )

@@ -1,0 +1,294 @@
+"""The engine `ray`: functions as tasks of a Ray cluster."""
+
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from time import monotonic
+from typing import Any, NoReturn, TypeVar, cast
+
+from litesmith.errors import CannotRun, LitesmithError
+from litesmith.ray_engine.device_log import DECLARE, RESOURCE
+from litesmith.ray_engine.ray_session import (
+    Node,
+    alive,
+    cpus,
+    exceptions,
+    first_line,
+    head,
+    is_device,
+    join,
+    leave,
+    more_workers,
+    node_name,
+    ray,
+    store_bytes,
+    there,
+    unprinted,
+)
+from litesmith.ray_engine.worker_tasks import (
+    RETRIES,
+    Board,
+    alone_task,
+    called_task,
+    own_versions,
+    versions_task,
+    versions_text,
+)
+from litesmith.workers.engine import Engine, Held, Lost, Tell
+from litesmith.workers.open_engine import RAY, unanswered
+
+T = TypeVar("T")
+
+# Results that are on their way for each worker.
+_AHEAD = 3
+
+# A result is waited for so long before the cluster is asked whether it is still there, and it is
+# given up once it has been silent, or without a worker, for so many seconds.
+_LOOK_SECONDS, _LOST_SECONDS = 1.0, 10.0
+
+# The first call on every machine.
+_GREET_SECONDS = 60.0
+
+# Of the store that values lie in, this much is for what may be asked for again.
+_KEPT_SHARE = 0.5
+
+# Results that may be asked for again.
+_MOST_RESULTS = 20_000
+
+_BOARD_SECONDS = 0.5
+
+
+@contextmanager
+def connected(text: str) -> Iterator["Cluster"]:
+    """The cluster at an address; `ray` is the one that runs here, or one that ends with us."""
+    if ray.is_initialized():  # by the program that calls us: it stays joined
+        yield _greeted(text)
+        return
+    with unprinted():
+        join(text)
+        try:
+            yield _greeted(text)
+        finally:
+            leave()
+
+
+def _greeted(text: str) -> "Cluster":
+    found = Cluster(text)
+    found.greet()
+    return found
+
+
+class Cluster:
+    """A cluster that this process has joined."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._kept: OrderedDict[str, tuple[Any, int]] = OrderedDict()
+        self._results: OrderedDict[str, Any] = OrderedDict()
+        self._tell: Tell | None = None
+        self._board: Any = None
+        self._told = 0.0
+        self._last_node = 0
+
+    def greet(self) -> None:
+        """Raises where a machine does not answer, or has another version of what computes."""
+        nodes = alive()
+        if not any(map(cpus, nodes)):
+            raise CannotRun(f"--engine {self.text}: the cluster has no worker; {more_workers()}")
+        asked = {node["NodeID"]: versions_task.options(**there(node)).remote() for node in nodes}
+        done, late = ray.wait(list(asked.values()), num_returns=len(asked), timeout=_GREET_SECONDS)
+        names = {ref: node_name(node) for node, ref in zip(nodes, asked.values(), strict=True)}
+        if late:
+            raise CannotRun(
+                f"--engine {self.text}: {names[late[0]]} does not answer; take it out of the "
+                "cluster, or look into its logs"
+            )
+        own = own_versions()
+        for ref in done:
+            versions = self._result(ref)
+            if versions != own:
+                raise CannotRun(
+                    f"--engine {self.text}: {names[ref]} has {versions_text(versions)}, this "
+                    f"machine {versions_text(own)}; install the same on all"
+                )
+
+    # What others ask for.
+
+    @property
+    def width(self) -> int:
+        return max(1, int(sum(map(cpus, alive()))))
+
+    def cancel(self, started: Iterable[Held[object]]) -> None:
+        for held in started:
+            with suppress(Exception):  # what has ended, or went with the cluster
+                ray.cancel(cast(Any, held), force=True)
+
+    def watch(self, tell: Tell | None) -> None:
+        """Tells what the workers do, while results are waited for."""
+        self._tell = tell
+        if tell is not None and self._board is None:
+            self._board = Board.options(num_cpus=0, max_restarts=-1).remote()
+
+    def hold(self, key: str, make: Callable[[], T], nbytes: Callable[[T], int]) -> Held[T]:
+        if key in self._kept:
+            self._kept.move_to_end(key)
+            return self._kept[key][0]
+        with self._told_of_loss():
+            value = make()
+            size = nbytes(value)
+            self._kept[key] = (ray.put(value), size)
+            room = _KEPT_SHARE * store_bytes()
+        while len(self._kept) > 1 and sum(size for _, size in self._kept.values()) > room:
+            self._kept.popitem(last=False)  # calls that were given it still have it
+        return self._kept[key][0]
+
+    def once(self, key: str, start: Callable[[], Held[T]]) -> Held[T]:
+        if key not in self._results:
+            self._results[key] = start()
+        self._results.move_to_end(key)
+        while len(self._results) > _MOST_RESULTS:
+            self._results.popitem(last=False)
+        return self._results[key]
+
+    def call(self, what: str, work: Callable[..., T], *given: object) -> Held[T]:
+        with self._told_of_loss():
+            return called_task.remote(self._board, what, work, *given)
+
+    def gathered(self, started: Iterable[Held[T]]) -> Iterator[T]:
+        with self._told_of_loss():
+            most = _AHEAD * self.width
+        waiting: deque[Any] = deque()
+        source = iter(started)
+        try:
+            for held in source:
+                waiting.append(held)
+                if len(waiting) > most:
+                    yield self._result(waiting.popleft())
+            while waiting:
+                yield self._result(waiting.popleft())
+        finally:  # an error, a Ctrl-C, or a reader that has enough
+            self.cancel(waiting)
+
+    def on_devices(self, what: str, work: Callable[..., T], *given: object) -> list[T]:
+        with self._told_of_loss():
+            nodes = self._devices()
+            asked = [
+                called_task.options(**there(n)).remote(None, what, work, *given) for n in nodes
+            ]
+        return [cast(T, self._result(held)) for held in asked]
+
+    def alone(
+        self, what: str, work: Callable[..., T], *given: object, models: tuple[str, ...] = ()
+    ) -> T:
+        for attempt in range(RETRIES):
+            with self._told_of_loss():
+                devices = self._devices()
+            self._last_node += 1
+            node = devices[self._last_node % len(devices)]
+            place = there(node, num_cpus=cpus(node), resources={RESOURCE: 1})
+            with self._told_of_loss():
+                held = alone_task.options(**place).remote(self._board, (what, models), work, *given)
+            try:
+                return cast(T, self._result(held, is_retried=True))
+            except _Gone as error:
+                if attempt == RETRIES - 1:
+                    raise CannotRun(
+                        f"--engine {self.text}: {node_name(node)} was lost {RETRIES} times while "
+                        f"it was timing {what} ({error}); what is on record stays"
+                    ) from None
+        raise AssertionError  # the last attempt returns or raises
+
+    def _devices(self) -> list[Node]:
+        """The machines that times are taken on; raises where there is none."""
+        devices = [node for node in alive() if is_device(node)]
+        if not devices:
+            raise Lost(
+                f"--engine {self.text}: no node is a device to take times on; start one with "
+                f"`{DECLARE}`"
+            )
+        return devices
+
+    # Waiting.
+
+    def _result(self, held: Any, *, is_retried: bool = False) -> Any:
+        """What a call ended with; errors of ours come as themselves."""
+        try:
+            self._wait(held)
+            return ray.get(held)
+        except exceptions.RayTaskError as error:
+            _raise_cause(error)
+        except exceptions.TaskCancelledError:
+            raise KeyboardInterrupt from None
+        except (exceptions.RaySystemError, ConnectionError) as error:
+            raise self._lost(first_line(error)) from None
+        except exceptions.RayError as error:
+            if is_retried:
+                raise _Gone(first_line(error)) from None
+            raise CannotRun(
+                f"--engine {self.text}: a worker died {RETRIES + 1} times at the same work "
+                f"({first_line(error)}); is its memory too small?"
+            ) from None
+
+    def _wait(self, held: Any) -> None:
+        silent_since: float | None = None
+        while not ray.wait([held], timeout=_LOOK_SECONDS, fetch_local=False)[0]:
+            self._show()
+            why = self._why_lost()
+            now = monotonic()
+            silent_since = None if not why else silent_since or now
+            if silent_since is not None and now - silent_since > _LOST_SECONDS:
+                raise self._lost(why)
+        self._show()
+
+    def _why_lost(self) -> str:
+        """Why nothing will come any more; "" where something may."""
+        why = unanswered(*head(self.text))
+        if why:
+            return why
+        return "" if any(map(cpus, alive())) else "no worker is left"
+
+    def _lost(self, why: str) -> Lost:
+        return Lost(
+            f"--engine {self.text}: the cluster is lost ({why}); start it again, or go on with "
+            "--engine local"
+        )
+
+    @contextmanager
+    def _told_of_loss(self) -> Iterator[None]:
+        try:
+            yield
+        except (exceptions.RaySystemError, ConnectionError) as error:
+            raise self._lost(first_line(error)) from None
+
+    def _show(self) -> None:
+        now = monotonic()
+        if self._tell is None or now - self._told < _BOARD_SECONDS:
+            return
+        self._told = now
+        with suppress(exceptions.RayError, ConnectionError):
+            self._tell(tuple(ray.get(self._board.rows.remote(), timeout=_LOOK_SECONDS)))
+
+
+class _Gone(Exception):
+    """A worker, with its machine or alone, ended before its call did."""
+
+
+def _raise_cause(error: Exception) -> NoReturn:
+    """What the call itself has raised, without the traceback of another machine."""
+    cause = getattr(error, "cause", None)
+    while isinstance(cause, exceptions.RayTaskError):
+        cause = cause.cause
+    if isinstance(cause, LitesmithError):
+        raise type(cause)(*cause.args) from None
+    if isinstance(cause, ModuleNotFoundError):
+        raise CannotRun(
+            f"a worker has no module {cause.name!r}; install the same litesmith on every node"
+        ) from None
+    if isinstance(cause, (KeyboardInterrupt, exceptions.TaskCancelledError)):
+        raise KeyboardInterrupt from None
+    raise error
+
+
+def inside() -> Engine:
+    """The cluster that has called the work of this process."""
+    return Cluster(RAY)

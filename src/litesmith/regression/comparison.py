@@ -1,0 +1,301 @@
+"""Whether one model is as good as another, and faster: both on the same samples and in turns."""
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from litesmith.accuracy.evaluate import Evaluation, evaluate_all, preparation_text
+from litesmith.accuracy.metrics import METRICS, value_of
+from litesmith.accuracy.paired import Rows
+from litesmith.accuracy.scoring import MOST_DB, Case
+from litesmith.anatomy.footprint import gzip_bytes
+from litesmith.calibration.context import RandomSamples
+from litesmith.data.answers import Outputs, outputs_of
+from litesmith.data.sample_items import is_real
+from litesmith.data.samples import Data, Sample
+from litesmith.data.sources import Given, Samples, open_data
+from litesmith.errors import BadInput
+from litesmith.ir.types import Model, Tensor
+from litesmith.run.core.target import Target
+from litesmith.run.session import Source
+from litesmith.tflite.file import load, pieces
+from litesmith.tflite.write import chunks
+from litesmith.timing.latency import Bench, Result, Rule, Tell, contenders, measured, silent
+from litesmith.timing.statistics import FASTER, MARGIN, SLOWER, UNKNOWN, Ratio
+from litesmith.units import factor_text, gain_text, plain, score_text, total_text
+
+# Samples that tell how far each output has drifted, and random ones in place of them.
+_DRIFT_SAMPLES, _RANDOM_SAMPLES = 64, 16
+
+NO_DATA = "no data was given"
+
+
+class Size(NamedTuple):
+    """What a file weighs."""
+
+    bytes: int
+    gzip_bytes: int
+
+
+class Drift(NamedTuple):
+    """How far an output of B is from A's; None where shapes differ or A's are not finite."""
+
+    output: str
+    cosine: float | None
+    snr_db: float | None
+
+    @property
+    def is_equal(self) -> bool:
+        return self.snr_db == MOST_DB
+
+
+@dataclass(frozen=True)
+class Drifts:
+    """The drift of each output, and what it was seen on.
+
+    why  the reason where there is none
+    """
+
+    outputs: tuple[Drift, ...] = ()
+    samples: int = 0
+    is_random: bool = False
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Two models: A is what there was, B is what is to take its place.
+
+    sizes     of A and of B
+    bench     their times, from one interleaved run
+    accuracy  B's, held against A on the same samples; None where `why` says the reason
+    """
+
+    sizes: tuple[Size, Size]
+    bench: Bench
+    accuracy: Evaluation | None
+    drifts: Drifts
+    why: str = ""
+
+    @property
+    def results(self) -> tuple[Result, Result]:
+        return self.bench.results[0], self.bench.results[1]
+
+    @property
+    def ratio(self) -> Ratio:
+        """Time of B / time of A."""
+        return self.bench.comparisons[0].ratio
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """As much of the models' names as tells them apart."""
+        paths = [Path(result.model) for result in self.results]
+        alike = paths[0].name == paths[1].name and paths[0] != paths[1]
+        return _name(paths[0], alike), _name(paths[1], alike)
+
+    @property
+    def verdict(self) -> str:
+        """One sentence."""
+        a, b = self.names
+        costs = f"{_speed(self.ratio)} and {_weight(*self.sizes)}"
+        than = "itself" if a == b else a
+        return f"{b} is {costs} than {than}; {_quality(self.accuracy, self.why)}"
+
+
+def compare(
+    a: Source,
+    b: Source,
+    data: Given | None = None,
+    *,
+    on: str | Target = "cpu:1",
+    metric: str = "auto",
+) -> Compared:
+    """Whether B is as accurate as A, how much faster it is, and how much smaller.
+
+    >>> litesmith.compare("float.tflite", "int8.tflite", "val/").verdict   # doctest: +SKIP
+
+    Without data there is no accuracy, and random inputs show how far the outputs drift.
+    """
+    opened = None if data is None else open_data(data, loaded(a))
+    return compared(a, b, opened, Manner(on, metric))
+
+
+def _as_it_is(data: Data) -> Data:
+    return data
+
+
+class Manner(NamedTuple):
+    """How two models are compared.
+
+    seconds  how long they are timed; None until the interval is narrow
+    watch    makes data of data that shows how far it has been read
+    tell     is told how far the timing has come
+    """
+
+    on: str | Target = "cpu:1"
+    metric: str = "auto"
+    seconds: float | None = None
+    watch: Callable[[Data], Data] = _as_it_is
+    tell: Tell = silent
+
+
+def compared(a: Source, b: Source, data: Data | None, manner: Manner) -> Compared:
+    """The same for data that has been opened for A."""
+    why = misfit(loaded(a), loaded(b)) or (NO_DATA if data is None else "")
+    accuracy = None
+    if data is not None and not why:
+        watched = manner.watch(data)
+        scored = evaluate_all([b], watched, against=a, metric=manner.metric, on=manner.on)
+        accuracy = replace(scored[0], preparation=preparation_text(data))
+    drifts = drift(a, b, data, on=manner.on)
+    timed = measured(contenders([a, b], manner.on), Rule(seconds=manner.seconds), manner.tell)
+    return Compared((size(a), size(b)), timed, accuracy, drifts, why)
+
+
+def loaded(source: Source) -> Model:
+    return source if isinstance(source, Model) else load(source)
+
+
+def size(source: Source) -> Size:
+    """Bytes of a model's file, and after gzip."""
+    if isinstance(source, str | os.PathLike):
+        path = Path(source)
+        return Size(path.stat().st_size, gzip_bytes(pieces(path)))
+    content = list(chunks(source)) if isinstance(source, Model) else [memoryview(source)]
+    return Size(sum(map(len, content)), gzip_bytes(content))
+
+
+def misfit(a: Model, b: Model) -> str:
+    """Why two models cannot be scored on the same samples; "" where they can."""
+    inputs, outputs = (a.main.inputs, b.main.inputs), (a.main.outputs, b.main.outputs)
+    for side, (mine, other) in (("input", inputs), ("output", outputs)):
+        if len(mine) != len(other):
+            return f"A has {_count(mine, side)}, B has {_count(other, side)}"
+    for one, two in zip(*inputs, strict=True):
+        if not _fit(one, two):
+            return f"input {plain(one.name)!r} of A is {_type(one)}, B's is {_type(two)}"
+    if any(one.shape != two.shape for one, two in zip(*inputs, strict=True)):
+        return ""  # one is free there, and has outputs of another size once it is given A's
+    for one, two in zip(*outputs, strict=True):
+        if not _answer_alike(one, two):
+            return f"output {plain(one.name)!r} of A is {_type(one)}, B's is {_type(two)}"
+    return ""
+
+
+def _count(tensors: Sequence[Tensor], side: str) -> str:
+    return f"{len(tensors)} {side}{'' if len(tensors) == 1 else 's'}"
+
+
+def _type(tensor: Tensor) -> str:
+    return f"{tensor.dtype} {'×'.join(map(str, tensor.dynamic or tensor.shape)) or 'scalar'}"
+
+
+def _fit(a: Tensor, b: Tensor) -> bool:
+    """True where what A takes can be given to B: the same shape, and real numbers or neither."""
+    shapes = a.dynamic or a.shape, b.dynamic or b.shape
+    if len(shapes[0]) != len(shapes[1]) or is_real(a) != is_real(b):
+        return False
+    pairs = zip(*shapes, strict=True)
+    sizes = all(-1 in pair or pair[0] == pair[1] for pair in pairs)
+    return sizes and (is_real(a) or a.dtype == b.dtype)
+
+
+def _answer_alike(a: Tensor, b: Tensor) -> bool:
+    """True for the same shape, whatever dimensions of 1 are in it."""
+    shapes = [[n for n in t.dynamic or t.shape if n != 1] for t in (a, b)]
+    return shapes[0] == shapes[1] or any(-1 in shape for shape in shapes)
+
+
+def drift(a: Source, b: Source, data: Data | None, *, on: str | Target = "cpu:1") -> Drifts:
+    """How far each output of B is from A's, on some of the samples, or on random inputs."""
+    model = loaded(a)
+    why = misfit(model, loaded(b))
+    if why:
+        return Drifts(why=why)
+    outputs = model.main.outputs
+    tallies: list[list[_Tally]]
+    try:
+        some = RandomSamples(model, _RANDOM_SAMPLES) if data is None else data
+        few = some.spread(_DRIFT_SAMPLES) if isinstance(some, Samples) else some
+        samples = islice(few, _DRIFT_SAMPLES)
+        tallies = list(outputs_of([b, a], samples, partial(_kept, count=len(outputs)), on=on))
+    except BadInput as error:
+        if data is not None:
+            raise
+        return Drifts(why=str(error))
+    found = tuple(
+        _drift(plain(tensor.name), column)
+        for tensor, column in zip(outputs, zip(*tallies, strict=True), strict=True)
+    )
+    return Drifts(found, len(tallies), data is None)
+
+
+class _Tally(NamedTuple):
+    """Of one output on one sample; None where the two cannot be compared."""
+
+    cosine: Rows | None
+    snr: Rows | None
+
+
+def _kept(_: Sample, answers: Sequence[Outputs], *, count: int) -> list[_Tally]:
+    return [_tally(answers[0][place], answers[1][place]) for place in range(count)]
+
+
+def _tally(ours: np.ndarray, wanted: np.ndarray) -> _Tally:
+    numbers = all(o.dtype.kind in "fiub" and o.size for o in (ours, wanted))
+    if ours.shape != wanted.shape or not numbers or not np.isfinite(wanted).all():
+        return _Tally(None, None)
+    case = Case((ours,), None, (wanted,))
+    return _Tally(METRICS["cosine"].statistics(case), METRICS["snr"].statistics(case))
+
+
+def _drift(output: str, column: Sequence[_Tally]) -> Drift:
+    values: list[float | None] = []
+    for name in ("cosine", "snr"):
+        rows = [row for tally in column if (row := getattr(tally, name)) is not None]
+        values.append(value_of(METRICS[name], np.concatenate(rows)).value if rows else None)
+    return Drift(output, *values)
+
+
+def _name(path: Path, in_full: bool) -> str:
+    return plain(str(path) if in_full else path.name)
+
+
+def _speed(ratio: Ratio) -> str:
+    low, high = ratio.interval
+    if ratio.verdict == UNKNOWN:
+        return f"of unknown speed ({UNKNOWN})"
+    if ratio.verdict == FASTER:
+        return factor_text(1 / ratio.value, "faster", 1 / high, 1 / low)
+    if ratio.verdict == SLOWER:
+        return factor_text(ratio.value, "slower", low, high)
+    return f"not seen to be faster or slower ({factor_text(ratio.value, 'the time', low, high)})"
+
+
+def _weight(a: Size, b: Size) -> str:
+    factor = a.bytes / b.bytes
+    if abs(factor - 1) < MARGIN:
+        return "no smaller"
+    return factor_text(factor, "smaller") if factor > 1 else factor_text(1 / factor, "larger")
+
+
+def _quality(found: Evaluation | None, why: str) -> str:
+    if found is None or found.against is None:
+        return f"accuracy is not compared: {why}"
+    against, count = found.against, f"{total_text(found.n)} samples"
+    if against.snr_db == MOST_DB:
+        return f"the outputs are equal on all {count}"
+    if against.difference is None:
+        value = score_text(found.value, found.unit, found.low, found.high)
+        return f"{found.title} {value} ({count} without labels)"
+    if not against.verdict:
+        return f"{found.title} is infinite for both ({count})"
+    ends = against.difference_low or 0.0, against.difference_high or 0.0
+    gain = gain_text(against.difference, found.unit, *ends)
+    return f"{found.title}: {against.verdict} ({gain}, {count})"

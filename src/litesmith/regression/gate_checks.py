@@ -1,0 +1,329 @@
+"""The checks of a gate: each measures one quantity of a model and holds it against the baseline."""
+
+import math
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from shlex import quote
+
+from litesmith.accuracy.metrics import difference_of, metric_named
+from litesmith.errors import BadInput
+from litesmith.regression.comparison import NO_DATA, size
+from litesmith.regression.gate_case import Case, Check
+from litesmith.regression.gate_measures import (
+    Delegation,
+    Manner,
+    Scores,
+    Timing,
+    data_digest,
+    delegations,
+    least_peak_bytes,
+    scored,
+    timing_chunks,
+    together,
+)
+from litesmith.regression.gate_rules import (
+    FINE,
+    MEMORY_ELSEWHERE,
+    MEMORY_NOISE_BYTES,
+    OFF,
+    QUANTITIES,
+    UNCLEAR,
+    WORSE,
+    Allowed,
+    Clocks,
+    Look,
+    accuracy_bound,
+    accuracy_verdict,
+    delegation_verdict,
+    growth_verdict,
+    judged,
+    memory_verdict,
+)
+from litesmith.regression.workload import unpacked_workload
+from litesmith.run.trial_run import probe
+from litesmith.units import (
+    bytes_text,
+    gain_text,
+    growth_text,
+    percent_text,
+    plain,
+    score_text,
+    time_text,
+    total_text,
+)
+
+NOT_ASKED = "not asked for"
+
+
+def checked(case: Case) -> tuple[Check, ...]:
+    """Every quantity, but for those that are switched off."""
+    return tuple(
+        check
+        for quantity, run in CHECKS.items()
+        for check in (run(case) if case.allowed[quantity].unit != OFF else [_off(quantity)])
+    )
+
+
+def _off(quantity: str) -> Check:
+    return Check(quantity, QUANTITIES[quantity].title, OFF, why=NOT_ASKED)
+
+
+def _accuracy(case: Case) -> list[Check]:
+    then = case.baseline.scores
+    if then is None or case.data is None:
+        why = f"the baseline has none: {case.baseline.unscored}" if then is None else NO_DATA
+        return [case.check("accuracy", why=why)]
+    _refuse_other_data(case, then)
+    manner = Manner(metric=then.metric, against=case.manner.against, watch=case.manner.watch)
+    now = scored(case.model, case.data, case.target, manner)
+    if now.reference != then.reference:
+        raise BadInput(
+            f"{case.path}: was held against another reference model (sha256 "
+            f"{then.reference[:12] or 'none'}); give that with --against, or --update"
+        )
+    if now.rows.shape != then.rows.shape:
+        raise BadInput(
+            f"{case.model}: {metric_named(then.metric).title} is made of other numbers than in "
+            f"{case.path}: have the classes changed? write it anew with --update"
+        )
+    return [_accuracy_check(case, then, now)]
+
+
+def _accuracy_check(case: Case, then: Scores, now: Scores) -> Check:
+    metric = metric_named(then.metric)
+    difference = difference_of(metric, now.rows, then.rows)
+    bound = accuracy_bound(case.allowed["accuracy"], then.value, then.unit)
+    verdict = accuracy_verdict(difference, then.better, bound)
+    change = gain_text(difference.value, then.unit, difference.low, difference.high)
+    beyond = "beyond chance" if verdict == WORSE else "within chance: more samples would tell"
+    values = then.value, now.value, *difference, bound
+    names = ("baseline", "now", "difference", "low", "high", "bound")
+    return replace(
+        case.check("accuracy"),
+        verdict=verdict,
+        title=metric.title,
+        then=score_text(then.value, then.unit),
+        now=score_text(now.value, now.unit),
+        change=change,
+        why=_why(
+            verdict,
+            f"{metric.title} changed by {change} on {total_text(now.count)} samples, "
+            f"more than allowed and {beyond}",
+        ),
+        command=f"litesmith compare {case.before} {case.file} --data {quote(now.source)}",
+        facts={
+            "metric": then.metric,
+            "n": now.count,
+            **dict(zip(names, map(_number, values), strict=True)),
+        },
+    )
+
+
+def _refuse_other_data(case: Case, then: Scores) -> None:
+    assert case.data is not None
+    if data_digest(case.data) != then.data:
+        raise BadInput(
+            f"{plain(case.data.source)}: not the data of {case.path} ({total_text(then.count)} "
+            f"samples of {plain(then.source)}): results on other samples cannot be paired; give "
+            "that data, with the same --samples, or --update"
+        )
+
+
+def _latency(case: Case) -> list[Check]:
+    then = case.baseline.timing
+    if then is None:
+        return [case.check("latency", why=f"the baseline has none: {case.baseline.untimed}")]
+    timed = case.manner.seconds, case.manner.tell
+    with tempfile.TemporaryDirectory() as folder:
+        reference = Path(folder) / "workload.tflite"
+        reference.write_bytes(unpacked_workload(case.baseline.workload))
+        probe(reference, case.target)
+        timings: list[Timing] = []
+        chunks = _noted(timing_chunks(reference, case.model, case.target, *timed), timings)
+        look = judged(chunks, then.clocks, case.allowed["latency"])
+    return [_latency_check(case, look, together(timings), then)]
+
+
+def _noted(timings: Iterable[Timing], kept: list[Timing]) -> Iterator[Clocks]:
+    """The clocks of timings, each of which is kept."""
+    for timing in timings:
+        kept.append(timing)
+        yield timing.clocks
+
+
+def _latency_check(case: Case, look: Look, timing: Timing, then: Timing) -> Check:
+    times, low, high = look.change.times
+    here = timing.reference_us * then.ratio.value
+    change = growth_text(times, low, high)
+    sure = "the whole interval is above what is allowed, twice in a row"
+    doubt = "its interval holds what is allowed: a quieter machine, or --seconds, would tell"
+    return replace(
+        case.check("latency"),
+        verdict=look.verdict,
+        then=time_text(here),
+        now=time_text(here * times) if math.isfinite(times) else time_text(timing.us),
+        change=change,
+        why=_why(
+            look.verdict,
+            f"{change} against the baseline's graph, timed in turns on {case.target}; "
+            f"{sure if look.verdict == WORSE else doubt}",
+        ),
+        command=_timing_command(case),
+        facts={
+            "change": _number(times),
+            "low": _number(low),
+            "high": _number(high),
+            "clock": look.change.clock,
+            "ratio": timing.ratio.value,
+            "baseline_ratio": then.ratio.value,
+            "us": timing.us,
+            "reference_us": timing.reference_us,
+            "baseline_us": then.us,
+            "blocks": {name: len(blocks) for name, blocks in look.clocks.items()},
+        },
+    )
+
+
+def _timing_command(case: Case) -> str:
+    """The time of each op where that is told, else of the whole, beside the model of before."""
+    if case.target.kind == "cpu":
+        return f"litesmith profile {case.file} --on {case.target}"
+    return f"litesmith bench {case.before} {case.file} --on {case.target}"
+
+
+def _sizes(case: Case) -> list[Check]:
+    now, then = size(case.model), case.baseline.size
+    return [
+        replace(
+            case.check(quantity),
+            verdict=growth_verdict(after / before, case.allowed[quantity]),
+            then=bytes_text(before),
+            now=bytes_text(after),
+            change=growth_text(after / before),
+            why=_why(
+                growth_verdict(after / before, case.allowed[quantity]),
+                f"{total_text(after)} bytes, and {total_text(before)} in the baseline",
+            ),
+            command=f"litesmith diff {case.before} {case.file}",
+            facts={"baseline": before, "now": after},
+        )
+        for quantity, before, after in (
+            ("size", then.bytes, now.bytes),
+            ("gzip", then.gzip_bytes, now.gzip_bytes),
+        )
+    ]
+
+
+def _memory(case: Case) -> list[Check]:
+    then, allowed = case.baseline.peak_bytes, case.allowed["memory"]
+    if then is None:
+        return [case.check("memory", why="the baseline has none: not asked for, or not told")]
+    now = least_peak_bytes(case.model, case.target, then * (1 + allowed.amount))
+    if now is None:
+        return [case.check("memory", why="this system tells no peak")]
+    verdict = memory_verdict(then, now, allowed, same_machine=case.same_machine)
+    room = f"{bytes_text(MEMORY_NOISE_BYTES)} that peaks differ by anyway"
+    if not case.same_machine:
+        room = f"{room} and {percent_text(MEMORY_ELSEWHERE)} for another kind of machine"
+    return [
+        replace(
+            case.check("memory"),
+            verdict=verdict,
+            then=bytes_text(then),
+            now=bytes_text(now),
+            change=_growth_words(then, now, allowed, verdict),
+            why=_why(
+                verdict,
+                f"the least peak of some runs is {bytes_text(now)}, and it was {bytes_text(then)}: "
+                f"above what is allowed, the {room}",
+            ),
+            command=f"litesmith inspect {case.file}",
+            facts={"baseline": then, "now": now},
+        )
+    ]
+
+
+def _growth_words(then: int, now: int, allowed: Allowed, verdict: str) -> str:
+    """Says why more than is allowed is no alarm."""
+    if then < 1:
+        return ""
+    is_noise = verdict == FINE and growth_verdict(now / then, allowed) == WORSE
+    return f"{growth_text(now / then)}{', in the noise' if is_noise else ''}"
+
+
+def _delegation(case: Case) -> list[Check]:
+    before = case.baseline.delegations
+    places = tuple(found.target for found in before[1:])
+    after = delegations(case.model, case.content, case.target, places)
+    return [_one_delegation(case, *pair) for pair in zip(before, after, strict=True)]
+
+
+def _one_delegation(case: Case, then: Delegation, now: Delegation) -> Check:
+    is_own = then.target == str(case.target)
+    blank = case.check("delegation")
+    if not is_own:
+        blank = replace(blank, title=f"ops on {then.target}")
+    if then.why or now.why:
+        return replace(blank, why=now.why or then.why)
+    pair = (then.left, then.macs), (now.left, now.macs)
+    verdict = delegation_verdict(*pair, case.allowed["delegation"])
+    if then.how != now.how and verdict == WORSE:
+        verdict = UNCLEAR
+    more = {kind: n - then.kinds.get(kind, 0) for kind, n in now.kinds.items()}
+    kinds = ", ".join(f"{n} {kind}" for kind, n in more.items() if n > 0) or "none more"
+    how = "" if then.how == now.how else f"; {now.how} now, {then.how} then"
+    look = "doctor" if is_own else f"doctor --for {then.target}"
+    where = f" --on {case.target}" if is_own else ""
+    return replace(
+        blank,
+        verdict=verdict,
+        then=f"{then.ops - then.left}/{then.ops} ops",
+        now=f"{now.ops - now.left}/{now.ops} ops",
+        change=_left_words(now.left - then.left),
+        why=_why(
+            verdict,
+            f"{_left_words(now.left - then.left)} ({kinds}); {percent_text(now.macs)} of the MACs "
+            f"are delegated, {percent_text(then.macs)} were{how}",
+        ),
+        command=f"litesmith {look} {case.file}{where}",
+        facts={
+            "target": then.target,
+            "how": now.how,
+            "baseline_left": then.left,
+            "left": now.left,
+            "baseline_macs": then.macs,
+            "macs": now.macs,
+            "baseline_partitions": then.partitions,
+            "partitions": now.partitions,
+            "kinds": dict(now.kinds),
+        },
+    )
+
+
+def _left_words(more: int) -> str:
+    if not more:
+        return "no op more left"
+    s = "" if abs(more) == 1 else "s"
+    return f"{more} op{s} more left" if more > 0 else f"{-more} op{s} fewer left"
+
+
+def _why(verdict: str, reason: str) -> str:
+    """A reason where one is needed."""
+    return "" if verdict == FINE else reason
+
+
+def _number(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+# quantity -> its check; size and gzip are looked at together
+CHECKS: dict[str, Callable[[Case], list[Check]]] = {
+    "accuracy": _accuracy,
+    "latency": _latency,
+    "size": lambda case: _sizes(case)[:1],
+    "gzip": lambda case: _sizes(case)[1:],
+    "memory": _memory,
+    "delegation": _delegation,
+}

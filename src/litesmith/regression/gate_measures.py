@@ -1,0 +1,317 @@
+"""What the gate measures of a model: delegation, results sample by sample, time against a workload.
+
+A time is the ratio to a reference workload that takes turns with the model, by two clocks. The wall
+clock is the finer one, and what other programs take of it is lost. The processor's clock counts
+only what this process was given, so that it holds on a busy machine, where a run of milliseconds is
+never left alone; with several threads it counts their waiting too and is not used.
+"""
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from itertools import groupby
+from math import exp, log
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+
+import numpy as np
+
+from litesmith.accuracy.evaluate import Evaluation, evaluate_all
+from litesmith.accuracy.metrics import metric_named
+from litesmith.accuracy.paired import Rows
+from litesmith.anatomy.footprint import op_macs
+from litesmith.data.samples import Data
+from litesmith.diagnosis.fitting import placed_on
+from litesmith.errors import CannotRun
+from litesmith.ir.types import Model
+from litesmith.profiling.events import CUSTOM, OWN
+from litesmith.profiling.op_times import OpTime, profile
+from litesmith.regression.gate_rules import Allowed, Clocks, joined
+from litesmith.run.accelerators.targets import placed, with_custom
+from litesmith.run.core.placement import MEASURED, Placement
+from litesmith.run.core.target import LITESMITH, Target
+from litesmith.tflite.file import digest
+from litesmith.timing.latency import Bench, Result, Rule, Tell, contenders, measured, ratio, silent
+from litesmith.timing.memory import peak_bytes
+from litesmith.timing.statistics import Ratio, relative_width, turns_ratio
+
+WALL, PROCESSOR = "wall", "processor"
+
+# Of the runs of a load, those that were least disturbed tell most of the model.
+_RANK = 25
+_CHUNK_SECONDS = 1.5
+MOST_SECONDS = 60.0
+
+# A baseline is timed until its interval has this width, or for so long.
+_WIDTH, _BASELINE_SECONDS = 0.01, 20.0
+
+_MEMORY_TRIES = 3
+
+
+def _as_it_is(data: Data) -> Data:
+    return data
+
+
+@dataclass(frozen=True)
+class Manner:
+    """How a model is measured for a gate.
+
+    on       where; None for the baseline's place, or cpu:1 for a new one
+    against  a model to be held against where there are no labels
+    allow    what is allowed from now on, by quantity
+    places   accelerators of which delegation is told too
+    seconds  how long the model is timed at the most
+    watch    makes data of data that shows how far it has been read
+    """
+
+    on: Target | None = None
+    metric: str = "auto"
+    against: Path | None = None
+    allow: Mapping[str, Allowed] = field(default_factory=dict[str, Allowed])
+    places: tuple[str, ...] = ()
+    seconds: float = MOST_SECONDS
+    watch: Callable[[Data], Data] = _as_it_is
+    tell: Tell = silent
+
+
+@dataclass(frozen=True)
+class Delegation:
+    """What a delegate takes of a model.
+
+    left    ops that it does not take, and their kinds
+    macs    the share of multiply-accumulates that it does; 1 where there are none
+    why     why it is not known, where nothing is
+    """
+
+    target: str
+    how: str = ""
+    ops: int = 0
+    left: int = 0
+    macs: float = 0.0
+    partitions: int = 0
+    kinds: Mapping[str, int] = field(default_factory=dict[str, int])
+    why: str = ""
+
+
+def delegation(source: Path, model: Model, target: Target) -> Delegation:
+    """What XNNPACK, or the accelerator that the target names, takes."""
+    name = str(target)
+    if target.kind == "numpy" or target.kernels in ("builtin", "reference"):
+        return Delegation(name, why=f"{name} has no delegate")
+    if target.kind == "cpu" and target.kernels != LITESMITH:
+        return _by_profile(source, target)
+    wanted = f"custom:{target.kernels}" if target.kind == "custom" else target.kind
+    known = {one.name: one for one in with_custom()}
+    delegate = known["cpu:1:litesmith" if target.kind == "cpu" else wanted]
+    return _of_placement(name, model, placed(delegate, model))
+
+
+def delegation_for(name: str, model: Model) -> Delegation:
+    """What an accelerator takes, by its compiler or by rules."""
+    found = placed_on(model, name)
+    return _of_placement(found.target, model, found)
+
+
+def _of_placement(name: str, model: Model, found: Placement | None) -> Delegation:
+    if found is None:
+        return Delegation(name, why=f"{name} takes whatever it is given")
+    macs = [op_macs(op) for op in model.main.ops]
+    return _counted(
+        Delegation(name, found.how, partitions=found.partitions),
+        [(home.kind, home.taken, macs[home.place]) for home in found.homes],
+    )
+
+
+def _by_profile(source: Path, target: Target) -> Delegation:
+    """What XNNPACK takes, as the runtime's own events tell."""
+    name = str(target)
+    try:
+        found = profile(source, target, runs=1)
+    except CannotRun as error:
+        return Delegation(name, why=str(error))
+    ops = [op for op in found.ops if op.graph == found.entry]
+    rows = [(op.kind, _is_taken(op, ops), op.macs) for op in ops]
+    partitions = sum(taken for taken, _ in groupby(taken for _, taken, _ in rows))
+    return _counted(Delegation(name, MEASURED, partitions=partitions), rows)
+
+
+def _is_taken(op: OpTime, ops: list[OpTime]) -> bool:
+    """True where nothing of the runtime's own runs it: an op inside another is where that is."""
+    home = op if op.fused_into is None else ops[op.fused_into]
+    return home.kernel not in (OWN, CUSTOM)
+
+
+def _counted(found: Delegation, rows: list[tuple[str, bool, int]]) -> Delegation:
+    left = Counter(kind for kind, taken, _ in rows if not taken)
+    total = sum(macs for _, _, macs in rows)
+    taken = sum(macs for _, is_taken, macs in rows if is_taken)
+    return Delegation(
+        found.target,
+        found.how,
+        ops=len(rows),
+        left=left.total(),
+        macs=taken / total if total else 1.0,
+        partitions=found.partitions,
+        kinds=dict(left.most_common()),
+    )
+
+
+def delegations(
+    model: Path, content: Model, target: Target, places: tuple[str, ...]
+) -> tuple[Delegation, ...]:
+    """On the target first, then on the accelerators."""
+    own = delegation(model, content, target)
+    return own, *(delegation_for(name, content) for name in places)
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """A metric with what every sample adds to it, in an order that the samples' contents decide.
+
+    rows       (samples, statistics), rounded to float32 so that a file holds all of them
+    data       a digest of the samples and their labels, whatever their order and preparation
+    reference  a digest of the model that it is held against; "" where labels are
+    """
+
+    metric: str
+    unit: str
+    better: int
+    value: float
+    low: float
+    high: float
+    rows: Rows
+    data: str
+    source: str
+    preparation: str
+    reference: str = ""
+
+    @property
+    def count(self) -> int:
+        return len(self.rows)
+
+
+def _scores(found: Evaluation, data: Data, reference: str = "") -> Scores:
+    """What an evaluation says, to be held against another one's."""
+    assert found.rows is not None
+    items: tuple[str, ...] = getattr(data, "labelled_digests", ())
+    rows = found.rows.astype(np.float32).astype(np.float64)
+    if len(items) == len(rows):
+        rows = rows[np.argsort(np.array(items), kind="stable")]
+    metric = metric_named(found.metric)
+    return Scores(
+        found.metric,
+        found.unit,
+        metric.better,
+        found.value,
+        found.low,
+        found.high,
+        rows,
+        data_digest(data),
+        found.source,
+        found.preparation,
+        reference,
+    )
+
+
+def scored(model: Path, data: Data, target: Target, manner: Manner) -> Scores:
+    reference = manner.against
+    (found,) = evaluate_all(
+        [model], manner.watch(data), against=reference, metric=manner.metric, on=target
+    )
+    needs_reference = metric_named(found.metric).needs == "reference"
+    held = digest(reference) if reference is not None and needs_reference else ""
+    return _scores(found, data, held)
+
+
+def data_digest(data: Data) -> str:
+    """Equal for the same items and labels, in any order, however they are prepared."""
+    items: tuple[str, ...] = getattr(data, "labelled_digests", ())
+    return sha256("\n".join(sorted(items)).encode()).hexdigest() if items else data.digest
+
+
+@dataclass(frozen=True)
+class Timing:
+    """The model's time as a ratio to its reference workload's, and both times."""
+
+    clocks: Clocks
+    us: float
+    reference_us: float
+
+    @property
+    def ratio(self) -> Ratio:
+        """By the clock that is steadier."""
+        return Ratio(min(self.clocks.values(), key=relative_width))
+
+
+def timing_chunks(
+    reference: Path, model: Path, target: Target, seconds: float, tell: Tell = silent
+) -> Iterator[Timing]:
+    """Times the model in turns with the workload, chunk after chunk, each with loads of its own."""
+    start, seed = perf_counter(), 0
+    while not seed or perf_counter() - start < seconds:
+        group = contenders([reference, model], target)
+        rule = Rule(seconds=min(_CHUNK_SECONDS, seconds), seed=seed)
+        yield _timing(measured(group, rule, tell, memory=False), target)
+        seed += 1
+
+
+def _timing(done: Bench, target: Target) -> Timing:
+    reference, model = done.results
+    clocks = {WALL: ratio(reference, model, _RANK).blocks}
+    if target.kind == "cpu" and target.threads == 1:
+        clocks |= _processor_clock(reference, model)
+    return Timing(clocks, model.percentile_us(50), reference.percentile_us(50))
+
+
+def _processor_clock(reference: Result, model: Result) -> dict[str, tuple[float, ...]]:
+    """The ratio of processor time for each two mirrored loads; none where that clock is coarse."""
+    logs: list[float] = []
+    for pair in zip(reference.loads, model.loads, strict=True):
+        turns = list(zip(*(load.turns for load in pair), strict=True))
+        a, b = ([turn[side].cpu_us for turn in turns] for side in (0, 1))
+        if not all(us > 0 for us in (*a, *b)):
+            return {}
+        led = [first.position < second.position for first, second in turns]
+        logs.append(log(turns_ratio(a, b, led)))
+    pairs = zip(logs[::2], logs[1::2], strict=True)
+    return {PROCESSOR: tuple(exp((first + second) / 2) for first, second in pairs)}
+
+
+def together(timings: list[Timing]) -> Timing:
+    """One timing of several."""
+    clocks: Clocks = {}
+    for timing in timings:
+        clocks = joined(clocks, timing.clocks)
+    us, reference_us = (
+        median(getattr(timing, name) for timing in timings) for name in ("us", "reference_us")
+    )
+    return Timing(clocks, us, reference_us)
+
+
+def baseline_timing(
+    reference: Path, model: Path, target: Target, seconds: float, tell: Tell = silent
+) -> Timing:
+    """Timed until the interval is narrow, because every later gate is held against it."""
+    timings: list[Timing] = []
+    seconds = min(seconds, _BASELINE_SECONDS)
+    for timing in timing_chunks(reference, model, target, seconds, tell):
+        timings.append(timing)
+        if relative_width(together(timings).ratio.blocks) <= _WIDTH:
+            break
+    return together(timings)
+
+
+def least_peak_bytes(model: str | os.PathLike[str], target: Target, enough: float) -> int | None:
+    """The least peak of a few tries: once one is not above `enough`, no more are made."""
+    peaks: list[int] = []
+    for _ in range(_MEMORY_TRIES):
+        peak = peak_bytes(model, target)
+        if peak is None:
+            return None
+        peaks.append(peak)
+        if peak <= enough:
+            break
+    return min(peaks)

@@ -1,0 +1,189 @@
+"""What a smaller model really saves: on disk, in a download, in MACs and in time, side by side."""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from litesmith.anatomy.footprint import footprint, gzip_bytes, zstd_bytes
+from litesmith.anatomy.weights import Promises, WeightFacts, promises, weight_facts, zero_share
+from litesmith.errors import CannotRun
+from litesmith.ir.types import Model
+from litesmith.run.trial_run import probe
+from litesmith.tflite.file import load, pieces
+from litesmith.timing.latency import Rule, Tell, contenders, measured, silent
+from litesmith.timing.statistics import FASTER, SAME, SLOWER, Ratio
+from litesmith.timing.turns import Contender, Quota, one_load
+from litesmith.units import ratio_text, time_text
+
+_SECONDS = 1.0
+_SLOW_SECONDS = 0.05  # a run as long as this is its own warm-up
+_MOST_SECONDS = 0.5
+
+# So much more of all weights must be zero, or so few of the different ones be left, that someone
+# may hope it is faster.
+_MORE_ZEROS, _FEWER_VALUES = 0.02, 0.5
+
+# Times after / before from here to 1 are not much faster.
+_HARDLY = 0.95
+
+_MULTIPLIED = "are multiplied like any number here"
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What one file weighs."""
+
+    bytes: int
+    gzip_bytes: int
+    zstd_bytes: int
+    macs: int
+    weights: tuple[WeightFacts, ...]
+
+    @property
+    def layers(self) -> "Costs":
+        """The same with the weights of layers alone."""
+        return replace(self, weights=tuple(facts for facts in self.weights if facts.is_layer))
+
+    @property
+    def zeros(self) -> int:
+        return sum(facts.zeros for facts in self.weights)
+
+    @property
+    def elements(self) -> int:
+        return sum(facts.elements for facts in self.weights)
+
+    @property
+    def dtypes(self) -> set[str]:
+        return {facts.dtype for facts in self.weights}
+
+    @property
+    def values(self) -> int:
+        """Different numbers of each weight, summed."""
+        return sum(facts.values for facts in self.weights)
+
+    @property
+    def zero_share(self) -> float:
+        return zero_share(self.weights)
+
+
+@dataclass(frozen=True)
+class Latency:
+    """Both files in one interleaved run; the ratio is time after / time before."""
+
+    before_us: float
+    after_us: float
+    ratio: Ratio
+    target: str
+
+
+@dataclass(frozen=True)
+class Shrunk:
+    """A file and what was made of it.
+
+    promises  layers whose zeros or codes were to stay, and what the written file lost of them
+    latency   None where it was not measured, and `untimed` says why
+    """
+
+    before: Costs
+    after: Costs
+    promises: Promises
+    latency: Latency | None
+    untimed: str = ""
+
+    @property
+    def is_verified(self) -> bool:
+        """True where every zero and code that was to stay is in the written file."""
+        return not self.promises.broken
+
+    @property
+    def verdict(self) -> str:
+        """Whether it is faster, in words, and what has no part in it."""
+        if self.latency is None:
+            return self._told(f"not measured: {self.untimed}")
+        ratio, (low, high) = self.latency.ratio, self.latency.ratio.interval
+        if ratio.verdict == FASTER:
+            speed = ratio_text(1 / ratio.value, 1 / high, 1 / low)
+            same = self.before.layers.dtypes == self.after.layers.dtypes
+            if ratio.value > _HARDLY and self._idle and same:
+                return f"{speed} faster, not by its {self._idle}: they {_MULTIPLIED}"
+            return self._told(f"faster: {speed}")
+        if ratio.verdict == SLOWER:
+            return self._told(f"slower: {ratio_text(ratio.value, low, high)}")
+        if ratio.verdict == SAME and low > _HARDLY and self._idle:
+            return self._told("not faster")
+        return self._told("within the noise" if ratio.verdict == SAME else ratio.verdict)
+
+    def _told(self, verdict: str) -> str:
+        return f"{verdict}; {self._idle} {_MULTIPLIED}" if self._idle else verdict
+
+    @property
+    def _idle(self) -> str:
+        """What is smaller in this file, but not for the processor; "" where nothing is."""
+        before, after = self.before.layers, self.after.layers
+        if after.macs != before.macs or any(facts.sparse for facts in after.weights):
+            return ""
+        least = min(before.values, after.elements - after.zeros)
+        if before.dtypes == after.dtypes and after.values < _FEWER_VALUES * least:
+            return "repeated weights"
+        if after.zero_share > before.zero_share + _MORE_ZEROS:
+            return "zeros"
+        return ""
+
+
+def shrunk(
+    before: Path,
+    after: Path,
+    *,
+    promised: Sequence[Model] = (),
+    patient: bool = False,
+    tell: Tell = silent,
+) -> Shrunk:
+    """Weighs and times two files; `patient` times slow ones too.
+
+    `promised` are the models that a recipe went through: their zeros and codes, like those of the
+    first file, are looked for in the second.
+    """
+    models = load(before), load(after)
+    costs = [_costs(path, model) for path, model in zip((before, after), models, strict=True)]
+    found = [promises(model, models[1]) for model in (models[0], *promised)]
+    broken = dict.fromkeys(text for one in found for text in one.broken)
+    kept = Promises(max(one.layers for one in found), tuple(broken))
+    latency, untimed = _timed(contenders([before, after]), patient, tell)
+    return Shrunk(costs[0], costs[1], kept, latency, untimed)
+
+
+def _costs(path: Path, model: Model) -> Costs:
+    size = path.stat().st_size
+    return Costs(
+        bytes=size,
+        gzip_bytes=gzip_bytes(pieces(path)),
+        zstd_bytes=zstd_bytes(pieces(path), size),
+        macs=footprint(model).macs,
+        weights=weight_facts(model),
+    )
+
+
+def _timed(group: Sequence[Contender], patient: bool, tell: Tell) -> tuple[Latency | None, str]:
+    """The times of two contenders, or why there are none."""
+    try:
+        with ThreadPoolExecutor() as pool:
+            list(pool.map(lambda one: probe(one.name, one.target), group))
+        seconds = _run_seconds(group)
+    except CannotRun as error:
+        return None, str(error)
+    if seconds > _MOST_SECONDS and not patient:
+        return None, f"a run takes {time_text(1e6 * seconds)}; litesmith bench compares the two"
+    rule = Rule(seconds=_SECONDS, warmup_runs=0 if seconds > _SLOW_SECONDS else None)
+    done = measured(group, rule, tell, memory=False)
+    times = [result.percentile_us(50) for result in done.results]
+    return Latency(times[0], times[1], done.comparisons[0].ratio, str(group[0].target)), ""
+
+
+def _run_seconds(group: Sequence[Contender]) -> float:
+    """About how long the slower one takes: its first run."""
+    order, once = range(len(group)), Quota(runs=1, warmup_runs=0)
+    loads = one_load(group, order, once, np.random.default_rng(0))
+    return max(min(load.first_us, load.median_us) for load in loads) / 1e6

@@ -1,0 +1,127 @@
+"""What Qualcomm's Hexagon makes of a model: LiteRT's partition tool with the user's QNN libraries.
+
+The tool asks the libraries op by op, here, for a chip that is not here. It is native code that may
+crash and prints much, so it runs as a program of its own. Its plugin is linked with libQnnLpai.so
+too, of which it uses nothing here and which packages of the libraries often lack: another of the
+user's libraries then answers to the name.
+"""
+
+import os
+import re
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from litesmith.errors import BadInput, BadModel, CannotRun
+from litesmith.ir.edit import rewrite, with_graphs
+from litesmith.ir.types import Model, Tensor
+from litesmith.run.accelerators.probes import hexagon, partition_tool, qnn_folders
+from litesmith.run.core.placement import MEASURED, Home, Placement, refuse
+from litesmith.run.rules.all_rules import RULES, place_by_rules
+from litesmith.tflite.file import save
+from litesmith.tflite.read import read
+
+DEFAULT_SOC = "SM8650"  # Snapdragon 8 Gen 3
+
+_SECONDS = 300.0
+_NAME = re.compile(r"op(\d+)\.")
+_SOC = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
+_UNUSED, _STAND_IN = "libQnnLpai.so", "libQnnSystem.so"
+_UNNAMED = "Qualcomm's HTP library does not validate it"
+
+
+def hexagon_place(model: Model, soc: str = DEFAULT_SOC) -> Placement:
+    """Which ops go to the Hexagon of a chip, and why not the others."""
+    if _SOC.fullmatch(soc) is None:
+        raise BadInput(f"no chip {soc!r}; a chip is a name as {DEFAULT_SOC}")
+    found = hexagon()
+    if not found.usable:
+        raise CannotRun(f"target hexagon: {found.why}; {found.how}")
+    with TemporaryDirectory(prefix="litesmith-hexagon-") as folder:
+        path, out = Path(folder, "model.tflite"), Path(folder, "out.tflite")
+        save(_marked(model), path)
+        failed = _partition(path, out, soc)
+        if failed:
+            return refuse("hexagon", MEASURED, model, failed)
+        try:
+            split = read(memoryview(out.read_bytes()))
+        except BadModel as error:  # seen with sparse weights
+            why = f"LiteRT's partition tool writes a damaged model ({error})"
+            return refuse("hexagon", MEASURED, model, why)
+    pieces = split.graphs[len(model.graphs) :]
+    taken = {number for graph in pieces for op in graph.ops for number in _numbers(op.outputs)}
+    placed = Placement("hexagon", MEASURED, _homes(model, taken), len(pieces), facts={"soc": soc})
+    return replace(placed, refused=placed.main_reason) if placed.homes and not taken else placed
+
+
+def _marked(model: Model) -> Model:
+    """The model with tensors named after the ops that make them, to find these again."""
+    marked: Mapping[Tensor, Tensor] = {
+        tensor: replace(tensor, name=f"op{place}.{number}")
+        for place, op in enumerate(model.main.ops)
+        for number, tensor in enumerate(op.outputs)
+    }
+    graphs = [rewrite(model.main, tensors=marked), *model.graphs[1:]]
+    return with_graphs(model, graphs, marked)
+
+
+def _numbers(tensors: tuple[Tensor, ...]) -> set[int]:
+    names = (_NAME.match(tensor.name) for tensor in tensors)
+    return {int(name[1]) for name in names if name is not None}
+
+
+def _partition(path: Path, out: Path, soc: str) -> str:
+    """Writes the model in pieces; one line where that failed."""
+    tool = partition_tool()
+    assert tool is not None
+    package = tool.parents[1]
+    command = [
+        os.fspath(tool),
+        "--cmd=partition",
+        f"--model={path}",
+        f"--libs={package / 'vendors' / 'qualcomm' / 'compiler'}",
+        "--soc_manufacturer=Qualcomm",
+        f"--soc_model={soc}",
+        f"--o={out}",
+    ]
+    folders = [*qnn_folders(), *stand_in(path.parent, [*qnn_folders()]), os.fspath(package)]
+    try:
+        child = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, "LD_LIBRARY_PATH": os.pathsep.join(folders)},
+            timeout=_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return f"LiteRT's partition tool took over {_SECONDS:g} s; it was stopped"
+    if child.returncode < 0:
+        return f"LiteRT's partition tool crashed ({signal.Signals(-child.returncode).name})"
+    if child.returncode or not out.stat().st_size:
+        return f"LiteRT's partition tool failed for the chip {soc}, status {child.returncode}"
+    return ""
+
+
+def stand_in(folder: Path, libraries: Sequence[str]) -> list[str]:
+    """The folder with a link for the library that is missing; none where it is not."""
+    if any(Path(known, _UNUSED).exists() for known in libraries):
+        return []
+    found = (Path(known, _STAND_IN) for known in libraries)
+    (folder / _UNUSED).symlink_to(next(path for path in found if path.is_file()).resolve())
+    return [os.fspath(folder)]
+
+
+def _homes(model: Model, taken: set[int]) -> tuple[Home, ...]:
+    """The tool gives no reasons that can be told apart, so that those of the rules stand in."""
+    ruled = place_by_rules("hexagon", RULES["hexagon"], model)
+    return tuple(
+        Home(home.place, home.kind, True, "Qualcomm's HTP library validates it")
+        if home.place in taken
+        else home._replace(taken=False, why=_UNNAMED if home.taken else home.why)
+        for home in ruled.homes
+    )

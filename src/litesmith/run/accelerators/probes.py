@@ -1,0 +1,164 @@
+"""Whether this machine has what a target needs: asked without importing or crashing on it."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NamedTuple
+
+from litesmith.errors import CannotRun
+from litesmith.run.accelerators import vulkan
+from litesmith.run.litert.capi import installed_version
+from litesmith.units import plain
+
+_SECONDS = 20.0
+_LEAST_MESA = 25  # the runtime's accelerator refuses the software driver of Mesa 22.3
+_MESA = re.compile(r"Mesa (\d+)\.")
+
+# What LiteRT's plugin for Qualcomm is linked with; without one of them it does not load.
+_QNN = ("libQnnHtp.so", "libQnnIr.so", "libQnnSaver.so", "libQnnSystem.so")
+
+Told = dict[str, object]
+
+
+class Usable(NamedTuple):
+    """Whether a target can be used here."""
+
+    usable: bool
+    why: str  # what makes it usable, or what is missing
+    how: str  # what to install or do; "" where nothing is missing
+
+
+def runtime() -> Usable:
+    try:
+        return Usable(True, f"LiteRT {installed_version()}", "")
+    except CannotRun:
+        return Usable(False, "LiteRT is not installed", "pip install ai-edge-litert")
+
+
+def kernels() -> Usable:
+    """Kernels of our own, which need the runtime for the ops that they leave."""
+    found = runtime()
+    return found if not found.usable else _package("numba", "numba", "jit")
+
+
+def always() -> Usable:
+    return Usable(True, "part of this package", "")
+
+
+@cache
+def gpu() -> Usable:
+    """Asked here, because the runtime's answer to a missing GPU is a place in its source."""
+    if sys.platform == "darwin":
+        return Usable(True, "Metal, part of macOS", "")
+    return judge_vulkan(ask_vulkan(vulkan.__file__))
+
+
+def judge_vulkan(told: Told | None) -> Usable:
+    """Whether the runtime can use what Vulkan shows; None is an answer that never came."""
+    driver = "install the GPU's Vulkan driver, or use cpu"
+    if told is None:
+        return Usable(False, "a Vulkan driver crashes or hangs when it is asked", driver)
+    if "missing" in told:
+        why = f"there is no Vulkan loader ({plain(str(told['missing']))})"
+        return Usable(False, why, "install libvulkan1 and the GPU's driver")
+    found = told["devices"]
+    if not isinstance(found, list):
+        return Usable(False, "Vulkan finds no driver", driver)
+    refusals = [_refused(device) for device in found]
+    usable = [device for device, why in zip(found, refusals, strict=True) if not why]
+    if usable:
+        return Usable(True, f"{plain(usable[0]['name'])}, {plain(usable[0]['driver'])}", "")
+    how = f"install Mesa {_LEAST_MESA} or newer" if refusals else driver
+    return Usable(False, next(iter(refusals), "Vulkan finds no GPU"), how)
+
+
+def _refused(device: dict[str, str]) -> str:
+    """Why the runtime does not use a device; "" where it does."""
+    mesa = _MESA.search(device["driver"])
+    if not device["is_software"] or mesa is None or int(mesa[1]) >= _LEAST_MESA:
+        return ""
+    driver = plain(device["driver"])
+    return f"there is only a software driver, {driver}, and LiteRT needs Mesa {_LEAST_MESA}"
+
+
+def ask_vulkan(program: str | os.PathLike[str]) -> Told | None:
+    """What the program about Vulkan tells; None where it does not end well."""
+    command = [sys.executable, "-I", "-S", os.fspath(program)]
+    try:
+        told = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=_SECONDS,
+            check=False,
+        )
+        return None if told.returncode else json.loads(told.stdout)
+    except (subprocess.TimeoutExpired, ValueError):
+        return None
+
+
+def openvino() -> Usable:
+    return _package("openvino", "openvino", "openvino")
+
+
+def vela() -> Usable:
+    return _package("ethosu", "ethos-u-vela", "ethos")
+
+
+def _package(module: str, package: str, extra: str) -> Usable:
+    try:
+        if find_spec(module) is not None:
+            return Usable(True, f"{package} {version(package)}", "")
+    except (PackageNotFoundError, ValueError):
+        pass
+    return Usable(False, f"{package} is not installed", f"pip install litesmith[{extra}]")
+
+
+def hexagon() -> Usable:
+    """Qualcomm's libraries are the user's own: they may not be passed on."""
+    if partition_tool() is None:
+        return Usable(False, "LiteRT has no partition tool here", "use Linux on x86_64")
+    folders = [Path(folder) for folder in qnn_folders()]
+    missing = [name for name in _QNN if not any((f / name).is_file() for f in folders)]
+    if missing:
+        how = "install Qualcomm's QNN SDK and set QNN_SDK_ROOT to it"
+        return Usable(False, f"no {missing[0]} in QNN_SDK_ROOT or LD_LIBRARY_PATH", how)
+    return Usable(True, "Qualcomm's QNN libraries and LiteRT's partition tool", "")
+
+
+def partition_tool() -> Path | None:
+    """LiteRT's program that partitions a model for an accelerator, in its wheel."""
+    spec = find_spec("ai_edge_litert")
+    folders = spec.submodule_search_locations if spec is not None else None
+    tools = [Path(folder, "tools", "apply_plugin_main") for folder in folders or ()]
+    return next((tool for tool in tools if tool.is_file()), None)
+
+
+def qnn_folders() -> Iterator[str]:
+    """Where the environment says that Qualcomm's libraries are."""
+    root = os.environ.get("QNN_SDK_ROOT", "")
+    if root:
+        yield os.path.join(root, "lib", "x86_64-linux-clang")
+        yield root
+    yield from filter(None, os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep))
+
+
+def edge_tpu() -> Usable:
+    how = "compile with Coral's edgetpu_compiler and run where the Edge TPU is"
+    return Usable(False, "no Edge TPU compiler can be run here", how)
+
+
+def nnapi() -> Usable:
+    return Usable(False, "it is part of Android", "run on an Android phone, up to Android 14")
+
+
+def core_ml() -> Usable:
+    return Usable(False, "its delegate is part of iOS apps", "run on an iPhone, from iOS 12 on")

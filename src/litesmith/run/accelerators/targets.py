@@ -1,0 +1,122 @@
+"""The targets: what each needs of the machine and what it makes of a model, one row each."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+from litesmith.errors import CannotRun
+from litesmith.ir.types import Model
+from litesmith.kernels import litesmith_target as kernels
+from litesmith.ops.registry import delegates, find_delegate
+from litesmith.run.accelerators import probes
+from litesmith.run.accelerators.gpu import gpu_place
+from litesmith.run.accelerators.hexagon import hexagon_place
+from litesmith.run.accelerators.openvino import openvino_place
+from litesmith.run.accelerators.probes import Usable as Usable
+from litesmith.run.accelerators.vela import ACCELERATORS, vela_place
+from litesmith.run.core.placement import Placement
+from litesmith.run.core.target import Target
+from litesmith.run.litert import delegated_ops as delegated
+from litesmith.run.rules.all_rules import RULES, place_by_rules
+
+Place = Callable[[Model], Placement]
+
+
+class Delegate(NamedTuple):
+    """One target."""
+
+    name: str
+    title: str
+    probe: Callable[[], Usable]
+    place: Place | None  # by its compiler where that is installed; None where nothing is left out
+    runs: bool  # True where a session can run on it
+    predict: Place | None = None  # by rules alone, at once
+
+
+def _ruled(name: str, title: str, probe: Callable[[], Usable], *, runs: bool = False) -> Delegate:
+    """A target of which there are rules alone."""
+    place = partial(place_by_rules, name, RULES[name])
+    return Delegate(name, title, probe, place, runs, place)
+
+
+def _compiled(ruled: Delegate, compiler: Place) -> Delegate:
+    """A target whose compiler says what it takes, where that is installed."""
+
+    def place(model: Model) -> Placement:
+        asked = compiler if ruled.probe().usable else ruled.predict
+        return (asked or compiler)(model)
+
+    return ruled._replace(place=place)
+
+
+def _ethos(name: str) -> Delegate:
+    _, family, macs = name.split("-")
+    predict = partial(place_by_rules, name, RULES["ethos"])
+    title = f"Arm Ethos-{family.upper()} with {macs} MACs"
+    ruled = Delegate(name, title, probes.vela, predict, False, predict)
+    return _compiled(ruled, partial(vela_place, accelerator=name))
+
+
+DELEGATES: tuple[Delegate, ...] = (
+    Delegate("cpu", "XNNPACK and LiteRT's own kernels", probes.runtime, None, runs=True),
+    Delegate("numpy", "exact and slow kernels", probes.always, None, runs=True),
+    _compiled(_ruled("gpu", "LiteRT's GPU accelerator", probes.gpu, runs=True), gpu_place),
+    _compiled(_ruled("openvino", "Intel OpenVINO", probes.openvino, runs=True), openvino_place),
+    *map(_ethos, ACCELERATORS),
+    _compiled(_ruled("hexagon", "Qualcomm HTP", probes.hexagon), hexagon_place),
+    _ruled("edgetpu", "Coral Edge TPU", probes.edge_tpu),
+    _ruled("nnapi", "Android NNAPI", probes.nnapi),
+    _ruled("coreml", "Apple Core ML", probes.core_ml),
+)
+
+BY_NAME = {delegate.name: delegate for delegate in DELEGATES}
+
+
+# Not one of them: what it leaves is the same as on the CPU.
+KERNELS = Delegate(
+    "cpu:1:litesmith",
+    "Litesmith's kernels, int16x8 and sparse",
+    probes.kernels,
+    kernels.place,
+    True,
+    kernels.place,
+)
+
+
+def with_custom() -> tuple[Delegate, ...]:
+    """All of them, kernels of our own, and the delegates that are registered as `custom:NAME`."""
+    own = [
+        Delegate(f"custom:{name}", _title(one), probes.always, place, True, place)
+        for name, one in delegates().items()
+        for place in [partial(delegated.place, delegate=one, name=name)]
+    ]
+    return (*DELEGATES, KERNELS, *own)
+
+
+def _title(delegate: object) -> str:
+    return (type(delegate).__doc__ or "a delegate of yours").strip().splitlines()[0].rstrip(".")
+
+
+# What people call a family, and the member that stands for it.
+FAMILIES = {"ethos": "ethos-u55-128", "ethos-u55": "ethos-u55-128", "ethos-u65": "ethos-u65-256"}
+
+
+def placed(delegate: Delegate, model: Model) -> Placement | None:
+    """By its compiler where that is installed; its rules come first, for what would crash it."""
+    predicted = None if delegate.predict is None else delegate.predict(model)
+    if delegate.place is None or (predicted is not None and predicted.refused):
+        return predicted
+    return delegate.place(model)
+
+
+def refuse_unusable(target: Target) -> None:
+    """Raises where this machine does not have what the target needs."""
+    if target.kind == "custom":
+        find_delegate(target.kernels)
+        return
+    delegate = BY_NAME[target.kind]
+    found = delegate.probe()
+    if not found.usable:
+        raise CannotRun(f"target {target}: {found.why}; {found.how}")
+    if not delegate.runs:
+        raise CannotRun(f"target {target}: nothing runs there from here; it is compiled for only")

@@ -1,0 +1,202 @@
+"""What Arm's Ethos-U makes of a model: Vela compiles it here, for an NPU that is not here.
+
+The placement is measured: Vela really compiled the model. Cycles, time and memory are what Vela
+estimates for its default system and memory mode. Its time is that of the NPU alone, so a model of
+which some ops stay on the CPU has no latency here. Vela runs as a program of its own: it is native
+code that may crash, and it prints.
+"""
+
+import csv
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import MappingProxyType
+
+from litesmith.errors import BadInput, CannotRun
+from litesmith.ir.edit import rewrite, with_graphs
+from litesmith.ir.types import Model, Tensor
+from litesmith.run.core.placement import ESTIMATED, MEASURED, Fact, Home, Placement, refuse
+from litesmith.tflite.file import save
+from litesmith.tflite.read import read
+
+PACKAGE = "ethos-u-vela"
+ACCELERATORS = (
+    "ethos-u55-32",
+    "ethos-u55-64",
+    "ethos-u55-128",
+    "ethos-u55-256",
+    "ethos-u65-256",
+    "ethos-u65-512",
+)
+RECIPE = "litesmith quantize MODEL --to int8 --io int8 --data D -o OUT"
+
+_INTEGERS = ("int8", "uint8", "int16")  # of quantized values between ops
+_SECONDS = 600.0
+_COMMANDS = "ethos-u"  # the custom op that holds the NPU's commands in a compiled model
+_WARNING = re.compile(r"^Warning \(supported operators\) operator: \w+, ofm: 'op(\d+)\.")
+_COUNT = re.compile(r"^(CPU|NPU) operators = (\d+)", re.MULTILINE)
+_OP = re.compile(r"op(\d+)\.")
+_TENSOR = re.compile(r" ?[('](?:op\d+\.\d+|in\d+)\w*[)']")
+
+
+def vela_place(model: Model, accelerator: str = "ethos-u55-128") -> Placement:
+    """Which ops Vela puts on the NPU, why not the others, and what it estimates."""
+    if accelerator not in ACCELERATORS:
+        raise BadInput(f"no accelerator {accelerator!r}; there are {', '.join(ACCELERATORS)}")
+    if find_spec("ethosu") is None:
+        raise CannotRun(f"Vela is not installed; pip install {PACKAGE}")
+    with TemporaryDirectory(prefix="litesmith-vela-") as folder:
+        path = Path(folder, "model.tflite")
+        save(_marked(model), path)
+        told, failed = _compile(path, accelerator)
+        if failed:
+            return refuse(accelerator, MEASURED, model, _why_float(model) or failed)
+        # Not `load`: the NPU's scratch memory is read before it is written, which is no model.
+        compiled = read(memoryview(Path(folder, "model_vela.tflite").read_bytes()))
+        facts = _facts(told, next(Path(folder).glob("*_summary_*.csv")))
+    homes = _homes(model, compiled, _reasons(told))
+    pieces = sum(op.custom == _COMMANDS for op in compiled.main.ops)
+    if not pieces:
+        return refuse(accelerator, MEASURED, model, _why_float(model) or _why_none(homes))
+    whole = all(home.taken for home in homes)
+    return Placement(
+        accelerator,
+        MEASURED,
+        homes,
+        pieces,
+        latency_us=float(facts["npu_us"]) if whole else None,
+        latency_how=ESTIMATED if whole else "",
+        facts=facts,
+    )
+
+
+def _marked(model: Model) -> Model:
+    """The model with tensors named after the ops that make them: Vela speaks of ops by these."""
+    graph = model.main
+    marked: dict[Tensor, Tensor] = {}
+    for place, op in enumerate(graph.ops):
+        for number, tensor in enumerate(op.outputs):
+            marked[tensor] = replace(tensor, name=f"op{place}.{number}")
+    for number, tensor in enumerate(graph.tensors):
+        if tensor not in marked:
+            marked[tensor] = replace(tensor, name=f"in{number}")
+    graphs = [rewrite(graph, tensors=marked), *model.graphs[1:]]
+    return with_graphs(model, graphs, marked)
+
+
+def _compile(path: Path, accelerator: str) -> tuple[str, str]:
+    """What Vela prints, and one line where it failed."""
+    # -P: modules come from where Vela is, not from the folder the user happens to be in.
+    command = [sys.executable, "-P", "-m", "ethosu.vela", os.fspath(path)]
+    command += ["--output-dir", os.fspath(path.parent), "--accelerator-config", accelerator]
+    try:
+        child = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return "", f"Vela took over {_SECONDS:g} s; it was stopped"
+    told = child.stdout.decode(errors="replace")
+    return told, _failure(told, child.returncode) if child.returncode else ""
+
+
+def _failure(told: str, status: int) -> str:
+    """One line on why Vela gave no model."""
+    if status < 0:
+        return (
+            f"Vela crashed on the model ({signal.Signals(-status).name}), which is a bug of Vela's"
+        )
+    lines = [line.strip(" -") for line in told.splitlines() if line.strip()]
+    errors = [number for number, line in enumerate(lines) if "Error: " in line]
+    if not errors:
+        return f"Vela does not compile it: {lines[-1] if lines else 'no reason is given'}"
+    cause, *details = lines[errors[-1] :][:2]  # what is wrong, and with luck the rule behind it
+    said = ": ".join([cause.rpartition("Error: ")[2].rstrip("."), *details])
+    return f"Vela does not compile it: {_TENSOR.sub('', said)}"
+
+
+def _reasons(told: str) -> dict[int, str]:
+    """Why ops stay on the CPU, in Vela's words, by the number of the op."""
+    reasons: dict[int, str] = {}
+    place = -1
+    for line in told.splitlines():
+        warning = _WARNING.match(line)
+        if warning:
+            place = int(warning[1])
+        elif place >= 0 and line.startswith("Reason: "):
+            reasons.setdefault(place, _plain(line.removeprefix("Reason: ")))
+            place = -1
+    return reasons
+
+
+def _plain(reason: str) -> str:
+    """A reason without tensors: the op is known, and equal reasons must read alike."""
+    return f"Vela: {' '.join(_TENSOR.sub('', reason).split()).rstrip('.')}"
+
+
+def _homes(model: Model, compiled: Model, reasons: Mapping[int, str]) -> tuple[Home, ...]:
+    """The home of each op. What is still an op of the compiled model stays on the CPU; what is not
+    may be gone for good, as the computing of shapes that are known."""
+    left: set[int] = set()
+    for op in compiled.main.ops:
+        if op.custom != _COMMANDS:
+            left.update(int(found[1]) for t in op.outputs if (found := _OP.match(t.name)))
+    homes: list[Home] = []
+    for place, op in enumerate(model.main.ops):
+        reason = reasons.get(place, "")
+        if place in left or not op.outputs:
+            why = reason or "Vela left it as it was, without a reason"
+            homes.append(Home(place, op.kind, taken=False, why=why))
+        else:
+            why = "the compiled model does without it" if reason else "Vela put it on the NPU"
+            homes.append(Home(place, op.kind, taken=True, why=why))
+    return tuple(homes)
+
+
+def _why_float(model: Model) -> str:
+    """The way out for a model that computes with floats throughout; "" for another."""
+    computed = [t for op in model.main.ops for t in op.outputs]
+    floats = sorted({t.dtype for t in computed if t.dtype.startswith("float")})
+    if not floats or any(t.quant is not None and t.dtype in _INTEGERS for t in computed):
+        return ""
+    return f"Ethos-U computes with integers, this model with {floats[0]}; make it int8: {RECIPE}"
+
+
+def _why_none(homes: tuple[Home, ...]) -> str:
+    if not homes:
+        return "the model has no ops"
+    reasons = sorted({f"{home.kind}: {home.why.removeprefix('Vela: ')}" for home in homes})
+    return f"Vela takes none of its ops: {'; '.join(reasons[:3])}"
+
+
+def _facts(told: str, summary: Path) -> Mapping[str, Fact]:
+    """Vela's estimates, the system they are for, and its own count of ops: it takes some apart."""
+    counts = {side.lower(): int(count) for side, count in _COUNT.findall(told)}
+    with summary.open(newline="") as file:
+        row = next(csv.DictReader(file))
+    flash = float(row["on_chip_flash_memory_used"]) + float(row["off_chip_flash_memory_used"])
+    return MappingProxyType(
+        {
+            "system": row["system_config"],
+            "memory_mode": row["memory_mode"],
+            "clock_hz": int(float(row["core_clock"])),
+            "cycles": int(float(row["cycles_total"])),
+            "npu_us": float(row["inference_time"]) * 1e6,
+            "npu_operators": counts["npu"],
+            "cpu_operators": counts["cpu"],
+            "sram_bytes": round(float(row["sram_memory_used"]) * 1024),
+            "dram_bytes": round(float(row["dram_memory_used"]) * 1024),
+            "flash_bytes": round(flash * 1024),
+        }
+    )

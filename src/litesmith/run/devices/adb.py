@@ -1,0 +1,293 @@
+"""Models on an Android phone over adb, timed by the user's own `benchmark_model` there.
+
+The program tells averages and a profile of the ops, not the times of single runs, and each call of
+it opens the model anew. A model is copied once and found again by its digest.
+"""
+
+import os
+import re
+import shlex
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from hashlib import sha256
+from pathlib import Path
+from typing import NamedTuple
+
+from litesmith.errors import BadInput, CannotRun
+from litesmith.run.core.target import Target
+from litesmith.run.devices.address import TRANSPORTS, Address, Lost, parse
+from litesmith.run.devices.benchmark_model import Told, read
+from litesmith.tflite.file import mapped, pieces, write_whole
+from litesmith.units import plain, total_text
+
+Fact = str | int | float
+
+_FOLDER = "/data/local/tmp/litesmith"
+_TRACE = "/data/misc/perfetto-traces/litesmith.pftrace"  # the one folder that perfetto may write to
+_PROGRAM_VARIABLE = "LITESMITH_BENCHMARK_MODEL"  # where on the phone it lies, for all addresses
+_END = "litesmith-ended="
+_SECONDS = 60.0
+_RUN_SECONDS = 600.0
+
+# What `adb devices` says of a phone that cannot be used -> the way out.
+_STATES = {
+    "unauthorized": "unlock the phone and allow debugging by this machine",
+    "authorizing": "unlock the phone and allow debugging by this machine",
+    "no permissions": "this user may not open it; install udev rules (android-sdk-platform-tools-"
+    "common has them) and plug it in again",
+    "offline": "it does not answer; plug it in again, or run adb reconnect",
+}
+_FACTS = {
+    "maker": "getprop ro.product.manufacturer",
+    "model": "getprop ro.product.model",
+    "chip": "getprop ro.soc.model",
+    "board": "getprop ro.board.platform",
+    "android": "getprop ro.build.version.release",
+    "abi": "getprop ro.product.cpu.abi",
+    "cores": "nproc",
+    "governor": "cat /sys/devices/system/cpu/cpu0/cpufreq/scaling_governor 2>/dev/null",
+    "load": "cut -d' ' -f1 /proc/loadavg",
+    "memory": "grep MemTotal /proc/meminfo",
+}
+_FLAGS = {
+    ("cpu", "builtin"): "--use_xnnpack=false",
+    ("cpu", "xnnpack"): "--use_xnnpack=true",
+    ("gpu", "xnnpack"): "--use_gpu=true",
+}
+_TRACE_CONFIG = """
+buffers { size_kb: 65536 fill_policy: RING_BUFFER }
+data_sources { config { name: "linux.process_stats" } }
+data_sources { config { name: "linux.ftrace" ftrace_config {
+  ftrace_events: "sched/sched_switch"
+  ftrace_events: "power/cpu_frequency"
+  ftrace_events: "power/cpu_idle"
+  atrace_apps: "*"
+} } }
+duration_ms: 600000
+"""
+
+
+class Phone:
+    """An Android phone that adb reaches.
+
+    >>> phone = connected("adb://R58M12ABCDE/cpu:4")                    # doctest: +SKIP
+    >>> phone.benchmark("model.tflite", "cpu:4").runs.typical_us        # doctest: +SKIP
+    """
+
+    def __init__(self, name: str, serial: str, program: str) -> None:
+        self.name, self.serial, self.program = name, serial, program
+        self._samples: dict[str, list[float]] = {}
+        self._runs = 0
+        self._refuse_unusable()
+        self.facts = self._facts()
+
+    @property
+    def samples(self) -> tuple[tuple[float, ...], ...]:
+        """Typical µs of each call of the program so far, for each model in the order of use."""
+        return tuple(map(tuple, self._samples.values()))
+
+    def benchmark(
+        self,
+        model: str | Path | bytes,
+        target: str | Target = "cpu:1",
+        *,
+        runs: int = 50,
+        profile: bool = False,
+    ) -> Told:
+        """One call of the program: the model is opened, warmed up and run so many times.
+
+        A profile makes runs slower, so that times are best taken without one."""
+        wanted = Target.parse(target)
+        if (wanted.kind, wanted.kernels) not in _FLAGS:
+            raise BadInput(f"{self.name}: no target {wanted} there; use cpu:THREADS or gpu")
+        path = self._put(model)
+        words = [
+            self.program,
+            f"--graph={path}",
+            f"--num_threads={wanted.threads}",
+            _FLAGS[wanted.kind, wanted.kernels],
+            f"--enable_op_profiling={'true' if profile else 'false'}",
+            f"--num_runs={runs}",
+            "--min_secs=0",
+            "--warmup_min_secs=0.1",
+        ]
+        answer = self._shell(f"{shlex.join(words)} 2>&1", seconds=_RUN_SECONDS)
+        try:
+            told = read(answer.text)
+        except CannotRun as error:
+            raise CannotRun(f"{self.name}: {error}") from None
+        self._runs += told.runs.count
+        self._samples.setdefault(path, []).append(told.runs.typical_us)
+        return told
+
+    @contextmanager
+    def tracing(self, path: str | Path) -> Iterator[None]:
+        """Collects a Perfetto trace of what the phone does meanwhile, and puts it into a file."""
+        process = self._start_trace()
+        try:
+            yield
+        except BaseException:
+            with suppress(CannotRun):
+                self._stop_trace(process)
+                self._shell(f"rm -f {_TRACE}")
+            raise
+        self._stop_trace(process)
+        with tempfile.TemporaryDirectory() as folder:
+            copy = Path(folder, "trace")
+            self._copy("pull", _TRACE, str(copy))
+            write_whole(Path(path), pieces(copy))
+        self._shell(f"rm -f {_TRACE}")
+
+    def _start_trace(self) -> str:
+        """The number of perfetto's process: alone on its line, remarks have numbers too."""
+        self._shell("setprop debug.tflite.trace 1")  # ops show as spans
+        started = self._shell(f"perfetto --txt -c - --background -o {_TRACE}", stdin=_TRACE_CONFIG)
+        found = re.search(r"^\s*(\d+)\s*$", started.text, re.MULTILINE)
+        if started.status or found is None:
+            self._shell("setprop debug.tflite.trace 0")
+            raise CannotRun(f"{self.name}: no perfetto there; it needs Android 9 or later")
+        return found[1]
+
+    def _stop_trace(self, process: str) -> None:
+        """Ends perfetto, which then writes what it has, and waits for that."""
+        self._shell(f"kill {process}; while kill -0 {process} 2>/dev/null; do sleep 1; done")
+        self._shell("setprop debug.tflite.trace 0")
+
+    def _put(self, model: str | Path | bytes) -> str:
+        """The model's path on the phone, where it is copied unless it is there."""
+        content = model if isinstance(model, bytes) else mapped(model)
+        digest = sha256(content).hexdigest()
+        path = f"{_FOLDER}/{digest}.tflite"
+        known = self._shell(f"mkdir -p {_FOLDER}; sha256sum {path} 2>/dev/null")
+        if known.text.startswith(digest):
+            return path
+        with tempfile.NamedTemporaryFile(suffix=".tflite") as copy:
+            copy.write(content)
+            copy.flush()
+            self._copy("push", copy.name, f"{path}.part")
+        moved = self._shell(f"mv {path}.part {path} 2>&1")
+        if moved.status:
+            raise CannotRun(f"{self.name}: no model at {path} ({plain(moved.text.strip())})")
+        return path
+
+    def _refuse_unusable(self) -> None:
+        """Raises where the phone or the program on it is missing."""
+        done = _called(self.name, ["devices"])
+        rows = [line.split("\t", 1) for line in done.stdout.splitlines() if "\t" in line]
+        states = {row[0].strip(): row[1].strip() for row in rows}
+        if done.returncode:
+            cause = _last_line(done.stderr or done.stdout)
+            raise CannotRun(f"{self.name}: adb fails here ({cause}); run adb devices by hand")
+        if self.serial not in states:
+            seen = ", ".join(states) or "none"
+            raise CannotRun(
+                f"{self.name}: adb sees no such phone (it sees {plain(seen)}); plug it in and "
+                "switch on USB debugging, or adb connect to it"
+            )
+        state = states[self.serial]
+        if state != "device":
+            ways = [way for word, way in _STATES.items() if state.startswith(word)]
+            way_out = ways[0] if ways else "start Android on it"
+            told = plain(state.split(" (")[0])
+            raise CannotRun(f"{self.name}: adb says {told!r} of the phone; {way_out}")
+        program = shlex.quote(self.program)
+        if self._shell(f"test -x {program}").status:
+            raise CannotRun(
+                f"{self.name}: no program {self.program} there; build or download TensorFlow "
+                f"Lite's benchmark_model, then: adb -s {self.serial} push benchmark_model {program}"
+                f" && adb -s {self.serial} shell chmod +x {program}"
+            )
+
+    def _facts(self) -> dict[str, Fact]:
+        script = "; ".join(f'echo "{key}=$({command})"' for key, command in _FACTS.items())
+        lines = self._shell(script).text.splitlines()
+        said = {key: value.strip() for key, _, value in (line.partition("=") for line in lines)}
+        chip = said.get("chip") or said.get("board") or "unknown chip"
+        return {
+            "cpu": plain(f"{said.get('maker', '')} {said.get('model', '')}, {chip}".strip()),
+            "cores": int(_number(said.get("cores", ""))),
+            "governor": plain(said.get("governor", "")),
+            "load": _number(said.get("load", "")),
+            "busy": 0.0,
+            "memory_bytes": int(_number(said.get("memory", ""))) * 1024,
+            "system": plain(f"Android {said.get('android', '')} {said.get('abi', '')}"),
+            "python": "",
+            "runtime": f"benchmark_model ({self.program})",
+        }
+
+    def _shell(self, command: str, stdin: str = "", seconds: float = _SECONDS) -> "_Answer":
+        """What a command prints on the phone. adb does not always tell a command that ended from
+        a connection that did, so that the end is printed."""
+        words = ["-s", self.serial, "shell", f"{command}; echo {_END}$?"]
+        try:
+            done = _called(self.name, words, stdin, seconds)
+        except CannotRun as error:
+            raise self._lost(str(error)) from None
+        text, mark, status = done.stdout.rpartition(_END)
+        if not mark or not status.strip().isdecimal():
+            runs = f"after {total_text(self._runs)} run{'' if self._runs == 1 else 's'}"
+            what = f"{self.name}: the connection was lost {runs}"
+            raise self._lost(f"{what}; plug the phone in again, then measure again")
+        return _Answer(text, int(status))
+
+    def _lost(self, message: str) -> Lost:
+        """The error for a phone that is gone, with what it measured."""
+        digests = tuple(Path(path).stem for path in self._samples)
+        return Lost(message, self.samples, digests)
+
+    def _copy(self, direction: str, source: str, destination: str) -> None:
+        words = ["-s", self.serial, direction, source, destination]
+        done = _called(self.name, words, seconds=_RUN_SECONDS)
+        if done.returncode:
+            self._shell("true")  # raises where the phone is gone
+            cause = _last_line(done.stderr or done.stdout)
+            raise CannotRun(f"{self.name}: `adb {direction}` of {destination} failed ({cause})")
+
+
+class _Answer(NamedTuple):
+    text: str
+    status: int
+
+
+def connected(address: str | Address) -> Phone:
+    """The phone at an address, seen to be usable."""
+    where = parse(address) if isinstance(address, str) else address
+    program = where.program or os.environ.get(_PROGRAM_VARIABLE, "") or TRANSPORTS["adb"].default
+    return Phone(where.device, where.host, program)
+
+
+def _number(text: str) -> float:
+    """The first number of a text; 0 where there is none."""
+    found = re.search(r"\d+(?:\.\d+)?", text)
+    return float(found[0]) if found else 0.0
+
+
+def _last_line(text: str) -> str:
+    lines = [line for line in text.splitlines() if line.strip()]
+    return plain(lines[-1].strip()) if lines else "it gives no reason"
+
+
+def _called(
+    name: str, words: list[str], stdin: str = "", seconds: float = _SECONDS
+) -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run(
+            ["adb", *words],
+            input=stdin,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            timeout=seconds,
+            check=False,
+        )
+    except FileNotFoundError:
+        raise CannotRun(
+            f"{name}: adb is not installed here; install Android's platform tools "
+            "(apt-get install adb, brew install android-platform-tools)"
+        ) from None
+    except subprocess.TimeoutExpired:
+        raise CannotRun(
+            f"{name}: adb did not answer for {seconds:g} s; plug the phone in again"
+        ) from None

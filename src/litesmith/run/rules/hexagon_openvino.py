@@ -1,0 +1,141 @@
+"""What Qualcomm's Hexagon and Intel's OpenVINO take: nearly every op, so that kinds decide."""
+
+from litesmith.ir.ops import OPS
+from litesmith.ir.types import Op
+from litesmith.run.rules.op_conditions import given
+from litesmith.run.rules.openvino_flaws import LIMITED
+from litesmith.run.rules.rule_row import Rules, data, takes
+
+
+def _no_blocks(op: Op) -> str:
+    held = [t for t in op.inputs if t is not None and t.quant is not None]
+    blockwise = any(t.quant is not None and t.quant.block is not None for t in held)
+    return (
+        f"{op.kind} with a scale a block; it takes a scale a channel at most" if blockwise else ""
+    )
+
+
+def _known_types(op: Op) -> str:
+    tensors = [t for t in (*op.inputs, *op.outputs) if t is not None]
+    wrong = [t.dtype for t in tensors if t.dtype in ("string", "resource", "variant", "bfloat16")]
+    return f"{op.kind} on {wrong[0]}" if wrong else ""
+
+
+def _htp_weights(op: Op) -> str:
+    """Seen with LiteRT 2.3.0 for the SM8650, one model a kind, type, and sort of scale."""
+    place = OPS[op.kind].weight
+    held = None if place is None else given(op, place)
+    if held is None or held.quant is None:
+        return ""
+    if data(op)[0].dtype.startswith("float"):
+        is_taken = (op.kind, held.dtype) == ("FULLY_CONNECTED", "int8")
+        told = f"{op.kind} of floats with {held.dtype} weights; it takes one kind of numbers"
+        return "" if is_taken else told
+    by_channel = held.quant.per_channel
+    if held.dtype == "int2" and not (op.kind == "FULLY_CONNECTED" and by_channel):
+        return f"{op.kind} with int2 weights; Qualcomm's HTP library refuses it"
+    if held.dtype == "int4" and by_channel and op.kind in ("CONV_2D", "TRANSPOSE_CONV"):
+        return f"{op.kind} with int4 weights at a scale a channel; it takes one scale"
+    return ""
+
+
+# Kinds that Qualcomm's HTP library was seen to refuse in a type or in five dimensions.
+_NO_INT32 = frozenset(
+    takes(
+        "ARG_MIN DEPTH_TO_SPACE FLOOR_DIV GATHER GATHER_ND MEAN MIRROR_PAD NEG ONE_HOT PAD PADV2 "
+        "POW REDUCE_MAX SIGN SLICE SPACE_TO_DEPTH SQUARED_DIFFERENCE SQUEEZE STRIDED_SLICE UNPACK"
+    )
+)
+_BOOL = frozenset(
+    takes(
+        "BROADCAST_TO LOGICAL_AND LOGICAL_NOT LOGICAL_OR REDUCE_ALL REDUCE_ANY RESHAPE SELECT "
+        "SELECT_V2 TILE"
+    )
+)
+_FOUR = frozenset({"CEIL", "COS", "ELU", "FLOOR", "NEG", "ROUND", "SIGN", "SIN"})
+
+
+def _htp_types(op: Op) -> str:
+    for tensor in data(op):
+        narrow = tensor.dtype in ("int8", "int16", "uint8") and tensor.quant is None
+        refused = (
+            tensor.dtype == "int64"
+            or (tensor.dtype == "bool" and op.kind not in _BOOL)
+            or (tensor.dtype == "int32" and op.kind in _NO_INT32)
+        )
+        if narrow:
+            return f"{op.kind} on {tensor.dtype} without a scale; it takes quantized ones only"
+        if refused:
+            return f"{op.kind} reads {tensor.dtype}; Qualcomm's HTP library refuses it"
+        if len(tensor.shape) > 4 and op.kind in _FOUR:
+            return f"{op.kind} on {len(tensor.shape)} dimensions; it takes up to 4"
+    wide = any(tensor.dtype == "int64" for tensor in op.outputs)
+    return f"{op.kind} makes int64; Qualcomm's HTP library refuses it" if wide else ""
+
+
+def _whole_numbers(op: Op) -> str:
+    return "FLOOR_MOD of floats; it takes int32" if data(op)[0].dtype == "float32" else ""
+
+
+def _not_in_sixteen_bits(op: Op) -> str:
+    """Seen with LiteRT 2.3.0 for the SM8650: its HTP backend validates the depthwise one only."""
+    if data(op)[0].dtype != "int16":
+        return ""
+    return "CONV_2D in int16; its HTP backend refuses it, and takes int8 and float"
+
+
+HEXAGON = Rules(
+    sources=(
+        "LiteRT: Qualcomm QNN compiler support, types, quantization and operations",
+        "Seen: LiteRT 2.3.0 partitioning for the SM8650, one model a kind",
+    ),
+    takes={
+        **takes("ABS ADD ADD_N ARG_MAX ARG_MIN AVERAGE_POOL_2D BATCH_MATMUL BATCH_TO_SPACE_ND"),
+        **takes("BROADCAST_TO CAST CEIL CONCATENATION CONV_3D COS CUMSUM DEPTHWISE_CONV_2D"),
+        **takes("DEPTH_TO_SPACE DEQUANTIZE DIV ELU EMBEDDING_LOOKUP EQUAL"),
+        **takes("EXP FLOOR FLOOR_DIV FULLY_CONNECTED GATHER GATHER_ND GELU GREATER"),
+        **takes("GREATER_EQUAL HARD_SWISH L2_NORMALIZATION LEAKY_RELU LESS LESS_EQUAL"),
+        **takes("LOG LOGICAL_AND LOGICAL_NOT LOGICAL_OR LOGISTIC LOG_SOFTMAX MAXIMUM MAX_POOL_2D"),
+        **takes("MEAN MINIMUM MIRROR_PAD MUL NEG NOT_EQUAL ONE_HOT PACK PAD PADV2 POW PRELU"),
+        **takes("QUANTIZE REDUCE_ALL REDUCE_ANY REDUCE_MAX REDUCE_MIN RELU RELU6 RELU_0_TO_1"),
+        **takes("RELU_N1_TO_1 RESHAPE RESIZE_BILINEAR RESIZE_NEAREST_NEIGHBOR REVERSE_V2 ROUND"),
+        **takes("RSQRT SCATTER_ND SELECT SELECT_V2 SIGN SIN SLICE SOFTMAX SPACE_TO_BATCH_ND"),
+        **takes(
+            "SPACE_TO_DEPTH SPLIT SPLIT_V SQRT SQUARE SQUARED_DIFFERENCE SQUEEZE STRIDED_SLICE"
+        ),
+        **takes("SUB SUM TANH TILE TOPK_V2 TRANSPOSE TRANSPOSE_CONV UNPACK"),
+        **takes("CONV_2D", _not_in_sixteen_bits),
+        **takes("FLOOR_MOD", _whole_numbers),
+    },
+    always=(_known_types, _htp_types, _no_blocks, _htp_weights),
+    static=True,
+    sizes=True,
+)
+
+
+OPENVINO = Rules(
+    sources=(
+        "OpenVINO: TensorFlow Lite frontend, supported operations",
+        "Seen: OpenVINO 2026.4 reading one model a kind",
+    ),
+    takes={
+        **takes("ABS ADD ADD_N ARG_MAX ARG_MIN AVERAGE_POOL_2D BATCH_MATMUL BATCH_TO_SPACE_ND"),
+        **takes("BROADCAST_ARGS BROADCAST_TO CAST CEIL CONCATENATION CONV_2D CONV_3D COS CUMSUM"),
+        **takes("DENSIFY DEPTHWISE_CONV_2D DEPTH_TO_SPACE DEQUANTIZE DIV ELU EMBEDDING_LOOKUP"),
+        **takes("EQUAL EXP EXPAND_DIMS FILL FLOOR FLOOR_DIV FLOOR_MOD FULLY_CONNECTED GATHER"),
+        **takes("GATHER_ND GELU GREATER GREATER_EQUAL HARD_SWISH L2_NORMALIZATION LEAKY_RELU LESS"),
+        **takes("LESS_EQUAL LOG LOGICAL_AND LOGICAL_NOT LOGICAL_OR LOGISTIC LOG_SOFTMAX"),
+        **takes("MATRIX_DIAG MAXIMUM MAX_POOL_2D MEAN MINIMUM MIRROR_PAD MUL NEG NOT_EQUAL"),
+        **takes("ONE_HOT PACK PAD PADV2 POW PRELU QUANTIZE RANGE RANK REDUCE_ALL REDUCE_ANY"),
+        **takes("REDUCE_MAX REDUCE_MIN REDUCE_PROD RELU RELU6 RELU_0_TO_1 RESHAPE RESIZE_BILINEAR"),
+        **takes("RESIZE_NEAREST_NEIGHBOR REVERSE_SEQUENCE REVERSE_V2 ROUND RSQRT SCATTER_ND"),
+        **takes("SEGMENT_SUM SELECT SELECT_V2 SHAPE SIGN SIN SLICE SOFTMAX SPACE_TO_BATCH_ND"),
+        **takes("SPACE_TO_DEPTH SPLIT SPLIT_V SQRT SQUARE SQUARED_DIFFERENCE"),
+        **takes("STRIDED_SLICE SUB SUM TANH TILE TOPK_V2 TRANSPOSE TRANSPOSE_CONV UNIQUE UNPACK"),
+        **takes("WHERE ZEROS_LIKE"),
+        **LIMITED,
+    },
+    always=(_known_types, _no_blocks),
+    sizes=True,
+    whole=True,
+)

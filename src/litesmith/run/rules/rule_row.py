@@ -1,0 +1,219 @@
+"""The type of a row of the rules, and what a row makes of a model."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+from litesmith.ir.late_sizes import late_tensors
+from litesmith.ir.ops import OPS
+from litesmith.ir.types import Graph, Model, Op, Tensor, op_tensors
+from litesmith.passes.core.step import Context
+from litesmith.passes.tidy.fold import Fold
+from litesmith.run.core.placement import PREDICTED, Home, Placement
+from litesmith.units import plain
+
+# Why an op cannot be taken; "" where it can.
+Check = Callable[[Op], str]
+
+_CONTROL_FLOW = frozenset({"CALL", "CALL_ONCE", "DELEGATE", "IF", "WHILE"})
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Which ops an accelerator takes by its public documents, and how it splits a model.
+
+    sources  the documents
+    takes    kind -> conditions; a kind that is not there stays on the CPU
+    always   conditions on every op of these kinds
+    wants    element types of models that it takes
+    way_out  what to do with a model of other types, a fact of its placement
+    static   True where no dimension but the first may be free
+    sizes    True where sizes may depend on values
+    fixed    True where it takes a model not at all in which one does
+    most     partitions that it takes, the largest first; 0 for any number
+    least    ops that a partition must have
+    stops    True where all that stands behind the first op it leaves is left too
+    whole    True where it takes a model wholly or not at all
+    final    True where its compiler takes the sizes in the file as final, and what is computed of
+             them alone as constants
+    """
+
+    sources: tuple[str, ...]
+    takes: Mapping[str, tuple[Check, ...]]
+    always: tuple[Check, ...] = ()
+    wants: tuple[str, ...] = ()
+    way_out: str = ""
+    static: bool = False
+    sizes: bool = False
+    fixed: bool = False
+    most: int = 0
+    least: int = 1
+    stops: bool = False
+    whole: bool = False
+    final: bool = False
+
+
+def takes(kinds: str, *checks: Check) -> dict[str, tuple[Check, ...]]:
+    """The same conditions for several kinds."""
+    return dict.fromkeys(kinds.split(), checks)
+
+
+def data(op: Op) -> list[Tensor]:
+    """The inputs that carry data, not weights, settings or indices; all where roles are unknown."""
+    roles = OPS[op.kind].inputs.split()
+    roles += roles[-1:] * (len(op.inputs) - len(roles))
+    named = [(t, role[0]) for t, role in zip(op.inputs, roles, strict=False) if t is not None]
+    return [tensor for tensor, role in named if role in "x*"] or [tensor for tensor, _ in named]
+
+
+def one_of(words: Sequence[str]) -> str:
+    """`int8, uint8 and int16`."""
+    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
+
+
+def place_by_rules(target: str, rules: Rules, model: Model) -> Placement:
+    """A home and a reason for each op of the main graph."""
+    graph = model.main
+    found = _by_outputs(rules, _with_final_sizes(model) if rules.final else graph)
+    if all(found.values()):  # a compiler that takes nothing has no constants either
+        found = _by_outputs(rules, graph)
+    reasons = _limited(rules, graph, [found.get(op.outputs, "") for op in graph.ops])
+    homes = tuple(
+        Home(place, op.kind, not why, why or _why_taken(op, is_kept=op.outputs in found))
+        for place, (op, why) in enumerate(zip(graph.ops, reasons, strict=True))
+    )
+    placed = Placement(target, PREDICTED, homes, len(partitions(graph, [not r for r in reasons])))
+    if placed.taken or not homes:
+        return placed
+    other = _other_type(rules, graph)
+    if not other:
+        return replace(placed, refused=placed.main_reason)
+    why = f"it takes {one_of(rules.wants)} models; this one is {other}"
+    return replace(placed, refused=why, facts=MappingProxyType({"way_out": rules.way_out}))
+
+
+def _with_final_sizes(model: Model) -> Graph:
+    """The graph without what is computed of sizes that the file states, and of constants."""
+    if all(op.kind != "SHAPE" for op in model.main.ops):
+        return model.main
+    return Fold(shapes=True).apply(model, Context()).model.main
+
+
+def _by_outputs(rules: Rules, graph: Graph) -> dict[tuple[Tensor, ...], str]:
+    """Why each op is left, by itself, under what it makes; "" where it is taken."""
+    return {op.outputs: why for op, why in zip(graph.ops, _reasons(rules, graph), strict=True)}
+
+
+def _why_taken(op: Op, *, is_kept: bool) -> str:
+    if not is_kept:
+        return "its result is known when the model is compiled"
+    return f"{_type(op)} {plain(op.label)} is in its list"
+
+
+def _other_type(rules: Rules, graph: Graph) -> str:
+    """The type of most of what flows in a model, where that is not one of those wanted."""
+    flowing = Counter(t.dtype for op in graph.ops for t in op.outputs if t.dtype != "int32")
+    most = max(flowing, key=flowing.__getitem__, default="")
+    return most if rules.wants and most not in rules.wants else ""
+
+
+def partitions(graph: Graph, taken: Sequence[bool]) -> list[list[int]]:
+    """The pieces that the accelerator runs without the CPU in between, as places of ops.
+
+    As the runtime does it: ops need not be neighbours, only ready. Each round takes all that can
+    run on one side from what earlier rounds have made.
+    """
+    made_by = {tensor: place for place, op in enumerate(graph.ops) for tensor in op.outputs}
+    needs = [{made_by[t] for t in op.inputs if t in made_by} for op in graph.ops]
+    waiting, done = list(range(len(graph.ops))), set[int]()
+    found: list[list[int]] = []
+    side = bool(taken) and taken[0]
+    while waiting:
+        ready: list[int] = []
+        for place in waiting:
+            if taken[place] == side and needs[place] <= done:
+                ready.append(place)
+                done.add(place)
+        waiting = [place for place in waiting if place not in done]
+        if side and ready:
+            found.append(ready)
+        side = not side
+    return found
+
+
+def _type(op: Op) -> str:
+    tensors = [*data(op), *op.outputs]
+    return tensors[0].dtype if tensors else "untyped"
+
+
+def _reasons(rules: Rules, graph: Graph) -> Iterator[str]:
+    """Why each op is left, by itself; "" where it is taken."""
+    late, stored = late_tensors(graph), _stored(graph)
+    first = next((t for op in graph.ops for t in op.outputs if t in late), None)
+    if rules.fixed and first is not None:
+        why = f"the size of {plain(first.name)} depends on values; it must know all sizes before"
+        yield from [why] * len(graph.ops)
+        return
+    for op in graph.ops:
+        yield _why_unfit(rules, op, late) or _why_unlisted(rules, _with_stored(op, stored))
+
+
+def _why_unfit(rules: Rules, op: Op, late: set[Tensor]) -> str:
+    if op.kind in _CONTROL_FLOW:
+        return f"{op.kind} runs other graphs; control flow stays on the CPU"
+    if not rules.sizes and any(tensor in late for tensor in op_tensors(op)):
+        return f"the size of what {plain(op.label)} reads or makes depends on values"
+    if rules.static and any(-1 in (tensor.dynamic or ())[1:] for tensor in op_tensors(op)):
+        return f"{plain(op.label)} has a free dimension that is not the batch"
+    return ""
+
+
+def _why_unlisted(rules: Rules, op: Op) -> str:
+    if op.kind not in rules.takes:
+        return f"{plain(op.label)} is not in its list of ops"
+    told = (check(op) for check in (*rules.always, *rules.takes[op.kind]))
+    return next((why for why in told if why), "")
+
+
+def _stored(graph: Graph) -> dict[Tensor, Tensor]:
+    """Tensors that are constants of float16 made float32: compilers read these as they are."""
+    return {
+        op.outputs[0]: op.inputs[0]
+        for op in graph.ops
+        if op.kind == "DEQUANTIZE"
+        and (op.inputs[0] is not None and op.inputs[0].is_const)
+        and op.inputs[0].dtype == "float16"
+    }
+
+
+def _with_stored(op: Op, stored: Mapping[Tensor, Tensor]) -> Op:
+    if not any(tensor in stored for tensor in op.inputs):
+        return op
+    return replace(op, inputs=tuple(stored.get(t, t) if t else None for t in op.inputs))
+
+
+def _limited(rules: Rules, graph: Graph, reasons: list[str]) -> list[str]:
+    """The reasons with what the accelerator leaves because of how the model splits."""
+    if rules.whole and any(reasons):
+        first = next(why for why in reasons if why)
+        return [why or f"it takes a model wholly or not at all, and {first}" for why in reasons]
+    if rules.stops:
+        return _stopped(graph, reasons)
+    pieces = partitions(graph, [not why for why in reasons])
+    left = dict[int, str]()
+    for piece in (p for p in pieces if len(p) < rules.least):
+        left |= dict.fromkeys(piece, f"its partition has under {rules.least} ops; not worth it")
+    kept = sorted((p for p in pieces if len(p) >= rules.least), key=len, reverse=True)
+    for piece in kept[rules.most :] if rules.most else ():
+        left |= dict.fromkeys(piece, f"it takes the {rules.most} largest partitions only")
+    return [left.get(place, why) for place, why in enumerate(reasons)]
+
+
+def _stopped(graph: Graph, reasons: list[str]) -> list[str]:
+    """Only the ops before the first one that is left; what only converts inputs may be left."""
+    for place, (op, why) in enumerate(zip(graph.ops, reasons, strict=True)):
+        if why and not (op.kind == "QUANTIZE" and op.inputs[0] in graph.inputs):
+            behind = f"it stands behind op {place}, {plain(op.label)}, where its one partition ends"
+            return [*reasons[: place + 1], *(w or behind for w in reasons[place + 1 :])]
+    return reasons

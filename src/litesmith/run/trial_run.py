@@ -1,0 +1,26 @@
+"""One trial run of an unknown file in a child process, so that native code that crashes takes
+nothing with it."""
+
+import os
+
+from litesmith.run.core.child_process import answer, ask
+from litesmith.run.core.target import Target
+from litesmith.run.session import Session
+from litesmith.run.session_inputs import fill_inputs
+
+_SECONDS = 120.0
+
+
+def probe(path: str | os.PathLike[str], target: str | Target = "cpu:1") -> None:
+    """Raises CannotRun where opening the model or running it once fails or kills the process."""
+    ask("litesmith.run.trial_run", path, str(target), seconds=_SECONDS)
+
+
+def _run_once(path: str, target: str) -> None:
+    with Session(path, target) as session:
+        fill_inputs(session)
+        session.run()
+
+
+if __name__ == "__main__":
+    answer(_run_once)

@@ -1,0 +1,151 @@
+"""The models to choose from: files, patterns and names of the catalogue, each once."""
+
+import os
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from glob import glob, has_magic
+from hashlib import sha256
+from itertools import count
+from pathlib import Path
+from typing import NamedTuple
+
+from litesmith.errors import BadInput
+from litesmith.ir.types import Model
+from litesmith.networks import Spec, build, is_name, parse
+from litesmith.tflite.file import digest, load
+from litesmith.tflite.write import to_bytes
+from litesmith.units import typed_share
+
+
+class Published(NamedTuple):
+    """An accuracy that the makers of a model told, and where; not measured here."""
+
+    value: float
+    source: str
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A model to choose from.
+
+    name       short, and no other's
+    path       its file; None for one of the catalogue that is not written yet
+    digest     of the file
+    parent     the name of what it was made of, and `recipe` how; "" for what was given
+    is_taught  False where the weights are random numbers
+    notes      what was chosen for the user while it was made
+    """
+
+    name: str
+    model: Model
+    path: Path | None
+    digest: str
+    parent: str = ""
+    recipe: str = ""
+    is_taught: bool = True
+    published: Published | None = None
+    notes: tuple[str, ...] = ()
+
+
+class Listed(NamedTuple):
+    """The candidates, and what is to be said about them."""
+
+    candidates: tuple[Candidate, ...]
+    notes: tuple[str, ...]
+
+
+def listed(texts: Sequence[str | os.PathLike[str]]) -> Listed:
+    """The candidates that texts name, in their order; each file is opened, and taken once."""
+    if not texts:
+        raise BadInput("nothing to choose from: give .tflite files, patterns or catalogue names")
+    paths = [path for text in texts for path in _paths(os.fspath(text))]
+    names = iter(_names(paths))
+    kept: dict[str, Candidate] = {}
+    notes: list[str] = []
+    for path in paths:
+        if isinstance(path, Spec):
+            found = _built(path)
+        else:
+            found = Candidate(next(names), load(path), path, digest(path))
+        twin = kept.setdefault(found.digest, found)
+        if twin.path and found.path and not os.path.samefile(twin.path, found.path):
+            notes.append(f"{found.path} is the same file as {twin.path}; it is measured once")
+    return Listed(tuple(kept.values()), tuple(notes))
+
+
+def _names(paths: Sequence[Path | Spec]) -> list[str]:
+    """A name for each file, none of which is that of a network of the catalogue."""
+    files = [path for path in paths if isinstance(path, Path)]
+    taken = {str(path) for path in paths if isinstance(path, Spec)}
+    found: list[str] = []
+    for name, path in zip(short_names(files), files, strict=True):
+        found.append(distinct(name if name not in taken else f"{name}{path.suffix}", taken))
+        taken.add(found[-1])
+    return found
+
+
+def distinct(name: str, taken: Collection[str]) -> str:
+    """The name, or one with a number, that none of the taken ones is."""
+    numbered = (f"{name} {number}" for number in count(2))
+    return name if name not in taken else next(one for one in numbered if one not in taken)
+
+
+def _built(spec: Spec) -> Candidate:
+    """A network of the catalogue: its weights are random numbers."""
+    model = build(spec)
+    told = next(
+        (p for p in spec.row.published if (p.width, p.resolution) == (spec.width, spec.resolution)),
+        None,
+    )
+    share = None if told is None else typed_share(told.accuracy)
+    source = f"{spec.row.source}, on {spec.row.data}"
+    published = None if share is None else Published(share, source)
+    return Candidate(
+        str(spec), model, None, content_digest(model), is_taught=False, published=published
+    )
+
+
+def _paths(text: str) -> Sequence[Path | Spec]:
+    """The files of a path or a pattern, or a network of the catalogue."""
+    path = Path(text)
+    if is_name(text) and not path.exists():
+        return [parse(text)]
+    if path.is_dir():
+        raise BadInput(f"{path}: is a folder; give its files, as in '{path}/*.tflite'")
+    if path.exists():
+        return [path]
+    if not has_magic(text):
+        raise BadInput(
+            f"{text}: no such file, and no network that `litesmith catalogue` lists is so called"
+        )
+    found = sorted(Path(name) for name in glob(text, recursive=True) if os.path.isfile(name))
+    if not found:
+        raise BadInput(f"{text}: no file is so called; give .tflite files or another pattern")
+    return found
+
+
+def short_names(paths: Sequence[Path]) -> list[str]:
+    """A name for each file: its own without the end, with folders where others are called so."""
+    whole = [Path(os.path.abspath(path)) for path in paths]
+    parts = [(p.with_suffix("") if p.suffix == ".tflite" else p).parts for p in whole]
+    parts = [
+        own
+        if not any(other == own and w != p for other, w in zip(parts, whole, strict=True))
+        else p.parts
+        for own, p in zip(parts, whole, strict=True)
+    ]
+    return ["/".join(own[-_depth(own, parts) :]) for own in parts]
+
+
+def _depth(own: tuple[str, ...], everyone: Sequence[tuple[str, ...]]) -> int:
+    """How many of the last parts tell a path from all others."""
+    others = [other for other in everyone if other != own]
+    for depth in range(1, len(own)):
+        if not any(other[-depth:] == own[-depth:] for other in others):
+            return depth
+    return len(own)
+
+
+def content_digest(model: Model) -> str:
+    """The digest of the file that a model would be written as."""
+    return sha256(to_bytes(model)).hexdigest()

@@ -1,0 +1,134 @@
+"""`choose`: several models on one user's data and machine, the front, and the one to take."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import cast
+
+from litesmith.data.preparation import Preparation
+from litesmith.data.sources import UNTOUCHED, Given
+from litesmith.errors import BadInput
+from litesmith.run.core.target import Target
+from litesmith.run.devices.address import Address
+from litesmith.search.choosing.candidates import listed
+from litesmith.search.choosing.choose_run import DONE, STOPPED, Choosing, Request, Tell, silent
+from litesmith.search.choosing.pick import CEILINGS, Asked
+from litesmith.search.choosing.shared_data import Source
+from litesmith.search.trial.trial_facts import Json
+from litesmith.timing.latency import place_of
+from litesmith.workers.engine import Engine, Lost
+from litesmith.workers.open_engine import opened as opened_engine
+
+DEFAULT_FOLDER = Path("chosen")
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What came out; everything else is in the folder.
+
+    pick   the file to take; None where nothing fits
+    facts  the summary
+    fresh  how many measurements were not on record
+    """
+
+    folder: Path
+    pick: Path | None
+    facts: Json
+    fresh: int
+
+    @property
+    def reason(self) -> str:
+        return str(self.facts["reason"])
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is to be said of the times."""
+        return tuple(cast(list[str], self.facts["warnings"]))
+
+    @property
+    def candidates(self) -> tuple[Json, ...]:
+        return tuple(cast(list[Json], self.facts["candidates"]))
+
+
+def choose(
+    candidates: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    data: Given | None = None,
+    *,
+    max_latency: str | None = None,
+    max_size: str | None = None,
+    max_memory: str | None = None,
+    min_accuracy: str | None = None,
+    minimize: str | None = None,
+    on: str | Target = "cpu:1",
+    retrain: bool = False,
+    val: Given | None = None,
+    quantized: bool = False,
+    effort: str = "default",
+    calibrate: Given | None = None,
+    metric: str = "auto",
+    samples: int | None = None,
+    preparation: Preparation = UNTOUCHED,
+    seconds: float | None = None,
+    out: str | os.PathLike[str] | None = None,
+    engine: str | Engine | None = None,
+) -> Chosen:
+    """Measures models on data and this machine, and names the one to take.
+
+    >>> litesmith.choose("models/*.tflite", "val/", max_latency="10ms").pick   # doctest: +SKIP
+
+    Candidates are files, patterns as `models/*.tflite`, or names of the catalogue. Without data
+    time, size and memory are compared. The folder `out` has the evidence and what was made.
+    `engine="ray"` has the workers of a Ray cluster make, time and score them.
+    """
+    texts = [candidates] if isinstance(candidates, str | os.PathLike) else list(candidates)
+    typed = dict(zip(CEILINGS, (max_latency, max_size, max_memory), strict=True))
+    request = Request(
+        listed(texts),
+        Path(out) if out is not None else DEFAULT_FOLDER,
+        Asked.parse(typed, min_accuracy, minimize),
+        None if data is None else Source(data, preparation, samples),
+        calibrate,
+        one_target(on),
+        quantized,
+        effort,
+        metric,
+        seconds,
+        retrains=retrain,
+        val=val,
+    )
+    with opened_engine(engine) as found:
+        return carry_out(replace(request, engine=found))
+
+
+def one_target(on: str | Target) -> Target | Address:
+    """Where models are compared."""
+    if isinstance(on, str) and "," in on:
+        raise BadInput(f"--on {on}: models are compared on one target; give one, as in cpu:2")
+    return place_of(on)
+
+
+def carry_out(request: Request, tell: Tell = silent) -> Chosen:
+    """Measures, picks and writes; what was measured is on disk at every moment."""
+    choosing = Choosing(request, tell)
+    with choosing.folder.held():
+        try:
+            if request.engine is not None and tell is not silent:
+                request.engine.watch(choosing.show_workers)
+            choosing.measure()
+            facts = choosing.summary(DONE)
+            choosing.folder.write_summary(facts)
+        except BaseException as error:
+            if choosing.rows:
+                choosing.folder.write_summary(choosing.summary(STOPPED))
+            if isinstance(error, KeyboardInterrupt | Lost):
+                place = choosing.folder.path
+                error.add_note(
+                    f"what was measured is in {place}; the same command goes on, and "
+                    f"litesmith report {place} shows it"
+                )
+            raise
+    name = facts["pick"]
+    own = next((row for row in choosing.rows if row["model"] == name), None)
+    taken = None if own is None else Path(str(own["file"]))
+    return Chosen(choosing.folder.path, taken, facts, choosing.weighing.fresh)

@@ -1,0 +1,417 @@
+"""A choice at work: what is asked for, what is made, timed and scored, and where it stands."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import monotonic
+from typing import NamedTuple, cast
+
+from litesmith._version import VERSION
+from litesmith.accuracy.metrics import metric_named
+from litesmith.anatomy.footprint import footprint
+from litesmith.calibration.quantize_effort import EFFORTS
+from litesmith.data.sample_splits import items
+from litesmith.data.samples import Data
+from litesmith.data.sources import Given
+from litesmith.errors import BadInput, CannotApply, CannotRun, LitesmithError
+from litesmith.passes.quantizing.integer_graph import integer_tensors
+from litesmith.run.core.target import Target, usable_cores
+from litesmith.run.devices.address import Address
+from litesmith.search.choosing.candidate_table import MEASURED, NONE, PUBLISHED, Standings
+from litesmith.search.choosing.candidates import Candidate, Listed, distinct
+from litesmith.search.choosing.choose_measure import Counted, Course, Weighing
+from litesmith.search.choosing.pick import Asked, Pick, pick
+from litesmith.search.choosing.retrain_candidates import Lesson
+from litesmith.search.choosing.shared_data import (
+    Judge,
+    Source,
+    common_metric,
+    judges,
+    refuse_others,
+)
+from litesmith.search.trial.folder import CHOOSE, Folder
+from litesmith.search.trial.trial_facts import Json
+from litesmith.timing.host import host
+from litesmith.timing.latency import Rule
+from litesmith.workers.engine import Engine, Lost, Worker
+
+RUNNING, STOPPED, DONE = "running", "stopped", "done"
+
+# A guess of what a machine computes in a second, for the time that is left.
+_MACS_A_SECOND = 2e10
+
+# What quantizing takes, in runs of the model for each sample.
+_QUANTIZING_RUNS = {"quick": 2.0, "default": 8.0, "best": 40.0}
+_CALIBRATED = 256
+
+# Samples that data to learn from is guessed to have.
+_LEARNED = 2000
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """What is asked for.
+
+    source     the data; None where only time, size and memory are of interest
+    other      data to calibrate on; None takes some of `source`, which is not judged then
+    retrains   True where every candidate learns the data first; `val` is other data to judge by
+    quantized  True for an int8 form of each float candidate beside it, made with `effort`
+    seconds    how long times are taken; None: until they are steady
+    trusted    True where a model that does no better than guessing is to be judged all the same
+    command    what the user typed, for the records
+    engine     who does the work; None is this machine
+    """
+
+    given: Listed
+    out: Path
+    asked: Asked = field(default_factory=Asked)
+    source: Source | None = None
+    other: Given | None = None
+    target: Target | Address = field(default_factory=Target)
+    quantized: bool = False
+    effort: str = "default"
+    metric: str = "auto"
+    seconds: float | None = None
+    trusted: bool = False
+    command: str = ""
+    retrains: bool = False
+    val: Given | None = None
+    engine: Engine | None = None
+
+    def __post_init__(self) -> None:
+        if self.effort not in EFFORTS:
+            raise BadInput(f"no effort {self.effort!r}; there are {', '.join(EFFORTS)}")
+        if self.source is None and self.other is not None:
+            raise BadInput("--calibrate without --data: no accuracy is told; give --data too")
+        if self.retrains and self.source is None:
+            raise BadInput("--retrain needs data to learn from; give --data")
+        if self.retrains and self.other is not None:
+            raise BadInput("--calibrate with --retrain: what was learned from is calibrated on")
+        if self.val is not None and not self.retrains:
+            raise BadInput("--val is what retrained models are judged by; give --retrain too")
+        if not self.quantized and self.other is not None:
+            raise BadInput("--calibrate is for int8 models; give --quantized too")
+        if self.source is None and self.asked.min_accuracy is not None and not self._is_published:
+            raise BadInput("--min-accuracy needs data to measure accuracy by; give --data")
+
+    @property
+    def _is_published(self) -> bool:
+        return any(c.published is not None for c in self.given.candidates)
+
+    @property
+    def rule(self) -> Rule:
+        """How times are taken: longer for more models."""
+        if self.seconds is not None:
+            return Rule(seconds=self.seconds)
+        count = len(self.given.candidates) * (1 + self.quantized)
+        return Rule(width=0.03, most_seconds=max(20.0, 4.0 * count))
+
+
+class View(NamedTuple):
+    """Where it stands, for whoever watches: what is going on, seconds left, rows so far, and what
+    the workers of an engine do."""
+
+    doing: str
+    left: float | None
+    rows: tuple[Json, ...]
+    workers: tuple[Worker, ...] = ()
+
+
+Tell = Callable[[View], None]
+
+
+def silent(_: View) -> None:
+    """Shows nothing."""
+
+
+class Choosing:
+    """One choice: the candidates, what is known of them, and the folder it is kept in."""
+
+    def __init__(self, request: Request, tell: Tell = silent) -> None:
+        self.request, self._tell, self._began = request, tell, monotonic()
+        self.folder = Folder(request.out, CHOOSE)
+        self.environment = host().facts()
+        self.candidates = list(request.given.candidates)
+        self.notes = list(request.given.notes)
+        self.warnings: tuple[str, ...] = ()
+        self.metric = ""
+        self.judges: dict[str, Judge] = {}
+        self._times: dict[str, Json] = {}
+        self._scores: dict[str, Json] = {}
+        self._each: dict[str, tuple[float, ...]] = {}
+        self._course = Course(self._show)
+        self._learned: dict[str, tuple[str, ...]] = {}
+        self._show("opening the candidates", None)
+        given = [c.path for c in self.candidates if c.path is not None]
+        self.weighing = Weighing(self.folder, request.target, given, request.engine)
+        self._refuse_early()
+
+    def measure(self) -> None:
+        """Makes what is to be made, times all in turns, and scores each."""
+        self._expect()
+        self._make()
+        self._keep()
+        self._time()
+        self._keep()
+        for candidate in self.candidates:
+            if candidate.name in self.judges:
+                self._score(candidate)
+                self._keep()
+
+    # Before any long work.
+
+    def _refuse_early(self) -> None:
+        taught = [c for c in self.candidates if c.is_taught]
+        is_judged = self.request.source is not None and not self.request.retrains
+        if is_judged and len(taught) < len(self.candidates):
+            self.notes.append(
+                "names of the catalogue have random weights, so that no accuracy is measured of "
+                "them; `litesmith retrain NAME` trains one on your data, --retrain a head of it"
+            )
+        self.weighing.try_out(self.candidates)
+        if self._lesson is not None:
+            opened = {c.name: self._lesson.opened(c) for c in self.candidates}
+            refuse_others({name: judge.data for name, judge in opened.items()})
+            self._learned = {name: self._lesson.key(judge) for name, judge in opened.items()}
+            self.metric = self.request.metric if self.request.metric != "auto" else "top1"
+            return
+        if self.request.source is None or not taught:
+            return
+        self.judges = judges(
+            taught, self.request.source, self.request.other, calibrates=self._calibrates
+        )
+        self.metric = common_metric(
+            taught, self.judges, self.request.metric, trusted=self._is_trusted
+        )
+        metric = metric_named(self.metric)
+        if self.request.asked.min_accuracy is not None and metric.unit != "share":
+            raise BadInput(
+                f"--min-accuracy is a share, and {metric.title} is none; leave it out, or name "
+                "another --metric"
+            )
+
+    @property
+    def _lesson(self) -> Lesson | None:
+        source = self.request.source
+        if source is None or not self.request.retrains:
+            return None
+        return Lesson(source, self.request.val)
+
+    def _is_trusted(self, candidate: Candidate, data: Data, metric: str) -> bool:
+        """True where the user says so, or what it scores is on record."""
+        return self.request.trusted or self.weighing.knows_score(candidate, data, metric)
+
+    @property
+    def _calibrates(self) -> bool:
+        """True where samples are to be left for calibration."""
+        return self.request.quantized and any(
+            not integer_tensors(c.model) for c in self.candidates if c.is_taught
+        )
+
+    # The work.
+
+    def _expect(self) -> None:
+        """Guesses what there is to do."""
+        is_timed = not self.request.quantized and self.weighing.knows_times(
+            self.candidates, self.request.rule
+        )
+        weights = {"times": 0.0 if is_timed else 3.0 * len(self.candidates)}
+        for candidate in self.candidates:
+            run = max(footprint(candidate.model).macs / _MACS_A_SECOND, 1e-4)
+            if self.request.retrains:
+                weights[f"retrain {candidate.name}"] = 5 + run * _LEARNED / usable_cores()
+            if self.request.quantized and not integer_tensors(candidate.model):
+                runs = _QUANTIZING_RUNS[self.request.effort] * _CALIBRATED
+                weights[f"{candidate.name} int8"] = 1 + run * runs / usable_cores()
+            if candidate.name in self.judges:
+                count = len(self.judges[candidate.name].data) * (1 + self.request.quantized)
+                weights[f"score {candidate.name}"] = 1 + run * count / usable_cores()
+        self._course.expect(weights)
+
+    def _make(self) -> None:
+        """The files of catalogue names; the int8 forms, each behind what it was made of."""
+        self.candidates = [self.weighing.written(c) for c in self.candidates]
+        if self._lesson is not None:
+            self.candidates = [self._taught(c, self._lesson) for c in self.candidates]
+        if not self.request.quantized:
+            return
+        floats = [c for c in self.candidates if not integer_tensors(c.model)]
+        asked = ((c, self._calibration(c)) for c in floats)
+        self.weighing.begin(asked, self.request.effort)
+        everyone: list[Candidate] = []
+        for candidate in self.candidates:
+            everyone.append(candidate)
+            held = integer_tensors(candidate.model)
+            if held:
+                self.notes.append(f"{candidate.name} is quantized already: no int8 form is made")
+                continue
+            taken = {c.name for c in (*self.candidates, *everyone)}
+            name = distinct(f"{candidate.name} int8", taken)
+            self._course.begin(f"{candidate.name} int8", f"making {name}")
+            judge, data = self.judges.get(candidate.name), self._calibration(candidate)
+            try:
+                made = self.weighing.quantized(candidate, name, data, self.request.effort)
+            except Lost:
+                raise
+            except (CannotApply, CannotRun) as error:
+                self.notes.append(f"{candidate.name} has no int8 form: {error}")
+            else:
+                everyone.append(made)
+                if judge is not None:
+                    self.judges[made.name] = judge
+            self._course.end()
+        self.candidates = everyone
+
+    def _calibration(self, candidate: Candidate) -> Data | None:
+        judge = self.judges.get(candidate.name)
+        return None if judge is None else judge.calibration
+
+    def _taught(self, candidate: Candidate, lesson: Lesson) -> Candidate:
+        """The candidate with a head of its own for the classes of the data."""
+        name = candidate.name
+        self._course.begin(f"retrain {name}", f"retraining {name}")
+        taught = self.weighing.made(
+            candidate,
+            name,
+            self._learned[name],
+            lambda place: lesson.teach(candidate, place, self._course.show),
+        )
+        self.judges[name] = lesson.judge(taught)
+        refuse_others({one: judge.data for one, judge in self.judges.items()})
+        self._course.end()
+        return taught
+
+    def _time(self) -> None:
+        count = len(self.candidates)
+        doing = (
+            f"timing {count} models in turns" if count > 1 else f"timing {self.candidates[0].name}"
+        )
+        self._course.begin("times", doing)
+
+        def told(words: str) -> None:
+            self._course.show(f"{doing}: {words}")
+
+        found, self.warnings = self.weighing.timed(self.candidates, self.request.rule, told)
+        self._times = found
+        self._course.end()
+        self._course.expect(
+            {
+                f"score {c.name}": cast(float, found[c.name]["p50_us"])
+                * len(self.judges[c.name].data)
+                / 1e6
+                / usable_cores()
+                for c in self.candidates
+                if c.name in self.judges
+                and not self.weighing.knows_score(c, self.judges[c.name].data, self.metric)
+            }
+        )
+
+    def _score(self, candidate: Candidate) -> None:
+        data, doing = self.judges[candidate.name].data, f"score {candidate.name}"
+        self._course.begin(doing, f"scoring {candidate.name}")
+
+        def told(share: float) -> None:
+            self._course.show(f"scoring {candidate.name}: {len(data)} samples", share)
+
+        try:
+            watched = cast(Data, Counted(data, told))
+            facts, each = self.weighing.scored(candidate, data, self.metric, watched)
+        except Lost:
+            raise
+        except LitesmithError as error:
+            raise type(error)(f"{candidate.name}: {error}") from None
+        self._scores[candidate.name], self._each[candidate.name] = facts, each
+        self._course.end()
+
+    def _show(self, words: str, left: float | None) -> None:
+        self._shown = View(words, left, tuple(self.rows))
+        self._tell(self._shown)
+
+    def show_workers(self, workers: tuple[Worker, ...]) -> None:
+        """The same view, with what workers do by now."""
+        self._tell(self._shown._replace(workers=workers))
+
+    @property
+    def basis(self) -> str:
+        """Where accuracy comes from: measured here, published, or nowhere."""
+        if self.judges:
+            return MEASURED
+        return PUBLISHED if any(c.published for c in self.candidates) else NONE
+
+    @property
+    def standings(self) -> Standings:
+        return Standings(
+            self.candidates, self.basis, self.metric, self._times, self._scores, self._each
+        )
+
+    @property
+    def rows(self) -> list[Json]:
+        return self.standings.rows(self.request.asked)
+
+    def _keep(self) -> None:
+        self.folder.write_summary(self.summary(RUNNING))
+
+    def summary(self, state: str) -> Json:
+        """Where the choice stands."""
+        rows, request = self.rows, self.request
+        told = Pick(None, None, "not all is measured yet")
+        if state == DONE:
+            told = pick(self.standings.options, request.asked, self.standings.worse)
+        goal = request.asked.goal(knows_accuracy=self.basis != NONE)
+        return {
+            "schema": 1,
+            "version": VERSION,
+            "command": request.command,
+            "state": state,
+            "request": {
+                "goal": goal,
+                "limits": list(request.asked.texts),
+                "ceilings": dict(request.asked.ceilings),
+                "min_accuracy": request.asked.min_accuracy,
+                "target": str(request.target),
+                "quantized": request.quantized,
+                "retrained": request.retrains,
+            },
+            "basis": self.basis,
+            "data": self._data(),
+            "candidates": rows,
+            "front": [row["model"] for row in rows if row["on_front"]],
+            "pick": told.name,
+            "pick_file": next((row["file"] for row in rows if row["model"] == told.name), None),
+            "nearest": told.nearest,
+            "reason": self._reason(told),
+            "notes": [*self.notes, *self._unknown()],
+            "warnings": list(self.warnings),
+            "environment": self.environment,
+            "seconds": monotonic() - self._began,
+        }
+
+    def _unknown(self) -> list[str]:
+        """What is to be said of models that no accuracy is known of, where it is of others."""
+        names = [o.name for o in self.standings.options if o.merit is None]
+        if self.basis == NONE or not names or len(names) == len(self.candidates):
+            return []
+        what = "no accuracy was measured here" if self.basis == MEASURED else "no accuracy is known"
+        they = "it is" if len(names) == 1 else "they are"
+        return [f"{', '.join(names)}: {what}, so that {they} not picked"]
+
+    def _reason(self, told: Pick) -> str:
+        published = (
+            "; by published accuracy, which was not measured here: the weights are random numbers, "
+            "to be trained yet"
+        )
+        return told.reason + (published if self.basis == PUBLISHED else "")
+
+    def _data(self) -> Json:
+        judge = next(iter(self.judges.values()), None)
+        if judge is None:
+            return {}
+        other, learns = judge.calibration, self.request.retrains
+        count = 0 if other is None else items(other)
+        return {
+            "source": judge.data.source,
+            "judged": items(judge.data),
+            "learned": count if learns else 0,
+            "calibration": 0 if learns else count,
+            "calibration_source": None if self.request.other is None or not other else other.source,
+        }

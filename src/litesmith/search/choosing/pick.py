@@ -1,0 +1,316 @@
+"""Which of several measured models to take: the front, what is inside the noise, and the pick."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from litesmith.errors import BadInput
+from litesmith.search.trial.budget import MINIMIZE
+from litesmith.units import (
+    bytes_text,
+    gain_text,
+    score_text,
+    time_text,
+    typed_bytes,
+    typed_share,
+    typed_time,
+)
+
+ACCURACY = "accuracy"
+
+
+class Cost(NamedTuple):
+    """What a model costs.
+
+    most    superlative of the model that has the least of it
+    taken   how a sentence says what a model has of it
+    """
+
+    field: str
+    text: Callable[[float], str]
+    most: str
+    taken: str
+
+
+def _bytes_words(count: float) -> str:
+    return bytes_text(int(count))
+
+
+COSTS = {
+    "latency": Cost("p50_us", time_text, "the fastest", "takes {amount}"),
+    "size": Cost("bytes", _bytes_words, "the smallest", "has {amount}"),
+    "download": Cost(
+        "gzip_bytes", _bytes_words, "the smallest to download", "has {amount} gzipped"
+    ),
+    "memory": Cost("peak_bytes", _bytes_words, "the least in memory", "takes {amount} of memory"),
+}
+
+# A ceiling by its option: the cost it is on, how it is read, and an example.
+CEILINGS: dict[str, tuple[str, Callable[[str], float | None], str]] = {
+    "--max-latency": ("latency", typed_time, "10ms, 800us or 1.2s"),
+    "--max-size": ("size", typed_bytes, "4MB, 500kB or 1.5MiB"),
+    "--max-memory": ("memory", typed_bytes, "20MB or 16MiB"),
+}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is asked of a model.
+
+    ceilings      the most of a cost, in microseconds or bytes
+    min_accuracy  the least share that is to be right
+    minimize      the cost that is to be least; None for the most accurate, or the fastest of those
+                  that are accurate enough where nothing else is asked
+    """
+
+    ceilings: Mapping[str, float] = field(default_factory=dict[str, float])
+    min_accuracy: float | None = None
+    minimize: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.minimize not in (None, *MINIMIZE):
+            raise BadInput(f"minimize {self.minimize}: there are {', '.join(MINIMIZE)}")
+
+    @staticmethod
+    def parse(
+        typed: Mapping[str, str | None], min_accuracy: str | None, minimize: str | None
+    ) -> "Asked":
+        """As typed: `10ms`, `5MB`, `80%` or `0.8`; `typed` is by the names of `CEILINGS`."""
+        ceilings: dict[str, float] = {}
+        for option, (cost, read, example) in CEILINGS.items():
+            text = typed.get(option)
+            if text is None:
+                continue
+            limit = read(text)
+            if limit is None:
+                raise BadInput(f"{option} {text}: give {example}")
+            if limit <= 0:
+                raise BadInput(f"{option} {text}: nothing is so little; give more than 0")
+            ceilings[cost] = float(limit)
+        share = None if min_accuracy is None else typed_share(min_accuracy)
+        if min_accuracy is not None and share is None:
+            raise BadInput(f"--min-accuracy {min_accuracy}: give a share, as in 80% or 0.8")
+        return Asked(ceilings, share, minimize)
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """`at most 10.0 ms`, for each bound that is given."""
+        found = [f"at most {COSTS[cost].text(limit)}" for cost, limit in self.ceilings.items()]
+        if self.min_accuracy is not None:
+            found.append(f"at least {score_text(self.min_accuracy, 'share')}")
+        return tuple(found)
+
+    def goal(self, *, knows_accuracy: bool) -> str:
+        """What decides among the models that fit: "accuracy", or a cost."""
+        if self.minimize is not None:
+            return self.minimize
+        if not knows_accuracy or (self.min_accuracy is not None and not self.ceilings):
+            return "latency"
+        return ACCURACY
+
+
+@dataclass(frozen=True)
+class Option:
+    """A model by what a choice looks at; None is what is not known.
+
+    merit  its accuracy, turned round where less of the metric is better; `value` as it is
+    """
+
+    name: str
+    merit: float | None = None
+    value: float | None = None
+    unit: str = "share"
+    p50_us: float | None = None
+    bytes: float | None = None
+    gzip_bytes: float | None = None
+    peak_bytes: float | None = None
+
+    def cost(self, name: str) -> float | None:
+        return getattr(self, COSTS[name].field)
+
+    def misses(self, asked: Asked) -> tuple[str, ...]:
+        """What it has too much or too little of, in words: `takes 14.0 ms`."""
+        found: list[str] = []
+        for kind, limit in asked.ceilings.items():
+            own, cost = self.cost(kind), COSTS[kind]
+            if own is None:
+                found.append(f"its {kind} is not known")
+            elif own > limit:
+                found.append(cost.taken.format(amount=cost.text(own)))
+        if asked.min_accuracy is not None:
+            if self.merit is None:
+                found.append("its accuracy is not known")
+            elif self.merit < asked.min_accuracy:
+                found.append(f"has {score_text(self.value or 0.0, self.unit)}")
+        return tuple(found)
+
+
+Worse = Callable[[Option, Option], bool]  # True where the first is worse beyond the noise
+
+
+def standing(option: Option) -> tuple[float, ...] | None:
+    """What the front is about, less is better; None where something of it is not known."""
+    if option.p50_us is None or option.bytes is None:
+        return None
+    costs = (option.p50_us, option.bytes)
+    return costs if option.merit is None else (*costs, -option.merit)
+
+
+def front(options: Sequence[Option]) -> tuple[str, ...]:
+    """Those that no other beats in time, size and accuracy at once, by their estimates.
+
+    Where the accuracy of some is known, the others are left out.
+    """
+    known = [o for o in options if o.merit is not None] or list(options)
+    placed = [(o.name, place) for o in known if (place := standing(o)) is not None]
+    return tuple(name for name, own in placed if not any(_beats(other, own) for _, other in placed))
+
+
+def _beats(a: tuple[float, ...], b: tuple[float, ...]) -> bool:
+    return a != b and all(x <= y for x, y in zip(a, b, strict=True))
+
+
+def as_good(option: Option, options: Sequence[Option], worse: Worse) -> tuple[str, ...]:
+    """For a model on the front, those that match it but for the noise; for another, those on the
+    front that it matches but for the noise."""
+    names = front(options)
+    others = [o for o in options if o.name != option.name and standing(o) is not None]
+    if (own := standing(option)) is None:
+        return ()
+    others = [o for o in others if len(standing(o) or ()) == len(own)]
+    if option.name in names:
+        return tuple(o.name for o in others if not worse(o, option))
+    return tuple(o.name for o in others if o.name in names and not worse(option, o))
+
+
+class Pick(NamedTuple):
+    """The model to take, or the nearest where none fits, and why."""
+
+    name: str | None
+    nearest: str | None
+    reason: str
+
+
+def pick(options: Sequence[Option], asked: Asked, worse: Worse) -> Pick:
+    """The one that serves the goal best, of those that fit; of equals the cheapest."""
+    known = [o for o in options if o.merit is not None]
+    goal = asked.goal(knows_accuracy=bool(known))
+    able = known or [o for o in options if goal != ACCURACY and o.cost(goal) is not None]
+    fitting = [o for o in able if not o.misses(asked)]
+    if goal != ACCURACY:
+        fitting = [o for o in fitting if o.cost(goal) is not None]
+    if not fitting:
+        return _none(able, asked)
+    best = min(fitting, key=lambda o: _rank(o, goal))
+    clauses = (
+        f"{best.name}: {_why(goal, fitting, able, asked)}",
+        _equal(best, fitting, goal),
+        _outside(best, able, asked, goal),
+        _cheaper(best, fitting, goal, worse),
+    )
+    return Pick(best.name, None, "; ".join(filter(None, clauses)))
+
+
+def _why(goal: str, fitting: Sequence[Option], able: Sequence[Option], asked: Asked) -> str:
+    """`the most accurate of the 4 under 10.0 ms`"""
+    what = "the most accurate" if goal == ACCURACY else COSTS[goal].most
+    within = _within(asked)
+    if len(able) == 1:
+        return "there is no other to choose from"
+    if len(fitting) == 1:
+        return f"the only one {within}"
+    if not asked.texts or len(fitting) == len(able):
+        tail = f" {within}" if within else ""
+        return f"{what} of both{tail}" if len(able) == 2 else f"{what} of all {len(able)}{tail}"
+    return f"{what} of the {len(fitting)} {within}"
+
+
+def _rank(option: Option, goal: str) -> tuple[float, float, float, float, str]:
+    """Less is better; a model's name decides last, so that the order they came in does not."""
+    merit, time, size = option.merit or 0.0, option.p50_us or 0.0, option.bytes or 0.0
+    first = -merit if goal == ACCURACY else option.cost(goal) or 0.0
+    return first, -merit, time, size, option.name
+
+
+def _within(asked: Asked) -> str | None:
+    """`under 10.0 ms with at least 80.00 %`"""
+    limits = " and ".join(COSTS[cost].text(limit) for cost, limit in asked.ceilings.items())
+    if asked.min_accuracy is None:
+        return f"under {limits}" if limits else None
+    least = score_text(asked.min_accuracy, "share")
+    return f"under {limits} with at least {least}" if limits else f"with at least {least}"
+
+
+def _outside(best: Option, able: Sequence[Option], asked: Asked, goal: str) -> str:
+    """Of those that serve the goal better the one that misses by least, and what it misses."""
+    better = [o for o in able if o.misses(asked) and _serves(o, best, goal)]
+    if not better:
+        return ""
+    rival = min(better, key=lambda o: (_excess(o, asked), o.name))
+    what = f"{_gain(rival, best)} better" if goal == ACCURACY else _taken(rival, goal)
+    verb = "is " if goal == ACCURACY else ""
+    return f"{rival.name} {verb}{what} but {' and '.join(rival.misses(asked))}"
+
+
+def _equal(best: Option, fitting: Sequence[Option], goal: str) -> str:
+    """Another that is just as accurate, and slower or larger: what decided between them."""
+    same = [o for o in fitting if o is not best and o.merit == best.merit]
+    if goal != ACCURACY or not same:
+        return ""
+    rival = min(same, key=lambda o: _rank(o, goal))
+    cost = "size" if rival.p50_us == best.p50_us else "latency"
+    return f"{rival.name} has the same accuracy and {_taken(rival, cost)}"
+
+
+def _serves(a: Option, b: Option, goal: str) -> bool:
+    """True where a serves the goal better than b."""
+    if goal == ACCURACY:
+        return (a.merit or 0.0) > (b.merit or 0.0)
+    own, other = a.cost(goal), b.cost(goal)
+    return own is not None and other is not None and own < other
+
+
+def _cheaper(best: Option, fitting: Sequence[Option], goal: str, worse: Worse) -> str:
+    """One that is as accurate within the noise, and far faster; "" where accuracy is no goal."""
+    if goal != ACCURACY:
+        return ""
+    same = [o for o in fitting if o.p50_us and best.p50_us and o.p50_us < 0.9 * best.p50_us]
+    same = [o for o in same if not worse(_alone(o), _alone(best))]
+    if not same:
+        return ""
+    rival = min(same, key=lambda o: (o.p50_us or 0.0, o.name))
+    return f"{rival.name} is as accurate within the noise and {_taken(rival, 'latency')}"
+
+
+def _alone(option: Option) -> Option:
+    """The model by its accuracy alone."""
+    return Option(option.name, option.merit, option.value, option.unit)
+
+
+def _taken(option: Option, name: str) -> str:
+    cost, own = COSTS[name], option.cost(name)
+    return cost.taken.format(amount=cost.text(own or 0.0))
+
+
+def _gain(a: Option, b: Option) -> str:
+    """`1.20 pt`, without a sign."""
+    difference = abs((a.merit or 0.0) - (b.merit or 0.0))
+    return gain_text(difference, a.unit, 0.0, 0.0).split(" [")[0].lstrip("+")
+
+
+def _none(able: Sequence[Option], asked: Asked) -> Pick:
+    """Nothing fits: the one that misses by least."""
+    within = _within(asked) or "with what is asked"
+    if not able:
+        return Pick(None, None, f"nothing fits: no model is known {within}")
+    near = min(able, key=lambda o: (_excess(o, asked), o.name))
+    missed = " and ".join(near.misses(asked))
+    return Pick(None, near.name, f"none is {within}; nearest is {near.name}, which {missed}")
+
+
+def _excess(option: Option, asked: Asked) -> float:
+    """How many times beyond a bound a model is, at the worst of them."""
+    over = [(option.cost(cost) or float("inf")) / limit for cost, limit in asked.ceilings.items()]
+    if asked.min_accuracy is not None:
+        over.append(asked.min_accuracy / max(option.merit or 0.0, 1e-9))
+    return max(over, default=0.0)

@@ -1,0 +1,184 @@
+"""Data that several models are judged by: the same samples for all, prepared for each."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple, cast
+
+import numpy as np
+
+from litesmith.accuracy import scoring
+from litesmith.accuracy.chance import at_chance
+from litesmith.accuracy.metrics import Metric, difference_of, metric_named
+from litesmith.accuracy.pick_metric import chosen_metric
+from litesmith.data.guess_norm import class_count
+from litesmith.data.preparation import Preparation
+from litesmith.data.sample_splits import parted, shared
+from litesmith.data.samples import Data
+from litesmith.data.sources import Given, Samples, open_data
+from litesmith.errors import BadInput, LitesmithError
+from litesmith.ir.types import Array
+from litesmith.search.choosing.candidates import Candidate
+from litesmith.units import plain, total_text
+
+# What is calibrated on is not judged by.
+CALIBRATION_SHARE = 1 / 5
+
+_WAY_OUT = "choose among models that were made for these classes, or teach them with --retrain"
+
+
+IsTrusted = Callable[[Candidate, Data, str], bool]  # a model on data by a metric
+
+
+class Source(NamedTuple):
+    """Data as it was given."""
+
+    given: Given
+    preparation: Preparation
+    samples: int | None = None
+
+    @property
+    def name(self) -> str:
+        return str(self.given) if isinstance(self.given, str) else "the given data"
+
+
+class Judge(NamedTuple):
+    """What a candidate is judged by, and what an int8 form of it is calibrated on."""
+
+    data: Data
+    calibration: Data | None
+
+
+def judges(
+    candidates: Sequence[Candidate], source: Source, other: Given | None, *, calibrates: bool
+) -> dict[str, Judge]:
+    """The data of each candidate; raises where they would not be given the same samples."""
+    if isinstance(source.given, Iterator):
+        raise BadInput("a generator is used up by the first model; give a function that makes one")
+    opened = {c.name: _opened(c, source) for c in candidates}
+    refuse_others(opened)
+    found: dict[str, Judge] = {}
+    for candidate in candidates:
+        data = opened[candidate.name]
+        if other is not None:
+            beside = _opened(candidate, source._replace(given=other, samples=None))
+            both = shared(beside, data)
+            if both:
+                raise BadInput(
+                    f"{beside.source}: {total_text(both)} of its samples are in {data.source} too, "
+                    "and what was calibrated on proves nothing; take them out, or leave out "
+                    "--calibrate"
+                )
+            found[candidate.name] = Judge(data, beside)
+        elif calibrates:
+            few, rest = parted(data, (CALIBRATION_SHARE, 1 - CALIBRATION_SHARE))
+            found[candidate.name] = Judge(rest, few)
+        else:
+            found[candidate.name] = Judge(data, None)
+    return found
+
+
+def _opened(candidate: Candidate, source: Source) -> Data:
+    """The data for a candidate; what is wrong with it names the candidate."""
+    try:
+        return open_data(
+            source.given,
+            candidate.model,
+            preparation=source.preparation,
+            samples=source.samples,
+        )
+    except LitesmithError as error:
+        raise type(error)(f"{plain(candidate.name)}: {error}") from None
+
+
+def refuse_others(opened: dict[str, Data]) -> None:
+    """Raises where models would be judged by different samples, as with another batch."""
+    first, *rest = opened
+    for name in rest:
+        if item_names(opened[name]) != item_names(opened[first]):
+            raise BadInput(
+                f"{name} and {first} would be given different samples, as models with a batch of "
+                "their own are; leave one out, or give --samples that every batch divides"
+            )
+
+
+def item_names(data: Data) -> tuple[str, ...]:
+    """What tells the items of data from others."""
+    return data.names if isinstance(data, Samples) else (data.digest,)
+
+
+def common_metric(
+    candidates: Sequence[Candidate], found: dict[str, Judge], asked: str, *, trusted: IsTrusted
+) -> str:
+    """The metric that all are judged by; raises where one does not fit the labels.
+
+    What `trusted` says yes to may do no better than guessing.
+    """
+    names = {c.name: _metric(c, found[c.name].data, asked) for c in candidates}
+    first = candidates[0].name
+    for name, metric in names.items():
+        if metric != names[first]:
+            raise BadInput(
+                f"{name} is judged by {metric} and {first} by {names[first]}, which cannot be "
+                "compared; name one with --metric"
+            )
+    for candidate in candidates if names[first] == "top1" else ():
+        data = found[candidate.name].data
+        if not trusted(candidate, data, names[first]):
+            _refuse_chance(candidate, data)
+    return names[first]
+
+
+def _metric(candidate: Candidate, data: Data, asked: str) -> str:
+    first = next(iter(data), None)
+    if first is None:
+        raise BadInput(f"data {data.source}: there is no sample")
+    if first.label is None and asked == "auto":
+        raise BadInput(
+            f"data {data.source}: has no labels, so that no accuracy can be told; give folders "
+            "by class or y in an .npz, or leave out --data to compare time, size and memory"
+        )
+    wrong = _other_classes(candidate, data)
+    if wrong:
+        raise BadInput(f"{candidate.name}: {wrong}; {_WAY_OUT}")
+    try:
+        return chosen_metric(candidate.model, data, first, asked, has_reference=False)[0]
+    except LitesmithError as error:
+        raise type(error)(f"{candidate.name}: {error}; {_WAY_OUT}") from None
+
+
+def _other_classes(candidate: Candidate, data: Data) -> str:
+    """Why classes that have names of their own are not the model's; "" where they may be."""
+    if not isinstance(data, Samples) or data.rows.settled or data.rows.classes is None:
+        return ""
+    folders = {name.split("/")[0] for name in data.rows.names if "/" in name}
+    count, known = len(folders), class_count(candidate.model)
+    if not folders or known is None or all(name.isdecimal() for name in folders):
+        return ""
+    if not np.array_equal(np.unique(data.rows.classes), np.arange(count)):
+        return ""  # a list of labels numbers them
+    if known in (count, count + 1):
+        return ""
+    return f"tells {known} classes apart, and {data.source} has {count}"
+
+
+def _refuse_chance(candidate: Candidate, data: Data) -> None:
+    told = at_chance(candidate.model, data)
+    if told:
+        raise BadInput(f"{candidate.name}: {told}; or go on anyway with --trust-data")
+
+
+def worse_beyond_noise(metric: str, own: Sequence[float], other: Sequence[float]) -> bool | None:
+    """Whether the first is worse than the second, by what each scored on every sample; None where
+    that does not tell (the metric is no mean of samples, or they are of different ones)."""
+    row = metric_named(metric)
+    if not _is_mean(row) or len(own) != len(other) or not own:
+        return None
+    found = difference_of(row, _column(own), _column(other))
+    return found.high < 0 if row.better >= 0 else found.low > 0
+
+
+def _is_mean(metric: Metric) -> bool:
+    return metric.finish is scoring.first and metric.whole is None
+
+
+def _column(scores: Sequence[float]) -> Array:
+    return cast(Array, np.array(scores, np.float64)[:, None])

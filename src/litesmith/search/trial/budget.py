@@ -1,0 +1,262 @@
+"""What is asked of a search: how much may be lost, what is to be small, and the ceilings."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import NamedTuple, TypeVar
+
+from litesmith.accuracy.evaluate import Evaluation
+from litesmith.errors import BadInput
+from litesmith.units import (
+    bytes_text,
+    number_text,
+    time_text,
+    typed_bytes,
+    typed_decibels,
+    typed_number,
+    typed_share,
+    typed_time,
+)
+
+MINIMIZE = ("latency", "size", "download", "memory")
+
+PROVEN, LIKELY, MISSED = "proven", "likely", "missed"
+
+# Fewer samples than this tell nothing of a model, whatever is asked.
+LEAST_SAMPLES = 30
+
+_Z = 1.959963984540054  # the normal distribution's 97.5 % point
+
+# Sums of differences may miss a bound that they reach by as much.
+_ROUNDING = 1e-12
+
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True)
+class Drop:
+    """How much of a metric may be lost: a share of all, or of what the float model has."""
+
+    share: float
+    is_relative: bool = False
+
+    @staticmethod
+    def parse(text: str) -> "Drop":
+        """`1pt` or `1%`."""
+        relative, points = (typed_number(text, {unit: 0.01}) for unit in ("%", "pt"))
+        share = points if relative is None else relative
+        if share is None:
+            raise BadInput(
+                f"a drop of {text!r}: give points of the metric, as in 1pt (from 70 % to 69 %), "
+                "or a share of the float model's value, as in 1% (from 70 % to 69.3 %)"
+            )
+        return Drop(share, relative is not None)
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.share < 1:
+            raise BadInput(f"a drop of {self.text}: give 0 or more and less than 100, as in 1pt")
+
+    @property
+    def text(self) -> str:
+        return f"{number_text(100 * self.share)} {'%' if self.is_relative else 'pt'}"
+
+    def allowed(self, reference: float, *, title: str, unit: str = "share") -> float:
+        """The same in the unit of a metric of which the float model has `reference`."""
+        if self.is_relative:
+            return self.share * abs(reference)
+        if unit != "share":
+            raise BadInput(
+                f"a drop of {self.text}: {title} is not a share and has no points; "
+                "give a drop relative to the float model's value, as in 1%"
+            )
+        return self.share
+
+
+class Room(NamedTuple):
+    """How much better than its bound a model is, with the 95 % interval; negative outside.
+
+    reason  why it is not known, where all three are NaN
+    """
+
+    estimate: float
+    low: float
+    high: float
+    reason: str = ""
+
+
+def at_look(room: Room, look: int) -> Room:
+    """The room with the interval of the so manyth question to the same samples.
+
+    Each one more makes it likelier that one passes by luck, so that it has to pass by more: the
+    intervals of all together hold with 95 %.
+    """
+    wider = NormalDist().inv_cdf(1 - 0.025 / look) / _Z
+    low = room.estimate - wider * (room.estimate - room.low)
+    high = room.estimate + wider * (room.high - room.estimate)
+    return room._replace(low=low, high=high)
+
+
+def verdict(room: Room) -> str:
+    """Proven where the whole interval is inside the bound, likely where the estimate is."""
+    if room.low >= -_ROUNDING and room.estimate >= -_ROUNDING:
+        return PROVEN
+    return LIKELY if room.estimate >= -_ROUNDING else MISSED
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The bound on quality, one of the three.
+
+    max_drop       what may be lost of the task's metric
+    min_agreement  the share of samples where the class is to be the float model's
+    min_snr        of the outputs against the float model's, in decibels
+    """
+
+    max_drop: Drop | None = None
+    min_agreement: float | None = None
+    min_snr: float | None = None
+
+    def __post_init__(self) -> None:
+        asked = (self.max_drop, self.min_agreement, self.min_snr)
+        if sum(bound is not None for bound in asked) != 1:
+            raise BadInput("give one of --max-drop, --min-agreement and --min-snr")
+        if self.min_agreement is not None and not 0 <= self.min_agreement <= 1:
+            raise BadInput(f"an agreement of {self.min_agreement}: give a share from 0 to 1")
+        if self.min_snr is not None and not math.isfinite(self.min_snr):
+            raise BadInput(f"an SNR of {self.min_snr}: give a number of decibels, as in 20")
+
+    @staticmethod
+    def parse(
+        max_drop: str | None = None, min_agreement: str | None = None, min_snr: str | None = None
+    ) -> "Budget":
+        """As typed: `1pt` or `1%`; `98%` or `0.98`; `20dB` or `20`."""
+        return Budget(
+            None if max_drop is None else Drop.parse(max_drop),
+            _typed("--min-agreement", min_agreement, typed_share, "98% or 0.98"),
+            _typed("--min-snr", min_snr, typed_decibels, "20dB"),
+        )
+
+    @property
+    def metric(self) -> str:
+        """What an evaluation is to measure."""
+        if self.max_drop is not None:
+            return "auto"
+        return "snr" if self.min_agreement is None else "agreement"
+
+    @property
+    def text(self) -> str:
+        if self.max_drop is not None:
+            return f"a drop of at most {self.max_drop.text}" if self.max_drop.share else "no drop"
+        if self.min_agreement is not None:
+            share = number_text(100 * self.min_agreement)
+            return f"agreement with the float model of at least {share} %"
+        return f"an SNR of at least {number_text(self.min_snr or 0.0)} dB"
+
+    def room(self, found: Evaluation) -> Room:
+        """How much better than the bound a model is that was held against the float model."""
+        if self.max_drop is not None:
+            return _drop_room(self.max_drop, found)
+        bound = self.min_snr if self.min_agreement is None else self.min_agreement
+        if found.metric != self.metric:
+            return _unknown(f"{found.title} was measured, not {self.metric}")
+        if bound is None or math.isnan(found.value):
+            return _unknown(f"the {found.title} is not a number")
+        return Room(found.value - bound, found.low - bound, found.high - bound)
+
+    def needed_samples(self, reference: float, unit: str = "share") -> int:
+        """How many samples it takes to tell whether a model is inside the bound at all.
+
+        A drop of d is beyond chance, where all changes are for the worse, once d > z·√(d / n).
+        An agreement of a is proven, where all samples agree, once n / (n + z²) ≥ a.
+        """
+        needed = 0.0
+        if self.max_drop is not None and unit == "share":
+            allowed = self.max_drop.allowed(reference, title="")
+            needed = _Z**2 / allowed if allowed > 0 else 0.0
+        elif self.min_agreement is not None and self.min_agreement < 1:
+            needed = _Z**2 * self.min_agreement / (1 - self.min_agreement)
+        return max(LEAST_SAMPLES, math.ceil(needed))
+
+
+def _drop_room(drop: Drop, found: Evaluation) -> Room:
+    against = found.against
+    if against is None or against.value is None or against.difference is None:
+        return _unknown(f"{found.title} is itself a comparison and cannot drop; give labels")
+    ends = against.difference_low, against.difference_high
+    difference = [against.difference, *(math.nan if end is None else end for end in ends)]
+    if not math.isfinite(against.value) or any(map(math.isnan, difference)):
+        return _unknown(f"{found.title} is infinite or not a number, so that no drop can be told")
+    allowed = drop.allowed(against.value, title=found.title, unit=found.unit)
+    estimate, low, high = _gain(against.better, *difference)
+    return Room(estimate + allowed, low + allowed, high + allowed)
+
+
+def _gain(better: int, difference: float, low: float, high: float) -> tuple[float, float, float]:
+    """A difference, as what is won by it; where nobody knows what is better, any is lost."""
+    if better > 0:
+        return difference, low, high
+    if better < 0:
+        return -difference, -high, -low
+    nearest = 0.0 if low <= 0 <= high else min(abs(low), abs(high))
+    return -abs(difference), -max(abs(low), abs(high)), -nearest
+
+
+def _unknown(reason: str) -> Room:
+    return Room(math.nan, math.nan, math.nan, reason)
+
+
+def _typed(
+    option: str, text: str | None, read: Callable[[str], Value | None], example: str
+) -> Value | None:
+    value = None if text is None else read(text)
+    if text is not None and value is None:
+        raise BadInput(f"{option} {text}: give {example}")
+    return value
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Ceilings that a file has to stay under, where they are given."""
+
+    max_bytes: int | None = None
+    max_latency_us: float | None = None
+
+    @staticmethod
+    def parse(max_size: str | None = None, max_latency: str | None = None) -> "Limits":
+        """As typed: `4MB`, `500kB` or `1.5MiB`; `10ms`, `800us` or `1.2s`."""
+        size = _typed("--max-size", max_size, typed_bytes, "4MB, 500kB or 1.5MiB")
+        latency = _typed("--max-latency", max_latency, typed_time, "10ms, 800us or 1.2s")
+        for option, text, value in (
+            ("--max-size", max_size, size),
+            ("--max-latency", max_latency, latency),
+        ):
+            if value is not None and value <= 0:
+                raise BadInput(f"{option} {text}: nothing is so little; give more than 0")
+        return Limits(size, latency)
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """`at most 4.00 MB`, for each that is given."""
+        found: list[str] = []
+        if self.max_bytes is not None:
+            found.append(f"at most {bytes_text(self.max_bytes)}")
+        if self.max_latency_us is not None:
+            found.append(f"at most {time_text(self.max_latency_us)}")
+        return tuple(found)
+
+    def misses(self, file_bytes: int, latency_us: float | None) -> tuple[str, ...]:
+        """A sentence for each ceiling that a file does not stay under."""
+        found: list[str] = []
+        if self.max_bytes is not None and file_bytes > self.max_bytes:
+            excess = bytes_text(file_bytes - self.max_bytes)
+            found.append(f"{excess} above the {bytes_text(self.max_bytes)} that a file may have")
+        most = self.max_latency_us
+        if most is None:
+            return tuple(found)
+        if latency_us is None or math.isnan(latency_us):
+            found.append(f"its time is not known, and {time_text(most)} is the most")
+        elif latency_us > most:
+            excess = time_text(latency_us - most)
+            found.append(f"{excess} above the {time_text(most)} that a run may take")
+        return tuple(found)

@@ -1,0 +1,150 @@
+"""Where the result of a search is to run: what tells its time there, and which ops it takes."""
+
+from dataclasses import dataclass, replace
+
+from litesmith.diagnosis.fitting import placed_on
+from litesmith.errors import BadInput
+from litesmith.ir.types import Model
+from litesmith.run.accelerators.targets import BY_NAME, FAMILIES, refuse_unusable
+from litesmith.run.accelerators.vela import ACCELERATORS
+from litesmith.run.core.placement import ESTIMATED, Placement
+from litesmith.run.core.target import LITESMITH, Target
+from litesmith.run.devices.address import Address, is_address, parse
+from litesmith.search.trial.trial_facts import Json, known
+
+_CPU = Target()
+_NO_ACCELERATORS = ("cpu", "numpy")
+
+
+@dataclass(frozen=True)
+class Place:
+    """A target as a search sees it.
+
+    runs         where models are run and timed; None where they are compiled for it only
+    accelerator  its name among the delegates; "" for a CPU, which takes every op
+    """
+
+    text: str
+    runs: Target | Address | None
+    accelerator: str = ""
+
+    @staticmethod
+    def parse(text: "str | Target | Place") -> "Place":
+        """The place that a text stands for: `cpu:1`, `gpu`, `ssh://pi@kitchen/cpu:4`,
+        `ethos-u55-128`."""
+        if isinstance(text, Place):
+            return text
+        text = FAMILIES.get(text, text) if isinstance(text, str) else text
+        if isinstance(text, str) and text in BY_NAME and not BY_NAME[text].runs:
+            return Place(text, None, text)
+        if isinstance(text, str) and is_address(text):
+            address = parse(text)
+            return Place(str(address), address, _accelerator(address.target))
+        try:
+            target = Target.parse(text)
+        except BadInput as error:
+            compiled = ", ".join(name for name, one in BY_NAME.items() if not one.runs)
+            raise BadInput(f"{error}; and to compile for: {compiled}") from None
+        return Place(str(target), target, _accelerator(target))
+
+    def __str__(self) -> str:
+        return self.text
+
+    @property
+    def cpu(self) -> Target | None:
+        """The CPU target that it is, on this machine; None for all others."""
+        here = self.runs if isinstance(self.runs, Target) else None
+        return here if here is not None and here.kind in _NO_ACCELERATORS else None
+
+    @property
+    def has_own_kernels(self) -> bool:
+        """True where kernels of this package run what they can, int16 data above all."""
+        return self.cpu is not None and self.cpu.kernels == LITESMITH
+
+    @property
+    def scores(self) -> Target:
+        """Where candidates are scored: on one thread of a CPU, however they are timed."""
+        return replace(self.cpu or _CPU, threads=1)
+
+    @property
+    def proves(self) -> Target:
+        """Where the result is scored: there, if this machine runs it."""
+        return replace(self.runs, threads=1) if isinstance(self.runs, Target) else self.scores
+
+    @property
+    def is_timed(self) -> bool:
+        """True where a time can be had: by running, or as its compiler's estimate."""
+        if self.runs is not None:
+            return True
+        return self.accelerator in ACCELERATORS and BY_NAME[self.accelerator].probe().usable
+
+    def placed(self, model: Model) -> Placement | None:
+        """Which ops it takes; None for a CPU."""
+        return placed_on(model, self.accelerator) if self.accelerator else None
+
+    def asks_for_integers(self, model: Model) -> bool:
+        """True where it takes the model once its inputs and outputs are integers too."""
+        found = None if self.runs is not None else self.placed(model)
+        return found is not None and "--io int8" in str(found.facts.get("way_out", ""))
+
+
+def _accelerator(target: Target) -> str:
+    return "" if target.kind in _NO_ACCELERATORS else target.kind
+
+
+def refuse_place(place: Place, minimize: str, *, limits_time: bool) -> None:
+    """Raises where what is asked for cannot be had of a place."""
+    if isinstance(place.runs, Target):
+        if place.runs.kind == "numpy":
+            raise BadInput("tune --on numpy: no product runs on it; give cpu:1 or another target")
+        if place.accelerator:
+            refuse_unusable(place.runs)
+    if minimize == "memory" and not isinstance(place.runs, Target):
+        raise BadInput(f"tune --on {place} --minimize memory: peaks are seen on this machine only")
+    if place.is_timed or (minimize != "latency" and not limits_time):
+        return
+    asked = "--max-latency" if limits_time else "--minimize latency"
+    how = BY_NAME[place.accelerator].probe().how if place.accelerator in ACCELERATORS else ""
+    ways = [how, "--minimize size searches for what it takes whole", "times come from the device"]
+    raise BadInput(
+        f"tune --on {place} {asked}: nothing here tells how long a model takes there; "
+        + "; ".join(filter(None, ways))
+    )
+
+
+def placed_facts(found: Placement) -> Json:
+    """Which ops a place takes, for the records."""
+    return {
+        "target": found.target,
+        "how": found.how,
+        "taken": found.taken,
+        "ops": len(found.homes),
+        "partitions": found.partitions,
+        "why": found.main_reason,
+    }
+
+
+def left_text(placed: Json | None) -> str:
+    """`edgetpu takes 27 of 31 ops in 3 parts: …`; "" where it takes all, or is a CPU."""
+    if placed is None or placed["taken"] == placed["ops"]:
+        return ""
+    if not placed["taken"]:
+        return f"{placed['target']} takes none of its ops: {placed['why']}"
+    counts = f"{placed['taken']} of {placed['ops']} ops"
+    parts = "1 part" if placed["partitions"] == 1 else f"{placed['partitions']} parts"
+    return f"{placed['target']} takes {counts} in {parts}: {placed['why']}"
+
+
+def estimated_facts(found: Placement) -> Json:
+    """A time that a compiler worked out: of the whole, or where ops are left of its own part."""
+    return known(
+        {
+            "target": found.target,
+            "how": ESTIMATED if "npu_us" in found.facts else "",
+            "p50_us": found.latency_us,
+            "part_us": found.facts.get("npu_us"),
+            "cycles": found.facts.get("cycles"),
+            **dict.fromkeys(("float_us", "ratio", "low", "high")),
+            "verdict": "",
+        }
+    )

@@ -1,0 +1,303 @@
+"""The decision tree: which recipes are tried, in which order, and why."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from litesmith.calibration.quantize_effort import plan, tidying
+from litesmith.ir.types import Model
+from litesmith.passes.core.recipe import is_float, parse, text_of
+from litesmith.passes.core.schemes import SCHEMES
+from litesmith.passes.core.step import Step
+from litesmith.passes.quantizing.qat import Qat
+from litesmith.passes.quantizing.quantize import Quantize
+from litesmith.search.trial.candidate import Candidate
+from litesmith.search.trial.trial_record import FITS, FLOAT, SET_ASIDE, TIE, Record
+
+# What makes the file, or its archive, smaller than the time it takes would ask for.
+_SMALL = ("size", "download")
+
+# The branches that end in 8-bit integers throughout.
+EIGHT_BITS = ("int8", "ranges", "equalize", "round", "qat")
+
+
+@dataclass
+class State:
+    """What is known while the tree is walked.
+
+    max_bytes  the ceiling on the file, where there is one
+    records    what was tried, by name
+    why_fixed  why nothing can be trained; "" where it can
+    mixtures   more recipes in mixed precision, asked for once these are wanted
+    integer_io True where inputs and outputs are to be integers too
+    """
+
+    model: Model
+    minimize: str
+    why_fixed: str = ""
+    mixtures: "Callable[[State], Iterator[Candidate]] | None" = None
+    max_bytes: int | None = None
+    records: dict[str, Record] = field(default_factory=dict[str, Record])
+    integer_io: bool = False
+
+    def fitted(self, candidate: Candidate) -> Candidate:
+        """The candidate with inputs and outputs as the place wants them."""
+        if not self.integer_io or not candidate.recipe:
+            return candidate
+        return candidate._replace(
+            recipe=text_of(tuple(map(_with_integers, parse(candidate.recipe))))
+        )
+
+    @property
+    def tidy(self) -> str:
+        """What comes first in every recipe, with its bar behind it."""
+        return f"{text_of(tidying(self.model, ()))} | "
+
+    @property
+    def is_small_wanted(self) -> bool:
+        """True where size is what counts, or int8 is above the ceiling on it."""
+        eight = self.records.get("int8")
+        size = None if eight is None else eight.cost("size")
+        is_above = size is not None and self.max_bytes is not None and size > self.max_bytes
+        return self.minimize in _SMALL or is_above
+
+    def fitting(self, *branches: str) -> list[Record]:
+        """Those of some branches that lose no more than may be lost; a ceiling that they miss is
+        none that a remedy could win."""
+        return [r for r in self.records.values() if r.branch in branches and r.room.estimate >= 0]
+
+    @property
+    def why_enough(self) -> str:
+        """Why int8 needs no remedy: it fits with room to spare, or cannot win; "" where it does."""
+        if any(r.has_room_to_spare for r in self.fitting(*EIGHT_BITS)):
+            return "int8 fits with room to spare"
+        return self.why_beaten
+
+    @property
+    def why_beaten(self) -> str:
+        """What fits and costs no more than int8 could, were it saved; "" where nothing does."""
+        saved = self.records.get("int8")
+        least = None if saved is None else saved.cost(self.minimize)
+        for record in self.records.values():
+            cost = record.cost(self.minimize)
+            others = record.status == FITS and record.branch not in EIGHT_BITS
+            if others and least is not None and cost is not None and cost <= least * (1 + TIE):
+                return f"{record.name} fits, and costs no more than int8 would"
+        return ""
+
+
+class Branch(NamedTuple):
+    """A part of the tree: a question, and what is tried to answer it.
+
+    why_not  says why nothing of it is tried; "" where something is
+    """
+
+    name: str
+    question: str
+    why_not: Callable[[State], str]
+    candidates: Callable[[State], Iterator[Candidate]]
+
+
+def _with_integers(step: Step) -> Step:
+    """A step that makes integers makes them of inputs and outputs too."""
+    if not isinstance(step, Quantize | Qat) or not SCHEMES[step.to].is_integer or step.only:
+        return step
+    return replace(step, io=SCHEMES[step.to].data)
+
+
+def _usual(state: State, to: str) -> str:
+    """The recipe that `quantize --to` would take."""
+    return text_of(plan(state.model, Quantize(to=to), "default", has_data=True).recipes[0])
+
+
+def _always(state: State) -> str:
+    return ""
+
+
+def _if_float(state: State) -> str:
+    return "" if is_float(state.model) else "the model is quantized already"
+
+
+def _if_int8_misses(state: State) -> str:
+    if not is_float(state.model):
+        return "the model is quantized already"
+    return state.why_enough
+
+
+def _if_trainable(state: State) -> str:
+    if not is_float(state.model):
+        return "the model is quantized already"
+    if state.fitting(*EIGHT_BITS):
+        return "int8 fits without"
+    return state.why_beaten or state.why_fixed
+
+
+def _if_small(state: State) -> str:
+    if not is_float(state.model):
+        return "the model is quantized already"
+    return "" if state.is_small_wanted else f"{state.minimize} is to be small, not the file"
+
+
+def _cleaned(state: State) -> Iterator[Candidate]:
+    why = "removes what does nothing, folds constants, fuses what a kernel does at once"
+    yield Candidate("cleaned", "clean-up", text_of(tidying(state.model, ())), why)
+    if not is_float(state.model):
+        why = "makes integers of an old kind those that today's kernels are made for"
+        yield Candidate("upgraded", "clean-up", f"{state.tidy}upgrade", why)
+
+
+def _one(branch: str, why: str) -> Callable[[State], Iterator[Candidate]]:
+    def candidates(state: State) -> Iterator[Candidate]:
+        yield Candidate(branch, branch, _usual(state, branch), why)
+
+    return candidates
+
+
+def _until_it_fits(
+    branch: str, texts: dict[str, str], why: str
+) -> Callable[[State], Iterator[Candidate]]:
+    def candidates(state: State) -> Iterator[Candidate]:
+        equalized = state.records.get("int8-equalized")
+        is_vain = equalized is not None and equalized.status == SET_ASIDE  # nothing was uneven
+        for name, text in texts.items():
+            if not state.why_enough and not (is_vain and text.startswith("equalize")):
+                yield Candidate(name, branch, f"{state.tidy}{text}", why)
+
+    return candidates
+
+
+def _mixed(state: State) -> Iterator[Candidate]:
+    return state.mixtures(state) if state.mixtures is not None else iter(())
+
+
+def _trained(state: State) -> Iterator[Candidate]:
+    why = "training under the rounding wins back what int8 loses"
+    yield Candidate("int8-trained", "qat", f"{state.tidy}qat", why)
+
+
+def _small(state: State) -> Iterator[Candidate]:
+    why = "weights of 4 bits take half the room of 8"
+    for to in ("w4a8", "dynamic-int4"):
+        yield Candidate(f"int4-{to.removesuffix('-int4')}", "int4", _usual(state, to), why)
+    if not state.why_fixed:
+        yield Candidate("int4-trained", "int4", f"{state.tidy}qat(to=w4a8)", why)
+
+
+def _packed(branch: str, texts: dict[str, str]) -> Callable[[State], Iterator[Candidate]]:
+    """Weights that a download packs well: with training where it can be, else in one shot."""
+    why = "zeros and repeated weights vanish in a compressed download"
+
+    def candidates(state: State) -> Iterator[Candidate]:
+        for name, text in texts.items():
+            if not state.why_fixed:
+                yield Candidate(name, branch, f"{state.tidy}{text} | qat", why)
+            else:
+                fixed = text.replace(")", ", tune=false)")
+                yield Candidate(name, branch, f"{state.tidy}{fixed} | quantize | correct", why)
+
+    return candidates
+
+
+def _if_download(state: State) -> str:
+    if not is_float(state.model):
+        return "the model is quantized already"
+    return "" if state.minimize == "download" else "only a compressed download gains by it"
+
+
+BRANCHES = (
+    Branch("clean-up", "Does the float model without waste fit?", _always, _cleaned),
+    Branch(
+        "float16",
+        "Do float16 weights fit?",
+        _if_float,
+        _one("float16", "half the size, and hardly any loss"),
+    ),
+    Branch(
+        "dynamic",
+        "Do 8-bit weights with float data fit?",
+        _if_float,
+        _one("dynamic", "a quarter of the size, with no look at the data's ranges"),
+    ),
+    Branch(
+        "int8",
+        "Does int8 throughout fit?",
+        _if_float,
+        _one("int8", "a quarter of the size, and the fastest kernels"),
+    ),
+    Branch(
+        "int16x8",
+        "Does int16 data with 8-bit weights fit?",
+        _if_float,
+        _one("int16x8", "the accuracy of float with weights of 8 bits"),
+    ),
+    Branch(
+        "ranges",
+        "Do other ranges save int8?",
+        _if_int8_misses,
+        _until_it_fits(
+            "ranges",
+            {
+                "int8-percentile": "quantize(ranges=percentile) | correct",
+                "int8-mse": "quantize(ranges=mse) | correct",
+            },
+            "a few outliers may have taken the codes from all others",
+        ),
+    ),
+    Branch(
+        "equalize",
+        "Does evening out the channels save it?",
+        _if_int8_misses,
+        _until_it_fits(
+            "equalize",
+            {"int8-equalized": "equalize | quantize | correct"},
+            "channels of very different ranges share one scale",
+        ),
+    ),
+    Branch(
+        "round",
+        "Does rounding that looks at the data save it?",
+        _if_int8_misses,
+        _until_it_fits(
+            "round",
+            {
+                "int8-rounded": "quantize | round(samples=64)",
+                "int8-equalized-rounded": "equalize | quantize | round(samples=64)",
+            },
+            "errors of a layer's weights are made to cancel",
+        ),
+    ),
+    Branch("mixed", "Does int8 with some ops in float fit?", _if_int8_misses, _mixed),
+    Branch("qat", "Does training save int8?", _if_trainable, _trained),
+    Branch("int4", "Do 4-bit weights fit?", _if_small, _small),
+    Branch(
+        "cluster",
+        "Do few different weights fit?",
+        _if_download,
+        _packed("cluster", {"clustered": "cluster(k=32)"}),
+    ),
+    Branch(
+        "prune",
+        "Do weights fit of which half are zero?",
+        _if_download,
+        _packed(
+            "prune",
+            {
+                "pruned": "prune(sparsity=0.5)",
+                "pruned-clustered": "prune(sparsity=0.5) | cluster(k=16)",
+            },
+        ),
+    ),
+)
+
+
+def likely(branches: Sequence[Branch], state: State) -> Iterator[Candidate]:
+    """What these branches will try should nothing new be known by then, in their order. Mixtures
+    depend on what was tried before them."""
+    for branch in branches:
+        if branch.candidates is not _mixed and not branch.why_not(state):
+            yield from map(state.fitted, branch.candidates(state))
+
+
+def float_candidate() -> Candidate:
+    """The model as it came, which all others are held against."""
+    return Candidate(FLOAT, FLOAT, "", "what all others are held against")

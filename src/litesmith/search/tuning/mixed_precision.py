@@ -1,0 +1,286 @@
+"""Mixed precision: which ops of a quantized model stay float, few of them first.
+
+A form does no damage any more once the op that writes it and all that read it are float; weights
+once their own op is. What that costs is the time that these ops lose, and the conversions at the
+borders: a neighbour of a kept op moves a border, and a hole between kept ones may cost more in
+conversions than it saves.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from litesmith.errors import BadInput
+from litesmith.ir.ops import OPS
+from litesmith.ir.types import Graph, Model, Tensor
+from litesmith.passes.core.layers import layer_of
+from litesmith.passes.core.recipe import Recipe, parse, text_of
+from litesmith.passes.quantizing.quantize import Quantize
+from litesmith.search.tuning.op_sensitivity import Sensitivity, passes_on
+
+Kept = frozenset[int]
+
+# Ops that ask for a shape, not for values: any form will do.
+_SHAPE_ONLY = frozenset({"RANK", "SHAPE"})
+
+# Damage is in units of what labels hardly notice. Parts below this share of the whole, or of what
+# is more than enough to ruin a model, start no mixture; a model with less in all has none.
+_WORTH, _RUINOUS, _LEAST_DAMAGE = 0.005, 10.0, 1e-3
+
+_MOST_SEEDS = 100
+
+# Two mixtures this near in time, as a share of the float model's, are not worth two trials.
+_NEAR = 0.01
+# A gain below this is not a gain, in microseconds.
+_GAIN_US = 0.5
+
+
+class Mixture(NamedTuple):
+    """Some ops that stay float.
+
+    ops       their numbers in the model that `quantize` is handed
+    damage    what the others still do, from each alone; 1 is what labels hardly notice
+    us        what the ops that could be integers take together, with the conversions
+    is_range  True where it is the range of what flows that needs them, hardly the weights
+    """
+
+    ops: tuple[int, ...]
+    damage: float
+    us: float
+    is_range: bool
+
+    def recipe(self, base: str) -> str:
+        """A recipe that quantizes, with these ops kept besides those that it keeps anyway."""
+        recipe, place, step = _quantize_step(base)
+        kept = replace(step, keep=(*step.keep, *self.ops))
+        return text_of((*recipe[:place], kept, *recipe[place + 1 :]))
+
+    def wide_recipe(self, base: str) -> str:
+        """The same with int16 in place of float: all integers and small weights, but slow kernels;
+        for the sake of size, or of a file without float."""
+        recipe, place, step = _quantize_step(base)
+        wide = Quantize(to="int16x8", only=self.ops)
+        return text_of((*recipe[:place], wide, step, *recipe[place + 1 :]))
+
+    def can_be_wide(self, reference: Model) -> bool:
+        """True where more bits for what flows would do, and every op has a kernel for them."""
+        kinds = {reference.main.ops[place].kind for place in self.ops}
+        return self.is_range and all("int16" in OPS[kind].versions for kind in kinds)
+
+
+class Tried(NamedTuple):
+    """A mixture by its ops, and whether the accuracy was within the budget."""
+
+    ops: tuple[int, ...]
+    fits: bool
+
+
+def _quantize_step(base: str) -> tuple[Recipe, int, Quantize]:
+    recipe = parse(base)
+    for place, step in enumerate(recipe):
+        if isinstance(step, Quantize):
+            return recipe, place, step
+    raise BadInput(f"recipe {base!r}: has no step quantize that could keep ops")
+
+
+def next_mixture(ladder: Sequence[Mixture], tried: Sequence[Tried]) -> Mixture | None:
+    """The next one to try; None once the first that fits is known, or the last does not.
+
+    It begins with the first that should do no damage that counts, goes on in growing strides until
+    one fits, then halves what lies between that and the last that does not.
+    """
+    places = {mixture.ops: place for place, mixture in enumerate(ladder)}
+    known = {places[one.ops]: one.fits for one in tried if one.ops in places}
+    fitting = min((place for place, fits in known.items() if fits), default=len(ladder))
+    missing = [place for place, fits in known.items() if not fits and place < fitting]
+    last = max(missing, default=-1)
+    if fitting - last <= 1:
+        return None
+    if fitting < len(ladder):
+        return ladder[(last + fitting) // 2]
+    if not missing:
+        return ladder[_promising(ladder)]
+    return ladder[min(last + 2 ** (len(missing) - 1), len(ladder) - 1)]
+
+
+def _promising(ladder: Sequence[Mixture]) -> int:
+    harmless = (place for place, mixture in enumerate(ladder) if mixture.damage <= 1)
+    return next(harmless, len(ladder) - 1)
+
+
+def mixtures(
+    reference: Model, found: Sequence[Sensitivity], *, slower: bool = False
+) -> tuple[Mixture, ...]:
+    """Mixtures that grow: each keeps what the one before keeps, takes longer and does less damage.
+
+    The next part to be kept is the one that takes away most damage for the time it costs. What
+    would be slower than the float model is left out; with `slower`, for the sake of size, nothing
+    is, and no op is kept only to save conversions.
+    """
+    choice = _Choice(reference.main, found)
+    whole = choice.damage(frozenset())
+    if whole < _LEAST_DAMAGE:
+        return ()
+    worst = sorted(choice.parts, key=lambda part: -part.damage)[:_MOST_SEEDS]
+    seeds = [part.needs for part in worst if part.damage >= _WORTH * min(whole, _RUINOUS)]
+    settle = _as_it_is if slower else choice.settled
+    rungs = [_rung(choice, kept) for kept in _growing(choice, seeds, settle)]
+    layers = {place for place, op in enumerate(reference.main.ops) if layer_of(op)}
+    mixed = [rung for rung in rungs if choice.free & layers - set(rung.ops)]
+    if slower:
+        return tuple(mixed)
+    useful = [rung for rung in mixed if rung.us < choice.float_us]
+    return tuple(_apart(useful, choice.float_us))
+
+
+def _as_it_is(kept: Kept) -> Kept:
+    return kept
+
+
+def _growing(
+    choice: "_Choice", seeds: Sequence[Kept], settle: Callable[[Kept], Kept]
+) -> Iterator[Kept]:
+    kept: Kept = frozenset()
+    while True:
+        wider = [kept | seed for seed in seeds if not seed <= kept]
+        if not wider:
+            return
+        damage, us = choice.damage(kept), choice.us(kept)
+
+        def worth(more: Kept, damage: float = damage, us: float = us) -> float:
+            cost = max(choice.us(more) - us, _NEAR * choice.float_us, _GAIN_US)
+            return (damage - choice.damage(more)) / cost
+
+        kept = settle(max(wider, key=worth))
+        yield kept
+
+
+def _rung(choice: "_Choice", kept: Kept) -> Mixture:
+    taken = [part for part in choice.parts if part.needs <= kept]
+    of_weights = sum(part.damage for part in taken if part.is_weights)
+    is_range = of_weights <= 0.1 * sum(part.damage for part in taken)
+    return Mixture(tuple(sorted(kept)), choice.damage(kept), choice.us(kept), is_range)
+
+
+def _apart(rungs: Sequence[Mixture], float_us: float) -> list[Mixture]:
+    """Without those that cost hardly less than the next, which does less damage."""
+    far: list[Mixture] = []
+    for rung in reversed(rungs):
+        if not far or far[-1].us - rung.us >= _NEAR * float_us:
+            far.append(rung)
+    return far[::-1]
+
+
+class _Part(NamedTuple):
+    """Damage, and the ops that must all be float for it to be gone."""
+
+    damage: float
+    needs: Kept
+    is_weights: bool
+
+
+class _Choice:
+    """The ops of a graph that can be integers or float, and what comes of it."""
+
+    def __init__(self, graph: Graph, found: Sequence[Sensitivity]) -> None:
+        self._graph = graph
+        self._rows = {row.place: row for row in found}
+        self.free = frozenset(row.place for row in found if row.is_integer)
+        self._readers: dict[Tensor, set[int]] = {}
+        for place, op in enumerate(graph.ops):
+            for tensor in op.inputs if op.kind not in _SHAPE_ONLY else ():
+                if tensor is not None and not tensor.is_const:
+                    self._readers.setdefault(tensor, set()).add(place)
+        self._borders = list(self._all_borders())
+        self._beside = self._neighbours()
+        self.parts = [part for row in found for part in self._parts(row)]
+        self.float_us = self.us(self.free)
+
+    def damage(self, kept: Kept) -> float:
+        """What is left where these ops stay float."""
+        return sum(part.damage for part in self.parts if not part.needs <= kept)
+
+    def us(self, kept: Kept) -> float:
+        own = (
+            row.float_us if place in kept else row.integer_us
+            for place, row in self._rows.items()
+            if place in self.free
+        )
+        integer = self.free - kept
+        return sum(own) + sum(border.us for border in self._borders if border.is_crossed(integer))
+
+    def conversions(self, kept: Kept) -> int:
+        """How many tensors are converted."""
+        integer = self.free - kept
+        return sum(border.is_crossed(integer) for border in self._borders)
+
+    def settled(self, kept: Kept) -> Kept:
+        """With every neighbour, or two in a row, that is cheaper kept than left."""
+        while True:
+            us = self.us(kept)
+            best = min(self._additions(kept), key=self.us, default=kept)
+            if self.us(best) > us - _GAIN_US:
+                return kept
+            kept = best
+
+    def _additions(self, kept: Kept) -> set[Kept]:
+        near = {other for one in kept for other in self._beside[one]} - kept
+        second = ({one, other} for one in near for other in self._beside[one] - kept)
+        return {kept | {one} for one in near} | {kept | pair for pair in second}
+
+    def _parts(self, row: Sensitivity) -> Iterator[_Part]:
+        own = frozenset({row.place}) & self.free
+        if row.weights > 0 and own:
+            yield _Part(row.weights, own, is_weights=True)
+        needs = self._touching(row.place)
+        if row.form > 0 and needs:
+            yield _Part(row.form, needs, is_weights=False)
+
+    def _touching(self, place: int) -> Kept:
+        """The op, and all that read what it writes, also where others have only moved it."""
+        ops = self._graph.ops
+        tensors = [self._graph.inputs[-1 - place]] if place < 0 else list(ops[place].outputs)
+        found = {place}
+        while tensors:
+            for reader in self._readers.get(tensors.pop(), set()) - found:
+                found.add(reader)
+                tensors += ops[reader].outputs if passes_on(ops[reader]) else ()
+        return frozenset(found) & self.free
+
+    def _neighbours(self) -> dict[int, set[int]]:
+        beside: dict[int, set[int]] = {place: set() for place in self.free}
+        for border in self._borders:
+            joined = (border.readers | {border.writer}) & self.free
+            for place in joined:
+                beside[place] |= joined - {place}
+        return beside
+
+    def _all_borders(self) -> Iterator["_Border"]:
+        outputs = set(self._graph.outputs)
+        for number, tensor in enumerate(self._graph.inputs):
+            yield self._border(-1 - number, tensor, 1, False)
+        for place, op in enumerate(self._graph.ops):
+            for tensor in op.outputs:
+                if tensor.dtype == "float32":
+                    yield self._border(place, tensor, len(op.outputs), tensor in outputs)
+
+    def _border(self, place: int, tensor: Tensor, among: int, is_output: bool) -> "_Border":
+        row = self._rows.get(place)
+        us = row.border_us / among if row is not None else 0.0
+        return _Border(place, frozenset(self._readers.get(tensor, ())), is_output, us)
+
+
+class _Border(NamedTuple):
+    """A tensor between the op that writes it, or the model's caller, and those that read it."""
+
+    writer: int
+    readers: Kept
+    is_output: bool
+    us: float
+
+    def is_crossed(self, integer: Collection[int]) -> bool:
+        """Whether it must be converted where these ops compute on integers."""
+        inside = self.readers.intersection(integer)
+        if self.writer not in integer:
+            return bool(inside)
+        return self.is_output or len(inside) < len(self.readers)

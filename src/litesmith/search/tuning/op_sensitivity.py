@@ -1,0 +1,329 @@
+"""What each op of a model does to its answers once it is quantized, and what float would cost it.
+
+An op does damage in two ways: by the form of what it writes and by its weights. Each is tried alone
+in the float model, all else exact; many are tried together first, and told apart only where the
+whole group does damage that counts.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from heapq import heappop, heappush
+from time import perf_counter
+from typing import NamedTuple, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from litesmith.anatomy.footprint import op_macs
+from litesmith.calibration.observe import tools
+from litesmith.data.sample_splits import Part as DataPart
+from litesmith.data.samples import Data
+from litesmith.data.sources import Samples
+from litesmith.diagnosis.float_pairs import Twin, has_stored_weights, scores, twins
+from litesmith.diagnosis.single_op_error import FORM, WEIGHTS, Judge, Part
+from litesmith.diagnosis.verdict import HARMLESS_NATS, HARMLESS_NOISE
+from litesmith.errors import CannotApply, CannotRun
+from litesmith.ir.ops import OPS
+from litesmith.ir.types import Model, Op, Tensor
+from litesmith.passes.core.layers import Layer, real_bias, real_values
+from litesmith.passes.core.schemes import data_places
+from litesmith.passes.core.step import Context
+from litesmith.passes.quantizing.integer_graph import conversions
+from litesmith.passes.quantizing.paired_walk import mean_output
+from litesmith.passes.tidy.fold import Fold
+from litesmith.profiling.op_times import OpTime, profile
+from litesmith.run.core.target import Target
+from litesmith.run.session import Source
+from litesmith.timing.cluster_timing import looked_at
+from litesmith.timing.statistics import percentile
+from litesmith.units import plain
+from litesmith.workers.engine import Engine, Lost
+
+# A group whose damage is below this share of what is harmless, or of the whole, is not split.
+_LEAST = 0.03
+
+# Answers that are infinite or no numbers.
+_RUINED = 1e6
+
+_SECONDS = 30.0
+_FEWEST_SAMPLES, _MOST_SAMPLES, _MOST_VALUES = 8, 32, 20_000_000
+_OPENING_SECONDS = 0.05  # what a try costs before its first sample
+
+# Where ops cannot be timed: what float ops do in a microsecond, and how much more integers do.
+_MACS_A_US, _VALUES_A_US, _INTEGER_GAIN = 20e3, 2e3, 2.0
+# What a conversion takes, in microseconds: to be called, and for each value where none was seen
+# that is large enough to tell.
+_CALL_US, _VALUE_US, _LARGE = 1.0, 1.2e-4, 10_000
+
+
+class Sensitivity(NamedTuple):
+    """One op of a float model, or one of its inputs.
+
+    place       the op's number in the main graph; −1 for the first input, −2 for the second
+    name        of what it writes
+    is_integer  whether it computes on integers in the quantized model
+    form        the damage done by the form of what it writes; 1 is what labels hardly notice. An op
+                that only moves values has none of its own: the op that made them has it
+    weights     the damage done by its weights
+    float_us    its time in the float model
+    integer_us  its time in the quantized one
+    border_us   what one conversion of what it writes takes
+    """
+
+    place: int
+    name: str
+    is_integer: bool = False
+    form: float = 0.0
+    weights: float = 0.0
+    float_us: float = 0.0
+    integer_us: float = 0.0
+    border_us: float = 0.0
+
+    @property
+    def damage(self) -> float:
+        return self.form + self.weights
+
+
+class _Unit(NamedTuple):
+    """What is tried alone: the form or the weights of one op; `place` as in `Sensitivity`."""
+
+    place: int
+    what: str
+    parts: tuple[Part, ...]
+
+
+def sensitivities(
+    reference: Model,
+    quantized: Model,
+    data: Data,
+    *,
+    seconds: float | None = None,
+    on: str | Target = "cpu:1",
+    engine: Engine | None = None,
+) -> tuple[Sensitivity, ...]:
+    """What quantization does to each input and op of a float model, in order of execution.
+
+    `quantized` is what `quantize` alone made of the reference: `correct` would count against the
+    weights what it makes up for elsewhere. What it does for the weights themselves is taken into
+    account. About so many seconds are spent; the worst is told apart first. With an engine, times
+    come from its devices.
+    """
+    start = perf_counter()
+    found = _with_forms(twins(quantized, reference), quantized)
+    units = _units(reference, found)
+    times = _times((reference, quantized), Target.parse(on), engine)
+    rows = _rows(reference, quantized, found, times)
+    if not units:
+        return rows
+    budget = _SECONDS if seconds is None else seconds
+    left = max(budget - (perf_counter() - start), budget / 2)
+    end = perf_counter() + left
+    few = _few(data, _sample_count(rows, reference, left / (2 * len(units))))
+    units = _units(reference, _corrected(reference, found, few))
+    judge = Judge(reference, scores(reference, found), few)
+    harmless = HARMLESS_NATS if judge.chooses else HARMLESS_NOISE
+    damages = _damages(units, judge, harmless, end)
+    done = {(u.place, u.what): damage for u, damage in zip(units, damages, strict=True)}
+    return tuple(
+        row._replace(
+            form=done.get((row.place, FORM), 0.0), weights=done.get((row.place, WEIGHTS), 0.0)
+        )
+        for row in rows
+    )
+
+
+def passes_on(op: Op) -> bool:
+    """True for an op that gives values of one tensor as it got them, in the same form."""
+    if OPS[op.kind].scale != "same":
+        return False
+    given = {op.inputs[place] for place in data_places(op)}
+    return sum(t is not None and not t.is_const for t in given) == 1
+
+
+# The parts that are tried.
+
+
+def _with_forms(found: Sequence[Twin], quantized: Model) -> list[Twin]:
+    """The twins; one that is float with the form in which integer ops read it, where they do."""
+    forms = {real: made for (real, _), made in conversions(quantized.main).forms.items()}
+    return [
+        replace(twin, ours=forms[twin.ours]) if twin.quant is None and twin.ours in forms else twin
+        for twin in found
+    ]
+
+
+def _units(reference: Model, found: Sequence[Twin]) -> list[_Unit]:
+    places = _places(reference)
+    by_place: dict[int, list[Twin]] = {}
+    for twin in found:
+        by_place.setdefault(places[twin.theirs], []).append(twin)
+    units: list[_Unit] = []
+    for place, own in by_place.items():
+        moves = place >= 0 and passes_on(reference.main.ops[place])
+        formed = [(twin, FORM) for twin in own if twin.quant is not None and not moves]
+        stored = [twin for twin in own if twin.layers and has_stored_weights(twin.layers[0])]
+        parts: dict[str, list[Part]] = {FORM: formed, WEIGHTS: [(t, WEIGHTS) for t in stored]}
+        units += [_Unit(place, what, tuple(some)) for what, some in parts.items() if some]
+    return units
+
+
+def _places(reference: Model) -> dict[Tensor, int]:
+    """What makes each tensor: the number of an op, or −1 and below for the inputs."""
+    inputs = {tensor: -1 - number for number, tensor in enumerate(reference.main.inputs)}
+    ops = enumerate(reference.main.ops)
+    return inputs | {tensor: place for place, op in ops for tensor in op.outputs}
+
+
+def _corrected(reference: Model, found: Sequence[Twin], data: Data) -> list[Twin]:
+    """The twins with biases that make up for their own rounded weights, as `correct` will."""
+    layers = [t.layers for t in found if t.layers and has_stored_weights(t.layers[0])]
+    inputs = list(dict.fromkeys(theirs.data for _, theirs in layers))
+    try:
+        seen = tools(data).observe(reference, inputs, frozenset({"mean"}))
+    except ValueError:  # tensors that have another size on every sample have no mean
+        return list(found)
+    better = {ours.op: _with_bias(ours, theirs, seen[theirs.data].mean) for ours, theirs in layers}
+    return [
+        replace(twin, layers=(better.get(twin.layers[0].op, twin.layers[0]), twin.layers[1]))
+        if twin.layers
+        else twin
+        for twin in found
+    ]
+
+
+def _with_bias(ours: Layer, theirs: Layer, mean: NDArray[np.float64]) -> Layer:
+    stored = real_values(ours.weight), real_bias(ours)
+    try:
+        wanted = mean_output(theirs, mean, real_values(theirs.weight), real_bias(theirs))
+        bias = stored[1] + wanted - mean_output(theirs, mean, *stored)
+    except CannotApply:
+        return ours
+    name = f"{ours.weight.name}/bias"
+    made = Tensor(name, (ours.channels,), "float32", bias.astype(np.float32))
+    return ours._replace(op=ours.with_parts(ours.weight, made))
+
+
+# Damage.
+
+
+def _sample_count(rows: Sequence[Sensitivity], reference: Model, seconds: float) -> int:
+    """So many samples that a try takes no longer, and that memory holds all answers."""
+    run_seconds = max(sum(row.float_us for row in rows), 1.0) / 1e6
+    values = max(1, sum(tensor.elements for tensor in reference.main.outputs))
+    most = min(_MOST_SAMPLES, max(_FEWEST_SAMPLES, _MOST_VALUES // values))
+    return min(max(int((seconds - _OPENING_SECONDS) / run_seconds), _FEWEST_SAMPLES), most)
+
+
+def _few(data: Data, count: int) -> Data:
+    if isinstance(data, Samples):
+        return cast(Data, data.spread(count))
+    return cast(Data, DataPart(data, 1, held_out=True, most=count))
+
+
+def _damages(
+    units: Sequence[_Unit], judge: Judge, harmless: float, deadline: float
+) -> Sequence[float]:
+    """The damage of each unit alone. The worst group is halved first; one that does little, or that
+    there is no time for, shares its damage among its own."""
+
+    def damage(start: int, end: int) -> float:
+        parts = [part for unit in units[start:end] for part in unit.parts]
+        done = judge.alone(parts).damage / harmless
+        return min(done, _RUINED) if done == done else _RUINED
+
+    whole = damage(0, len(units))
+    least = _LEAST * min(whole, 1.0)
+    found = [0.0] * len(units)
+    waiting = [(-whole, 0, len(units))]
+    while waiting:
+        negative, start, end = heappop(waiting)
+        is_small = -negative <= least or perf_counter() > deadline
+        if end - start == 1 or is_small:
+            found[start:end] = [-negative / (end - start)] * (end - start)
+            continue
+        middle = (start + end) // 2
+        for half in ((start, middle), (middle, end)):
+            heappush(waiting, (-damage(*half), *half))
+    return found
+
+
+# Times.
+
+
+def _rows(
+    reference: Model, quantized: Model, found: Sequence[Twin], times: Sequence[Sequence[float]]
+) -> tuple[Sensitivity, ...]:
+    """Every input and op with its times; no damage is known yet."""
+    before, after = times
+    value_us = _value_us(quantized, after)
+    places = _places(reference)
+    counterparts = {places[twin.theirs]: twin for twin in found if twin.op is not None}
+    rows = [
+        Sensitivity(
+            -1 - number, plain(tensor.name), border_us=_CALL_US + value_us * tensor.elements
+        )
+        for number, tensor in enumerate(reference.main.inputs)
+    ]
+    for place, op in enumerate(reference.main.ops):
+        twin = counterparts.get(place)
+        is_integer = twin is not None and twin.op is not None and _is_integer(twin.op)
+        us = before[place]
+        own = after[twin.place] if twin is not None and is_integer else us
+        border = sum(_CALL_US + value_us * t.elements for t in op.outputs)
+        rows.append(Sensitivity(place, _name(op), is_integer, 0.0, 0.0, us, own, border))
+    return tuple(rows)
+
+
+def _name(op: Op) -> str:
+    return plain(op.outputs[0].name) if op.outputs else ""
+
+
+def _is_integer(op: Op) -> bool:
+    return any(t.quant is not None for t in _computed((*op.inputs, *op.outputs)))
+
+
+def _computed(tensors: Iterable[Tensor | None]) -> Iterable[Tensor]:
+    return (t for t in tensors if t is not None and not t.is_const)
+
+
+def _times(models: Sequence[Model], target: Target, engine: Engine | None) -> list[list[float]]:
+    """Microseconds of each op of the main graphs; all estimated where the runtime tells not all."""
+    try:
+        return [_profiled(model, target, engine) for model in models]
+    except Lost:
+        raise
+    except CannotRun:
+        return [[_estimated_us(op) for op in model.main.ops] for model in models]
+
+
+def _profiled(model: Model, target: Target, engine: Engine | None) -> list[float]:
+    """A model whose sizes depend on values has no profile: shapes are fixed first, and the ops that
+    only compute shapes take no time."""
+    fixed = Fold(shapes=True).apply(model, Context()).model
+    by_name = looked_at(engine, "profiling", usual_times, fixed, target)
+    return [by_name.get(_name(op), 0.0) for op in model.main.ops]
+
+
+def usual_times(source: Source, target: Target) -> dict[str, float]:
+    """What each op of the main graph usually takes, by its name."""
+    return {op.name: _usual_us(op) for op in profile(source, target).ops if op.graph == 0}
+
+
+def _usual_us(op: OpTime) -> float:
+    """The lower quartile: what others do on the machine only ever makes an op slower."""
+    return percentile(op.samples_us, 25) if op.samples_us else 0.0
+
+
+def _estimated_us(op: Op) -> float:
+    faster = _INTEGER_GAIN if _is_integer(op) else 1.0
+    values = sum(t.elements for t in _computed(op.outputs))
+    return (op_macs(op) / _MACS_A_US + values / _VALUES_A_US) / faster
+
+
+def _value_us(quantized: Model, times: Sequence[float]) -> float:
+    """What the largest conversion takes for each value."""
+    converting = conversions(quantized.main).ops
+    pairs = zip(quantized.main.ops, times, strict=True)
+    seen = [(op.outputs[0].elements, us) for op, us in pairs if op in converting]
+    elements, us = max(seen, default=(0, 0.0))
+    return max(us - _CALL_US, 0.0) / elements if elements >= _LARGE and us else _VALUE_US

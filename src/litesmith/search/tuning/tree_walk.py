@@ -1,0 +1,388 @@
+"""The walk through the decision tree: what is asked for, what is tried, and where it stands."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from time import monotonic
+from typing import NamedTuple
+
+from litesmith.accuracy.chance import at_chance
+from litesmith.accuracy.metrics import metric_named
+from litesmith.accuracy.pick_metric import chosen_metric
+from litesmith.data.sample_splits import items
+from litesmith.data.samples import Data
+from litesmith.errors import BadInput
+from litesmith.search.trial.budget import MINIMIZE, Budget, Limits
+from litesmith.search.trial.candidate import Candidate
+from litesmith.search.trial.data_split import least_samples, split
+from litesmith.search.trial.folder import Folder
+from litesmith.search.trial.goal import Asked
+from litesmith.search.trial.target_place import Place, refuse_place
+from litesmith.search.trial.trial_facts import Json
+from litesmith.search.trial.trial_record import (
+    FITS,
+    FLOAT,
+    MISSES,
+    REFUSED,
+    SET_ASIDE,
+    Record,
+    ranked,
+)
+from litesmith.search.trial.trial_runner import Workshop
+from litesmith.search.tuning.decision_tree import (
+    BRANCHES,
+    Branch,
+    State,
+    float_candidate,
+    likely,
+)
+from litesmith.search.tuning.mixed_candidates import mixed_candidates
+from litesmith.tflite.file import digest, load
+from litesmith.timing.cluster_timing import machine_of
+from litesmith.timing.host import host
+from litesmith.training.apply import has_torch
+from litesmith.training.settings import Look, Training
+from litesmith.units import total_text
+from litesmith.workers.engine import Engine, Worker
+
+# Training on fewer samples than this teaches a model nothing that lasts.
+LEAST_TO_TRAIN = 200
+
+_TOO_LATE = "the time is over"
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """What is asked for.
+
+    model        the file; it is never changed
+    data         samples to choose and to prove by, split here; also to calibrate on, where there
+                 is no other `calibration`
+    targets      where the result is to run; the first decides
+    minutes      no longer than this; None for as long as it takes
+    training     how to train where that is needed; None never trains
+    trusted      True where data that looks wrong is to be used
+    command      what the user typed, for the records
+    opened       how the data can be opened again; None where it cannot
+    engine       who does the work; None is this machine
+    """
+
+    model: Path
+    data: Data
+    out: Path
+    budget: Budget
+    minimize: str = "latency"
+    limits: Limits = field(default_factory=Limits)
+    targets: tuple[Place, ...] = (Place.parse("cpu:1"),)
+    calibration: Data | None = None
+    minutes: float | None = None
+    training: Training | None = None
+    resume: bool = False
+    trusted: bool = False
+    command: str = ""
+    opened: Json | None = None
+    engine: Engine | None = None
+
+    def __post_init__(self) -> None:
+        if self.minimize not in MINIMIZE:
+            raise BadInput(f"minimize {self.minimize}: there are {', '.join(MINIMIZE)}")
+        if self.minutes is not None and not 0 < self.minutes < float("inf"):
+            raise BadInput(f"minutes={self.minutes}: a number above 0 is needed")
+        for place in self.targets:
+            limits_time = self.limits.max_latency_us is not None
+            is_first = place == self.targets[0]
+            refuse_place(
+                place, self.minimize if is_first else "size", limits_time=is_first and limits_time
+            )
+
+
+class Step(NamedTuple):
+    """A branch of the tree that was walked: its question, what came out, and what was tried."""
+
+    branch: str
+    question: str
+    answer: str
+    trials: tuple[str, ...] = ()
+
+
+class View(NamedTuple):
+    """Where a search stands, for whoever watches.
+
+    doing      what is going on
+    best       the best so far; None where nothing fits yet
+    left       seconds that it may still take; None where that is not known
+    look       how far a training has come
+    workers    what the workers of an engine do
+    """
+
+    doing: str
+    records: tuple[Record, ...]
+    best: Record | None
+    left: float | None = None
+    look: Look | None = None
+    workers: tuple[Worker, ...] = ()
+
+
+Tell = Callable[[View], None]
+
+
+def silent(_: View) -> None:
+    """Shows nothing."""
+
+
+@dataclass
+class Search:
+    """One walk through the tree; everything that it finds is in its folder at once."""
+
+    request: Request
+    tell: Tell = silent
+
+    def __post_init__(self) -> None:
+        self.began = monotonic()
+        self.environment = host().facts()
+        self.model = load(self.request.model)
+        self.folder = Folder(self.request.out)
+        self.split = split(self.request.data, self.request.calibration)
+        metric = self._metric()
+        self.path: list[Step] = []
+        self.workshop: Workshop
+        self._asked = Asked(
+            self.request.minimize,
+            self.request.budget,
+            self.request.limits,
+            self.request.targets[0],
+            metric,
+            self._training(),
+        )
+        self._doing, self._seconds_left = "", None
+        self._training_began: float | None = None
+        self._refuse_few(1.0)  # at the least, before a folder is made
+        machine_of(self.request.engine, self.request.targets[0].runs)  # raises without a device
+
+    @contextmanager
+    def opened(self) -> Iterator[None]:
+        """Holds the folder; raises where it has other records, or none to go on with."""
+        if self.request.resume and not self.folder.is_used:
+            raise BadInput(f"{self.folder.path}: holds no search to go on with; leave out --resume")
+        with self.folder.held():
+            self._refuse_folder()
+            self.workshop = Workshop(
+                self.folder,
+                self.request.model,
+                self.model,
+                self.split,
+                self._asked,
+                self._look,
+                self.request.engine,
+            )
+            with self._watching():
+                yield
+
+    @contextmanager
+    def _watching(self) -> Iterator[None]:
+        """Has whoever watches told what workers do."""
+        engine = self.request.engine
+        if engine is None or self.tell is silent:
+            yield
+            return
+        engine.watch(self._show_workers)
+        try:
+            yield
+        finally:
+            engine.watch(None)
+
+    def _show_workers(self, workers: tuple[Worker, ...]) -> None:
+        records = tuple(self.workshop.records.values())
+        self.tell(View(self._doing, records, self.best, self._seconds_left, workers=workers))
+
+    def walk(self, on_step: Callable[[], None]) -> None:
+        """Tries what the tree says; `on_step` is called whenever something is known anew."""
+        first = self.workshop.tried(float_candidate())
+        if first.status == REFUSED:
+            raise BadInput(first.trial.reason)
+        self._refuse_few(first.value or 0.0)
+        state = self._state()
+        for number, branch in enumerate(BRANCHES):
+            self.workshop.foresee(likely(BRANCHES[number:], state))
+            self._answer(branch, state, len(BRANCHES) - number, on_step)
+        self.workshop.close()
+        self.show("")
+
+    @property
+    def seconds(self) -> float:
+        """How long it has been at work."""
+        return monotonic() - self.began
+
+    @property
+    def is_new_request(self) -> bool:
+        """True where the folder has the result of another request, or none."""
+        return self._known_request != self.wanted
+
+    @property
+    def has_news(self) -> bool:
+        """True once there is more to tell than the folder has."""
+        return self.is_new_request or self.workshop.fresh > 0
+
+    @property
+    def wanted(self) -> Json:
+        """The request as the summary has it."""
+        return {
+            "minimize": self.request.minimize,
+            "budget": self.request.budget.text,
+            "limits": list(self.request.limits.texts),
+            "targets": [str(target) for target in self.request.targets],
+            "data": [part.digest for part in self.split],
+        }
+
+    @property
+    def is_over(self) -> bool:
+        minutes = self.request.minutes
+        return minutes is not None and monotonic() - self.began > 60 * minutes
+
+    @property
+    def best(self) -> Record | None:
+        """What would be shipped by what is known; the model as it came is no find."""
+        order = ranked(self.workshop.records.values(), self.request.minimize)
+        left = (r for r in order if r.name == FLOAT or not self.workshop.is_disproven(r))
+        first = next(left, None)
+        return None if first is None or first.name == FLOAT else first
+
+    # The walk.
+
+    def _state(self) -> State:
+        def mixtures(state: State) -> Iterator[Candidate]:
+            return mixed_candidates(self.workshop, state)
+
+        records = self.workshop.records
+        return State(
+            self.model,
+            self.request.minimize,
+            self._why_fixed(),
+            mixtures,
+            self.request.limits.max_bytes,
+            records,
+            self._asked.place.asks_for_integers(self.model),
+        )
+
+    def _answer(self, branch: Branch, state: State, left: int, on_step: Callable[[], None]) -> None:
+        is_late = self.is_over and not self.workshop.has_some_of(branch.name)
+        why_not = _TOO_LATE if is_late else branch.why_not(state)
+        names: list[str] = []
+        for plain in branch.candidates(state) if not why_not else ():
+            candidate = state.fitted(plain)
+            if self.is_over and not self.workshop.knows(candidate):
+                why_not = "" if names else _TOO_LATE
+                break
+            self.show(f"{branch.name}: {candidate.name}", left)
+            names.append(self.workshop.tried(candidate).name)
+            on_step()
+        found = [self.workshop.records[name] for name in names]
+        answer = f"not asked: {why_not}" if why_not else _told(found)
+        self.path.append(Step(branch.name, branch.question, answer, tuple(names)))
+        on_step()
+
+    def show(self, doing: str, branches_left: int = 0) -> None:
+        """Tells whoever watches what is going on."""
+        self._doing = doing
+        self._seconds_left = self._left(branches_left)
+        records = tuple(self.workshop.records.values())
+        self.tell(View(doing, records, self.best, self._seconds_left))
+
+    def _look(self, look: Look) -> None:
+        """A training takes as long a step as it did so far."""
+        records = tuple(self.workshop.records.values())
+        if look.step <= 1 or self._training_began is None:
+            self._training_began = monotonic()
+        took = monotonic() - self._training_began
+        left = took / look.step * (look.steps - look.step) if look.step > 1 else None
+        self.tell(View(self._doing, records, self.best, left, look))
+
+    def _left(self, branches: int) -> float | None:
+        """A guess: the branches that are left take as long as the trials did so far."""
+        took = [r.seconds for r in self.workshop.records.values() if r.name != FLOAT]
+        if not took or not branches:
+            return None
+        guess = branches * sum(took) / len(took)
+        minutes = self.request.minutes
+        if minutes is None:
+            return guess
+        return min(guess, max(60 * minutes - (monotonic() - self.began), 0.0))
+
+    # What is refused before long work.
+
+    def _metric(self) -> str:
+        """The metric that the budget is about, or BadInput where the data cannot tell it."""
+        budget, data = self.request.budget, self.request.data
+        first = next(iter(data), None)
+        if first is None:
+            raise BadInput(f"data {data.source}: there is no sample")
+        if budget.max_drop is None:
+            chosen_metric(self.model, data, first, budget.metric, has_reference=True)
+            return budget.metric
+        if first.label is None:
+            raise BadInput(
+                f"data {data.source}: has no labels, so that no drop can be seen; "
+                "ask for --min-agreement 98%, or --min-snr 20 for outputs that are no classes"
+            )
+        name, _ = chosen_metric(self.model, data, first, "auto", has_reference=False)
+        metric = metric_named(name)
+        budget.max_drop.allowed(1.0, title=metric.title, unit=metric.unit)  # says what does not fit
+        if name == "top1" and not self.request.trusted:
+            told = at_chance(self.model, self.split.search)
+            if told:
+                raise BadInput(f"{told}; or go on anyway with --trust-data")
+        return name
+
+    def _refuse_few(self, reference: float) -> None:
+        """Raises where too little is held out for a float model that scores this."""
+        unit = metric_named(self._asked.metric).unit
+        needed = self.request.budget.needed_samples(reference, unit)
+        have = items(self.split.held_out)
+        if have < needed:
+            least = least_samples(needed, calibrates=self.request.calibration is None)
+            raise BadInput(
+                f"data {self.request.data.source}: {total_text(have)} samples are left to prove "
+                f"the result by, and {self.request.budget.text} needs {total_text(needed)}; give "
+                f"{total_text(least)} samples in all, or ask for less"
+            )
+
+    def _refuse_folder(self) -> None:
+        known = self.folder.summary()
+        self._known_request = known.get("request")
+        parents = {trial.parent_digest for trial in self.folder.trials()}
+        if known:
+            parents.add(str(known.get("model_digest")))
+        if parents - {digest(self.request.model)}:
+            other = known.get("model", "")
+            raise BadInput(
+                f"{self.folder.path}: holds the search of another model, {other}; choose another -o"
+            )
+
+    def _why_fixed(self) -> str:
+        """Why nothing is trained; "" where it may be."""
+        if self.request.training is None:
+            return "nothing is to be trained"
+        if not has_torch():
+            return "torch is not installed; pip install 'litesmith[train]'"
+        if items(self.split.calibration) < LEAST_TO_TRAIN:
+            return f"training takes {LEAST_TO_TRAIN} samples to calibrate on; give --calibrate"
+        return ""
+
+    def _training(self) -> Training | None:
+        asked = self.request.training
+        if asked is None or self._why_fixed():
+            return None
+        if self.request.minutes is None or asked.minutes is not None:
+            return asked
+        return replace(asked, minutes=self.request.minutes / 2)
+
+
+def _told(found: list[Record]) -> str:
+    """What came of a branch: that of its best."""
+    if not found:
+        return "nothing to try"
+    order = {FITS: 0, MISSES: 1, SET_ASIDE: 2, REFUSED: 3}
+    best = min(found, key=lambda r: order.get(r.status, 4))
+    word = {FITS: "yes", MISSES: "no", SET_ASIDE: "no", REFUSED: "not possible"}
+    return f"{word.get(best.status, '')}: {best.name}, {best.trial.reason}"

@@ -1,0 +1,195 @@
+"""`tune`: from a model and a budget to the best file within it, with the proof."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import cast
+
+from litesmith.data.preparation import Preparation
+from litesmith.data.samples import Data
+from litesmith.data.sources import UNTOUCHED, Given, open_data
+from litesmith.ir.types import Model
+from litesmith.passes.core.recipe import parse
+from litesmith.run.core.target import Target
+from litesmith.search.trial.budget import Budget, Limits
+from litesmith.search.trial.target_place import Place
+from litesmith.search.trial.trial_facts import Json
+from litesmith.search.trial.trial_record import Record
+from litesmith.search.tuning.proof import look_into, prove
+from litesmith.search.tuning.tree_walk import Request, Search, Tell, silent
+from litesmith.search.tuning.tune_summary import DONE, RUNNING, STOPPED, recipe_facts, summary
+from litesmith.tflite.file import load
+from litesmith.training.apply import trainings
+from litesmith.training.settings import Training
+from litesmith.workers.engine import Engine, Lost
+from litesmith.workers.open_engine import opened as opened_engine
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a search ended with; everything else is in its folder.
+
+    best     the file to ship; None where nothing fits
+    facts    the summary
+    records  every candidate, in the order they were tried
+    fresh    how many of them were not on record
+    """
+
+    folder: Path
+    best: Path | None
+    facts: Json
+    records: tuple[Record, ...]
+    fresh: int
+
+    @property
+    def verdict(self) -> str:
+        """proven, likely or missed."""
+        return str(self.facts["verdict"] or "missed")
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is to be said of the times."""
+        return tuple(cast(list[str], self.facts["warnings"]))
+
+    @property
+    def sentence(self) -> str:
+        return str(self.facts["sentence"])
+
+
+def tune(
+    model: str | os.PathLike[str],
+    data: Given,
+    *,
+    max_drop: str | None = None,
+    min_agreement: str | None = None,
+    min_snr: str | None = None,
+    minimize: str = "latency",
+    max_size: str | None = None,
+    max_latency: str | None = None,
+    on: str | Sequence[str | Target] = "cpu:1",
+    calibrate: Given | None = None,
+    minutes: float | None = None,
+    training: Training | None = None,
+    preparation: Preparation = UNTOUCHED,
+    out: str | os.PathLike[str] | None = None,
+    engine: str | Engine | None = None,
+) -> Found:
+    """The fastest (smallest, …) file within a budget, proven on samples that nothing was chosen by.
+
+    >>> litesmith.tune("model.tflite", "val/", max_drop="1pt").best     # doctest: +SKIP
+
+    `training` says how to train where nothing else fits; without it nothing is trained. The folder
+    `out` has every trial; where it has been used before, what is on record is not measured again.
+    `engine="ray"` has the workers of a Ray cluster make, time and score the candidates.
+    """
+    path = Path(model)
+    content = load(path)
+    opened = open_data(data, content, preparation=preparation)
+    texts = on.split(",") if isinstance(on, str) else on
+    request = Request(
+        path,
+        opened,
+        Path(out) if out is not None else default_folder(path),
+        Budget.parse(max_drop, min_agreement, min_snr),
+        minimize,
+        Limits.parse(max_size, max_latency),
+        tuple(map(Place.parse, texts)),
+        None if calibrate is None else open_beside(calibrate, opened, content, preparation),
+        minutes,
+        training,
+        opened=opening(data, calibrate, preparation),
+    )
+    with opened_engine(engine) as found:
+        return carry_out(replace(request, engine=found))
+
+
+def open_beside(source: Given, data: Data, model: Model, preparation: Preparation) -> Data:
+    """Other data, prepared as the first: a guess of its own might differ."""
+    settled = getattr(data, "preparation", preparation)
+    asked = replace(settled, label_offset=preparation.label_offset)
+    return open_data(source, model, preparation=asked)
+
+
+def default_folder(model: Path) -> Path:
+    """Where a search of this model goes, unless it is said."""
+    return Path(f"{model.stem}-tuned")
+
+
+def opening(
+    data: Given, calibrate: Given | None, preparation: Preparation, samples: int | None = None
+) -> Json | None:
+    """How the data was opened, so that it can be again; None for what lives in memory only."""
+    sources = [data] if calibrate is None else [data, calibrate]
+    if not all(isinstance(source, str | os.PathLike) for source in sources):
+        return None
+    texts = [os.fspath(cast("str | os.PathLike[str]", source)) for source in sources]
+    texts = [os.path.abspath(text) if os.path.exists(text) else text for text in texts]
+    return {
+        "data": texts[0],
+        "calibrate": texts[1] if len(texts) > 1 else None,
+        "samples": samples,
+        "preparation": asdict(preparation),
+    }
+
+
+def carry_out(request: Request, tell: Tell = silent) -> Found:
+    """Searches, proves and writes; the best so far is on disk at every moment."""
+    search = Search(request, tell)
+    with search.opened():
+        try:
+            if search.is_new_request:
+                search.folder.unship()
+            _keep(search)
+            search.walk(lambda: _keep(search))
+            search.show("proof: held-out samples, and times in turns")
+            return _ended(search)
+        except BaseException as error:
+            if search.workshop.records and search.has_news:
+                search.folder.write_summary(summary(search, STOPPED))
+            if isinstance(error, KeyboardInterrupt | Lost):
+                error.add_note(_kept_text(search))
+            raise
+
+
+def _kept_text(search: Search) -> str:
+    """What is there after a Ctrl-C, or without the cluster."""
+    folder = search.folder
+    best = f"the best so far is {folder.best}" if folder.best.exists() else "nothing fits so far"
+    return f"{best}; the same command goes on, and litesmith report {folder.path} shows it"
+
+
+def _keep(search: Search) -> None:
+    """Writes where the search stands."""
+    if not search.has_news:  # what lies there is as good, or better
+        return
+    best = search.best
+    made = None if best is None else search.folder.found(best.name, best.digest)
+    if best is not None and made is not None:  # else it will be made again should it stay the best
+        search.folder.ship(made)
+        search.folder.write_recipe(recipe_facts(search, best, search.request.opened))
+    search.folder.write_summary(summary(search, RUNNING))
+
+
+def _ended(search: Search) -> Found:
+    folder, workshop = search.folder, search.workshop
+    proof = prove(workshop, search.request.targets)
+    shown = proof.shipped or proof.verified
+    if shown is not None:
+        shown = workshop.records[shown.name]
+    if proof.shipped is not None:
+        folder.ship(workshop.file(proof.shipped))
+        folder.write_recipe(recipe_facts(search, proof.shipped, search.request.opened))
+    else:
+        folder.unship()
+    search.show("looking into the result")
+    look_into(workshop, shown, proof.front)
+    named = {*proof.front} | ({shown.name} if shown else set())
+    files = {name: workshop.file(r) for name, r in workshop.records.items() if name in named}
+    folder.write_front(files)
+    facts = summary(search, DONE, proof)
+    folder.write_summary(facts)
+    slow = {r.name for r in workshop.records.values() if trainings(parse(r.trial.recipe))}
+    folder.tidy(slow)
+    best = folder.best if proof.shipped is not None else None
+    return Found(folder.path, best, facts, tuple(workshop.records.values()), workshop.fresh)

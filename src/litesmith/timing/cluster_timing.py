@@ -1,0 +1,104 @@
+"""Times from the devices of a cluster: a group takes turns whole on one of them, with it alone."""
+
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple, TypeVar, cast
+
+from litesmith.data.model_shipping import Content, sent, source_digest
+from litesmith.run.core.target import Target
+from litesmith.run.devices.address import Address
+from litesmith.run.session import Source
+from litesmith.timing.host import machine_here
+from litesmith.timing.latency import Bench, Rule, Tell, measured, silent
+from litesmith.timing.memory import peak_bytes
+from litesmith.timing.turns import Contender
+from litesmith.workers.engine import Engine, host_name
+
+T = TypeVar("T")
+
+
+class Timed(NamedTuple):
+    """What was measured, and the name of the device; "" for this machine."""
+
+    bench: Bench
+    device: str = ""
+
+
+def machine_of(engine: Engine | None, target: Target | Address | None) -> str:
+    """The machine that times come from, without what changes from minute to minute; raises where a
+    cluster has none. What it does not run itself is timed or compiled from here."""
+    if engine is None or not isinstance(target, Target):
+        return machine_here()
+    return "; ".join(sorted({*engine.on_devices("a look at the machine", machine_here)}))
+
+
+def measured_on(
+    engine: Engine | None,
+    group: Sequence[Contender],
+    rule: Rule,
+    tell: Tell = silent,
+    *,
+    memory: bool = True,
+) -> Timed:
+    """Times contenders in turns: here, or on a device of the cluster. What runs over ssh or adb has
+    a device of its own, which this machine reaches."""
+    if engine is None or not all(isinstance(one.target, Target) for one in group):
+        return Timed(measured(group, rule, tell, memory))
+    keys = list(dict.fromkeys(one.digest for one in group))
+    sources = {one.digest: one.source for one in group}
+    contents = [sent(engine, sources[key], key) for key in keys]
+    bare = [replace(one, source="") for one in group]
+    words = f"timing {', '.join(dict.fromkeys(one.name for one in group))}"
+    asked = (bare, rule, memory, keys)
+    found = engine.alone(words, _measured_there, asked, *contents, models=tuple(keys))
+    named = {(one.name, str(one.target)): one for one in group}
+    results = tuple(
+        replace(own, contender=named[own.model, own.target]) for own in found.bench.results
+    )
+    return found._replace(bench=replace(found.bench, results=results))
+
+
+def _measured_there(
+    asked: tuple[list[Contender], Rule, bool, list[str]], *contents: Content
+) -> Timed:
+    bare, rule, memory, keys = asked
+    held = {key: cast(bytes, one.data) for key, one in zip(keys, contents, strict=True)}
+    group = [replace(one, source=held[one.digest]) for one in bare]
+    found = measured(group, rule, memory=memory)
+    results = tuple(
+        replace(own, contender=one) for own, one in zip(found.results, bare, strict=True)
+    )
+    pairs = zip(found.comparisons, bare[1:], strict=True)
+    comparisons = tuple(replace(pair, a=bare[0], b=other) for pair, other in pairs)
+    return Timed(replace(found, results=results, comparisons=comparisons), host_name())
+
+
+def looked_at(
+    engine: Engine | None,
+    what: str,
+    work: Callable[..., T],
+    source: Source,
+    *more: object,
+) -> T:
+    """`work(source, *more)`, which takes times or looks at memory: here, or alone on a device."""
+    if engine is None:
+        return work(source, *more)
+    key = source_digest(source)
+    content = sent(engine, source, key)
+    return engine.alone(what, _opened_there, work, more, content, models=(key,))
+
+
+def _opened_there(work: Callable[..., T], more: tuple[object, ...], content: Content) -> T:
+    return work(content.data, *more)
+
+
+def peak_of(source: str | Path | memoryview, target: Target) -> int | None:
+    """What `peak_bytes` tells, of a file or of what it holds."""
+    if not isinstance(source, memoryview):
+        return peak_bytes(source, target)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.tflite"
+        path.write_bytes(source)
+        return peak_bytes(path, target)

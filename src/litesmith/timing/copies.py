@@ -1,0 +1,255 @@
+"""What feeding inputs and reading outputs costs, by each way that Python has to do it."""
+
+import os
+import re
+from collections.abc import Callable
+from dataclasses import astuple, dataclass
+from statistics import median
+from time import perf_counter
+from typing import cast
+
+import numpy as np
+
+from litesmith.errors import BadInput
+from litesmith.ir.types import Array
+from litesmith.run.core.child_process import answer, ask
+from litesmith.run.core.target import Target
+from litesmith.run.session import Session
+from litesmith.run.session_inputs import random_values
+from litesmith.timing.clock import timed
+from litesmith.timing.latency import Row
+
+_SECONDS = 2.0
+_LEAST_ROUNDS = 6
+_PATIENCE = 120.0  # seconds that the rounds may take longer than asked
+_TARGET = Target()
+
+Deed = Callable[[], object]
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way to feed, run and read, with the bytes that it copies for one run."""
+
+    name: str
+    feed: Deed
+    run: Deed
+    read: Deed
+    copied_bytes: int
+
+
+@dataclass(frozen=True)
+class Copies:
+    """What a way took: microseconds, medians of interleaved rounds; or why it was not taken."""
+
+    way: str
+    feed_us: float = 0.0
+    run_us: float = 0.0
+    read_us: float = 0.0
+    copied_bytes: int = 0
+    skipped: str = ""
+
+    @property
+    def share(self) -> float:
+        """Feeding and reading as a share of the whole."""
+        moving = self.feed_us + self.read_us
+        return moving / (moving + self.run_us) if moving else 0.0
+
+    def row(self) -> Row:
+        shown: Row = {"way": self.way, "skipped": self.skipped}
+        if self.skipped:
+            return shown
+        return {
+            **shown,
+            "feed_us": self.feed_us,
+            "run_us": self.run_us,
+            "read_us": self.read_us,
+            "copied_bytes": self.copied_bytes,
+            "share": self.share,
+        }
+
+
+_Values = tuple[str, float, float, float, int, str]
+
+
+def copies(
+    path: str | os.PathLike[str], target: Target = _TARGET, *, seconds: float = _SECONDS
+) -> tuple[Copies, ...]:
+    """Every way on the same values, in turns, for about so long.
+
+    It happens in a child process, because the wheel's objects talk when they die.
+    """
+    if target.kind != "cpu" or target.kernels != "xnnpack":
+        raise BadInput(f"target {target}: copies are measured on cpu:THREADS")
+    told = ask(
+        "litesmith.timing.copies", path, str(target), str(seconds), seconds=seconds + _PATIENCE
+    )
+    return tuple(
+        Copies(way, feed_us, run_us, read_us, copied_bytes, skipped)
+        for way, feed_us, run_us, read_us, copied_bytes, skipped in cast(list[_Values], told)
+    )
+
+
+def _all_ways(path: str, target: str, seconds: str) -> list[tuple[object, ...]]:
+    with Session(path, target) as session:
+        random = np.random.default_rng(0)
+        values = [random_values(random, port.array) for port in session.runner.inputs]
+        session.run()  # what falls back to the interpreter does it here
+        ways: list[Way] = []
+        skipped = _open_ways(path, session, values, ways)
+        return [astuple(found) for found in (*_in_turns(ways, float(seconds)), *skipped)]
+
+
+def _open_ways(path: str, session: Session, values: list[Array], ways: list[Way]) -> list[Copies]:
+    """Fills `ways` with those that this model can take; returns the others."""
+    skipped: list[Copies] = []
+    for name, open_way in _WAYS.items():
+        try:
+            ways.append(open_way(name, path, session, values))
+        except _Skipped as reason:
+            skipped.append(Copies(name, skipped=str(reason)))
+    return skipped
+
+
+def _in_turns(ways: list[Way], seconds: float) -> list[Copies]:
+    times: dict[str, list[tuple[float, ...]]] = {way.name: [] for way in ways}
+    end = perf_counter() + seconds
+    rounds = 0
+    while rounds < _LEAST_ROUNDS or perf_counter() < end:
+        # One direction and back: nobody always follows the same neighbour.
+        for way in ways[:: -1 if rounds % 2 else 1]:
+            times[way.name].append(tuple(map(timed, (way.feed, way.run, way.read))))
+        rounds += 1
+    return [_summary(way, times[way.name][1:]) for way in ways]
+
+
+def _summary(way: Way, times: list[tuple[float, ...]]) -> Copies:
+    feed_us, run_us, read_us = (median(kind) for kind in zip(*times, strict=True))
+    return Copies(way.name, feed_us, run_us, read_us, way.copied_bytes)
+
+
+class _Skipped(Exception):
+    """A way that this model cannot take."""
+
+
+def _cause(error: Exception) -> str:
+    """The last of the runtime's causes, without the places in its source.
+
+    >>> _cause(ValueError("failed \\n└ ERROR: [file.cc:1] \\n└ ERROR: [other.cc:2] no memory"))
+    'no memory'
+    """
+    parts = (re.sub(r"ERROR: \[.*?\]", "", part).strip() for part in str(error).split("└"))
+    return " ".join([part for part in parts if part][-1:])
+
+
+def _classic(name: str, path: str, session: Session, values: list[Array]) -> Way:
+    from ai_edge_litert.interpreter import Interpreter
+
+    interpreter = Interpreter(model_path=path, num_threads=session.target.threads)
+    interpreter.allocate_tensors()
+    inputs = [detail["index"] for detail in interpreter.get_input_details()]
+    outputs = [detail["index"] for detail in interpreter.get_output_details()]
+    by_place = _matched(interpreter.get_input_details(), values)
+
+    def feed() -> None:
+        for index, value in zip(inputs, by_place, strict=True):
+            interpreter.set_tensor(index, value)
+
+    def read() -> list[Array]:
+        return [interpreter.get_tensor(index) for index in outputs]
+
+    try:
+        feed()
+        interpreter.invoke()
+        copied = sum(v.nbytes for v in values) + sum(r.nbytes for r in read())
+    except (RuntimeError, ValueError) as error:
+        raise _Skipped(_cause(error)) from None
+    return Way(name, feed, interpreter.invoke, read, copied)
+
+
+def _matched(details: list[dict], values: list[Array]) -> list[Array]:
+    """The values in the interpreter's order, which a signature may change."""
+    left = list(values)
+    found: list[Array] = []
+    for detail in details:
+        fitting = [
+            place
+            for place, value in enumerate(left)
+            if value.shape == tuple(detail["shape"]) and value.dtype == detail["dtype"]
+        ]
+        if not fitting:
+            raise _Skipped(f"the interpreter has another input {detail['name']!r}")
+        found.append(left.pop(fitting[0]))
+    return found
+
+
+def _buffers(name: str, path: str, session: Session, values: list[Array]) -> Way:
+    from ai_edge_litert.compiled_model import CompiledModel, CpuOptions, Options
+
+    shapes = [(port.array.size, port.array.dtype) for port in session.runner.outputs]
+    options = Options(cpu_options=CpuOptions(num_threads=session.target.threads))
+    try:
+        model = CompiledModel.from_file(path, options=options)
+        inputs, outputs = model.create_input_buffers(0), model.create_output_buffers(0)
+
+        def feed() -> None:
+            for buffer, value in zip(inputs, values, strict=True):
+                buffer.write(value)
+
+        def read() -> list[Array]:
+            return [b.read(*shape) for b, shape in zip(outputs, shapes, strict=True)]
+
+        def run() -> None:
+            model.run_by_index(0, inputs, outputs)
+
+        for _ in range(2):  # where sizes depend on values, the second run fails
+            feed()
+            run()
+        copied = sum(v.nbytes for v in values) + sum(r.nbytes for r in read())
+    except (RuntimeError, ValueError) as error:
+        raise _Skipped(_cause(error)) from None
+    return Way(name, feed, run, read, copied)
+
+
+def _assigned(name: str, path: str, session: Session, values: list[Array]) -> Way:
+    def feed() -> None:
+        for port, value in zip(session.runner.inputs, values, strict=True):
+            port.array[...] = value
+
+    feed()
+    fed = sum(value.nbytes for value in values)
+    return Way(name, feed, session.run, lambda: _outputs(session), fed + _hidden_bytes(session))
+
+
+def _in_place(name: str, path: str, session: Session, values: list[Array]) -> Way:
+    """The application computes its input where the model reads it."""
+    return Way(
+        name,
+        lambda: [port.array for port in session.runner.inputs],
+        session.run,
+        lambda: _outputs(session),
+        _hidden_bytes(session),
+    )
+
+
+def _outputs(session: Session) -> list[Array]:
+    return [port.array for port in session.runner.outputs]
+
+
+def _hidden_bytes(session: Session) -> int:
+    """What a session copies inside of its run, where the runtime cannot share memory."""
+    if not session.copies:
+        return 0
+    ports = (*session.runner.inputs, *session.runner.outputs)
+    return sum(port.array.nbytes for port in ports)
+
+
+_WAYS: dict[str, Callable[[str, str, Session, list[Array]], Way]] = {
+    "set_tensor / get_tensor": _classic,
+    "TensorBuffer write / read": _buffers,
+    "view, input assigned": _assigned,
+    "view, input made in place": _in_place,
+}
+
+if __name__ == "__main__":
+    answer(_all_ways)

@@ -1,0 +1,164 @@
+"""The machine that numbers come from, and what about it makes them noisy."""
+
+import os
+import platform
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from time import sleep
+
+import numpy as np
+
+from litesmith._version import VERSION
+from litesmith.errors import CannotRun
+from litesmith.run.core.target import Target, usable_cores
+from litesmith.run.litert.capi import WHEEL, installed_version
+from litesmith.units import bytes_text, percent_text
+
+_GOVERNOR = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
+_RAPL = Path("/sys/class/powercap")
+
+# A share of the cores' time above which other programs disturb ours.
+_BUSY = 0.1
+_LOOK_SECONDS = 0.2
+
+
+@dataclass(frozen=True)
+class Host:
+    """Facts that a time means nothing without; "" and 0 stand for what the system does not tell."""
+
+    cpu: str
+    cores: int
+    governor: str
+    load: float  # processes that want to run, over the last minute
+    busy: float  # the share of the cores' time that went elsewhere, just before the measurement
+    memory_bytes: int
+    system: str
+    python: str
+    litesmith: str
+    runtime: str
+
+    def __str__(self) -> str:
+        memory = f", {bytes_text(self.memory_bytes)}" if self.memory_bytes else ""
+        governor = f", governor {self.governor}" if self.governor else ""
+        return (
+            f"{self.cpu}, {self.cores} cores{memory}{governor}, "
+            f"{percent_text(self.busy)} busy with other things, {self.system}, "
+            f"Python {self.python}, litesmith {self.litesmith}, {self.runtime}"
+        )
+
+    def facts(self) -> dict[str, str | int | float]:
+        """The same by name, for JSON."""
+        return asdict(self)
+
+
+def host() -> Host:
+    """This machine, now."""
+    return Host(
+        cpu=_cpu_name(),
+        cores=usable_cores(),
+        governor=_text(_GOVERNOR),
+        load=_load(),
+        busy=_busy(),
+        memory_bytes=_memory_bytes(),
+        system=f"{platform.system()} {platform.release()} {platform.machine()}",
+        python=platform.python_version(),
+        litesmith=VERSION,
+        runtime=_runtime(),
+    )
+
+
+def machine_here() -> str:
+    """This machine in a line, without what changes from minute to minute."""
+    return str(replace(host(), load=0.0, busy=0.0))
+
+
+def noise(facts: Host, targets: Sequence[Target]) -> tuple[str, ...]:
+    """What makes times on this machine unsteady, each with its cure."""
+    found: list[str] = []
+    if facts.busy > _BUSY:
+        found.append(
+            f"other programs take {percent_text(facts.busy)} of the {facts.cores} cores: "
+            "close what `top` shows first, then measure again"
+        )
+    if facts.governor in ("powersave", "ondemand", "conservative"):
+        found.append(
+            f"the clock changes with load (governor {facts.governor}): "
+            "`sudo cpupower frequency-set -g performance` steadies it"
+        )
+    found += [
+        f"{target.warning}: its threads wait for each other; use cpu:{facts.cores} or fewer"
+        for target in dict.fromkeys(targets)
+        if target.warning
+    ]
+    return tuple(found)
+
+
+def energy_joules() -> float | None:
+    """Joules that the processor packages have used since some start; None where it cannot be read.
+
+    The counters wrap round after minutes to hours; a difference that is negative is to be dropped.
+    """
+    # Zones of the whole platform contain the packages, so that a sum of all would count twice.
+    zones = [
+        zone for zone in _RAPL.glob("intel-rapl:*") if _text(zone / "name").startswith("package")
+    ]
+    counters = [_text(zone / "energy_uj") for zone in zones]
+    if not counters or not all(counter.isdecimal() for counter in counters):
+        return None
+    return sum(map(int, counters)) / 1e6
+
+
+def _runtime() -> str:
+    try:
+        return f"{WHEEL} {installed_version()}"
+    except CannotRun:  # the target numpy does without
+        return ""
+
+
+def _load() -> float:
+    return os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
+
+
+def _busy() -> float:
+    """What the cores do while this process sleeps; the last minute's load where that is not told.
+
+    The load alone would count the run before this one."""
+    before = _ticks()
+    if before is None:
+        return min(1.0, _load() / usable_cores())
+    sleep(_LOOK_SECONDS)
+    idle, every = np.subtract(_ticks() or before, before).tolist()
+    return max(0.0, 1 - idle / every) if every else 0.0
+
+
+def _ticks() -> tuple[int, int] | None:
+    """Idle and all clock ticks of all cores since the start; None where the system tells none."""
+    words = _text(Path("/proc/stat")).partition("\n")[0].split()
+    if len(words) < 6:
+        return None
+    ticks = [int(word) for word in words[1:9]]
+    return ticks[3] + ticks[4], sum(ticks)
+
+
+def _cpu_name() -> str:
+    for line in _text(Path("/proc/cpuinfo")).splitlines():
+        key, _, value = line.partition(":")
+        if key.strip() in ("model name", "Model", "Hardware"):
+            return value.strip()
+    return platform.processor() or platform.machine()
+
+
+def _memory_bytes() -> int:
+    if sys.platform == "win32":
+        return 0
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def _text(path: Path) -> str:
+    """What a file of the system says; "" where there is none to read."""
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return ""

@@ -1,0 +1,369 @@
+"""How long a model takes on a target, and which of several is faster."""
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import exp, inf, isnan, log
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+from typing import cast
+
+import numpy as np
+
+from litesmith.errors import BadInput
+from litesmith.evidence import Interval, Measurement, Trial, median_interval
+from litesmith.ir.types import Model
+from litesmith.run.core.target import Target
+from litesmith.run.devices.address import Address, is_address, parse
+from litesmith.run.session import Source
+from litesmith.tflite.file import digest
+from litesmith.tflite.write import to_bytes
+from litesmith.timing.host import Host, host, noise
+from litesmith.timing.loaded_models import Devices
+from litesmith.timing.memory import peak_bytes
+from litesmith.timing.statistics import Ratio, percentile, relative_width, turns_ratio
+from litesmith.timing.turns import Contender, Load, Quota, one_load
+from litesmith.units import time_text
+
+PERCENTILES = (50, 90, 95, 99)
+
+# An interval needs six values. One contender gives a value a load, a pair of contenders a value
+# for two loads of mirrored order. Twelve values are the usual: fewer make intervals wide.
+_LEAST, _USUAL = 6, 12
+
+Row = dict[str, str | float | int | None]
+Tell = Callable[[str], None]  # is told how far a long job has come
+
+
+def silent(_: str) -> None:
+    """Says nothing."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """When to stop: after so many runs, so many seconds, or once the 95 % interval is narrow.
+
+    The interval is that of the ratio where there are several contenders, and that of the median
+    where there is one; its width is meant as a share of the value.
+    """
+
+    runs: int | None = None
+    seconds: float | None = None
+    warmup_runs: int | None = None
+    width: float = 0.02
+    least_seconds: float = 2.0
+    most_seconds: float = 20.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.runs is not None and self.seconds is not None:
+            raise BadInput("give a number of runs or of seconds, not both")
+        if self.runs is not None and not 1 <= self.runs <= 10_000_000:
+            raise BadInput(f"runs={self.runs}: give a number from 1 to 10000000")
+        if self.seconds is not None and not 0 < self.seconds <= 86_400:
+            raise BadInput(f"seconds={self.seconds:g}: give a number above 0, at most 86400")
+        if self.warmup_runs is not None and not 0 <= self.warmup_runs <= 1_000_000:
+            raise BadInput(f"warmup_runs={self.warmup_runs}: give a number from 0 to 1000000")
+
+
+@dataclass(frozen=True)
+class Result:
+    """One contender: what it took on each of its loads."""
+
+    contender: Contender
+    loads: tuple[Load, ...]
+    host: Host
+    peak_bytes: int | None = None
+
+    @property
+    def model(self) -> str:
+        return self.contender.name
+
+    @property
+    def target(self) -> str:
+        return str(self.contender.target)
+
+    @property
+    def note(self) -> str:
+        return self.loads[0].note
+
+    @property
+    def samples_us(self) -> tuple[float, ...]:
+        return tuple(sample for load in self.loads for sample in load.samples_us)
+
+    @property
+    def runs(self) -> int:
+        """Counted runs, also those whose samples are not kept."""
+        return sum(len(turn.times_us) for load in self.loads for turn in load.turns)
+
+    def percentile_us(self, rank: float) -> float:
+        """The median is that of the loads, which its interval bounds; others are of all samples."""
+        if rank == 50:
+            return median(load.median_us for load in self.loads)
+        return percentile(self.samples_us, rank)
+
+    @property
+    def interval_us(self) -> Interval:
+        """The 95 % interval of p50, over loads: runs of one load are not independent."""
+        low, high = median_interval([load.median_us for load in self.loads])
+        return max(low, 0.0), high
+
+    @property
+    def cpu_us(self) -> float:
+        """CPU time of a run, summed over threads."""
+        return median(turn.cpu_us for load in self.loads for turn in load.turns)
+
+    @property
+    def joules(self) -> float | None:
+        """Joules of a run, of the whole machine; None where it has no counter to read."""
+        used = [t.joules for load in self.loads for t in load.turns if t.joules is not None]
+        return sum(used) / len(used) if used else None
+
+    def row(self) -> Row:
+        """The numbers without the samples, by name."""
+        low, high = self.interval_us
+        return {
+            "model": self.model,
+            "target": self.target,
+            **{f"p{rank}_us": self.percentile_us(rank) for rank in PERCENTILES},
+            "p50_low_us": low,
+            "p50_high_us": None if high == inf else high,
+            "create_us": median(load.create_us for load in self.loads),
+            "first_us": median(load.first_us for load in self.loads),
+            "cpu_us": None if isnan(self.cpu_us) else self.cpu_us,
+            "joules": self.joules,
+            "peak_bytes": self.peak_bytes,
+            "runs": self.runs,
+            "loads": len(self.loads),
+            "digest": self.contender.digest,
+            "note": self.note,
+        }
+
+    def trial(self) -> Trial:
+        """The evidence: the samples, evenly thinned beyond a thousand a load, and their place."""
+        samples = {
+            "latency": self.samples_us,
+            "latency_by_load": tuple(load.median_us for load in self.loads),
+            "create": tuple(load.create_us for load in self.loads),
+            "first": tuple(load.first_us for load in self.loads),
+        }
+        made = [self._measurement(metric, "us", values) for metric, values in samples.items()]
+        if self.peak_bytes is not None:
+            made.append(self._measurement("peak_memory", "bytes", (float(self.peak_bytes),)))
+        return Trial(
+            recipe="",
+            parent_digest="",
+            model_digest=self.contender.digest,
+            measurements=tuple(made),
+            reason="bench",
+            details={"model": self.model, "host": self.host.facts()},
+        )
+
+    def _measurement(self, metric: str, unit: str, values: tuple[float, ...]) -> Measurement:
+        return Measurement(metric, unit, values, self.target, self.contender.digest, str(self.host))
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two contenders of one interleaved run; the ratio is time of b / time of a."""
+
+    a: Contender
+    b: Contender
+    ratio: Ratio
+
+    def row(self) -> Row:
+        low, high = self.ratio.interval
+        return {
+            "a": self.a.name,
+            "b": self.b.name,
+            "a_target": str(self.a.target),
+            "b_target": str(self.b.target),
+            "ratio": self.ratio.value,
+            "low": low,
+            "high": None if high == inf else high,
+            "verdict": self.ratio.verdict,
+            "blocks": len(self.ratio.blocks),
+        }
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Everything of one interleaved run."""
+
+    results: tuple[Result, ...]
+    comparisons: tuple[Comparison, ...]  # each of the others against the first
+    host: Host
+    warnings: tuple[str, ...]
+
+    def to_rows(self) -> list[Row]:
+        """One row a contender, for a data frame."""
+        return [result.row() for result in self.results]
+
+
+def bench(
+    models: Source | Sequence[Source],
+    on: str | Target | Sequence[str | Target] = "cpu:1",
+    *,
+    runs: int | None = None,
+    seconds: float | None = None,
+    warmup_runs: int | None = None,
+) -> Bench:
+    """Times models on targets in one interleaved run and compares each with the first.
+
+    >>> litesmith.bench(["a.tflite", "b.tflite"], on="cpu:2").comparisons   # doctest: +SKIP
+    """
+    return measured(contenders(models, on), Rule(runs, seconds, warmup_runs))
+
+
+def contenders(
+    models: Source | Sequence[Source], on: str | Target | Sequence[str | Target] = "cpu:1"
+) -> tuple[Contender, ...]:
+    """Every model on every target."""
+    alone = isinstance(models, str | os.PathLike | bytes | bytearray | memoryview | Model)
+    sources = cast(Sequence[Source], [models] if alone else models)
+    texts = on.split(",") if isinstance(on, str) else [on] if isinstance(on, Target) else on
+    targets = [place_of(text) for text in texts]
+    if not sources or not targets:
+        raise BadInput("nothing to time: give at least one model and one target")
+    return tuple(
+        _contender(source, target, number)
+        for target in targets
+        for number, source in enumerate(sources, 1)
+    )
+
+
+def place_of(text: str | Target) -> Target | Address:
+    """Where a text says that a model runs: here, or on a device."""
+    if isinstance(text, str) and is_address(text):
+        return parse(text)
+    return Target.parse(text)
+
+
+def _contender(source: Source, target: Target | Address, number: int) -> Contender:
+    if isinstance(source, Model):
+        source = to_bytes(source)
+    if isinstance(source, bytes | bytearray | memoryview):
+        content = bytes(source)
+        return Contender(f"model {number}", content, target, hashlib.sha256(content).hexdigest())
+    path = Path(source)
+    if not path.is_file():
+        what = "is not a plain file" if path.exists() else "no such file"
+        raise BadInput(f"{path}: {'is a folder' if path.is_dir() else what}; give a .tflite file")
+    return Contender(str(path), str(path), target, digest(path))
+
+
+def measured(
+    group: Sequence[Contender], rule: Rule, tell: Tell = silent, memory: bool = True
+) -> Bench:
+    """Times a group of contenders in turns until the rule says stop."""
+    machine = host()
+    peaks = [_peak_bytes(contender) if memory else None for contender in group]
+    loads = _loads(group, rule, tell)
+    results = tuple(
+        Result(contender, own, machine, peak)
+        for contender, own, peak in zip(group, zip(*loads, strict=True), peaks, strict=True)
+    )
+    comparisons = tuple(
+        Comparison(group[0], result.contender, ratio(results[0], result)) for result in results[1:]
+    )
+    return Bench(results, comparisons, machine, noise(machine, _here(group)))
+
+
+def _here(group: Sequence[Contender]) -> list[Target]:
+    """The targets of this machine."""
+    return [c.target for c in group if isinstance(c.target, Target)]
+
+
+def _peak_bytes(contender: Contender) -> int | None:
+    if not isinstance(contender.target, Target):
+        return None
+    if isinstance(contender.source, str):
+        return peak_bytes(contender.source, contender.target)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.tflite"
+        path.write_bytes(contender.source)
+        return peak_bytes(path, contender.target)
+
+
+Loads = list[tuple[Load, ...]]
+
+
+def _loads(group: Sequence[Contender], rule: Rule, tell: Tell) -> Loads:
+    random = np.random.default_rng(rule.seed)
+    loads: Loads = []
+    start = perf_counter()
+    order: list[int] = []
+    with Devices() as devices:
+        while not _is_enough(loads, rule, perf_counter() - start):
+            order = order[::-1] if len(loads) % 2 else random.permutation(len(group)).tolist()
+            quota = _quota(rule, len(group), len(loads))
+            loads.append(one_load(group, order, quota, random, devices))
+            tell(f"{len(loads)} loads, {time_text(1e6 * (perf_counter() - start))}")
+    return loads
+
+
+def _values_to_loads(group_size: int) -> int:
+    """Loads that one value of the interval takes."""
+    return 1 if group_size == 1 else 2
+
+
+def _quota(rule: Rule, group_size: int, number: int) -> Quota:
+    """What the load of this number is to do."""
+    usual = _USUAL * _values_to_loads(group_size)
+    if rule.runs is not None:
+        among = min(usual, rule.runs)
+        share = rule.runs // among + (number < rule.runs % among)
+        return Quota(runs=share, warmup_runs=rule.warmup_runs)
+    seconds = 0.1 * group_size if rule.seconds is None else rule.seconds / usual
+    return Quota(seconds=seconds, warmup_runs=rule.warmup_runs)
+
+
+def _is_enough(loads: Loads, rule: Rule, elapsed: float) -> bool:
+    if not loads:
+        return False
+    group_size = len(loads[0])
+    step = _values_to_loads(group_size)
+    if rule.runs is not None:
+        return len(loads) >= min(_USUAL * step, rule.runs)
+    if len(loads) % step or len(loads) < _LEAST * step:
+        return False
+    if rule.seconds is not None:
+        return elapsed >= rule.seconds
+    if elapsed >= rule.most_seconds:
+        return True
+    usual = len(loads) >= _USUAL * step and elapsed >= rule.least_seconds
+    return usual and _width(loads, group_size) <= rule.width
+
+
+def _width(loads: Loads, group_size: int) -> float:
+    """The widest interval that is still of interest, as a share of its value."""
+    if group_size == 1:
+        return relative_width([load.median_us for (load,) in loads])
+    first, *others = zip(*loads, strict=True)
+    return max(relative_width(_blocks(first, other)) for other in others)
+
+
+def ratio(a: Result, b: Result, rank: float = 50) -> Ratio:
+    """Time of b / time of a at a percentile, for two contenders of one interleaved run."""
+    return Ratio(_blocks(a.loads, b.loads, rank))
+
+
+def _blocks(a: Sequence[Load], b: Sequence[Load], rank: float = 50) -> tuple[float, ...]:
+    """Time of b / time of a, for each two mirrored loads."""
+    logs = [log(_load_ratio(*pair, rank)) for pair in zip(a, b, strict=True)]
+    pairs = [logs[start : start + 2] for start in range(0, len(logs), 2)]
+    return tuple(exp(sum(pair) / len(pair)) for pair in pairs)
+
+
+def _load_ratio(a: Load, b: Load, rank: float) -> float:
+    if rank != 50:
+        return percentile(b.samples_us, rank) / percentile(a.samples_us, rank)
+    turns = list(zip(a.turns, b.turns, strict=True))
+    return turns_ratio(
+        [median(turn.times_us) for turn, _ in turns],
+        [median(turn.times_us) for _, turn in turns],
+        [first.position < second.position for first, second in turns],
+    )

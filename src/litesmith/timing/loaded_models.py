@@ -1,0 +1,174 @@
+"""A contender while it is loaded: in this process, on a device over ssh, or on a phone."""
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from math import nan
+from statistics import median
+from time import perf_counter_ns, process_time
+from types import TracebackType
+from typing import NamedTuple, Protocol, Self
+
+from litesmith.errors import CannotRun
+from litesmith.run.core.target import Target
+from litesmith.run.devices import adb, ssh
+from litesmith.run.devices.address import Address
+from litesmith.run.session import Session
+from litesmith.run.session_inputs import fill_inputs
+from litesmith.timing.clock import timed
+from litesmith.timing.host import energy_joules
+
+_WINDOW_SECONDS = 0.004
+_MOST_WARM_UP_SECONDS = 1.0
+_STEADY = 0.98  # a window that is less than 2 % faster than the best so far ends the warm-up
+
+# A phone is asked for so many runs at the least: starting its program takes longer.
+_LEAST_ON_A_PHONE = 20
+
+
+class Taken(NamedTuple):
+    """The times of consecutive runs; CPU time of each (NaN where it is not known), and energy."""
+
+    times_us: tuple[float, ...]
+    cpu_us: float
+    joules: float | None
+
+
+class Seat(Protocol):
+    """A model that is loaded somewhere, warm, and ready for its turns."""
+
+    create_us: float
+    first_us: float
+    warmup_us: list[float]
+    note: str
+
+    def take(self, runs: int, settle: bool) -> Taken: ...
+    def close(self) -> None: ...
+
+
+def run_seconds(seat: Seat) -> float:
+    """About how long a run takes, from the end of the warm-up."""
+    return median(seat.warmup_us[-5:] or [seat.first_us]) / 1e6
+
+
+class _Here:
+    """In this process."""
+
+    def __init__(self, source: str | bytes, target: Target, warmup_runs: int | None) -> None:
+        start = perf_counter_ns()
+        self._session = Session(source, target)
+        self.create_us = (perf_counter_ns() - start) / 1e3
+        try:
+            fill_inputs(self._session)
+            self.first_us = timed(self._session.run)
+            self.warmup_us = _warm_up(self._session.run, warmup_runs)
+        except BaseException:
+            self._session.close()
+            raise
+        self.note = self._session.note
+
+    def take(self, runs: int, settle: bool) -> Taken:
+        run = self._session.run
+        if settle:
+            run()
+        joules, cpu = energy_joules(), process_time()
+        times = tuple(timed(run) for _ in range(runs))
+        cpu_us = (process_time() - cpu) * 1e6 / runs
+        after = None if joules is None else energy_joules()
+        if joules is None or after is None or after < joules:
+            return Taken(times, cpu_us, None)
+        return Taken(times, cpu_us, (after - joules) / runs)
+
+    def close(self) -> None:
+        self._session.close()
+
+
+class _OverSsh:
+    """In a process on a device, which times the runs itself."""
+
+    note = ""
+
+    def __init__(
+        self, device: ssh.Device, source: str | bytes, target: Target, warmup_runs: int | None
+    ) -> None:
+        self._device = device
+        self._session = device.opened(source, target)
+        self.create_us, self.first_us = self._session.create_us, self._session.first_us
+        self.warmup_us = self._session.warm_up(warmup_runs)
+
+    def take(self, runs: int, settle: bool) -> Taken:
+        (taken,) = self._device.play([ssh.Turn(self._session, runs, settle)])
+        return Taken(tuple(taken.times_us), taken.cpu_us, None)
+
+    def close(self) -> None:
+        self._session.close()
+
+
+class _OnPhone:
+    """A program of its own for every turn, which tells one time for all its runs."""
+
+    def __init__(self, phone: adb.Phone, source: str | bytes, target: Target) -> None:
+        self._phone, self._source, self._target = phone, source, target
+        told = phone.benchmark(source, target, runs=_LEAST_ON_A_PHONE)
+        self.create_us, self.first_us, self.note = told.create_us, told.first_us, told.note
+        self.warmup_us = [told.runs.typical_us]
+
+    def take(self, runs: int, settle: bool) -> Taken:
+        told = self._phone.benchmark(self._source, self._target, runs=max(runs, _LEAST_ON_A_PHONE))
+        return Taken((told.runs.typical_us,), nan, None)
+
+    def close(self) -> None:
+        """Nothing stays open."""
+
+
+class Devices:
+    """The devices of a run, each connected once, when it is first needed."""
+
+    def __init__(self) -> None:
+        self._stack, self._ssh, self._phones = (
+            ExitStack(),
+            dict[str, ssh.Device](),
+            dict[str, adb.Phone](),
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stack.close()
+
+    def seat(self, source: str | bytes, place: Target | Address, warmup_runs: int | None) -> Seat:
+        """A model, loaded where it is to run."""
+        if isinstance(place, Target):
+            return _Here(source, place, warmup_runs)
+        key = f"{place.device} {place.program}"
+        if place.transport == "ssh":
+            if key not in self._ssh:
+                self._ssh[key] = self._stack.enter_context(ssh.connected(place))
+            return _OverSsh(self._ssh[key], source, place.target, warmup_runs)
+        if place.transport == "adb":
+            if key not in self._phones:
+                self._phones[key] = adb.connected(place)
+            return _OnPhone(self._phones[key], source, place.target)
+        raise CannotRun(f"{place}: no way to reach it")
+
+
+def _warm_up(run: Callable[[], None], runs: int | None) -> list[float]:
+    """Runs so many times, or until a window of runs is no faster than the ones before it."""
+    if runs is not None:
+        return [timed(run) for _ in range(runs)]
+    times: list[float] = []
+    best = float("inf")
+    while sum(times) < _MOST_WARM_UP_SECONDS * 1e6:
+        window: list[float] = []
+        while sum(window) < _WINDOW_SECONDS * 1e6:
+            window.append(timed(run))
+        times += window
+        if median(window) > _STEADY * best:
+            break
+        best = min(best, median(window))
+    return times

@@ -1,0 +1,139 @@
+"""How many threads a model should have on this machine, alone and beside other programs."""
+
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from litesmith.errors import CannotRun
+from litesmith.run.core.target import Target, usable_cores
+from litesmith.run.session import Source
+from litesmith.timing.latency import (
+    Bench,
+    Result,
+    Row,
+    Rule,
+    Tell,
+    contenders,
+    measured,
+    ratio,
+    silent,
+)
+from litesmith.timing.statistics import FASTER, SLOWER, spread
+from litesmith.units import ratio_text, time_text
+
+# Beyond eight threads, every count would take longer than the answer is worth.
+_COUNTS = (*range(1, 9), 12, 16, 24, 32, 48, 64, 96, 128)
+_RULE = Rule(seconds=5.0)
+
+# A competitor spins until it is killed, or until the process that started it is gone.
+_SPIN = """
+import os, sys
+parent = os.getppid()
+print("spinning", flush=True)
+while os.getppid() == parent:
+    for _ in range(100_000):
+        pass
+"""
+
+
+@dataclass(frozen=True)
+class Situation:
+    """The sweep with so many competing processes: what was seen, and what to do."""
+
+    competitors: int
+    bench: Bench
+    threads: int
+    reasons: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        if not self.competitors:
+            return "alone"
+        plural = "es" if self.competitors > 1 else ""
+        return f"beside {self.competitors} busy process{plural}"
+
+    def rows(self) -> list[Row]:
+        """One row a thread count. Joules are of the whole machine."""
+        return [
+            {
+                "threads": result.contender.target.threads,
+                "p50_us": result.percentile_us(50),
+                "p95_us": result.percentile_us(95),
+                "variability": spread(result.samples_us),
+                "cpu_us": result.cpu_us,
+                "joules": result.joules,
+            }
+            for result in self.bench.results
+        ]
+
+
+def sweep(model: Source, rule: Rule = _RULE, tell: Tell = silent) -> tuple[Situation, ...]:
+    """Thread counts up to the cores of this process, alone and beside a load that starts here."""
+    cores = usable_cores()
+    counts = sorted({count for count in _COUNTS if count < cores} | {cores})
+    group = contenders(model, [Target("cpu", count) for count in counts])
+    found: list[Situation] = []
+    for competitors in (0, max(1, cores // 2)):
+        with competing_load(competitors):
+            bench = measured(group, rule, tell, memory=not competitors)
+        found.append(_situation(bench, competitors))
+    return tuple(found)
+
+
+@contextmanager
+def competing_load(count: int) -> Iterator[tuple[int, ...]]:
+    """So many processes that spin, by their numbers; they end with the block, however it ends."""
+    children: list[subprocess.Popen[bytes]] = []
+    try:
+        for _ in range(count):
+            command = [sys.executable, "-S", "-c", _SPIN]
+            children.append(
+                subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+            )
+        for child in children:
+            if child.stdout is None or not child.stdout.readline():
+                raise CannotRun(f"{sys.executable}: cannot start a competing process")
+        yield tuple(child.pid for child in children)
+    finally:
+        for child in children:
+            child.kill()
+        for child in children:
+            child.communicate()
+
+
+def _situation(bench: Bench, competitors: int) -> Situation:
+    """Alone the usual time decides; beside others the slow runs do, because they are what hurts."""
+    rank = 95 if competitors else 50
+    best = bench.results[0]
+    for result in bench.results[1:]:
+        if ratio(best, result, rank).verdict == FASTER:
+            best = result
+    reasons = _reasons(bench.results, best, rank)
+    return Situation(competitors, bench, best.contender.target.threads, reasons)
+
+
+def _reasons(results: Sequence[Result], best: Result, rank: int) -> tuple[str, ...]:
+    first, more = results[0], [r for r in results if _threads(r) > _threads(best)]
+    said: list[str] = []
+    if best is first:
+        said.append(f"one thread takes {time_text(best.percentile_us(rank))} (p{rank})")
+        said[0] += ", and more are not faster" if more else "; there is no other core"
+    else:
+        gain = ratio(first, best, rank)
+        cost = best.cpu_us / first.cpu_us if first.cpu_us else 1.0
+        said.append(
+            f"{_threads(best)} threads take {ratio_text(gain.value, *gain.interval)} of the time "
+            f"(p{rank}) and {ratio_text(cost)} of the CPU time of one"
+        )
+    for result in more:
+        loss = ratio(best, result, rank)
+        if loss.verdict == SLOWER:
+            shown = ratio_text(loss.value, *loss.interval)
+            said.append(f"{_threads(result)} threads lose: {shown} of the time (p{rank})")
+    return tuple(said)
+
+
+def _threads(result: Result) -> int:
+    return result.contender.target.threads

@@ -1,0 +1,147 @@
+"""Contenders that take turns, so that what slows one slows all.
+
+Times of two separate runs differ by load, clock and luck. What follows was learned by comparing
+models with themselves:
+
+* A load opens every contender anew, because where a model happens to lie in memory makes it faster
+  or slower for as long as it lives there. Loads come in pairs with mirrored orders: who is loaded
+  first lies better.
+* In a round each contender has one turn of a few milliseconds; the next round has the mirrored
+  order, which cancels the cost of coming second.
+* The first run of a turn is not counted: it pays for what the others left in the caches.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from statistics import median
+from time import perf_counter_ns
+
+import numpy as np
+
+from litesmith.run.core.target import Target
+from litesmith.run.devices.address import Address
+from litesmith.timing.clock import no_collection
+from litesmith.timing.loaded_models import Devices, Seat, run_seconds
+
+_TURN_SECONDS = 0.003
+_MOST_RUNS_A_TURN = 64
+_MOST_SAMPLES_A_LOAD = 1000
+_SETTLING_SECONDS = 0.02  # a run longer than this hides what the caches lost
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A model on a target, under the name that reports show."""
+
+    name: str
+    source: str | bytes
+    target: Target | Address
+    digest: str
+
+
+@dataclass(frozen=True)
+class Quota:
+    """How long a load lasts: so many seconds, or so many counted runs of each contender."""
+
+    seconds: float = 0.1
+    runs: int | None = None
+    warmup_runs: int | None = None  # None: until steady
+
+
+@dataclass(frozen=True)
+class Turn:
+    """The times of consecutive runs, and where in its round the turn came."""
+
+    times_us: tuple[float, ...]
+    position: int
+    cpu_us: float  # of all threads of the process, for each run
+    joules: float | None  # of the whole machine, for each run
+
+
+@dataclass(frozen=True)
+class Load:
+    """One contender from opening to closing."""
+
+    create_us: float
+    first_us: float
+    warmup_us: tuple[float, ...]
+    turns: tuple[Turn, ...]
+    note: str
+
+    @property
+    def median_us(self) -> float:
+        return median(self.samples_us)
+
+    @property
+    def samples_us(self) -> tuple[float, ...]:
+        """Counted runs; of more than a thousand, an evenly spaced thousand."""
+        every = [time for turn in self.turns for time in turn.times_us]
+        step = -(-len(every) // _MOST_SAMPLES_A_LOAD)
+        return tuple(every[::step])
+
+
+def one_load(
+    contenders: Sequence[Contender],
+    order: Sequence[int],
+    quota: Quota,
+    random: np.random.Generator,
+    devices: Devices | None = None,
+) -> tuple[Load, ...]:
+    """Opens all contenders in this order, lets them take turns, and closes them.
+
+    `devices` are those that are connected already; without, all contenders run here.
+    """
+    devices = devices or Devices()
+    start = perf_counter_ns()
+    with ExitStack() as stack, no_collection():
+        seats: dict[int, Seat] = {}
+        for place in order:
+            one = contenders[place]
+            seats[place] = devices.seat(one.source, one.target, quota.warmup_runs)
+            stack.callback(seats[place].close)
+        spent = (perf_counter_ns() - start) / 1e9
+        row = [seats[place] for place in range(len(contenders))]
+        turns = _play(row, quota, spent, random)
+        return tuple(
+            Load(seat.create_us, seat.first_us, tuple(seat.warmup_us), tuple(own), seat.note)
+            for seat, own in zip(row, turns, strict=True)
+        )
+
+
+def _play(
+    seats: Sequence[Seat], quota: Quota, spent: float, random: np.random.Generator
+) -> list[list[Turn]]:
+    """Rounds of turns until the quota is filled: those of each seat."""
+    seconds = [run_seconds(seat) for seat in seats]
+    runs = [min(_MOST_RUNS_A_TURN, max(1, round(_TURN_SECONDS / one))) for one in seconds]
+    settle = [len(seats) > 1 and one < _SETTLING_SECONDS for one in seconds]
+    turns: list[list[Turn]] = [[] for _ in seats]
+    for turn_runs, order in _rounds(seconds, runs, quota, spent, random):
+        for position, place in enumerate(order):
+            taken = seats[place].take(turn_runs[place], settle[place])
+            turns[place].append(Turn(taken.times_us, position, taken.cpu_us, taken.joules))
+    return turns
+
+
+def _rounds(
+    seconds: Sequence[float],
+    runs: list[int],
+    quota: Quota,
+    spent: float,
+    random: np.random.Generator,
+) -> Iterator[tuple[list[int], list[int]]]:
+    """For each round the runs of every turn and the order; every second order is a mirror."""
+    if quota.runs is not None:
+        share = min(runs)
+        shares = [min(share, quota.runs - done) for done in range(0, quota.runs, share)]
+        turns = [[number] * len(seconds) for number in shares]
+    else:
+        a_round = sum(n * one for n, one in zip(runs, seconds, strict=True))
+        # Opening may take longer than its load was meant to; half of that time is for runs.
+        fitting = max(quota.seconds - spent, quota.seconds / 2) / a_round
+        turns = [runs] * max(1, 2 * round(fitting / 2))
+    order: list[int] = []
+    for number, turn_runs in enumerate(turns):
+        order = order[::-1] if number % 2 else random.permutation(len(seconds)).tolist()
+        yield turn_runs, order

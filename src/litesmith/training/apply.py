@@ -1,0 +1,139 @@
+"""Recipes with data and training: what a user has becomes what steps may ask for."""
+
+import os
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NamedTuple, cast
+
+from litesmith.calibration.context import CALIBRATION_SAMPLES, context_of
+from litesmith.data.preparation import Preparation
+from litesmith.data.sample_splits import Part
+from litesmith.data.samples import Data
+from litesmith.data.sources import UNTOUCHED, Given, Samples, open_data
+from litesmith.errors import CannotApply
+from litesmith.ir.types import Model
+from litesmith.passes.core import recipe as recipes
+from litesmith.passes.core.recipe import Recipe
+from litesmith.passes.core.step import Change, Context, Masks, Tune, Tuned
+from litesmith.training.settings import HELD_OUT, Training, Watch
+
+_NO_TORCH = "training needs torch, which is not installed; pip install 'litesmith[train]'"
+
+
+class Record(NamedTuple):
+    """Where an interrupted training can go on from: a folder, and whether it is to."""
+
+    folder: Path | None = None
+    resume: bool = False
+
+
+def apply(
+    model: Model,
+    recipe: Recipe | str,
+    data: Given | None = None,
+    *,
+    reference: Model | str | os.PathLike[str] | None = None,
+    samples: int | None = None,
+    preparation: Preparation = UNTOUCHED,
+    training: Training | None = None,
+) -> Change:
+    """The model after every step of a recipe, with all that was touched and left alone.
+
+    >>> litesmith.apply(model, "quantize | correct", "images/")         # doctest: +SKIP
+    >>> litesmith.apply(model, "prune(sparsity=0.5) | qat", "data.npz")  # doctest: +SKIP
+
+    `data` is whatever `litesmith eval --data` takes, an array, or a generator: steps that look at
+    what the model computes need it, and those that train use all of it. `reference` is the float
+    model that an already quantized one was made from, where a step is to compare with it.
+    """
+    steps = recipes.parse(recipe) if isinstance(recipe, str) else recipe
+    if data is None:
+        return recipes.apply(model, steps, context_of(None, reference))
+    count = samples or (None if trainings(steps) else CALIBRATION_SAMPLES)
+    opened = open_data(data, model, preparation=preparation, samples=count)
+    return recipes.apply(
+        model, steps, training_context(model, opened, steps, training, reference=reference)
+    )
+
+
+def training_context(
+    model: Model,
+    data: Data,
+    recipe: Recipe,
+    training: Training | None = None,
+    *,
+    reference: Model | str | os.PathLike[str] | None = None,
+    record: Record | None = None,
+    watch: Watch | None = None,
+) -> Context:
+    """What steps may use beside the model: what the data shows, and training on it.
+
+    Ranges, means and the like are taken from some of the samples, which is enough for them, and
+    never from those that judge a training: a model fitted to them would look better than it is.
+    """
+    if not trainings(recipe):
+        return context_of(data, reference)
+    if not has_torch():
+        context = context_of(some(data, CALIBRATION_SAMPLES), reference)
+        return replace(context, why_fixed=_NO_TORCH)
+    learned = Part(data, HELD_OUT, held_out=False, most=CALIBRATION_SAMPLES)
+    context = context_of(learned, reference)
+    asked = training or Training()
+    later = _later(model, data, asked, trainings(recipe), record or Record(), watch)
+    return replace(context, tune=later)
+
+
+def has_torch() -> bool:
+    """Whether torch is installed; it is not imported."""
+    return find_spec("torch") is not None
+
+
+def trainings(recipe: Recipe) -> int:
+    """How many steps of a recipe train where they can."""
+    return sum(recipes.step_name(step) == "qat" or _tunes(step) for step in recipe)
+
+
+def _tunes(step: object) -> bool:
+    return getattr(step, "tune", False) is not False
+
+
+def some(data: Data, most: int) -> Data:
+    """The data, or so many of its samples."""
+    if len(data) <= most:
+        return data
+    fewer = data.spread(most) if isinstance(data, Samples) else Part(data, 1, True, most)
+    return cast(Data, fewer)
+
+
+def _later(
+    original: Model,
+    data: Data,
+    training: Training,
+    stages: int,
+    record: Record,
+    watch: Watch | None,
+) -> Tune:
+    """A `Tune` that imports torch once it is called."""
+    made: list[Tune] = []
+
+    def tune(model: Model, *, origin: Model | None = None, masks: Masks | None = None) -> Tuned:
+        if not made:
+            try:
+                from litesmith.training.step_tuner import Tuner
+            except ImportError as error:
+                raise CannotApply(f"training: torch cannot be used ({error}); mend it") from None
+            made.append(
+                Tuner(
+                    original,
+                    data,
+                    training,
+                    stages=stages,
+                    folder=record.folder,
+                    resume=record.resume,
+                    watch=watch,
+                )
+            )
+        return made[0](model, origin=origin, masks=masks)
+
+    return tune

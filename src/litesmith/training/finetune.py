@@ -1,0 +1,148 @@
+"""Fine-tuning: a backbone and its new head trained together, on labels and changed pictures."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from hashlib import sha256
+from typing import cast
+
+import numpy as np
+import torch
+
+from litesmith._version import VERSION
+from litesmith.data.samples import Data
+from litesmith.ir.types import Array, Model
+from litesmith.passes.core.layers import Layer
+from litesmith.tflite.write import chunks
+from litesmith.training.augment import Augment, Changed
+from litesmith.training.checkpoint import Checkpoint
+from litesmith.training.fit import Fitted, fit
+from litesmith.training.lesson import Lesson
+from litesmith.training.loss_aim import Aim
+from litesmith.training.retrain_request import FineTuned, Request
+from litesmith.training.sample_arrays import Gathered, gathered
+from litesmith.training.settings import Watch
+from litesmith.training.step_tuner import device_named, is_surely_less
+from litesmith.training.student import Student
+from litesmith.transfer.confusion import confusion
+from litesmith.transfer.embedded_data import Embedded, rows_of
+from litesmith.transfer.head import solved, with_head
+from litesmith.transfer.labelled import Labelled
+from litesmith.units import number_text, percent_text, time_text
+
+_RECORD = "stage-0.pt"
+LABELS_ONLY = Aim(classes=(True,), spreads=(1.0,), scores=0, follow=0.0)
+
+
+def fine_tuned(
+    features: Model, learned: Labelled, request: Request, watch: Watch | None = None
+) -> FineTuned:
+    """The backbone with a head, trained; judged by samples that neither of them has seen.
+
+    The head that training begins with is solved anew without the samples that are held out from
+    it: one that knows them could not be beaten on them.
+    """
+    data = cast(Data, learned.data)
+    samples = gathered(data, labelled=True)
+    start = _start(features, learned, samples, request)
+    device = device_named(request.training.device)
+    student = Student(start, device=device)
+    trained = _chosen(student.layers, request.fine_tune)
+    _restrict(student, trained)
+    lesson = _lesson(student, samples, request)
+    record = record_of(start, data, request)
+    fitted = fit(lesson, request.training, lesson.batch, checkpoint=record, watch=watch)
+    return _judged(start, student, fitted, _held(learned, samples), len(trained))
+
+
+def _start(features: Model, learned: Labelled, samples: Gathered, request: Request) -> Model:
+    """The backbone with a head that knows nothing of what is held out."""
+    rows = rows_of(features, learned.data)
+    batch = learned.data.batch
+    own = (samples.learned[:, None] * batch + np.arange(batch)).reshape(-1)
+    items = Embedded(
+        rows[own], learned.labels[own], tuple(learned.data.digests[i] for i in own), own
+    )
+    head = solved(items, len(learned.names), balance=request.balance)
+    return with_head(features, head.linear)
+
+
+def _lesson(student: Student, samples: Gathered, request: Request) -> Lesson:
+    training = request.training
+    augment = Augment(student.model.main, training.augment, training.seed)
+
+    def changed(
+        inputs: Sequence[torch.Tensor | Array], turn: int
+    ) -> tuple[Changed, list[torch.Tensor]]:
+        return augment(inputs, turn), []
+
+    return Lesson(
+        student,
+        samples,
+        (),
+        LABELS_ONLY,
+        augmented=None if augment.is_idle else changed,
+        batch=training.batch,
+    )
+
+
+def _chosen(layers: Sequence[Layer], which: str) -> Sequence[Layer]:
+    """The layers that are trained, the head among them."""
+    if which == "all":
+        return layers
+    if which.isdecimal():
+        return layers[-1 - int(which) :]
+    maps = [layer for layer in layers if len(layer.data.shape) == 4]
+    smallest = maps[-1].op.outputs[0].shape[1:3] if maps else ()
+    last = [x for x in layers if x not in maps or x.op.outputs[0].shape[1:3] == smallest]
+    return last if maps else layers[-2:]
+
+
+def _restrict(student: Student, trained: Sequence[Layer]) -> None:
+    """Leaves all other layers as they are: constants, which cost no way back."""
+    tensors = {t for layer in trained for t in (layer.weight, layer.bias) if t is not None}
+    student.layers = list(trained)
+    student.weights = {t: part for t, part in student.weights.items() if t in tensors}
+    student.biases = {t: part for t, part in student.biases.items() if t in tensors}
+
+
+def record_of(start: Model, data: Data, request: Request) -> Checkpoint:
+    """Where the training has come to, in the folder of the request, where it has one."""
+    folder = request.record.folder
+    place = None if folder is None else folder / _RECORD
+    return Checkpoint(place, _key(start, data, request), resume=request.record.resume)
+
+
+def _key(start: Model, data: Data, request: Request) -> str:
+    """Tells a training from any other that would end in another result."""
+    running = sha256(VERSION.encode())
+    for piece in chunks(start):
+        running.update(piece)
+    settings = {**asdict(request.training), "minutes": None}
+    running.update(f"{data.digest} {request.fine_tune} {request.balance} {settings}".encode())
+    return running.hexdigest()
+
+
+def _held(learned: Labelled, samples: Gathered) -> Labelled:
+    return replace(learned, data=learned.data.at(samples.held.tolist()))
+
+
+def _judged(
+    start: Model, student: Student, fitted: Fitted, held: Labelled, layers: int
+) -> FineTuned:
+    """What was learned, where the runtime has it better than the head alone beyond chance: the head
+    that is shipped otherwise has learned from what is held out here too."""
+    alone = confusion(start, held)
+    model = student.written() if fitted.best < fitted.first else None
+    found = alone if model is None else confusion(model, held)
+    before, after = float(alone.right.mean()), float(found.right.mean())
+    is_better = after >= before and is_surely_less(found.losses, alone.losses)
+    took = time_text(fitted.seconds * 1e6)
+    losses = f"{number_text(fitted.first)} → {number_text(fitted.best)}"
+    shares = f"{percent_text(before)} → {percent_text(after)}"
+    told = (
+        f"fine-tuned {layers} layers, {fitted.steps} steps at rate {number_text(fitted.rate)}, "
+        f"{took}: held-out loss {losses}, right {shares} of {len(held.labels)}"
+    )
+    if not is_better:
+        told += "; no better than the head alone beyond chance, which is kept"
+    return FineTuned(model if is_better else None, told, before, after, len(held.labels))

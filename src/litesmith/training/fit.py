@@ -1,0 +1,302 @@
+"""The one training loop: a rate found by trying, early stopping, and nothing that ends up worse."""
+
+import math
+import time
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import torch
+
+from litesmith.ir.types import Array
+from litesmith.training.checkpoint import Checkpoint
+from litesmith.training.settings import Look, Training, Watch
+
+# Steps of each try: this share of all steps, within bounds.
+_TRY_SHARE, _FEWEST_TRIED, _MOST_TRIED = 0.03, 4, 120
+
+# The share of the minutes that all tries may take.
+_TRY_MINUTES = 0.3
+
+# A rate did nearly best that gained this part of the most.
+_NEARLY = 0.9
+
+# How many times the held-out samples are looked at.
+_LOOKS = 20
+
+# The share of the steps in which the rate grows to its full size, and what it begins with.
+_WARM_UP, _LEAST_RATE = 0.05, 0.1
+
+# The share of the steps over which masks grow; the rest tunes what they left.
+_MASKING = 0.6
+
+
+class Manner(NamedTuple):
+    """How a training goes about it; the defaults suit a model that knows something.
+
+    rates     that are tried, in units of the parameters' own sizes, the smallest first
+    patience  looks without a gain after which it ends
+    """
+
+    rates: tuple[float, ...] = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2)
+    patience: int = 12
+
+
+USUAL = Manner()
+
+
+class Problem(Protocol):
+    """What is trained.
+
+    parameters  what a step changes
+    masks       what `mask` changes
+    samples     how many there are to train on
+    """
+
+    @property
+    def parameters(self) -> list[torch.nn.Parameter]: ...
+    @property
+    def masks(self) -> list[torch.Tensor]: ...
+    @property
+    def samples(self) -> int: ...
+    def loss(self, places: Array, turn: int) -> torch.Tensor: ...
+    def held_out(self) -> float: ...
+    def mask(self, progress: float) -> None: ...
+
+
+@dataclass
+class State:
+    """Everything that an interrupted training needs to go on as if nothing had happened."""
+
+    first: float = math.inf
+    tried: dict[float, float] = field(default_factory=dict)
+    steps: int = 0
+    step: int = 0
+    best: float = math.inf
+    best_values: list[torch.Tensor] = field(default_factory=list)
+    since: int = 0
+    seconds: float = 0.0
+    step_seconds: float = 0.0
+    values: list[torch.Tensor] = field(default_factory=list)
+    moments: dict[str, Any] = field(default_factory=dict)
+    done: bool = False
+
+
+class Fitted(NamedTuple):
+    """How a training ended; the parameters are left at the best that was seen.
+
+    first, best  the loss on held-out samples before and at its best
+    """
+
+    first: float
+    best: float
+    rate: float
+    steps: int
+    seconds: float
+
+
+def fit(
+    problem: Problem,
+    training: Training,
+    batch: int,
+    *,
+    checkpoint: Checkpoint,
+    watch: Watch | None = None,
+    manner: Manner = USUAL,
+) -> Fitted:
+    """Trains a problem's parameters, and leaves them where the held-out loss was lowest."""
+    loop = _Loop(problem, training, batch, checkpoint, watch, manner)
+    if not loop.state.done:
+        loop.probe()
+        loop.train()
+    return loop.ended()
+
+
+class _Loop:
+    def __init__(
+        self,
+        problem: Problem,
+        training: Training,
+        batch: int,
+        checkpoint: Checkpoint,
+        watch: Watch | None,
+        manner: Manner,
+    ) -> None:
+        self._problem, self._training, self._batch = problem, training, batch
+        self._checkpoint, self._watch, self._manner = checkpoint, watch, manner
+        self._parameters = problem.parameters
+        self._all = [*self._parameters, *problem.masks]
+        self._start = self._values()
+        found = checkpoint.found
+        self.state = State(**found) if found else State()
+        self._began = time.monotonic() - self.state.seconds
+        self._per_epoch = max(1, problem.samples // batch)
+        self._first_look()
+
+    @property
+    def _wanted_steps(self) -> int:
+        return max(1, math.ceil(self._training.epochs * self._per_epoch))
+
+    # The rate.
+
+    def probe(self) -> None:
+        """Tries every rate for a few steps from the start."""
+        state = self.state
+        if self._training.minutes is not None and not state.step_seconds:
+            began = time.monotonic()
+            self._tried(self._manner.rates[0], _FEWEST_TRIED)
+            state.step_seconds = (time.monotonic() - began) / _FEWEST_TRIED
+        steps = self._steps_tried()
+        for number, rate in enumerate(self._manner.rates if steps else ()):
+            if rate not in state.tried:
+                self._show("trying rates", number, len(self._manner.rates))
+                state.tried[rate] = self._tried(rate, steps)
+                self._keep()
+        self._load(self._start)
+        state.steps = state.steps or self._affordable()
+
+    def _steps_tried(self) -> int:
+        """The steps of each try; 0 where the rate is given, or the minutes are too few."""
+        if self._training.rate is not None:
+            return 0
+        steps = min(max(int(_TRY_SHARE * self._wanted_steps), _FEWEST_TRIED), _MOST_TRIED)
+        if self._training.minutes is not None:
+            seconds = _TRY_MINUTES * 60 * self._training.minutes / len(self._manner.rates)
+            steps = min(steps, int(seconds / self.state.step_seconds))
+        return min(steps, self._wanted_steps) if steps >= _FEWEST_TRIED else 0
+
+    def _tried(self, rate: float, steps: int) -> float:
+        self._load(self._start)
+        self._problem.mask(1.0)
+        optimizer = self._optimizer(rate)
+        for step in range(steps):
+            self._pace(optimizer, rate, step / steps)
+            self._step(optimizer, step)
+        loss = self._problem.held_out()
+        return loss if math.isfinite(loss) else math.inf
+
+    def _affordable(self) -> int:
+        """The steps that the minutes allow."""
+        wanted = self._wanted_steps
+        if self._training.minutes is None or not self.state.step_seconds:
+            return wanted
+        left = self._training.minutes * 60 - (time.monotonic() - self._began)
+        return max(1, min(wanted, int(left / self.state.step_seconds)))
+
+    @property
+    def rate(self) -> float:
+        """The largest of those that did nearly best: a few steps want a smaller one than many.
+
+        A small one where none did any good, or none was tried.
+        """
+        if self._training.rate is not None or not self.state.tried:
+            return self._training.rate or self._manner.rates[1]
+        gains = {rate: self.state.first - loss for rate, loss in self.state.tried.items()}
+        best = max(gains.values())
+        if best <= 0:
+            return min(gains, key=lambda rate: (-gains[rate], rate))
+        return max(rate for rate, gain in gains.items() if gain >= _NEARLY * best)
+
+    # The training.
+
+    def train(self) -> None:
+        state, problem = self.state, self._problem
+        optimizer = self._optimizer(self.rate)
+        if state.step:
+            self._load(state.values)
+            optimizer.load_state_dict(state.moments)
+        every = max(1, state.steps // _LOOKS)
+        masked = int(_MASKING * state.steps) if problem.masks else 0
+        while state.step < state.steps and not self._is_over():
+            if state.step <= masked and state.step % every == 0:
+                problem.mask(min(1.0, (state.step + every) / max(masked, 1)))
+            self._pace(optimizer, self.rate, state.step / state.steps)
+            self._step(optimizer, state.step)
+            state.step += 1
+            if state.step % every == 0 or state.step == state.steps:
+                if state.step > masked:
+                    self._look()
+                if state.since >= self._manner.patience:
+                    break
+            self._show("training", state.step, state.steps)
+            self._keep(optimizer)
+
+    def _first_look(self) -> None:
+        """What is to be beaten: the model as it came, with its final masks."""
+        if self.state.best_values:
+            return
+        self._problem.mask(1.0)
+        self.state.first = self.state.best = self._problem.held_out()
+        self.state.best_values = self._values()
+
+    def _look(self) -> None:
+        state = self.state
+        loss = self._problem.held_out()
+        if loss < state.best and self._is_finite():
+            state.best, state.best_values, state.since = loss, self._values(), 0
+        else:
+            state.since += 1
+
+    def _step(self, optimizer: torch.optim.Optimizer, step: int) -> None:
+        loss = self._problem.loss(self._places(step), step)
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        optimizer.step()
+
+    def _places(self, step: int) -> Array:
+        """The samples of a step: each epoch has an order of its own."""
+        epoch, place = divmod(step, self._per_epoch)
+        order = np.random.default_rng((self._training.seed, epoch)).permutation(
+            self._problem.samples
+        )
+        return order[place * self._batch : (place + 1) * self._batch]
+
+    def _pace(self, optimizer: torch.optim.Optimizer, rate: float, share: float) -> None:
+        """Up to the rate, then down along a cosine, after this share of the steps."""
+        warm = min(1.0, _LEAST_RATE + share / _WARM_UP)
+        for group in optimizer.param_groups:
+            group["lr"] = rate * warm * (1 + math.cos(math.pi * share)) / 2
+
+    def _optimizer(self, rate: float) -> torch.optim.Optimizer:
+        return torch.optim.Adam(self._parameters, lr=rate, fused=True)
+
+    def _is_over(self) -> bool:
+        minutes = self._training.minutes
+        return minutes is not None and time.monotonic() - self._began > 60 * minutes
+
+    # What is kept.
+
+    def ended(self) -> Fitted:
+        state = self.state
+        if not state.done:
+            state.done = True
+            state.seconds = time.monotonic() - self._began
+            state.values, state.moments = [], {}
+            self._checkpoint.keep(vars(state))
+        self._load(state.best_values)
+        return Fitted(state.first, state.best, self.rate, state.step, state.seconds)
+
+    def _keep(self, optimizer: torch.optim.Optimizer | None = None) -> None:
+        state = self.state
+        if not self._checkpoint.is_due:
+            return
+        state.seconds = time.monotonic() - self._began
+        if optimizer is not None:
+            state.values = self._values()
+            state.moments = optimizer.state_dict()
+        self._checkpoint.keep(vars(state))
+
+    def _show(self, what: str, step: int, steps: int) -> None:
+        if self._watch is not None:
+            self._watch(Look(what, step, steps, self.state.first, self.state.best))
+
+    def _values(self) -> list[torch.Tensor]:
+        return [p.detach().clone() for p in self._all]
+
+    def _is_finite(self) -> bool:
+        return all(bool(torch.isfinite(p).all()) for p in self._parameters)
+
+    @torch.no_grad()
+    def _load(self, values: list[torch.Tensor]) -> None:
+        for tensor, value in zip(self._all, values, strict=True):
+            tensor.copy_(value)

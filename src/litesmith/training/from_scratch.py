@@ -1,0 +1,188 @@
+"""Training from scratch: a network of the catalogue learns a user's classes from random weights."""
+
+import re
+from dataclasses import replace
+from typing import cast
+
+import numpy as np
+import torch
+
+from litesmith.data.preparation import NORMS, Preparation
+from litesmith.data.samples import Data
+from litesmith.errors import BadInput, CannotApply
+from litesmith.ir.types import Array, Model
+from litesmith.networks.build_network import build
+from litesmith.networks.spec import Spec, parse
+from litesmith.training.augment import Augment
+from litesmith.training.batch_norm import Normed
+from litesmith.training.finetune import LABELS_ONLY, record_of
+from litesmith.training.fit import Fitted, Manner, fit
+from litesmith.training.lesson import batch_size, batched, precision
+from litesmith.training.retrain_data import Job
+from litesmith.training.retrain_request import Request, Trained
+from litesmith.training.sample_arrays import Gathered, gathered
+from litesmith.training.settings import Training, Watch
+from litesmith.training.step_tuner import device_named
+from litesmith.transfer.embedding import Embedding, cut, embedding_of
+from litesmith.transfer.labelled import Labelled
+from litesmith.units import number_text, time_text, total_text
+
+# Random weights take, and need, larger steps than those that know something; and what they know
+# after a few is chance, so that no early look is the end.
+_MANNER = Manner(rates=(3e-3, 1e-2, 3e-2), patience=1_000)
+
+# Samples that say what each channel usually gives: so many for each that is held out, at most; and
+# the values of a map that they may have.
+_PER_HELD, _MOST_USUAL, _MOST_VALUES = 3, 512, 50_000_000
+
+# One sample alone deviates from nothing.
+_LEAST_BATCH = 2
+
+# A normalisation as the catalogue writes it, where it is none of those with a name.
+_BY_NUMBERS = re.compile(r"mean ([\d.]+), std ([\d.]+)")
+
+# The normalisation of pictures where the catalogue has none that could be had with other data.
+_USUAL_NORM = "tf"
+
+
+def normalised(request: Request) -> tuple[Request, str]:
+    """The request with the catalogue's normalisation, unless it has another, and a note."""
+    spec, asked = _spec(request), request.preparation
+    if asked.is_chosen:
+        return request, ""
+    if spec.row.shape is not None:  # features of sounds, not pictures
+        return replace(request, preparation=replace(asked, norm="raw")), ""
+    by_numbers = _BY_NUMBERS.fullmatch(spec.row.norm)
+    if by_numbers:
+        mean, std = map(float, by_numbers.groups())
+        made = replace(asked, mean=(mean,), std=(std,))
+    else:
+        made = replace(asked, norm=spec.row.norm if spec.row.norm in NORMS else _USUAL_NORM)
+    return replace(request, preparation=made), _note(spec, made)
+
+
+def _note(spec: Spec, made: Preparation) -> str:
+    named = f" {made.norm}" if made.norm else ""
+    published = spec.row.norm
+    is_own = published in NORMS or not made.norm
+    why = (
+        f"usual for {spec.name}" if is_own else f"for {spec.name}, of which {published!r} is known"
+    )
+    return f"normalisation{named} ({made.as_norm().formula}), {why}; --norm says otherwise"
+
+
+def _spec(request: Request) -> Spec:
+    """The network, which ends in scores and is padded as the runtime does it best."""
+    return replace(parse(str(request.backbone)), style="tf")
+
+
+def opened(job: Job, request: Request) -> tuple[Model, Embedding, Labelled, Labelled]:
+    """The network up to its embedding, the data to learn from, and the data to judge by."""
+    spec = _spec(request)
+    whole = build(spec, seed=None)
+    embedding = embedding_of(whole)
+    features = cut(whole, embedding.tensor)
+    learned, proof = job.parted(features)
+    found = len(learned.names)
+    if spec.classes is not None and spec.classes != found:
+        raise BadInput(
+            f"{spec}: asks for {spec.classes} classes, and {learned.data.source} has {found}; "
+            f"leave out /{spec.classes}"
+        )
+    return features, embedding, learned, proof
+
+
+def trained(learned: Labelled, request: Request, watch: Watch | None = None) -> Trained:
+    """The network for the classes of the data, trained; CannotApply where it learned nothing."""
+    spec, training = _spec(request), request.training
+    samples = gathered(cast(Data, learned.data), labelled=True)
+    if request.balance:
+        samples = _balanced(samples)
+    start = build(spec, len(learned.names), training.seed)
+    course = _Course(Normed(start, device_named(training.device)), samples, training)
+    record = record_of(start, cast(Data, learned.data), request)
+    fitted = fit(course, training, course.batch, checkpoint=record, watch=watch, manner=_MANNER)
+    told = _told(spec, fitted, course)
+    if not fitted.best < fitted.first:
+        raise CannotApply(
+            f"{told}: nothing was learned; give more --epochs, a smaller --rate, or look at the "
+            "labels"
+        )
+    return Trained(course.written(), str(spec), told, fitted.first, fitted.best)
+
+
+class _Course:
+    """A network and samples with the classes that it is to tell: a `Problem` for `fit`."""
+
+    def __init__(self, network: Normed, samples: Gathered, training: Training) -> None:
+        self._network, self.given = network, samples
+        self._augment = Augment(network.model.main, training.augment, training.seed)
+        self.parameters, self.masks = network.parameters, list[torch.Tensor]()
+        self.samples = len(samples.learned)
+        self.batch = max(_LEAST_BATCH, training.batch or batch_size(network.model, self.samples))
+        self._usual = _usual(samples, network.model)
+
+    def loss(self, places: Array, turn: int) -> torch.Tensor:
+        places = self.given.learned[places]
+        inputs, mixed = self._augment(self._inputs(places), turn)
+        with precision(self._network.device, exact=False, coarse=True):
+            answers = self._network(inputs)
+        return LABELS_ONLY(answers, (), self._labels(places), mixed)
+
+    @torch.no_grad()
+    def held_out(self) -> float:
+        """By what is usual in the data: the network as it would be written."""
+        held, total = self.given.held, 0.0
+        with (
+            precision(self._network.device, exact=True, coarse=False),
+            self._network.settled(self._inputs(self._usual)),
+        ):
+            for start in range(0, len(held), self.batch):
+                places = held[start : start + self.batch]
+                answers = self._network(self._inputs(places))
+                loss = LABELS_ONLY(answers, (), self._labels(places))
+                total += float(loss) * len(places)
+        return total / len(held)
+
+    def mask(self, progress: float) -> None:
+        """There is nothing to mask."""
+
+    def written(self) -> Model:
+        with precision(self._network.device, exact=True, coarse=False):
+            return self._network.written(self._inputs(self._usual))
+
+    def _inputs(self, places: Array) -> list[torch.Tensor | Array]:
+        return [batched(store[places], self._network.device) for store in self.given.inputs]
+
+    def _labels(self, places: Array) -> torch.Tensor:
+        assert self.given.labels is not None
+        return torch.from_numpy(self.given.labels[places].reshape(-1)).to(self._network.device)
+
+
+def _usual(samples: Gathered, model: Model) -> Array:
+    """The places of samples, evenly spread, that say what is usual; fewer where maps are large."""
+    places = np.unique(samples.learned)
+    largest = max(t.elements for op in model.main.ops for t in op.outputs)
+    wanted = min(_MOST_USUAL, max(_LEAST_BATCH, _MOST_VALUES // largest), len(places))
+    count = min(wanted, _PER_HELD * len(samples.held))
+    return places[np.arange(count) * len(places) // count]
+
+
+def _balanced(samples: Gathered) -> Gathered:
+    """Each class as often as the largest: the samples of others come again in every epoch."""
+    assert samples.labels is not None
+    labels = samples.labels[samples.learned, 0]
+    own = [samples.learned[labels == label] for label in np.unique(labels)]
+    most = max(map(len, own))
+    return replace(samples, learned=np.concatenate([np.resize(one, most) for one in own]))
+
+
+def _told(spec: Spec, fitted: Fitted, course: _Course) -> str:
+    """How it went, in one sentence."""
+    epochs = round(fitted.steps / max(1, course.samples // course.batch), 1)
+    return (
+        f"{spec} trained from random weights, {number_text(epochs)} epochs of "
+        f"{total_text(course.samples)} samples at rate {number_text(fitted.rate)}, "
+        f"{time_text(fitted.seconds * 1e6)}: loss on {total_text(len(course.given.held))} others "
+        f"{number_text(fitted.first)} → {number_text(fitted.best)}"
+    )

@@ -1,0 +1,186 @@
+"""What a model learns: samples, what the original answers to them, and how far it is from that."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from litesmith.calibration.observe import tools
+from litesmith.data.answers import real
+from litesmith.data.samples import Data, as_stored
+from litesmith.ir.edit import regraph, with_graphs
+from litesmith.ir.softmax_scores import scores_of
+from litesmith.ir.types import Array, Model
+from litesmith.passes.core.step import Masks
+from litesmith.training.augment import Augment, Changed, Mixed
+from litesmith.training.loss_aim import Aim
+from litesmith.training.ops.lift import Lift, constants_of, is_real
+from litesmith.training.sample_arrays import Gathered, room
+from litesmith.training.student import Student
+
+# Samples of a step, where memory allows; and the bytes that their activations may take.
+_BATCH, _MOST_BYTES = 64, 3_000_000_000
+
+Inputs = Sequence[torch.Tensor | Array]
+
+# Values that are held of each activation: as computed, as rounded, and for the way back.
+_COPIES = 3
+
+
+class Teacher:
+    """The original, whose answers are followed: its scores."""
+
+    def __init__(self, model: Model, device: torch.device) -> None:
+        self.device, self.model = device, model
+        self._lift = Lift(model, [scores_of(model.main, t) for t in model.main.outputs])
+        self._constants = constants_of(model, device)
+
+    @torch.no_grad()
+    def __call__(self, inputs: Sequence[torch.Tensor | Array]) -> list[torch.Tensor]:
+        return self._lift(inputs, self._constants)
+
+
+Changing = Callable[[Inputs, int], tuple[Changed, list[torch.Tensor]]]
+
+
+class Augmented(NamedTuple):
+    """Batches that are changed by chance, with what the original answers to them."""
+
+    augment: Augment
+    teacher: Teacher
+
+    def __call__(
+        self, inputs: Sequence[torch.Tensor | Array], turn: int
+    ) -> tuple[Changed, list[torch.Tensor]]:
+        changed = self.augment(inputs, turn)
+        return changed, self.teacher(changed.inputs)
+
+
+def answers(teacher: Teacher, samples: Gathered) -> tuple[Array, ...]:
+    """What the original answers to every sample."""
+    stores: list[Array] = []
+    count = len(samples.inputs[0])
+    batch = batch_size(teacher.model, count)
+    for place in range(0, count, batch):
+        places = np.arange(place, min(place + batch, count))
+        inputs = [batched(store[places], teacher.device) for store in samples.inputs]
+        answers = [a.cpu().numpy() for a in teacher(inputs)]
+        answers = [a.reshape(len(places), -1, *a.shape[1:]) for a in answers]
+        stores = stores or [room(count, a.shape[1:], a.dtype) for a in answers]
+        for store, answer in zip(stores, answers, strict=True):
+            store[places] = answer
+    return tuple(stores)
+
+
+def batched(values: Array, device: torch.device) -> torch.Tensor | Array:
+    """Samples side by side along the first axis; integers stay arrays."""
+    joined = _joined(values)
+    return torch.from_numpy(joined).to(device) if joined.dtype == np.float32 else joined
+
+
+def _joined(values: Array) -> Array:
+    return np.ascontiguousarray(values.reshape(-1, *values.shape[2:]))
+
+
+def batch_size(model: Model, samples: int) -> int:
+    """As many samples as suit the data and the memory."""
+    values = sum(t.elements for op in model.main.ops for t in op.outputs if is_real(t))
+    held = values * _COPIES * np.dtype(np.float32).itemsize
+    most = min(_BATCH, max(1, samples // 8), max(1, _MOST_BYTES // max(held, 1)))
+    return 1 << (most.bit_length() - 1)
+
+
+class Lesson:
+    """A student, samples, and what its answers should be: a `Problem` for `fit`."""
+
+    def __init__(
+        self,
+        student: Student,
+        samples: Gathered,
+        wanted: Sequence[Array],
+        aim: Aim,
+        *,
+        masks: Masks | None = None,
+        augmented: Changing | None = None,
+        batch: int = 0,
+    ) -> None:
+        self._student, self._samples, self._wanted = student, samples, wanted
+        self._aim, self._schedule, self._augmented = aim, masks, augmented
+        self.parameters, self.masks = student.parameters, student.masks
+        self.samples = len(samples.learned)
+        self.batch = batch or batch_size(student.model, self.samples)
+
+    def loss(self, places: Array, turn: int) -> torch.Tensor:
+        return self._loss(self._samples.learned[places], turn)
+
+    @torch.no_grad()
+    def held_out(self) -> float:
+        held = self._samples.held
+        groups = [held[start : start + self.batch] for start in range(0, len(held), self.batch)]
+        losses = [float(self._loss(group)) * len(group) for group in groups]
+        return sum(losses) / len(held)
+
+    def mask(self, progress: float) -> None:
+        if self._schedule is not None:
+            self._student.mask_by(self._schedule, progress)
+
+    def _loss(self, places: Array, turn: int | None = None) -> torch.Tensor:
+        device = self._student.device
+        inputs = [batched(store[places], device) for store in self._samples.inputs]
+        wanted: Sequence[torch.Tensor] | None = None
+        mixed: Mixed | None = None
+        if turn is not None and self._augmented is not None:
+            (inputs, mixed), wanted = self._augmented(inputs, turn)
+        with precision(device, exact=turn is None, coarse=not self._student.is_quantized):
+            answers = self._student(inputs)
+        return self._distance(answers, places, wanted, mixed)
+
+    def _distance(
+        self,
+        answers: Sequence[torch.Tensor],
+        places: Array,
+        wanted: Sequence[torch.Tensor] | None = None,
+        mixed: Mixed | None = None,
+    ) -> torch.Tensor:
+        device = answers[0].device
+        if wanted is None:
+            wanted = [torch.from_numpy(_joined(w[places])).to(device) for w in self._wanted]
+        labels = self._samples.labels
+        known = None if labels is None else torch.from_numpy(labels[places].reshape(-1)).to(device)
+        return self._aim(answers, wanted, known, mixed)
+
+    def in_runtime(self, model: Model, data: Data) -> Array:
+        """The loss on each held-out sample of a model as the runtime computes it."""
+        graph = regraph(model.main, outputs=[scores_of(model.main, t) for t in model.main.outputs])
+        exposed = with_graphs(model, (graph, *model.graphs[1:]))
+        losses: list[float] = []
+        with tools(data).opened(replace(exposed, signatures=(), metadata=())) as run:
+            for place in self._samples.held:
+                given = [store[place] for store in self._samples.inputs]
+                stored = [as_stored(t, a) for t, a in zip(graph.inputs, given, strict=True)]
+                results = zip(run(stored), graph.outputs, strict=True)
+                answers = [torch.from_numpy(np.array(real(a, t))) for a, t in results]
+                losses.append(float(self._distance(answers, np.array([place]))))
+        return np.array(losses)
+
+
+@contextmanager
+def precision(device: torch.device, *, exact: bool, coarse: bool) -> Iterator[None]:
+    """How finely a device computes: in full to judge, with fewer bits to train where it can.
+
+    Float models train in bfloat16, whose steps are as coarse as those of int8; so models with
+    codes have TF32, which is finer than these.
+    """
+    if device.type != "cuda":
+        yield
+        return
+    before = torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32
+    torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = not exact
+    try:
+        with torch.autocast("cuda", torch.bfloat16, enabled=coarse and not exact):
+            yield
+    finally:
+        torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32 = before

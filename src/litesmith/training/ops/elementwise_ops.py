@@ -1,0 +1,184 @@
+"""Torch ops that work on each element by itself, and those that combine elements."""
+
+from collections.abc import Callable
+
+import torch
+from torch.nn import functional
+
+from litesmith.ir.infer import from_front
+from litesmith.ir.types import Array, Op
+from litesmith.numeric.arrays import integer, integers
+from litesmith.training.ops.op_values import TorchOp, Value, activated, indices, numbers, options_of
+
+Unary = Callable[[torch.Tensor], torch.Tensor]
+Binary = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+Fold = Callable[[torch.Tensor, list[int], bool], torch.Tensor]
+
+
+def unary(compute: Unary) -> TorchOp:
+    return lambda op, x: compute(x)
+
+
+def binary(compute: Binary) -> TorchOp:
+    return lambda op, x, y: activated(op, compute(x, y))
+
+
+def compared(compute: Binary) -> TorchOp:
+    """Truths, which have no gradient."""
+    return lambda op, x, y: numbers(compute(x, y))
+
+
+def reducer(fold: Fold) -> TorchOp:
+    """Axes may be negative or repeated."""
+
+    def reduce(op: Op, x: torch.Tensor, axes: Array) -> torch.Tensor:
+        gone = sorted({from_front(axis, x.ndim) for axis in integers(axes)})
+        return fold(x, gone, bool(options_of(op)["keep_dims"])) if gone else x
+
+    return reduce
+
+
+def _product(x: torch.Tensor, axes: list[int], keep: bool) -> torch.Tensor:
+    for axis in reversed(axes):
+        x = x.prod(axis, keepdim=keep)
+    return x
+
+
+def _prelu(x: torch.Tensor, alpha: torch.Tensor) -> torch.Tensor:
+    return torch.where(x >= 0, x, x * alpha)
+
+
+def _floor_modulo(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    return x - torch.floor(x / y) * y
+
+
+def gelu(op: Op, x: torch.Tensor) -> torch.Tensor:
+    approximate = "tanh" if options_of(op)["approximate"] else "none"
+    return functional.gelu(x, approximate=approximate)
+
+
+def leaky_relu(op: Op, x: torch.Tensor) -> torch.Tensor:
+    return functional.leaky_relu(x, options_of(op).number("alpha"))
+
+
+def add_n(op: Op, *parts: torch.Tensor) -> torch.Tensor:
+    total = parts[0]
+    for part in parts[1:]:
+        total = total + part
+    return total
+
+
+def softmax(op: Op, x: torch.Tensor) -> torch.Tensor:
+    beta = options_of(op).number("beta")
+    return functional.softmax(x if beta == 1 else x * beta, -1)
+
+
+def l2_normalize(op: Op, x: torch.Tensor) -> torch.Tensor:
+    return activated(op, x / x.square().sum(-1, keepdim=True).sqrt().clamp_min(1e-6))
+
+
+def local_response(op: Op, x: torch.Tensor) -> torch.Tensor:
+    """Divides by a power of the squares summed over neighbouring channels."""
+    options = options_of(op)
+    radius = options.integer("radius")
+    flat = functional.pad(x.square().reshape(-1, 1, x.shape[-1]), (radius, radius))
+    near = functional.avg_pool1d(flat, 2 * radius + 1, 1) * (2 * radius + 1)
+    scale = options.number("bias") + options.number("alpha") * near.reshape(x.shape)
+    return x * scale ** -options.number("beta")
+
+
+def cumulative_sum(op: Op, x: torch.Tensor, axis: Array) -> torch.Tensor:
+    options, along = options_of(op), from_front(integer(axis), x.ndim)
+    ordered = x.flip(along) if options["reverse"] else x
+    sums = ordered.cumsum(along)
+    sums = sums - ordered if options["exclusive"] else sums
+    return sums.flip(along) if options["reverse"] else sums
+
+
+def top_k(op: Op, x: torch.Tensor, count: Array) -> list[Value]:
+    """In falling order, the first of equals first."""
+    values, places = torch.sort(x, dim=-1, descending=True, stable=True)
+    most = integer(count)
+    return [values[..., :most], numbers(places[..., :most]).astype(op.outputs[1].dtype)]
+
+
+def select(op: Op, condition: Array, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    """A condition of the same shape, or one for each entry of the first dimension."""
+    if condition.shape != x.shape:
+        condition = condition.reshape(-1, *(1,) * (x.ndim - 1))
+    return torch.where(indices(condition, x), x, y).reshape(x.shape)
+
+
+def select_v2(op: Op, condition: Array, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    return torch.where(indices(condition, x), x, y)
+
+
+def cast(op: Op, x: torch.Tensor) -> Value:
+    """Half precision is float32 here too, rounded."""
+    target = op.outputs[0].dtype
+    if target == "float16":
+        return x.half().to(x.dtype)
+    return x if target.startswith("float") else numbers(x).astype(target)
+
+
+EACH: dict[str, TorchOp] = {
+    "ABS": unary(torch.abs),
+    "ADD": binary(torch.add),
+    "ADD_N": add_n,
+    "ATAN2": binary(torch.atan2),
+    "CAST": cast,
+    "CEIL": unary(torch.ceil),
+    "COS": unary(torch.cos),
+    "CUMSUM": cumulative_sum,
+    "DENSIFY": unary(lambda x: x),
+    "DEQUANTIZE": unary(lambda x: x),
+    "DIV": binary(torch.div),
+    "ELU": unary(functional.elu),
+    "EQUAL": compared(torch.eq),
+    "EXP": unary(torch.exp),
+    "FLOOR": unary(torch.floor),
+    "FLOOR_DIV": binary(lambda x, y: torch.floor(x / y)),
+    "FLOOR_MOD": binary(_floor_modulo),
+    "GELU": gelu,
+    "GREATER": compared(torch.gt),
+    "GREATER_EQUAL": compared(torch.ge),
+    "HARD_SWISH": unary(functional.hardswish),
+    "L2_NORMALIZATION": l2_normalize,
+    "LEAKY_RELU": leaky_relu,
+    "LESS": compared(torch.lt),
+    "LESS_EQUAL": compared(torch.le),
+    "LOCAL_RESPONSE_NORMALIZATION": local_response,
+    "LOG": unary(torch.log),
+    "LOGISTIC": unary(torch.sigmoid),
+    "LOG_SOFTMAX": unary(lambda x: functional.log_softmax(x, -1)),
+    "MAXIMUM": binary(torch.maximum),
+    "MEAN": reducer(lambda x, axes, keep: x.mean(axes, keepdim=keep)),
+    "MINIMUM": binary(torch.minimum),
+    "MUL": binary(torch.mul),
+    "NEG": unary(torch.neg),
+    "NOT_EQUAL": compared(torch.ne),
+    "POW": binary(torch.pow),
+    "PRELU": binary(_prelu),
+    "QUANTIZE": unary(lambda x: x),
+    "REDUCE_MAX": reducer(lambda x, axes, keep: x.amax(axes, keepdim=keep)),
+    "REDUCE_MIN": reducer(lambda x, axes, keep: x.amin(axes, keepdim=keep)),
+    "REDUCE_PROD": reducer(_product),
+    "RELU": unary(functional.relu),
+    "RELU6": unary(functional.relu6),
+    "RELU_0_TO_1": unary(lambda x: functional.hardtanh(x, 0, 1)),
+    "RELU_N1_TO_1": unary(functional.hardtanh),
+    "ROUND": unary(torch.round),
+    "RSQRT": unary(torch.rsqrt),
+    "SELECT": select,
+    "SELECT_V2": select_v2,
+    "SIGN": unary(torch.sign),
+    "SIN": unary(torch.sin),
+    "SOFTMAX": softmax,
+    "SQRT": unary(torch.sqrt),
+    "SQUARE": unary(torch.square),
+    "SQUARED_DIFFERENCE": binary(lambda x, y: torch.square(x - y)),
+    "SUB": binary(torch.sub),
+    "SUM": reducer(lambda x, axes, keep: x.sum(axes, keepdim=keep)),
+    "TANH": unary(torch.tanh),
+    "TOPK_V2": top_k,
+}

@@ -1,0 +1,370 @@
+"""A graph as differentiable torch code, on any number of samples at once.
+
+Values are torch tensors where they stand for real numbers, quantized ones included, and numpy
+arrays where they do not, so that shapes are computed without a gradient.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from litesmith.errors import BadInput, CannotApply
+from litesmith.ir.edit import called_graphs
+from litesmith.ir.model_text import op_name
+from litesmith.ir.types import Array, Graph, Model, Op, Tensor
+from litesmith.numeric.kernels import KERNELS, evaluate
+from litesmith.passes.core.layers import real_values
+from litesmith.passes.core.step import Skip
+from litesmith.passes.shrinking.sparsify import with_zeros
+from litesmith.training.ops.batch_sizes import ADAPT, Adapt
+from litesmith.training.ops.op_table import OPS
+from litesmith.training.ops.op_values import TorchOp, Value, numbers
+from litesmith.training.ops.recurrent import RECURRENT
+
+# What becomes of each real result of an op, such as rounding to the steps of its scale.
+Through = Callable[[Op, Tensor, torch.Tensor], torch.Tensor]
+
+_FLOATS = ("float16", "float32", "float64")
+# A batch and single runs add in another order; as a share of the largest value.
+_CLOSE = 1e-4
+_MOST_NAMED = 3
+
+
+def is_real(tensor: Tensor) -> bool:
+    """True where the tensor stands for real numbers: floats, and integers with a scale."""
+    return tensor.dtype in _FLOATS or tensor.quant is not None
+
+
+class _Call(NamedTuple):
+    """One op, resolved: what runs it, on a batch too; what nobody reads after it; which of its
+    outputs are real."""
+
+    op: Op
+    run: TorchOp
+    adapt: Adapt | None
+    done: tuple[Tensor, ...]
+    is_real: tuple[bool, ...]
+
+
+class Lift:
+    """A graph as differentiable torch code, on any number of samples at once.
+
+    frozen      ops that run by their numpy kernels as functions without a gradient, and why
+    is_batched  whether many samples run as one batch: None until a call had several that differ
+    """
+
+    def __init__(self, model: Model, wanted: Sequence[Tensor] | None = None) -> None:
+        graph = model.main
+        self._inputs = graph.inputs
+        self._wanted = tuple(graph.outputs if wanted is None else wanted)
+        ops = needed_ops(graph, self._wanted)
+        _refuse(ops, self._wanted)
+        self._calls = _resolved(ops, self._wanted)
+        self._constants = tuple(_constants(ops, self._wanted))
+        self._settings = {t: t.values() for t in self._constants if not is_real(t)}
+        self._varying = _varying(graph, ops)
+        self.frozen = tuple(_frozen(ops))
+        self.is_batched: bool | None = None
+
+    def __call__(
+        self,
+        inputs: Sequence[Value],
+        constants: Mapping[Tensor, torch.Tensor],
+        through: Through | None = None,
+    ) -> list[torch.Tensor]:
+        """The wanted tensors for samples that stand one behind the other along axis 0.
+
+        `constants` holds all that `constants_of` gives, and decides the device and the precision.
+        """
+        values = self._values(inputs, constants)
+        count = self._count(values)
+        if count > 1 and self.is_batched is None:
+            self.is_batched = self._agrees(values, constants, count)
+        if count == 1 or self.is_batched:
+            return self._run(values, constants, through, count)
+        alone = [
+            self._run(self._sample(values, place, count), constants, through, 1)
+            for place in range(count)
+        ]
+        return [_joined(parts) for parts in zip(*alone, strict=True)]
+
+    def _values(
+        self, inputs: Sequence[Value], constants: Mapping[Tensor, torch.Tensor]
+    ) -> list[Value]:
+        if len(inputs) != len(self._inputs):
+            raise BadInput(f"{len(inputs)} inputs for a model that takes {len(self._inputs)}")
+        given = (v for v in (*constants.values(), *inputs) if isinstance(v, torch.Tensor))
+        like = next((v for v in given if v.is_floating_point()), torch.empty(0))
+        return [
+            torch.as_tensor(value, dtype=like.dtype, device=like.device)
+            if is_real(tensor)
+            else np.asarray(numbers(value), tensor.dtype)
+            for tensor, value in zip(self._inputs, inputs, strict=True)
+        ]
+
+    def _count(self, values: Sequence[Value]) -> int:
+        """How many samples there are; an input of rank 0 has one number for each, or for all."""
+        counts = {
+            value.shape[0] / max(tensor.shape[0] if tensor.shape else 1, 1)
+            for tensor, value in zip(self._inputs, values, strict=True)
+            if len(value.shape)
+        }
+        if len(counts) > 1 or not all(count.is_integer() for count in counts):
+            shapes = ", ".join(str(tuple(value.shape)) for value in values)
+            own = ", ".join(str(tensor.shape) for tensor in self._inputs)
+            raise BadInput(f"inputs of shapes {shapes} are no whole number of samples of {own}")
+        return int(counts.pop()) if counts else 1
+
+    def _sample(self, values: Sequence[Value], place: int, count: int) -> list[Value]:
+        return [
+            _part(value, place, count, len(tensor.shape))
+            for tensor, value in zip(self._inputs, values, strict=True)
+        ]
+
+    def _agrees(
+        self, values: Sequence[Value], constants: Mapping[Tensor, torch.Tensor], count: int
+    ) -> bool | None:
+        """Whether a batch gives what single runs give; None where all samples are the same."""
+        if any(not t.shape and len(v.shape) for t, v in zip(self._inputs, values, strict=True)):
+            return False
+        samples = [self._sample(values, at, count) for at in sorted({0, count // 2, count - 1})]
+        if all(_same(sample, samples[0]) for sample in samples):
+            return None
+        if self._matches(samples, constants):
+            return True
+        # Some models blow up rounding errors: double precision, which is slow, tells these apart.
+        exact = {tensor: value.double() for tensor, value in constants.items()}
+        return self._matches([[_double(v) for v in sample] for sample in samples], exact)
+
+    def _matches(
+        self, samples: Sequence[Sequence[Value]], constants: Mapping[Tensor, torch.Tensor]
+    ) -> bool:
+        """Whether the samples as one batch give what they give one by one."""
+        batch = [_batch(parts) for parts in zip(*samples, strict=True)]
+        with torch.no_grad():
+            try:
+                together = self._run(batch, constants, None, len(samples))
+            except (CannotApply, RuntimeError):
+                return False
+            alone = [self._run(sample, constants, None, 1) for sample in samples]
+        singles = [_joined(parts) for parts in zip(*alone, strict=True)]
+        return all(_is_close(a, b) for a, b in zip(together, singles, strict=True))
+
+    def _run(
+        self,
+        inputs: Sequence[Value],
+        constants: Mapping[Tensor, torch.Tensor],
+        through: Through | None,
+        count: int,
+    ) -> list[torch.Tensor]:
+        values: dict[Tensor, Value] = dict(self._settings)
+        values.update((t, constants[t]) for t in self._constants if t not in self._settings)
+        values.update(zip(self._inputs, inputs, strict=True))
+        like = next((v for v in values.values() if isinstance(v, torch.Tensor)), torch.empty(0))
+        for call in self._calls:
+            arguments = [values.get(t) if t is not None else None for t in call.op.inputs]
+            if count > 1 and call.adapt is not None:
+                arguments = call.adapt(call.op, arguments, count)
+            results = _results(call, arguments)
+            for tensor, real, value in zip(call.op.outputs, call.is_real, results, strict=True):
+                if real:
+                    value = _as_real(value, like)
+                    value = value if through is None else through(call.op, tensor, value)
+                values[tensor] = value
+            for tensor in call.done:
+                values.pop(tensor, None)
+        # What does not depend on the inputs is the same for every sample.
+        return [
+            _joined([_as_real(values[t], like)] * (1 if t in self._varying else count))
+            for t in self._wanted
+        ]
+
+
+def constants_of(model: Model, device: torch.device | str = "cpu") -> dict[Tensor, torch.Tensor]:
+    """Every constant of the main graph that stands for real numbers, as float32."""
+    graph = model.main
+    return {
+        tensor: torch.from_numpy(_real_values(tensor)).to(device)
+        for tensor in _constants(graph.ops, graph.outputs)
+        if is_real(tensor)
+    }
+
+
+def _real_values(tensor: Tensor) -> Array:
+    """The real numbers that a constant stands for, in float32; a copy of its own."""
+    if tensor.quant is not None and tensor.quant.block is not None:
+        raise CannotApply(f"constant {tensor.name!r} cannot be lifted: its scales are blockwise")
+    dense = tensor if tensor.sparsity is None else with_zeros(tensor)
+    return np.array(real_values(dense), np.float32)
+
+
+def needed_ops(graph: Graph, wanted: Sequence[Tensor]) -> tuple[Op, ...]:
+    """The ops that lead to the wanted tensors, in order."""
+    needed = set(wanted)
+    kept: list[Op] = []
+    for op in reversed(graph.ops):
+        if any(tensor in needed for tensor in op.outputs):
+            kept.append(op)
+            needed.update(t for t in op.inputs if t is not None)
+    return tuple(reversed(kept))
+
+
+def _constants(ops: Sequence[Op], wanted: Sequence[Tensor]) -> Iterator[Tensor]:
+    """Every constant that is read or wanted, each once."""
+    read = (t for op in ops for t in op.inputs if t is not None)
+    yield from dict.fromkeys(t for t in (*read, *wanted) if t.is_const)
+
+
+def _varying(graph: Graph, ops: Sequence[Op]) -> frozenset[Tensor]:
+    """The tensors that depend on the graph's inputs."""
+    found = set(graph.inputs)
+    for op in ops:
+        if any(t in found for t in op.inputs if t is not None):
+            found.update(op.outputs)
+    return frozenset(found)
+
+
+def _takes_reals(op: Op) -> bool:
+    return any(is_real(t) for t in op.inputs if t is not None)
+
+
+def _is_differentiable(op: Op) -> bool:
+    return op.kind in OPS and _takes_reals(op)
+
+
+def _frozen(ops: Sequence[Op]) -> Iterator[Skip]:
+    for op in ops:
+        if _takes_reals(op) and op.kind not in OPS:
+            why = "it has no differentiable form, so nothing is learned through it"
+            yield Skip(op_name(op), why)
+
+
+def _refuse(ops: Sequence[Op], wanted: Sequence[Tensor]) -> None:
+    """One line with what cannot be lifted."""
+    for tensor in wanted:
+        if not is_real(tensor):
+            raise CannotApply(
+                f"tensor {tensor.name!r} is of type {tensor.dtype}, which has no gradient; "
+                "ask for the real numbers that it is made from"
+            )
+    problems = [f"{op_name(op)}: {why}" for op in ops if (why := _problem(op))]
+    if problems:
+        rest = len(problems) - _MOST_NAMED
+        more = [f"and {rest} more"] if rest > 0 else []
+        named = "; ".join([*problems[:_MOST_NAMED], *more])
+        raise CannotApply(f"the model cannot be lifted: {named}")
+
+
+def _problem(op: Op) -> str:
+    """Why an op can be computed neither in torch nor in numpy; "" where it can."""
+    if op.kind == "CUSTOM":
+        return "a custom op's meaning is not known"
+    if called_graphs(op):
+        return "control flow is not lifted"
+    keeps_state = any(t.variable for t in op.inputs if t is not None) or "VARIABLE" in op.kind
+    if keeps_state and op.kind not in RECURRENT:
+        return "it keeps a state between runs"
+    if not _is_differentiable(op) and op.kind not in KERNELS:
+        return "it has neither a differentiable form nor a reference kernel"
+    return ""
+
+
+def _resolved(ops: Sequence[Op], wanted: Sequence[Tensor]) -> tuple[_Call, ...]:
+    last = {t: op for op in ops for t in (*op.inputs, *op.outputs) if t is not None}
+    ends: dict[Op, list[Tensor]] = {}
+    for tensor, op in last.items():
+        if tensor not in wanted and not tensor.is_const:
+            ends.setdefault(op, []).append(tensor)
+    return tuple(
+        _Call(
+            op,
+            OPS[op.kind] if _is_differentiable(op) else _numpy_call(op),
+            ADAPT.get(op.kind),
+            tuple(ends.get(op, ())),
+            tuple(is_real(t) for t in op.outputs),
+        )
+        for op in ops
+    )
+
+
+def _results(call: _Call, arguments: Sequence[Value | None]) -> Sequence[Value]:
+    try:
+        results = call.run(call.op, *arguments)
+    except (IndexError, ValueError) as error:
+        first, *_ = str(error).splitlines() or [""]
+        raise CannotApply(f"{op_name(call.op)} cannot be computed: {first}") from None
+    return results if isinstance(results, list) else [results]
+
+
+def _numpy_call(op: Op) -> TorchOp:
+    """The op by its reference kernel, with real numbers in float32."""
+    plain = replace(
+        op,
+        inputs=tuple(None if t is None else _plain(t) for t in op.inputs),
+        outputs=tuple(_plain(t) for t in op.outputs),
+    )
+
+    def run(op: Op, *inputs: Value | None) -> list[Value]:
+        arrays = [None if value is None else _single(numbers(value)) for value in inputs]
+        return list(evaluate(plain, arrays))
+
+    return run
+
+
+def _single(array: Array) -> Array:
+    return array.astype(np.float32) if array.dtype == np.float64 else array
+
+
+def _plain(tensor: Tensor) -> Tensor:
+    """The float tensor that a scaled or half-precision one stands for."""
+    return replace(tensor, dtype="float32", quant=None, data=None) if is_real(tensor) else tensor
+
+
+def _part(value: Value, place: int, count: int, rank: int) -> Value:
+    """One sample's share of an input."""
+    if not len(value.shape):
+        return value
+    if rank == 0:
+        return value[place]
+    size = value.shape[0] // count
+    return value[place * size : (place + 1) * size]
+
+
+def _as_real(value: Value, like: torch.Tensor) -> torch.Tensor:
+    """A kernel's result where the other real numbers are."""
+    return value if isinstance(value, torch.Tensor) else torch.from_numpy(value).to(like)
+
+
+def _joined(parts: Sequence[torch.Tensor]) -> torch.Tensor:
+    """One behind the other along the first dimension; numbers without one get one."""
+    if len(parts) == 1:
+        return parts[0]
+    return torch.cat(list(parts)) if parts[0].ndim else torch.stack(list(parts))
+
+
+def _batch(parts: Sequence[Value]) -> Value:
+    """An input of several samples; one without dimensions is the same for all of them."""
+    if not parts[0].shape:
+        return parts[0]
+    reals = [part for part in parts if isinstance(part, torch.Tensor)]
+    return torch.cat(reals) if reals else np.concatenate([numbers(part) for part in parts])
+
+
+def _double(value: Value) -> Value:
+    return value.double() if isinstance(value, torch.Tensor) else value
+
+
+def _same(one: Sequence[Value], other: Sequence[Value]) -> bool:
+    pairs = zip(one, other, strict=True)
+    return all(np.array_equal(numbers(a), numbers(b)) for a, b in pairs)
+
+
+def _is_close(result: torch.Tensor, wanted: torch.Tensor) -> bool:
+    if result.shape != wanted.shape:
+        return False
+    finite = wanted[wanted.isfinite()]
+    slack = _CLOSE * float(finite.abs().max()) if finite.numel() else 0.0
+    return torch.allclose(result, wanted, rtol=0, atol=slack, equal_nan=True)

@@ -1,0 +1,154 @@
+"""The data of a retraining: opened, prepared, and parted into what is learned and what judges."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from litesmith.data.preparation import NORMS
+from litesmith.errors import BadInput
+from litesmith.ir.types import Model
+from litesmith.training.retrain_request import HELD_OUT, Progress, Request
+from litesmith.transfer.backbone_norm import settled
+from litesmith.transfer.confusion import Confusion, confusion
+from litesmith.transfer.embedded_data import Embedded, embedded
+from litesmith.transfer.labelled import (
+    Labelled,
+    Sources,
+    ambiguous,
+    listed_names,
+    open_beside,
+    open_labelled,
+    parted,
+    sources_of,
+)
+from litesmith.units import percent_text, total_text
+
+# Classes that differ in size by more than this are said to.
+_UNEVEN = 3.0
+
+
+class Job:
+    """What is being done for a request: its notes, and who is told of them."""
+
+    def __init__(
+        self,
+        request: Request,
+        tell: Callable[[str], None] | None,
+        progress: Progress | None,
+    ) -> None:
+        self._request, self._tell, self._progress = request, tell, progress
+        self.notes: list[str] = []
+
+    def say(self, *notes: str) -> None:
+        for note in notes:
+            if note and note not in self.notes:
+                self.notes.append(note)
+                if self._tell is not None:
+                    self._tell(note)
+
+    def show(self, what: str, done: int, of: int) -> None:
+        if self._progress is not None:
+            self._progress(what, done, of)
+
+    def opened(self, features: Model, whole: Model) -> tuple[Labelled, Labelled, Embedded]:
+        """The data to learn from, the data to judge by, and the embeddings of the first."""
+        learned, proof = self._parted(features, whole)
+        return learned, proof, self._embedded(learned, features)
+
+    def parted(self, features: Model) -> tuple[Labelled, Labelled]:
+        """The data to learn from and the data to judge by; nothing is run."""
+        return self._parted(features, features)
+
+    def _parted(self, features: Model, whole: Model) -> tuple[Labelled, Labelled]:
+        """What judges has no say in the normalisation either."""
+        sources = sources_of(self._request.data, self._request.val)
+        self.say(*sources.notes)
+        found = self._found(sources, features)
+        if sources.proof is None:
+            learned, proof = self._split(found)
+        else:
+            proof = open_beside(sources.proof, features, found)
+            self.say(*(note for note in proof.data.notes if "left out" in note))
+            learned = self._without_shared(found, proof)
+            self._say_unjudged(proof)
+        learned = self._settled(learned, features, whole)
+        made = learned.data.preparation
+        return learned, replace(proof, data=replace(proof.data, preparation=made))
+
+    def _found(self, sources: Sources, features: Model) -> Labelled:
+        """The data with classes, its normalisation left open unless it is asked for."""
+        asked = self._request.preparation
+        found = open_labelled(
+            sources.learned,
+            features,
+            asked if asked.is_chosen else replace(asked, norm="raw"),
+            self._request.samples,
+        )
+        self.say(*found.data.notes, *ambiguous(found))
+        return found
+
+    def _settled(self, opened: Labelled, features: Model, whole: Model) -> Labelled:
+        """The items to learn from with nothing left open in their preparation."""
+        asked = self._request.preparation
+        if not asked.is_chosen:
+            unset = replace(opened.data.preparation, norm="")
+            opened = replace(opened, data=replace(opened.data, preparation=unset))
+        self.show("choosing the normalisation", 0, 0)
+        found, notes = settled(opened, features, asked, whole)
+        self.say(*notes)
+        if found.data.preparation.as_norm().reverse:
+            self.say(f"metadata has no word for BGR: say --norm {_name(found)} with the result")
+        self._say_uneven(found)
+        return found
+
+    def _say_uneven(self, found: Labelled) -> None:
+        least, most = min(found.counts), max(found.counts)
+        if most > _UNEVEN * least and not self._request.balance:
+            self.say(
+                f"classes have from {total_text(least)} to {total_text(most)} items, and the large "
+                "ones count for more; --balance lets all count the same"
+            )
+
+    def _embedded(self, found: Labelled, features: Model) -> Embedded:
+        return embedded(
+            features,
+            found.data,
+            found.labels,
+            lambda done, of: self.show("running the backbone", done, of),
+        )
+
+    def _split(self, found: Labelled) -> tuple[Labelled, Labelled]:
+        learned, proof = parted(found, 1 / HELD_OUT)
+        held, of = len(proof.labels), len(found.labels)
+        self.say(
+            f"{total_text(held)} of {total_text(of)} items ({percent_text(held / of)}), some of "
+            "each class, are held out to judge by; --val gives others"
+        )
+        return learned, proof
+
+    def _say_unjudged(self, proof: Labelled) -> None:
+        missing = [name for name, count in zip(proof.names, proof.counts, strict=True) if not count]
+        if missing:
+            self.say(f"{proof.data.source}: no items to judge by of class {listed_names(missing)}")
+
+    def _without_shared(self, found: Labelled, proof: Labelled) -> Labelled:
+        known = {*proof.data.digests}
+        kept = [place for place, one in enumerate(found.data.digests) if one not in known]
+        lost = len(found.data.digests) - len(kept)
+        if not lost:
+            return found
+        if not kept:
+            raise BadInput(
+                f"{found.data.source}: all of its items are in {proof.data.source} too, which "
+                "would prove nothing; give other data as --val"
+            )
+        self.say(f"{total_text(lost)} items to judge by are in the data too; not learned from")
+        return found.at(kept)
+
+    def judged(self, model: Model, proof: Labelled) -> Confusion:
+        """How a model does on what it has not seen."""
+        return confusion(model, proof, lambda done, of: self.show("judging", done, of))
+
+
+def _name(found: Labelled) -> str:
+    given = found.data.preparation
+    return given.norm or next(n for n, norm in NORMS.items() if norm.reverse)

@@ -1,0 +1,280 @@
+"""`retrain`: the head of a classifier made anew for a user's classes, and fine-tuned if asked."""
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from litesmith.data.audio import has_audio, rate_of
+from litesmith.data.images import picture
+from litesmith.data.preparation import Preparation
+from litesmith.data.sources import UNTOUCHED, Given
+from litesmith.errors import BadInput
+from litesmith.ir.types import Model
+from litesmith.networks.network_table import MEMBERS
+from litesmith.networks.spec import parse
+from litesmith.passes.core.step import Context
+from litesmith.passes.quantizing.integer_graph import integer_tensors
+from litesmith.passes.rewriting.rewrite import Rewrite
+from litesmith.passes.tidy.fold import Fold
+from litesmith.tflite.describe import Described, describe
+from litesmith.tflite.file import load, refuse_unwritable, save
+from litesmith.tflite.metadata import Normalization, metadata
+from litesmith.training.apply import has_torch
+from litesmith.training.retrain_data import Job
+from litesmith.training.retrain_request import (
+    HELD_OUT,
+    NO_TUNING,
+    FineTuned,
+    Progress,
+    Request,
+    Retrained,
+    is_scratch,
+)
+from litesmith.training.settings import Training, Watch
+from litesmith.transfer.embedding import cut, embedding_of
+from litesmith.transfer.head import solved, with_head
+from litesmith.transfer.labelled import Labelled
+
+__all__ = [
+    "HELD_OUT",
+    "NO_TUNING",
+    "FineTuned",
+    "Request",
+    "Retrained",
+    "carry_out",
+    "default_out",
+    "default_training",
+    "float_backbone",
+    "refuse_early",
+    "retrain",
+]
+
+_TUNINGS = (NO_TUNING, "last", "all")
+_NO_TORCH = "needs torch, which is not installed; pip install 'litesmith[train]'"
+
+# Times that each sample is used by a network that begins with random weights.
+SCRATCH_EPOCHS = 40.0
+
+
+def retrain(
+    backbone: str | os.PathLike[str],
+    data: Given,
+    out: str | os.PathLike[str] | None = None,
+    *,
+    val: Given | None = None,
+    at: str = "",
+    preparation: Preparation = UNTOUCHED,
+    samples: int | None = None,
+    balance: bool = False,
+    fine_tune: str = NO_TUNING,
+    training: Training | None = None,
+) -> Retrained:
+    """A classifier of your classes from any float classifier or feature extractor.
+
+    >>> litesmith.retrain("mobilenet.tflite", "flowers/", "flowers.tflite").value  # doctest: +SKIP
+
+    `data` is a folder with a folder for each class, arrays `x` and `y`, or a function. What it is
+    judged by is `val`, or one item in five of each class. `fine_tune` trains the last layers
+    ("last"), a number of them ("6") or the whole network ("all") from there on, which needs torch.
+    The name of a network of the catalogue, "resnet8", trains that from random weights, with torch.
+    """
+    path = Path(backbone)
+    request = Request(
+        path,
+        data,
+        Path(out) if out is not None else default_out(path),
+        val,
+        at,
+        preparation,
+        samples,
+        balance,
+        fine_tune,
+        training or default_training(path),
+    )
+    return carry_out(request)
+
+
+def default_out(backbone: Path) -> Path:
+    """Where the result goes, unless it is said."""
+    if is_scratch(backbone):
+        return Path(f"{parse(str(backbone)).name}-trained.tflite")
+    return Path(f"{backbone.stem}-retrained.tflite")
+
+
+def default_training(backbone: Path) -> Training:
+    """How it is trained, unless it is said: random weights need longer."""
+    return Training(epochs=SCRATCH_EPOCHS) if is_scratch(backbone) else Training()
+
+
+def carry_out(
+    request: Request,
+    tell: Callable[[str], None] | None = None,
+    progress: Progress | None = None,
+    watch: Watch | None = None,
+) -> Retrained:
+    """Opens, learns, writes and judges; `tell` is told what was chosen for the user, at once."""
+    if request.is_scratch:
+        return _from_scratch(request, tell, progress, watch)
+    began = time.monotonic()
+    job = Job(request, tell, progress)
+    whole = float_backbone(request)
+    embedding = embedding_of(whole, request.at)
+    features = _plain(cut(whole, embedding.tensor), whole)
+    job.say(f"learns from {embedding.how}: {embedding.tensor.shape[-1]} numbers an item")
+    learned, proof, items = job.opened(features, whole)
+    job.show("solving the head", 0, 0)
+    head = solved(items, len(learned.names), balance=request.balance)
+    said = _described(features, learned)
+    model = describe(with_head(features, head.linear), said, learned.names)
+    found = job.judged(model, proof)
+    result = Retrained(request, embedding, learned, proof, head, found, (), 0.0)
+    if request.fine_tune != NO_TUNING:
+        tuned, result = _fine_tuned(job, result, features, watch)
+        model = model if tuned is None else describe(tuned, said, learned.names)
+    save(model, request.out)
+    return replace(result, notes=tuple(job.notes), seconds=time.monotonic() - began)
+
+
+def _from_scratch(
+    request: Request,
+    tell: Callable[[str], None] | None,
+    progress: Progress | None,
+    watch: Watch | None,
+) -> Retrained:
+    """The same with a network of the catalogue that knows nothing yet."""
+    refuse_early(request)
+    from litesmith.training.from_scratch import normalised, opened, trained
+
+    began = time.monotonic()
+    request, note = normalised(request)
+    job = Job(request, tell, progress)
+    job.say(note)
+    features, embedding, learned, proof = opened(job, request)
+    made = trained(learned, request, watch)
+    job.say(made.told)
+    model = describe(made.model, _described(features, learned), learned.names)
+    found = job.judged(model, proof)
+    save(model, request.out)
+    return Retrained(
+        request,
+        embedding,
+        learned,
+        proof,
+        None,
+        found,
+        tuple(job.notes),
+        time.monotonic() - began,
+        scratch=made,
+    )
+
+
+def _fine_tuned(
+    job: Job, result: Retrained, features: Model, watch: Watch | None
+) -> tuple[Model | None, Retrained]:
+    """The trained model and what is said of it; None where the head alone is as good."""
+    from litesmith.training.finetune import fine_tuned
+
+    tuned = fine_tuned(features, result.learned, result.request, watch)
+    job.say(tuned.told)
+    if tuned.model is None:
+        return None, replace(result, tuned=tuned)
+    found = job.judged(tuned.model, result.proof)
+    return tuned.model, replace(result, tuned=tuned, found=found, head_alone=result.found)
+
+
+def refuse_early(request: Request) -> None:
+    """Raises before any data is read where it would be read in vain."""
+    refuse_unwritable(request.out)
+    if request.is_scratch:
+        _refuse_unlearnable(request)
+        return
+    _refuse_unknown(request.backbone)
+    places = request.out, request.backbone
+    if all(place.exists() for place in places) and os.path.samefile(*places):
+        raise BadInput(f"{request.out}: is the backbone itself; choose another -o")
+    layers = request.fine_tune
+    if layers not in _TUNINGS and not (layers.isdecimal() and int(layers) > 0):
+        raise BadInput(f"--fine-tune {layers}: give {', '.join(_TUNINGS)} or a number of layers")
+    if layers != NO_TUNING and not has_torch():
+        raise BadInput(f"--fine-tune {layers}: {_NO_TORCH}")
+
+
+def _refuse_unknown(backbone: Path) -> None:
+    """A name that is neither that of a file nor of a network."""
+    if not backbone.exists() and backbone.suffix != ".tflite":
+        networks = ", ".join(MEMBERS)
+        raise BadInput(
+            f"{backbone}: neither a file nor a network of the catalogue; there are {networks}"
+        )
+
+
+def _refuse_unlearnable(request: Request) -> None:
+    """What makes no sense, or cannot be done, with a network that begins with random weights."""
+    name = parse(str(request.backbone)).name
+    for option, is_given in (
+        ("--at", bool(request.at)),
+        ("--fine-tune", request.fine_tune not in (NO_TUNING, "all")),
+    ):
+        if is_given:
+            raise BadInput(f"{option}: {name} learns from random weights, all of it; leave it out")
+    if not has_torch():
+        raise BadInput(f"{name}: to train it {_NO_TORCH}")
+
+
+def float_backbone(request: Request) -> Model:
+    """The backbone, its float16 weights unpacked; BadInput where it computes with integers."""
+    refuse_early(request)
+    model = load(request.backbone)
+    model = Fold(float16=True).apply(model, Context()).model
+    integers = integer_tensors(model)
+    if integers:
+        raise BadInput(f"{request.backbone}: is quantized ({integers}), {_way_to_float(model)}")
+    if not model.main.inputs:
+        raise BadInput(f"{request.backbone}: has no input")
+    return model
+
+
+def _way_to_float(model: Model) -> str:
+    """How a quantized model becomes a backbone."""
+    unpacked = Rewrite(unpack=True).apply(model, Context()).model
+    if not integer_tensors(unpacked):
+        return (
+            "in its weights alone; `litesmith apply BACKBONE 'rewrite(unpack=true)' -o FLOAT` "
+            "makes it float"
+        )
+    return (
+        "and what rounding took cannot be learned back; give the float file that it was made "
+        "from, and quantize the result"
+    )
+
+
+def _plain(features: Model, model: Model) -> Model:
+    """The cut model with the normalisation of the backbone and none of its class names."""
+    told = metadata(model)
+    said = [Described(norm, rate=told.rate) for norm in told.inputs]
+    described = describe(features, said, ()) if any(told.inputs) or told.rate else None
+    if described is not None:
+        return described
+    return replace(features, metadata=(), attached=b"")
+
+
+def _described(features: Model, learned: Labelled) -> list[Described]:
+    """What the result says of its input: the normalisation that it was made with."""
+    made = learned.data.preparation
+    tensor = features.main.inputs[0]
+    wanted = picture(tensor)
+    if len(features.main.inputs) != 1 or wanted is None:
+        return [Described(rate=_rate(features, learned)) for _ in features.main.inputs]
+    norm = made.as_norm()
+    if not made.is_chosen or norm.reverse:
+        return [Described(channels=wanted.channels)]
+    return [Described(Normalization(norm.mean, norm.std), wanted.channels)]
+
+
+def _rate(features: Model, learned: Labelled) -> int:
+    """The samples a second that clips were brought to; 0 where the data has none."""
+    source = Path(learned.data.source)
+    is_audio = source.is_dir() and has_audio(source, features)
+    return rate_of(features, learned.data.preparation)[0] if is_audio else metadata(features).rate

@@ -1,0 +1,97 @@
+"""The samples of a training as arrays, in memory or, where they are many, in a temporary file."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from tempfile import TemporaryFile
+
+import numpy as np
+
+from litesmith.data.samples import Data, Sample
+from litesmith.errors import BadInput
+from litesmith.ir.types import Array
+from litesmith.training.settings import HELD_OUT
+
+# More bytes than this lie in a file, of which the system keeps in memory what it can.
+_IN_MEMORY = 1_000_000_000
+
+# At most so many samples are held out; fewer samples are no training set.
+_MOST_HELD_OUT, FEWEST = 1000, 16
+
+
+@dataclass(frozen=True, eq=False)
+class Gathered:
+    """Samples that a model is trained on, and those that it is judged by.
+
+    inputs   for each input of the model, all samples in turn: (samples, …) in the model's shapes
+    labels   the class of each sample; None where there are none
+    learned  the places of the samples to train on
+    held     the places of those that only judge: chosen by content, whatever the order
+    """
+
+    inputs: tuple[Array, ...]
+    labels: Array | None
+    learned: Array
+    held: Array
+
+
+def gathered(data: Data, *, labelled: bool) -> Gathered:
+    """All samples; BadInput where one holds no finite numbers or there are too few."""
+    if len(data) < FEWEST:
+        raise BadInput(
+            f"{data.source}: {len(data)} samples are too few to train on; give {FEWEST} or more"
+        )
+    stores: list[Array] = []
+    digests: list[bytes] = []
+    labels: list[Array] = []
+    for place, sample in enumerate(data):
+        _refuse_spoiled(sample, data)
+        stores = stores or [_room(a, len(data)) for a in sample.inputs]
+        for store, value in zip(stores, sample.inputs, strict=True):
+            _put(store, place, value, sample)
+        digests.append(sha256(b"".join(a.tobytes() for a in sample.inputs)).digest())
+        if labelled:
+            assert sample.label is not None
+            labels.append(sample.label.reshape(-1))
+    order = sorted(range(len(digests)), key=lambda place: digests[place])
+    count = min(len(order) // HELD_OUT, _MOST_HELD_OUT)
+    return Gathered(
+        tuple(stores),
+        np.stack(labels).astype(np.int64) if labelled else None,
+        np.sort(order[count:]),
+        np.sort(order[:count]),
+    )
+
+
+def room(count: int, shape: Sequence[int], dtype: np.dtype) -> Array:
+    """An array for so many samples."""
+    whole = (count, *shape)
+    if int(np.prod(whole)) * dtype.itemsize <= _IN_MEMORY:
+        return np.empty(whole, dtype)
+    with TemporaryFile(prefix="litesmith-") as file:
+        if hasattr(os, "posix_fallocate"):  # a full disk is known now, not by a crash later
+            os.posix_fallocate(file.fileno(), 0, int(np.prod(whole)) * dtype.itemsize)
+        return np.memmap(file, dtype, "w+", shape=whole)
+
+
+def _room(value: Array, count: int) -> Array:
+    return room(count, value.shape, value.dtype)
+
+
+def _put(store: Array, place: int, value: Array, sample: Sample) -> None:
+    if value.shape != store.shape[1:]:
+        raise BadInput(
+            f"{sample.name or f'sample {place}'}: has the shape {value.shape}, the first one "
+            f"{store.shape[1:]}; samples of one size are needed to train"
+        )
+    store[place] = value
+
+
+def _refuse_spoiled(sample: Sample, data: Data) -> None:
+    for value in sample.inputs:
+        if value.dtype.kind == "f" and not np.isfinite(value).all():
+            raise BadInput(
+                f"{data.source}: {sample.name or 'a sample'} holds numbers that are infinite or "
+                "not numbers; mend or leave out such samples"
+            )

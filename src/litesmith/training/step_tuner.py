@@ -1,0 +1,197 @@
+"""`Tune` for steps: a model trained on a user's data to do what the original does."""
+
+from dataclasses import asdict, dataclass, field, replace
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from litesmith._version import VERSION
+from litesmith.accuracy.pick_metric import chosen_metric
+from litesmith.data.samples import Data
+from litesmith.errors import BadInput, CannotApply
+from litesmith.ir.types import Array, Model
+from litesmith.passes.core.layers import layers_of, real_values
+from litesmith.passes.core.step import Context, Masks, Tuned
+from litesmith.passes.tidy.fold import Fold
+from litesmith.tflite.write import chunks
+from litesmith.training.augment import Augment
+from litesmith.training.checkpoint import Checkpoint
+from litesmith.training.fit import Fitted, fit
+from litesmith.training.lesson import Augmented, Lesson, Teacher, answers
+from litesmith.training.loss_aim import Aim, aim_of, scores_place
+from litesmith.training.sample_arrays import Gathered, gathered
+from litesmith.training.settings import Training, Watch
+from litesmith.training.student import Student
+from litesmith.units import number_text, time_text
+
+# Standard errors that a gain in the runtime must exceed, where so many samples can tell.
+_SURE, _ENOUGH = 1.64, 8
+_NO_GAIN = "no gain beyond chance in the runtime, so the model stays as it was"
+
+
+@dataclass
+class Tuner:
+    """A `Tune` over some data.
+
+    original  the float model whose answers are followed
+    stages    the trainings that share the minutes
+    folder    where records of the trainings lie, to go on after an interruption
+    watch     is told how far each training has come
+    """
+
+    original: Model
+    data: Data
+    training: Training = field(default_factory=Training)
+    stages: int = 1
+    folder: Path | None = None
+    resume: bool = False
+    watch: Watch | None = None
+
+    def __post_init__(self) -> None:
+        self._stage = 0
+        self._spent = 0.0
+        self._device = device_named(self.training.device)
+        self._teacher = Teacher(self.original, self._device)
+        augment = Augment(self.original.main, self.training.augment, self.training.seed)
+        self._augmented = None if augment.is_idle else Augmented(augment, self._teacher)
+        self._scores, self._notes = _usable_labels(self.original, self.data, self.training)
+        self._known: tuple[Gathered, tuple[Array, ...], Aim] | None = None
+
+    def __call__(
+        self, model: Model, *, origin: Model | None = None, masks: Masks | None = None
+    ) -> Tuned:
+        """The model, trained; see `Tune`."""
+        stage, self._stage = self._stage, self._stage + 1
+        model = Fold(float16=True).apply(model, Context()).model
+        samples, wanted, aim = self._gathered()
+        student = Student(model, origin=origin, masked=masks is not None, device=self._device)
+        lesson = Lesson(
+            student,
+            samples,
+            wanted,
+            aim,
+            masks=masks,
+            augmented=self._augmented,
+            batch=self.training.batch,
+        )
+        _refuse_unreachable(student, lesson)
+        training = self._share(stage)
+        key = self._key(model, origin, masks, stage)
+        path = None if self.folder is None else self.folder / f"stage-{stage}.pt"
+        record = Checkpoint(path, key, resume=self.resume)
+        fitted = fit(lesson, training, lesson.batch, checkpoint=record, watch=self.watch)
+        self._spent += fitted.seconds
+        return self._judged(student, lesson, fitted)
+
+    def _judged(self, student: Student, lesson: Lesson, fitted: Fitted) -> Tuned:
+        """What was learned, or the model as it came where it is not surely worse in the runtime."""
+        before, after = student.model, student.written()
+        told = _told(fitted)
+        notes = (*self._notes, *(f"{where}: {why}" for where, why in student.frozen))
+        if fitted.best >= fitted.first and not student.masks:
+            return Tuned(before, (*notes, told))
+        if student.is_quantized:
+            ours, theirs = (lesson.in_runtime(model, self.data) for model in (after, before))
+            if not is_surely_less(ours, theirs):
+                return Tuned(before, (*notes, f"{told}; {_NO_GAIN}"))
+        return Tuned(after, (*notes, told))
+
+    def _gathered(self) -> tuple[Gathered, tuple[Array, ...], Aim]:
+        """The samples, what the original answers to them, and what is aimed at."""
+        if self._known is None:
+            samples = gathered(self.data, labelled=self._scores is not None)
+            wanted = answers(self._teacher, samples)
+            follow = 1 - self.training.labels
+            aim = aim_of(self.original.main, wanted, scores=self._scores, follow=follow)
+            self._known = samples, wanted, aim
+        return self._known
+
+    def _share(self, stage: int) -> Training:
+        """The settings of one training: its part of the minutes that are left."""
+        minutes = self.training.minutes
+        if minutes is None:
+            return self.training
+        left = max(minutes - self._spent / 60, 0.1 * minutes)
+        return replace(self.training, minutes=left / max(1, self.stages - stage))
+
+    def _key(self, model: Model, origin: Model | None, masks: Masks | None, stage: int) -> str:
+        """Tells a training from any other that would end in another result."""
+        running = sha256(VERSION.encode())
+        if masks is not None:
+            weights = {
+                one.weight: real_values(one.weight) for one in layers_of(model.main).values()
+            }
+            for mask in masks(1.0, weights).values():
+                running.update(np.packbits(mask).tobytes())
+        for one in (model, origin, self.original):
+            for piece in chunks(one) if one is not None else ():
+                running.update(piece)
+        settings = {**asdict(self.training), "minutes": None, "device": str(self._device)}
+        running.update(f"{stage} {self.data.digest} {settings}".encode())
+        return running.hexdigest()
+
+
+def device_named(name: str) -> torch.device:
+    """The device that a name stands for, or BadInput."""
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        torch.zeros(1, device=name).item()
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0]
+        raise BadInput(f"device {name}: cannot be used ({reason}); take cpu or auto") from None
+    return torch.device(name)
+
+
+def _usable_labels(
+    model: Model, data: Data, training: Training
+) -> tuple[int | None, tuple[str, ...]]:
+    """The place of the output that labels are about, where they take part; and why they do not."""
+    first = next(iter(data), None)
+    if first is None or first.label is None or not training.labels:
+        return None, ()
+    if first.label.dtype.kind not in "iub" or first.label.size != len(first.label):
+        return None, ("labels that are no classes are left out; the original is followed",)
+    metric, _ = chosen_metric(model, data, first, "auto", has_reference=True)
+    if metric != "top1":
+        chosen_metric(model, data, first, "top1", has_reference=True)  # says what is wrong
+    place = scores_place(model.main, len(first.label)) if metric == "top1" else None
+    if place is None:
+        return None, ("the labels fit no output of scores; the original is followed",)
+    return place, ()
+
+
+def is_surely_less(ours: Array, theirs: Array) -> bool:
+    """True where losses are less on the same samples beyond chance, as far as these can tell."""
+    gains = theirs - ours
+    if not np.isfinite(gains).all():
+        return False
+    error = gains.std(ddof=1) / len(gains) ** 0.5 if len(gains) >= _ENOUGH else 0.0
+    return bool(gains.mean() > _SURE * error)
+
+
+def _refuse_unreachable(student: Student, lesson: Lesson) -> None:
+    """Raises where what is computed without a gradient stands before every weight."""
+    if not student.frozen:
+        return
+    loss = lesson.loss(np.arange(1), 0)
+    if loss.requires_grad:
+        loss.backward()
+    if all(p.grad is None for p in student.parameters):
+        where, why = student.frozen[-1]
+        raise CannotApply(
+            f"training: no weight stands behind {where}, which has no gradient: {why}"
+        )
+    for parameter in student.parameters:
+        parameter.grad = None
+
+
+def _told(fitted: Fitted) -> str:
+    """How it went, in one sentence."""
+    losses = f"held-out loss {number_text(fitted.first)} → {number_text(fitted.best)}"
+    if fitted.best >= fitted.first:
+        losses = f"no better than before on held-out samples ({number_text(fitted.first)}); kept"
+    took = time_text(fitted.seconds * 1e6)
+    return f"trained {fitted.steps} steps at rate {number_text(fitted.rate)}, {took}: {losses}"

@@ -1,0 +1,262 @@
+"""A model that is trained: its graph lifted, its weights as parameters, and back into a file."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import torch
+
+from litesmith.errors import CannotApply
+from litesmith.ir.dtype import DTYPES
+from litesmith.ir.edit import rewrite, with_graphs
+from litesmith.ir.softmax_scores import scores_of
+from litesmith.ir.types import Array, Model, Quant, Tensor
+from litesmith.numeric.affine import keep_bias_inside
+from litesmith.passes.core.layers import (
+    LEAST_RATIO,
+    MOST_RATIO,
+    Layer,
+    coded_bias,
+    coded_weight,
+    layers_of,
+    most_bias,
+    real_bias,
+    real_values,
+    shared_by,
+)
+from litesmith.passes.core.step import Masks, Skip
+from litesmith.passes.core.weight_structure import Codebook, codebook_of
+from litesmith.training.fake_quantize import Forms
+from litesmith.training.ops.lift import Lift, constants_of
+from litesmith.training.weight_parameters import Coded, Free, Part, Rounded, rounded, unit_of
+
+# A bias moves by steps of at least this part of what its channel gives for inputs of size 1.
+_LEAST_BIAS = 0.01
+
+# How far from its code a float weight begins at most, in steps: at the edge of its cell it would
+# change sides with the first steps, and undo what was chosen with care.
+_INSIDE = 0.25
+
+# A clustered weight keeps this share of its codes at the least where it is stored by them.
+_SAME_CODES = 0.5
+
+
+class Student:
+    """The differentiable twin of a model, float or quantized.
+
+    `origin` is the float model that a quantized one was made from: each weight begins where it was
+    there, as far as it keeps its code. `masked` weights can be set to zero on the way.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        *,
+        origin: Model | None = None,
+        masked: bool = False,
+        device: torch.device | str = "cpu",
+    ) -> None:
+        self.model, self.device, self._masked = model, torch.device(device), masked
+        self.wanted = [scores_of(model.main, tensor) for tensor in model.main.outputs]
+        self._lift = Lift(model, self.wanted)
+        self._fixed = constants_of(model, self.device)
+        self.forms = Forms(model.main, self.device)
+        self.layers = list(layers_of(model.main).values())
+        if not self.layers:
+            raise CannotApply("training: the model has no layer with weights of its own")
+        self.weights = self._weights(origin)
+        self.biases = self._biases()
+        for parameter in self.parameters:
+            parameter.register_hook(_finite)
+
+    @property
+    def parameters(self) -> list[torch.nn.Parameter]:
+        parts = [*self.weights.values(), *self.biases.values()]
+        return [p for part in parts for p in part.parameters()] + self.forms.parameters()
+
+    @property
+    def frozen(self) -> tuple[Skip, ...]:
+        """Ops that no gradient passes, and why."""
+        return self._lift.frozen
+
+    @property
+    def is_quantized(self) -> bool:
+        return any(layer.weight.quant is not None for layer in self.layers)
+
+    @property
+    def masks(self) -> list[torch.Tensor]:
+        """What a schedule changes."""
+        free = (part for part in self.weights.values() if isinstance(part, Free))
+        return [part.mask for part in free if part.mask is not None] if self._masked else []
+
+    def __call__(self, inputs: Sequence[torch.Tensor | Array]) -> list[torch.Tensor]:
+        """The scores of a batch."""
+        self.forms.refresh()
+        constants = {**self._fixed, **self._trained()}
+        given = [
+            self.forms.held(tensor, value) if isinstance(value, torch.Tensor) else value
+            for tensor, value in zip(self.model.main.inputs, inputs, strict=True)
+        ]
+        return self._lift(given, constants, self.forms.through)
+
+    def _trained(self) -> dict[Tensor, torch.Tensor]:
+        now: dict[Tensor, torch.Tensor] = {t: part() for t, part in self.weights.items()}
+        for layer in self.layers:
+            if layer.bias is not None and layer.bias in self.biases:
+                now[layer.bias] = self._bias(layer)
+        return now
+
+    def _bias(self, layer: Layer) -> torch.Tensor:
+        """A bias as its kernel adds it: in the scale of the products."""
+        assert layer.bias is not None
+        value, scales = self.biases[layer.bias](), self.weights[layer.weight].scales()
+        if layer.bias.quant is None or scales is None:
+            return value
+        step = (scales * self.forms.scale(layer.data)).detach()
+        return rounded(value / step) * step
+
+    # What is trained.
+
+    def _weights(self, origin: Model | None) -> dict[Tensor, Part]:
+        before = None if origin is None else list(layers_of(origin.main).values())
+        parts: dict[Tensor, Part] = {}
+        for place, layer in enumerate(self.layers):
+            if layer.weight not in parts:
+                other = None if before is None else before[place]
+                parts[layer.weight] = self._weight(layer, other)
+        return parts
+
+    def _weight(self, layer: Layer, origin: Layer | None) -> Part:
+        weight, quant = layer.weight, layer.weight.quant
+        values = real_values(weight).astype(np.float32)
+        of_float = values if origin is None else origin.weight.values()
+        found = _book(weight, of_float, layer.axis)
+        if found is not None:
+            return Coded(found, weight.shape, layer.axis).to(self.device)
+        mask = of_float != 0 if np.any(of_float == 0) else None
+        if quant is None:
+            return self._free(values, layer.axis, mask)
+        free = self._free(_inside(of_float, values, quant), layer.axis, mask)
+        scales = torch.from_numpy(quant.scale.astype(np.float32)).to(self.device)
+        return Rounded(free, scales, quant.axis, DTYPES[weight.dtype].bits)
+
+    def _free(self, values: Array, axis: int, mask: Array | None) -> Free:
+        if mask is None and self._masked:
+            mask = np.ones_like(values)
+        zeros = None if mask is None else self._tensor(mask.astype(np.float32))
+        return Free(self._tensor(values), self._tensor(unit_of(values, axis)), zeros)
+
+    def _biases(self) -> dict[Tensor, Free]:
+        parts: dict[Tensor, Free] = {}
+        for layer in self.layers:
+            if layer.bias is not None and layer.bias not in parts:
+                values = real_bias(layer)
+                reach = (
+                    _LEAST_BIAS * np.linalg.norm(real_values(layer.weight)) / layer.channels**0.5
+                )
+                size = torch.tensor(max(float(np.sqrt((values**2).mean())), float(reach)) or 1.0)
+                parts[layer.bias] = Free(self._tensor(values.astype(np.float32)), size, None)
+        return parts
+
+    def _tensor(self, values: Array) -> torch.Tensor:
+        return torch.from_numpy(np.ascontiguousarray(values)).to(self.device)
+
+    @torch.no_grad()
+    def mask_by(self, masks: Masks, progress: float) -> None:
+        """Sets weights to zero as a schedule says."""
+        free = {t: part for t, part in self.weights.items() if isinstance(part, Free)}
+        now = {tensor: part().cpu().numpy() for tensor, part in free.items()}
+        for tensor, wanted in masks(progress, now).items():
+            mask = free[tensor].mask
+            assert mask is not None
+            mask.copy_(self._tensor(wanted.astype(np.float32)))
+
+    # Back into a model.
+
+    @torch.no_grad()
+    def written(self) -> Model:
+        """The model with what was learned."""
+        now = {**self.forms.moved(), **self._stored()}
+        graph = rewrite(self.model.main, tensors=now)
+        return with_graphs(self.model, (graph, *self.model.graphs[1:]), now)
+
+    def _stored(self) -> dict[Tensor, Tensor]:
+        """Every weight and bias as its kernels take it; all that share one share the new one."""
+        stored: dict[Tensor, Tensor] = {}
+        for weight, sharing in shared_by(self.layers).items():
+            stored[weight] = self._stored_weight(weight, sharing)
+        for layer in self.layers:
+            if layer.bias is not None:
+                stored[layer.bias] = self._stored_bias(layer, stored[layer.weight])
+        return stored
+
+    def _stored_weight(self, weight: Tensor, sharing: Sequence[Layer]) -> Tensor:
+        part, quant = self.weights[weight], weight.quant
+        real = _real(weight, part().cpu().numpy())
+        scales = part.scales()
+        if quant is None or scales is None:
+            return real
+        steps = scales.cpu().numpy().astype(np.float64)
+        for layer in sharing:
+            if layer.data.quant is not None:
+                steps = self._bounded(steps, layer)
+        return coded_weight(real, weight.dtype, steps, quant.axis)
+
+    def _bounded(self, steps: Array, layer: Layer) -> Array:
+        """Scales of a weight that the kernel of a layer takes, with the bias and the output that
+        it has by now."""
+        data, output = (self.forms.scale(t).item() for t in (layer.data, layer.op.outputs[0]))
+        if layer.data.dtype != "int8":
+            return np.maximum(steps, LEAST_RATIO * output / data)
+        if layer.bias is not None:
+            most = most_bias(layer.weight.dtype)
+            steps = keep_bias_inside(steps, self._real_bias(layer), data, most)
+        return np.minimum(steps, MOST_RATIO * output / data)
+
+    def _stored_bias(self, layer: Layer, weight: Tensor) -> Tensor:
+        assert layer.bias is not None
+        bias = self._real_bias(layer)
+        if layer.bias.quant is None or weight.quant is None:
+            return _real(layer.bias, bias)
+        scale = self.forms.scale(layer.data).item()
+        return coded_bias(layer, bias, scale, weight.quant, layer.bias.dtype)
+
+    def _real_bias(self, layer: Layer) -> Array:
+        assert layer.bias is not None
+        return self.biases[layer.bias]().cpu().numpy()
+
+
+def _finite(gradient: torch.Tensor) -> torch.Tensor:
+    """What is no number, as behind LOG of what was rounded to zero, teaches nothing."""
+    return torch.nan_to_num(gradient, 0.0, 0.0, 0.0)
+
+
+def _real(tensor: Tensor, values: Array) -> Tensor:
+    """A constant of these numbers in place of another."""
+    data = values.astype(np.float32) + np.float32(0)  # a negative zero would be packed as another
+    data.setflags(write=False)
+    return replace(tensor, dtype="float32", data=data, quant=None)
+
+
+def _book(weight: Tensor, of_float: Array, axis: int) -> Codebook | None:
+    """The codebook of a clustered weight as it is stored; None where it is not clustered, or where
+    it was stored in other codes. Channels that were widened for their bias may be."""
+    quant = weight.quant
+    if quant is None:
+        return codebook_of(of_float, axis) or codebook_of(of_float, None)
+    found = codebook_of(of_float, axis if quant.per_channel else None)
+    stored = weight.values().astype(np.int64)
+    if found is None or np.mean(found.book[found.codes] == stored) < _SAME_CODES:
+        return None
+    book, codes = np.unique(stored, return_inverse=True)
+    return Codebook(
+        codes.reshape(stored.shape).astype(np.uint8), book, quant.scale.astype(np.float64)
+    )
+
+
+def _inside(of_float: Array, of_codes: Array, quant: Quant) -> Array:
+    """The float weights, moved no farther than into the cells of their codes."""
+    shape = [-1 if place == quant.axis else 1 for place in range(of_codes.ndim)]
+    steps = quant.scale if quant.scale.size == 1 else quant.scale.reshape(shape)
+    cell = (_INSIDE * steps).astype(np.float32)
+    return np.clip(of_float, of_codes - cell, of_codes + cell)

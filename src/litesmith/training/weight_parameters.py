@@ -1,0 +1,152 @@
+"""The weights of a model as parameters: free ones, pruned ones, ones of a codebook.
+
+Every parameter is in units of what it is the value of, so that one learning rate suits all: a
+graph without batch normalization has weights of very different sizes, channel by channel.
+"""
+
+from typing import Protocol
+
+import numpy as np
+import torch
+
+from litesmith.ir.types import Array
+from litesmith.numeric.affine import largest_code, rows_of
+from litesmith.passes.core.weight_structure import Codebook
+
+# A channel of next to no weights moves by steps of at least this share of the tensor's size.
+_LEAST_UNIT = 0.01
+
+# How far a scale may move away from where it began: e to this power.
+_MOST_LOG = 0.7
+
+# A scale moves by this much less than a weight: each of its steps rounds a whole channel anew.
+LOG_UNIT = 0.1
+
+# Steps of a book that count as one unit, and the codes that stay what they are.
+_BOOK_UNIT = 16.0
+_LASTING = (-127, 0, 127)
+
+
+class Part(Protocol):
+    """A constant that is trained."""
+
+    def __call__(self) -> torch.Tensor:
+        """Its value now, in real numbers, as the model computes with it."""
+        ...
+
+    def parameters(self) -> list[torch.nn.Parameter]: ...
+
+    def scales(self) -> torch.Tensor | None:
+        """The scale of each channel of codes, or the one of all; None for a float value."""
+        ...
+
+
+class Free:
+    """A float weight or bias; what is masked out is zero."""
+
+    def __init__(self, values: torch.Tensor, unit: torch.Tensor, mask: torch.Tensor | None) -> None:
+        self._unit = unit
+        self._steps = torch.nn.Parameter(values / unit)
+        self.mask = mask
+
+    def __call__(self) -> torch.Tensor:
+        value = self._steps * self._unit
+        return value if self.mask is None else value * self.mask
+
+    def parameters(self) -> list[torch.nn.Parameter]:
+        return [self._steps]
+
+    def scales(self) -> None:
+        return None
+
+
+class Rounded:
+    """A weight that is stored as codes: rounded on the way forward, free on the way back."""
+
+    def __init__(self, inner: Free, scales: torch.Tensor, axis: int, bits: int) -> None:
+        self.inner, self._axis, self._most = inner, axis, largest_code(bits)
+        self._first = scales
+        self._log = torch.nn.Parameter(torch.zeros_like(scales))
+        self._zero = torch.zeros_like(scales)
+
+    def __call__(self) -> torch.Tensor:
+        most, value, scales = self._most, self.inner(), self.scales()
+        if len(scales) == 1:
+            return torch._fake_quantize_learnable_per_tensor_affine(  # type: ignore[attr-defined]
+                value, scales, self._zero, -most, most, 1.0
+            )
+        return torch._fake_quantize_learnable_per_channel_affine(  # type: ignore[attr-defined]
+            value, scales, self._zero, self._axis, -most, most, 1.0
+        )
+
+    def parameters(self) -> list[torch.nn.Parameter]:
+        return [*self.inner.parameters(), self._log]
+
+    def scales(self) -> torch.Tensor:
+        return scaled(self._first, self._log)
+
+
+class Coded:
+    """A weight of few different codes: which code it has, and what codes stand for, is trained.
+
+    A book's ends and its zero stay, and so do the weights that have them: each channel still
+    reaches as far as its scale says, and zeros are zeros.
+    """
+
+    def __init__(self, found: Codebook, shape: tuple[int, ...], axis: int) -> None:
+        begun = found.book[found.codes].astype(np.float32)
+        unit = float(np.sqrt((begun.astype(np.float64) ** 2).mean())) or 1.0
+        self._unit, self._begun = unit, torch.from_numpy(begun)
+        self._stays = torch.from_numpy(np.isin(begun, _LASTING))
+        self._first_book = torch.from_numpy(found.book.astype(np.float32))
+        self._free = torch.from_numpy(~np.isin(found.book, _LASTING))
+        self._first = torch.from_numpy(found.scales.astype(np.float32).reshape(-1))
+        self._at = torch.nn.Parameter(self._begun / unit)
+        self._book = torch.nn.Parameter(self._first_book / _BOOK_UNIT)
+        self._log = torch.nn.Parameter(torch.zeros_like(self._first))
+        self._along = [-1 if place == axis else 1 for place in range(len(shape))]
+
+    def __call__(self) -> torch.Tensor:
+        at, book = self._at * self._unit, self._sorted_book()
+        edges = ((book[1:] + book[:-1]) / 2).detach()
+        nearest = book[torch.bucketize(at.detach(), edges)]
+        codes = torch.where(self._stays, self._begun, nearest + (at - at.detach()))
+        scales = self.scales()
+        return codes * (scales if len(scales) == 1 else scales.reshape(self._along))
+
+    def _sorted_book(self) -> torch.Tensor:
+        inner = rounded(self._book * _BOOK_UNIT).clamp(-126, 126)
+        return torch.where(self._free, inner, self._first_book).sort().values
+
+    def parameters(self) -> list[torch.nn.Parameter]:
+        return [self._at, self._book, self._log]
+
+    def scales(self) -> torch.Tensor:
+        return scaled(self._first, self._log)
+
+    def to(self, device: torch.device) -> "Coded":
+        for name in ("_begun", "_stays", "_first_book", "_free", "_first"):
+            setattr(self, name, getattr(self, name).to(device))
+        for name in ("_at", "_book", "_log"):
+            setattr(self, name, torch.nn.Parameter(getattr(self, name).detach().to(device)))
+        return self
+
+
+def scaled(first: torch.Tensor, log: torch.Tensor) -> torch.Tensor:
+    """Scales that have moved by a logarithm."""
+    return first * torch.exp((log * LOG_UNIT).clamp(-_MOST_LOG, _MOST_LOG))
+
+
+def rounded(value: torch.Tensor) -> torch.Tensor:
+    """The nearest whole numbers; the gradient passes as if nothing were done."""
+    return value + (value.round() - value).detach()
+
+
+def unit_of(values: Array, axis: int) -> Array:
+    """The size of the weights of each channel, ready to be multiplied with them."""
+    rows = rows_of(values, axis).astype(np.float64)
+    counts = np.maximum((rows != 0).sum(axis=1), 1)
+    sizes = np.sqrt((rows * rows).sum(axis=1) / counts)
+    whole = np.sqrt((rows * rows).sum() / max(int((rows != 0).sum()), 1)) or 1.0
+    shape = [-1 if place == axis else 1 for place in range(values.ndim)]
+    return np.maximum(sizes, _LEAST_UNIT * whole).reshape(shape).astype(np.float32)

@@ -1,0 +1,128 @@
+"""Which normalisation suits a backbone, where nobody says: the one its embeddings tell most by."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from litesmith.anatomy.footprint import op_macs
+from litesmith.data.answers import outputs_of
+from litesmith.data.guess_norm import Choice, Tried, from_model, guess, tried_count, with_norm
+from litesmith.data.images import channel_axis, in_parallel, picture
+from litesmith.data.preparation import NORMS, Preparation, normalized
+from litesmith.data.sample_items import are_pixels, is_real
+from litesmith.data.samples import Sample
+from litesmith.ir.softmax_scores import ends_in_softmax
+from litesmith.ir.types import Array, Model
+from litesmith.numeric.logistic import Judged, judged
+from litesmith.transfer.embedded_data import Embedded
+from litesmith.transfer.head import examples_of
+from litesmith.transfer.labelled import Labelled, folds_of
+from litesmith.units import percent_text, plain
+
+# Items that are tried, and how much may be computed for it: some ten seconds of one core.
+_MOST_TRIED, _LEAST_TRIED, _MOST_MACS = 160, 40, 400e9
+_CANDIDATES = ("tf", "unit", "torch", "raw")
+_STRENGTHS, _FOLDS = (1.0, 0.1), 4
+
+# A best one that leads by less is no more than a hunch.
+_CLEARLY = 0.03
+
+
+def settled(
+    found: Labelled, model: Model, given: Preparation, whole: Model
+) -> tuple[Labelled, tuple[str, ...]]:
+    """The data with nothing left open in its preparation, and what was chosen for the user.
+
+    `whole` is what `model` was cut from: a classifier shows by how sure it is of its own classes
+    what it was made for.
+    """
+    if given.is_chosen or not _are_images(found, model):
+        return found, ()
+    told = from_model(model, 0)
+    notes = told.notes if told is not None else ()
+    if told is None or not told.preparation.is_chosen:
+        told = _chosen(found, model) if _is_mute(whole) else _guessed(found, whole)
+        notes = (*notes, *told.notes)
+    data = found.data
+    made = with_norm(data.preparation, told.preparation)
+    return replace(found, data=replace(data, preparation=made)), notes
+
+
+def _is_mute(whole: Model) -> bool:
+    """True where a model gives no probabilities of classes."""
+    outputs = whole.main.outputs
+    return not outputs or not ends_in_softmax(whole.main, outputs[0])
+
+
+def _guessed(found: Labelled, whole: Model) -> Choice:
+    """What a classifier is surest with, whatever its own classes are."""
+    some = _some(found, tried_count(whole))
+    pixels = [arrays[0] for arrays, _ in in_parallel(found.data.rows.read, some)]
+    return guess(whole, Tried(pixels, None), (0,))
+
+
+def _are_images(found: Labelled, model: Model) -> bool:
+    tensor = model.main.inputs[0]
+    arrays, _ = found.data.rows.read(found.data.chosen[0])
+    return len(arrays) == 1 and is_real(tensor) and are_pixels(tensor, arrays[0])
+
+
+def _chosen(found: Labelled, model: Model) -> Choice:
+    """The normalisation with the best head on some of the items."""
+    tensor = model.main.inputs[0]
+    wanted = picture(tensor)
+    colours = wanted is not None and wanted.channels == 3
+    names = [name for name in _CANDIDATES if colours or len(NORMS[name].mean) == 1]
+    macs = sum(op_macs(op) or 0 for op in model.main.ops)
+    affordable = int(_MOST_MACS / (len(_CANDIDATES) * max(macs, 1)))
+    some = _some(found, min(_MOST_TRIED, max(_LEAST_TRIED, affordable)))
+    pixels = [arrays[0] for arrays, _ in in_parallel(found.data.rows.read, some)]
+    labels = found.data.rows.classes
+    assert labels is not None
+    digests = tuple(found.data.rows.digest(place) for place in some)
+    scores: dict[str, Judged] = {}
+    for name in names:
+        features = _features(model, pixels, name)
+        items = Embedded(features, labels[some], digests, np.array(some))
+        examples = examples_of(items, len(found.names))
+        tried = judged(examples, folds_of(items, _FOLDS), _STRENGTHS)
+        scores[name] = min(tried, key=lambda one: one.loss)
+    return _told(scores, len(some), plain(tensor.name))
+
+
+def _some(found: Labelled, count: int) -> list[int]:
+    """Some items, of every class equally many, chosen by what they hold."""
+    each = max(2, count // len(found.names))
+    by_class: dict[int, list[tuple[str, int]]] = {}
+    data = found.data
+    for digest, label, place in zip(data.digests, found.labels, data.chosen, strict=True):
+        by_class.setdefault(int(label), []).append((digest, place))
+    return [place for own in by_class.values() for _, place in sorted(own)[:each]]
+
+
+def _features(model: Model, pixels: list[Array], name: str) -> Array:
+    tensor = model.main.inputs[0]
+    axis = channel_axis(tensor)
+
+    def samples() -> Iterator[Sample]:
+        for one in pixels:
+            made = normalized(one, NORMS[name], axis)
+            rows = made if made.ndim == len(tensor.shape) else made[None]
+            yield Sample((np.repeat(rows, max(1, tensor.shape[0]) // len(rows) or 1, axis=0),))
+
+    answers = outputs_of([model], samples(), lambda _, outputs: outputs[0][0][:1].copy())
+    return np.nan_to_num(np.concatenate(list(answers)).astype(np.float64))
+
+
+def _told(scores: dict[str, Judged], count: int, name: str) -> Choice:
+    order = sorted(scores, key=lambda one: scores[one].loss)
+    best, *others = order
+    shown = ", ".join(f"{one} {percent_text(scores[one].accuracy)}" for one in order[:3])
+    least = scores[best].accuracy - _CLEARLY
+    sure = ", which is not sure" if any(scores[o].accuracy > least for o in others) else ""
+    text = (
+        f"normalisation {best} ({NORMS[best].formula}) for input {name!r}: heads tell {count} "
+        f"images apart best with it ({shown}){sure}; --norm says otherwise"
+    )
+    return Choice(Preparation(norm=best), (text,))

@@ -1,0 +1,141 @@
+"""What a classifier takes for what: every class against every other, and its worst mistakes."""
+
+import base64
+import io
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass
+
+import numpy as np
+from PIL import Image
+
+from litesmith.accuracy.metrics import METRICS, value_of
+from litesmith.accuracy.paired import Estimate
+from litesmith.data.answers import Outputs, outputs_of
+from litesmith.data.images import Picture, picture
+from litesmith.data.sample_items import are_pixels
+from litesmith.data.samples import Sample
+from litesmith.ir.types import Array
+from litesmith.run.session import Source
+from litesmith.transfer.embedded_data import Tell
+from litesmith.transfer.labelled import Labelled
+
+MOST_MISTAKES = 24
+
+_THUMB, _QUALITY = 112, 75
+
+# SOFTMAX gives less as 0, whose logarithm is nothing to count with.
+_LEAST_CHANCE = 1e-7
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """An item that was taken for another class.
+
+    confidence  the probability that the model gave to what it said
+    thumbnail   a small JPEG as base64; "" where the item is no image
+    """
+
+    name: str
+    true: str
+    said: str
+    confidence: float
+    thumbnail: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Confusion:
+    """A classifier on data that it was not made from.
+
+    chances  what it gave to each class: (items, classes)
+    labels   the class of each item
+    """
+
+    names: tuple[str, ...]
+    chances: Array
+    labels: Array
+    mistakes: tuple[Mistake, ...]
+
+    @property
+    def right(self) -> Array:
+        """1 where it was right, for every item."""
+        return (self.chances.argmax(axis=1) == self.labels).astype(np.float64)
+
+    @property
+    def losses(self) -> Array:
+        """How far each item's own class is from being sure."""
+        own = self.chances[np.arange(len(self.labels)), self.labels]
+        return -np.log(np.maximum(own, _LEAST_CHANCE))
+
+    @property
+    def value(self) -> Estimate:
+        """The share that was right, with its 95 % interval."""
+        return value_of(METRICS["top1"], self.right[:, None])
+
+    @property
+    def table(self) -> Array:
+        """How many items of each class (rows) were taken for which (columns)."""
+        count = len(self.names)
+        flat = self.labels * count + self.chances.argmax(axis=1)
+        return np.bincount(flat, minlength=count * count).reshape(count, count)
+
+    def of_class(self, place: int) -> Estimate | None:
+        """The share of one class that was right; None where there are none of it."""
+        own = self.right[self.labels == place]
+        return value_of(METRICS["top1"], own[:, None]) if len(own) else None
+
+
+def confusion(model: Source, found: Labelled, tell: Tell | None = None) -> Confusion:
+    """The answers of a model to all items of some data."""
+    data = found.data
+    rows: list[Array] = []
+    with closing(outputs_of([model], iter(data), _chances)) as answers:
+        for row in answers:
+            rows.append(row)
+            if tell is not None:
+                tell(len(rows) * data.batch, len(data) * data.batch)
+    chances = np.concatenate(rows).astype(np.float64)
+    return Confusion(found.names, chances, found.labels, _mistakes(found, chances))
+
+
+def _chances(_: Sample, answers: Sequence[Outputs]) -> Array:
+    return answers[0][0].reshape(len(answers[0][0]), -1)
+
+
+def _mistakes(found: Labelled, chances: Array) -> tuple[Mistake, ...]:
+    """The ones it was surest of first."""
+    said, labels = chances.argmax(axis=1), found.labels
+    sure = chances.max(axis=1)
+    wrong = np.flatnonzero(said != labels)
+    order = sorted(wrong.tolist(), key=lambda row: (-sure[row], found.data.digests[row]))
+    return tuple(
+        Mistake(
+            found.data.names[row],
+            found.names[labels[row]],
+            found.names[said[row]],
+            float(sure[row]),
+            _thumbnail(found, row),
+        )
+        for row in order[:MOST_MISTAKES]
+    )
+
+
+def _thumbnail(found: Labelled, row: int) -> str:
+    """A small picture of an item; "" where it is none."""
+    tensor = found.data.model.main.inputs[0]
+    arrays, _ = found.data.rows.read(found.data.chosen[row])
+    wanted = picture(tensor)
+    if wanted is None or len(arrays) != 1 or not are_pixels(tensor, arrays[0]):
+        return ""
+    image = Image.fromarray(_upright(arrays[0], wanted))
+    image.thumbnail((_THUMB, _THUMB))
+    content = io.BytesIO()
+    image.save(content, "JPEG", quality=_QUALITY)
+    return base64.b64encode(content.getvalue()).decode()
+
+
+def _upright(pixels: Array, wanted: Picture) -> Array:
+    """Height, width and colours as Pillow has them."""
+    if wanted.channel_axis == -3:
+        pixels = pixels.transpose(1, 2, 0)
+    return pixels[..., 0] if pixels.ndim == 3 and pixels.shape[-1] == 1 else pixels

@@ -1,0 +1,268 @@
+"""What a network knows of its input before it names a class: the embedding, found and cut out."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from litesmith.data.readers import batch_of
+from litesmith.errors import BadInput
+from litesmith.ir.edit import called_graphs, regraph, with_graphs
+from litesmith.ir.effects import has_effect
+from litesmith.ir.softmax_scores import SOFTMAX
+from litesmith.ir.types import Array, Graph, Model, Op, Record, Tensor
+from litesmith.tflite.metadata import metadata
+from litesmith.units import plain
+
+_MOVING = frozenset({"EXPAND_DIMS", "RESHAPE", "SQUEEZE"})
+_SQUASHING = SOFTMAX | {"LOGISTIC"}
+_POOLS = frozenset({"AVERAGE_POOL_2D", "MEAN"})
+_LAYERS = frozenset({"CONV_2D", "FULLY_CONNECTED"})
+
+# Fewer numbers tell little; and so many candidates are listed.
+_FEWEST, _LISTED = 8, 6
+
+# Characters of a name in a list; the numbers beside them are exact.
+_LONGEST = 40
+
+
+class Embedding(NamedTuple):
+    """The tensor that a new head reads, and how it was found, in words."""
+
+    tensor: Tensor
+    how: str
+
+
+def embedding_of(model: Model, at: str = "") -> Embedding:
+    """The vector before a model's head, or the tensor of this name or index; BadInput with what
+    could be meant where there is none."""
+    if at:
+        return Embedding(_named(model, at), "as asked for with --at")
+    found = _found(model)
+    if found is not None:
+        return found
+    listed = "; ".join(_text(model, t) for t in candidates(model)) or "there is none"
+    raise BadInput(
+        "the model has no vector before a classifier that could be seen; name the tensor to learn "
+        f"from with --at: {listed}"
+    )
+
+
+def candidates(model: Model) -> list[Tensor]:
+    """The last tensors that a head could read: vectors, and maps that are averaged."""
+    usable = [
+        t for op in model.main.ops for t in op.outputs if op.kind not in _MOVING and _usable(t)
+    ]
+    wide = [t for t in usable if t.shape[-1] >= _FEWEST]
+    kept: dict[tuple[int, ...], Tensor] = {}
+    for tensor in reversed(wide or usable):  # one of each shape: neighbours say much the same
+        kept.setdefault(tensor.shape, tensor)
+    return list(kept.values())[:_LISTED]
+
+
+def cut(model: Model, tensor: Tensor) -> Model:
+    """The model up to a tensor, as a vector for each item: what came after it is gone, and so are
+    the names of the classes; how images are prepared stays."""
+    graph = model.main
+    ops, vector = _as_vector(graph, tensor, batch_of(model) or 1)
+    kept = _needed([*graph.ops, *ops], vector)
+    made = regraph(graph, ops=kept, outputs=[vector])
+    signature = next((s for s in model.signatures if s.graph == 0), None)
+    signatures = (
+        () if signature is None else (replace(signature, outputs=(("embedding", vector),)),)
+    )
+    return replace(with_graphs(model, _graphs(model, made)), signatures=signatures)
+
+
+def headed(model: Model, ops: Sequence[Op], output: Tensor) -> Model:
+    """A cut model with further ops on its embedding, the last of which makes the output."""
+    graph = regraph(model.main, ops=[*model.main.ops, *ops], outputs=[output])
+    signatures = tuple(replace(s, outputs=((output.name, output),)) for s in model.signatures)
+    return replace(with_graphs(model, (graph, *model.graphs[1:])), signatures=signatures)
+
+
+def batched(graph: Graph, shape: Sequence[int]) -> tuple[int, ...] | None:
+    """A shape with its first dimension marked as free where that of the input is."""
+    marks = graph.inputs[0].dynamic
+    return (-1, *shape[1:]) if marks and marks[0] == -1 else None
+
+
+def constant(name: str, values: Array) -> Tensor:
+    """A constant tensor of these numbers."""
+    data = np.array(values, order="C")
+    data.setflags(write=False)
+    return Tensor(name, data.shape, str(data.dtype), data)
+
+
+# Finding it.
+
+
+def _found(model: Model) -> Embedding | None:
+    graph = model.main
+    makers = {made: op for op in graph.ops for made in op.outputs}
+    for output in graph.outputs:
+        found = _before_head(model, makers, output)
+        if found is not None:
+            return found
+    pools = [op.outputs[0] for op in reversed(graph.ops) if _is_global_pool(op)]
+    widest = max(filter(_usable, pools), key=lambda t: t.shape[-1], default=None)
+    return None if widest is None else Embedding(widest, "the widest average over a whole map")
+
+
+def _before_head(model: Model, makers: Mapping[Tensor, Op], output: Tensor) -> Embedding | None:
+    """Back from an output over what names classes; None where it is no vector."""
+    items = batch_of(model) or 1
+    tensor, op = _moved_from(makers, output)
+    names_classes = op is not None and op.kind in _SQUASHING
+    if op is not None and names_classes:
+        assert op.inputs[0] is not None
+        tensor, op = _moved_from(makers, op.inputs[0])
+    if not _is_vector(tensor, items):
+        return None
+    if op is not None and _is_head(op) and (names_classes or _is_last(model, op)):
+        before = op.inputs[0]
+        assert before is not None
+        return Embedding(before, "the vector before the classifier")
+    if names_classes and op is not None and _is_global_pool(op):
+        return _before_pool(makers, op)
+    if names_classes or not _usable(tensor):
+        return None
+    return Embedding(tensor, "the output: the model has no classifier")
+
+
+def _before_pool(makers: Mapping[Tensor, Op], pool: Op) -> Embedding | None:
+    """Scores that are averages over a map are made by a convolution of one pixel before it."""
+    assert pool.inputs[0] is not None
+    maker = makers.get(pool.inputs[0])
+    while maker is not None and maker.kind == "RELU" and maker.inputs[0] is not None:
+        maker = makers.get(maker.inputs[0])
+    if maker is None or maker.kind != "CONV_2D" or maker.inputs[0] is None:
+        return None
+    return Embedding(maker.inputs[0], "the average over the map before the classifier")
+
+
+def _moved_from(makers: Mapping[Tensor, Op], tensor: Tensor) -> tuple[Tensor, Op | None]:
+    """Where a tensor's numbers were computed, and by which op."""
+    op = makers.get(tensor)
+    while op is not None and op.kind in _MOVING and op.inputs[0] is not None:
+        tensor = op.inputs[0]
+        op = makers.get(tensor)
+    return tensor, op
+
+
+def _is_head(op: Op) -> bool:
+    """True for a layer that makes a vector of a vector."""
+    data = op.inputs[0] if op.inputs else None
+    if op.kind not in _LAYERS or data is None or not _usable(data):
+        return False
+    return op.kind == "FULLY_CONNECTED" or all(d == 1 for d in data.shape[1:3])
+
+
+def _is_last(model: Model, op: Op) -> bool:
+    """True where a layer without SOFTMAX behind it gives scores: it has no activation, and there
+    are names for what it gives, or it is the only output."""
+    plain_sum = op.option("fused_activation_function") in (None, "NONE")
+    return plain_sum and (bool(metadata(model).labels) or len(model.main.outputs) == 1)
+
+
+def _is_global_pool(op: Op) -> bool:
+    """True where a map becomes one number a channel."""
+    source = op.inputs[0] if op.inputs else None
+    if op.kind not in _POOLS or source is None or len(source.shape) not in (3, 4):
+        return False
+    target = op.outputs[0]
+    channels = target.shape[-1:] == source.shape[-1:]
+    return channels and target.elements == source.shape[0] * source.shape[-1] < source.elements
+
+
+def _is_vector(tensor: Tensor, items: int) -> bool:
+    return bool(tensor.shape) and tensor.elements == items * tensor.shape[-1]
+
+
+def _usable(tensor: Tensor) -> bool:
+    """True where it holds several real numbers."""
+    return tensor.dtype == "float32" and bool(tensor.shape) and tensor.shape[-1] > 1
+
+
+# A tensor of the user's.
+
+
+def _named(model: Model, at: str) -> Tensor:
+    graph = model.main
+    made = [t for op in graph.ops for t in op.outputs]
+    found = [t for t in made if at in (t.name, plain(t.name))]
+    if not found and at.isdecimal():
+        found = [t for t in graph.tensors[int(at) : int(at) + 1] if t in made]
+    if not found:
+        listed = "; ".join(_text(model, t) for t in candidates(model))
+        raise BadInput(f"--at {at}: no op makes a tensor of this name or index; as in {listed}")
+    tensor = found[-1]
+    if not _usable(tensor):
+        raise BadInput(
+            f"--at {at}: has the shape {_shape(tensor)} of {tensor.dtype}; a vector or a map of "
+            "several float numbers is needed"
+        )
+    return tensor
+
+
+def _text(model: Model, tensor: Tensor) -> str:
+    """`12 (conv/Relu) 1×7×7×128`: by the number that --at takes."""
+    place = model.main.tensors.index(tensor)
+    name = plain(tensor.name).partition(";")[0][:_LONGEST]
+    return f"{place} ({name}) {_shape(tensor)}"
+
+
+def _shape(tensor: Tensor) -> str:
+    return "×".join(map(str, tensor.shape)) or "one number"
+
+
+# Cutting.
+
+
+def _as_vector(graph: Graph, tensor: Tensor, items: int) -> tuple[list[Op], Tensor]:
+    """Ops that make a vector for each item of a tensor, and that vector; none where it is one."""
+    shape = (items, tensor.shape[-1])
+    if tensor.shape == shape:
+        return [], tensor
+    free = batched(graph, shape)
+    vector = Tensor(f"{tensor.name}/vector", shape, dynamic=free)
+    if tensor.elements == items * tensor.shape[-1]:
+        sizes = (-1, shape[1]) if free else shape
+        wanted = constant(f"{tensor.name}/shape", np.array(sizes, np.int32))
+        options = Record("ReshapeOptions").set(new_shape=np.array(sizes, np.int32))
+        return [Op("RESHAPE", (tensor, wanted), (vector,), options)], vector
+    first = 1 if tensor.shape[0] == items and len(tensor.shape) > 2 else 0
+    axes = np.arange(first, len(tensor.shape) - 1, dtype=np.int32)
+    if not first and items > 1:
+        raise BadInput(
+            f"tensor {plain(tensor.name)!r} of the shape {_shape(tensor)} holds no vector for each "
+            f"of the {items} items that the model takes; name another with --at"
+        )
+    options = Record("ReducerOptions").set(keep_dims=not first)
+    mean_shape = shape if first else (*(1 for _ in axes), shape[1])
+    mean = vector if mean_shape == shape else Tensor(f"{tensor.name}/mean", mean_shape)
+    op = Op("MEAN", (tensor, constant(f"{tensor.name}/axes", axes)), (mean,), options)
+    if mean is vector:
+        return [op], vector
+    wanted = constant(f"{tensor.name}/shape", np.array(shape, np.int32))
+    reshape = Record("ReshapeOptions").set(new_shape=np.array(shape, np.int32))
+    return [op, Op("RESHAPE", (mean, wanted), (vector,), reshape)], vector
+
+
+def _needed(ops: Sequence[Op], output: Tensor) -> list[Op]:
+    """The ops that a tensor depends on, and those that do more than give a result."""
+    wanted = {output}
+    kept: list[Op] = []
+    for op in reversed(ops):
+        changes = has_effect(op) and op.kind != "CUSTOM"  # which is only not known to have none
+        if changes or any(t in wanted for t in op.outputs):
+            wanted.update(t for t in op.inputs if t is not None)
+            kept.append(op)
+    return kept[::-1]
+
+
+def _graphs(model: Model, main: Graph) -> tuple[Graph, ...]:
+    """The graphs with a new main one; the others only where something may call them."""
+    others = model.graphs[1:] if any(called_graphs(op) for op in main.ops) else ()
+    return (main, *others)

@@ -1,0 +1,240 @@
+"""Data with a class for every item: the names of the classes, numbered from 0 without gaps."""
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from litesmith.data.preparation import Preparation
+from litesmith.data.sources import Given, Samples, open_data
+from litesmith.errors import BadInput
+from litesmith.ir.types import Array, Model
+from litesmith.tflite.describe import label_line, label_lines
+from litesmith.transfer.embedded_data import Embedded
+from litesmith.units import plain, total_text
+
+# What the parts of a data set are called, where its folder holds them.
+_TRAINING = ("train", "training")
+_PROVING = ("val", "valid", "validation", "test")
+
+# A class needs so many items: one to learn from, and one to be judged by.
+_FEWEST = 2
+
+_NAMED = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Labelled:
+    """Samples whose labels are the places of `names`."""
+
+    data: Samples
+    names: tuple[str, ...]
+
+    @property
+    def labels(self) -> Array:
+        """The class of each item."""
+        classes = self.data.classes
+        assert classes is not None
+        return classes
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """How many items each class has."""
+        return tuple(np.bincount(self.labels, minlength=len(self.names)).tolist())
+
+    def at(self, places: Iterable[int]) -> "Labelled":
+        """Some of the items, in their order, as many as fill the model's batches."""
+        data = self.data
+        chosen = tuple(data.chosen[place] for place in sorted(places))
+        whole = len(chosen) // data.batch * data.batch
+        return replace(self, data=replace(data, chosen=chosen[:whole]))
+
+
+class Sources(NamedTuple):
+    """What to learn from and what to prove it on; None where that is a part of the first."""
+
+    learned: Given
+    proof: Given | None
+    notes: tuple[str, ...] = ()
+
+
+def sources_of(data: Given, proof: Given | None) -> Sources:
+    """The two parts of a data set, where its folder holds them as train/ and val/."""
+    if not isinstance(data, str | os.PathLike) or not Path(data).is_dir():
+        return Sources(data, proof)
+    inside = {p.name.lower(): p for p in Path(data).iterdir() if p.is_dir()}
+    train = next((inside[name] for name in _TRAINING if name in inside), None)
+    val = next((inside[name] for name in _PROVING if name in inside), None)
+    if train is None or not _has_folders(train):
+        return Sources(data, proof)
+    if proof is None and val is not None:
+        return Sources(train, val, (f"learned from {train}, judged by {val}",))
+    return Sources(train, proof, (f"learned from {train}",))
+
+
+def _has_folders(folder: Path) -> bool:
+    return any(p.is_dir() and not p.name.startswith(".") for p in folder.iterdir())
+
+
+def open_labelled(
+    source: Given, model: Model, preparation: Preparation, samples: int | None = None
+) -> Labelled:
+    """Data with classes of its own; BadInput where there is nothing to tell apart."""
+    opened = _opened(source, model, preparation, samples)
+    names = _names(opened)
+    numbers = {name: place for place, name in enumerate(names)}
+    found = _numbered(opened, numbers)
+    empty = sorted({*_folders(opened.source)} - {*names})
+    if empty:
+        told = f"{listed_names(empty)}: no images in it, so that it is no class"
+        found = replace(found, notes=(*found.notes, told))
+    made = Labelled(found, names)
+    _refuse_few(made, samples)
+    label_lines(names)
+    return made
+
+
+def open_beside(
+    source: Given, model: Model, beside: Labelled, samples: int | None = None
+) -> Labelled:
+    """Other data of the same classes, prepared in the same way."""
+    opened = _opened(source, model, beside.data.preparation, samples)
+    numbers = {label_line(name).casefold(): place for place, name in enumerate(beside.names)}
+    names = _names(opened)
+    strange = [name for name in names if label_line(name).casefold() not in numbers]
+    if strange:
+        raise BadInput(
+            f"{opened.source}: class {listed_names(strange)} is not in {beside.data.source}, which "
+            f"has {listed_names(beside.names)}; give the same classes"
+        )
+    own = {name: numbers[label_line(name).casefold()] for name in names}
+    return Labelled(_numbered(opened, own), beside.names)
+
+
+def _opened(source: Given, model: Model, preparation: Preparation, samples: int | None) -> Samples:
+    asked = replace(preparation, label_offset=0)
+    data = open_data(source, model, preparation=asked, samples=samples)
+    if not isinstance(data, Samples):
+        raise BadInput(f"{data.source}: give a folder, arrays or a function, not opened data")
+    if data.rows.classes is None:
+        raise BadInput(
+            f"{data.source}: no classes to learn; give a folder that has a folder for each class, "
+            "or arrays with class numbers as y"
+        )
+    return data
+
+
+def _names(data: Samples) -> tuple[str, ...]:
+    """The classes in the order of their numbers: by folder, else by number."""
+    owners = dict(zip(_numbers(data), _owners(data), strict=True))
+    return tuple(owners[number] for number in sorted(owners))
+
+
+def _owners(data: Samples) -> list[str]:
+    """The class of each item by name."""
+    if os.path.isdir(data.source):
+        return [name.rpartition("/")[0] for name in data.names]
+    return [str(number) for number in _numbers(data)]
+
+
+def _numbers(data: Samples) -> list[int]:
+    assert data.rows.classes is not None
+    return data.rows.classes[list(data.chosen)].tolist()
+
+
+def _numbered(data: Samples, numbers: dict[str, int]) -> Samples:
+    """The data with other class numbers, by the names of the classes."""
+    assert data.rows.classes is not None
+    classes = np.full(len(data.rows.classes), -1, np.int64)
+    for place, owner in zip(data.chosen, _owners(data), strict=True):
+        classes[place] = numbers[owner]
+    moved = [f"{n} is class {p}" for n, p in numbers.items() if n.isdecimal() and int(n) != p]
+    notes = data.notes
+    if moved and not os.path.isdir(data.source):
+        notes = (*notes, f"classes are numbered without gaps: {moved[0]}")
+    return replace(data, rows=replace(data.rows, classes=classes), notes=notes)
+
+
+def _folders(source: str) -> Iterable[str]:
+    if not os.path.isdir(source):
+        return ()
+    inside = (p for p in Path(source).iterdir() if p.is_dir())
+    return (p.name for p in inside if not p.name.startswith("."))
+
+
+def _refuse_few(found: Labelled, samples: int | None) -> None:
+    source = found.data.source
+    if len(found.names) == 1:
+        only = listed_names(found.names)
+        raise BadInput(f"{source}: one class only, {only}; two or more are needed to tell apart")
+    few = [name for name, count in zip(found.names, found.counts, strict=True) if count < _FEWEST]
+    if few:
+        raise BadInput(
+            f"{source}: class {listed_names(few)} has fewer than {_FEWEST} items"
+            + (
+                "; add some, or take it away"
+                if samples is None
+                else f" of --samples {samples}; take more"
+            )
+        )
+
+
+def listed_names(names: Sequence[str]) -> str:
+    """The first few, in quotes."""
+    more = len(names) - _NAMED
+    shown = ", ".join(repr(plain(name)) for name in names[:_NAMED])
+    return f"{shown} and {total_text(more)} more" if more > 0 else shown
+
+
+def parted(found: Labelled, share: float) -> tuple[Labelled, Labelled]:
+    """The items to learn from and those to be judged by: so much of every class, chosen by what the
+    items hold. Equal ones stay together, also those of two classes."""
+    digests, labels, held = found.data.digests, found.labels.tolist(), set[str]()
+    for place, name in enumerate(found.names):
+        own = {one for one, label in zip(digests, labels, strict=True) if label == place}
+        if len(own) < _FEWEST:
+            raise BadInput(
+                f"{found.data.source}: class {listed_names([name])}: all of its items are the same "
+                "one; give different ones"
+            )
+        count = min(max(1, round(share * len(own))), len(own) - 1)
+        held |= {*sorted(own)[:count]}
+    rows = range(len(digests))
+    learned = found.at(row for row in rows if digests[row] not in held)
+    if 0 in learned.counts:
+        name = found.names[learned.counts.index(0)]
+        raise BadInput(
+            f"{found.data.source}: class {listed_names([name])}: too few items that no other class "
+            "has and that fill a batch; give more"
+        )
+    return learned, found.at(row for row in rows if digests[row] in held)
+
+
+def ambiguous(found: Labelled) -> tuple[str, ...]:
+    """What is said of items that are in several classes."""
+    labels: dict[str, set[int]] = {}
+    for digest, label in zip(found.data.digests, found.labels.tolist(), strict=True):
+        labels.setdefault(digest, set()).add(label)
+    names = dict(zip(found.data.digests, found.data.names, strict=True))
+    several = [digest for digest, own in labels.items() if len(own) > 1]
+    if not several:
+        return ()
+    count = "1 item is" if len(several) == 1 else f"{total_text(len(several))} items are"
+    return (f"{count} in two classes, as {plain(names[several[0]])}; keep the right one",)
+
+
+def folds_of(items: Embedded, most: int) -> Array:
+    """The fold of each item: of every class equally many, equal items in one; −1 for what is the
+    only one of its class, which is never judged."""
+    folds = np.full(len(items.labels), -1, np.int64)
+    for label in np.unique(items.labels):
+        rows = np.flatnonzero(items.labels == label)
+        different = sorted({items.digests[row] for row in rows})
+        if len(different) < _FEWEST:
+            continue
+        place = {digest: number % most for number, digest in enumerate(different)}
+        folds[rows] = [place[items.digests[row]] for row in rows]
+    return folds

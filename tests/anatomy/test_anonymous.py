@@ -1,0 +1,111 @@
+"""A stripped model behaves like the original and tells nothing of it."""
+
+import numpy as np
+import pytest
+
+from litesmith.anatomy.anonymous import anonymous, random_content
+from litesmith.ir.build import Builder
+from litesmith.ir.check import check
+from litesmith.ir.types import Model, Tensor
+from litesmith.run.session import Session
+from litesmith.tflite.file import load
+from litesmith.tflite.write import to_bytes
+from tests import zoo
+
+# Longer runs of bytes than this do not meet by chance.
+TELLING = 12
+
+
+def shape_of(model: Model) -> list[tuple[object, ...]]:
+    return [
+        (op.label, op.version, [(t.shape, t.dtype) for t in op.outputs], op.inputs.count(None))
+        for _, _, op in model.ops()
+    ]
+
+
+@pytest.mark.parametrize("name", zoo.MODELS)
+def test_the_same_ops_shapes_and_sizes(name: str) -> None:
+    model = zoo.MODELS[name]()
+    stripped = anonymous(model)
+    check(stripped)
+    again = load(to_bytes(stripped))
+    assert shape_of(again) == shape_of(model)
+    old, new = ([t for g in m.graphs for t in g.tensors] for m in (model, again))
+    assert [t.nbytes for t in new] == [t.nbytes for t in old]
+    assert [t.dynamic for t in new] == [t.dynamic for t in old]
+
+
+@pytest.mark.parametrize("name", [n for n in zoo.MODELS if n not in zoo.NOT_RUNNABLE])
+def test_it_runs(name: str) -> None:
+    with Session(anonymous(zoo.MODELS[name]())) as session:
+        session.run()
+
+
+@pytest.mark.parametrize("name", zoo.MODELS)
+def test_no_names_metadata_or_weights_are_inside(name: str) -> None:
+    model = zoo.MODELS[name]()
+    content = to_bytes(anonymous(model))
+    words = {t.name for g in model.graphs for t in g.tensors} | {g.name for g in model.graphs}
+    words |= {s.key for s in model.signatures} | {"counter", "made with litesmith", "labels.txt"}
+    words |= {"min_runtime", "nobody reads this", "weights.bin", "zwei"}
+    for word in words:
+        assert len(word) < 3 or word.encode() not in content, word
+    assert b"\x01\x02\x03" not in content or name != "custom"
+    for tensor in (t for g in model.graphs for t in g.tensors):
+        # One value or two are the range itself.
+        if tensor.data is not None and np.unique(tensor.data).size > 2:
+            kept = tensor.quant is None and tensor.dtype in ("int32", "int64")
+            assert kept or tensor.data.tobytes()[-TELLING:] not in content, tensor.name
+
+
+def test_ranges_stay() -> None:
+    tensors = [t for name in zoo.MODELS for g in zoo.MODELS[name]().graphs for t in g.tensors]
+    for tensor in (t for t in tensors if t.data is not None and t.dtype in ("float32", "int8")):
+        assert tensor.data is not None
+        made = random_content(tensor, np.random.default_rng(1))
+        assert made.dtype == tensor.data.dtype
+        assert (made.min(), made.max()) == (tensor.data.min(), tensor.data.max())
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "complex64", "float16", "float8_e5m2", "uint4"])
+def test_every_storage(dtype: str) -> None:
+    values = np.arange(40) % 7
+    tensor = Builder().const(values, dtype=dtype)
+    made = random_content(tensor, np.random.default_rng(1))
+    assert tensor.data is not None
+    assert (made.shape, made.dtype) == (tensor.data.shape, tensor.data.dtype)
+    assert made.tobytes() != tensor.data.tobytes()
+
+
+def test_infinite_and_missing_values_do_not_spread() -> None:
+    odd = Tensor("t", (4,), data=np.array([np.nan, np.inf, 1, 2], np.float32))
+    made = random_content(odd, np.random.default_rng(0))
+    assert np.isfinite(made).all()
+    none = Tensor("t", (1,), data=np.array([np.nan], np.float32))
+    assert random_content(none, np.random.default_rng(0)) == [0]
+
+
+def test_settings_stay_and_the_seed_decides() -> None:
+    model = zoo.careless()
+    stripped = anonymous(model)
+    for old, new in zip(model.main.ops, stripped.main.ops, strict=True):
+        for a, b in zip(old.inputs, new.inputs, strict=True):
+            if a is not None and a.data is not None and a.dtype == "int32":
+                assert b is not None
+                np.testing.assert_array_equal(a.data, b.data)
+    assert to_bytes(anonymous(model, seed=1)) == to_bytes(anonymous(model, seed=1))
+    assert to_bytes(anonymous(model, seed=1)) != to_bytes(anonymous(model, seed=2))
+
+
+def test_shared_constants_stay_shared() -> None:
+    stripped = anonymous(zoo.same_names())
+    a, b = (t for t in stripped.main.tensors if t.dtype == "float32" and t.data is not None)
+    assert np.shares_memory(a.data, b.data)  # type: ignore[arg-type]
+
+
+def test_custom_options_are_zeros_unless_kept() -> None:
+    options = [
+        anonymous(zoo.custom(), keep_custom_options=keep).main.ops[0].rest["custom_options"]
+        for keep in (False, True)
+    ]
+    assert options == [b"\0\0\0", b"\x01\x02\x03"]

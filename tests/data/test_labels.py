@@ -1,0 +1,68 @@
+"""Labels: the same classes in whatever form and from whatever source they come."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from litesmith.data.labels import as_classes
+from litesmith.data.preparation import Preparation
+from litesmith.data.sources import Samples, open_data
+from tests.data.test_images import noise, saved
+from tests.data.test_sources import scorer
+
+RAW = Preparation(norm="raw", label_offset=0)
+CLASSES = np.array([2, 0, 3, 1, 2])
+
+FORMS = {
+    "integers": CLASSES,
+    "a column": CLASSES[:, None],
+    "floats": CLASSES.astype(np.float32),
+    "a column of floats": CLASSES[:, None].astype(np.float64),
+    "one-hot": np.eye(4, dtype=np.float32)[CLASSES],
+    "one-hot integers": np.eye(4, dtype=np.uint8)[CLASSES],
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_from_arrays_and_generators_is_the_same(form: str) -> None:
+    x, y = np.zeros((5, 8, 8, 3), np.float32), FORMS[form]
+
+    def one_by_one() -> Iterator[object]:
+        yield from zip(x, y, strict=True)
+
+    for source in ({"x": x, "y": y}, one_by_one):
+        data = open_data(source, scorer(), preparation=RAW)
+        assert isinstance(data, Samples) and data.classes is not None
+        assert data.classes.tolist() == CLASSES.tolist()
+        labels = [s.label for s in data]
+        assert [b.tolist() for b in labels if b is not None] == [[c] for c in CLASSES]
+        assert any("taken as class numbers" in n for n in data.notes) == (
+            "float" in form or "one-hot" in form
+        )
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [[0.5, 1], [-1.0, 2], [np.nan, 1], [np.inf, 1], [1e20, 1], [[0.5, 0.5]], [[1.0, 1.0]]],
+)
+def test_other_numbers_stay(labels: list[object]) -> None:
+    assert as_classes(np.array(labels)).classes is None
+
+
+@given(st.lists(st.integers(0, 2**31 - 1), min_size=1, max_size=20))
+def test_whole_numbers_survive(numbers: list[int]) -> None:
+    found = as_classes(np.array(numbers, np.float64))
+    assert found.classes is not None and found.classes.tolist() == numbers and found.notes
+
+
+def test_a_folder_with_a_huge_number_is_a_name(tmp_path: Path) -> None:
+    for number, name in enumerate(("3", "99999999999999999999")):
+        saved(tmp_path / name / "a.png", noise(8, 8, number))
+    data = open_data(tmp_path, scorer(), preparation=RAW)
+    assert isinstance(data, Samples) and data.classes is not None
+    assert data.classes.tolist() == [0, 1]
+    assert "in the order of their names" in data.notes[0]

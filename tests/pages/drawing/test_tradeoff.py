@@ -1,0 +1,153 @@
+"""The graphs as values: what is drawn is where the numbers say."""
+
+import math
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from litesmith.pages.drawing.plot import (
+    BOTTOM,
+    HEIGHT,
+    LEFT,
+    RIGHT,
+    SHAPES,
+    TOP,
+    WIDTH,
+    place_labels,
+    staircase,
+    ticks,
+)
+from litesmith.pages.drawing.png import png
+from litesmith.pages.drawing.svg import LEGEND
+from litesmith.pages.drawing.tradeoff import AXES, Graph, graphs
+from litesmith.pages.records.read_folder import read_folder
+from litesmith.pages.records.tune_record import Entry, Record, Request, Score, Sizes, Speed
+from tests.pages import folders
+
+points = st.tuples(st.floats(LEFT, RIGHT), st.floats(TOP, BOTTOM))
+
+
+def drawn(folder: Path) -> dict[str, Graph]:
+    return {graph.name: graph for graph in graphs(read_folder(folder))}
+
+
+@given(st.lists(points, min_size=1, max_size=8))
+def test_no_point_is_beyond_the_front(given_points: list[tuple[float, float]]) -> None:
+    corners = staircase(given_points)
+    for x, y in given_points:
+        assert not any(x < cx and y < cy for cx, cy in corners)
+    assert all(b[0] >= a[0] and b[1] <= a[1] for a, b in pairwise(corners))
+    assert corners[0] in given_points and corners[-1] in given_points
+
+
+@given(st.floats(-1e6, 1e6), st.floats(1e-6, 1e6))
+def test_ticks_are_few_round_and_inside(low: float, span: float) -> None:
+    assume(low + span > low)
+    found = ticks(low, low + span)
+    assert len(found) <= 7
+    slack = 1e-6 * max(span, abs(low))
+    assert all(low - slack <= tick <= low + span + slack for tick in found)
+    assert len(set(found)) == len(found)
+
+
+@given(st.lists(points, min_size=1, max_size=12))
+def test_labels_stay_inside_the_drawing(given_points: list[tuple[float, float]]) -> None:
+    for label in place_labels(["a.name"] * len(given_points), given_points):
+        if label is not None:
+            assert 0 < label.x < WIDTH and 0 < label.y < HEIGHT
+
+
+def test_every_shape_is_in_the_legend() -> None:
+    assert set(LEGEND) == set(SHAPES)
+
+
+def test_less_is_left_and_better_is_up(tmp_path: Path) -> None:
+    for graph in drawn(folders.write_folder(tmp_path)).values():
+        marks = [m for m in graph.marks if m.shape not in ("below", "beyond")]
+        cost = {"size": lambda m: m.entry.sizes.file, "latency": lambda m: m.entry.speed.ratio}
+        by_cost = sorted(marks, key=cost[graph.name])
+        assert [m.x for m in by_cost] == sorted(m.x for m in marks)
+        by_score = sorted(marks, key=lambda m: m.entry.score.value if m.entry.score else 0.0)[::-1]
+        assert [m.y for m in by_score] == sorted(m.y for m in marks)
+
+
+def test_the_budget_divides_what_fits_from_what_misses(tmp_path: Path) -> None:
+    for graph in drawn(folders.write_folder(tmp_path)).values():
+        assert graph.budget is not None
+        for mark in graph.marks:
+            assert (mark.y > graph.budget.place) == (mark.entry.status == "misses")
+
+
+def test_a_collapsed_model_is_at_the_edge_and_presses_nothing(tmp_path: Path) -> None:
+    for graph in drawn(folders.write_folder(tmp_path)).values():
+        shapes = {mark.entry.name: mark for mark in graph.marks}
+        assert shapes["int4"].shape == "below"
+        assert BOTTOM - shapes["int4"].y < 10
+        assert shapes["int8"].y - shapes["float"].y > (BOTTOM - TOP) / 4
+
+
+def test_a_model_of_another_speed_presses_nothing(tmp_path: Path) -> None:
+    slow = folders.trials()[7]
+    details = {**slow.details, "latency": folders.latency(70.0)}
+    tried = [*folders.trials(), replace(slow, details=details)]
+    graph = drawn(folders.write_folder(tmp_path, None, tried))["latency"]
+    marks = {mark.entry.name: mark for mark in graph.marks}
+    assert marks["int16x8"].shape == "beyond" and marks["int16x8"].on_front
+    assert marks["float"].x - marks["int8"].x > (RIGHT - LEFT) / 4
+
+
+def test_every_mark_is_inside_the_frame(tmp_path: Path) -> None:
+    for moment, make in folders.MOMENTS.items():
+        for graph in drawn(make(tmp_path / moment)).values():
+            for mark in graph.marks:
+                assert LEFT <= mark.x <= RIGHT and TOP <= mark.y <= BOTTOM
+                assert all(math.isfinite(end) for end in mark.bars)
+
+
+def test_where_less_is_better_less_is_up() -> None:
+    tried = tuple(
+        Entry(
+            name,
+            sizes=Sizes(file=size),
+            score=Score("error", "", error, is_lower_better=True, reference=2.0),
+            room=2.1 - error,
+        )
+        for name, size, error in (("float", 100.0, 2.0), ("good", 50.0, 2.05), ("bad", 25.0, 2.3))
+    )
+    (graph,) = graphs(Record(entries=tried))
+    places = {mark.entry.name: mark.y for mark in graph.marks}
+    assert graph.budget is not None
+    assert places["float"] < places["good"] < graph.budget.place < places["bad"]
+    values = [float(tick.text) for tick in sorted(graph.y_ticks, key=lambda tick: tick.place)]
+    assert values == sorted(values)
+
+
+@pytest.mark.parametrize("axis", AXES, ids=lambda axis: axis.name)
+def test_what_is_to_be_small_has_a_graph(axis: object) -> None:
+    name = getattr(axis, "name", "")
+    entry = Entry(
+        "a", sizes=Sizes(3e6, 2e6, 1e6), speed=Speed("cpu:1", 900.0), score=Score("t", "", 1)
+    )
+    found = [graph.name for graph in graphs(Record(entries=(entry,), request=Request(name)))]
+    assert set(found) == {"size", "latency", name}
+
+
+def test_limits_are_drawn_on_their_own_axis(tmp_path: Path) -> None:
+    told = folders.summary()
+    told["request"] = {"limits": ["at most 6.00 MB", "at most 5.00 ms"]}
+    found = drawn(folders.write_folder(tmp_path, told))
+    size, latency = found["size"].limit, found["latency"].limit
+    assert size is not None and latency is not None
+    fits = {m.entry.name for m in found["latency"].marks if m.x <= latency.place}
+    assert fits == {"int8", "int8.correct", "int8.equalize"}
+
+
+@pytest.mark.parametrize("moment", folders.MOMENTS)
+def test_pictures_of_every_moment(moment: str, tmp_path: Path) -> None:
+    for graph in drawn(folders.MOMENTS[moment](tmp_path)).values():
+        picture = png(graph)
+        assert picture.startswith(b"\x89PNG") and 2_000 < len(picture) < 60_000

@@ -1,0 +1,95 @@
+"""The page in a real browser."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from litesmith.pages.folder_kinds import write_report
+from tests.pages import folders
+from tests.pages.browser import WHY_NOT, Browser, browser
+
+pytestmark = pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)
+
+WIDTHS = (360, 768, 1024, 1200, 1280, 1920)
+OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    with browser(tmp_path_factory.mktemp("browser")) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    root = tmp_path_factory.mktemp("pages")
+    return {name: write_report(make(root / name)) for name, make in folders.MOMENTS.items()}
+
+
+@pytest.mark.parametrize("moment", folders.MOMENTS)
+def test_it_is_read_at_any_width_without_a_complaint(
+    moment: str, shown: Browser, pages: dict[str, Path]
+) -> None:
+    for width in WIDTHS:
+        shown.open(pages[moment], width, dark=width == 1024)
+        assert shown.ask(OVERFLOW) <= 0, f"{moment} is wider than {width} pixels"
+        inner = "[...document.querySelectorAll('.scroll')].map(e => e.scrollWidth - e.clientWidth)"
+        assert all(wider <= 0 for wider in shown.ask(inner)), f"{moment}: a table at {width} pixels"
+    assert shown.complaints() == []
+
+
+def test_long_names_do_not_widen_the_page(shown: Browser, tmp_path: Path) -> None:
+    told = {**folders.summary(), "model": "m" * 200, "sentence": "s" * 300}
+    folder = folders.write_folder(tmp_path, told)
+    shown.open(write_report(folder), 360)
+    assert shown.ask(OVERFLOW) <= 0
+
+
+def test_both_graphs_are_drawn(shown: Browser, pages: dict[str, Path]) -> None:
+    shown.open(pages["done"], 1280)
+    scored = sum(one[5] is not None for one in folders.TRIED)
+    for name in ("size", "latency"):
+        graph = f"svg[data-graph={name}]"
+        assert shown.ask(f"document.querySelectorAll('{graph} .point').length") == scored
+        assert shown.ask(f"document.querySelectorAll('{graph} .star').length") == 1
+        assert shown.ask(f"document.querySelectorAll('{graph} line.budget').length") == 1
+        box = f"document.querySelector('{graph}').getBoundingClientRect()"
+        assert shown.ask(f"{box}.width") > 300 and shown.ask(f"{box}.height") > 200
+        star = f"document.querySelector('{graph} .star .shape')"
+        assert shown.ask(f"getComputedStyle({star}).fill") != "rgb(0, 0, 0)"
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_a_point_tells_of_its_trial(width: int, shown: Browser, pages: dict[str, Path]) -> None:
+    shown.open(pages["done"], width)
+    assert shown.ask("document.getElementById('tip').hidden")
+    shown.ask("document.querySelector('svg[data-graph=size]').scrollIntoView({block: 'center'})")
+    shown.point_at("svg[data-graph=size] .point[data-trial=float16] .shape")
+    told = shown.ask("document.getElementById('tip').innerText")
+    assert told.startswith("float16\n") and "quantize(to=float16)" in told and "8.46 MB" in told
+    box = shown.ask("document.getElementById('tip').getBoundingClientRect().toJSON()")
+    assert told.count("\n") > 4  # which only what is visible has
+    assert box["left"] >= 0 and box["right"] <= width
+    assert shown.ask("document.querySelectorAll('.point.active, tr.active').length") == 3
+    assert shown.ask("document.querySelector('tr.active th b').textContent") == "float16"
+
+
+def test_a_heading_sorts_and_unknowns_stay_last(shown: Browser, pages: dict[str, Path]) -> None:
+    shown.open(pages["done"], 1280)
+    column = "[...document.querySelectorAll('.trials tbody tr')].map(r => r.cells[6].dataset.sort)"
+    titles = "[...document.querySelectorAll('.trials thead th')].map(h => h.textContent)"
+    assert shown.ask(titles)[6] == "File"
+    before = shown.ask(column)
+    for backward in (False, True):
+        shown.click(".trials thead th:nth-child(7) button")
+        found = shown.ask(column)
+        known = [float(one) for one in found if one]
+        assert known == sorted(known, reverse=backward)
+        assert all(found[: len(known)]) and sorted(found) == sorted(before)
+
+
+def test_it_prints(shown: Browser, pages: dict[str, Path]) -> None:
+    shown.open(pages["done"], 1280)
+    printed = shown.printed()
+    assert printed.startswith(b"%PDF") and len(printed) > 20_000

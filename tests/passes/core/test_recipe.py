@@ -1,0 +1,95 @@
+"""Recipe texts: what they mean, and what is said of those that mean nothing."""
+
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from litesmith.errors import BadInput
+from litesmith.passes.core.recipe import _setting as read_setting
+from litesmith.passes.core.recipe import _setting_text, _Tokens, parse, text_of
+from litesmith.passes.tidy.fold import Fold
+from litesmith.passes.tidy.fuse import Fuse
+from litesmith.passes.tidy.upgrade import Upgrade
+
+
+def test_empty_is_nothing() -> None:
+    assert parse("") == parse("  ") == ()
+
+
+def test_settings_become_fields() -> None:
+    assert parse("fold(float16=true,shapes=false)|fuse( pad = false )") == (
+        Fold(float16=True),
+        Fuse(pad=False),
+    )
+    assert parse('upgrade(io="int8")') == (Upgrade(io="int8"),)
+
+
+def test_text_leaves_defaults_out() -> None:
+    assert text_of((Fold(), Fuse(bias=False))) == "fold | fuse(bias=false)"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("polish", "no step 'polish'; there are borders, cleanup"),
+        ("fold(speed=2)", "fold has no setting 'speed'; it has float16, shapes"),
+        ("cleanup(x=1)", "cleanup has no setting 'x'; it has none"),
+        ("fold(float16=1)", r"fold\(float16=1\): a bool is needed"),
+        ("fold(float16=maybe)", r"fold\(float16=maybe\): a bool is needed"),
+        ("fold(float16=true", r"',' expected, the end found"),
+        ("fold(float16)", r"'=' expected, '\)' found"),
+        ("cleanup fold", r"'\|' expected, 'fold' found"),
+        ("cleanup |", "a name or a value expected, the end found"),
+        ("| cleanup", r"no step '\|'"),
+        ('upgrade(io="int8)', "a quote is open"),
+    ],
+)
+def test_what_cannot_be_read_is_named(text: str, message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        parse(text)
+
+
+settings_values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inner: st.lists(inner, max_size=4).map(tuple),
+    max_leaves=8,
+)
+
+
+@given(settings_values)
+def test_any_setting_round_trips(value: object) -> None:
+    text = _setting_text(value)  # type: ignore[arg-type]
+    back = read_setting(_Tokens(text))
+    assert back == value
+    assert type(back) is type(value)
+
+
+@given(st.text(max_size=40))
+def test_any_text_is_a_recipe_or_one_clear_line(text: str) -> None:
+    try:
+        recipe = parse(text)
+    except BadInput as error:
+        assert str(error).startswith("recipe")
+    else:
+        assert parse(text_of(recipe)) == recipe
+
+
+def test_a_step_needs_no_more_than_a_frozen_dataclass() -> None:
+    @dataclass(frozen=True)
+    class Nothing:
+        def apply(self, model, context):
+            from litesmith.passes.core.step import Change
+
+            return Change(model)
+
+    from litesmith.passes.core.recipe import apply
+    from tests.zoo import convnet
+
+    model = convnet()
+    assert apply(model, (Nothing(),)).model is model

@@ -1,0 +1,203 @@
+"""The folder of a search: one writer, whole files, records that a kill leaves readable."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from litesmith.errors import BadInput
+from litesmith.search.trial.folder import Folder
+from litesmith.search.trial.trial_record import Record
+from litesmith.tflite.file import digest, load, save
+from tests.search.choosing.taught import record, taught
+from tests.zoo_float import residual
+
+HOLDING = """
+import sys, time
+from pathlib import Path
+from litesmith.search.trial.folder import Folder
+with Folder(Path(sys.argv[1])).held():
+    print("held", flush=True)
+    time.sleep(60)
+"""
+
+
+def holder(path: Path) -> subprocess.Popen[bytes]:
+    """Another process that is at work in the folder."""
+    child = subprocess.Popen([sys.executable, "-c", HOLDING, str(path)], stdout=subprocess.PIPE)
+    assert child.stdout is not None and child.stdout.readline() == b"held\n"
+    return child
+
+
+def refused(path: Path) -> str:
+    """The one line that keeps this process out of a folder."""
+    with pytest.raises(BadInput) as no, Folder(path).held():
+        pass
+    assert "\n" not in str(no.value)
+    return str(no.value)
+
+
+# One writer.
+
+
+def test_a_second_run_is_refused_in_one_line_and_let_in_after_a_kill(tmp_path: Path) -> None:
+    with holder(tmp_path) as child:
+        assert "another run is at work in it; choose another -o" in refused(tmp_path)
+        child.send_signal(signal.SIGKILL)
+    with Folder(tmp_path).held():
+        pass
+
+
+def test_the_same_process_is_kept_out_too(tmp_path: Path) -> None:
+    with Folder(tmp_path).held():
+        assert "at work" in refused(tmp_path)
+    with Folder(tmp_path).held():
+        pass
+
+
+def test_an_error_inside_lets_go_of_the_folder(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt), Folder(tmp_path).held():
+        raise KeyboardInterrupt
+    with Folder(tmp_path).held():
+        pass
+
+
+def test_who_is_refused_sweeps_nothing(tmp_path: Path) -> None:
+    with holder(tmp_path) as child:
+        part = tmp_path / ".litesmith-1.part"
+        part.touch()
+        refused(tmp_path)
+        assert part.exists()
+        child.kill()
+
+
+def test_what_a_killed_run_left_half_written_is_swept(tmp_path: Path) -> None:
+    parts = [tmp_path / ".litesmith-x.part", tmp_path / "front" / ".litesmith-y.part"]
+    mine = tmp_path / "notes.part"
+    Folder(tmp_path).write_summary({})
+    (tmp_path / "front").mkdir()
+    for path in (*parts, mine):
+        path.touch()
+    with Folder(tmp_path).held():
+        assert not any(path.exists() for path in parts)
+        assert mine.exists()
+
+
+def test_a_folder_that_cannot_be_is_refused_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for path in (tmp_path / "file", tmp_path / "file" / "inside", Path("/proc/search")):
+        assert "choose another -o" in refused(path)
+
+
+# Records.
+
+
+def test_trials_come_back_in_their_order(tmp_path: Path) -> None:
+    folder = Folder(tmp_path)
+    assert folder.trials() == () and not folder.is_used
+    for name in ("float", "int8"):
+        folder.add(record(name).trial)
+    assert [Record(trial).name for trial in folder.trials()] == ["float", "int8"]
+    assert folder.is_used
+
+
+def test_a_summary_survives_and_a_damaged_one_is_named(tmp_path: Path) -> None:
+    folder = Folder(tmp_path)
+    assert folder.summary() == {}
+    folder.write_summary({"state": "running", "text": "1.5 × faster"})
+    assert folder.summary() == {"state": "running", "text": "1.5 × faster"}
+    (tmp_path / "tune.json").write_bytes(b'{"state": "run')
+    with pytest.raises(BadInput, match=r"tune\.json: cannot be read"):
+        folder.summary()
+
+
+def test_numbers_without_a_word_in_json_are_never_written(tmp_path: Path) -> None:
+    folder = Folder(tmp_path)
+    folder.write_summary({"a": 1})
+    with pytest.raises(ValueError, match="JSON"):
+        folder.write_summary({"a": float("nan")})
+    assert folder.summary() == {"a": 1}
+
+
+def test_evidence_that_is_damaged_or_missing_is_none(tmp_path: Path) -> None:
+    folder = Folder(tmp_path)
+    assert folder.evidence("abc") is None
+    folder.write_evidence("abc", {"ops": []})
+    assert folder.evidence("abc") == {"ops": []}
+    (tmp_path / "evidence" / "abc.json").write_text("{")
+    assert folder.evidence("abc") is None
+
+
+# Models.
+
+
+def test_a_model_is_found_by_its_name_only_while_it_is_the_one_on_record(tmp_path: Path) -> None:
+    folder = Folder(tmp_path)
+    place = folder.keep(taught(), "int8")
+    wanted = digest(place)
+    assert folder.found("int8", wanted) == place
+    assert folder.found("float16", wanted) is None
+    save(residual(), place)
+    assert folder.found("int8", wanted) is None
+    place.unlink()
+    assert folder.found("int8", wanted) is None
+
+
+def test_the_best_is_found_under_its_old_name_when_all_else_is_gone(tmp_path: Path) -> None:
+    folder = Folder(tmp_path)
+    place = folder.keep(taught(), "int8")
+    folder.ship(place)
+    folder.tidy()
+    assert not (tmp_path / "work").exists()
+    assert folder.found("int8", digest(folder.best)) == folder.best
+
+
+def test_shipping_the_same_again_leaves_the_file_alone(tmp_path: Path) -> None:
+    folder = Folder(tmp_path)
+    place = folder.keep(taught(), "a")
+    folder.ship(place)
+    before = folder.best.stat()
+    time.sleep(0.01)
+    folder.ship(place)
+    assert folder.best.stat().st_mtime_ns == before.st_mtime_ns
+    folder.ship(folder.keep(residual(), "b"))
+    assert len(load(folder.best).main.ops) == len(residual().main.ops)
+
+
+def test_without_a_best_there_is_no_recipe_either(tmp_path: Path) -> None:
+    folder = Folder(tmp_path)
+    folder.unship()
+    folder.ship(folder.keep(taught(), "a"))
+    folder.write_recipe({"schema": 1})
+    assert json.loads(folder.recipe.read_bytes()) == {"schema": 1}
+    folder.unship()
+    assert not folder.best.exists() and not folder.recipe.exists()
+
+
+def test_the_front_has_the_given_models_and_no_others(tmp_path: Path) -> None:
+    folder = Folder(tmp_path)
+    a, b = folder.keep(taught(), "a"), folder.keep(residual(), "b")
+    folder.write_front({"a": a, "b": b})
+    folder.write_front({"b": b})
+    assert [path.name for path in (tmp_path / "front").iterdir()] == ["b.tflite"]
+    again = tmp_path / "front" / "b.tflite"
+    folder.write_front({"b": again})  # from its own place, after the work is gone
+    assert digest(again) == digest(b)
+
+
+def test_a_folder_of_other_things_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "thesis.txt").write_text("mine")
+    with pytest.raises(BadInput, match="holds other files, as 'work'"), Folder(tmp_path).held():
+        pass
+    assert [p.name for p in tmp_path.rglob("*")] == ["work", "thesis.txt"]
+
+
+def test_a_summary_that_is_none_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "tune.json").write_text("[]")
+    with pytest.raises(BadInput, match=r"tune\.json: is not what `litesmith tune` writes"):
+        Folder(tmp_path).summary()

@@ -1,0 +1,103 @@
+"""Mixtures of float and integers that a search asks for, and asks for again after a restart."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from litesmith.data.sources import open_data
+from litesmith.ir.build import Builder
+from litesmith.ir.types import Model
+from litesmith.passes.core.recipe import parse, step_name
+from litesmith.search.trial.budget import Budget, Limits
+from litesmith.search.trial.candidate import Candidate
+from litesmith.search.trial.data_split import split
+from litesmith.search.trial.folder import Folder
+from litesmith.search.trial.goal import Asked
+from litesmith.search.trial.target_place import Place
+from litesmith.search.trial.trial_runner import Workshop
+from litesmith.search.tuning.decision_tree import State
+from litesmith.search.tuning.mixed_candidates import mixed_candidates
+from litesmith.tflite.file import load, save
+from tests.search.choosing.taught import hurried, record
+from tests.zoo import noise
+
+WIDE = 192
+BASE = "cleanup | fold | fuse | quantize | correct"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _quick() -> Iterator[None]:
+    with hurried():
+        yield
+
+
+def loud() -> Model:
+    """Layers in a row; what the second one writes has a channel far beyond all others."""
+    b = Builder()
+    x = b.input("x", (1, WIDE))
+    for number in range(10):
+        weight = noise(WIDE, WIDE, seed=number, scale=WIDE**-0.5)
+        weight[0] *= 3000 if number == 1 else 1
+        weight[:, 0] /= 3000 if number == 2 else 1
+        x = b.op("FULLY_CONNECTED", x, weight, noise(WIDE, seed=number + 50, scale=0.1))
+    return b.model(x)
+
+
+def workshop(place: Path) -> Workshop:
+    """On a target whose ops cannot be timed: their times are estimated, the same each time."""
+    source = place / "model.tflite"
+    if not source.exists():
+        save(loud(), source)
+    model = load(source)
+    folder = Folder(place / "out")
+    folder.path.mkdir(exist_ok=True)
+    data = split(open_data(noise(90, WIDE, seed=3), model))
+    asked = Asked("latency", Budget.parse(min_snr="15"), Limits(), Place.parse("numpy"), "snr")
+    return Workshop(folder, source, model, data, asked)
+
+
+def state_of(made: Workshop) -> State:
+    return State(made.model, "latency", records=made.records)
+
+
+def tried(made: Workshop) -> list[Candidate]:
+    """What is asked for, each measured in its turn."""
+    made.tried(Candidate("int8", "int8", BASE, ""))
+    found: list[Candidate] = []
+    for candidate in mixed_candidates(made, state_of(made)):
+        found.append(candidate)
+        made.tried(candidate)
+    return found
+
+
+def test_mixtures_save_what_int8_ruins_and_are_the_same_after_a_restart(tmp_path: Path) -> None:
+    first = workshop(tmp_path)
+    asked = tried(first)
+    assert first.records["int8"].status == "misses"
+    assert asked and any(first.records[one.name].status == "fits" for one in asked)
+    assert len({one.name for one in asked}) == len(asked)
+    for one in asked:
+        assert one.branch == "mixed"
+        assert [step_name(step) for step in parse(one.recipe)][-1] == "correct"
+    again = workshop(tmp_path)
+    assert tried(again) == asked
+    assert again.fresh == 0
+
+
+def test_without_a_scored_int8_model_there_is_nothing_to_mix(tmp_path: Path) -> None:
+    made = workshop(tmp_path)
+    assert list(mixed_candidates(made, state_of(made))) == []
+    made.records["int8"] = record("int8", status="refused", accuracy=None)
+    assert list(mixed_candidates(made, state_of(made))) == []
+    assert not (made.folder.path / "evidence").exists()
+
+
+def test_a_model_that_int8_does_not_harm_has_no_mixture(tmp_path: Path) -> None:
+    b = Builder()
+    x = b.input("x", (1, WIDE))
+    save(b.model(b.op("RELU", x)), tmp_path / "model.tflite")
+    made = workshop(tmp_path)
+    made.tried(Candidate("int8", "int8", BASE, ""))
+    found = list(mixed_candidates(made, state_of(made)))
+    assert found == []

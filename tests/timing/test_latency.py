@@ -1,0 +1,156 @@
+"""The bench as a Python call: stop rules, results, comparisons. No test looks at speed."""
+
+from itertools import pairwise
+from math import inf
+from pathlib import Path
+from statistics import median
+
+import pytest
+
+import litesmith
+from litesmith.errors import BadInput, CannotRun
+from litesmith.tflite.file import digest, save
+from litesmith.timing.latency import Rule, bench, contenders, measured, ratio
+from litesmith.timing.statistics import UNKNOWN
+from tests import zoo
+
+QUICK = Rule(runs=24, warmup_runs=1)
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    path = tmp_path / "model.tflite"
+    save(zoo.convnet(), path)
+    return path
+
+
+def test_one_model(model: Path) -> None:
+    done = bench(model, runs=24)
+    (result,) = done.results
+    (row,) = done.to_rows()
+    assert done.comparisons == ()
+    assert len(result.samples_us) == row["runs"] == 24
+    assert row["p50_us"] == median(load.median_us for load in result.loads)
+    ranks = [row[f"p{rank}_us"] for rank in (50, 90, 95, 99)]
+    assert all(low <= high for low, high in pairwise(ranks))
+    assert row["model"] == str(model)
+    assert row["target"] == "cpu:1"
+    assert row["digest"] == digest(model)
+    assert min(row["create_us"], row["first_us"], row["cpu_us"]) > 0
+    low, high = result.interval_us
+    assert 0 < low <= row["p50_us"] <= high < inf
+
+
+def test_every_model_on_every_target_against_the_first(model: Path) -> None:
+    group = contenders([model, zoo.convnet()], "cpu:1, cpu:1:builtin")
+    done = measured(group, QUICK, memory=False)
+    shown = [(result.model, result.target) for result in done.results]
+    assert shown == [
+        (str(model), "cpu:1"),
+        ("model 2", "cpu:1"),
+        (str(model), "cpu:1:builtin"),
+        ("model 2", "cpu:1:builtin"),
+    ]
+    rows = [comparison.row() for comparison in done.comparisons]
+    assert [(r["b"], r["b_target"]) for r in rows] == shown[1:]
+    assert {(r["a"], r["a_target"]) for r in rows} == {shown[0]}
+    for row in rows:
+        assert row["low"] <= row["ratio"] <= row["high"]
+        assert row["blocks"] == 12
+
+
+def test_a_ratio_turns_round() -> None:
+    done = measured(contenders([zoo.convnet(), zoo.careless()]), QUICK, memory=False)
+    a, b = done.results
+    for rank in (50, 95):
+        forth, back = ratio(a, b, rank), ratio(b, a, rank)
+        assert forth.value * back.value == pytest.approx(1)
+        assert ratio(a, a, rank).blocks == (1.0,) * 12
+    assert ratio(a, b).blocks == done.comparisons[0].ratio.blocks
+
+
+@pytest.mark.parametrize(("runs", "loads", "blocks"), [(1, 1, 1), (5, 5, 3), (30, 24, 12)])
+def test_runs_are_spread_over_loads(runs: int, loads: int, blocks: int) -> None:
+    rule = Rule(runs=runs, warmup_runs=0)
+    done = measured(contenders([zoo.nothing(), zoo.nothing()]), rule, memory=False)
+    assert [len(result.samples_us) for result in done.results] == [runs, runs]
+    assert len(done.results[0].loads) == loads
+    assert len(done.comparisons[0].ratio.blocks) == blocks
+    if blocks < 6:
+        assert done.comparisons[0].row()["high"] is None
+        assert done.comparisons[0].ratio.verdict == UNKNOWN
+
+
+def test_seconds_give_at_least_an_interval() -> None:
+    done = measured(contenders([zoo.nothing()] * 2), Rule(seconds=0.01), memory=False)
+    assert len(done.comparisons[0].ratio.blocks) >= 6
+    assert done.comparisons[0].row()["high"] is not None
+
+
+def test_the_width_stops_the_run_and_so_does_the_time() -> None:
+    group = contenders(zoo.convnet())
+    wide = measured(group, Rule(width=inf, least_seconds=0), memory=False)
+    assert len(wide.results[0].loads) == 12
+    short = measured(group, Rule(width=0, most_seconds=0.01), memory=False)
+    assert len(short.results[0].loads) == 6
+
+
+def test_progress_is_told() -> None:
+    told: list[str] = []
+    measured(contenders(zoo.convnet()), Rule(runs=3), told.append, memory=False)
+    assert [text.split(",")[0] for text in told] == ["1 loads", "2 loads", "3 loads"]
+
+
+def test_the_evidence_holds_every_sample(model: Path) -> None:
+    result = measured(contenders(model), QUICK).results[0]
+    trial = result.trial()
+    by_metric = {m.metric: m for m in trial.measurements}
+    assert by_metric["latency"].samples == result.samples_us
+    assert by_metric["latency_by_load"].value == result.percentile_us(50)
+    assert by_metric["latency_by_load"].interval == result.interval_us
+    assert len(by_metric["create"].samples) == len(result.loads)
+    assert by_metric["peak_memory"].samples == (result.peak_bytes,)
+    assert {m.model_digest for m in trial.measurements} == {digest(model)}
+    assert "litesmith" in by_metric["latency"].host
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ({"runs": 3, "seconds": 1}, "not both"),
+        ({"runs": 0}, "runs=0"),
+        ({"seconds": 0}, "seconds=0"),
+        ({"seconds": float("nan")}, "seconds=nan"),
+        ({"warmup_runs": -1}, "warmup_runs=-1"),
+    ],
+)
+def test_bad_rules(words: dict, message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        bench(zoo.convnet(), **words)
+
+
+def test_bad_models_and_targets(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="no such file"):
+        bench(tmp_path / "none.tflite")
+    with pytest.raises(BadInput, match="is a folder"):
+        bench(tmp_path)
+    with pytest.raises(BadInput, match="no target 'tpu'"):
+        bench(zoo.convnet(), on="cpu:1,tpu")
+    with pytest.raises(BadInput, match="at least one model"):
+        bench([])
+    with pytest.raises(CannotRun, match="Mystery"):
+        bench(zoo.MODELS["custom"]())
+
+
+def test_a_model_that_falls_back_says_why() -> None:
+    done = measured(contenders(zoo.MODELS["stateful"]()), Rule(runs=2), memory=False)
+    assert "state" in done.results[0].note
+
+
+def test_the_target_without_a_runtime() -> None:
+    assert measured(contenders(zoo.convnet(), "numpy"), QUICK, memory=False).results[0].target
+
+
+def test_models_come_as_bytes_and_values(model: Path) -> None:
+    group = contenders([model, model.read_bytes(), litesmith.load(model)])
+    assert len({contender.digest for contender in group}) == 1

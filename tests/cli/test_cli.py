@@ -15,6 +15,7 @@ from litesmith.tflite.file import digest, save
 from litesmith.tflite.write import to_bytes
 from tests import zoo
 from tests.forked import CAN_FORK, forked
+from tests.interruptible import started
 
 AS_MODULE = "import runpy; runpy.run_module('litesmith', run_name='__main__', alter_sys=True)"
 
@@ -172,21 +173,8 @@ def test_interrupted(tmp_path: Path, number: signal.Signals, status: int) -> Non
     """A model from a pipe that never ends its sentence, and a user who has waited enough."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    child = subprocess.Popen(
-        [
-            sys.executable,
-            "-m",
-            "litesmith",
-            "apply",
-            pipe,
-            "cleanup",
-            "-o",
-            tmp_path / "out.tflite",
-        ],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    words = ["apply", pipe, "cleanup", "-o", tmp_path / "out.tflite"]
+    child = started("-m", "litesmith", *words)
     with pipe.open("wb") as feed:  # opens once the child reads
         feed.write(b"\x1c\0\0\0TFL3")
         feed.flush()

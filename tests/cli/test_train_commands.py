@@ -23,6 +23,7 @@ from litesmith.passes.core.step import Change
 from litesmith.tflite.file import digest, load, save
 from litesmith.training.settings import Training
 from tests import zoo
+from tests.interruptible import started
 from tests.zoo import noise
 
 torch = pytest.importorskip("torch")
@@ -316,14 +317,8 @@ def test_bad_input_is_one_line(words: str, text: str, place: Path, run: Run) -> 
 
 
 def child(place: Path, *words: object, program: str = OFTEN) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-c", program, *map(str, words)],
-        cwd=place,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )
+    variables = {**os.environ, "OMP_NUM_THREADS": "1"}
+    return started("-c", program, *words, cwd=place, env=variables)
 
 
 def once_there(path: Path, process: subprocess.Popen[str]) -> None:

@@ -20,6 +20,7 @@ from tests.cli.tuned import (
     fresh_hurried_litesmith,
     hurried_litesmith,
 )
+from tests.interruptible import started
 from tests.search.choosing.taught import examples, taught, written
 from tests.training.small import classifier
 
@@ -129,14 +130,8 @@ def test_where_nothing_fits_it_says_what_is_nearest_and_fails(copied: Path) -> N
 def _started(place: Path) -> subprocess.Popen[str]:
     """A run that takes some seconds."""
     words = ["tune", "model.tflite", "--data", "data.npz", *SMALLEST, "-o", "out"]
-    return subprocess.Popen(
-        [sys.executable, "-c", HURRIED.replace("command()", "command(0.7)"), *words],
-        cwd=place,
-        stderr=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        env=environment(),
-    )
+    program = HURRIED.replace("command()", "command(0.7)")
+    return started("-c", program, *words, cwd=place, env=environment())
 
 
 def _wait_for_lines(place: Path, count: int) -> None:

@@ -13,6 +13,7 @@ ROOT = Path(litesmith.__file__).parent
 # room inside a room is named with both.
 ROOMS = (
     ("cli",),
+    ("front",),
     ("pages",),
     ("pages.sections",),
     ("pages.drawing",),
@@ -52,7 +53,7 @@ ROOMS = (
     ("tflite",),
     ("ir",),
     ("lang",),
-    ("errors", "schema", "units", "_version"),
+    ("errors", "progress", "schema", "units", "_version"),
 )
 DEPTH = {name: depth for depth, names in enumerate(ROOMS) for name in names}
 FILES = sorted(ROOT.rglob("*.py"))

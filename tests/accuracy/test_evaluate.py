@@ -14,6 +14,7 @@ from litesmith.accuracy.evaluate import SAME, Evaluation, evaluate_all
 from litesmith.accuracy.paired import share, share_difference
 from litesmith.data.samples import Sample
 from litesmith.errors import BadInput
+from litesmith.progress import Status
 from litesmith.tflite.write import to_bytes
 from tests import zoo
 
@@ -209,3 +210,20 @@ def test_the_public_function_takes_models_and_data_of_every_sort(tmp_path: Path)
             found = litesmith.evaluate(model, data)
             assert (found.value, found.n) == (want.value, want.n)
             assert found.measurement.model_digest == want.measurement.model_digest
+
+
+def test_a_function_is_a_metric_as_it_is() -> None:
+    def margin(outputs: list[np.ndarray], label: np.ndarray) -> float:
+        return float(outputs[0].max() - outputs[0].min())
+
+    found = litesmith.evaluate(scorer(), scores(20), metric=margin)
+    assert found.metric.endswith(":test_a_function_is_a_metric_as_it_is.<locals>.margin")
+    assert found.value > 0
+    with pytest.raises(BadInput, match="metric=3: give a name"):
+        litesmith.evaluate(scorer(), scores(20), metric=3)  # type: ignore[arg-type]
+
+
+def test_progress_counts_the_samples() -> None:
+    seen: list[object] = []
+    litesmith.evaluate(scorer(), scores(20), progress=seen.append)
+    assert seen == [Status("scoring", done, 20) for done in range(1, 21)]

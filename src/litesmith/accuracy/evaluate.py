@@ -10,8 +10,10 @@ from typing import NamedTuple
 
 from litesmith.accuracy.metrics import (
     METRICS,
+    Function,
     Metric,
     difference_of,
+    metric_name,
     metric_named,
     value_of,
 )
@@ -27,6 +29,7 @@ from litesmith.data.sources import Given, open_data
 from litesmith.errors import BadInput
 from litesmith.evidence import Measurement
 from litesmith.ir.types import Model
+from litesmith.progress import Progress, Status, silent, watch
 from litesmith.run.core.target import Target
 from litesmith.run.session import Source
 from litesmith.tflite.file import load
@@ -111,16 +114,18 @@ def evaluate(
     data: Given,
     *,
     against: Source | None = None,
-    metric: str = "auto",
+    metric: str | Function = "auto",
     on: str | Target = "cpu:1",
     engine: str | Engine | None = None,
+    progress: Progress = silent,
 ) -> Evaluation:
     """The accuracy of a model; with `against`, also its paired difference from another.
 
     >>> litesmith.evaluate("int8.tflite", "val/", against="float.tflite")   # doctest: +SKIP
 
-    `metric` is a name in METRICS, or `module:function` of yours, called for each sample with the
-    list of outputs (real numbers) and the label (or None); the mean of what it returns is taken.
+    `metric` is a name in METRICS, a function of yours or its name `module:function`, called for
+    each sample with the list of outputs (real numbers) and the label (or None); the mean of what it
+    returns is taken.
     "auto" chooses: top1 for integer labels that are classes of the model, auc for 0 and 1 where it
     has one score only, miou for class maps, rmse for other labels; without labels that suit the
     model agreement with the reference for one that ends in SOFTMAX, else the SNR.
@@ -129,7 +134,16 @@ def evaluate(
     """
     opened = open_data(data, _loaded(model))
     with opened_engine(engine) as found:
-        return evaluate_all([model], opened, against=against, metric=metric, on=on, engine=found)[0]
+        (evaluation,) = evaluate_all(
+            [model],
+            opened,
+            against=against,
+            metric=metric,
+            on=on,
+            engine=found,
+            progress=progress,
+        )
+    return evaluation
 
 
 def evaluate_all(
@@ -137,9 +151,10 @@ def evaluate_all(
     data: Data,
     *,
     against: Source | None = None,
-    metric: str = "auto",
+    metric: str | Function = "auto",
     on: str | Target = "cpu:1",
     engine: Engine | None = None,
+    progress: Progress = silent,
 ) -> tuple[Evaluation, ...]:
     """The same for several models in one pass: a sample is read once and given to all of them.
 
@@ -149,19 +164,22 @@ def evaluate_all(
     samples = iter(data)
     first = _first(samples, data)
     main = _loaded(models[0])
-    name, notes = chosen_metric(main, data, first, metric, has_reference=against is not None)
+    asked, has_reference = metric_name(metric), against is not None
+    name, notes = chosen_metric(main, data, first, asked, has_reference=has_reference)
     chosen = metric_named(name)
-    keep = partial(kept, metric=chosen, compared=against is not None)
+    keep = partial(kept, metric=chosen, compared=has_reference)
     place = _machine()
+    scoring = Status("scoring", of=len(data))
     if engine is not None:
-        found = sharded_tallies(engine, everyone, data, name, Target.parse(on), against is not None)
+        found = sharded_tallies(engine, everyone, data, name, Target.parse(on), has_reference)
         tallies, place, notes = found.tallies, found.place, (*notes, *found.notes)
     elif chosen.needs:
-        tallies = list(outputs_of(everyone, chain([first], samples), keep, on=on))
+        found = outputs_of(everyone, chain([first], samples), keep, on=on)
+        tallies = list(watch(found, scoring, progress))
     else:  # a function of the user's is called in order, by one thread: it may not stand more
         stream = chain([first], samples)
         with closing(outputs_of(everyone, stream, as_it_is, on=on)) as answers:
-            tallies = [keep(*answer) for answer in answers]
+            tallies = [keep(*answer) for answer in watch(answers, scoring, progress)]
     columns = list(zip(*tallies, strict=True))
     reference = joined(columns[-1]) if against is not None else None
     job = _Job(name, chosen, str(Target.parse(on)), data, reference, notes, place)

@@ -91,10 +91,31 @@ METRICS = {
 }
 
 
+Function = Callable[..., object]
+
+# Functions that the user handed over themselves, by the names that results and records have.
+_functions: dict[str, Function] = {}
+
+
+def metric_name(metric: str | Function) -> str:
+    """The name of a metric; a function is called `module:function` from here on."""
+    if isinstance(metric, str):
+        return metric
+    if not callable(metric):
+        raise BadInput(
+            f"metric={metric!r}: give a name, module:function, or a function of outputs and label"
+        )
+    name = f"{metric.__module__}:{getattr(metric, '__qualname__', type(metric).__qualname__)}"
+    _functions[name] = metric
+    return name
+
+
 def metric_named(name: str) -> Metric:
     """A row of the table, or one that is made of a function of the user's."""
     if name in METRICS:
         return METRICS[name]
+    if name in _functions:
+        return users_metric(name, _functions[name])
     if ":" in name:
         return users_metric(name, users_function(name))
     raise BadInput(
@@ -102,7 +123,7 @@ def metric_named(name: str) -> Metric:
     )
 
 
-def users_metric(title: str, function: Callable[..., object]) -> Metric:
+def users_metric(title: str, function: Function) -> Metric:
     """A metric of the user's: the mean of function(outputs, label) over the samples.
 
     Outputs are arrays of real numbers in the model's order; the label is None where there is none.

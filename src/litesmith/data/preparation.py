@@ -106,6 +106,39 @@ class Preparation:
         return Norm(mean, std, f"{shifted} / {_list_text(std)}")
 
 
+Numbers = float | Sequence[float] | str
+
+
+def read_preparation(
+    mean: Numbers | None = None,
+    std: Numbers | None = None,
+    norm: str | None = None,
+    resize: str = Preparation.resize,
+    crop: float = Preparation.crop,
+    label_offset: int | None = None,
+) -> Preparation:
+    """The preparation that a user asks for; `mean` and `std` are numbers, or as typed: 1,2,3."""
+    return Preparation(
+        _read_numbers("mean", mean),
+        _read_numbers("std", std),
+        norm or "",
+        resize,
+        crop,
+        label_offset,
+    )
+
+
+def _read_numbers(name: str, given: Numbers | None) -> tuple[float, ...]:
+    if given is None:
+        return ()
+    if isinstance(given, int | float):
+        return (float(given),)
+    try:
+        return tuple(map(float, given.split(",") if isinstance(given, str) else given))
+    except (TypeError, ValueError):
+        raise BadInput(f"{name}={given}: give one number or three, as in 127.5 or 1,2,3") from None
+
+
 def normalized(pixels: Array, norm: Norm, channel_axis: int) -> Array:
     """Pixels of any shape as float32 numbers for the model, the same shape."""
     if max(len(norm.mean), len(norm.std)) > 1 and pixels.shape[channel_axis] != 3:

@@ -8,7 +8,15 @@ import pytest
 
 from litesmith.calibration import observed_cache as cache
 from litesmith.calibration.observe import observe
-from litesmith.calibration.observed_cache import VARIABLE, clear, facts_place, folder, held
+from litesmith.calibration.observed_cache import (
+    VARIABLE,
+    Room,
+    clear,
+    facts_place,
+    folder,
+    held,
+    write_facts,
+)
 from litesmith.data.sources import open_data
 from litesmith.numeric.ranges import WHAT, Seen
 from tests.zoo import convnet, noise
@@ -96,23 +104,38 @@ def test_foreign_archives_are_ignored(place: Path) -> None:
     assert seen_states() == first
 
 
-def test_the_oldest_goes_first(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def kept_again(room: Room) -> None:
+    """Keeps a fourth sight, where there is so much room."""
+    model = convnet()
+    data = open_data(images(3), model)
+    at = facts_place(model, data, WHAT)
+    write_facts(at, model, {model.main.inputs[0]: seen_of(images(3))}, room)
+
+
+def seen_of(values: np.ndarray) -> Seen:
+    seen = Seen(WHAT)
+    seen.add(values)
+    return seen
+
+
+def test_the_oldest_goes_first(place: Path) -> None:
     for seed in range(3):
         seen_states(seed)
     files = sorted(place.iterdir())
     for age, path in enumerate(files):
         os.utime(path, (1000 + age, 1000 + age))
-    monkeypatch.setattr(cache, "_MOST_BYTES", held().nbytes)
-    seen_states(3)
+    room = held().nbytes
+    kept_again(Room(all_bytes=room))
     assert not files[0].exists()
     assert all(path.exists() for path in files[2:])
-    assert held().nbytes <= cache._MOST_BYTES
+    assert held().nbytes <= room
 
 
-def test_what_is_too_large_is_not_kept(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cache, "_MOST_FILE_BYTES", 100)
-    seen_states()
+def test_what_is_too_large_is_not_kept(place: Path) -> None:
+    kept_again(Room(file_bytes=100))
     assert held().files == 0
+    kept_again(Room())
+    assert held().files == 1
 
 
 def test_clear_removes_only_its_own(place: Path) -> None:

@@ -11,7 +11,6 @@ from litesmith.accuracy.evaluate import evaluate
 from litesmith.calibration.observe import tools
 from litesmith.data.samples import Data
 from litesmith.data.sources import open_data
-from litesmith.diagnosis import float_pairs as twins_file
 from litesmith.diagnosis.float_pairs import inseparable
 from litesmith.diagnosis.slowness import Diagnosis
 from litesmith.diagnosis.verdict import examine
@@ -192,12 +191,11 @@ def test_why_ops_cannot_be_told_apart(model: Model, why: str) -> None:
     assert why in told and bool(told) == bool(why)
 
 
-def test_tensors_that_do_not_fit_at_once_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tensors_that_do_not_fit_at_once_wait() -> None:
     model = quantized(convnet(), as_data(convnet()))
     data = as_data(model)
     at_once = seen_codes(model, data)
-    monkeypatch.setattr(twins_file, "_AT_ONCE", 1)
-    in_turns = seen_codes(model, data)
+    in_turns = seen_codes(model, data, at_once=1)
     assert len(at_once) > 3
     assert [(c.low, c.high, c.full) for c in in_turns] == [(c.low, c.high, c.full) for c in at_once]
     assert all(codes.samples == len(data) for codes in in_turns)

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 torch = pytest.importorskip("torch", reason="torch is not installed: the extra `train`")
 
 from litesmith.errors import BadInput  # noqa: E402
-from litesmith.training import checkpoint as checkpoints  # noqa: E402
 from litesmith.training.checkpoint import Checkpoint  # noqa: E402
 from litesmith.training.fit import Fitted, fit  # noqa: E402
 from litesmith.training.settings import Look, Training, Watch  # noqa: E402
@@ -163,12 +162,6 @@ def test_watching_tells_how_far_it_is() -> None:
 # Interruptions.
 
 
-@pytest.fixture
-def _recorded_always(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checkpoints, "_SECONDS", 0.0)
-    monkeypatch.setattr(checkpoints, "_SHARE", math.inf)
-
-
 def stopper(after: int) -> Callable[[Look], None]:
     """Interrupts what is watched at this call."""
     calls = iter(range(10**6))
@@ -183,7 +176,6 @@ def stopper(after: int) -> Callable[[Look], None]:
 TRAINING = Training(epochs=6)
 
 
-@pytest.mark.usefixtures("_recorded_always")
 @pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize("after", [0, 1, 5, 6, 7, 13, 22, 29])
 def test_an_interrupted_training_goes_on_as_if_it_was_not(
@@ -192,22 +184,21 @@ def test_an_interrupted_training_goes_on_as_if_it_was_not(
     whole = Line(masked=masked)
     known = fit(whole, TRAINING, 8, checkpoint=NOWHERE)
     path = tmp_path / "record.pt"
-    record = Checkpoint(path, "key", resume=False)
+    record = Checkpoint(path, "key", resume=False, every=0)
     with pytest.raises(KeyboardInterrupt):
         fit(Line(masked=masked), TRAINING, 8, checkpoint=record, watch=stopper(after))
     line = Line(masked=masked)
-    found = fit(line, TRAINING, 8, checkpoint=Checkpoint(path, "key", resume=True))
+    found = fit(line, TRAINING, 8, checkpoint=Checkpoint(path, "key", resume=True, every=0))
     assert line.now == whole.now
     assert found[:4] == known[:4]
 
 
-@pytest.mark.usefixtures("_recorded_always")
 def test_interrupted_again_and_again(tmp_path: Path) -> None:
     whole = Line(masked=True)
     known = fit(whole, TRAINING, 8, checkpoint=NOWHERE)
     for _ in range(100):
         line = Line(masked=True)
-        record = Checkpoint(tmp_path / "record.pt", "key", resume=True)
+        record = Checkpoint(tmp_path / "record.pt", "key", resume=True, every=0)
         try:
             found = fit(line, TRAINING, 8, checkpoint=record, watch=stopper(3))
             break
@@ -219,11 +210,14 @@ def test_interrupted_again_and_again(tmp_path: Path) -> None:
     assert found[:4] == known[:4]
 
 
-@pytest.mark.usefixtures("_recorded_always")
 def test_a_training_that_has_ended_is_not_done_again(tmp_path: Path) -> None:
     line, again = Line(), Line()
-    known = fit(line, TRAINING, 8, checkpoint=Checkpoint(tmp_path / "r", "key", resume=False))
-    found = fit(again, TRAINING, 8, checkpoint=Checkpoint(tmp_path / "r", "key", resume=True))
+    known = fit(
+        line, TRAINING, 8, checkpoint=Checkpoint(tmp_path / "r", "key", resume=False, every=0)
+    )
+    found = fit(
+        again, TRAINING, 8, checkpoint=Checkpoint(tmp_path / "r", "key", resume=True, every=0)
+    )
     assert not again.seen
     assert again.now == line.now
     assert found == known

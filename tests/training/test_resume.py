@@ -1,6 +1,5 @@
 """Trainings that were interrupted: they end in the same file, or say why they cannot."""
 
-import math
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +16,6 @@ from litesmith.passes.core.step import Context  # noqa: E402
 from litesmith.passes.quantizing.quantize import Quantize  # noqa: E402
 from litesmith.passes.shrinking.prune import Prune  # noqa: E402
 from litesmith.tflite.write import to_bytes  # noqa: E402
-from litesmith.training import checkpoint as checkpoints  # noqa: E402
 from litesmith.training.settings import Look, Training  # noqa: E402
 from litesmith.training.step_tuner import Tuner  # noqa: E402
 from tests.training.small import damaged, data_of, regression  # noqa: E402
@@ -32,12 +30,6 @@ def _one_thread() -> None:
 
 def quantized(model: Model, data: Data, to: str = "int8") -> Model:
     return Quantize(to).apply(model, Context(tools(data, threads=1))).model
-
-
-@pytest.fixture
-def _recorded_always(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checkpoints, "_SECONDS", 0.0)
-    monkeypatch.setattr(checkpoints, "_SHARE", math.inf)
 
 
 def interrupting(after: int) -> Callable[[Look], None]:
@@ -57,7 +49,7 @@ def result(kind: str, folder: Path | None = None, **more) -> bytes:
     """A training of some kind, as bytes."""
     original = regression()
     data = data_of(original)
-    tuner = Tuner(original, data, SHORT, folder=folder, **more)
+    tuner = Tuner(original, data, SHORT, every=0, folder=folder, **more)
     if kind == "float":
         return to_bytes(tuner(damaged(original)).model)
     if kind == "gradual":
@@ -66,7 +58,6 @@ def result(kind: str, folder: Path | None = None, **more) -> bytes:
     return to_bytes(tuner(quantized(original, data, kind), origin=original).model)
 
 
-@pytest.mark.usefixtures("_recorded_always")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("after", [3, 6, 11, 17])
 def test_an_interrupted_training_ends_in_the_same_file(
@@ -77,17 +68,17 @@ def test_an_interrupted_training_ends_in_the_same_file(
     assert result(kind, tmp_path, resume=True) == result(kind)
 
 
-@pytest.mark.usefixtures("_recorded_always")
 @pytest.mark.parametrize("what", ["model", "origin", "data", "setting", "original"])
 def test_a_record_of_something_else_is_refused(tmp_path: Path, what: str) -> None:
     original, other = regression(), regression(5)
     data = data_of(original)
     begun = quantized(original, data)
-    Tuner(original, data, SHORT, folder=tmp_path)(begun, origin=original)
+    Tuner(original, data, SHORT, every=0, folder=tmp_path)(begun, origin=original)
     tuner = Tuner(
         other if what == "original" else original,
         data_of(original, seed=3) if what == "data" else data,
         replace(SHORT, seed=8) if what == "setting" else SHORT,
+        every=0,
         folder=tmp_path,
         resume=True,
     )
@@ -98,12 +89,11 @@ def test_a_record_of_something_else_is_refused(tmp_path: Path, what: str) -> Non
         )
 
 
-@pytest.mark.usefixtures("_recorded_always")
 def test_a_record_of_another_schedule_is_refused(tmp_path: Path) -> None:
     original = regression()
     data = data_of(original)
     for sparsity, resume in ((0.5, False), (0.7, True)):
-        tuner = Tuner(original, data, SHORT, folder=tmp_path, resume=resume)
+        tuner = Tuner(original, data, SHORT, every=0, folder=tmp_path, resume=resume)
         context = Context(tools(data, threads=1), tune=tuner)
         step = Prune(sparsity, schedule="gradual")
         if not resume:
@@ -113,12 +103,11 @@ def test_a_record_of_another_schedule_is_refused(tmp_path: Path) -> None:
             step.apply(original, context)
 
 
-@pytest.mark.usefixtures("_recorded_always")
 def test_more_minutes_do_not_make_it_another_training(tmp_path: Path) -> None:
     original = regression()
     data = data_of(original)
     hurt = damaged(original)
-    known = Tuner(original, data, SHORT, folder=tmp_path)(hurt).model
+    known = Tuner(original, data, SHORT, every=0, folder=tmp_path)(hurt).model
     longer = replace(SHORT, minutes=3.0)
-    again = Tuner(original, data, longer, folder=tmp_path, resume=True)(hurt).model
+    again = Tuner(original, data, longer, every=0, folder=tmp_path, resume=True)(hurt).model
     assert to_bytes(known) == to_bytes(again)

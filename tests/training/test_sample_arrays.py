@@ -13,7 +13,6 @@ pytest.importorskip("torch", reason="torch is not installed: the extra `train`")
 from litesmith.data.sample_splits import Part
 from litesmith.data.samples import Sample
 from litesmith.errors import BadInput
-from litesmith.training import sample_arrays as stores
 from litesmith.training.sample_arrays import FEWEST, Gathered, gathered
 from litesmith.training.settings import HELD_OUT
 
@@ -90,11 +89,10 @@ def test_nothing_else_looks_at_what_judges() -> None:
     assert names.isdisjoint(listed[place].name for place in found.held)
 
 
-def test_what_is_large_lies_in_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_large_lies_in_a_file() -> None:
     listed = samples(30)
     known = gathered(Listed(listed), labelled=True)
-    monkeypatch.setattr(stores, "_IN_MEMORY", 8)
-    found = gathered(Listed(listed), labelled=True)
+    found = gathered(Listed(listed), labelled=True, in_memory=8)
     assert all(isinstance(store, np.memmap) for store in found.inputs)
     for store, other in zip(found.inputs, known.inputs, strict=True):
         np.testing.assert_array_equal(store, other)

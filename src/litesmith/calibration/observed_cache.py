@@ -31,9 +31,6 @@ from litesmith.tflite.write import chunks
 _FORMAT = "facts 1"
 _OUTPUTS = "outputs 1"
 
-_MOST_BYTES = 512_000_000
-_MOST_FILE_BYTES = 64_000_000
-
 _ENDING = ".facts.npz"
 # All that reading an archive with some wrong bytes was seen to raise.
 _DAMAGE = (
@@ -48,6 +45,16 @@ _DAMAGE = (
     zipfile.BadZipFile,
     zlib.error,
 )
+
+
+class Room(NamedTuple):
+    """How many bytes one file may take, and how many all of them together."""
+
+    file_bytes: int = 64_000_000
+    all_bytes: int = 512_000_000
+
+
+_ROOM = Room()
 
 
 class Kept(NamedTuple):
@@ -108,13 +115,15 @@ def read_outputs(place: Path | None, names: Sequence[str]) -> Array | None:
     return found
 
 
-def write_outputs(place: Path | None, names: Sequence[str], rows: Array) -> None:
+def write_outputs(
+    place: Path | None, names: Sequence[str], rows: Array, room: Room = _ROOM
+) -> None:
     """Keeps rows by name, where there is room for them."""
-    if place is None or rows.nbytes > _MOST_FILE_BYTES:
+    if place is None or rows.nbytes > room.file_bytes:
         return
     content = io.BytesIO()
     np.savez(content, names=np.array(names), rows=rows)
-    _write(place, content)
+    _write(place, content, room)
 
 
 def read_facts(place: Path | None, model: Model, what: frozenset[str]) -> dict[Tensor, Seen]:
@@ -135,7 +144,9 @@ def read_facts(place: Path | None, model: Model, what: frozenset[str]) -> dict[T
     return facts
 
 
-def write_facts(place: Path | None, model: Model, facts: Mapping[Tensor, Seen]) -> None:
+def write_facts(
+    place: Path | None, model: Model, facts: Mapping[Tensor, Seen], room: Room = _ROOM
+) -> None:
     """Keeps what was seen, with what the file already holds, where there is room for it."""
     if place is None:
         return
@@ -145,21 +156,21 @@ def write_facts(place: Path | None, model: Model, facts: Mapping[Tensor, Seen]) 
         if tensor in facts
         for name, array in facts[tensor].state().items()
     }
-    if sum(array.nbytes for array in arrays.values()) > _MOST_FILE_BYTES:
+    if sum(array.nbytes for array in arrays.values()) > room.file_bytes:
         return
     content = io.BytesIO()
     if any(name.endswith("histogram") for name in arrays):  # which are nearly empty
         np.savez_compressed(content, **arrays)  # pyright: ignore[reportArgumentType]
     else:
         np.savez(content, **arrays)  # pyright: ignore[reportArgumentType]
-    _write(place, content)
+    _write(place, content, room)
 
 
-def _write(place: Path, content: io.BytesIO) -> None:
+def _write(place: Path, content: io.BytesIO, room: Room) -> None:
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
         write_whole(place, [content.getbuffer()])
-        _make_room(keep=place)
+        _make_room(keep=place, most_bytes=room.all_bytes)
     except (OSError, BadInput):  # a full or write-protected disk costs speed, nothing else
         return
 
@@ -191,11 +202,11 @@ def _known(paths: Iterable[Path]) -> list[_File]:
     return sorted(found)
 
 
-def _make_room(keep: Path) -> None:
+def _make_room(keep: Path, most_bytes: int) -> None:
     files = _files()
     total = sum(size for _, size, _ in files)
     for _, size, path in files:
-        if total <= _MOST_BYTES:
+        if total <= most_bytes:
             return
         if path != keep:
             path.unlink(missing_ok=True)

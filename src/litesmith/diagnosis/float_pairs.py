@@ -27,7 +27,7 @@ Item = TypeVar("Item")
 _CONVERSIONS = ("QUANTIZE", "DEQUANTIZE")
 
 # Bytes of tensors that are looked at in one pass over the data; the rest waits for the next.
-_AT_ONCE = 200_000_000
+AT_ONCE = 200_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,11 +206,13 @@ def exposing(model: Model, outputs: Sequence[Tensor]) -> Model:
     return replace(model, graphs=(graph, *model.graphs[1:]), signatures=(), metadata=())
 
 
-def waves(items: Sequence[Item], size: Callable[[Item], int]) -> Iterator[list[Item]]:
-    """All of the items, no more at once than memory should hold."""
+def waves(
+    items: Sequence[Item], size: Callable[[Item], int], at_once: int = AT_ONCE
+) -> Iterator[list[Item]]:
+    """All of the items, no more bytes at once than memory should hold."""
     wave: list[Item] = []
     for item in items:
-        if wave and sum(map(size, (*wave, item))) > _AT_ONCE:
+        if wave and sum(map(size, (*wave, item))) > at_once:
             yield wave
             wave = []
         wave.append(item)

@@ -8,7 +8,7 @@ import numpy as np
 from litesmith.calibration.observe import tools
 from litesmith.data.samples import Data, as_stored
 from litesmith.diagnosis.causes import FULL_BIAS
-from litesmith.diagnosis.float_pairs import exposing, waves
+from litesmith.diagnosis.float_pairs import AT_ONCE, exposing, waves
 from litesmith.diagnosis.slowness import NOT_MEASURED, Diagnosis
 from litesmith.ir.types import Array, Model, Op, Tensor
 from litesmith.numeric.affine import rows_of
@@ -60,15 +60,16 @@ def unaided(model: Model, data: Data) -> list[Diagnosis]:
     return [*_in_the_file(model), *_in_runs(seen_codes(model, data))]
 
 
-def seen_codes(model: Model, data: Data) -> list[Codes]:
-    """The codes of every integer tensor that ops write."""
+def seen_codes(model: Model, data: Data, at_once: int = AT_ONCE) -> list[Codes]:
+    """The codes of every integer tensor that ops write; `at_once` is the bytes of tensors that are
+    looked at in one run."""
     found = [
         Codes(place, op, t, ends=_open_ends(op, t))
         for place, op in enumerate(model.main.ops)
         for t in op.outputs
         if t.dtype in ("int8", "uint8", "int16") and form_of(t) is not None and t.elements
     ]
-    for wave in waves(found, lambda codes: codes.tensor.nbytes):
+    for wave in waves(found, lambda codes: codes.tensor.nbytes, at_once):
         _look(model, wave, data)
     return found
 

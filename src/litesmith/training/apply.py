@@ -16,16 +16,18 @@ from litesmith.ir.types import Model
 from litesmith.passes.core import recipe as recipes
 from litesmith.passes.core.recipe import Recipe
 from litesmith.passes.core.step import Change, Context, Masks, Tune, Tuned
-from litesmith.training.settings import HELD_OUT, Training, Watch
+from litesmith.training.settings import HELD_OUT, RECORD_SECONDS, Training, Watch
 
 _NO_TORCH = "training needs torch, which is not installed; pip install 'litesmith[train]'"
 
 
 class Record(NamedTuple):
-    """Where an interrupted training can go on from: a folder, and whether it is to."""
+    """Where an interrupted training can go on from: a folder, whether it is to, and the seconds
+    between two records."""
 
     folder: Path | None = None
     resume: bool = False
+    every: float = RECORD_SECONDS
 
 
 def apply(
@@ -131,6 +133,7 @@ def _later(
                     stages=stages,
                     folder=record.folder,
                     resume=record.resume,
+                    every=record.every,
                     watch=watch,
                 )
             )

@@ -9,17 +9,20 @@ import torch
 
 from litesmith.errors import BadInput
 from litesmith.tflite.file import write_whole
+from litesmith.training.settings import RECORD_SECONDS
 
-# Seconds between two records; and the share of the time that writing them may take.
-_SECONDS, _SHARE = 10.0, 0.05
+_SHARE = 0.05  # of the time is what writing them may take
 
 
 class Checkpoint:
-    """The record of one training. `key` tells it from trainings of anything else."""
+    """The record of one training. `key` tells it from trainings of anything else; `every` is the
+    seconds between two records, 0 for one after each step."""
 
-    def __init__(self, path: Path | None, key: str, *, resume: bool) -> None:
-        self._path, self._key = path, key
-        self._due = time.monotonic() + _SECONDS
+    def __init__(
+        self, path: Path | None, key: str, *, resume: bool, every: float = RECORD_SECONDS
+    ) -> None:
+        self._path, self._key, self._every = path, key, every
+        self._due = time.monotonic() + every
         self.found = self._read() if resume else None
 
     def _read(self) -> dict[str, Any] | None:
@@ -53,4 +56,4 @@ class Checkpoint:
         torch.save({"key": self._key, "state": state}, content)
         write_whole(self._path, [content.getbuffer()])
         ended = time.monotonic()
-        self._due = ended + max(_SECONDS, (ended - began) / _SHARE)
+        self._due = ended + (self._every and max(self._every, (ended - began) / _SHARE))

@@ -107,9 +107,9 @@ def _restrict(student: Student, trained: Sequence[Layer]) -> None:
 
 def record_of(start: Model, data: Data, request: Request) -> Checkpoint:
     """Where the training has come to, in the folder of the request, where it has one."""
-    folder = request.record.folder
+    folder, resume, every = request.record
     place = None if folder is None else folder / _RECORD
-    return Checkpoint(place, _key(start, data, request), resume=request.record.resume)
+    return Checkpoint(place, _key(start, data, request), resume=resume, every=every)
 
 
 def _key(start: Model, data: Data, request: Request) -> str:

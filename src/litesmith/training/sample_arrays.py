@@ -36,8 +36,9 @@ class Gathered:
     held: Array
 
 
-def gathered(data: Data, *, labelled: bool) -> Gathered:
-    """All samples; BadInput where one holds no finite numbers or there are too few."""
+def gathered(data: Data, *, labelled: bool, in_memory: int = _IN_MEMORY) -> Gathered:
+    """All samples; BadInput where one holds no finite numbers or there are too few. What takes more
+    bytes than `in_memory` lies in a file."""
     if len(data) < FEWEST:
         raise BadInput(
             f"{data.source}: {len(data)} samples are too few to train on; give {FEWEST} or more"
@@ -47,7 +48,7 @@ def gathered(data: Data, *, labelled: bool) -> Gathered:
     labels: list[Array] = []
     for place, sample in enumerate(data):
         _refuse_spoiled(sample, data)
-        stores = stores or [_room(a, len(data)) for a in sample.inputs]
+        stores = stores or [room(len(data), a.shape, a.dtype, in_memory) for a in sample.inputs]
         for store, value in zip(stores, sample.inputs, strict=True):
             _put(store, place, value, sample)
         digests.append(sha256(b"".join(a.tobytes() for a in sample.inputs)).digest())
@@ -64,19 +65,15 @@ def gathered(data: Data, *, labelled: bool) -> Gathered:
     )
 
 
-def room(count: int, shape: Sequence[int], dtype: np.dtype) -> Array:
+def room(count: int, shape: Sequence[int], dtype: np.dtype, in_memory: int = _IN_MEMORY) -> Array:
     """An array for so many samples."""
     whole = (count, *shape)
-    if int(np.prod(whole)) * dtype.itemsize <= _IN_MEMORY:
+    if int(np.prod(whole)) * dtype.itemsize <= in_memory:
         return np.empty(whole, dtype)
     with TemporaryFile(prefix="litesmith-") as file:
         if hasattr(os, "posix_fallocate"):  # a full disk is known now, not by a crash later
             os.posix_fallocate(file.fileno(), 0, int(np.prod(whole)) * dtype.itemsize)
         return np.memmap(file, dtype, "w+", shape=whole)
-
-
-def _room(value: Array, count: int) -> Array:
-    return room(count, value.shape, value.dtype)
 
 
 def _put(store: Array, place: int, value: Array, sample: Sample) -> None:

@@ -11,6 +11,8 @@ from litesmith.units import number_text
 # One sample in so many is held out: it judges, and nothing is learned from it.
 HELD_OUT = 8
 
+RECORD_SECONDS = 10.0  # between two records of a training
+
 AUGMENTS = ("auto", "mix", "flip", "shift", "none")
 
 

@@ -22,7 +22,7 @@ from litesmith.training.fit import Fitted, fit
 from litesmith.training.lesson import Augmented, Lesson, Teacher, answers
 from litesmith.training.loss_aim import Aim, aim_of, scores_place
 from litesmith.training.sample_arrays import Gathered, gathered
-from litesmith.training.settings import Training, Watch
+from litesmith.training.settings import RECORD_SECONDS, Training, Watch
 from litesmith.training.student import Student
 from litesmith.units import number_text, time_text
 
@@ -38,6 +38,7 @@ class Tuner:
     original  the float model whose answers are followed
     stages    the trainings that share the minutes
     folder    where records of the trainings lie, to go on after an interruption
+    every     seconds between two records
     watch     is told how far each training has come
     """
 
@@ -47,6 +48,7 @@ class Tuner:
     stages: int = 1
     folder: Path | None = None
     resume: bool = False
+    every: float = RECORD_SECONDS
     watch: Watch | None = None
 
     def __post_init__(self) -> None:
@@ -80,7 +82,7 @@ class Tuner:
         training = self._share(stage)
         key = self._key(model, origin, masks, stage)
         path = None if self.folder is None else self.folder / f"stage-{stage}.pt"
-        record = Checkpoint(path, key, resume=self.resume)
+        record = Checkpoint(path, key, resume=self.resume, every=self.every)
         fitted = fit(lesson, training, lesson.batch, checkpoint=record, watch=self.watch)
         self._spent += fitted.seconds
         return self._judged(student, lesson, fitted)

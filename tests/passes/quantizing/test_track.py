@@ -10,7 +10,6 @@ from litesmith.ir.edit import regraph, with_graphs
 from litesmith.ir.types import Model, Tensor
 from litesmith.passes.core.layers import layers_of
 from litesmith.passes.core.recipe import apply
-from litesmith.passes.quantizing import track
 from litesmith.passes.quantizing.track import Track
 from litesmith.tflite.write import to_bytes
 from tests.quantized import real, results
@@ -39,9 +38,9 @@ def exposing(model: Model, tensors: list[Tensor]) -> Model:
     return with_graphs(model, (graph, *model.graphs[1:]))
 
 
-def tracked(model: Model, data: Few) -> list[np.ndarray]:
+def tracked(model: Model, data: Few, **more: int) -> list[np.ndarray]:
     """The real numbers that each layer reads, taken part by part."""
-    on_track = Track(model, tools(data, threads=1))
+    on_track = Track(model, tools(data, threads=1), **more)
     seen: list[np.ndarray] = []
     on_track.run(0, {})
     for number, layer in enumerate(on_track.layers, 1):
@@ -99,12 +98,11 @@ def test_nothing_is_held_in_the_end() -> None:
         on_track.values(on_track.layers[0].data)
 
 
-def test_large_values_lie_in_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_values_lie_in_a_file() -> None:
     model = FLOATS["residual"]()
     data = few(model, 3)
     held = tracked(model, data)
-    monkeypatch.setattr(track, "_IN_MEMORY", 0)
-    for a, b in zip(held, tracked(model, data), strict=True):
+    for a, b in zip(held, tracked(model, data, in_memory=0), strict=True):
         np.testing.assert_array_equal(a, b)
 
 

@@ -220,12 +220,11 @@ def _names(node: ast.Import) -> list[str]:
     return [alias.name for alias in node.names]
 
 
-def test_old_models_are_forgotten_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(agent, "KEPT_BYTES", 25)
+def test_old_models_are_forgotten_first(tmp_path: Path) -> None:
     for number in range(5):
         (tmp_path / str(number)).write_bytes(bytes(10))
         os.utime(tmp_path / str(number), (number, number))
-    agent.forget_old(str(tmp_path))
+    agent.forget_old(str(tmp_path), kept_bytes=25)
     assert sorted(os.listdir(tmp_path)) == ["3", "4"]
 
 

@@ -26,7 +26,6 @@ from litesmith.units import plain
 # Values of one tensor over all samples that take more bytes than this lie in a file.
 _IN_MEMORY = 32_000_000
 
-
 # After so many samples what lies in files is no longer kept in memory too.
 _LET_GO = 64
 
@@ -35,11 +34,18 @@ class Track:
     """A model on its way over the data. Part 0 ends before the first layer; each other part begins
     with one, so that part n has layer n − 1."""
 
-    def __init__(self, model: Model, tools: Tools, places: Sequence[int] | None = None) -> None:
+    def __init__(
+        self,
+        model: Model,
+        tools: Tools,
+        places: Sequence[int] | None = None,
+        *,
+        in_memory: int = _IN_MEMORY,
+    ) -> None:
         """`places` are the samples to take; all of them where it is None."""
         _refuse_inseparable(model)
         self.layers = list(layers_of(model.main).values())
-        self._model, self._tools = model, tools
+        self._model, self._tools, self._in_memory = model, tools, in_memory
         self._stand_in = _StandIn(model.main)
         self._samples = tools.samples(model)
         chosen = range(len(self._samples)) if places is None else places
@@ -113,7 +119,7 @@ class Track:
         if tensor not in self._held:
             dtype = np.dtype(DTYPES[tensor.dtype].storage)
             shape = (len(self._rows), *tensor.shape)
-            if np.prod(shape, dtype=np.int64) * dtype.itemsize <= _IN_MEMORY:
+            if np.prod(shape, dtype=np.int64) * dtype.itemsize <= self._in_memory:
                 self._held[tensor] = np.empty(shape, dtype)
             else:
                 with TemporaryFile() as file:

@@ -195,11 +195,11 @@ def digest_of(path: str) -> str:
     return found.hexdigest()
 
 
-def forget_old(folder: str) -> None:
+def forget_old(folder: str, kept_bytes: int = KEPT_BYTES) -> None:
     """Deletes the models that were used least lately, once there are too many."""
     paths = [os.path.join(folder, name) for name in os.listdir(folder)]
     newest, *others = sorted(paths, key=os.path.getmtime, reverse=True)
-    left = KEPT_BYTES - os.path.getsize(newest)
+    left = kept_bytes - os.path.getsize(newest)
     for path in others:
         left -= os.path.getsize(path)
         if left < 0:

@@ -1,0 +1,69 @@
+"""What the documents name is there: files, the tables in them, links, rooms."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import litesmith
+from tests.test_layers import DEPTH
+
+PACKAGE = Path(litesmith.__file__).parent
+ROOT = Path(__file__).parent.parent
+PAGES = [*sorted((ROOT / "docs").glob("*.md")), *sorted(ROOT.glob("*.md"))]
+PAGES += sorted((ROOT / ".github").rglob("*.md"))
+
+# `timing/turns.py`, `tests/zoo.py`, `ir/edit.py:regraph`, `networks/from_*.py`.
+FILE = re.compile(r"`([\w./*-]*\.py)(?::\w+)?`")
+# `STEPS` of `passes/__init__.py`
+TABLE = re.compile(r"`(\w+)`(?:\]\([^)]*\))?\s+(?:of|in)\s+`([\w./-]+\.py)`")
+LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
+
+# Files that a reader writes, and patterns of names.
+MADE_UP = {"my_ops.py", "src/litesmith/ROOM/NAME.py", "tests/ROOM/test_NAME.py"}
+
+
+def find_file(name: str, *homes: Path) -> Path | None:
+    """The file of that name in the first home that has it; a pattern stands for its first file."""
+    return next((found for home in homes for found in sorted(home.glob(name))), None)
+
+
+def missing_files(text: str, *homes: Path) -> Iterator[str]:
+    """Files that a text names and no home has. A name without a folder may also be a file beside
+    the one that was named before it: `timing/turns.py`, `clock.py`."""
+    beside: tuple[Path, ...] = ()
+    for name in FILE.findall(text):
+        if name in MADE_UP:
+            continue
+        found = find_file(name, *homes) or ("/" not in name and find_file(name, *beside)) or None
+        if found is None:
+            yield name
+        else:
+            beside = (found.parent,)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_files_that_a_page_names_exist(page: Path) -> None:
+    assert not list(missing_files(page.read_text(encoding="utf-8"), ROOT, PACKAGE))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_tables_are_in_the_files_that_a_page_names(page: Path) -> None:
+    for table, name in TABLE.findall(page.read_text(encoding="utf-8")):
+        found = find_file(name, ROOT, PACKAGE)
+        assert found is not None, name
+        assert re.search(rf"\b{table}\b", found.read_text()), f"no {table} in {name}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    links = LINK.findall(page.read_text(encoding="utf-8"))
+    assert not [link for link in links if not (page.parent / link).exists()]
+
+
+def test_the_architecture_names_every_room() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (`.*?) \|", text.split("\n## ")[2], re.MULTILINE)
+    named = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
+    assert named == {name.partition(".")[0] for name in DEPTH} - {"_version"}

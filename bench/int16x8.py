@@ -20,7 +20,7 @@ import litesmith
 from litesmith import Builder, Model, Session
 from litesmith.data.sources import open_data
 from litesmith.ir.types import Op
-from litesmith.timing.latency import Rule, contenders, measured
+from litesmith.timing.latency import Rule, list_contenders, measure
 from litesmith.timing.statistics import Ratio
 from litesmith.units import error_text, factor_text, time_text
 
@@ -56,10 +56,10 @@ def outputs(path: Path, target: str, samples: np.ndarray) -> list[np.ndarray]:
 def compared(a: Path, b: Path, targets: tuple[str, str]) -> tuple[tuple[float, float], Ratio]:
     """Times of both, and how many times faster the second is."""
     group = [
-        *contenders([a], targets[0]),
-        *contenders([b], targets[1]),
+        *list_contenders([a], targets[0]),
+        *list_contenders([b], targets[1]),
     ]
-    done = measured(group, Rule(seconds=SECONDS), memory=False)
+    done = measure(group, Rule(seconds=SECONDS), memory=False)
     first, second = (result.percentile_us(50) for result in done.results)
     return (first, second), done.comparisons[0].ratio
 

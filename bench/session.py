@@ -18,7 +18,7 @@ from stock import arguments, want_folder
 import litesmith
 from litesmith.run.litert.compiled_model import CompiledRunner
 from litesmith.run.session_inputs import fill_inputs
-from litesmith.timing.copies import Copies, copies
+from litesmith.timing.copies import Copies, time_copies
 from litesmith.timing.statistics import Ratio, turns_ratio
 from litesmith.units import bytes_text, ratio_text, time_text
 
@@ -117,7 +117,7 @@ def copy_rows(seconds: float) -> tuple[list[tuple[str, ...]], list[str]]:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "wide.tflite"
         litesmith.save(adder(12_500_000), path)
-        found = copies(path, seconds=seconds)
+        found = time_copies(path, seconds=seconds)
     classic = next(one for one in found if one.way.startswith("set_tensor"))
     rows = [
         (

@@ -9,7 +9,7 @@ from ai_edge_litert.interpreter import Interpreter
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from litesmith.timing.latency import Rule, contenders, measured
+from litesmith.timing.latency import Rule, list_contenders, measure
 from litesmith.timing.statistics import Ratio
 from tests.runtime import random_input
 
@@ -57,7 +57,7 @@ def prepared(path: Path, seed: int = 0) -> Interpreter:
 def compare(old: Path | bytes, new: Path | bytes, *, seconds: float, seed: int = 0) -> Ratio:
     """Time of new / time of old, from one interleaved run of so long."""
     rule = Rule(seconds=seconds, seed=seed)
-    return measured(contenders([old, new]), rule, memory=False).comparisons[0].ratio
+    return measure(list_contenders([old, new]), rule, memory=False).comparisons[0].ratio
 
 
 def outputs(path: Path, seed: int) -> list[np.ndarray]:

@@ -34,7 +34,7 @@ from litesmith.data.samples import Data
 from litesmith.data.sources import open_data
 from litesmith.search.trial.budget import MISSED, Budget, verdict
 from litesmith.search.trial.data_split import split
-from litesmith.timing.latency import Rule, contenders, measured, ratio
+from litesmith.timing.latency import Rule, list_contenders, measure, ratio
 from litesmith.timing.statistics import SLOWER, Ratio
 from litesmith.training.apply import some
 from litesmith.units import (
@@ -163,7 +163,7 @@ def judged(source: Path, made: dict[str, File], held_out: Data, seconds: float) 
     running = {who: file for who, file in made.items() if not file.failure}
     paths = [file.path for file in running.values()]
     scores = evaluate_all(paths, held_out, against=source, metric="top1")
-    timed = measured(contenders([source, *paths]), Rule(seconds=seconds), memory=False)
+    timed = measure(list_contenders([source, *paths]), Rule(seconds=seconds), memory=False)
     first, best, *_ = timed.results
     times = (
         (own.percentile_us(50), first.percentile_us(50), ratio(first, own), ratio(own, best))

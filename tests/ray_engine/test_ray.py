@@ -22,8 +22,8 @@ from litesmith.search.trial.remote_build import Making
 from litesmith.search.tuning.tune_search import tune
 from litesmith.tflite.file import digest
 from litesmith.tflite.write import to_bytes
-from litesmith.timing.cluster_timing import measured_on
-from litesmith.timing.latency import Rule, contenders
+from litesmith.timing.cluster_timing import measure_on
+from litesmith.timing.latency import Rule, list_contenders
 from litesmith.training.apply import apply
 from litesmith.workers.engine import Engine, Lost, Worker, host_name
 from litesmith.workers.open_engine import opened as opened_engine
@@ -304,7 +304,7 @@ def test_the_device_never_times_two_at_once(engine: Engine, log: Path, tmp_path:
     path, _ = written(tmp_path)
 
     def timed() -> None:
-        measured_on(engine, contenders([path, path]), Rule(runs=12))
+        measure_on(engine, list_contenders([path, path]), Rule(runs=12))
 
     def napped() -> None:
         for number in range(3):
@@ -325,8 +325,8 @@ def test_the_device_never_times_two_at_once(engine: Engine, log: Path, tmp_path:
 
 def test_a_record_names_the_device(engine: Engine, tmp_path: Path) -> None:
     path, _ = written(tmp_path)
-    group = contenders([path, integer(taught())])
-    found = measured_on(engine, group, Rule(runs=6))
+    group = list_contenders([path, integer(taught())])
+    found = measure_on(engine, group, Rule(runs=6))
     assert found.device == host_name()
     assert [result.contender for result in found.bench.results] == list(group)
 

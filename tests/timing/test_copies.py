@@ -8,7 +8,7 @@ from litesmith.errors import BadInput
 from litesmith.ir.build import Builder
 from litesmith.run.core.target import Target
 from litesmith.tflite.file import save
-from litesmith.timing.copies import Copies, copies
+from litesmith.timing.copies import Copies, time_copies
 from tests import zoo
 
 WAYS = [
@@ -20,7 +20,7 @@ WAYS = [
 
 
 def audit(path: Path) -> dict[str, Copies]:
-    return {one.way: one for one in copies(path, seconds=0.01)}
+    return {one.way: one for one in time_copies(path, seconds=0.01)}
 
 
 def test_bytes_of_every_way(tmp_path: Path) -> None:
@@ -55,4 +55,4 @@ def test_a_session_that_copies_says_so(tmp_path: Path) -> None:
 
 def test_only_where_all_ways_exist(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="numpy: copies are measured on cpu:THREADS"):
-        copies(tmp_path, Target.parse("numpy"))
+        time_copies(tmp_path, Target.parse("numpy"))

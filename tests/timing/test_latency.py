@@ -9,8 +9,9 @@ import pytest
 
 import litesmith
 from litesmith.errors import BadInput, CannotRun
+from litesmith.progress import Note, Status
 from litesmith.tflite.file import digest, save
-from litesmith.timing.latency import Rule, bench, contenders, measured, ratio
+from litesmith.timing.latency import Rule, bench, list_contenders, measure, ratio
 from litesmith.timing.statistics import UNKNOWN
 from tests import zoo
 
@@ -42,8 +43,8 @@ def test_one_model(model: Path) -> None:
 
 
 def test_every_model_on_every_target_against_the_first(model: Path) -> None:
-    group = contenders([model, zoo.convnet()], "cpu:1, cpu:1:builtin")
-    done = measured(group, QUICK, memory=False)
+    group = list_contenders([model, zoo.convnet()], "cpu:1, cpu:1:builtin")
+    done = measure(group, QUICK, memory=False)
     shown = [(result.model, result.target) for result in done.results]
     assert shown == [
         (str(model), "cpu:1"),
@@ -60,7 +61,7 @@ def test_every_model_on_every_target_against_the_first(model: Path) -> None:
 
 
 def test_a_ratio_turns_round() -> None:
-    done = measured(contenders([zoo.convnet(), zoo.careless()]), QUICK, memory=False)
+    done = measure(list_contenders([zoo.convnet(), zoo.careless()]), QUICK, memory=False)
     a, b = done.results
     for rank in (50, 95):
         forth, back = ratio(a, b, rank), ratio(b, a, rank)
@@ -72,7 +73,7 @@ def test_a_ratio_turns_round() -> None:
 @pytest.mark.parametrize(("runs", "loads", "blocks"), [(1, 1, 1), (5, 5, 3), (30, 24, 12)])
 def test_runs_are_spread_over_loads(runs: int, loads: int, blocks: int) -> None:
     rule = Rule(runs=runs, warmup_runs=0)
-    done = measured(contenders([zoo.nothing(), zoo.nothing()]), rule, memory=False)
+    done = measure(list_contenders([zoo.nothing(), zoo.nothing()]), rule, memory=False)
     assert [len(result.samples_us) for result in done.results] == [runs, runs]
     assert len(done.results[0].loads) == loads
     assert len(done.comparisons[0].ratio.blocks) == blocks
@@ -82,27 +83,28 @@ def test_runs_are_spread_over_loads(runs: int, loads: int, blocks: int) -> None:
 
 
 def test_seconds_give_at_least_an_interval() -> None:
-    done = measured(contenders([zoo.nothing()] * 2), Rule(seconds=0.01), memory=False)
+    done = measure(list_contenders([zoo.nothing()] * 2), Rule(seconds=0.01), memory=False)
     assert len(done.comparisons[0].ratio.blocks) >= 6
     assert done.comparisons[0].row()["high"] is not None
 
 
 def test_the_width_stops_the_run_and_so_does_the_time() -> None:
-    group = contenders(zoo.convnet())
-    wide = measured(group, Rule(width=inf, least_seconds=0), memory=False)
+    group = list_contenders(zoo.convnet())
+    wide = measure(group, Rule(width=inf, least_seconds=0), memory=False)
     assert len(wide.results[0].loads) == 12
-    short = measured(group, Rule(width=0, most_seconds=0.01), memory=False)
+    short = measure(group, Rule(width=0, most_seconds=0.01), memory=False)
     assert len(short.results[0].loads) == 6
 
 
 def test_progress_is_told() -> None:
-    told: list[str] = []
-    measured(contenders(zoo.convnet()), Rule(runs=3), told.append, memory=False)
-    assert [text.split(",")[0] for text in told] == ["1 loads", "2 loads", "3 loads"]
+    told: list[Status | Note] = []
+    measure(list_contenders(zoo.convnet()), Rule(runs=3), told.append, memory=False)
+    states = [one.what for one in told if isinstance(one, Status)]
+    assert [text.split(",")[0] for text in states] == ["1 loads", "2 loads", "3 loads"]
 
 
 def test_the_evidence_holds_every_sample(model: Path) -> None:
-    result = measured(contenders(model), QUICK).results[0]
+    result = measure(list_contenders(model), QUICK).results[0]
     trial = result.trial()
     by_metric = {m.metric: m for m in trial.measurements}
     assert by_metric["latency"].samples == result.samples_us
@@ -143,14 +145,14 @@ def test_bad_models_and_targets(tmp_path: Path) -> None:
 
 
 def test_a_model_that_falls_back_says_why() -> None:
-    done = measured(contenders(zoo.MODELS["stateful"]()), Rule(runs=2), memory=False)
+    done = measure(list_contenders(zoo.MODELS["stateful"]()), Rule(runs=2), memory=False)
     assert "state" in done.results[0].note
 
 
 def test_the_target_without_a_runtime() -> None:
-    assert measured(contenders(zoo.convnet(), "numpy"), QUICK, memory=False).results[0].target
+    assert measure(list_contenders(zoo.convnet(), "numpy"), QUICK, memory=False).results[0].target
 
 
 def test_models_come_as_bytes_and_values(model: Path) -> None:
-    group = contenders([model, model.read_bytes(), litesmith.load(model)])
+    group = list_contenders([model, model.read_bytes(), litesmith.load(model)])
     assert len({contender.digest for contender in group}) == 1

@@ -9,7 +9,7 @@ import pytest
 
 from litesmith.run.core.target import Target, usable_cores
 from litesmith.timing.host import host
-from litesmith.timing.latency import Bench, Result, Rule, contenders
+from litesmith.timing.latency import Bench, Result, Rule, list_contenders
 from litesmith.timing.threads import _situation, competing_load, sweep
 from litesmith.timing.turns import Load, Turn
 from tests import zoo
@@ -34,7 +34,7 @@ def seen(*medians: float) -> Bench:
             machine,
         )
         for place, (contender, m) in enumerate(
-            zip(contenders(MODEL, targets), medians, strict=True)
+            zip(list_contenders(MODEL, targets), medians, strict=True)
         )
     ]
     return Bench(tuple(results), (), machine, ())

@@ -8,14 +8,14 @@ import pytest
 from litesmith.errors import CannotRun
 from litesmith.run.session import Session
 from litesmith.run.session_inputs import fill_inputs
-from litesmith.timing.latency import contenders
+from litesmith.timing.latency import list_contenders
 from litesmith.timing.turns import Contender, Load, Quota, Turn, one_load
 from tests import zoo
 
 
 @pytest.fixture
 def pair() -> tuple[Contender, ...]:
-    return contenders([zoo.convnet(), zoo.residual_int8()])
+    return list_contenders([zoo.convnet(), zoo.residual_int8()])
 
 
 def loaded(group: tuple[Contender, ...], quota: Quota) -> tuple[Load, ...]:
@@ -56,7 +56,7 @@ def test_many_samples_are_thinned_evenly() -> None:
 
 
 def test_sessions_are_closed_and_the_collector_is_back_when_one_cannot_open() -> None:
-    group = contenders([zoo.convnet(), zoo.MODELS["custom"]()])
+    group = list_contenders([zoo.convnet(), zoo.MODELS["custom"]()])
     with pytest.raises(CannotRun, match="Mystery"):
         loaded(group, Quota(runs=1))
     assert gc.isenabled()

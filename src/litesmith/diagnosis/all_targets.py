@@ -12,6 +12,7 @@ import numpy as np
 from litesmith.errors import BadInput, LitesmithError
 from litesmith.evidence import Measurement, Trial
 from litesmith.ir.types import Array, Model
+from litesmith.progress import Progress, Status, silent
 from litesmith.run.accelerators.targets import BY_NAME, DELEGATES, Delegate, placed, with_custom
 from litesmith.run.core.placement import MEASURED, Placement
 from litesmith.run.core.target import Target
@@ -19,8 +20,8 @@ from litesmith.run.session import Session
 from litesmith.run.session_inputs import fill_inputs
 from litesmith.run.trial_run import probe
 from litesmith.tflite.file import load
-from litesmith.timing.clock import timed
-from litesmith.timing.latency import Bench, Rule, Tell, contenders, measured, silent
+from litesmith.timing.clock import time_call
+from litesmith.timing.latency import Bench, Rule, list_contenders, measure
 from litesmith.timing.statistics import FASTER, SAME, SLOWER, Ratio
 from litesmith.units import error_text, factor_text, plain, time_text
 
@@ -221,7 +222,7 @@ class _Look(NamedTuple):
 
 
 def everywhere(
-    path: str, rule: Rule | None = None, tell: Tell = silent
+    path: str, rule: Rule | None = None, progress: Progress = silent
 ) -> tuple[tuple[Reached, ...], Bench]:
     """Every target's answer, and the run of those that took turns."""
     model = load(path)
@@ -233,14 +234,14 @@ def everywhere(
     for delegate, placement in placements.items():
         is_timed = delegate.runs and not _is_here(delegate, placement)
         for text in _texts(delegate) if is_timed else ():
-            tell(f"a first look at {text}")
+            progress(Status(f"a first look at {text}"))
             why = _why_not(delegate, path, text)
             if why:
                 refused[text] = why
             else:
                 looks[text] = _look(path, text)
     in_turns = [text for text, look in looks.items() if not look.is_hopeless(here)]
-    done = measured(contenders(path, in_turns), rule or Rule(), tell, memory=False)
+    done = measure(list_contenders(path, in_turns), rule or Rule(), progress, memory=False)
     rows: list[Reached] = []
     for delegate, placement in placements.items():
         for text in _texts(delegate):
@@ -308,12 +309,12 @@ def _look(path: str, target: str) -> _Look:
     start = perf_counter()
     with Session(path, target) as session:
         fill_inputs(session)
-        first = timed(session.run)
+        first = time_call(session.run)
         opening = perf_counter() - start
         outputs = [np.array(array, np.float64) for array in session.outputs.values()]
         times: list[float] = []
         while len(times) < _LOOK_RUNS and first + sum(times) < _LOOK_SECONDS * 1e6:
-            times.append(timed(session.run))
+            times.append(time_call(session.run))
     return _Look(tuple(times) or (first,), opening, outputs)
 
 

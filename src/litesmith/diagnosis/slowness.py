@@ -18,7 +18,7 @@ from litesmith.passes.core.recipe import apply
 from litesmith.profiling.events import CUSTOM, OWN
 from litesmith.profiling.op_times import OpTime, Profile
 from litesmith.run.core.target import LITESMITH, Target
-from litesmith.timing.latency import Result, Rule, contenders, measured
+from litesmith.timing.latency import Result, Rule, list_contenders, measure
 from litesmith.timing.statistics import FASTER, SAME, SLOWER, UNKNOWN
 from litesmith.units import bytes_text, percent_text, rate_text, time_text
 
@@ -111,8 +111,8 @@ def _with_gain(diagnosis: Diagnosis, patient: Patient, recipe: str) -> Iterator[
     would make it slower here."""
     try:
         better = apply(patient.model, recipe).model
-        group = contenders([patient.model, better], patient.target)
-        timed = measured(group, Rule(seconds=_SECONDS), memory=False)
+        group = list_contenders([patient.model, better], patient.target)
+        timed = measure(group, Rule(seconds=_SECONDS), memory=False)
     except LitesmithError as error:
         yield replace(diagnosis, costs=f"{NOT_MEASURED}: {error}")
         return
@@ -269,8 +269,8 @@ def _threads(patient: Patient) -> Iterator[Diagnosis]:
     target = patient.target
     if target.kind != "cpu" or target.threads == 1:
         return
-    group = contenders(patient.model, [target, replace(target, threads=1)])
-    timed = measured(group, Rule(seconds=_SECONDS), memory=False)
+    group = list_contenders(patient.model, [target, replace(target, threads=1)])
+    timed = measure(group, Rule(seconds=_SECONDS), memory=False)
     many, one = (result.percentile_us(50) for result in timed.results)
     is_faster_alone = timed.comparisons[0].ratio.verdict == FASTER
     if not is_faster_alone and not target.warning:

@@ -11,7 +11,7 @@ from litesmith.run.core.target import Target
 from litesmith.run.litert.capi import quiet
 from litesmith.run.session import Session, Source
 from litesmith.run.session_inputs import fill_inputs
-from litesmith.timing.clock import no_collection, timed
+from litesmith.timing.clock import pause_collection, time_call
 
 # Both sessions are opened anew so often: where a model lies in memory makes it faster or slower.
 _LOADS = 4
@@ -74,7 +74,7 @@ def _opened(source: Source, target: Target, *, plain_first: bool) -> Iterator[_P
                 session = stack.enter_context(Session(source, target, profile=True))
             fill_inputs(session)
             opened[profiled] = session
-        with no_collection():
+        with pause_collection():
             yield _Pair(opened[False], opened[True])
 
 
@@ -92,15 +92,15 @@ def _warm_up(pair: _Pair) -> float:
         if pair.profiled.note.endswith("depend on values"):
             cure = f"if they are only free, apply fold(shapes=true) first; {cure}"
         raise CannotRun(f"{error}; {cure}") from None
-    return max(1.0, min(timed(pair.plain.run) for _ in range(3)))
+    return max(1.0, min(time_call(pair.plain.run) for _ in range(3)))
 
 
 def _turns(pair: _Pair, gathered: Gathered, count: int) -> None:
     """So many runs without profiling, then so many with it."""
     pair.plain.run()  # not counted: it pays for what the other left in the caches
-    gathered.plain_us += [timed(pair.plain.run) for _ in range(count)]
+    gathered.plain_us += [time_call(pair.plain.run) for _ in range(count)]
     pair.profiled.run()
     for _ in range(count):
         pair.profiled.start_profile()
-        gathered.profiled_us.append(timed(pair.profiled.run))
+        gathered.profiled_us.append(time_call(pair.profiled.run))
         gathered.runs += gathered.timeline.runs(moments(pair.profiled.stop_profile()))

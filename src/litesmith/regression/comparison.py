@@ -1,8 +1,8 @@
 """Whether one model is as good as another, and faster: both on the same samples and in turns."""
 
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from litesmith.accuracy.evaluate import Evaluation, evaluate_all, preparation_text
-from litesmith.accuracy.metrics import METRICS, value_of
+from litesmith.accuracy.evaluate import Evaluation, evaluate_all
+from litesmith.accuracy.metrics import METRICS, Function, value_of
 from litesmith.accuracy.paired import Rows
 from litesmith.accuracy.scoring import MOST_DB, Case
 from litesmith.anatomy.footprint import gzip_bytes
@@ -22,11 +22,12 @@ from litesmith.data.samples import Data, Sample
 from litesmith.data.sources import Given, Samples, open_data
 from litesmith.errors import BadInput
 from litesmith.ir.types import Model, Tensor
+from litesmith.progress import Progress, silent
 from litesmith.run.core.target import Target
 from litesmith.run.session import Source
 from litesmith.tflite.file import load, pieces
 from litesmith.tflite.write import chunks
-from litesmith.timing.latency import Bench, Result, Rule, Tell, contenders, measured, silent
+from litesmith.timing.latency import Bench, Result, Rule, list_contenders, measure
 from litesmith.timing.statistics import FASTER, MARGIN, SLOWER, UNKNOWN, Ratio
 from litesmith.units import factor_text, gain_text, plain, score_text, total_text
 
@@ -126,23 +127,16 @@ def compare(
     return compared(a, b, opened, Manner(on, metric))
 
 
-def _as_it_is(data: Data) -> Data:
-    return data
-
-
 class Manner(NamedTuple):
     """How two models are compared.
 
     seconds  how long they are timed; None until the interval is narrow
-    watch    makes data of data that shows how far it has been read
-    tell     is told how far the timing has come
     """
 
     on: str | Target = "cpu:1"
-    metric: str = "auto"
+    metric: str | Function = "auto"
     seconds: float | None = None
-    watch: Callable[[Data], Data] = _as_it_is
-    tell: Tell = silent
+    progress: Progress = silent
 
 
 def compared(a: Source, b: Source, data: Data | None, manner: Manner) -> Compared:
@@ -150,11 +144,12 @@ def compared(a: Source, b: Source, data: Data | None, manner: Manner) -> Compare
     why = misfit(loaded(a), loaded(b)) or (NO_DATA if data is None else "")
     accuracy = None
     if data is not None and not why:
-        watched = manner.watch(data)
-        scored = evaluate_all([b], watched, against=a, metric=manner.metric, on=manner.on)
-        accuracy = replace(scored[0], preparation=preparation_text(data))
+        (accuracy,) = evaluate_all(
+            [b], data, against=a, metric=manner.metric, on=manner.on, progress=manner.progress
+        )
     drifts = drift(a, b, data, on=manner.on)
-    timed = measured(contenders([a, b], manner.on), Rule(seconds=manner.seconds), manner.tell)
+    group, rule = list_contenders([a, b], manner.on), Rule(seconds=manner.seconds)
+    timed = measure(group, rule, manner.progress)
     return Compared((size(a), size(b)), timed, accuracy, drifts, why)
 
 

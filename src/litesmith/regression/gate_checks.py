@@ -13,7 +13,6 @@ from litesmith.regression.comparison import NO_DATA, size
 from litesmith.regression.gate_case import Case, Check
 from litesmith.regression.gate_measures import (
     Delegation,
-    Manner,
     Scores,
     Timing,
     data_digest,
@@ -76,7 +75,7 @@ def _accuracy(case: Case) -> list[Check]:
         why = f"the baseline has none: {case.baseline.unscored}" if then is None else NO_DATA
         return [case.check("accuracy", why=why)]
     _refuse_other_data(case, then)
-    manner = Manner(metric=then.metric, against=case.manner.against, watch=case.manner.watch)
+    manner = replace(case.manner, metric=then.metric)
     now = scored(case.model, case.data, case.target, manner)
     if now.reference != then.reference:
         raise BadInput(
@@ -135,7 +134,7 @@ def _latency(case: Case) -> list[Check]:
     then = case.baseline.timing
     if then is None:
         return [case.check("latency", why=f"the baseline has none: {case.baseline.untimed}")]
-    timed = case.manner.seconds, case.manner.tell
+    timed = case.manner.seconds, case.manner.progress
     with tempfile.TemporaryDirectory() as folder:
         reference = Path(folder) / "workload.tflite"
         reference.write_bytes(unpacked_workload(case.baseline.workload))

@@ -8,7 +8,7 @@ never left alone; with several threads it counts their waiting too and is not us
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import groupby
@@ -20,7 +20,7 @@ from time import perf_counter
 import numpy as np
 
 from litesmith.accuracy.evaluate import Evaluation, evaluate_all
-from litesmith.accuracy.metrics import metric_named
+from litesmith.accuracy.metrics import Function, metric_named
 from litesmith.accuracy.paired import Rows
 from litesmith.anatomy.footprint import op_macs
 from litesmith.data.samples import Data
@@ -29,12 +29,13 @@ from litesmith.errors import CannotRun
 from litesmith.ir.types import Model
 from litesmith.profiling.events import CUSTOM, OWN
 from litesmith.profiling.op_times import OpTime, profile
+from litesmith.progress import Progress, silent
 from litesmith.regression.gate_rules import Allowed, Clocks, joined
 from litesmith.run.accelerators.targets import placed, with_custom
 from litesmith.run.core.placement import MEASURED, Placement
 from litesmith.run.core.target import LITESMITH, Target
 from litesmith.tflite.file import digest
-from litesmith.timing.latency import Bench, Result, Rule, Tell, contenders, measured, ratio, silent
+from litesmith.timing.latency import Bench, Result, Rule, list_contenders, measure, ratio
 from litesmith.timing.memory import peak_bytes
 from litesmith.timing.statistics import Ratio, relative_width, turns_ratio
 
@@ -51,10 +52,6 @@ _WIDTH, _BASELINE_SECONDS = 0.01, 20.0
 _MEMORY_TRIES = 3
 
 
-def _as_it_is(data: Data) -> Data:
-    return data
-
-
 @dataclass(frozen=True)
 class Manner:
     """How a model is measured for a gate.
@@ -64,17 +61,15 @@ class Manner:
     allow    what is allowed from now on, by quantity
     places   accelerators of which delegation is told too
     seconds  how long the model is timed at the most
-    watch    makes data of data that shows how far it has been read
     """
 
     on: Target | None = None
-    metric: str = "auto"
+    metric: str | Function = "auto"
     against: Path | None = None
     allow: Mapping[str, Allowed] = field(default_factory=dict[str, Allowed])
     places: tuple[str, ...] = ()
     seconds: float = MOST_SECONDS
-    watch: Callable[[Data], Data] = _as_it_is
-    tell: Tell = silent
+    progress: Progress = silent
 
 
 @dataclass(frozen=True)
@@ -219,7 +214,12 @@ def _scores(found: Evaluation, data: Data, reference: str = "") -> Scores:
 def scored(model: Path, data: Data, target: Target, manner: Manner) -> Scores:
     reference = manner.against
     (found,) = evaluate_all(
-        [model], manner.watch(data), against=reference, metric=manner.metric, on=target
+        [model],
+        data,
+        against=reference,
+        metric=manner.metric,
+        on=target,
+        progress=manner.progress,
     )
     needs_reference = metric_named(found.metric).needs == "reference"
     held = digest(reference) if reference is not None and needs_reference else ""
@@ -247,14 +247,14 @@ class Timing:
 
 
 def timing_chunks(
-    reference: Path, model: Path, target: Target, seconds: float, tell: Tell = silent
+    reference: Path, model: Path, target: Target, seconds: float, progress: Progress = silent
 ) -> Iterator[Timing]:
     """Times the model in turns with the workload, chunk after chunk, each with loads of its own."""
     start, seed = perf_counter(), 0
     while not seed or perf_counter() - start < seconds:
-        group = contenders([reference, model], target)
+        group = list_contenders([reference, model], target)
         rule = Rule(seconds=min(_CHUNK_SECONDS, seconds), seed=seed)
-        yield _timing(measured(group, rule, tell, memory=False), target)
+        yield _timing(measure(group, rule, progress, memory=False), target)
         seed += 1
 
 
@@ -292,12 +292,12 @@ def together(timings: list[Timing]) -> Timing:
 
 
 def baseline_timing(
-    reference: Path, model: Path, target: Target, seconds: float, tell: Tell = silent
+    reference: Path, model: Path, target: Target, seconds: float, progress: Progress = silent
 ) -> Timing:
     """Timed until the interval is narrow, because every later gate is held against it."""
     timings: list[Timing] = []
     seconds = min(seconds, _BASELINE_SECONDS)
-    for timing in timing_chunks(reference, model, target, seconds, tell):
+    for timing in timing_chunks(reference, model, target, seconds, progress):
         timings.append(timing)
         if relative_width(together(timings).ratio.blocks) <= _WIDTH:
             break

@@ -213,7 +213,7 @@ def _timed_baseline(
         except CannotRun as error:
             told = str(error).replace(str(reference), "its graph with made-up weights")
             return "", None, f"there is no reference workload: {told}"
-        timing = baseline_timing(reference, model, target, manner.seconds, manner.tell)
+        timing = baseline_timing(reference, model, target, manner.seconds, manner.progress)
         return workload, timing, ""
 
 

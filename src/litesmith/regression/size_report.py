@@ -11,9 +11,10 @@ from litesmith.anatomy.footprint import footprint, gzip_bytes, zstd_bytes
 from litesmith.anatomy.weights import Promises, WeightFacts, promises, weight_facts, zero_share
 from litesmith.errors import CannotRun
 from litesmith.ir.types import Model
+from litesmith.progress import Progress, silent
 from litesmith.run.trial_run import probe
 from litesmith.tflite.file import load, pieces
-from litesmith.timing.latency import Rule, Tell, contenders, measured, silent
+from litesmith.timing.latency import Rule, list_contenders, measure
 from litesmith.timing.statistics import FASTER, SAME, SLOWER, Ratio
 from litesmith.timing.turns import Contender, Quota, one_load
 from litesmith.units import ratio_text, time_text
@@ -139,7 +140,7 @@ def shrunk(
     *,
     promised: Sequence[Model] = (),
     patient: bool = False,
-    tell: Tell = silent,
+    progress: Progress = silent,
 ) -> Shrunk:
     """Weighs and times two files; `patient` times slow ones too.
 
@@ -151,7 +152,7 @@ def shrunk(
     found = [promises(model, models[1]) for model in (models[0], *promised)]
     broken = dict.fromkeys(text for one in found for text in one.broken)
     kept = Promises(max(one.layers for one in found), tuple(broken))
-    latency, untimed = _timed(contenders([before, after]), patient, tell)
+    latency, untimed = _timed(list_contenders([before, after]), patient, progress)
     return Shrunk(costs[0], costs[1], kept, latency, untimed)
 
 
@@ -166,7 +167,9 @@ def _costs(path: Path, model: Model) -> Costs:
     )
 
 
-def _timed(group: Sequence[Contender], patient: bool, tell: Tell) -> tuple[Latency | None, str]:
+def _timed(
+    group: Sequence[Contender], patient: bool, progress: Progress
+) -> tuple[Latency | None, str]:
     """The times of two contenders, or why there are none."""
     try:
         with ThreadPoolExecutor() as pool:
@@ -177,7 +180,7 @@ def _timed(group: Sequence[Contender], patient: bool, tell: Tell) -> tuple[Laten
     if seconds > _MOST_SECONDS and not patient:
         return None, f"a run takes {time_text(1e6 * seconds)}; litesmith bench compares the two"
     rule = Rule(seconds=_SECONDS, warmup_runs=0 if seconds > _SLOW_SECONDS else None)
-    done = measured(group, rule, tell, memory=False)
+    done = measure(group, rule, progress, memory=False)
     times = [result.percentile_us(50) for result in done.results]
     return Latency(times[0], times[1], done.comparisons[0].ratio, str(group[0].target)), ""
 

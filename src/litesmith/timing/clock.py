@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from time import perf_counter_ns
 
 
-def timed(call: Callable[[], object]) -> float:
+def time_call(call: Callable[[], object]) -> float:
     """Microseconds of one call; what it returns is dropped outside of them."""
     start = perf_counter_ns()
     result = call()
@@ -16,7 +16,7 @@ def timed(call: Callable[[], object]) -> float:
 
 
 @contextmanager
-def no_collection() -> Iterator[None]:
+def pause_collection() -> Iterator[None]:
     """Python's garbage collector does not run meanwhile."""
     was_on = gc.isenabled()
     gc.disable()

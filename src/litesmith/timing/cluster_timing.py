@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar, cast
 
 from litesmith.data.model_shipping import Content, sent, source_digest
+from litesmith.progress import Progress, silent
 from litesmith.run.core.target import Target
 from litesmith.run.devices.address import Address
 from litesmith.run.session import Source
 from litesmith.timing.host import machine_here
-from litesmith.timing.latency import Bench, Rule, Tell, measured, silent
+from litesmith.timing.latency import Bench, Rule, measure
 from litesmith.timing.memory import peak_bytes
 from litesmith.timing.turns import Contender
 from litesmith.workers.engine import Engine, host_name
@@ -34,18 +35,18 @@ def machine_of(engine: Engine | None, target: Target | Address | None) -> str:
     return "; ".join(sorted({*engine.on_devices("a look at the machine", machine_here)}))
 
 
-def measured_on(
+def measure_on(
     engine: Engine | None,
     group: Sequence[Contender],
     rule: Rule,
-    tell: Tell = silent,
+    progress: Progress = silent,
     *,
     memory: bool = True,
 ) -> Timed:
     """Times contenders in turns: here, or on a device of the cluster. What runs over ssh or adb has
     a device of its own, which this machine reaches."""
     if engine is None or not all(isinstance(one.target, Target) for one in group):
-        return Timed(measured(group, rule, tell, memory))
+        return Timed(measure(group, rule, progress, memory))
     keys = list(dict.fromkeys(one.digest for one in group))
     sources = {one.digest: one.source for one in group}
     contents = [sent(engine, sources[key], key) for key in keys]
@@ -66,7 +67,7 @@ def _measured_there(
     bare, rule, memory, keys = asked
     held = {key: cast(bytes, one.data) for key, one in zip(keys, contents, strict=True)}
     group = [replace(one, source=held[one.digest]) for one in bare]
-    found = measured(group, rule, memory=memory)
+    found = measure(group, rule, memory=memory)
     results = tuple(
         replace(own, contender=one) for own, one in zip(found.results, bare, strict=True)
     )
@@ -75,7 +76,7 @@ def _measured_there(
     return Timed(replace(found, results=results, comparisons=comparisons), host_name())
 
 
-def looked_at(
+def run_alone(
     engine: Engine | None,
     what: str,
     work: Callable[..., T],

@@ -16,7 +16,7 @@ from litesmith.run.core.child_process import answer, ask
 from litesmith.run.core.target import Target
 from litesmith.run.session import Session
 from litesmith.run.session_inputs import random_values
-from litesmith.timing.clock import timed
+from litesmith.timing.clock import time_call
 from litesmith.timing.latency import Row
 
 _SECONDS = 2.0
@@ -72,7 +72,7 @@ class Copies:
 _Values = tuple[str, float, float, float, int, str]
 
 
-def copies(
+def time_copies(
     path: str | os.PathLike[str], target: Target = _TARGET, *, seconds: float = _SECONDS
 ) -> tuple[Copies, ...]:
     """Every way on the same values, in turns, for about so long.
@@ -118,7 +118,7 @@ def _in_turns(ways: list[Way], seconds: float) -> list[Copies]:
     while rounds < _LEAST_ROUNDS or perf_counter() < end:
         # One direction and back: nobody always follows the same neighbour.
         for way in ways[:: -1 if rounds % 2 else 1]:
-            times[way.name].append(tuple(map(timed, (way.feed, way.run, way.read))))
+            times[way.name].append(tuple(map(time_call, (way.feed, way.run, way.read))))
         rounds += 1
     return [_summary(way, times[way.name][1:]) for way in ways]
 

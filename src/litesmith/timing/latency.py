@@ -3,7 +3,7 @@
 import hashlib
 import os
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import exp, inf, isnan, log
 from pathlib import Path
@@ -16,6 +16,7 @@ import numpy as np
 from litesmith.errors import BadInput
 from litesmith.evidence import Interval, Measurement, Trial, median_interval
 from litesmith.ir.types import Model
+from litesmith.progress import Progress, Status, silent
 from litesmith.run.core.target import Target
 from litesmith.run.devices.address import Address, is_address, parse
 from litesmith.run.session import Source
@@ -35,11 +36,6 @@ PERCENTILES = (50, 90, 95, 99)
 _LEAST, _USUAL = 6, 12
 
 Row = dict[str, str | float | int | None]
-Tell = Callable[[str], None]  # is told how far a long job has come
-
-
-def silent(_: str) -> None:
-    """Says nothing."""
 
 
 @dataclass(frozen=True)
@@ -215,17 +211,17 @@ def bench(
 
     >>> litesmith.bench(["a.tflite", "b.tflite"], on="cpu:2").comparisons   # doctest: +SKIP
     """
-    return measured(contenders(models, on), Rule(runs, seconds, warmup_runs))
+    return measure(list_contenders(models, on), Rule(runs, seconds, warmup_runs))
 
 
-def contenders(
+def list_contenders(
     models: Source | Sequence[Source], on: str | Target | Sequence[str | Target] = "cpu:1"
 ) -> tuple[Contender, ...]:
     """Every model on every target."""
     alone = isinstance(models, str | os.PathLike | bytes | bytearray | memoryview | Model)
     sources = cast(Sequence[Source], [models] if alone else models)
     texts = on.split(",") if isinstance(on, str) else [on] if isinstance(on, Target) else on
-    targets = [place_of(text) for text in texts]
+    targets = [parse_place(text) for text in texts]
     if not sources or not targets:
         raise BadInput("nothing to time: give at least one model and one target")
     return tuple(
@@ -235,7 +231,7 @@ def contenders(
     )
 
 
-def place_of(text: str | Target) -> Target | Address:
+def parse_place(text: str | Target) -> Target | Address:
     """Where a text says that a model runs: here, or on a device."""
     if isinstance(text, str) and is_address(text):
         return parse(text)
@@ -255,13 +251,13 @@ def _contender(source: Source, target: Target | Address, number: int) -> Contend
     return Contender(str(path), str(path), target, digest(path))
 
 
-def measured(
-    group: Sequence[Contender], rule: Rule, tell: Tell = silent, memory: bool = True
+def measure(
+    group: Sequence[Contender], rule: Rule, progress: Progress = silent, memory: bool = True
 ) -> Bench:
     """Times a group of contenders in turns until the rule says stop."""
     machine = host()
     peaks = [_peak_bytes(contender) if memory else None for contender in group]
-    loads = _loads(group, rule, tell)
+    loads = _loads(group, rule, progress)
     results = tuple(
         Result(contender, own, machine, peak)
         for contender, own, peak in zip(group, zip(*loads, strict=True), peaks, strict=True)
@@ -291,7 +287,7 @@ def _peak_bytes(contender: Contender) -> int | None:
 Loads = list[tuple[Load, ...]]
 
 
-def _loads(group: Sequence[Contender], rule: Rule, tell: Tell) -> Loads:
+def _loads(group: Sequence[Contender], rule: Rule, progress: Progress) -> Loads:
     random = np.random.default_rng(rule.seed)
     loads: Loads = []
     start = perf_counter()
@@ -301,7 +297,7 @@ def _loads(group: Sequence[Contender], rule: Rule, tell: Tell) -> Loads:
             order = order[::-1] if len(loads) % 2 else random.permutation(len(group)).tolist()
             quota = _quota(rule, len(group), len(loads))
             loads.append(one_load(group, order, quota, random, devices))
-            tell(f"{len(loads)} loads, {time_text(1e6 * (perf_counter() - start))}")
+            progress(Status(f"{len(loads)} loads, {time_text(1e6 * (perf_counter() - start))}"))
     return loads
 
 

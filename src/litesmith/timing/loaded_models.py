@@ -14,7 +14,7 @@ from litesmith.run.devices import adb, ssh
 from litesmith.run.devices.address import Address
 from litesmith.run.session import Session
 from litesmith.run.session_inputs import fill_inputs
-from litesmith.timing.clock import timed
+from litesmith.timing.clock import time_call
 from litesmith.timing.host import energy_joules
 
 _WINDOW_SECONDS = 0.004
@@ -59,7 +59,7 @@ class _Here:
         self.create_us = (perf_counter_ns() - start) / 1e3
         try:
             fill_inputs(self._session)
-            self.first_us = timed(self._session.run)
+            self.first_us = time_call(self._session.run)
             self.warmup_us = _warm_up(self._session.run, warmup_runs)
         except BaseException:
             self._session.close()
@@ -71,7 +71,7 @@ class _Here:
         if settle:
             run()
         joules, cpu = energy_joules(), process_time()
-        times = tuple(timed(run) for _ in range(runs))
+        times = tuple(time_call(run) for _ in range(runs))
         cpu_us = (process_time() - cpu) * 1e6 / runs
         after = None if joules is None else energy_joules()
         if joules is None or after is None or after < joules:
@@ -160,13 +160,13 @@ class Devices:
 def _warm_up(run: Callable[[], None], runs: int | None) -> list[float]:
     """Runs so many times, or until a window of runs is no faster than the ones before it."""
     if runs is not None:
-        return [timed(run) for _ in range(runs)]
+        return [time_call(run) for _ in range(runs)]
     times: list[float] = []
     best = float("inf")
     while sum(times) < _MOST_WARM_UP_SECONDS * 1e6:
         window: list[float] = []
         while sum(window) < _WINDOW_SECONDS * 1e6:
-            window.append(timed(run))
+            window.append(time_call(run))
         times += window
         if median(window) > _STEADY * best:
             break

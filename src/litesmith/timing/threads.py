@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from litesmith.errors import CannotRun
+from litesmith.progress import Progress, silent
 from litesmith.run.core.target import Target, usable_cores
 from litesmith.run.session import Source
 from litesmith.timing.latency import (
@@ -14,11 +15,9 @@ from litesmith.timing.latency import (
     Result,
     Row,
     Rule,
-    Tell,
-    contenders,
-    measured,
+    list_contenders,
+    measure,
     ratio,
-    silent,
 )
 from litesmith.timing.statistics import FASTER, SLOWER, spread
 from litesmith.units import ratio_text, time_text
@@ -69,15 +68,15 @@ class Situation:
         ]
 
 
-def sweep(model: Source, rule: Rule = _RULE, tell: Tell = silent) -> tuple[Situation, ...]:
+def sweep(model: Source, rule: Rule = _RULE, progress: Progress = silent) -> tuple[Situation, ...]:
     """Thread counts up to the cores of this process, alone and beside a load that starts here."""
     cores = usable_cores()
     counts = sorted({count for count in _COUNTS if count < cores} | {cores})
-    group = contenders(model, [Target("cpu", count) for count in counts])
+    group = list_contenders(model, [Target("cpu", count) for count in counts])
     found: list[Situation] = []
     for competitors in (0, max(1, cores // 2)):
         with competing_load(competitors):
-            bench = measured(group, rule, tell, memory=not competitors)
+            bench = measure(group, rule, progress, memory=not competitors)
         found.append(_situation(bench, competitors))
     return tuple(found)
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from litesmith.run.core.target import Target
 from litesmith.run.devices.address import Address
-from litesmith.timing.clock import no_collection
+from litesmith.timing.clock import pause_collection
 from litesmith.timing.loaded_models import Devices, Seat, run_seconds
 
 _TURN_SECONDS = 0.003
@@ -94,7 +94,7 @@ def one_load(
     """
     devices = devices or Devices()
     start = perf_counter_ns()
-    with ExitStack() as stack, no_collection():
+    with ExitStack() as stack, pause_collection():
         seats: dict[int, Seat] = {}
         for place in order:
             one = contenders[place]

@@ -15,7 +15,7 @@ from litesmith.tflite.file import save
 from tests.cli.test_cli import litesmith
 from tests.regression.test_gating import labelled, scorer
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 CI = ROOT / "examples" / "ci"
 UNTIMED = ("--allow", "latency=off", "--allow", "memory=off")
 DATA = ("--data", "val.npz")

@@ -4,13 +4,11 @@ import csv
 import io
 import json
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from shlex import quote
 from statistics import mean
-from time import monotonic
 from typing import Annotated
 
 import typer
@@ -19,20 +17,21 @@ from litesmith.cli.commands.model import Json, refuse_place
 from litesmith.cli.options.ops_option import Ops
 from litesmith.cli.text import bench_text
 from litesmith.cli.text.bench_all_text import Seen, keep, kept_in, print_all, print_all_json
+from litesmith.cli.text.progress_text import Terminal
 from litesmith.diagnosis.all_targets import everywhere
 from litesmith.errors import BadInput
 from litesmith.evidence import Log, Measurement, Trial
 from litesmith.lang.speech import say
+from litesmith.progress import Status
 from litesmith.run.core.target import Target
 from litesmith.run.devices.address import Lost
 from litesmith.run.trial_run import probe
 from litesmith.tflite.file import write_whole
-from litesmith.timing.copies import Copies, copies
-from litesmith.timing.latency import Bench, Contender, Rule, Tell, contenders, measured, silent
+from litesmith.timing.copies import Copies, time_copies
+from litesmith.timing.latency import Bench, Contender, Rule, list_contenders, measure
 from litesmith.timing.threads import Situation, sweep
 from litesmith.units import number_text, plain
 
-_PATIENCE_SECONDS = 2.0
 _SWEEP_SECONDS = 5.0
 _COPIES_SECONDS = 2.0
 
@@ -135,7 +134,7 @@ def bench(
         return
     if out is not None:
         raise BadInput(f"-o {out}: a folder is written with --on all; --log FILE keeps these times")
-    group = contenders(given, _targets(on, threads))
+    group = list_contenders(given, _targets(on, threads))
     auto = threads == "auto"
     if (auto or with_copies) and len({contender.name for contender in group}) > 1:
         raise BadInput("--threads auto and --copies look at one model; give one")
@@ -181,14 +180,14 @@ def _bench_all(
     if not models:
         raise BadInput("--on all: give a model")
     for model in models:
-        contenders(str(model))  # says what is no file before the first is measured
+        list_contenders(str(model))  # says what is no file before the first is measured
         if log is not None:
             refuse_place(log, model)
     seen: list[Seen] = []
     with kept_in(out) as folder:
         for model in models:
-            with progress() as tell:
-                one = Seen(model, *everywhere(str(model), rule, tell))
+            with Terminal(quiet=as_json) as progress:
+                one = Seen(model, *everywhere(str(model), rule, progress))
             keep(one, folder, log)
             seen.append(one)
             for warning in one.done.warnings:
@@ -222,16 +221,16 @@ def _work(group: Sequence[Contender], rule: Rule, auto: bool, with_copies: bool)
         probe(name, target)
     situations: tuple[Situation, ...] = ()
     copied: tuple[Copies, ...] = ()
-    with progress() as tell:
+    with Terminal() as progress:
         if auto:
             fixed = rule.runs is not None or rule.seconds is not None
             limits = rule if fixed else Rule(None, _SWEEP_SECONDS, rule.warmup_runs)
-            situations = sweep(group[0].name, limits, tell)
-        done = situations[0].bench if situations else measured(group, rule, tell)
+            situations = sweep(group[0].name, limits, progress)
+        done = situations[0].bench if situations else measure(group, rule, progress)
         if with_copies:
-            tell("copies")
+            progress(Status("copies"))
             lasting = rule.seconds or _COPIES_SECONDS
-            copied = copies(*here[0], seconds=lasting)
+            copied = time_copies(*here[0], seconds=lasting)
     return done, situations, copied
 
 
@@ -319,24 +318,6 @@ def _print_summary_lines(
 
 def _say(text: str) -> None:
     print(f"litesmith: {plain(say(text))}", file=sys.stderr)
-
-
-@contextmanager
-def progress() -> Iterator[Tell]:
-    """A line on the terminal that says how far a long job has come, and goes away with it."""
-    start = monotonic()
-
-    def tell(text: str) -> None:
-        if monotonic() - start > _PATIENCE_SECONDS:
-            print(f"\r{say(text)}\x1b[K", end="", file=sys.stderr, flush=True)
-
-    if not sys.stderr.isatty():
-        yield silent
-        return
-    try:
-        yield tell
-    finally:
-        print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
 
 _FORMATS = {"table": bench_text.show, "benchmark_model": _print_summary_lines}

@@ -1,7 +1,6 @@
 """The command compare: is B as good as A, and faster?"""
 
 import json
-from functools import partial
 from math import isfinite
 from pathlib import Path
 from typing import Annotated
@@ -10,7 +9,7 @@ import typer
 
 from litesmith.accuracy.evaluate import Evaluation
 from litesmith.accuracy.scoring import MOST_DB
-from litesmith.cli.commands.bench import Seconds, progress
+from litesmith.cli.commands.bench import Seconds
 from litesmith.cli.commands.evaluate import MetricName, finite
 from litesmith.cli.commands.model import Json
 from litesmith.cli.commands.profile import On, checked_target
@@ -28,10 +27,10 @@ from litesmith.cli.options.data_options import (
     Std,
     open_evaluation,
     say,
-    with_progress,
 )
 from litesmith.cli.options.ops_option import Ops
 from litesmith.cli.text import inspect_text as show
+from litesmith.cli.text.progress_text import Terminal
 from litesmith.data.lint import lint_evaluation
 from litesmith.data.samples import Data
 from litesmith.regression.comparison import Compared, Drift, Manner, compared, misfit
@@ -82,9 +81,8 @@ def compare(
     opened = None if data is None else _opened(data, (a, b), options, samples)
     target = checked_target(a, on)
     checked_target(b, on)
-    with progress() as tell:
-        watch = partial(with_progress, what="scoring", quiet=as_json)
-        found = compared(a, b, opened, Manner(target, metric, seconds, watch, tell))
+    with Terminal(quiet=as_json) as progress:
+        found = compared(a, b, opened, Manner(target, metric, seconds, progress))
     if as_json:
         typer.echo(json.dumps(_as_json(found, (a, b))))
     else:

@@ -4,7 +4,6 @@ import json
 import os
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import product
 from pathlib import Path
 from shlex import quote
@@ -13,7 +12,6 @@ from typing import Annotated
 import typer
 
 from litesmith.accuracy.metrics import metric_named
-from litesmith.cli.commands.bench import progress
 from litesmith.cli.commands.evaluate import MetricName
 from litesmith.cli.commands.model import MISSES_WHAT_WAS_ASKED, Json, ModelFile, refuse_place
 from litesmith.cli.commands.profile import checked_target
@@ -32,10 +30,10 @@ from litesmith.cli.options.data_options import (
     open_evaluation,
     say,
     typed,
-    with_progress,
 )
 from litesmith.cli.options.ops_option import Ops
 from litesmith.cli.text import inspect_text as show
+from litesmith.cli.text.progress_text import Terminal
 from litesmith.errors import BadInput
 from litesmith.pages.gate_page import HEAD, cells, gate_json, gate_junit, gate_markdown
 from litesmith.regression.baseline import Baseline, kept_baseline, read_baseline
@@ -156,9 +154,8 @@ def gate(
     options = ImageOptions(mean, std, norm, resize, crop, label_offset)
     opened = None if data is None else open_evaluation(data, load(model), options, samples=samples)
     checked_target(model, str(target or Target()))
-    with progress() as tell:
-        watch = partial(with_progress, what="scoring", quiet=as_json)
-        manner = Manner(target, metric, against, allowed, tuple(places or ()), seconds, watch, tell)
+    with Terminal(quiet=as_json) as progress:
+        manner = Manner(target, metric, against, allowed, tuple(places or ()), seconds, progress)
         if update:
             made = updated(baseline, model, opened, manner)
             more = _typed_sources(against, ops) + typed(options, samples)

@@ -30,6 +30,7 @@ from litesmith.ir.check import check
 from litesmith.ir.types import Model
 from litesmith.passes.core.recipe import text_of
 from litesmith.passes.quantizing.quantize import Quantize
+from litesmith.progress import Progress
 from litesmith.run.core.target import Target, usable_cores
 from litesmith.run.devices.address import Address
 from litesmith.run.litert.capi import installed_version
@@ -40,7 +41,7 @@ from litesmith.search.trial.remote_build import arrived, claims_of
 from litesmith.search.trial.trial_facts import Json, accuracy_facts, known
 from litesmith.tflite.file import digest, load, pieces, save, write_whole
 from litesmith.tflite.write import to_bytes
-from litesmith.timing.cluster_timing import machine_of, measured_on
+from litesmith.timing.cluster_timing import machine_of, measure_on
 from litesmith.timing.latency import Bench, Result, Rule, ratio
 from litesmith.timing.turns import Contender
 from litesmith.training.apply import some
@@ -170,13 +171,13 @@ class Weighing:
     # Times.
 
     def timed(
-        self, group: Sequence[Candidate], rule: Rule, tell: Callable[[str], None]
+        self, group: Sequence[Candidate], rule: Rule, progress: Progress
     ) -> tuple[dict[str, Json], tuple[str, ...]]:
         """What all candidates take, from one interleaved run; and what made it noisy."""
         keys = {c.name: self.time_key(c, group, rule) for c in group}
         if any(key not in self._known for key in keys.values()):
             contenders = [self._contender(c) for c in group]
-            bench, device = measured_on(self.engine, contenders, rule, tell)
+            bench, device = measure_on(self.engine, contenders, rule, progress)
             for candidate, result in zip(group, bench.results, strict=True):
                 trial = _timed_trial(candidate, keys[candidate.name], result, bench)
                 where = {"device": device} if device else {}

@@ -16,7 +16,7 @@ from litesmith.search.choosing.choose_run import DONE, STOPPED, Choosing, Reques
 from litesmith.search.choosing.pick import CEILINGS, Asked
 from litesmith.search.choosing.shared_data import Source
 from litesmith.search.trial.trial_facts import Json
-from litesmith.timing.latency import place_of
+from litesmith.timing.latency import parse_place
 from litesmith.workers.engine import Engine, Lost
 from litesmith.workers.open_engine import opened as opened_engine
 
@@ -105,7 +105,7 @@ def one_target(on: str | Target) -> Target | Address:
     """Where models are compared."""
     if isinstance(on, str) and "," in on:
         raise BadInput(f"--on {on}: models are compared on one target; give one, as in cpu:2")
-    return place_of(on)
+    return parse_place(on)
 
 
 def carry_out(request: Request, tell: Tell = silent) -> Chosen:

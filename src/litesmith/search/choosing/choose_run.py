@@ -15,6 +15,7 @@ from litesmith.data.samples import Data
 from litesmith.data.sources import Given
 from litesmith.errors import BadInput, CannotApply, CannotRun, LitesmithError
 from litesmith.passes.quantizing.integer_graph import integer_tensors
+from litesmith.progress import Note, Status
 from litesmith.run.core.target import Target, usable_cores
 from litesmith.run.devices.address import Address
 from litesmith.search.choosing.candidate_table import MEASURED, NONE, PUBLISHED, Standings
@@ -288,8 +289,9 @@ class Choosing:
         )
         self._course.begin("times", doing)
 
-        def told(words: str) -> None:
-            self._course.show(f"{doing}: {words}")
+        def told(event: Status | Note) -> None:
+            if isinstance(event, Status):
+                self._course.show(f"{doing}: {event.what}")
 
         found, self.warnings = self.weighing.timed(self.candidates, self.request.rule, told)
         self._times = found

@@ -40,7 +40,7 @@ from litesmith.search.trial.trial_record import (
     Record,
 )
 from litesmith.tflite.file import digest, load, pieces, write_whole
-from litesmith.timing.cluster_timing import looked_at, machine_of, measured_on, peak_of
+from litesmith.timing.cluster_timing import machine_of, measure_on, peak_of, run_alone
 from litesmith.timing.latency import Rule
 from litesmith.timing.turns import Contender
 from litesmith.training.apply import Record as TrainingRecord
@@ -322,7 +322,7 @@ class Workshop:
         if self.asked.minimize == "memory" and isinstance(self.asked.place.runs, Target):
             where = self.asked.place.runs
             words = f"memory of {candidate.name}"
-            details["peak_bytes"] = looked_at(self.engine, words, peak_of, path, where)
+            details["peak_bytes"] = run_alone(self.engine, words, peak_of, path, where)
         latency, blocks, device = self._timed(candidate.name, path, placed)
         details["latency"] = latency
         if device:
@@ -348,7 +348,7 @@ class Workshop:
             assert placed is not None
             return estimated_facts(placed), (), ""
         group = self._beside_float(name, path, target)
-        bench, device = measured_on(self.engine, group, _QUICK, memory=False)
+        bench, device = measure_on(self.engine, group, _QUICK, memory=False)
         found = bench.comparisons[0] if bench.comparisons else None
         facts = latency_facts(bench.results[-1], bench.results[0])
         return facts, found.ratio.blocks if found else (), device
@@ -364,7 +364,7 @@ class Workshop:
         cpu = self.asked.place.cpu
         if cpu is None:
             group = self._beside_float("candidate", path, self.asked.place.scores)
-            bench = measured_on(self.engine, group, _GLANCE, memory=False).bench
+            bench = measure_on(self.engine, group, _GLANCE, memory=False).bench
             latency = latency_facts(bench.results[-1], bench.results[0])
         one = (cast(float, latency["p50_us"]) + cast(float, latency["float_us"])) / 1e6
         threads = 1 if cpu is None else cpu.threads

@@ -34,7 +34,7 @@ from litesmith.passes.tidy.fold import Fold
 from litesmith.profiling.op_times import OpTime, profile
 from litesmith.run.core.target import Target
 from litesmith.run.session import Source
-from litesmith.timing.cluster_timing import looked_at
+from litesmith.timing.cluster_timing import run_alone
 from litesmith.timing.statistics import percentile
 from litesmith.units import plain
 from litesmith.workers.engine import Engine, Lost
@@ -300,7 +300,7 @@ def _profiled(model: Model, target: Target, engine: Engine | None) -> list[float
     """A model whose sizes depend on values has no profile: shapes are fixed first, and the ops that
     only compute shapes take no time."""
     fixed = Fold(shapes=True).apply(model, Context()).model
-    by_name = looked_at(engine, "profiling", usual_times, fixed, target)
+    by_name = run_alone(engine, "profiling", usual_times, fixed, target)
     return [by_name.get(_name(op), 0.0) for op in model.main.ops]
 
 

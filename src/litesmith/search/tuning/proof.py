@@ -24,7 +24,7 @@ from litesmith.search.trial.trial_facts import Json, known, latency_facts
 from litesmith.search.trial.trial_record import FLOAT, MISSES, Record, front, nearest, ranked
 from litesmith.search.trial.trial_runner import Workshop
 from litesmith.tflite.file import load
-from litesmith.timing.cluster_timing import Timed, looked_at, measured_on
+from litesmith.timing.cluster_timing import Timed, measure_on, run_alone
 from litesmith.timing.latency import Bench, Result, Rule, ratio
 from litesmith.timing.statistics import FASTER
 from litesmith.timing.turns import Contender
@@ -148,7 +148,7 @@ def _bench(
     beside = [r for r in others if r.name not in (FLOAT, best.name)][:_MOST_TIMED]
     group = [_contender(workshop, name, record, t) for name, record, t in pairs]
     group += [_contender(workshop, record.name, record, targets[0]) for record in beside]
-    return measured_on(workshop.engine, group, _PATIENT, memory=False)
+    return measure_on(workshop.engine, group, _PATIENT, memory=False)
 
 
 def _fastest(bench: Bench) -> Result:
@@ -250,7 +250,7 @@ def _op_times(workshop: Workshop, path: Path) -> Json:
     if target is None:
         return {}
     try:
-        return looked_at(workshop.engine, f"profiling {path.stem}", op_times, path, target)
+        return run_alone(workshop.engine, f"profiling {path.stem}", op_times, path, target)
     except Lost:
         raise
     except LitesmithError:  # a model whose ops the runtime does not tell apart

@@ -1,0 +1,80 @@
+"""Long work on the terminal while it lasts: a line that goes away, and notes that stay."""
+
+import shutil
+import sys
+from time import monotonic
+from types import TracebackType
+from typing import Self
+
+from litesmith.cli.options.data_options import say
+from litesmith.lang import speech
+from litesmith.progress import Note, Status
+from litesmith.units import plain, time_text, total_text
+
+_PATIENCE_SECONDS = 1.0
+_FRAME_SECONDS = 0.1  # a line that changes more often costs more than it tells
+
+_CLEAR = "\r\x1b[K"
+
+
+class Terminal:
+    """The `progress` of a command: shows the state of the work, and says its notes at once.
+
+    quiet     True where a program reads the output: no line is shown, but notes are said
+    patience  seconds before the first line: shorter work is not worth one
+    """
+
+    def __init__(self, *, quiet: bool = False, patience: float = _PATIENCE_SECONDS) -> None:
+        self._shows, self._patience = not quiet and sys.stderr.isatty(), patience
+        self._began = self._since = monotonic()
+        self._what, self._drawn = "", 0.0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        self._clear()
+        if isinstance(error, KeyboardInterrupt):  # its notes do not pass the command line's parser
+            for note in getattr(error, "__notes__", ()):
+                say("note", note)
+
+    def __call__(self, event: Status | Note) -> None:
+        if isinstance(event, Note):
+            self._clear()
+            say(event.kind, event.text)
+        elif self._shows:
+            self._show(event)
+
+    def _clear(self) -> None:
+        if self._drawn:
+            print(_CLEAR, end="", file=sys.stderr, flush=True)
+
+    def _show(self, status: Status) -> None:
+        now = monotonic()
+        if status.what != self._what:
+            self._what, self._since = status.what, now
+        elif now - self._drawn < _FRAME_SECONDS:
+            return
+        if now - self._began >= self._patience:
+            self._drawn = now
+            width = shutil.get_terminal_size().columns - 1
+            text = status_line(status, now - self._since)[:width]
+            print(f"{_CLEAR}{text}", end="", file=sys.stderr, flush=True)
+
+
+def status_line(status: Status, seconds: float) -> str:
+    """The state of some work that began so many seconds ago, in a line."""
+    parts = [plain(speech.say(status.what))]
+    if status.of:
+        parts.append(f"{total_text(status.done)}/{total_text(status.of)}")
+    if 0 < status.done < status.of:
+        left = seconds * (status.of / status.done - 1)
+        parts.append(speech.say(f"about {time_text(1e6 * left)} left"))
+    if status.more:
+        parts.append(plain(speech.say(status.more)))
+    return " · ".join(parts)

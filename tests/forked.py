@@ -34,7 +34,7 @@ _IMPORTED = (
         "litesmith.profiling.op_times",
         "litesmith.training.retraining",
     ),
-    *("PIL.Image", "rich.console", "rich.progress", "rich.table", "typer"),
+    *("PIL.Image", "rich.console", "rich.progress", "rich.table", "click"),
 )
 _LARGEST = 1 << 17  # bytes of the words and variables of a command
 CAN_FORK = sys.platform == "linux"  # where one socket can say it all

@@ -5,85 +5,123 @@ import signal
 import sys
 import traceback
 from importlib import import_module
-from typing import Annotated, NoReturn
+from typing import NoReturn
 
-import typer
+import click
 
 from litesmith._version import VERSION
 from litesmith.cli.options.benchmark_switches import plain_switches
 from litesmith.cli.options.compile_notice import tell_cold
+from litesmith.cli.options.declare import language_option, make_command, version_option
 from litesmith.cli.options.language_option import take_language
 from litesmith.errors import LitesmithError
 from litesmith.lang import speech
 
 _STOPPED = "stopped; nothing half-written is left"
-_EPILOG = (
-    f"--lang {'|'.join(speech.LANGUAGES)}, anywhere: the language of reports and what is said "
-    f"[{speech.VARIABLE}, or the locale]; JSON and records are the same in all."
-)
 _BAD_INPUT, _OUR_BUG, _CTRL_C, _TERMINATED = 2, 70, 130, 143
 
-app = typer.Typer(
-    name="litesmith",
-    help="Make .tflite models small and fast, and prove it.",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    epilog=_EPILOG,
-)
-
-# name -> where its function is; imported when it is used, so that no command waits for the others
+# name -> where its function is, which is imported when it is used, and what the command is for
 COMMANDS = {
-    "tune": "tune:tune",
-    "choose": "choose:choose",
-    "report": "report:report",
-    "compare": "compare:compare",
-    "gate": "gate:gate",
-    "inspect": "model:inspect",
-    "bench": "bench:bench",
-    "profile": "profile:profile",
-    "eval": "evaluate:evaluate",
-    "doctor": "doctor:doctor",
-    "targets": "targets:targets",
-    "catalogue": "catalogue:catalogue",
-    "apply": "model:apply",
-    "quantize": "quantize:quantize",
-    "prune": "shrink:prune",
-    "cluster": "shrink:cluster",
-    "qat": "shrink:qat",
-    "retrain": "retrain:retrain",
-    "diff": "model:diff",
-    "demo": "demo:demo",
-    "cache": "cache:cache",
+    "tune": ("tune:tune", "Find the fastest (or smallest) file within a budget, and prove it."),
+    "choose": (
+        "choose:choose",
+        "Compare models on your data and machine: accuracy against size and latency; pick one.",
+    ),
+    "report": (
+        "report:report",
+        "Rebuild the report of a folder from its records alone, and say where it is.",
+    ),
+    "compare": (
+        "compare:compare",
+        "Is B as good as A, and faster? Accuracy, time, size and drift side by side.",
+    ),
+    "gate": (
+        "gate:gate",
+        "Is MODEL worse than BASELINE allows? Exit status 1 where it is; --update writes BASELINE.",
+    ),
+    "inspect": (
+        "model:inspect",
+        "What is in a model: ops, weights, MACs, sizes, quantization, and what stands out.",
+    ),
+    "bench": (
+        "bench:bench",
+        "Latency with intervals; several models or targets take turns and are compared.",
+    ),
+    "profile": (
+        "profile:profile",
+        "Where the time of a run goes: every op with its time, its kernel and its speed.",
+    ),
+    "eval": (
+        "evaluate:evaluate",
+        "Accuracy with its interval, or drift from a reference where there are no labels.",
+    ),
+    "doctor": (
+        "doctor:doctor",
+        "Why a model is slow; with data, where it loses accuracy; and the command that acts on it.",
+    ),
+    "targets": (
+        "targets:targets",
+        "Every accelerator: usable here or why not, and which ops of a model it takes.",
+    ),
+    "catalogue": (
+        "catalogue:catalogue",
+        "Networks by name: list them, look at one, or write it as a .tflite.",
+    ),
+    "apply": (
+        "model:apply",
+        "Apply a recipe to a model and write the result; the empty recipe is a faithful copy.",
+    ),
+    "quantize": (
+        "quantize:quantize",
+        "Make a model smaller and faster: weights, and data between the ops, as small numbers.",
+    ),
+    "prune": (
+        "shrink:prune",
+        "Make the weights zero that matter least, and train those that are left.",
+    ),
+    "cluster": (
+        "shrink:cluster",
+        "Have the weights of each layer share few values, and train these.",
+    ),
+    "qat": ("shrink:qat", "Quantize a model, and train what that has cost back into it."),
+    "retrain": (
+        "retrain:retrain",
+        "Make a classifier of your classes: a new head, or a whole network from scratch.",
+    ),
+    "diff": ("model:diff", "What changed in the graph between two models."),
+    "demo": (
+        "demo:demo",
+        "Tune a small classifier of clothes that ships with litesmith, and show the proof.",
+    ),
+    "cache": ("cache:cache", "Show what is kept between runs and where, or clear it."),
 }
 
 
-def _register(words: list[str]) -> None:
-    """Adds the command that is called, or all of them where that does not say which."""
-    for name in words[:1] if words and words[0] in COMMANDS else COMMANDS:
-        module, _, function = COMMANDS[name].partition(":")
-        app.command(name, epilog=_EPILOG)(
-            getattr(import_module(f"litesmith.cli.commands.{module}"), function)
-        )
+class Commands(click.Group):
+    """All commands; each is imported when it is used, and none to list them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        place, help_text = COMMANDS[cmd_name]
+        module, _, function = place.partition(":")
+        found = import_module(f"litesmith.cli.commands.{module}")
+        return make_command(cmd_name, getattr(found, function), help=help_text)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, help_text) for name, (_, help_text) in COMMANDS.items()])
 
 
-def _print_version(asked: bool) -> None:
-    if asked:
-        typer.echo(f"litesmith {VERSION}")
-        raise typer.Exit
-
-
-@app.callback()
-def options(
-    version: Annotated[
-        bool,
-        typer.Option(
-            "--version", callback=_print_version, is_eager=True, help="Print the version."
-        ),
-    ] = False,
-) -> None:
-    """Make .tflite models small and fast, and prove it."""
+app = Commands(
+    "litesmith",
+    help="Make .tflite models small and fast, and prove it.",
+    no_args_is_help=True,
+    params=[version_option(f"litesmith {VERSION}"), language_option()],
+)
 
 
 def main() -> NoReturn:
@@ -96,17 +134,17 @@ def _run() -> int:
     try:
         words = take_language(sys.argv[1:])
         sys.argv[1:] = words  # which records keep: they are the same in all languages
-        _register(words)
         tell_cold(words)
-        result = app(args=plain_switches(words), standalone_mode=False)
+        with app.make_context("litesmith", plain_switches(words)) as context:
+            result = app.invoke(context)
         if sys.stdout is not None:
             sys.stdout.flush()
-        if result == _CTRL_C:  # the parser of the command line has caught it
-            return _fail(_STOPPED, _CTRL_C)
         return result if isinstance(result, int) else 0
+    except click.exceptions.Exit as error:
+        return error.exit_code
     except LitesmithError as error:
         return _fail(_noted(str(error), error), _BAD_INPUT)
-    except (KeyboardInterrupt, typer.Abort) as error:
+    except KeyboardInterrupt as error:
         return _fail(_noted(_STOPPED, error), _CTRL_C)
     except SystemExit as error:
         if error.code == _TERMINATED:
@@ -119,10 +157,12 @@ def _run() -> int:
         _forget_output()
         told = f"{error.filename or 'standard output'}: {error.strerror}"
         return _fail(_noted(told, error), _BAD_INPUT)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message())
+        return _BAD_INPUT
+    except click.ClickException as error:
+        return _fail(f"{error.format_message()} (see --help)", _BAD_INPUT)
     except Exception as error:
-        told = getattr(error, "format_message", None)  # what the command-line parser raises has it
-        if told is not None:
-            return _fail(f"{told()} (see --help)", _BAD_INPUT)
         traceback.print_exc()
         return _fail(
             f"a bug of ours ({type(error).__name__}: {error}); please report the lines above",

@@ -11,9 +11,10 @@ from shlex import quote
 from statistics import mean
 from typing import Annotated
 
-import typer
+import click
 
 from litesmith.cli.commands.model import Json, refuse_place
+from litesmith.cli.options.declare import argument, option
 from litesmith.cli.options.ops_option import Ops
 from litesmith.cli.text import bench_text
 from litesmith.cli.text.bench_all_text import Seen, keep, kept_in, print_all, print_all_json
@@ -38,15 +39,15 @@ _COPIES_SECONDS = 2.0
 
 Models = Annotated[
     list[Path] | None,
-    typer.Argument(metavar="MODEL", help="One .tflite file or more.", show_default=False),
+    argument(metavar="MODEL", help="One .tflite file or more.", show_default=False),
 ]
 Graph = Annotated[
     list[Path] | None,
-    typer.Option("--graph", help="The same, as benchmark_model says it.", show_default=False),
+    option("--graph", help="The same, as benchmark_model says it.", show_default=False),
 ]
 On = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--on",
         help="Targets: cpu:1, cpu:2:litesmith, cpu:1:builtin, gpu, gpu:full; all for each. [cpu:1]",
         show_default=False,
@@ -54,7 +55,7 @@ On = Annotated[
 ]
 Threads = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--threads",
         "--num_threads",
         metavar="auto|N",
@@ -64,33 +65,29 @@ Threads = Annotated[
 ]
 Runs = Annotated[
     int | None,
-    typer.Option("--runs", "--num_runs", help="Stop after so many runs.", show_default=False),
+    option("--runs", "--num_runs", help="Stop after so many runs.", show_default=False),
 ]
 Seconds = Annotated[
-    float | None, typer.Option("--seconds", help="Stop after so long.", show_default=False)
+    float | None, option("--seconds", help="Stop after so long.", show_default=False)
 ]
 WarmupRuns = Annotated[
     int | None,
-    typer.Option(
+    option(
         "--warmup-runs",
         "--warmup_runs",
         help="Runs that are not counted. [until steady]",
         show_default=False,
     ),
 ]
-WithCopies = Annotated[
-    bool, typer.Option("--copies", help="What feeding and reading cost, by each way.")
-]
-Csv = Annotated[
-    Path | None, typer.Option("--csv", help="Write the rows to a file.", show_default=False)
-]
+WithCopies = Annotated[bool, option("--copies", help="What feeding and reading cost, by each way.")]
+Csv = Annotated[Path | None, option("--csv", help="Write the rows to a file.", show_default=False)]
 LogFile = Annotated[
     Path | None,
-    typer.Option("--log", help="Add the samples to a log of JSON lines.", show_default=False),
+    option("--log", help="Add the samples to a log of JSON lines.", show_default=False),
 ]
 OutFolder = Annotated[
     Path | None,
-    typer.Option(
+    option(
         "-o",
         "--output",
         metavar="DIR",
@@ -98,11 +95,9 @@ OutFolder = Annotated[
         show_default=False,
     ),
 ]
-Format = Annotated[
-    str, typer.Option("--format", help="table, or benchmark_model for its summary line.")
-]
+Format = Annotated[str, option("--format", help="table, or benchmark_model for its summary line.")]
 OpProfiling = Annotated[
-    bool, typer.Option("--enable_op_profiling", help="Says where that is.", hidden=True)
+    bool, option("--enable_op_profiling", help="Says where that is.", hidden=True)
 ]
 
 
@@ -159,7 +154,7 @@ def bench(
     for warning in done.warnings:
         _say(f"warning: {warning}")
     if as_json:
-        typer.echo(json.dumps(_as_json(done, situations, copied)))
+        click.echo(json.dumps(_as_json(done, situations, copied)))
     else:
         _FORMATS[output_format](done, situations, copied)
 
@@ -168,9 +163,9 @@ def _refuse_beside_all(on: str, others: dict[str, object]) -> None:
     """Raises where more is asked for than --on all has an answer to."""
     if on != "all":
         raise BadInput(f"--on {on}: all is every target there is; leave out the others")
-    for option, value in others.items():
+    for name, value in others.items():
         if value:
-            raise BadInput(f"--on all has no {option}; leave it out, or name the targets")
+            raise BadInput(f"--on all has no {name}; leave it out, or name the targets")
 
 
 def _bench_all(
@@ -197,7 +192,7 @@ def _bench_all(
     if as_json:
         print_all_json(seen)
     elif out is not None:
-        typer.echo(plain(str(out / "report.html")))
+        click.echo(plain(str(out / "report.html")))
 
 
 def _targets(on: str | None, threads: str | None) -> str:
@@ -308,7 +303,7 @@ def _print_summary_lines(
     for result in done.results:
         first = result.loads[0]
         warmups = first.warmup_us or (first.first_us,)
-        typer.echo(
+        click.echo(
             f"Inference timings in us: Init: {round(first.create_us)}, "
             f"First inference: {round(first.first_us)}, "
             f"Warmup (avg): {number_text(mean(warmups))}, "

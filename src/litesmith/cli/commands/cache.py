@@ -2,9 +2,8 @@
 
 from typing import Annotated
 
-import typer
-
 from litesmith.calibration.observed_cache import VARIABLE, Kept, clear, folder, held
+from litesmith.cli.options.declare import argument
 from litesmith.cli.text import inspect_text as show
 from litesmith.errors import BadInput
 from litesmith.units import bytes_text, plain
@@ -12,7 +11,7 @@ from litesmith.units import bytes_text, plain
 
 def cache(
     action: Annotated[
-        str, typer.Argument(metavar="[clear]", help="clear: remove it.", show_default=False)
+        str, argument(metavar="[clear]", help="clear: remove it.", show_default=False)
     ] = "",
 ) -> None:
     """Show what is kept between runs and where, or clear it."""

@@ -4,11 +4,12 @@ import json
 from pathlib import Path
 from typing import Annotated
 
-import typer
+import click
 from rich.text import Text
 
 from litesmith.anatomy.footprint import Footprint, footprint
 from litesmith.cli.commands.model import Json, refuse_place
+from litesmith.cli.options.declare import argument, option
 from litesmith.cli.text import inspect_text as show
 from litesmith.errors import BadInput
 from litesmith.ir.types import Model
@@ -21,7 +22,7 @@ from litesmith.units import bytes_text, count_text
 def catalogue(
     name: Annotated[
         str,
-        typer.Argument(
+        argument(
             metavar="NAME",
             help="A network: NAME[:WIDTH][@RESOLUTION][/CLASSES], as in mobilenet_v2:0.5@160.",
             show_default=False,
@@ -29,24 +30,25 @@ def catalogue(
     ] = "",
     out: Annotated[
         Path | None,
-        typer.Option("-o", "--output", help="The .tflite file to write.", show_default=False),
+        option("-o", "--output", help="The .tflite file to write.", show_default=False),
     ] = None,
     classes: Annotated[
         int | None,
-        typer.Option(help="How many classes it tells apart.", show_default=False),
+        option("--classes", help="How many classes it tells apart.", show_default=False),
     ] = None,
     weights: Annotated[
         Path | None,
-        typer.Option(
+        option(
+            "--weights",
             metavar="FILE",
             help="Weights of yours: a .tflite, a torch state dict (.pt, .pth) or an .npz.",
             show_default=False,
         ),
     ] = None,
     head: Annotated[
-        bool, typer.Option("--head/--no-head", help="Take the classifier of the weights too.")
+        bool, option("--head/--no-head", help="Take the classifier of the weights too.")
     ] = True,
-    seed: Annotated[int, typer.Option(help="Of the random weights.")] = 0,
+    seed: Annotated[int, option("--seed", help="Seed of the random weights.")] = 0,
     as_json: Json = False,
 ) -> None:
     """Networks by name: list them, look at one, or write it as a .tflite."""
@@ -68,9 +70,9 @@ def catalogue(
 
 
 def _refuse_lonely(out: Path | None, classes: int | None, weights: Path | None) -> None:
-    for option, value in (("-o", out), ("--classes", classes), ("--weights", weights)):
+    for name, value in (("-o", out), ("--classes", classes), ("--weights", weights)):
         if value is not None:
-            raise BadInput(f"{option} {value}: of which network? give its NAME first")
+            raise BadInput(f"{name} {value}: of which network? give its NAME first")
 
 
 def _refuse_places(out: Path, weights: Path | None) -> None:
@@ -88,7 +90,7 @@ def _print_list(as_json: bool) -> None:
     facts = [_counts(parse(row.name)) for row in ROWS]
     if as_json:
         rows = [_as_json(parse(r.name), f) for r, f in zip(ROWS, facts, strict=True)]
-        typer.echo(json.dumps({"schema": 1, "networks": rows}))
+        click.echo(json.dumps({"schema": 1, "networks": rows}))
         return
     sources = list(dict.fromkeys(_source(row) for row in ROWS))
     table = show.table("name", "what", "params", "MACs", "published", "by", right=(2, 3, 4, 5))
@@ -114,7 +116,7 @@ def _source(row: Row) -> str:
 def _print_one(spec: Spec, as_json: bool) -> None:
     found = _counts(spec)
     if as_json:
-        typer.echo(json.dumps({"schema": 1} | _as_json(spec, found)))
+        click.echo(json.dumps({"schema": 1} | _as_json(spec, found)))
         return
     row = spec.row
     show.line(f"{spec}: {row.title}", "bold")
@@ -151,7 +153,7 @@ def _print_written(spec: Spec, model: Model, out: Path, origin: str, as_json: bo
     if as_json:
         written = {"out": str(out), "bytes": size, "digest": digest(out), "weights": origin}
         told = _as_json(spec, found) | {"classes": model.main.outputs[0].shape[-1]}
-        typer.echo(json.dumps({"schema": 1} | told | written))
+        click.echo(json.dumps({"schema": 1} | told | written))
         return
     show.line(f"{out.name}: {bytes_text(size)}", "bold")
     show.line(f"{spec}, {origin}")

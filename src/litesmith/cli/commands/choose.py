@@ -6,8 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from litesmith.cli.commands.evaluate import MetricName
 from litesmith.cli.commands.model import MISSES_WHAT_WAS_ASKED, Json
 from litesmith.cli.commands.profile import On
@@ -28,6 +26,7 @@ from litesmith.cli.options.data_options import (
     TrustData,
     say,
 )
+from litesmith.cli.options.declare import argument, option
 from litesmith.cli.options.engine_option import EngineName, refuse_unusable
 from litesmith.cli.text.choose_text import Live, notes_of, print_json, print_text
 from litesmith.pages.folder_kinds import write_report
@@ -42,7 +41,7 @@ from litesmith.workers.open_engine import opened as opened_engine
 
 Candidates = Annotated[
     list[str] | None,
-    typer.Argument(
+    argument(
         metavar="CANDIDATE",
         help="Files, patterns in quotes, or catalogue names as mobilenet_v2:0.5@160.",
         show_default=False,
@@ -50,29 +49,25 @@ Candidates = Annotated[
 ]
 MaxMemory = Annotated[
     str | None,
-    typer.Option("--max-memory", metavar="20MB", help="At its peak.", show_default=False),
+    option("--max-memory", metavar="20MB", help="At its peak.", show_default=False),
 ]
 MinAccuracy = Annotated[
     str | None,
-    typer.Option(
-        "--min-accuracy", metavar="80%", help="The least share right.", show_default=False
-    ),
+    option("--min-accuracy", metavar="80%", help="The least share right.", show_default=False),
 ]
 Minimize = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--minimize",
         metavar="|".join(MINIMIZE),
         help="What is to be small. [the most accurate; with --min-accuracy alone the fastest]",
         show_default=False,
     ),
 ]
-Retrain = Annotated[
-    bool, typer.Option("--retrain", help="Each learns your classes first: backbones.")
-]
+Retrain = Annotated[bool, option("--retrain", help="Each learns your classes first: backbones.")]
 Val = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--val",
         metavar="D3",
         help="With --retrain: other data to judge by. [val/ in --data, or a fifth of it]",
@@ -80,11 +75,11 @@ Val = Annotated[
     ),
 ]
 Quantized = Annotated[
-    bool, typer.Option("--quantized", help="Also an int8 form of each float candidate.")
+    bool, option("--quantized", help="Also an int8 form of each float candidate.")
 ]
 Calibrate = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--calibrate",
         metavar="D2",
         help="With --quantized: other data to calibrate on. [a fifth of --data]",
@@ -93,11 +88,11 @@ Calibrate = Annotated[
 ]
 Seconds = Annotated[
     float | None,
-    typer.Option("--seconds", help="Time them for so long. [until steady]", show_default=False),
+    option("--seconds", help="Time them for so long. [until steady]", show_default=False),
 ]
 OutFolder = Annotated[
     Path,
-    typer.Option("-o", "--output", metavar="DIR", help="The folder to write."),
+    option("-o", "--output", metavar="DIR", help="The folder to write."),
 ]
 
 

@@ -5,7 +5,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Annotated
 
-import typer
+import click
 
 from litesmith.accuracy.evaluate import Evaluation
 from litesmith.accuracy.scoring import MOST_DB
@@ -28,6 +28,7 @@ from litesmith.cli.options.data_options import (
     open_evaluation,
     say,
 )
+from litesmith.cli.options.declare import argument
 from litesmith.cli.options.ops_option import Ops
 from litesmith.cli.text import inspect_text as show
 from litesmith.cli.text.progress_text import Terminal
@@ -46,12 +47,10 @@ from litesmith.units import (
     total_text,
 )
 
-Before = Annotated[
-    Path, typer.Argument(metavar="A", help="The .tflite file before.", show_default=False)
-]
+Before = Annotated[Path, argument(metavar="A", help="The .tflite file before.", show_default=False)]
 After = Annotated[
     Path,
-    typer.Argument(metavar="B", help="The .tflite file to take its place.", show_default=False),
+    argument(metavar="B", help="The .tflite file to take its place.", show_default=False),
 ]
 
 # How many outputs a person reads.
@@ -84,7 +83,7 @@ def compare(
     with Terminal(quiet=as_json) as progress:
         found = compared(a, b, opened, Manner(target, metric, seconds, progress))
     if as_json:
-        typer.echo(json.dumps(_as_json(found, (a, b))))
+        click.echo(json.dumps(_as_json(found, (a, b))))
     else:
         _print(found)
         if data is not None and found.accuracy is None:

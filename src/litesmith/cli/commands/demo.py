@@ -3,11 +3,10 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from litesmith import demo_files as shipped
 from litesmith.cli.commands.tune import carried_out
 from litesmith.cli.options.data_options import ImageOptions, open_evaluation
+from litesmith.cli.options.declare import option
 from litesmith.cli.text.inspect_text import command, heading, line
 from litesmith.search.trial.budget import Budget
 from litesmith.search.tuning.tree_walk import Request
@@ -18,9 +17,9 @@ _DROP = "1pt"
 
 
 def demo(
-    out: Annotated[
-        Path, typer.Option("-o", "--output", help="The folder for the demo's files.")
-    ] = Path("litesmith-demo"),
+    out: Annotated[Path, option("-o", "--output", help="The folder for the demo's files.")] = Path(
+        "litesmith-demo"
+    ),
 ) -> int:
     """Tune a small classifier of clothes that ships with litesmith, and show the proof."""
     model, data = shipped.write(out)

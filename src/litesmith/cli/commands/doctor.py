@@ -10,7 +10,7 @@ from pathlib import Path
 from shlex import quote
 from typing import Annotated, NamedTuple, cast
 
-import typer
+import click
 from rich.cells import cell_len, set_cell_size
 
 from litesmith.cli.commands.model import Json, ModelFile, refuse_place
@@ -32,6 +32,7 @@ from litesmith.cli.options.data_options import (
     typed,
     with_progress,
 )
+from litesmith.cli.options.declare import option
 from litesmith.cli.options.overlay_option import (
     OverlayFile,
     Place,
@@ -59,14 +60,12 @@ from litesmith.units import bytes_text, plain, time_text, total_text
 
 Against = Annotated[
     Path | None,
-    typer.Option(
-        "--against", metavar="FLOAT", help="The float .tflite that a quantized one stands for."
-    ),
+    option("--against", metavar="FLOAT", help="The float .tflite that a quantized one stands for."),
 ]
 
 For = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--for",
         metavar="edgetpu|ethos-u55|hexagon|gpu|…",
         help="What keeps the model from running there whole, and the recipe that changes that.",
@@ -100,13 +99,13 @@ def doctor(
     label_offset: LabelOffset = None,
     bundle: Annotated[
         Path | None,
-        typer.Option(
+        option(
             "--bundle", metavar="OUT.zip", help="Write what another person needs to see the same."
         ),
     ] = None,
     keep_custom_options: Annotated[
         bool,
-        typer.Option(
+        option(
             "--keep-custom-options",
             help="Do not replace the options of custom ops by zeros in the bundle.",
         ),
@@ -166,7 +165,7 @@ def _slowness(
     if bundle is not None:
         shown["bundle"] = _bundled(bundle, patient, keep_custom_options)
     if as_json:
-        typer.echo(json.dumps(shown))
+        click.echo(json.dumps(shown))
 
 
 def _fit(path: Path, model: Model, accelerator: str, as_json: bool) -> None:
@@ -189,7 +188,7 @@ def _fit(path: Path, model: Model, accelerator: str, as_json: bool) -> None:
             "hint": _fitting_command(path, fit, fit.hint),
         }
         shown = {"is_whole": before.is_whole, "findings": rows, "fit": fitted}
-        typer.echo(json.dumps({**told, **shown}))
+        click.echo(json.dumps({**told, **shown}))
         return
     _print_obstacles(path, fit, found)
     if fit.recipe:
@@ -301,7 +300,7 @@ def _accuracy(
             "snr_db": None if drift is None else drift.decibels,
             "findings": rows,
         }
-        typer.echo(json.dumps(shown))
+        click.echo(json.dumps(shown))
         return found
     show.line(f"{plain(files.model.name)} {found.sentence}", "bold")
     _print_rows(rows)
@@ -359,7 +358,7 @@ def _bundled(path: Path, patient: Patient, keep_custom_options: bool) -> dict[st
     why_not = _why_not(files["model.tflite"], patient)
     if why_not:
         lines.append(f"the stripped model does not run: {why_not}")
-    typer.echo("\n".join(map(speech.say, lines)), err=True)
+    click.echo("\n".join(map(speech.say, lines)), err=True)
     write_bundle(path, files)
     return {"out": str(path), "files": {name: len(content) for name, content in files.items()}}
 

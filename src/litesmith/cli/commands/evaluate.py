@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
-import typer
+import click
 
 from litesmith.accuracy.evaluate import Against, Evaluation, evaluate_all, preparation_text
 from litesmith.accuracy.metrics import METRICS
@@ -29,6 +29,7 @@ from litesmith.cli.options.data_options import (
     say,
     with_progress,
 )
+from litesmith.cli.options.declare import option
 from litesmith.cli.options.engine_option import EngineName, refuse_unusable, watched_engine
 from litesmith.cli.options.ops_option import Ops
 from litesmith.cli.text import inspect_text as show
@@ -40,13 +41,11 @@ from litesmith.workers.open_engine import LOCAL
 
 Reference = Annotated[
     Path | None,
-    typer.Option(
-        "--against", metavar="REF", help="A .tflite file to compare with, sample by sample."
-    ),
+    option("--against", metavar="REF", help="A .tflite file to compare with, sample by sample."),
 ]
 MetricName = Annotated[
     str,
-    typer.Option(
+    option(
         "--metric",
         metavar="NAME",
         help=f"{', '.join(METRICS)}, or module:function, called with outputs and label. [auto]",
@@ -89,7 +88,7 @@ def evaluate(
         )
     result = replace(found, preparation=preparation_text(opened))
     if as_json:
-        typer.echo(json.dumps({"schema": 1, "model": str(model), **_as_json(result)}))
+        click.echo(json.dumps({"schema": 1, "model": str(model), **_as_json(result)}))
     else:
         _print_result(result, model, against)
     for note in found.notes:

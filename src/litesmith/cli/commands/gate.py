@@ -9,7 +9,7 @@ from pathlib import Path
 from shlex import quote
 from typing import Annotated
 
-import typer
+import click
 
 from litesmith.accuracy.metrics import metric_named
 from litesmith.cli.commands.evaluate import MetricName
@@ -31,6 +31,7 @@ from litesmith.cli.options.data_options import (
     say,
     typed,
 )
+from litesmith.cli.options.declare import argument, option
 from litesmith.cli.options.ops_option import Ops
 from litesmith.cli.text import inspect_text as show
 from litesmith.cli.text.progress_text import Terminal
@@ -61,14 +62,12 @@ _STYLES = {WORSE: "red", UNCLEAR: "yellow", FINE: "green"}
 
 BaselineFile = Annotated[
     Path,
-    typer.Argument(metavar="BASELINE", help="The .json file of a baseline.", show_default=False),
+    argument(metavar="BASELINE", help="The .json file of a baseline.", show_default=False),
 ]
-Update = Annotated[
-    bool, typer.Option("--update", help="Measure MODEL and write the baseline of it.")
-]
+Update = Annotated[bool, option("--update", help="Measure MODEL and write the baseline of it.")]
 Allow = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
         "--allow",
         metavar="QUANTITY=AMOUNT",
         help="How much worse it may get, as in latency=5%, accuracy=0.5pt, memory=off: "
@@ -79,7 +78,7 @@ Allow = Annotated[
 ]
 OnOnce = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--on",
         metavar="TARGET",
         help="With --update: where it runs. [the baseline's, or cpu:1]",
@@ -88,7 +87,7 @@ OnOnce = Annotated[
 ]
 For = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
         "--for",
         metavar="edgetpu|ethos-u55|gpu|…",
         help="With --update: an accelerator that is not to lose ops either.",
@@ -97,7 +96,7 @@ For = Annotated[
 ]
 Against = Annotated[
     Path | None,
-    typer.Option(
+    option(
         "--against",
         metavar="REF",
         help="A .tflite file that answers are held against where there are no labels.",
@@ -106,16 +105,14 @@ Against = Annotated[
 ]
 Seconds = Annotated[
     float,
-    typer.Option("--seconds", help="Time for so long at the most; a clear answer ends it."),
+    option("--seconds", help="Time for so long at the most; a clear answer ends it."),
 ]
-Strict = Annotated[bool, typer.Option("--strict", help="Exit with 1 for what is not clear too.")]
+Strict = Annotated[bool, option("--strict", help="Exit with 1 for what is not clear too.")]
 MarkdownFile = Annotated[
     Path | None,
-    typer.Option("--markdown", metavar="FILE", help="Write it for a pull request."),
+    option("--markdown", metavar="FILE", help="Write it for a pull request."),
 ]
-JunitFile = Annotated[
-    Path | None, typer.Option("--junit", metavar="FILE", help="Write it as JUnit XML.")
-]
+JunitFile = Annotated[Path | None, option("--junit", metavar="FILE", help="Write it as JUnit XML.")]
 
 
 def gate(
@@ -165,7 +162,7 @@ def gate(
     found = _finished(found, strict, typed(options, samples))
     _write(found, markdown, junit)
     if as_json:
-        typer.echo(json.dumps(gate_json(found), allow_nan=False))
+        click.echo(json.dumps(gate_json(found), allow_nan=False))
     else:
         _print(found)
     return MISSES_WHAT_WAS_ASKED if found.verdict == WORSE else 0
@@ -247,7 +244,7 @@ def _show_baseline(path: Path, made: Baseline, options: str, as_json: bool) -> N
         allow = {name: allowed.typed for name, allowed in made.allowed.items()}
         told = {"out": str(path), "model": made.model, "digest": made.digest}
         facts = {"target": str(made.target), "allow": allow, "bytes": made.size.bytes}
-        typer.echo(json.dumps({"schema": 1, **told, **facts}))
+        click.echo(json.dumps({"schema": 1, **told, **facts}))
         return
     show.line(f"{path}: the baseline is {plain(Path(made.model).name)}", "bold")
     rows = show.table("", "baseline", "may get worse by")

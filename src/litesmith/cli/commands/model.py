@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
-import typer
+import click
 
 from litesmith.anatomy.findings import findings
 from litesmith.anatomy.footprint import footprint, gzip_bytes
@@ -24,6 +24,7 @@ from litesmith.cli.options.data_options import (
     Std,
     TrustData,
 )
+from litesmith.cli.options.declare import argument, option
 from litesmith.cli.options.ops_option import Ops
 from litesmith.cli.options.training_options import (
     AugmentName,
@@ -59,10 +60,8 @@ from litesmith.tflite.file import digest, load, pieces, refuse_unwritable, save
 from litesmith.tflite.write import chunks
 from litesmith.training.settings import Training
 
-ModelFile = Annotated[
-    Path, typer.Argument(metavar="MODEL", help="A .tflite file.", show_default=False)
-]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+ModelFile = Annotated[Path, argument(metavar="MODEL", help="A .tflite file.", show_default=False)]
+Json = Annotated[bool, option("--json", help="Print one JSON object.")]
 
 MISSES_WHAT_WAS_ASKED = 1
 
@@ -72,7 +71,7 @@ _QUICKLY_GZIPPED = 40_000_000
 
 def inspect(
     model: ModelFile,
-    ops: Annotated[bool, typer.Option("--ops", help="List every op.")] = False,
+    ops: Annotated[bool, option("--ops", help="List every op.")] = False,
     as_json: Json = False,
 ) -> None:
     """What is in a model: ops, weights, MACs, sizes, quantization, and what stands out."""
@@ -81,7 +80,7 @@ def inspect(
     sizes = sizes_of(model, content, as_json)
     noticed = findings(content)
     if as_json:
-        typer.echo(json.dumps(show.inspect_json(model, content, facts, sizes, noticed, ops)))
+        click.echo(json.dumps(show.inspect_json(model, content, facts, sizes, noticed, ops)))
     else:
         show.inspect_text(model, content, facts, sizes, noticed, ops)
 
@@ -90,19 +89,19 @@ def apply(
     model: ModelFile,
     recipe_text: Annotated[
         str,
-        typer.Argument(
+        argument(
             metavar="RECIPE",
             help=f'Steps, as in "cleanup | fuse": {", ".join(STEPS)}. "" copies; '
             "the recipe.json of a search makes its result again.",
         ),
     ],
     out: Annotated[
-        Path, typer.Option("-o", "--output", help="The .tflite file to write.", show_default=False)
+        Path, option("-o", "--output", help="The .tflite file to write.", show_default=False)
     ],
     data: DataSource = None,
     reference: Annotated[
         Path | None,
-        typer.Option(
+        option(
             "--reference",
             metavar="FLOAT",
             help="The float model that a quantized MODEL was made from, for correct and round.",
@@ -157,7 +156,7 @@ def _applied(model: Path, job: Job, as_json: bool) -> int:
         if job.prunes:
             facts["arm"] = arm_json(done.change.model)
             facts["litesmith"] = skipping_json(done.change.model)
-        typer.echo(json.dumps(facts))
+        click.echo(json.dumps(facts))
         return status
     show.apply_text(out, (before, after), source, replace(done.change, touched=done.deeds))
     for told in done.trained:
@@ -174,7 +173,7 @@ def _replayed(place: Path, model: Path, out: Path, as_json: bool) -> int:
     made, source = digest(out), load(model)
     if as_json:
         after = sizes_of(out, change.model, as_json)
-        typer.echo(json.dumps(show.apply_json(out, after, made, change) | {"same": made == wanted}))
+        click.echo(json.dumps(show.apply_json(out, after, made, change) | {"same": made == wanted}))
     else:
         sizes = [
             sizes_of(path, content, False)
@@ -186,18 +185,14 @@ def _replayed(place: Path, model: Path, out: Path, as_json: bool) -> int:
 
 
 def diff(
-    a: Annotated[
-        Path, typer.Argument(metavar="A", help="The .tflite file before.", show_default=False)
-    ],
-    b: Annotated[
-        Path, typer.Argument(metavar="B", help="The .tflite file after.", show_default=False)
-    ],
+    a: Annotated[Path, argument(metavar="A", help="The .tflite file before.", show_default=False)],
+    b: Annotated[Path, argument(metavar="B", help="The .tflite file after.", show_default=False)],
     as_json: Json = False,
 ) -> None:
     """What changed in the graph between two models."""
     found = differences(load(a), load(b))
     if as_json:
-        typer.echo(
+        click.echo(
             json.dumps(
                 {"schema": 1, "same": not found, "differences": [d._asdict() for d in found]}
             )

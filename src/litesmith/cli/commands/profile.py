@@ -5,11 +5,12 @@ from collections import Counter
 from pathlib import Path
 from typing import Annotated
 
-import typer
+import click
 from rich.text import Text
 
 from litesmith.cli.commands.model import Json, ModelFile, refuse_place
 from litesmith.cli.options.data_options import say
+from litesmith.cli.options.declare import option
 from litesmith.cli.options.ops_option import Ops
 from litesmith.cli.options.overlay_option import Place, TimesFile, lay_times, refuse_overlay
 from litesmith.cli.text import inspect_text as show
@@ -56,17 +57,15 @@ Everywhere: the same number of threads as in --on cpu:N; look at one first.
 """
 
 
-def _print_platform_help(asked: bool) -> None:
-    if asked:
-        typer.echo(PLATFORM_HELP.rstrip())
-        raise typer.Exit
+def _print_platform_help() -> None:
+    click.echo(PLATFORM_HELP.rstrip())
 
 
-On = Annotated[str, typer.Option("--on", metavar="TARGET", help="Where to run: cpu:1:litesmith, …")]
+On = Annotated[str, option("--on", metavar="TARGET", help="Where to run: cpu:1:litesmith, …")]
 
 TraceFile = Annotated[
     Path | None,
-    typer.Option("--trace", help="Write a trace for ui.perfetto.dev; .json for Chrome's."),
+    option("--trace", help="Write a trace for ui.perfetto.dev; .json for Chrome's."),
 ]
 
 
@@ -75,19 +74,18 @@ def profile(
     on: On = "cpu:1",
     runs: Annotated[
         int | None,
-        typer.Option("--runs", min=1, help="Profiled runs; otherwise about a second of them."),
+        option("--runs", min=1, help="Profiled runs; otherwise about a second of them."),
     ] = None,
-    top: Annotated[int, typer.Option("--top", min=1, help="How many of the slowest ops.")] = 10,
+    top: Annotated[int, option("--top", min=1, help="How many of the slowest ops.")] = 10,
     trace: TraceFile = None,
     overlay: TimesFile = None,
     ops: Ops = None,
     as_json: Json = False,
     help_platform: Annotated[
         bool,
-        typer.Option(
+        option(
             "--help-platform",
-            callback=_print_platform_help,
-            is_eager=True,
+            print_and_stop=_print_platform_help,
             help="How to see the same run in perf, on Android and in Instruments.",
         ),
     ] = False,
@@ -104,7 +102,7 @@ def profile(
     written = "" if trace is None else write_trace(trace, run_pieces(result.runs, model.name))
     if as_json:
         told = {"host": machine.facts(), "warnings": warnings}
-        typer.echo(json.dumps({"schema": 1, "model": str(model), **result.facts(), **told}))
+        click.echo(json.dumps({"schema": 1, "model": str(model), **result.facts(), **told}))
     else:
         print_profile(model, result, top)
         if trace is not None:

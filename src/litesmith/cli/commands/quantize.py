@@ -5,8 +5,6 @@ from pathlib import Path
 from shlex import quote
 from typing import Annotated, NoReturn
 
-import typer
-
 from litesmith.accuracy.evaluate import Evaluation, evaluate_all, refuse_misfit
 from litesmith.anatomy.findings import scheme
 from litesmith.calibration.claims import check_claims
@@ -32,6 +30,7 @@ from litesmith.cli.options.data_options import (
     typed,
     with_progress,
 )
+from litesmith.cli.options.declare import option
 from litesmith.cli.text.quantize_text import Result, print_json, print_text
 from litesmith.data.preparation import Preparation
 from litesmith.data.samples import Data
@@ -47,15 +46,13 @@ from litesmith.tflite.file import load, save
 from litesmith.units import number_text
 
 OutFile = Annotated[
-    Path, typer.Option("-o", "--output", help="The .tflite file to write.", show_default=False)
+    Path, option("-o", "--output", help="The .tflite file to write.", show_default=False)
 ]
-To = Annotated[str, typer.Option("--to", metavar="SCHEME", help=f"{', '.join(SCHEMES)}.")]
-Io = Annotated[
-    str, typer.Option("--io", metavar="float|int8|uint8|int16", help="Inputs and outputs.")
-]
+To = Annotated[str, option("--to", metavar="SCHEME", help=f"{', '.join(SCHEMES)}.")]
+Io = Annotated[str, option("--io", metavar="float|int8|uint8|int16", help="Inputs and outputs.")]
 Keep = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
         "--keep",
         metavar="OPS",
         help="Leave these as they are: numbers, kinds or name patterns, as in 0,SOFTMAX,head*.",
@@ -64,26 +61,24 @@ Keep = Annotated[
 ]
 Only = Annotated[
     list[str] | None,
-    typer.Option("--only", metavar="OPS", help="Change only these.", show_default=False),
+    option("--only", metavar="OPS", help="Change only these.", show_default=False),
 ]
 Ranges = Annotated[
-    str, typer.Option("--ranges", metavar="|".join(ESTIMATORS), help="How ranges are chosen.")
+    str, option("--ranges", metavar="|".join(ESTIMATORS), help="How ranges are chosen.")
 ]
-PerTensor = Annotated[
-    bool, typer.Option("--per-tensor", help="One scale a weight, not one a channel.")
-]
+PerTensor = Annotated[bool, option("--per-tensor", help="One scale a weight, not one a channel.")]
 Block = Annotated[
-    int, typer.Option("--block", min=0, help="With dynamic-int4: a scale for each N inputs.")
+    int, option("--block", min=0, help="With dynamic-int4: a scale for each N inputs.")
 ]
 Effort = Annotated[
-    str, typer.Option("--effort", metavar="|".join(EFFORTS), help="Time put into accuracy.")
+    str, option("--effort", metavar="|".join(EFFORTS), help="Time put into accuracy.")
 ]
 RandomData = Annotated[
-    bool, typer.Option("--random-data", help="Ranges from random inputs: to measure speed only.")
+    bool, option("--random-data", help="Ranges from random inputs: to measure speed only.")
 ]
 Evaluated = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--eval", metavar="D2", help="Score the model and the result on it.", show_default=False
     ),
 ]

@@ -3,24 +3,25 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
+import click
 
+from litesmith.cli.options.declare import argument, option
 from litesmith.units import plain
 
 
 def report(
     folder: Annotated[
         Path,
-        typer.Argument(
+        argument(
             metavar="DIR", help="The folder that tune, or bench -o, wrote.", show_default=False
         ),
     ],
     markdown: Annotated[
-        bool, typer.Option("--markdown", help="Markdown with pictures, for a pull request.")
+        bool, option("--markdown", help="Markdown with pictures, for a pull request.")
     ] = False,
     out: Annotated[
         Path | None,
-        typer.Option(
+        option(
             "-o",
             "--output",
             metavar="FILE",
@@ -33,4 +34,4 @@ def report(
     from litesmith.pages.folder_kinds import write_markdown, write_report
 
     place = (write_markdown if markdown else write_report)(folder, out)
-    typer.echo(plain(str(place)))
+    click.echo(plain(str(place)))

@@ -8,8 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from litesmith.cli.commands.model import Json, refuse_place
 from litesmith.cli.options.data_options import (
     DEFAULT_CROP,
@@ -24,6 +22,7 @@ from litesmith.cli.options.data_options import (
     Std,
     say,
 )
+from litesmith.cli.options.declare import argument, option
 from litesmith.cli.options.training_options import (
     AugmentName,
     Batch,
@@ -47,19 +46,17 @@ from litesmith.training.settings import Training
 
 Backbone = Annotated[
     Path,
-    typer.Argument(
+    argument(
         metavar="BACKBONE",
         help="A float .tflite: a classifier, or a feature extractor; or a network of "
         "`litesmith catalogue` by name, to train from scratch.",
         show_default=False,
     ),
 ]
-OutFile = Annotated[
-    Path, typer.Option("-o", "--output", metavar="OUT", help="The .tflite to write.")
-]
+OutFile = Annotated[Path, option("-o", "--output", metavar="OUT", help="The .tflite to write.")]
 Val = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--val",
         metavar="D2",
         help="Other data to judge by. [D/val, else a fifth of each class]",
@@ -68,7 +65,7 @@ Val = Annotated[
 ]
 At = Annotated[
     str,
-    typer.Option(
+    option(
         "--at",
         metavar="TENSOR",
         help="Learn from this tensor, by name or index. [the vector before the classifier]",
@@ -76,11 +73,11 @@ At = Annotated[
     ),
 ]
 Balance = Annotated[
-    bool, typer.Option("--balance", help="Let every class count the same, large or small.")
+    bool, option("--balance", help="Let every class count the same, large or small.")
 ]
 FineTune = Annotated[
     str,
-    typer.Option(
+    option(
         "--fine-tune",
         metavar="none|last|all|N",
         help="Train the last layers, all or N too, with torch; none takes seconds, not minutes.",
@@ -88,7 +85,7 @@ FineTune = Annotated[
 ]
 Epochs = Annotated[
     float | None,
-    typer.Option(
+    option(
         "--epochs",
         help=f"Times that each sample is used. [{Training.epochs:g}, from scratch "
         f"{SCRATCH_EPOCHS:g}]",
@@ -97,7 +94,7 @@ Epochs = Annotated[
 ]
 SampleRate = Annotated[
     int,
-    typer.Option(
+    option(
         "--sample-rate",
         min=0,
         help="Samples a second that a model of sounds takes. [its metadata, else 16000, said]",
@@ -106,7 +103,7 @@ SampleRate = Annotated[
 ]
 Evidence = Annotated[
     Path | None,
-    typer.Option(
+    option(
         "--evidence",
         metavar="DIR",
         help="The folder for the report. [OUT without its ending, and -retrain]",
@@ -205,10 +202,9 @@ def _carried_out(request: Request, *, quiet: bool) -> Retrained:
         with shown:
             result = carry_out(request, lambda note: say("note", note), shown.progress, shown.watch)
     except KeyboardInterrupt as error:
-        stopped = typer.Abort()
         if records is not None and has_record(records):
-            stopped.add_note(f"{records} keeps what was trained: --resume goes on")
-        raise stopped from error
+            error.add_note(f"{records} keeps what was trained: --resume goes on")
+        raise
     finally:
         if records is not None:
             with suppress(OSError):  # where it holds something

@@ -3,8 +3,6 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from litesmith.accuracy.evaluate import refuse_misfit
 from litesmith.calibration.quantize_effort import tidying
 from litesmith.cli.commands.model import MISSES_WHAT_WAS_ASKED, Json, ModelFile, refuse_place
@@ -33,6 +31,7 @@ from litesmith.cli.options.data_options import (
     TrustData,
     open_evaluation,
 )
+from litesmith.cli.options.declare import option
 from litesmith.cli.options.training_options import (
     AugmentName,
     Batch,
@@ -62,11 +61,11 @@ from litesmith.tflite.file import load
 from litesmith.training.settings import Training
 
 Sparsity = Annotated[
-    float, typer.Option("--sparsity", help="The share of zeros among all weights that are pruned.")
+    float, option("--sparsity", help="The share of zeros among all weights that are pruned.")
 ]
 Block = Annotated[
     str,
-    typer.Option(
+    option(
         "--block",
         metavar="1x1|1x4|2:4|channels",
         help="Single weights, four neighbouring inputs, two of each four, or whole channels.",
@@ -74,18 +73,18 @@ Block = Annotated[
 ]
 Schedule = Annotated[
     str,
-    typer.Option(
+    option(
         "--schedule",
         metavar="gradual|constant",
         help="Zeros come during the training, or all before it.",
     ),
 ]
 Clusters = Annotated[
-    int, typer.Option("--clusters", "-k", metavar="K", help="Values that a layer has, 2 to 256.")
+    int, option("--clusters", "-k", metavar="K", help="Values that a layer has, 2 to 256.")
 ]
 Own = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
         "--own",
         metavar="NAME:K",
         help="Layers with a K of their own, named as in --keep: dense*:16.",
@@ -94,7 +93,7 @@ Own = Annotated[
 ]
 
 _TRAINED = [name for name, scheme in SCHEMES.items() if scheme.weights != "float16"]
-TrainedTo = Annotated[str, typer.Option("--to", metavar="SCHEME", help=f"{', '.join(_TRAINED)}.")]
+TrainedTo = Annotated[str, option("--to", metavar="SCHEME", help=f"{', '.join(_TRAINED)}.")]
 
 
 def prune(

@@ -5,9 +5,10 @@ from pathlib import Path
 from shlex import quote
 from typing import Annotated
 
-import typer
+import click
 
 from litesmith.cli.commands.model import Json
+from litesmith.cli.options.declare import argument, option
 from litesmith.cli.options.ops_option import Ops
 from litesmith.cli.text import inspect_text as show
 from litesmith.diagnosis.all_targets import placement_facts
@@ -22,13 +23,13 @@ Placed = list[tuple[Delegate, Placement | None]]
 def targets(
     model: Annotated[
         Path | None,
-        typer.Argument(
+        argument(
             metavar="[MODEL]", help="A .tflite file: what each makes of it.", show_default=False
         ),
     ] = None,
     compilers: Annotated[
         bool,
-        typer.Option("--compile", help="Ask the compilers that are installed, not rules: slower."),
+        option("--compile", help="Ask the compilers that are installed, not rules: slower."),
     ] = False,
     ops: Ops = None,
     as_json: Json = False,
@@ -36,7 +37,7 @@ def targets(
     """Every accelerator: usable here or why not, and which ops of a model it takes."""
     placed = _placed(None if model is None else load(model), compilers)
     if as_json:
-        typer.echo(json.dumps({"schema": 1, "targets": [_as_json(*one) for one in placed]}))
+        click.echo(json.dumps({"schema": 1, "targets": [_as_json(*one) for one in placed]}))
     elif model is None:
         _print_targets()
     else:

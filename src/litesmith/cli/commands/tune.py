@@ -6,8 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from litesmith.cli.commands.model import MISSES_WHAT_WAS_ASKED, Json, ModelFile
 from litesmith.cli.options.data_options import (
     DEFAULT_CROP,
@@ -26,6 +24,7 @@ from litesmith.cli.options.data_options import (
     say,
     say_notes,
 )
+from litesmith.cli.options.declare import option
 from litesmith.cli.options.engine_option import EngineName, refuse_unusable
 from litesmith.cli.text.tune_text import Live, print_json, print_text
 from litesmith.errors import BadInput
@@ -41,7 +40,7 @@ from litesmith.workers.open_engine import opened as opened_engine
 
 MaxDrop = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--max-drop",
         metavar="1pt|1%",
         help="What may be lost of the task's metric: points, or a share of the float model's.",
@@ -50,7 +49,7 @@ MaxDrop = Annotated[
 ]
 MinAgreement = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--min-agreement",
         metavar="98%",
         help="Without labels: how often the class is to be the float model's.",
@@ -59,7 +58,7 @@ MinAgreement = Annotated[
 ]
 MinSnr = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--min-snr",
         metavar="20dB",
         help="Without classes: of the outputs against the float model's.",
@@ -67,19 +66,19 @@ MinSnr = Annotated[
     ),
 ]
 Minimize = Annotated[
-    str, typer.Option("--minimize", metavar="|".join(MINIMIZE), help="What is to be small.")
+    str, option("--minimize", metavar="|".join(MINIMIZE), help="What is to be small.")
 ]
 MaxSize = Annotated[
     str | None,
-    typer.Option("--max-size", metavar="4MB", help="Of the file.", show_default=False),
+    option("--max-size", metavar="4MB", help="Of the file.", show_default=False),
 ]
 MaxLatency = Annotated[
     str | None,
-    typer.Option("--max-latency", metavar="10ms", help="Of one run.", show_default=False),
+    option("--max-latency", metavar="10ms", help="Of one run.", show_default=False),
 ]
 On = Annotated[
     str,
-    typer.Option(
+    option(
         "--on",
         metavar="TARGETS",
         help="Where it is to run, as in cpu:1,cpu:4, gpu, ssh://pi@host/cpu:4, ethos-u55-128.",
@@ -87,22 +86,22 @@ On = Annotated[
 ]
 Minutes = Annotated[
     float | None,
-    typer.Option("--minutes", help="Search no longer than this. [no limit]", show_default=False),
+    option("--minutes", help="Search no longer than this. [no limit]", show_default=False),
 ]
 Calibrate = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--calibrate",
         metavar="D2",
         help="Other data to calibrate and train on. [a fifth of --data]",
         show_default=False,
     ),
 ]
-NoTrain = Annotated[bool, typer.Option("--no-train", help="Train nothing, also where it helps.")]
-Resume = Annotated[bool, typer.Option("--resume", help="Go on with what -o holds.")]
+NoTrain = Annotated[bool, option("--no-train", help="Train nothing, also where it helps.")]
+Resume = Annotated[bool, option("--resume", help="Go on with what -o holds.")]
 OutFolder = Annotated[
     Path | None,
-    typer.Option(
+    option(
         "-o",
         "--output",
         metavar="DIR",

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Sequence
 
-import typer
+import click
 
 from litesmith.lang.speech import say
 from litesmith.native.compile import is_cold, why_not
@@ -17,6 +17,6 @@ def tell_cold(words: Sequence[str]) -> None:
     missing = why_not()
     if missing:
         told = say(f"{missing}; the runtime's kernels run the model")
-        typer.echo(f"litesmith: {say('note')}: {told}", err=True)
+        click.echo(f"litesmith: {say('note')}: {told}", err=True)
     elif is_cold() and sys.stderr is not None and sys.stderr.isatty():
-        typer.echo(say("compiling kernels for this machine, once: some 10 s"), err=True)
+        click.echo(say("compiling kernels for this machine, once: some 10 s"), err=True)

@@ -6,11 +6,12 @@ from dataclasses import dataclass, replace
 from shlex import quote
 from typing import Annotated, NamedTuple, cast
 
-import typer
+import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from litesmith.calibration.context import CALIBRATION_SAMPLES, RandomSamples, problems
+from litesmith.cli.options.declare import option
 from litesmith.data.lint import lint_evaluation
 from litesmith.data.preparation import NORMS, RESIZES, Preparation
 from litesmith.data.samples import Data, Sample
@@ -22,7 +23,7 @@ from litesmith.units import plain
 
 DataSource = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--data",
         metavar="D",
         help="A folder of images, or of class folders; .npz with x and y; .npy; module:function.",
@@ -31,13 +32,13 @@ DataSource = Annotated[
 ]
 SampleCount = Annotated[
     int | None,
-    typer.Option(
+    option(
         "--samples", min=1, help="Use so many, spread over the classes. [all]", show_default=False
     ),
 ]
 Mean = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--mean",
         metavar="M",
         help="Pixels of 0 to 255 become (x − M) / S; one number or three, as in 127.5.",
@@ -46,11 +47,11 @@ Mean = Annotated[
 ]
 Std = Annotated[
     str | None,
-    typer.Option("--std", metavar="S", help="See --mean.", show_default=False),
+    option("--std", metavar="S", help="See --mean.", show_default=False),
 ]
 NormName = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--norm",
         metavar="|".join(NORMS),
         help="The same by name. [from the model, or guessed and said]",
@@ -58,15 +59,15 @@ NormName = Annotated[
     ),
 ]
 Resize = Annotated[
-    str, typer.Option("--resize", metavar="|".join(RESIZES), help="How images are resized.")
+    str, option("--resize", metavar="|".join(RESIZES), help="How images are resized.")
 ]
 Crop = Annotated[
     float,
-    typer.Option("--crop", help="The central share of an image that is kept; 0 squashes it."),
+    option("--crop", help="The central share of an image that is kept; 0 squashes it."),
 ]
 LabelOffset = Annotated[
     int | None,
-    typer.Option(
+    option(
         "--label-offset",
         help="Added to labels, 1 for a background class. [detected and said]",
         show_default=False,
@@ -75,16 +76,14 @@ LabelOffset = Annotated[
 
 CalibrationCount = Annotated[
     int | None,
-    typer.Option(
+    option(
         "--samples",
         min=1,
         help=f"Calibrate on so many, spread over the classes. [{CALIBRATION_SAMPLES}]",
         show_default=False,
     ),
 ]
-TrustData = Annotated[
-    bool, typer.Option("--trust-data", help="Go on although the data looks wrong.")
-]
+TrustData = Annotated[bool, option("--trust-data", help="Go on although the data looks wrong.")]
 
 DEFAULT_RESIZE, DEFAULT_CROP = Preparation.resize, Preparation.crop
 
@@ -144,7 +143,7 @@ def say_notes(data: Data) -> None:
 def say(what: str, text: str) -> None:
     """One line on stderr: a note or a warning."""
     told = " ".join(plain(speech.say(text)).split())
-    typer.echo(f"litesmith: {speech.say(what)}: {told}", err=True)
+    click.echo(f"litesmith: {speech.say(what)}: {told}", err=True)
 
 
 class Calibration(NamedTuple):

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Annotated
 
-import typer
 from rich.text import Text
 
+from litesmith.cli.options.declare import option
 from litesmith.cli.text.inspect_text import said
 from litesmith.cli.text.live_view import Screen
 from litesmith.errors import BadInput
@@ -17,7 +17,7 @@ from litesmith.workers.open_engine import ENGINES, opened, refuse_engine
 
 EngineName = Annotated[
     str,
-    typer.Option(
+    option(
         "--engine",
         metavar="|".join(ENGINES),
         help="Who does the work: this machine, or the nodes of a Ray cluster.",

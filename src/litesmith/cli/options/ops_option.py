@@ -2,24 +2,15 @@
 
 from typing import Annotated
 
-import typer
-
+from litesmith.cli.options.declare import option
 from litesmith.ops.registry import load
-
-
-def _load(given: list[str] | None) -> list[str] | None:
-    """Loads them while the command line is read, so that commands find them registered."""
-    for source in given or ():
-        load(source)
-    return given
-
 
 Ops = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
         "--ops",
         metavar="FILE",
-        callback=_load,
+        load=load,
         help="A Python file or module that registers custom ops or delegates.",
         show_default=False,
     ),

@@ -3,10 +3,9 @@
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
-import typer
-
 from litesmith.cli.commands.model import refuse_place
 from litesmith.cli.options.data_options import say, with_progress
+from litesmith.cli.options.declare import option
 from litesmith.cli.text import inspect_text as show
 from litesmith.data.samples import Data
 from litesmith.diagnosis.float_pairs import inseparable
@@ -29,7 +28,7 @@ from litesmith.units import plain
 
 TimesFile = Annotated[
     Path | None,
-    typer.Option(
+    option(
         "--overlay",
         metavar="FILE.json",
         help="Write the time of each op for Model Explorer, which colours the graph by it.",
@@ -39,7 +38,7 @@ TimesFile = Annotated[
 
 OverlayFile = Annotated[
     Path | None,
-    typer.Option(
+    option(
         "--overlay",
         metavar="FILE.json",
         help="Write the time of each op, with --data its error, for Model Explorer.",

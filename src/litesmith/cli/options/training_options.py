@@ -9,7 +9,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, NamedTuple, NoReturn
 
-import typer
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -28,6 +27,7 @@ from litesmith.cli.options.data_options import (
     say,
     with_progress,
 )
+from litesmith.cli.options.declare import option
 from litesmith.data.lint import lint
 from litesmith.data.samples import Data
 from litesmith.errors import BadInput, CannotApply, LitesmithError
@@ -55,14 +55,14 @@ _RECORDS, _TORN = "stage-*.pt", ".litesmith-*.part"
 
 _BAR_WIDTH = 10
 
-Epochs = Annotated[float, typer.Option("--epochs", help="Times that each sample is used.")]
+Epochs = Annotated[float, option("--epochs", help="Times that each sample is used.")]
 Minutes = Annotated[
     float | None,
-    typer.Option("--minutes", help="Train no longer than this. [no limit]", show_default=False),
+    option("--minutes", help="Train no longer than this. [no limit]", show_default=False),
 ]
 Rate = Annotated[
     float | None,
-    typer.Option(
+    option(
         "--rate",
         help="Learning rate in units of each weight's size. [several are tried]",
         show_default=False,
@@ -70,11 +70,11 @@ Rate = Annotated[
 ]
 Batch = Annotated[
     int,
-    typer.Option("--batch", help="Samples a step. [as many as suit]", show_default=False),
+    option("--batch", help="Samples a step. [as many as suit]", show_default=False),
 ]
 LabelShare = Annotated[
     float,
-    typer.Option(
+    option(
         "--labels",
         metavar="SHARE",
         help="Share of the loss for labels, 0 to 1; the rest follows the original.",
@@ -82,19 +82,19 @@ LabelShare = Annotated[
 ]
 AugmentName = Annotated[
     str,
-    typer.Option(
+    option(
         "--augment",
         metavar="|".join(AUGMENTS),
         help="Mirror and move colour pictures; mix for a hundred epochs; shift if mirrors mislead.",
     ),
 ]
-Seed = Annotated[int, typer.Option("--seed", help="Of the order of samples, and all chance.")]
-Device = Annotated[str, typer.Option("--device", metavar="auto|cpu|cuda", help="Where to train.")]
-Resume = Annotated[bool, typer.Option("--resume", help="Go on with an interrupted training.")]
-NoTune = Annotated[bool, typer.Option("--no-tune", help="Train nothing, also where there is data.")]
+Seed = Annotated[int, option("--seed", help="Of the order of samples, and all chance.")]
+Device = Annotated[str, option("--device", metavar="auto|cpu|cuda", help="Where to train.")]
+Resume = Annotated[bool, option("--resume", help="Go on with an interrupted training.")]
+NoTune = Annotated[bool, option("--no-tune", help="Train nothing, also where there is data.")]
 TrainingCount = Annotated[
     int | None,
-    typer.Option(
+    option(
         "--samples",
         min=1,
         help=f"Use so many, spread over the classes. [all to train, else {CALIBRATION_SAMPLES}]",
@@ -386,10 +386,6 @@ def _kept(job: Job, lessons: _Lessons) -> Iterator[None]:
     """Whatever interrupts the work says how to go on with it; what would come again does not."""
     try:
         yield
-    except KeyboardInterrupt as error:
-        stopped = typer.Abort()  # the command line's parser would keep nothing of the other
-        _note(stopped, job)
-        raise stopped from error
     except BaseException as error:
         is_outside = isinstance(error.__context__, OSError)  # a full disk, a file that is gone
         if not isinstance(error, LitesmithError) or (lessons.begun and is_outside):

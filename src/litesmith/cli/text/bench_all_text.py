@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple, cast
 
-import typer
+import click
 
 from litesmith._version import VERSION
 from litesmith.cli.text.inspect_text import Json, command, console, line, said, table
@@ -123,7 +123,7 @@ def print_all_json(seen: Sequence[Seen]) -> None:
     """One object; of several models, one in a list each."""
     shown = [_as_json(one) for one in seen]
     told: Json = {"schema": 1, "models": shown} if len(shown) > 1 else {"schema": 1, **shown[0]}
-    typer.echo(json.dumps(told))
+    click.echo(json.dumps(told))
 
 
 def _as_json(seen: Seen) -> Json:

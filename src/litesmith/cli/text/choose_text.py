@@ -6,7 +6,7 @@ from pathlib import Path
 from shlex import quote
 from typing import cast
 
-import typer
+import click
 from rich.console import Group
 from rich.table import Table
 from rich.text import Text
@@ -169,4 +169,4 @@ def print_json(found: Chosen, page: Path) -> None:
         "folder": str(found.folder),
         "report": str(page),
     }
-    typer.echo(json.dumps(shown, indent=1))
+    click.echo(json.dumps(shown, indent=1))

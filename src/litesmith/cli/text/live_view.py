@@ -7,8 +7,6 @@ from typing import Self
 from rich.console import Console, RenderableType
 from rich.live import Live
 
-from litesmith.cli.options.data_options import say
-
 
 class Screen:
     """Shows one picture after another on a terminal; elsewhere lines can be printed instead.
@@ -36,9 +34,6 @@ class Screen:
     ) -> None:
         if self.shows:
             self._live.stop()
-        if isinstance(error, KeyboardInterrupt):  # its notes do not pass the command line's parser
-            for note in getattr(error, "__notes__", ()):
-                say("note", note)
 
     def draw(self, picture: RenderableType) -> None:
         self._live.update(picture, refresh=True)  # no thread beside timings

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
 
-import typer
+import click
 
 from litesmith.accuracy.evaluate import Evaluation, preparation_text
 from litesmith.accuracy.scoring import MOST_DB
@@ -78,7 +78,7 @@ def print_json(result: Result) -> None:
     }
     if result.score is not None:
         told["evaluation"] = score_json(result.score)
-    typer.echo(json.dumps(told))
+    click.echo(json.dumps(told))
 
 
 def score_json(score: Evaluation) -> show.Json:

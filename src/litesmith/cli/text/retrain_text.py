@@ -7,7 +7,7 @@ from shlex import quote
 from types import TracebackType
 from typing import Self
 
-import typer
+import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
 from rich.progress import TimeRemainingColumn as TimeLeft
@@ -78,7 +78,7 @@ class Shown:
 
 
 def print_json(result: Retrained, page: Path) -> None:
-    typer.echo(json.dumps({"schema": 1, **result_facts(result), "report": str(page)}))
+    click.echo(json.dumps({"schema": 1, **result_facts(result), "report": str(page)}))
 
 
 def print_text(result: Retrained, page: Path) -> None:

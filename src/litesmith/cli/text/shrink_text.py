@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
 
-import typer
+import click
 
 from litesmith.accuracy.evaluate import Evaluation, preparation_text
 from litesmith.cli.commands.model import sizes_of
@@ -55,7 +55,7 @@ def print_json(result: Result) -> None:
         told["litesmith"] = skipping_json(change.model)
     if result.score is not None:
         told["evaluation"] = score_json(result.score)
-    typer.echo(json.dumps(told))
+    click.echo(json.dumps(told))
 
 
 def print_text(result: Result) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from time import monotonic
 from typing import cast
 
-import typer
+import click
 from rich.console import Group
 from rich.table import Table
 from rich.text import Text
@@ -174,7 +174,7 @@ def print_json(found: Found, page: Path) -> None:
             "latency_ratio": latency.get("ratio"),
             "bytes_ratio": cast(int, best["bytes"]) / cast(int, first["bytes"]),
         }
-    typer.echo(json.dumps(shown, indent=1))
+    click.echo(json.dumps(shown, indent=1))
 
 
 def _drop(accuracy: Json) -> float | None:

@@ -28,7 +28,7 @@ FOLDERS = {
     "retrain": retrained.write_folder,
     "bench": benched,
 }
-DEMO = Path(__file__).parents[2] / "src" / "litesmith" / "demo" / "model.tflite"
+DEMO = Path(__file__).parents[2] / "src" / "litesmith" / "demo_files" / "model.tflite"
 
 
 def litesmith(*words: object, **variables: str) -> subprocess.CompletedProcess[str]:

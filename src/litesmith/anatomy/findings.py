@@ -117,7 +117,7 @@ def _free_shapes(model: Model) -> Iterator[Finding]:
 
 
 def _custom(model: Model) -> Iterator[Finding]:
-    names = sorted({op.custom for _, _, op in model.ops() if op.kind == "CUSTOM"})
+    names = sorted({op.custom for _, _, op in model.ops() if op.is_custom})
     if names:
         yield Finding(
             f"custom operators: {', '.join(map(plain, names))}",

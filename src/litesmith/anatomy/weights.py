@@ -17,9 +17,6 @@ from litesmith.passes.core.schemes import roles
 from litesmith.passes.core.weight_structure import LEAST_SHARING, MOST_BOOK, codebook_of, kept
 from litesmith.units import plain, total_text
 
-# Ops that make what a layer multiplies with out of what is stored.
-_UNPACKING = frozenset({"DENSIFY", "DEQUANTIZE"})
-
 # Constants of fewer numbers that belong to no layer are settings, not parameters.
 _LEAST_TABLE = 256
 
@@ -105,7 +102,7 @@ def _other_parameters(graph: Graph) -> Iterator[_Stored]:
     """Large constants that ops read, apart from biases."""
     made = _unpacked(graph)
     for op in graph.ops:
-        if op.kind in _UNPACKING:
+        if OPS[op.kind].unpacks:
             continue
         for role, given in zip(roles(op), op.inputs, strict=True):
             tensor = _packed(given, made)
@@ -120,7 +117,7 @@ def _is_parameter(tensor: Tensor) -> bool:
 
 
 def _unpacked(graph: Graph) -> dict[Tensor, Tensor | None]:
-    return {op.outputs[0]: op.inputs[0] for op in graph.ops if op.kind in _UNPACKING}
+    return {op.outputs[0]: op.inputs[0] for op in graph.ops if OPS[op.kind].unpacks}
 
 
 def _packed(tensor: Tensor | None, made: Mapping[Tensor, Tensor | None]) -> Tensor | None:

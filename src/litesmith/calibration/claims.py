@@ -18,6 +18,7 @@ from litesmith.data.sources import Samples
 from litesmith.errors import CannotRun, LitesmithError
 from litesmith.ir.dtype import DTYPES
 from litesmith.ir.model_text import op_name
+from litesmith.ir.ops import OPS
 from litesmith.ir.types import Graph, Model, Op, op_tensors
 from litesmith.passes.core.step import Skip
 from litesmith.tflite.file import load
@@ -30,8 +31,6 @@ _TRIED = 8
 _BROKEN_DB = 3.0
 
 _NOT_LOOKED = "it was not profiled: litesmith profile tells"
-
-_CONVERSIONS = ("DEQUANTIZE", "QUANTIZE")
 
 
 class Group(NamedTuple):
@@ -132,7 +131,7 @@ def check_claims(
     """
     model = load(written)
     in_float = [op for graph in model.graphs for op in _float_ops(graph, graph is model.main)]
-    computing = [op for op in in_float if op.kind not in _CONVERSIONS]
+    computing = [op for op in in_float if not OPS[op.kind].rescales]
     reasons = {skip.where: skip.why for skip in skipped}
     groups = _groups((op, reasons.get(op_name(op), "")) for op in computing)
     conversions = len(in_float) - len(computing)

@@ -11,6 +11,7 @@ from litesmith.data.guess_norm import class_count
 from litesmith.data.readers import contents_digest
 from litesmith.data.samples import Data
 from litesmith.data.sources import Samples
+from litesmith.ir.ops import OPS
 from litesmith.ir.types import Array, Model, Tensor, constant_numbers
 from litesmith.tflite.metadata import metadata
 from litesmith.units import number_text, percent_text, plain
@@ -33,8 +34,6 @@ _EMPTY = 0.4
 
 # A model whose first ops divide by this much or more was made for pixels of 0 to 255.
 _PIXEL_DIVISOR = 50.0
-
-_PASSING = ("CAST", "DEQUANTIZE", "PAD", "PADV2", "QUANTIZE", "RESHAPE", "TRANSPOSE")
 
 
 class Problem(NamedTuple):
@@ -237,10 +236,11 @@ def own_divisor(model: Model, tensor: Tensor) -> float:
         op = readers[0]
         plain_inputs = [t for t in op.inputs if t is not None and t.quant is None]
         numbers = [n for n in map(constant_numbers, plain_inputs) if n is not None and n.size]
-        if op.kind in ("MUL", "DIV") and len(numbers) == 1:
+        row = OPS[op.kind]
+        if row.arithmetic in ("*", "/") and len(numbers) == 1:
             factor = float(np.abs(numbers[0].astype(np.float64)).max())
-            divisor *= factor if op.kind == "DIV" else 1 / max(factor, 1e-12)
-        elif op.kind not in _PASSING and (op.kind not in ("ADD", "SUB") or len(numbers) != 1):
+            divisor *= factor if row.arithmetic == "/" else 1 / max(factor, 1e-12)
+        elif not (row.moves_data or row.converts or (row.arithmetic and len(numbers) == 1)):
             return divisor
         tensor = op.outputs[0]
 

@@ -24,8 +24,6 @@ from litesmith.units import plain
 
 Item = TypeVar("Item")
 
-_CONVERSIONS = ("QUANTIZE", "DEQUANTIZE")
-
 # Bytes of tensors that are looked at in one pass over the data; the rest waits for the next.
 AT_ONCE = 200_000_000
 
@@ -85,7 +83,7 @@ def renumbered(found: Sequence[Twin], file: Model) -> list[Twin]:
 def inseparable(model: Model) -> str:
     """Why the errors of single ops cannot be told apart; "" where they can."""
     for op in model.main.ops:
-        if op.kind == "CUSTOM":
+        if op.is_custom:
             what = "is a custom op, of which nobody knows what it does when it is run alone"
         elif called_graphs(op):
             what = "runs another graph"
@@ -121,7 +119,7 @@ class _Matching:
                 self.known[ours] = theirs
                 yield Twin(ours, theirs)
         for place, op in enumerate(self._graph.ops):
-            source = op.inputs[0] if op.kind in _CONVERSIONS else None
+            source = op.inputs[0] if OPS[op.kind].rescales else None
             if source in self.known:
                 self.known[op.outputs[0]] = self.known[source]
             elif source is None:

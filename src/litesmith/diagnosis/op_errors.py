@@ -8,7 +8,7 @@ from litesmith.diagnosis.float_pairs import renumbered, twins
 from litesmith.diagnosis.loss import Loss, decibels, losses
 from litesmith.diagnosis.remedies import Pair
 from litesmith.diagnosis.single_op_error import FORM, WEIGHTS
-from litesmith.diagnosis.verdict import MOVING
+from litesmith.ir.ops import OPS
 from litesmith.ir.types import Model
 
 MOVES, EXACT, NO_TWIN = "moves values only", "exact", "not in both models"
@@ -45,7 +45,7 @@ def shown_model(pair: Pair) -> Model:
 def _error(place: int, kind: str, loss: Loss | None) -> OpError:
     if loss is None:
         return OpError(place, None, NO_TWIN)
-    if kind in MOVING:
+    if OPS[kind].moves_data:
         return OpError(place, None, MOVES)
     snr = decibels(1.0, loss.noise(FORM) + loss.noise(WEIGHTS))
     return OpError(place, None, EXACT) if snr >= MOST_DB else OpError(place, snr)

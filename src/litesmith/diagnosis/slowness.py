@@ -13,6 +13,7 @@ import numpy as np
 from litesmith.anatomy.findings import findings
 from litesmith.anatomy.sparse_speedup import skipping
 from litesmith.errors import LitesmithError
+from litesmith.ir.ops import OPS
 from litesmith.ir.types import Model
 from litesmith.passes.core.recipe import apply
 from litesmith.profiling.events import CUSTOM, OWN
@@ -218,7 +219,7 @@ def _ours(target: Target) -> str:
 
 
 def _boundaries(patient: Patient) -> Iterator[Diagnosis]:
-    ops = [op for op in patient.ops if op.kind in ("QUANTIZE", "DEQUANTIZE")]
+    ops = [op for op in patient.ops if OPS[op.kind].rescales]
     if ops:
         us = _sum(ops)
         yield Diagnosis(

@@ -22,7 +22,7 @@ from litesmith.diagnosis.single_op_error import Drift, Judge, Part
 from litesmith.diagnosis.slowness import Diagnosis
 from litesmith.diagnosis.without_reference import unaided
 from litesmith.errors import CannotRun, LitesmithError
-from litesmith.ir.softmax_scores import SOFTMAX
+from litesmith.ir.ops import OPS
 from litesmith.ir.types import Model
 from litesmith.passes.core.recipe import apply, is_float
 from litesmith.passes.core.step import Context
@@ -46,9 +46,6 @@ _NOISY = 0.03
 
 # So much of all ranges must cut values before the data, not a range, is at fault.
 _OTHER_DATA = 1 / 3
-
-# Ops that give values that they were given.
-MOVING = frozenset({"EXPAND_DIMS", "PAD", "PADV2", "RESHAPE", "SQUEEZE", "TRANSPOSE"})
 
 
 @dataclass(frozen=True)
@@ -153,7 +150,7 @@ def _told(problems: Sequence[Problem], source: str) -> tuple[Diagnosis, ...]:
 
 
 def _chooses(reference: Model) -> bool:
-    return any(op.kind in SOFTMAX for op in reference.main.ops)
+    return any(OPS[op.kind].is_softmax for op in reference.main.ops)
 
 
 @dataclass(frozen=True, eq=False)
@@ -251,7 +248,7 @@ class _Examination:
     def _before_scores(self) -> list[Twin]:
         """What can still change the scores."""
         last = max(self._twins.index(twin) for twin in self._scores)
-        return [t for t in self._twins[: last + 1] if t.op is None or t.op.kind not in MOVING]
+        return [t for t in self._twins[: last + 1] if t.op is None or not OPS[t.op.kind].moves_data]
 
     def _ranked(self, blames: Sequence[Blame]) -> list[_Group]:
         """The causes that matter, with the share of the damage that each alone would do."""

@@ -10,6 +10,7 @@ from litesmith.data.samples import Data, as_stored
 from litesmith.diagnosis.causes import FULL_BIAS
 from litesmith.diagnosis.float_pairs import AT_ONCE, exposing, waves
 from litesmith.diagnosis.slowness import NOT_MEASURED, Diagnosis
+from litesmith.ir.ops import OPS
 from litesmith.ir.types import Array, Model, Op, Tensor
 from litesmith.numeric.affine import rows_of
 from litesmith.numeric.arrays import ACTIVATIONS
@@ -22,8 +23,6 @@ from litesmith.units import percent_text, plain
 _FULL_SAMPLES, _FULL_CODES, _FEW = 0.2, 0.005, 2000
 _FEW_CODES = 1 / 8  # of all codes, from the lowest that is used to the highest
 _FULL_WEIGHTS = 0.1  # of a channel's weights, at the end of their type
-# What these write is meant to reach the ends.
-_BOUNDED = frozenset({"LOGISTIC", "LOG_SOFTMAX", "QUANTIZE", "SOFTMAX", "TANH"})
 _REQUANTIZE = "litesmith quantize FLOAT --to int8 --data DATA -o OUT.tflite"
 
 
@@ -89,7 +88,7 @@ def _open_ends(op: Op, tensor: Tensor) -> tuple[int, ...]:
     form = form_of(tensor)
     activation = op.option("fused_activation_function")
     name = activation if isinstance(activation, str) else op.kind
-    if form is None or op.kind in _BOUNDED:
+    if form is None or OPS[op.kind].saturates or op.kind == "QUANTIZE":
         return ()
     bounds, (low, high) = ACTIVATIONS.get(name, ACTIVATIONS["NONE"]), covered(form)
     info = np.iinfo(form[0])

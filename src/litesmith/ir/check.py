@@ -161,21 +161,18 @@ def _option_problem(options: Record) -> str:
 
 _AT_LEAST_ONE = ("stride_", "dilation_", "filter_", "block_size")
 
-# Operators that may have no output: they act on something else.
-_WITHOUT_OUTPUT = frozenset(
-    {"ASSIGN_VARIABLE", "CALL", "CALL_ONCE", "CUSTOM", "HASHTABLE_IMPORT", "IF", "WHILE"}
-)
-
 
 def _arity(model: Model) -> Iterator[str]:
     for _, index, op in model.ops():
-        roles = OPS[op.kind].inputs.split()
+        row = OPS[op.kind]
+        roles = row.inputs.split()
         least = sum(1 for role in roles if role[-1] not in "?*")
         most = None if any(role.endswith("*") for role in roles) else len(roles)
         if len(op.inputs) < least or (most is not None and len(op.inputs) > most):
             wanted = f"{least}" if least == most else f"{least} to {most or 'any number'}"
             yield f"op {index} ({op.label}) has {len(op.inputs)} inputs; it takes {wanted}"
-        if not op.outputs and OPS[op.kind].is_full and op.kind not in _WITHOUT_OUTPUT:
+        acts = row.has_effect or row.is_control_flow
+        if not op.outputs and row.is_full and not acts:
             yield f"op {index} ({op.label}) has no output"
         for place, (role, tensor) in enumerate(zip(roles, op.inputs, strict=False)):
             if tensor is None and role[-1] not in "?*":

@@ -5,11 +5,6 @@ from collections.abc import Collection
 from litesmith.ir.ops import OPS
 from litesmith.ir.types import Graph, Op, Tensor
 
-# Their results have as many elements as their inputs' values say.
-_SIZED_BY_VALUES = frozenset(
-    {"NON_MAX_SUPPRESSION_V4", "NON_MAX_SUPPRESSION_V5", "RANGE", "UNIQUE", "WHERE"}
-)
-
 
 def has_computed_settings(op: Op) -> bool:
     """True where a size, an axis or a padding is not a constant."""
@@ -24,7 +19,7 @@ def has_computed_settings(op: Op) -> bool:
 def is_sized_late(op: Op, late: Collection[Tensor]) -> bool:
     """True where the sizes of the op's outputs are known only after it ran."""
     inherits = any(tensor in late for tensor in op.inputs if tensor is not None)
-    by_values = op.kind in _SIZED_BY_VALUES and any(t and not t.is_const for t in op.inputs)
+    by_values = OPS[op.kind].sized_by_values and any(t and not t.is_const for t in op.inputs)
     return inherits or by_values or has_computed_settings(op)
 
 

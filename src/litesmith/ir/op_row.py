@@ -9,7 +9,7 @@ from litesmith.ir.types import Op, Value
 
 
 class Row(NamedTuple):
-    """The facts about one operator kind.
+    """The facts about one operator kind: first its columns, then its traits.
 
     inputs   the role of each input in order: `x` data, `w` weight, `b` bias, `s` a setting that is
              nearly always constant (axes, sizes, paddings), `i` indices, conditions or a resource:
@@ -17,6 +17,7 @@ class Row(NamedTuple):
              any number
     options  the table of its settings in the schema; "" for none
     axis     the weight's output-channel axis
+    depth    the weight's input-channel axis, where a filter reads all channels of the data
     scale    free: the output has a scale of its own; same: it shares that of the `x` inputs, of
              the weight where there are none; fixed: the kernel dictates it (see `fixed`); none: it
              never carries one
@@ -37,11 +38,40 @@ class Row(NamedTuple):
              float32:tensor8  the same where the kernel takes one scale for a whole weight only
              float32:block4   int4 weights with float16 scales, one a block of 32 or its multiple
              channel8, int4, float16  (DEQUANTIZE) a stored weight; int8 has one scale there
+
+    is_layer             a product of data, weight and bias, in this order, with an activation fused
+    is_depthwise         each filter reads one channel of the data
+    has_window           a window moves over the data
+    spreads              a window moves over the output, to which each value is added
+    has_sparse_kernel    the stock runtime skips the zeros of its float weights
+    fuses_activation     all kernels, XNNPACK's among them, apply an activation on the way out
+    clamps               the lowest and highest value that an activation of straight lines lets out
+    arithmetic           the sign of the operation on two inputs: + - * /
+    is_commutative       the two inputs can change places
+    averages             each result is the mean of some values of one channel
+    interpolates         results lie between values of the data
+    is_softmax           scores become probabilities that add up to 1, or their logarithms
+    makes_probabilities  scores become probabilities, or their logarithms
+    saturates            results are meant to reach the ends of a fixed range
+    reshapes             the same values in the same order, in another shape
+    pads                 the same values in a frame of one number
+    transposes           the same values, the axes in another order
+    converts             the same values in another element type
+    rescales             the same values, as codes at another scale or as real numbers
+    unpacks              what is computed with is made of what is stored
+    reads_shape_only     no value of the data matters
+    takes_shape          a setting is the shape of the output
+    sized_by_values      results have as many elements as the values of the inputs say
+    has_effect           something outside the graph may change: a variable, a table, whatever a
+                         foreign kernel likes
+    varies               the inputs alone do not decide the result
+    is_control_flow      another graph is run
     """
 
     inputs: str = "*"
     options: str = ""
     axis: int | None = None
+    depth: int | None = None
     scale: str = "none"
     fixed: Mapping[str, tuple[float, int]] = MappingProxyType({})
     dtype: str = "x"
@@ -50,18 +80,90 @@ class Row(NamedTuple):
     defaults: Mapping[str, Value] = MappingProxyType({})
     versions: Mapping[str, int] = MappingProxyType({})
 
+    is_layer: bool = False
+    is_depthwise: bool = False
+    has_window: bool = False
+    spreads: bool = False
+    has_sparse_kernel: bool = False
+    fuses_activation: bool = False
+    clamps: tuple[float, float] | None = None
+    arithmetic: str = ""
+    is_commutative: bool = False
+    averages: bool = False
+    interpolates: bool = False
+    is_softmax: bool = False
+    makes_probabilities: bool = False
+    saturates: bool = False
+    reshapes: bool = False
+    pads: bool = False
+    transposes: bool = False
+    converts: bool = False
+    rescales: bool = False
+    unpacks: bool = False
+    reads_shape_only: bool = False
+    takes_shape: bool = False
+    sized_by_values: bool = False
+    has_effect: bool = False
+    varies: bool = False
+    is_control_flow: bool = False
+
     @property
     def is_full(self) -> bool:
+        """False for a bare row, which says nothing of the inputs."""
         return self.inputs != "*"
 
     @property
+    def moves_data(self) -> bool:
+        """True where the op gives the values of its data, only in other places."""
+        return self.reshapes or self.pads or self.transposes
+
+    @property
+    def is_dense(self) -> bool:
+        """True for a layer that is one product of matrices."""
+        return self.is_layer and not self.has_window
+
+    @property
+    def is_convolution(self) -> bool:
+        """True for a layer whose window moves over all channels at once."""
+        return self.is_layer and self.has_window and self.mixes_channels
+
+    @property
+    def mixes_channels(self) -> bool:
+        """True where every filter reads all channels of the data."""
+        return self.depth is not None
+
+    @property
+    def channel_axes(self) -> tuple[int, ...]:
+        """The axes of the weight that are channels, of the output first; () where none is known."""
+        if self.axis is None or not (self.is_depthwise or self.mixes_channels):
+            return ()
+        return (self.axis,) if self.depth is None else (self.axis, self.depth)
+
+    @property
+    def data(self) -> int | None:
+        """The place of the first data input."""
+        return self._place("x")
+
+    @property
     def weight(self) -> int | None:
-        """Which input is the weight."""
+        """The place of the weight among the inputs."""
         return self._place("w")
 
     @property
     def bias(self) -> int | None:
+        """The place of the bias among the inputs."""
         return self._place("b")
+
+    @property
+    def setting(self) -> int | None:
+        """The place of the first setting among the inputs."""
+        return self._place("s")
+
+    @property
+    def type_option(self) -> str:
+        """The option that stores the element type of an output; "" where none does."""
+        words = (word for word in self.dtype.split() if word.startswith("option:"))
+        return next(words, "").removeprefix("option:")
 
     def _place(self, role: str) -> int | None:
         for place, word in enumerate(self.inputs.split()):

@@ -5,7 +5,7 @@ scale is chosen when quantized, how much work it is and which shape comes out; a
 keeps the op intact through reading, editing and writing.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from litesmith import schema
 from litesmith.ir.infer import Shapes as Shapes
@@ -18,6 +18,11 @@ OPS: dict[str, Row] = {
     kind: ROWS.get(kind, Row())._replace(versions=VERSIONS.get(kind, {}))
     for kind in schema.ENUMS["BuiltinOperator"].names
 }
+
+
+def kinds_where(holds: Callable[[Row], bool]) -> frozenset[str]:
+    """The kinds of op whose row has a trait."""
+    return frozenset(kind for kind, row in OPS.items() if holds(row))
 
 
 def options_or_defaults(kind: str, options: Record | None) -> Record:

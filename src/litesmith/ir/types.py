@@ -205,8 +205,13 @@ class Op:
     )  # custom_options and other fields of the Operator table
 
     @property
+    def is_custom(self) -> bool:
+        """True for an op that the format does not know: what it does is its kernel's affair."""
+        return self.kind == "CUSTOM"
+
+    @property
     def label(self) -> str:
-        return f"CUSTOM {self.custom}" if self.kind == "CUSTOM" else self.kind
+        return f"CUSTOM {self.custom}" if self.is_custom else self.kind
 
     def option(self, name: str) -> Value:
         """An option's value, or None where the op has no such option."""

@@ -5,9 +5,10 @@ from pathlib import Path
 import numpy as np
 
 from litesmith.errors import BadInput, BadModel
+from litesmith.ir.ops import OPS
 from litesmith.ir.types import Array, Graph, Op, Tensor, constant_numbers
 from litesmith.ir.window import pads, slides
-from litesmith.networks.loose_weights import KINDS, Loose, act_of, stride_of
+from litesmith.networks.loose_weights import Loose, act_of, stride_of
 from litesmith.networks.network_table import Row
 from litesmith.numeric.affine import dequantize
 from litesmith.tflite.file import load
@@ -21,7 +22,7 @@ def read(path: Path, row: Row) -> tuple[list[Loose], str]:
     stored = {op.outputs[0]: op.inputs[0] for op in graph.ops if op.kind == "DEQUANTIZE"}
     found: list[Loose] = []
     for op in graph.ops:
-        if op.kind in KINDS:
+        if OPS[op.kind].is_layer:
             weight, bias = (None if t is None else stored.get(t, t) for t in _parts(op))
             real_bias = None if bias is None else _real(bias, path)
             act = act_of(op).removeprefix("NONE")
@@ -56,7 +57,8 @@ def _style(graph: Graph) -> str:
     """torch where windows are padded alike on both sides although SAME would not; "" unknown."""
     made = {op.outputs[0]: op for op in graph.ops if op.kind == "PAD"}
     for op in graph.ops:
-        if op.kind not in KINDS[:2]:
+        row = OPS[op.kind]
+        if not (row.is_layer and row.has_window):
             continue
         data, weight = op.inputs[:2]
         if data is None or weight is None or len(data.shape) != 4 or len(weight.shape) != 4:

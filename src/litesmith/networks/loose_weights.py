@@ -5,17 +5,12 @@ from typing import NamedTuple, TypeGuard
 import numpy as np
 
 from litesmith.errors import BadInput
+from litesmith.ir.ops import OPS
 from litesmith.ir.types import Array, Graph, Op, Tensor
 from litesmith.units import plain
 
-KINDS = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")
-
 # From torch's axes (out, in, height, width) to those of the runtime.
-_AXES = {
-    "CONV_2D": (0, 2, 3, 1),
-    "DEPTHWISE_CONV_2D": (1, 2, 3, 0),
-    "FULLY_CONNECTED": (0, 2, 3, 1),
-}
+_AXES, _DEPTHWISE_AXES = (0, 2, 3, 1), (1, 2, 3, 0)
 
 
 class Loose(NamedTuple):
@@ -41,7 +36,7 @@ class Loose(NamedTuple):
     def arranged(self, kind: str) -> Array:
         """The weight with the axes that the kind of op has."""
         if self.is_torch and self.weight.ndim == 4:
-            return np.transpose(self.weight, _AXES[kind])
+            return np.transpose(self.weight, _DEPTHWISE_AXES if OPS[kind].is_depthwise else _AXES)
         return self.weight
 
 
@@ -60,7 +55,7 @@ def targets_of(graph: Graph) -> list[Target]:
     """The layers in order of execution."""
     found: list[Target] = []
     for op in graph.ops:
-        if op.kind in KINDS:
+        if OPS[op.kind].is_layer:
             weight, bias = (*op.inputs[1:3], None)[:2]
             if not (_is_float(weight) and _is_float(bias)):
                 raise BadInput(

@@ -126,7 +126,7 @@ def meaning(model: Model) -> str:
 
     It is of the whole files that functions are in: they may use what is beside them.
     """
-    found = [find_op(op.custom) for _, _, op in model.ops() if op.kind == "CUSTOM"]
+    found = [find_op(op.custom) for _, _, op in model.ops() if op.is_custom]
     functions = [one.reference for one in dict.fromkeys(found) if one is not None]
     digest = sha256()
     for function in functions:

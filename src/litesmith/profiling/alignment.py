@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from litesmith.ir.edit import consumers
+from litesmith.ir.ops import kinds_where
 from litesmith.ir.types import Graph, Op, Tensor
 
 # What the runtime's events are about: a builtin kernel, an op inside XNNPACK, the end of a graph.
@@ -105,25 +106,10 @@ HELPERS = {
 }
 
 # Kinds of op that may vanish, and the neighbours that take them in: readers, or the writer.
-FUSED_FORWARD = frozenset(
-    {
-        "CAST",
-        "CONCATENATION",
-        "DEQUANTIZE",
-        "EXPAND_DIMS",
-        "PACK",
-        "PAD",
-        "PADV2",
-        "QUANTIZE",
-        "READ_VARIABLE",
-        "RESHAPE",
-        "SPLIT",
-        "SQUEEZE",
-        "TRANSPOSE",
-        "VAR_HANDLE",
-    }
+FUSED_FORWARD = kinds_where(lambda row: row.moves_data or row.converts) | frozenset(
+    {"CONCATENATION", "PACK", "READ_VARIABLE", "SPLIT", "VAR_HANDLE"}
 )
-FUSED_BACKWARD = frozenset({"ASSIGN_VARIABLE", "RELU", "RELU6", "RELU_0_TO_1", "RELU_N1_TO_1"})
+FUSED_BACKWARD = kinds_where(lambda row: row.clamps is not None) | frozenset({"ASSIGN_VARIABLE"})
 
 # Costs of what an alignment does. A fit of kinds is free and a stretch of them is dear, but less
 # so than an op that leaves no trace beside an event that comes from nowhere.

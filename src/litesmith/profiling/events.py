@@ -122,7 +122,7 @@ class Timeline:
         op = None if index is None else self._model.graphs[moment.graph].ops[index]
         name = moment.tag if op is None else f"{plain(op.label)} {_short_name(op)}".rstrip()
         kernel = XNNPACK if moment.type == INSIDE else OWN
-        if kernel == OWN and op is not None and op.kind == "CUSTOM":
+        if kernel == OWN and op is not None and op.is_custom:
             kernel = CUSTOM
         if moment.tag == TAG or (op is not None and op.custom.startswith(f"{TAG}:")):
             kernel = TAG

@@ -11,9 +11,6 @@ from litesmith.ir.types import Graph, Op, Quant, Tensor
 from litesmith.passes.core.schemes import data_places
 from litesmith.training.weight_parameters import scaled
 
-# Ops in one scale that compute values between the steps; the others only move them.
-_COMPUTING = frozenset({"AVERAGE_POOL_2D", "RESIZE_BILINEAR"})
-
 
 class Forms:
     """The scale of every quantized tensor that is computed.
@@ -58,7 +55,7 @@ class Forms:
 
     def through(self, op: Op, tensor: Tensor, value: torch.Tensor) -> torch.Tensor:
         """What an op gives, as its tensor can hold it."""
-        if tensor not in self._place or (_moves(op) and op.kind not in _COMPUTING):
+        if tensor not in self._place or _moves(op):
             return value
         return self.held(tensor, value)
 
@@ -95,8 +92,14 @@ def _has_form(tensor: Tensor | None) -> bool:
     return tensor is not None and tensor.quant is not None and tensor.quant.scale.size == 1
 
 
-def _moves(op: Op) -> bool:
+def _shares_scale(op: Op) -> bool:
     return OPS[op.kind].scale == "same"
+
+
+def _moves(op: Op) -> bool:
+    """True where every result is a value of the data, at the same scale."""
+    row = OPS[op.kind]
+    return _shares_scale(op) and not (row.averages or row.interpolates)
 
 
 def _data(op: Op) -> list[Tensor]:
@@ -110,7 +113,7 @@ def _groups(graph: Graph) -> dict[Tensor, list[Tensor]]:
     computed = (*graph.inputs, *(t for op in graph.ops for t in op.outputs))
     groups = {t: [t] for t in computed if _has_form(t)}
     for op in graph.ops:
-        if not _moves(op):
+        if not _shares_scale(op):
             continue
         tensors = [t for t in _data(op) if t in groups]
         for tensor in tensors[:-1]:

@@ -10,15 +10,10 @@ from litesmith.data.readers import batch_of
 from litesmith.errors import BadInput
 from litesmith.ir.edit import called_graphs, regraph, with_graphs
 from litesmith.ir.effects import has_effect
-from litesmith.ir.softmax_scores import SOFTMAX
+from litesmith.ir.ops import OPS
 from litesmith.ir.types import Array, Graph, Model, Op, Record, Tensor
 from litesmith.tflite.metadata import metadata
 from litesmith.units import plain
-
-_MOVING = frozenset({"EXPAND_DIMS", "RESHAPE", "SQUEEZE"})
-_SQUASHING = SOFTMAX | {"LOGISTIC"}
-_POOLS = frozenset({"AVERAGE_POOL_2D", "MEAN"})
-_LAYERS = frozenset({"CONV_2D", "FULLY_CONNECTED"})
 
 # Fewer numbers tell little; and so many candidates are listed.
 _FEWEST, _LISTED = 8, 6
@@ -52,7 +47,7 @@ def embedding_of(model: Model, at: str = "") -> Embedding:
 def candidates(model: Model) -> list[Tensor]:
     """The last tensors that a head could read: vectors, and maps that are averaged."""
     usable = [
-        t for op in model.main.ops for t in op.outputs if op.kind not in _MOVING and _usable(t)
+        t for op in model.main.ops for t in op.outputs if not OPS[op.kind].reshapes and _usable(t)
     ]
     wide = [t for t in usable if t.shape[-1] >= _FEWEST]
     kept: dict[tuple[int, ...], Tensor] = {}
@@ -114,7 +109,7 @@ def _before_head(model: Model, makers: Mapping[Tensor, Op], output: Tensor) -> E
     """Back from an output over what names classes; None where it is no vector."""
     items = batch_of(model) or 1
     tensor, op = _moved_from(makers, output)
-    names_classes = op is not None and op.kind in _SQUASHING
+    names_classes = op is not None and OPS[op.kind].makes_probabilities
     if op is not None and names_classes:
         assert op.inputs[0] is not None
         tensor, op = _moved_from(makers, op.inputs[0])
@@ -137,7 +132,7 @@ def _before_pool(makers: Mapping[Tensor, Op], pool: Op) -> Embedding | None:
     maker = makers.get(pool.inputs[0])
     while maker is not None and maker.kind == "RELU" and maker.inputs[0] is not None:
         maker = makers.get(maker.inputs[0])
-    if maker is None or maker.kind != "CONV_2D" or maker.inputs[0] is None:
+    if maker is None or not OPS[maker.kind].is_convolution or maker.inputs[0] is None:
         return None
     return Embedding(maker.inputs[0], "the average over the map before the classifier")
 
@@ -145,7 +140,7 @@ def _before_pool(makers: Mapping[Tensor, Op], pool: Op) -> Embedding | None:
 def _moved_from(makers: Mapping[Tensor, Op], tensor: Tensor) -> tuple[Tensor, Op | None]:
     """Where a tensor's numbers were computed, and by which op."""
     op = makers.get(tensor)
-    while op is not None and op.kind in _MOVING and op.inputs[0] is not None:
+    while op is not None and OPS[op.kind].reshapes and op.inputs[0] is not None:
         tensor = op.inputs[0]
         op = makers.get(tensor)
     return tensor, op
@@ -153,14 +148,14 @@ def _moved_from(makers: Mapping[Tensor, Op], tensor: Tensor) -> tuple[Tensor, Op
 
 def _is_head(op: Op) -> bool:
     """True for a layer that makes a vector of a vector."""
-    data = op.inputs[0] if op.inputs else None
-    if op.kind not in _LAYERS or data is None or not _usable(data):
+    data, row = op.inputs[0] if op.inputs else None, OPS[op.kind]
+    if not (row.is_layer and row.mixes_channels) or data is None or not _usable(data):
         return False
-    return op.kind == "FULLY_CONNECTED" or all(d == 1 for d in data.shape[1:3])
+    return row.is_dense or all(d == 1 for d in data.shape[1:3])
 
 
 def _is_last(model: Model, op: Op) -> bool:
-    """True where a layer without SOFTMAX behind it gives scores: it has no activation, and there
+    """True where a layer without a softmax behind it gives scores: it has no activation, and there
     are names for what it gives, or it is the only output."""
     plain_sum = op.option("fused_activation_function") in (None, "NONE")
     return plain_sum and (bool(metadata(model).labels) or len(model.main.outputs) == 1)
@@ -169,7 +164,7 @@ def _is_last(model: Model, op: Op) -> bool:
 def _is_global_pool(op: Op) -> bool:
     """True where a map becomes one number a channel."""
     source = op.inputs[0] if op.inputs else None
-    if op.kind not in _POOLS or source is None or len(source.shape) not in (3, 4):
+    if not OPS[op.kind].averages or source is None or len(source.shape) not in (3, 4):
         return False
     target = op.outputs[0]
     channels = target.shape[-1:] == source.shape[-1:]
@@ -255,7 +250,7 @@ def _needed(ops: Sequence[Op], output: Tensor) -> list[Op]:
     wanted = {output}
     kept: list[Op] = []
     for op in reversed(ops):
-        changes = has_effect(op) and op.kind != "CUSTOM"  # which is only not known to have none
+        changes = has_effect(op) and not op.is_custom  # which is only not known to have none
         if changes or any(t in wanted for t in op.outputs):
             wanted.update(t for t in op.inputs if t is not None)
             kept.append(op)

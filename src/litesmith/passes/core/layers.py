@@ -48,6 +48,12 @@ class Layer(NamedTuple):
     def channels(self) -> int:
         return self.weight.shape[self.axis]
 
+    @property
+    def in_groups(self) -> bool:
+        """True for a convolution whose filters read a part of the channels each."""
+        whole = self.data.shape[-1] == self.weight.shape[-1]
+        return OPS[self.op.kind].is_convolution and not whole
+
     def with_parts(self, weight: Tensor, bias: Tensor | None) -> Op:
         """The op with another weight and bias; an optional bias that was absent is put in place."""
         inputs = list(self.op.inputs)

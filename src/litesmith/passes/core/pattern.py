@@ -23,7 +23,6 @@ Setting = Number | str
 
 _ANY = "_"
 _ACTIVATION = "fused_activation_function"
-_SWAPPABLE = frozenset({"ADD", "MAXIMUM", "MINIMUM", "MUL"})
 
 
 @dataclass(frozen=True)
@@ -134,7 +133,7 @@ class _State:
 
 def _at(op: Op, term: Term, state: _State, makers: Mapping[Tensor, Op]) -> _State | None:
     """The state with an op matched; None where it is another one."""
-    if term.name != (op.custom if op.kind == "CUSTOM" else op.kind):
+    if term.name != (op.custom if op.is_custom else op.kind):
         return None
     if not _has_options(op, term.options):
         return None
@@ -143,7 +142,7 @@ def _at(op: Op, term: Term, state: _State, makers: Mapping[Tensor, Op]) -> _Stat
         held.pop()
     if len(held) != len(term.inputs):
         return None
-    orders = permutations(held) if op.kind in _SWAPPABLE else [tuple(held)]
+    orders = permutations(held) if OPS[op.kind].is_commutative else [tuple(held)]
     begun = _State(state.tensors, (*state.ops, op))
     for order in orders:
         reached = _inputs(order, term.inputs, begun, makers)

@@ -145,7 +145,7 @@ class _Layers:
     def _by_input(self, op: Op) -> Reals:
         """The largest weight from each input channel: -> (outputs or multiplier, channels)."""
         weight = np.abs(self._weights[op])
-        if op.kind == "DEPTHWISE_CONV_2D":
+        if OPS[op.kind].is_depthwise:
             return weight.reshape(-1, weight.shape[-1]).max(axis=0).reshape(-1, multiplier(op)).T
         return weight.reshape(weight.shape[0], -1, weight.shape[-1]).max(axis=1)
 
@@ -266,7 +266,7 @@ def _factors_by_data(layers: _Layers, group: Group, peak: Reals) -> Reals:
     weights has a scale of its own channel. Elsewhere unlike weights would be the price, so the
     factor is the middle way of Xiao et al., SmoothQuant, 2022.
     """
-    depthwise = all(op.kind == "DEPTHWISE_CONV_2D" for op in group.readers)
+    depthwise = all(OPS[op.kind].is_depthwise for op in group.readers)
     weights = np.ones_like(peak) if depthwise else layers.share(group)
     factors = _ratio(weights, peak) ** (1.0 if depthwise else 0.5)
     alive = (peak > 0) & (weights > 0)

@@ -8,9 +8,8 @@ import numpy as np
 
 from litesmith.ir.edit import consumers
 from litesmith.ir.model_text import op_name
+from litesmith.ir.ops import OPS
 from litesmith.ir.types import Graph, Op, Tensor, constant_numbers
-
-LAYERS = frozenset({"CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"})
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,18 +49,19 @@ def channel_groups(graph: Graph) -> list[Group]:
     readers = consumers(graph)
     for op in graph.ops:
         around = [t for t in (*op.inputs, *op.outputs) if t is not None and not t.is_const]
-        why = _against_layer(op, readers) if op.kind in LAYERS else _against_passing(op, around)
+        is_layer = OPS[op.kind].is_layer
+        why = _against_layer(op, readers) if is_layer else _against_passing(op, around)
         if why:
             against |= {t: why for t in around if t not in against}
-        elif op.kind not in LAYERS:
+        elif not is_layer:
             joined.join(around)
         if not why:
             ceilings[op.outputs[0]] = _ceiling(op)
     written = {t: op for op in graph.ops for t in op.outputs}
     groups: list[Group] = []
     for members in joined.groups(dict.fromkeys((*graph.inputs, *written))):
-        by = [written[t] for t in members if t in written and written[t].kind in LAYERS]
-        read = [op for t in members for op in readers.get(t, []) if op.kind in LAYERS]
+        by = [written[t] for t in members if t in written and OPS[written[t].kind].is_layer]
+        read = [op for t in members for op in readers.get(t, []) if OPS[op.kind].is_layer]
         why = next((against[t] for t in members if t in against), "")
         if not read and all(t in graph.outputs for t in members):
             why = ""  # a result of the model: nothing is there to be scaled
@@ -126,7 +126,7 @@ _SCALABLE = frozenset({None, "NONE", "RELU", "RELU6"})
 def multiplier(op: Op) -> int:
     """How many output channels a depthwise layer makes of each input channel; 1 for others."""
     source, weight = op.inputs[:2]
-    if op.kind != "DEPTHWISE_CONV_2D" or source is None or weight is None:
+    if not OPS[op.kind].is_depthwise or source is None or weight is None:
         return 1
     return max(channels(weight) // max(channels(source), 1), 1)
 

@@ -37,9 +37,6 @@ from litesmith.passes.quantizing.scales import (
     quant_of,
 )
 
-# Ops that ask for a shape, not for values: any form will do.
-_SHAPE_ONLY = frozenset({"RANK", "SHAPE"})
-
 
 def integer_tensors(model: Model) -> str:
     """Which quantized types a model holds, in words; "" for a float model."""
@@ -70,7 +67,7 @@ def conversions(graph: Graph) -> Conversions:
     """Every op that only turns float into integers or back."""
     found = Conversions(set(), {}, {})
     for op in graph.ops:
-        source = op.inputs[0] if op.kind in ("QUANTIZE", "DEQUANTIZE") else None
+        source = op.inputs[0] if OPS[op.kind].rescales else None
         if source is None or source.is_const:
             continue
         real, stored = (op.outputs[0], source)[:: -1 if op.kind == "QUANTIZE" else 1]
@@ -222,7 +219,7 @@ class IntegerGraph:
             return self._have(*self._there.made[tensor])
         if tensor not in self._made:
             return tensor
-        if reader is not None and reader.kind in _SHAPE_ONLY:
+        if reader is not None and OPS[reader.kind].reads_shape_only:
             return next(iter(self._made[tensor].values()))
         return self._have(tensor, FLOAT)
 

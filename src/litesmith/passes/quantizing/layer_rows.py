@@ -2,20 +2,19 @@
 
 import numpy as np
 
+from litesmith.ir.ops import OPS
 from litesmith.ir.types import Array
 from litesmith.ir.window import slides
 from litesmith.numeric.patches import depthwise_patches, patches
 from litesmith.passes.core.layers import Layer
 from litesmith.passes.quantizing.paired_walk import Visit
 
-HAVE_ROWS = frozenset({"CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"})
-
 
 def why_no_rows(layer: Layer) -> str:
     """Why a layer has no such rows; "" where it has."""
-    if layer.op.kind not in HAVE_ROWS:
+    if not OPS[layer.op.kind].is_layer:
         return f"there is no rounding for {layer.op.kind}"
-    if layer.op.kind == "CONV_2D" and layer.data.shape[-1] != layer.weight.shape[-1]:
+    if layer.in_groups:
         return "its channels are in groups"
     return ""
 
@@ -29,13 +28,14 @@ def affine_of(visit: Visit) -> tuple[float, int]:
 
 def rows_of_layer(layer: Layer, samples: Array, fill: int, most: int) -> Array:
     """What the weights are multiplied with: samples (N, 1, …) -> rows in the order of a filter."""
-    if layer.op.kind == "FULLY_CONNECTED":
+    row = OPS[layer.op.kind]
+    if row.is_dense:
         return samples.reshape(-1, layer.weight.shape[-1])
     assert layer.op.options is not None
     images = samples.reshape(-1, *samples.shape[-3:])
     moves = slides(layer.op.options, layer.weight.shape[1:3])
     padding = layer.op.options.word("padding")
-    if layer.op.kind == "CONV_2D":
+    if not row.is_depthwise:
         return patches(images, moves, padding, fill=fill, most=most)
     windows = depthwise_patches(images, moves, padding, fill=fill, most=most)
     return np.repeat(windows, layer.channels // windows.shape[0], axis=0)

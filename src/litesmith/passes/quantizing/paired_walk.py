@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from litesmith.errors import CannotApply
 from litesmith.ir.edit import regraph, with_graphs
 from litesmith.ir.model_text import op_name
+from litesmith.ir.ops import OPS
 from litesmith.ir.types import Array, Graph, Model, Op, Quant, Tensor
 from litesmith.ir.window import slides
 from litesmith.numeric.kernels import evaluate
@@ -139,13 +140,13 @@ def corrected_bias(visit: Visit, weight: Tensor) -> Float64s:
 
 def mean_output(layer: Layer, mean: Float64s, weight: Float64s, bias: Float64s) -> Float64s:
     """The mean of each channel before the activation: of a linear op, its output of the mean."""
-    op, options = layer.op, layer.op.options
-    if op.kind == "FULLY_CONNECTED":
+    row, options = OPS[layer.op.kind], layer.op.options
+    if row.is_dense:
         return mean.reshape(-1, weight.shape[-1]).mean(axis=0) @ weight.T + bias
-    if op.kind not in ("CONV_2D", "DEPTHWISE_CONV_2D") or options is None:
+    if not row.is_layer or options is None:
         return _evaluated_mean(layer, mean, weight, bias)
     window = mean_window(mean, slides(options, weight.shape[1:3]), options.word("padding"))
-    if op.kind == "DEPTHWISE_CONV_2D":
+    if row.is_depthwise:
         repeated = np.repeat(window, weight.shape[-1] // window.shape[-1], axis=-1)
         return (weight[0] * repeated).sum(axis=(0, 1)) + bias
     groups = window.shape[-1] // weight.shape[-1]

@@ -9,7 +9,6 @@ from litesmith.errors import BadInput, CannotApply
 from litesmith.ir.edit import called_graphs, with_graphs
 from litesmith.ir.model_text import op_name
 from litesmith.ir.ops import OPS
-from litesmith.ir.softmax_scores import SOFTMAX
 from litesmith.ir.types import Graph, Model, Op, Tensor, constant_numbers
 from litesmith.numeric.arrays import ACTIVATIONS
 from litesmith.numeric.ranges import ESTIMATORS, Seen, estimate
@@ -138,7 +137,7 @@ _NO_NUMBERS = "it has no real numbers"
 def _why_not(op: Op, scheme: Scheme, unpacked: Mapping[Tensor, Op]) -> str:
     """Why an op cannot compute in integers; "" where it can."""
     row = OPS[op.kind]
-    if not real_tensors(op) or op.kind in ("QUANTIZE", "DEQUANTIZE"):
+    if not real_tensors(op) or row.rescales:
         return _NO_NUMBERS
     if scheme.data not in row.versions:
         return f"there is no {scheme.data} kernel for it; it stays float between two conversions"
@@ -199,11 +198,11 @@ def _bounds(graph: Graph) -> Mapping[Tensor, Range]:
 
 
 def _ends(graph: Graph) -> set[Tensor | None]:
-    """The graph's inputs, its outputs, and the scores that SOFTMAX turns into them."""
+    """The graph's inputs, its outputs, and the scores that a softmax turns into them."""
     ends: set[Tensor | None] = {*graph.inputs, *graph.outputs}
     for op in reversed(graph.ops):
         moves = OPS[op.kind].scale == "same" and not ends.isdisjoint(op.outputs)
-        if moves or op.kind in SOFTMAX:
+        if moves or OPS[op.kind].is_softmax:
             ends.update(op.inputs)
     return ends
 

@@ -172,7 +172,7 @@ class _StandIn:
     def __init__(self, graph: Graph) -> None:
         self._tensors: dict[Tensor, Tensor] = {}
         for op in graph.ops:
-            if op.kind in ("QUANTIZE", "DEQUANTIZE") and op.inputs[0] is not None:
+            if OPS[op.kind].rescales and op.inputs[0] is not None:
                 source, target = op.inputs[0], op.outputs[0]
                 if all(_is_wide(t) or t.dtype == "float32" for t in (source, target)):
                     self._tensors[target] = self.of(source)
@@ -195,7 +195,7 @@ class _StandIn:
         wide = any(t is not None and _is_wide(t) for t in (*op.inputs, *op.outputs))
         inputs = tuple(None if t is None else self._constant_or(t, wide) for t in op.inputs)
         outputs = tuple(self.of(t) for t in op.outputs)
-        if op.kind in ("QUANTIZE", "DEQUANTIZE") and inputs[0] is outputs[0]:
+        if OPS[op.kind].rescales and inputs[0] is outputs[0]:
             return []
         if op.kind == "QUANTIZE" and outputs[0].quant is None:
             return [Op("DEQUANTIZE", inputs, outputs, version=OPS["DEQUANTIZE"].versions["int8"])]

@@ -120,7 +120,7 @@ def _custom(call: Term, inputs: tuple[Tensor, ...], outputs: tuple[Tensor, ...])
 def _with(graph: Graph, ops: Sequence[Op], new: Op) -> Graph:
     """The graph with one op in the place of some."""
     for op in ops:
-        if (has_effect(op) and op.kind != "CUSTOM") or any(t.variable for t in op_tensors(op)):
+        if (has_effect(op) and not op.is_custom) or any(t.variable for t in op_tensors(op)):
             raise CannotApply(f"{op_name(op)}: it has an effect or a state, which would be lost")
     parts = partition(graph, set(ops))
     claimed = [part for part in parts if part.is_claimed]

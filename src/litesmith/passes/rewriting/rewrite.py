@@ -93,7 +93,7 @@ def _rewritten(name: str, graph: Graph) -> tuple[Graph, list[str], list[Skip]]:
 
 
 def _made(op: Op, way: Way, near: Around) -> tuple[Op, ...] | None:
-    if has_effect(op) and op.kind != "CUSTOM":
+    if has_effect(op) and not op.is_custom:
         raise Unfit("it works on a state")
     dtype = op.outputs[0].dtype
     if not way.moves and dtype != "float32":

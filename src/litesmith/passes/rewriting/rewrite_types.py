@@ -8,22 +8,13 @@ from litesmith.ir.dtype import DTYPES
 from litesmith.ir.edit import regraph, rewrite
 from litesmith.ir.effects import has_effect
 from litesmith.ir.model_text import op_name
-from litesmith.ir.ops import OPS
+from litesmith.ir.ops import OPS, kinds_where
 from litesmith.ir.types import Array, Graph, Op, Record, Tensor, constant_numbers
 from litesmith.numeric.affine import dequantize
 from litesmith.passes.core.step import Skip
 
 _LIMITS = np.iinfo(np.int32)
 _UNKNOWN = 2**63
-
-# Where a kind stores the type of what it makes.
-_STORED_TYPE = {
-    "ARG_MAX": "output_type",
-    "ARG_MIN": "output_type",
-    "CAST": "out_data_type",
-    "SHAPE": "out_type",
-    "UNIQUE": "idx_out_type",
-}
 
 # Kinds whose results are places or sizes of what they read; a free dimension is no longer.
 _SMALL = frozenset({"ARG_MAX", "ARG_MIN", "SHAPE"})
@@ -33,12 +24,11 @@ _MOST_PLACES = 2**30
 _PICKING = frozenset({"GATHER", "GATHER_ND"})
 
 # Kinds that take int32 as they take int64 and make nothing larger than what they read.
-_PASSING = frozenset(
+_PASSING = kinds_where(lambda row: row.reshapes or row.transposes) | frozenset(
     {
         "CAST",
         "CONCATENATION",
         "EQUAL",
-        "EXPAND_DIMS",
         "GREATER",
         "GREATER_EQUAL",
         "LESS",
@@ -48,20 +38,14 @@ _PASSING = frozenset(
         "NOT_EQUAL",
         "ONE_HOT",
         "PACK",
-        "RESHAPE",
         "SELECT_V2",
         "SLICE",
         "SPLIT",
-        "SQUEEZE",
         "STRIDED_SLICE",
         "TILE",
-        "TRANSPOSE",
         "UNPACK",
     }
 )
-
-# Kinds that make at most the sum of what they read.
-_COUNTING = frozenset({"ADD", "SUB"})
 
 # The largest number of a type, with or without its sign.
 _LARGEST = {"bool": 1, "int16": 2**15, "int32": 2**31, "int8": 2**7, "uint8": 2**8}
@@ -132,7 +116,8 @@ class _Narrowing:
             return self._most_of(source)
         if op.kind in _PASSING and wide:
             return max(sizes)
-        return sum(sizes) + 1 if op.kind in _COUNTING and wide else _UNKNOWN
+        adds = OPS[op.kind].arithmetic in ("+", "-")
+        return sum(sizes) + 1 if adds and wide else _UNKNOWN
 
     def _most_of(self, tensor: Tensor | None) -> int:
         if tensor is None or not _is_wide(tensor):
@@ -160,7 +145,7 @@ class _Narrowing:
         outputs = tuple(self._twin(t) if _is_wide(t) else t for t in op.outputs)
         self._most |= dict.fromkeys(filter(_is_wide, op.outputs), self._largest(op))
         options = op.options
-        field = _STORED_TYPE.get(op.kind)
+        field = OPS[op.kind].type_option
         if field and any(map(_is_wide, op.outputs)):
             options = (options or Record(OPS[op.kind].options)).set(**{field: "INT32"})
         if op.kind == "CAST" and options is not None and inputs[0] is not None:

@@ -7,28 +7,23 @@ of the weights of its 1×1 convolutions are zero. The runtime looks for such par
 with sparse weights behind DENSIFY (LiteRT tflite/delegates/xnnpack).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
 from litesmith.ir.edit import consumers
 from litesmith.ir.model_text import op_name
+from litesmith.ir.ops import OPS
 from litesmith.ir.types import Graph, Op, Tensor, constant_numbers
 from litesmith.ir.window import slides
 from litesmith.units import percent_text
 
 _LEAST_ZEROS = 2 / 3
 
-_UNARY = (
-    *("ABS", "CEIL", "COS", "ELU", "EXP", "FLOOR", "GELU", "HARD_SWISH", "LEAKY_RELU", "LOG"),
-    *("LOGISTIC", "NEG", "RELU", "RELU6", "RELU_N1_TO_1", "ROUND", "RSQRT", "SIN", "SQRT"),
-    *("SQUARE", "TANH"),
-)
-
 
 def arm_sparse(graph: Graph) -> dict[Op, str]:
-    """For every CONV_2D of a graph: "" where its zeros are skipped on ARM, else why not."""
-    convolutions = [op for op in graph.ops if op.kind == "CONV_2D"]
+    """For every convolution of a graph: "" where its zeros are skipped on ARM, else why not."""
+    convolutions = [op for op in graph.ops if OPS[op.kind].is_convolution]
     reasons = {op: _why_not_pointwise(op) for op in convolutions}
     joins = _Joins(graph)
     for op in convolutions:
@@ -79,7 +74,7 @@ class _Joins:
         for member in members:
             for why in self._against(member):
                 return why
-        zeros, count = self._zeros([m for m in members if m.kind == "CONV_2D"])
+        zeros, count = self._zeros([m for m in members if OPS[m.kind].is_convolution])
         if zeros <= _LEAST_ZEROS * count:
             share = percent_text(zeros / count if count else 0)
             return (
@@ -92,19 +87,12 @@ class _Joins:
         """`in` where an op begins a part, `on` inside, `out` at its end, "" for all others."""
         if any(t.dtype != "float32" for t in (*_activations(op), *op.outputs)):
             return ""
-        if op.kind == "CONV_2D":
+        row = OPS[op.kind]
+        if row.is_convolution:
             return "on" if not _why_not_pointwise(op) else "in" if self._is_stem(op) else ""
-        if op.kind == "DEPTHWISE_CONV_2D":
+        if row.is_depthwise:
             return "on" if self._is_plain_depthwise(op) else ""
-        if op.kind in ("ADD", "MUL"):
-            return "on" if _is_by_channel(op) else ""
-        if op.kind in _UNARY or op.kind == "RESIZE_BILINEAR":
-            return "on" if len(op.outputs[0].shape) == 4 else ""
-        if op.kind == "MEAN":
-            axes = constant_numbers(op.inputs[1])
-            is_image = axes is not None and sorted(axes.reshape(-1).tolist()) == [1, 2]
-            return "out" if is_image else ""
-        return "out" if op.kind == "DEPTH_TO_SPACE" else ""
+        return _WAYS[op.kind](op) if op.kind in _WAYS else ""
 
     def _is_stem(self, op: Op) -> bool:
         weight = op.inputs[1]
@@ -198,18 +186,45 @@ class _Joins:
 
 def _activations(op: Op) -> list[Tensor]:
     """The data that an op computes with; the weights of layers are none."""
-    places = op.inputs[:1] if op.kind not in ("ADD", "MUL") else op.inputs[:2]
+    places = op.inputs[: 2 if OPS[op.kind].arithmetic in ("+", "*") else 1]
     return [t for t in places if t is not None and not t.is_const]
 
 
-def _is_by_channel(op: Op) -> bool:
-    """True for images, or an image and a constant that is one number or one a channel."""
+def _by_channel(op: Op) -> str:
+    """On with images, or an image and a constant that is one number or one a channel."""
     for tensor in op.inputs[:2]:
         if tensor is None or len(tensor.shape) != 4:
-            return False
+            return ""
         if tensor.is_const and sum(size != 1 for size in tensor.shape) > 1:
-            return False
-    return True
+            return ""
+    return "on"
+
+
+def _on_images(op: Op) -> str:
+    return "on" if len(op.outputs[0].shape) == 4 else ""
+
+
+def _image_mean(op: Op) -> str:
+    axes = constant_numbers(op.inputs[1])
+    is_image = axes is not None and sorted(axes.reshape(-1).tolist()) == [1, 2]
+    return "out" if is_image else ""
+
+
+_UNARY = (
+    *("ABS", "CEIL", "COS", "ELU", "EXP", "FLOOR", "GELU", "HARD_SWISH", "LEAKY_RELU", "LOG"),
+    *("LOGISTIC", "NEG", "RELU", "RELU6", "RELU_N1_TO_1", "ROUND", "RSQRT", "SIN", "SQRT"),
+    *("SQUARE", "TANH"),
+)
+
+# Where an op stands in a part, by its kind; layers are looked at with their paddings.
+_WAYS: dict[str, Callable[[Op], str]] = {
+    **dict.fromkeys(_UNARY, _on_images),
+    "ADD": _by_channel,
+    "DEPTH_TO_SPACE": lambda op: "out",
+    "MEAN": _image_mean,
+    "MUL": _by_channel,
+    "RESIZE_BILINEAR": _on_images,
+}
 
 
 def _pad(op: Op) -> int | None:

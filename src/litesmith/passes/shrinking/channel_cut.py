@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 
 from litesmith.ir.edit import regraph, substitute, with_graphs
 from litesmith.ir.infer import from_front, integer_at, integers_at, tensor_at
-from litesmith.ir.ops import options_or_defaults
+from litesmith.ir.ops import OPS, options_or_defaults
 from litesmith.ir.shapes import fill_rest, slice_ranges
 from litesmith.ir.types import Model, Op, Tensor
 from litesmith.ir.window import strided_picks
-from litesmith.passes.shrinking.channel_ids import asked_sizes
+from litesmith.passes.shrinking.channel_ids import asked_sizes, shape_place
 from litesmith.passes.shrinking.channel_joins import Channels
 
 Kept = tuple[NDArray[np.bool_], ...]
@@ -57,7 +57,7 @@ def without(model: Model, channels: Channels, gone: Collection[int]) -> Model:
         touched = [t for t in (*op.inputs, *op.outputs) if t is not None and cut.is_cut(t)]
         if not touched:
             continue
-        if op.kind in ("RESHAPE", "TRANSPOSE_CONV"):
+        if OPS[op.kind].takes_shape:
             resized |= _asked(op, cut, written)
         elif op.kind in _SIZES:
             resized[op] = _SIZES[op.kind](op, cut)
@@ -73,7 +73,7 @@ def _asked(op: Op, cut: _Cut, written: Mapping[Tensor, Op]) -> dict[Op, Op]:
     left = [
         size if size in (None, -1) else cut.left(result, axis) for axis, size in enumerate(sizes)
     ]
-    place = 0 if op.kind == "TRANSPOSE_CONV" else 1
+    place = shape_place(op)
     asked = op.inputs[place] if place < len(op.inputs) else None
     options = op.options
     if options is not None and "new_shape" in options and options["new_shape"] is not None:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from litesmith.ir.infer import integer_at, integers_at
 from litesmith.ir.model_text import op_name
-from litesmith.ir.ops import infer_shapes, options_or_defaults
+from litesmith.ir.ops import OPS, infer_shapes, options_or_defaults
 from litesmith.ir.types import Graph, Op, Tensor
 from litesmith.passes.core.schemes import roles
 from litesmith.passes.shrinking.channel_joins import Channels, Joins
@@ -43,16 +43,12 @@ def channel_ids(graph: Graph) -> Channels:
     return joins.solved()
 
 
-# Their size may be put together by PACK from constants and from what is computed.
-_ASKING = frozenset({"RESHAPE", "TRANSPOSE_CONV"})
-
-
 def _check(joins: Joins, op: Op) -> None:
     """ValueError where the file promises other shapes than the op gives, or nobody can say."""
     shapes = infer_shapes(op.kind, op.inputs, op.options)
-    if shapes is None and op.kind in _ASKING:
+    if shapes is None and OPS[op.kind].takes_shape:
         sizes, promised = asked_sizes(op, joins.written), op.outputs[0].shape
-        asked = op.inputs[0 if op.kind == "TRANSPOSE_CONV" else 1]
+        asked = op.inputs[shape_place(op)]
         assert asked is not None
         fits = len(sizes) == len(promised) and len(joins.readers[asked]) == 1
         if not fits or any(s not in (None, -1, p) for s, p in zip(sizes, promised, strict=True)):
@@ -64,9 +60,17 @@ def _check(joins: Joins, op: Op) -> None:
         raise ValueError("another shape is promised")
 
 
+def shape_place(op: Op) -> int:
+    """Which input asks for the shape of the output."""
+    place = OPS[op.kind].setting
+    assert place is not None
+    return place
+
+
 def asked_sizes(op: Op, written: Mapping[Tensor, Op]) -> list[int | None]:
-    """The sizes that RESHAPE or TRANSPOSE_CONV is asked for; None for each that is computed."""
-    place = 0 if op.kind == "TRANSPOSE_CONV" else 1
+    """The sizes that an op is asked for, perhaps put together by PACK; None for each that is
+    computed."""
+    place = shape_place(op)
     asked = op.inputs[place] if place < len(op.inputs) else None
     if asked is None:
         return list(options_or_defaults(op.kind, op.options).integers("new_shape"))

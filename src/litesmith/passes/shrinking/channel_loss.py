@@ -10,13 +10,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from litesmith.ir.edit import regraph, with_graphs
+from litesmith.ir.ops import OPS
 from litesmith.ir.types import Graph, Model, Op, Tensor
 from litesmith.passes.core.layers import Layer, layers_of, real_bias, real_values, shared_by
 from litesmith.passes.shrinking.channel_joins import Channels, Numbers
 from litesmith.passes.shrinking.channel_moments import Float64s, Moments, precision
-
-# Layers that mix the channels they read, the last axis of their weights.
-MIXING = frozenset({"CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV"})
 
 # A weight has no more zeros than this by chance.
 _MOST_ZEROS = 0.1
@@ -46,7 +44,7 @@ def readers_of(graph: Graph, channels: Channels) -> list[Layer]:
     return [
         layer
         for op, layer in layers_of(graph).items()
-        if op.kind in MIXING
+        if OPS[op.kind].mixes_channels
         and not channels.pinned.keys() >= set(channels.last(layer.weight).tolist())
     ]
 
@@ -150,7 +148,7 @@ def _changed(of: Reader, left: Layer, gone: Collection[int]) -> dict[Op, Op]:
 
 def _places(op: Op) -> int:
     """How many outputs a layer spreads the places of its filters over."""
-    if op.kind != "TRANSPOSE_CONV" or op.options is None:
+    if not OPS[op.kind].spreads or op.options is None:
         return 1
     return op.options.integer("stride_h") * op.options.integer("stride_w")
 
@@ -158,7 +156,7 @@ def _places(op: Op) -> int:
 def with_weights(layer: Layer, weights: Float64s, bias: Float64s) -> dict[Op, Op]:
     """The ops of a layer, with others for them that have these weights and this bias."""
     weight, old = _stored(layer.weight, weights), layer.bias
-    if old is None and layer.op.kind != "TRANSPOSE_CONV":  # which takes none in old versions
+    if old is None and not OPS[layer.op.kind].spreads:  # which takes none in old versions
         old = Tensor(f"{layer.weight.name}/bias", (layer.channels,))
     changed = {layer.op: layer.with_parts(weight, old and _stored(old, bias))}
     if layer.unpack is not None:

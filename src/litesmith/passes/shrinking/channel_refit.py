@@ -12,6 +12,7 @@ from math import prod
 import numpy as np
 
 from litesmith.ir.edit import regraph, with_graphs
+from litesmith.ir.ops import OPS
 from litesmith.ir.types import Array, Graph, Model, Op, Tensor
 from litesmith.ir.window import slides
 from litesmith.numeric.patches import patches, some_places
@@ -88,8 +89,8 @@ def _can_fit(layer: Layer, graph: Graph) -> bool:
     weights, data = real_values(layer.weight), layer.data
     if data.is_const or data in graph.inputs or is_sparse(weights):
         return False
-    in_groups = layer.op.kind == "CONV_2D" and data.shape[-1] != weights.shape[-1]
-    known = layer.op.kind in ("CONV_2D", "FULLY_CONNECTED") and not in_groups
+    row = OPS[layer.op.kind]
+    known = row.is_layer and row.mixes_channels and not layer.in_groups
     return known and prod(weights.shape[1:]) <= _MOST_WEIGHTS
 
 
@@ -143,10 +144,10 @@ def _beside(graph: Graph, op: Op) -> tuple[int, int] | None:
         return None
     adding = graph.ops[readers[0]]
     at = 1 if adding.inputs[0] is result else 0
-    other = adding.inputs[at] if adding.kind == "ADD" else None
+    other = adding.inputs[at] if OPS[adding.kind].arithmetic == "+" else None
     before = {t for one in graph.ops[: graph.ops.index(op)] for t in one.outputs}
     fits = other in before and other.shape == result.shape if other is not None else False
-    fits = fits and op.kind == "CONV_2D" and result.shape[0] == 1
+    fits = fits and OPS[op.kind].is_convolution and result.shape[0] == 1
     return (readers[0], at) if fits and result not in graph.outputs else None
 
 
@@ -193,7 +194,7 @@ def _matrix(layer: Layer, rows: Array | slice = slice(None)) -> Float64s:
 def _rows(layer: Layer, values: Array) -> Float64s:
     """What each output of a layer is computed from."""
     options = layer.op.options
-    if layer.op.kind == "FULLY_CONNECTED" or options is None:
+    if OPS[layer.op.kind].is_dense or options is None:
         return values.reshape(-1, layer.weight.shape[-1]).astype(np.float64)
     moves = slides(options, layer.weight.shape[1:3])
     found = patches(values, moves, options.word("padding"), most=_MOST_PLACES)

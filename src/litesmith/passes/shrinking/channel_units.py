@@ -7,20 +7,16 @@ from math import prod
 import numpy as np
 
 from litesmith.ir.model_text import op_name
+from litesmith.ir.ops import OPS
 from litesmith.ir.types import Graph, Model
 from litesmith.passes.core.layers import layers_of
 from litesmith.passes.shrinking.channel_joins import Channels, Numbers
 from litesmith.passes.shrinking.channel_loss import Loss, Reader
 from litesmith.passes.shrinking.channel_moments import Float64s, macs_of
+from litesmith.passes.shrinking.channel_rules import RULES
 
-# The axes of a layer's weight that its work is proportional to.
-_COUNTED = {
-    "CONV_2D": (0, 3),
-    "DEPTHWISE_CONV_2D": (3,),
-    "FULLY_CONNECTED": (0, 1),
-    "TRANSPOSE_CONV": (0, 3),
-}
-LAYERS = frozenset(_COUNTED)
+# Layers that lose channels: the rules know what else goes with these.
+LAYERS = frozenset(kind for kind in RULES if OPS[kind].channel_axes)
 
 # So many times the channels of a unit are put in order anew as they go.
 _ROUNDS = 64
@@ -73,7 +69,7 @@ class Work:
         self._terms: list[tuple[int, tuple[Numbers, ...]]] = []
         for graph, _, op in model.ops():
             macs = macs_of(op)
-            axes = _COUNTED.get(op.kind, ()) if graph is model.main else ()
+            axes = OPS[op.kind].channel_axes if graph is model.main and op.kind in LAYERS else ()
             weight = op.inputs[1] if axes else None
             if not macs or weight is None:
                 self._fixed += macs

@@ -9,6 +9,7 @@ import numpy as np
 from litesmith.errors import BadInput, CannotApply
 from litesmith.ir.edit import consumers, rewrite, with_graphs
 from litesmith.ir.model_text import op_name
+from litesmith.ir.ops import OPS
 from litesmith.ir.types import Array, Model, Op, Tensor
 from litesmith.numeric.affine import from_rows, rows_of
 from litesmith.numeric.sparse import (
@@ -243,7 +244,7 @@ def _why_no_layer(op: Op, layers: Mapping[Op, Layer]) -> str:
 
 def _why_not(layer: Layer, model: Model, block: str, *, named: bool) -> str:
     """Why a layer's weights stay as they are; "" where they need not."""
-    weight = layer.weight
+    weight, row = layer.weight, OPS[layer.op.kind]
     inputs = weight.elements // layer.channels
     if weight.dtype != "float32" or not np.isfinite(weight.values()).all():
         return "its weights are no float32 numbers, or not all of them are finite"
@@ -253,11 +254,11 @@ def _why_not(layer: Layer, model: Model, block: str, *, named: bool) -> str:
         return "its weights are an output of the model"
     if named:
         return ""
-    if layer.op.kind == "DEPTHWISE_CONV_2D":
+    if row.is_depthwise:
         return "depthwise weights are few, and each matters; name it in only= to prune it too"
     if weight.elements < _LEAST_WEIGHTS:
         return f"it has {weight.elements} weights, too few to gain anything"
-    few = weight.shape[-1] <= _FEW_CHANNELS and layer.op.kind != "FULLY_CONNECTED"
+    few = weight.shape[-1] <= _FEW_CHANNELS and not row.is_dense
     if few and layer.data in model.main.inputs:
         return f"it is the first layer, on {weight.shape[-1]} channels; name it in only="
     return ""

@@ -20,9 +20,6 @@ from litesmith.passes.core.step import Tools
 Floats = NDArray[np.float64]
 Sample = tuple[Array, ...]
 
-# Ops at the end that squeeze what the layers gave: the error is taken before them.
-_SQUEEZING = frozenset({"LOGISTIC", "LOG_SOFTMAX", "SOFTMAX"})
-
 
 class Picked(NamedTuple):
     """Some samples, chosen and sorted by what they hold: the order in which they were given does
@@ -65,15 +62,13 @@ def input_sizes(
 def weight_sizes(layer: Layer, sizes: Floats | None) -> Array | None:
     """The size of what each weight is multiplied with, to broadcast with the weight; None where
     it is not known."""
-    shape, kind = layer.weight.shape, layer.op.kind
+    shape, row = layer.weight.shape, OPS[layer.op.kind]
     if sizes is None or not np.isfinite(sizes).all():
         return None
-    if kind == "DEPTHWISE_CONV_2D" and shape[-1] % sizes.size == 0:
+    if row.is_depthwise and shape[-1] % sizes.size == 0:
         return np.repeat(sizes, shape[-1] // sizes.size)
-    if kind in ("CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV") and sizes.size == shape[-1]:
-        return sizes
-    if kind == "CONV_3D" and sizes.size == shape[3]:
-        return along(sizes, 5, 3)
+    if row.depth is not None and sizes.size == shape[row.depth]:
+        return along(sizes, len(shape), row.depth)
     return None
 
 
@@ -112,7 +107,7 @@ def _ends(graph: Graph) -> list[Tensor]:
     found: dict[Tensor, None] = {}
     for tensor in graph.outputs:
         op = makers.get(tensor)
-        source = op.inputs[0] if op is not None and op.kind in _SQUEEZING else tensor
+        source = op.inputs[0] if op is not None and OPS[op.kind].makes_probabilities else tensor
         if op is not None and source is not None and source.dtype == "float32":
             found[source] = None
     if not found:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from litesmith.errors import CannotApply
 from litesmith.ir.edit import regraph, with_graphs
 from litesmith.ir.model_text import op_name
+from litesmith.ir.ops import OPS
 from litesmith.ir.types import Array, Model, Op, Tensor
 from litesmith.numeric.affine import from_rows, rows_of
 from litesmith.numeric.patches import (
@@ -102,7 +103,7 @@ class _Walk:
     def _can_refill(self, wanted: Layer, layer: Layer) -> bool:
         values = layer.weight.values()
         is_same = np.array_equal(values, wanted.weight.values())
-        if is_same or self._users[layer.weight] > 1 or layer.op.kind == "DEPTHWISE_CONV_2D":
+        if is_same or self._users[layer.weight] > 1 or OPS[layer.op.kind].is_depthwise:
             return False
         if any(codebook_of(wanted.weight.values(), axis) for axis in (layer.axis, None)):
             return False  # other numbers would be no codes of the book

@@ -7,6 +7,7 @@ import numpy as np
 from litesmith.errors import BadInput, CannotApply
 from litesmith.ir.edit import consumers, regraph
 from litesmith.ir.model_text import op_name
+from litesmith.ir.ops import OPS
 from litesmith.ir.types import Array, Graph, Model, Op, Record, Tensor
 from litesmith.passes.core.layers import Layer, layers_of
 from litesmith.passes.core.step import Change, Context, Skip, on_graphs
@@ -55,7 +56,7 @@ class Sparsify:
         layers = layers_of(graph)
         for op in graph.ops:
             layer = layers.get(op)
-            if layer is None or op.kind != "FULLY_CONNECTED":
+            if layer is None or not OPS[op.kind].has_sparse_kernel:
                 ops.append(op)
                 continue
             why = self._why_not(layer, graph, readers[op.inputs[layer.weight_at] or layer.weight])
@@ -75,7 +76,7 @@ class Sparsify:
         why = _why_no_form(layer)
         if why:
             return why
-        if any(user.kind != "FULLY_CONNECTED" for user in users) or weight in graph.outputs:
+        if any(not OPS[user.kind].has_sparse_kernel for user in users) or weight in graph.outputs:
             return "its weights are used elsewhere too"
         if any(weight in (user.inputs[0], *user.inputs[2:]) for user in users):
             return "its weights are used elsewhere too"

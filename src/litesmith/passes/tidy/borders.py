@@ -230,7 +230,7 @@ class _Converted:
     def _give(self, tensor: Tensor) -> str:
         """Why an output cannot have the type; "" where it has it now."""
         maker = self._ends.makers.get(tensor)
-        inner = maker.inputs[0] if maker and maker.kind in ("DEQUANTIZE", "QUANTIZE") else None
+        inner = maker.inputs[0] if maker and OPS[maker.kind].rescales else None
         stored = inner if tensor.dtype == "float32" else tensor
         if maker is None or stored is None or not _is_small(stored):
             return "it is made in float, or in other numbers than 8-bit ones"

@@ -11,6 +11,7 @@ from litesmith.ir.effects import has_effect, is_repeatable
 from litesmith.ir.late_sizes import has_computed_settings, late_tensors
 from litesmith.ir.match import chains
 from litesmith.ir.model_text import op_name
+from litesmith.ir.ops import OPS, kinds_where
 from litesmith.ir.types import (
     Array,
     Graph,
@@ -124,9 +125,9 @@ def _no_activation(op: Op) -> bool:
 
 
 def _data_input(op: Op) -> Tensor | None:
-    """The input that the op passes on: SPLIT has its axis first."""
-    place = 1 if op.kind == "SPLIT" else 0
-    return op.inputs[place] if place < len(op.inputs) else None
+    """The input that the op passes on."""
+    place = OPS[op.kind].data
+    return op.inputs[place] if place is not None and place < len(op.inputs) else None
 
 
 def _does_nothing(op: Op) -> bool:
@@ -184,8 +185,8 @@ def _final(tensor: Tensor, joined: dict[Tensor, Tensor]) -> Tensor:
 
 # Pairs of ops that one op can do.
 
-_RESHAPING = frozenset({"EXPAND_DIMS", "RESHAPE", "SQUEEZE"})
-_TRANSPOSING = frozenset({"TRANSPOSE"})
+_RESHAPING = kinds_where(lambda row: row.reshapes)
+_TRANSPOSING = kinds_where(lambda row: row.transposes)
 
 
 def _join_chains(model: Model) -> Change:

@@ -5,23 +5,25 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from litesmith import schema
 from litesmith.ir.edit import consumers, rewrite
 from litesmith.ir.effects import has_effect
 from litesmith.ir.match import chains
 from litesmith.ir.model_text import op_name
-from litesmith.ir.ops import OPS
+from litesmith.ir.ops import OPS, kinds_where
 from litesmith.ir.types import Array, Graph, Model, Op, Tensor, constant_numbers
 from litesmith.ir.window import pads, slides
 from litesmith.numeric.channels import along
 from litesmith.passes.core.step import Change, Context, Skip, on_graphs, settle
 from litesmith.passes.tidy.cleanup import same_quant
 
-_LAYERS = frozenset({"CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"})
-_PADDABLE = frozenset({"CONV_2D", "DEPTHWISE_CONV_2D"})
-
-# Ops whose kernels, XNNPACK's among them, apply an activation on the way out.
-_ACTIVATING = _LAYERS | {"ADD", "AVERAGE_POOL_2D", "DIV", "MAX_POOL_2D", "MUL", "SUB"}
-_ACTIVATIONS = frozenset({"RELU", "RELU6", "RELU_N1_TO_1"})
+_LAYERS = kinds_where(lambda row: row.is_layer)
+_PADDABLE = kinds_where(lambda row: row.is_layer and row.has_window)
+_ACTIVATING = kinds_where(lambda row: row.fuses_activation)
+# The activations that the format can name in another op's options.
+_ACTIVATIONS = kinds_where(lambda row: row.clamps is not None) & frozenset(
+    schema.ENUMS["ActivationFunctionType"].names
+)
 
 # The op that a pair of ops becomes, why it cannot, or None where the pair is of another sort.
 Fused = Op | str | None
@@ -127,9 +129,9 @@ def _scale(layer: Op, arithmetic: Op, readers: Readers) -> Fused:
     parts = _layer_parts(layer, arithmetic, readers)
     if not isinstance(parts, _Parts):
         return parts
-    if arithmetic.kind == "DIV" and not parts.constant.all():
+    if OPS[arithmetic.kind].arithmetic == "/" and not parts.constant.all():
         return "it divides by zero"
-    factor = 1 / parts.constant if arithmetic.kind == "DIV" else parts.constant
+    factor = 1 / parts.constant if OPS[arithmetic.kind].arithmetic == "/" else parts.constant
     axis = OPS[layer.kind].axis
     assert axis is not None
     weight = parts.weight * along(factor, parts.weight.ndim, axis)
@@ -141,7 +143,7 @@ def _bias(layer: Op, arithmetic: Op, readers: Readers) -> Fused:
     parts = _layer_parts(layer, arithmetic, readers)
     if not isinstance(parts, _Parts):
         return parts
-    offset = -parts.constant if arithmetic.kind == "SUB" else parts.constant
+    offset = -parts.constant if OPS[arithmetic.kind].arithmetic == "-" else parts.constant
     return _with_constants(layer, arithmetic, None, parts.bias + offset)
 
 
@@ -218,7 +220,7 @@ def _other_operand(known: Tensor, arithmetic: Op) -> Array | None:
     a, b = arithmetic.inputs
     if a is known and b is not known:
         return _float_constant(b)
-    return _float_constant(a) if b is known and arithmetic.kind in ("ADD", "MUL") else None
+    return _float_constant(a) if b is known and OPS[arithmetic.kind].is_commutative else None
 
 
 def _float_constant(tensor: Tensor | None) -> Array | None:
@@ -244,7 +246,7 @@ def _activation(op: Op, activation: Op, readers: Readers) -> Fused:
 # What comes first, what follows, and how the two become one; in the order of Fuse's fields.
 _RULES = (
     (frozenset({"PAD"}), _PADDABLE, _pad),
-    (_LAYERS, frozenset({"DIV", "MUL"}), _scale),
-    (_LAYERS, frozenset({"ADD", "SUB"}), _bias),
+    (_LAYERS, kinds_where(lambda row: row.arithmetic in ("*", "/")), _scale),
+    (_LAYERS, kinds_where(lambda row: row.arithmetic in ("+", "-")), _bias),
     (_ACTIVATING, _ACTIVATIONS, _activation),
 )

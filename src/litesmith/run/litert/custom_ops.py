@@ -266,7 +266,7 @@ def custom_ops(model: Model, given: Mapping[str, Kernel] | None = None) -> Custo
 
 
 def _kernel(op: Op, given: Mapping[str, Kernel]) -> Kernel | None:
-    if op.kind != "CUSTOM":
+    if not op.is_custom:
         return None
     if op.custom in given:
         return given[op.custom]

@@ -93,7 +93,7 @@ def _why_not(op: Op, late: set[Tensor]) -> str:
     """Why an op can be in no custom op."""
     if called_graphs(op):
         return "it runs other graphs"
-    if has_effect(op) and op.kind != "CUSTOM":
+    if has_effect(op) and not op.is_custom:
         return "it has an effect or a state"
     for tensor in (*op.inputs, *op.outputs):
         if tensor is None:

@@ -13,6 +13,7 @@ from litesmith.errors import CannotRun
 from litesmith.ir.dtype import DTYPES
 from litesmith.ir.edit import called_graphs
 from litesmith.ir.model_text import op_name
+from litesmith.ir.ops import OPS
 from litesmith.ir.types import Array, Graph, Model, Op, Quant, Tensor
 from litesmith.numeric import affine
 from litesmith.numeric.kernels import evaluate
@@ -84,7 +85,7 @@ def _value(tensor: Tensor, values: dict[Tensor, Array]) -> Array:
 def _results(model: Model, op: Op, arguments: Sequence[Array | None]) -> Sequence[Array]:
     if op.kind in _CONTROL:
         return _CONTROL[op.kind](model, op, [a for a in arguments if a is not None])
-    operator = find_op(op.custom) if op.kind == "CUSTOM" else None
+    operator = find_op(op.custom) if op.is_custom else None
     if operator is not None:
         computed = [t is not None and not t.is_const for t in op.inputs]
         given = [a for a, moves in zip(arguments, computed, strict=True) if moves and a is not None]
@@ -123,7 +124,7 @@ def _in_real_numbers(op: Op, arguments: Sequence[Array | None]) -> list[Array]:
         inputs=tuple(None if t is None else _plain(t) for t in op.inputs),
         outputs=tuple(_plain(t) for t in op.outputs),
     )
-    results = (reals[0],) if op.kind in ("QUANTIZE", "DEQUANTIZE") else evaluate(plain, reals)
+    results = (reals[0],) if OPS[op.kind].rescales else evaluate(plain, reals)
     return [
         quantize(result, t.quant, t.dtype) if t.quant is not None else result
         for result, t in zip(results, op.outputs, strict=True)

@@ -20,9 +20,6 @@ from litesmith.search.tuning.op_sensitivity import Sensitivity, passes_on
 
 Kept = frozenset[int]
 
-# Ops that ask for a shape, not for values: any form will do.
-_SHAPE_ONLY = frozenset({"RANK", "SHAPE"})
-
 # Damage is in units of what labels hardly notice. Parts below this share of the whole, or of what
 # is more than enough to ruin a model, start no mixture; a model with less in all has none.
 _WORTH, _RUINOUS, _LEAST_DAMAGE = 0.005, 10.0, 1e-3
@@ -188,7 +185,7 @@ class _Choice:
         self.free = frozenset(row.place for row in found if row.is_integer)
         self._readers: dict[Tensor, set[int]] = {}
         for place, op in enumerate(graph.ops):
-            for tensor in op.inputs if op.kind not in _SHAPE_ONLY else ():
+            for tensor in op.inputs if not OPS[op.kind].reads_shape_only else ():
                 if tensor is not None and not tensor.is_const:
                     self._readers.setdefault(tensor, set()).add(place)
         self._borders = list(self._all_borders())

@@ -260,7 +260,7 @@ def _refuse(ops: Sequence[Op], wanted: Sequence[Tensor]) -> None:
 
 def _problem(op: Op) -> str:
     """Why an op can be computed neither in torch nor in numpy; "" where it can."""
-    if op.kind == "CUSTOM":
+    if op.is_custom:
         return "a custom op's meaning is not known"
     if called_graphs(op):
         return "control flow is not lifted"

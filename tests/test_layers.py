@@ -53,7 +53,7 @@ ROOMS = (
     ("tflite",),
     ("ir",),
     ("lang",),
-    ("errors", "progress", "schema", "units", "_version"),
+    ("errors", "notebook", "progress", "schema", "units", "_version"),
 )
 DEPTH = {name: depth for depth, names in enumerate(ROOMS) for name in names}
 FILES = sorted(ROOT.rglob("*.py"))
@@ -109,6 +109,8 @@ def test_imports_point_down(path: Path) -> None:
         return
     for name in imported(path):
         other = room_of(file_of(name))
+        if other == "__init__" and room == "cli":  # commands call the public functions
+            continue
         assert other in DEPTH, f"{name} is in no room"
         below = DEPTH[other] > DEPTH[room]
         assert below or other == room, f"{room} imports {other}, which is above or beside it"

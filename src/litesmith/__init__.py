@@ -26,6 +26,7 @@ from litesmith._version import VERSION as __version__
 if TYPE_CHECKING:
     from litesmith.accuracy.evaluate import evaluate
     from litesmith.errors import BadInput, BadModel, CannotApply, CannotRun, LitesmithError
+    from litesmith.front.bench import bench
     from litesmith.ir.build import Builder
     from litesmith.ir.types import Graph, Model, Op, Quant, Tensor
     from litesmith.ops.registry import delegate, op
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     from litesmith.search.choosing.choose_models import choose
     from litesmith.search.tuning.tune_search import tune
     from litesmith.tflite.file import load, save
-    from litesmith.timing.latency import bench
     from litesmith.training.apply import apply
     from litesmith.training.retraining import retrain
     from litesmith.training.settings import Training
@@ -83,6 +83,7 @@ __all__ = [
 # module -> what it gives this one; imported when it is used, so that no program waits for the rest
 _GIVEN = {
     "accuracy.evaluate": "evaluate",
+    "front.bench": "bench",
     "errors": "BadInput BadModel CannotApply CannotRun LitesmithError",
     "ir.build": "Builder",
     "ir.types": "Graph Model Op Quant Tensor",
@@ -97,7 +98,6 @@ _GIVEN = {
     "search.choosing.choose_models": "choose",
     "search.tuning.tune_search": "tune",
     "tflite.file": "load save",
-    "timing.latency": "bench",
     "training.apply": "apply",
     "training.retraining": "retrain",
     "training.settings": "Training",

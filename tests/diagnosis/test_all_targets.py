@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from litesmith.diagnosis.all_targets import Reached, _Look, everywhere
+from litesmith.diagnosis.all_targets import Reached, _Look, bench_everywhere
 from litesmith.evidence import Log
 from litesmith.run.accelerators.targets import BY_NAME, DELEGATES
 from litesmith.run.core.placement import Home, Placement
@@ -22,13 +22,13 @@ HOWS = {"measured", "estimated", "predicted", "refused"}
 
 @cache
 def reached() -> dict[str, Reached]:
-    """A float model; `tests/cli/test_bench_all.py` has an integer one. Each target is timed in two
+    """A float model; `tests/front/test_bench.py` has an integer one. Each target is timed in two
     runs: an accelerator may take a second to open."""
     with TemporaryDirectory() as folder:
         save(zoo.convnet(), Path(folder, "model.tflite"))
-        rows, done = everywhere(str(Path(folder, "model.tflite")), Rule(runs=2, warmup_runs=0))
-    assert done.results[0].target == "cpu:1"
-    return {row.target: row for row in rows}
+        found = bench_everywhere(Path(folder, "model.tflite"), Rule(runs=2, warmup_runs=0))
+    assert found.bench.results[0].target == "cpu:1"
+    return {row.target: row for row in found.rows}
 
 
 def test_every_target_has_an_answer_and_a_reason() -> None:

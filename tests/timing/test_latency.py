@@ -11,7 +11,7 @@ import litesmith
 from litesmith.errors import BadInput, CannotRun
 from litesmith.progress import Note, Status
 from litesmith.tflite.file import digest, save
-from litesmith.timing.latency import Rule, bench, list_contenders, measure, ratio
+from litesmith.timing.latency import Rule, list_contenders, measure, ratio
 from litesmith.timing.statistics import UNKNOWN
 from tests import zoo
 
@@ -26,7 +26,7 @@ def model(tmp_path: Path) -> Path:
 
 
 def test_one_model(model: Path) -> None:
-    done = bench(model, runs=24)
+    done = litesmith.bench(model, runs=24)
     (result,) = done.results
     (row,) = done.to_rows()
     assert done.comparisons == ()
@@ -128,20 +128,20 @@ def test_the_evidence_holds_every_sample(model: Path) -> None:
 )
 def test_bad_rules(words: dict, message: str) -> None:
     with pytest.raises(BadInput, match=message):
-        bench(zoo.convnet(), **words)
+        litesmith.bench(zoo.convnet(), **words)
 
 
 def test_bad_models_and_targets(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="no such file"):
-        bench(tmp_path / "none.tflite")
+        litesmith.bench(tmp_path / "none.tflite")
     with pytest.raises(BadInput, match="is a folder"):
-        bench(tmp_path)
+        litesmith.bench(tmp_path)
     with pytest.raises(BadInput, match="no target 'tpu'"):
-        bench(zoo.convnet(), on="cpu:1,tpu")
+        litesmith.bench(zoo.convnet(), on="cpu:1,tpu")
     with pytest.raises(BadInput, match="at least one model"):
-        bench([])
+        litesmith.bench([])
     with pytest.raises(CannotRun, match="Mystery"):
-        bench(zoo.MODELS["custom"]())
+        litesmith.bench(zoo.MODELS["custom"]())
 
 
 def test_a_model_that_falls_back_says_why() -> None:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from statistics import median
 from time import perf_counter
 from typing import NamedTuple
@@ -12,6 +13,7 @@ import numpy as np
 from litesmith.errors import BadInput, LitesmithError
 from litesmith.evidence import Measurement, Trial
 from litesmith.ir.types import Array, Model
+from litesmith.notebook import html_of
 from litesmith.progress import Progress, Status, silent
 from litesmith.run.accelerators.targets import BY_NAME, DELEGATES, Delegate, placed, with_custom
 from litesmith.run.core.placement import MEASURED, Placement
@@ -21,7 +23,7 @@ from litesmith.run.session_inputs import fill_inputs
 from litesmith.run.trial_run import probe
 from litesmith.tflite.file import load
 from litesmith.timing.clock import time_call
-from litesmith.timing.latency import Bench, Rule, list_contenders, measure
+from litesmith.timing.latency import Bench, Comparison, Result, Rule, list_contenders, measure
 from litesmith.timing.statistics import FASTER, SAME, SLOWER, Ratio
 from litesmith.units import error_text, factor_text, plain, time_text
 
@@ -88,6 +90,12 @@ class Reached:
             return _of_times(self)
         return "" if self.placement is None else _of_placement(self.placement)
 
+    @property
+    def needs_int8(self) -> bool:
+        """True where the target takes the model once that computes with 8-bit integers."""
+        found = None if self.why or self.samples_us else self.placement
+        return found is not None and _needs_int8(found)
+
     def facts(self) -> Json:
         """Everything but the samples and the homes of ops."""
         low, high = self.ratio.interval if self.ratio else (None, None)
@@ -110,6 +118,11 @@ class Reached:
             "placed": "" if found is None else found.how,
             "main_reason": "" if found is None else plain(found.main_reason),
         }
+
+    def to_json(self) -> Json:
+        """Everything but the samples."""
+        homes = None if self.placement is None else placement_facts(self.placement)
+        return self.facts() | {"placement": homes}
 
     def trial(self, model: str, digest: str, host: str) -> Trial:
         """The evidence: the samples, the ops that stay behind with the reason, the verdict."""
@@ -184,6 +197,10 @@ def _but(row: Reached) -> str:
     return f"; but its outputs differ by {error_text(row.difference)} of the largest"
 
 
+def _needs_int8(found: Placement) -> bool:
+    return "--to int8" in str(found.facts.get("way_out", "")) or "make it int8" in found.refused
+
+
 def _counts(found: Placement) -> str:
     """`27 of 31 ops in 3 parts`."""
     parts = "one part" if found.partitions == 1 else f"{found.partitions} parts"
@@ -193,7 +210,7 @@ def _counts(found: Placement) -> str:
 def _of_placement(found: Placement) -> str:
     """By what it takes alone."""
     way_out = str(found.facts.get("way_out", ""))
-    if "--to int8" in way_out or "make it int8" in found.refused:
+    if _needs_int8(found):
         return f"needs int8 first: litesmith doctor MODEL --for {found.target}"
     if way_out:
         return f"not as it is: {found.refused or found.main_reason}; {way_out}"
@@ -202,6 +219,67 @@ def _of_placement(found: Placement) -> str:
     if not found.taken:
         return f"not worth it: {found.main_reason}"
     return f"takes {_counts(found)}: {found.main_reason}"
+
+
+@dataclass(frozen=True)
+class OnEveryTarget:
+    """One model on every target.
+
+    rows   what each target makes of it
+    bench  the interleaved run of those that took turns
+    """
+
+    model: Path
+    rows: tuple[Reached, ...]
+    bench: Bench
+
+    def to_json(self) -> Json:
+        return {
+            "model": str(self.model),
+            "targets": [row.to_json() for row in self.rows],
+            "results": [result.to_json() for result in self.bench.results],
+            "comparisons": [comparison.row() for comparison in self.bench.comparisons],
+            "host": self.bench.host.facts(),
+            "warnings": self.bench.warnings,
+        }
+
+
+@dataclass(frozen=True, repr=False)
+class TargetsBench:
+    """Models on every target there is.
+
+    report  the page of the folder that keeps the evidence; None where none was asked for
+    """
+
+    models: tuple[OnEveryTarget, ...]
+    report: Path | None = None
+
+    def __repr__(self) -> str:
+        names = ", ".join(one.model.name for one in self.models)
+        return f"TargetsBench({names} on {len(self.models[0].rows)} targets)"
+
+    _repr_html_ = html_of
+
+    @property
+    def results(self) -> tuple[Result, ...]:
+        return tuple(result for one in self.models for result in one.bench.results)
+
+    @property
+    def comparisons(self) -> tuple[Comparison, ...]:
+        return tuple(pair for one in self.models for pair in one.bench.comparisons)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(told for one in self.models for told in one.bench.warnings))
+
+    def to_rows(self) -> list[Json]:
+        """One row a model and target, for a data frame."""
+        return [{"model": str(one.model), **row.facts()} for one in self.models for row in one.rows]
+
+    def to_json(self) -> Json:
+        """Everything, as `--json` prints it: of several models, one in a list each."""
+        shown = [one.to_json() for one in self.models]
+        return {"schema": 1, "models": shown} if len(shown) > 1 else {"schema": 1, **shown[0]}
 
 
 class _Look(NamedTuple):
@@ -221,10 +299,11 @@ class _Look(NamedTuple):
         return self.us > _HOPELESS * here.us and _LOADS * load > _MOST_SECONDS
 
 
-def everywhere(
-    path: str, rule: Rule | None = None, progress: Progress = silent
-) -> tuple[tuple[Reached, ...], Bench]:
+def bench_everywhere(
+    file: Path, rule: Rule | None = None, progress: Progress = silent
+) -> OnEveryTarget:
     """Every target's answer, and the run of those that took turns."""
+    path = str(file)
     model = load(path)
     probe(path, _HERE)
     here = _look(path, _HERE)
@@ -250,7 +329,7 @@ def everywhere(
                 rows.append(replace(row, device=_device(delegate)))
             else:
                 rows.append(_untimed(text, placement, refused.get(text, "")))
-    return tuple(rows), done
+    return OnEveryTarget(file, tuple(rows), done)
 
 
 def _is_here(delegate: Delegate, placement: Placement | None) -> bool:

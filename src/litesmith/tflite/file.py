@@ -69,6 +69,16 @@ def refuse_unwritable(path: Path) -> None:
         raise BadInput(f"{path}: is write-protected; choose another place")
 
 
+def refuse_output(path: Path, *inputs: Path) -> None:
+    """Refuses an output that is also an input, or that cannot be written, before the work."""
+    for source in inputs:
+        if os.path.exists(path) and os.path.exists(source) and path.samefile(source):
+            raise BadInput(
+                f"{path}: is the input, and an input file is never changed; choose another"
+            )
+    refuse_unwritable(path)
+
+
 def pieces(path: Path, size: int = 1 << 20) -> Iterator[bytes]:
     """The bytes of a file in pieces of a bounded size."""
     with path.open("rb") as file:

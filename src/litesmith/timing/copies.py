@@ -17,7 +17,7 @@ from litesmith.run.core.target import Target
 from litesmith.run.session import Session
 from litesmith.run.session_inputs import random_values
 from litesmith.timing.clock import time_call
-from litesmith.timing.latency import Row
+from litesmith.timing.statistics import Row
 
 _SECONDS = 2.0
 _LEAST_ROUNDS = 6

@@ -16,18 +16,27 @@ import numpy as np
 from litesmith.errors import BadInput
 from litesmith.evidence import Interval, Measurement, Trial, median_interval
 from litesmith.ir.types import Model
+from litesmith.notebook import html_of
 from litesmith.progress import Progress, Status, silent
 from litesmith.run.core.target import Target
 from litesmith.run.devices.address import Address, is_address, parse
 from litesmith.run.session import Source
 from litesmith.tflite.file import digest
 from litesmith.tflite.write import to_bytes
+from litesmith.timing.copies import Copies
 from litesmith.timing.host import Host, host, noise
 from litesmith.timing.loaded_models import Devices
 from litesmith.timing.memory import peak_bytes
-from litesmith.timing.statistics import Ratio, percentile, relative_width, turns_ratio
+from litesmith.timing.statistics import (
+    Ratio,
+    Row,
+    percentile,
+    relative_width,
+    spread,
+    turns_ratio,
+)
 from litesmith.timing.turns import Contender, Load, Quota, one_load
-from litesmith.units import time_text
+from litesmith.units import time_interval_text, time_text
 
 PERCENTILES = (50, 90, 95, 99)
 
@@ -35,7 +44,7 @@ PERCENTILES = (50, 90, 95, 99)
 # for two loads of mirrored order. Twelve values are the usual: fewer make intervals wide.
 _LEAST, _USUAL = 6, 12
 
-Row = dict[str, str | float | int | None]
+Json = dict[str, object]
 
 
 @dataclass(frozen=True)
@@ -65,7 +74,7 @@ class Rule:
             raise BadInput(f"warmup_runs={self.warmup_runs}: give a number from 0 to 1000000")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Result:
     """One contender: what it took on each of its loads."""
 
@@ -73,6 +82,15 @@ class Result:
     loads: tuple[Load, ...]
     host: Host
     peak_bytes: int | None = None
+
+    def __repr__(self) -> str:
+        return f"Result({self.text})"
+
+    @property
+    def text(self) -> str:
+        """The model, its target and its usual time, in a few words."""
+        time = time_interval_text(self.percentile_us(50), *self.interval_us)
+        return f"{Path(self.model).name} on {self.target}: {time}"
 
     @property
     def model(self) -> str:
@@ -138,6 +156,10 @@ class Result:
             "note": self.note,
         }
 
+    def to_json(self) -> Json:
+        """The numbers and the samples."""
+        return {**self.row(), "samples_us": self.samples_us}
+
     def trial(self) -> Trial:
         """The evidence: the samples, evenly thinned beyond a thousand a load, and their place."""
         samples = {
@@ -184,34 +206,94 @@ class Comparison:
             "blocks": len(self.ratio.blocks),
         }
 
+    def to_json(self) -> Json:
+        """The numbers with the ratios of the blocks, from which the interval can be had again."""
+        return {**self.row(), "block_ratios": self.ratio.blocks}
+
 
 @dataclass(frozen=True)
+class Situation:
+    """A model at several thread counts, beside so many busy processes.
+
+    bench    the thread counts, in turns
+    threads  the count to use, for these reasons
+    """
+
+    competitors: int
+    bench: "Bench"
+    threads: int
+    reasons: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        if not self.competitors:
+            return "alone"
+        plural = "es" if self.competitors > 1 else ""
+        return f"beside {self.competitors} busy process{plural}"
+
+    def rows(self) -> list[Row]:
+        """One row a thread count. Joules are of the whole machine."""
+        return [
+            {
+                "threads": result.contender.target.threads,
+                "p50_us": result.percentile_us(50),
+                "p95_us": result.percentile_us(95),
+                "variability": spread(result.samples_us),
+                "cpu_us": result.cpu_us,
+                "joules": result.joules,
+            }
+            for result in self.bench.results
+        ]
+
+    def to_json(self) -> Json:
+        return {
+            "situation": self.name,
+            "competitors": self.competitors,
+            "recommended": self.threads,
+            "reasons": self.reasons,
+            "counts": self.rows(),
+        }
+
+
+@dataclass(frozen=True, repr=False)
 class Bench:
-    """Everything of one interleaved run."""
+    """Everything of one interleaved run.
+
+    comparisons  each of the other contenders against the first
+    situations   the thread counts, alone and beside a load, where they were asked for
+    copies       what feeding and reading cost by each way, where that was asked for
+    """
 
     results: tuple[Result, ...]
-    comparisons: tuple[Comparison, ...]  # each of the others against the first
+    comparisons: tuple[Comparison, ...]
     host: Host
     warnings: tuple[str, ...]
+    situations: tuple[Situation, ...] = ()
+    copies: tuple[Copies, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"Bench({'; '.join(result.text for result in self.results)})"
+
+    _repr_html_ = html_of
 
     def to_rows(self) -> list[Row]:
         """One row a contender, for a data frame."""
         return [result.row() for result in self.results]
 
-
-def bench(
-    models: Source | Sequence[Source],
-    on: str | Target | Sequence[str | Target] = "cpu:1",
-    *,
-    runs: int | None = None,
-    seconds: float | None = None,
-    warmup_runs: int | None = None,
-) -> Bench:
-    """Times models on targets in one interleaved run and compares each with the first.
-
-    >>> litesmith.bench(["a.tflite", "b.tflite"], on="cpu:2").comparisons   # doctest: +SKIP
-    """
-    return measure(list_contenders(models, on), Rule(runs, seconds, warmup_runs))
+    def to_json(self) -> Json:
+        """Everything, as `--json` prints it."""
+        shown: Json = {
+            "schema": 1,
+            "results": [result.to_json() for result in self.results],
+            "comparisons": [comparison.to_json() for comparison in self.comparisons],
+            "host": self.host.facts(),
+            "warnings": self.warnings,
+        }
+        if self.situations:
+            shown["threads"] = [situation.to_json() for situation in self.situations]
+        if self.copies:
+            shown["copies"] = [one.row() for one in self.copies]
+        return shown
 
 
 def list_contenders(

@@ -9,6 +9,9 @@ import numpy as np
 
 from litesmith.evidence import Interval, median_interval
 
+# Numbers by name: one row of a table, or of a data frame.
+Row = dict[str, str | float | int | None]
+
 # Less than this is not worth a word: a verdict needs the whole interval beyond it.
 MARGIN = 0.01
 

@@ -4,7 +4,6 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from litesmith.errors import CannotRun
 from litesmith.progress import Progress, silent
@@ -13,13 +12,13 @@ from litesmith.run.session import Source
 from litesmith.timing.latency import (
     Bench,
     Result,
-    Row,
     Rule,
+    Situation,
     list_contenders,
     measure,
     ratio,
 )
-from litesmith.timing.statistics import FASTER, SLOWER, spread
+from litesmith.timing.statistics import FASTER, SLOWER
 from litesmith.units import ratio_text, time_text
 
 # Beyond eight threads, every count would take longer than the answer is worth.
@@ -35,37 +34,6 @@ while os.getppid() == parent:
     for _ in range(100_000):
         pass
 """
-
-
-@dataclass(frozen=True)
-class Situation:
-    """The sweep with so many competing processes: what was seen, and what to do."""
-
-    competitors: int
-    bench: Bench
-    threads: int
-    reasons: tuple[str, ...]
-
-    @property
-    def name(self) -> str:
-        if not self.competitors:
-            return "alone"
-        plural = "es" if self.competitors > 1 else ""
-        return f"beside {self.competitors} busy process{plural}"
-
-    def rows(self) -> list[Row]:
-        """One row a thread count. Joules are of the whole machine."""
-        return [
-            {
-                "threads": result.contender.target.threads,
-                "p50_us": result.percentile_us(50),
-                "p95_us": result.percentile_us(95),
-                "variability": spread(result.samples_us),
-                "cpu_us": result.cpu_us,
-                "joules": result.joules,
-            }
-            for result in self.bench.results
-        ]
 
 
 def sweep(model: Source, rule: Rule = _RULE, progress: Progress = silent) -> tuple[Situation, ...]:

@@ -9,12 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from litesmith import bench
 from litesmith.cli.options.benchmark_switches import plain_switches
 from litesmith.cli.text import bench_text
 from litesmith.evidence import Log
 from litesmith.tflite.file import digest, save
-from litesmith.timing.latency import Rule
-from litesmith.timing.threads import sweep
 from litesmith.units import energy_text, number_text, ratio_text, time_interval_text
 from tests import zoo
 from tests.cli.test_cli import litesmith
@@ -110,8 +109,7 @@ def test_threads(model: Path) -> None:
 
 
 def test_threads_as_text(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    situations = sweep(model, Rule(runs=6, warmup_runs=0))
-    bench_text.show(situations[0].bench, situations, [])
+    bench_text.print_table(bench(model, threads="auto", runs=6, warmup_runs=0))
     shown = capsys.readouterr().out
     for text in ("threads, alone", "busy process", "use cpu:", "CPU/run"):
         assert text in shown

@@ -22,16 +22,6 @@ def test_notes_are_said_where_no_line_is_shown(capsys: pytest.CaptureFixture[str
     assert capsys.readouterr().err == told
 
 
-def test_what_interrupts_the_work_is_told_with_its_notes(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    stopped = KeyboardInterrupt()
-    stopped.add_note("the same command goes on")
-    with pytest.raises(KeyboardInterrupt), Terminal():
-        raise stopped
-    assert capsys.readouterr().err == "litesmith: note: the same command goes on\n"
-
-
 def test_the_line_goes_away(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

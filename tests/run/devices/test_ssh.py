@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+import litesmith
 from litesmith.errors import BadInput, CannotRun
 from litesmith.evidence import Log
 from litesmith.ir.types import Model
@@ -23,7 +24,6 @@ from litesmith.run.devices.address import Address, Lost, is_address, parse
 from litesmith.run.devices.ssh import Device, Turn, connected
 from litesmith.tflite.file import save
 from litesmith.tflite.write import to_bytes
-from litesmith.timing.latency import bench
 from tests import zoo
 from tools.sshd import MISSING, Server, make_key, serving
 
@@ -276,7 +276,7 @@ def test_a_wrong_address_is_one_line(text: str, message: str) -> None:
 def test_bench_compares_a_device_with_this_machine(server: Server, tmp_path: Path) -> None:
     """In one run of turns; the device's own clock tells its times."""
     path = _saved(tmp_path, zoo.convnet())
-    done = bench(path, on=["cpu:1", str(server.address())], runs=24)
+    done = litesmith.bench(path, on=["cpu:1", str(server.address())], runs=24)
     assert [r.target for r in done.results] == ["cpu:1", str(server.address())]
     assert [r.runs for r in done.results] == [24, 24]
     assert all(min(r.samples_us) > 0 for r in done.results)

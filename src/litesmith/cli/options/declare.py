@@ -8,6 +8,8 @@ defaults of the function that it calls.
 """
 
 import inspect
+import shlex
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -96,6 +98,11 @@ def version_option(text: str) -> click.Option:
         "--version", help="Print the version.", print_and_stop=lambda: click.echo(text)
     )
     return _option("version", bool, declared, False)
+
+
+def typed_command() -> str:
+    """The command as the user typed it, for the records."""
+    return shlex.join(["litesmith", *sys.argv[1:]])
 
 
 def options_of(function: Callable[..., object]) -> dict[str, Declared]:

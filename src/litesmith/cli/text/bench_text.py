@@ -1,20 +1,24 @@
-"""How `bench` prints for people."""
+"""What `bench` prints: tables for people, or the line that scripts look for."""
 
 from collections.abc import Sequence
 from pathlib import Path
-from statistics import median
+from shlex import quote
+from statistics import mean, median
 
+import click
 from rich.text import Text
 
-from litesmith.cli.text.inspect_text import console, heading, line, said, table
+from litesmith.cli.text.inspect_text import command, console, heading, line, said, table
+from litesmith.diagnosis.all_targets import OnEveryTarget, Reached, TargetsBench
 from litesmith.run.core.target import LITESMITH
 from litesmith.timing.copies import Copies
-from litesmith.timing.latency import Bench, Comparison, Contender, Result
+from litesmith.timing.latency import Bench, Comparison, Contender, Result, Situation
 from litesmith.timing.statistics import FASTER, SLOWER, spread
-from litesmith.timing.threads import Situation
 from litesmith.units import (
     bytes_text,
     energy_text,
+    error_text,
+    number_text,
     percent_text,
     plain,
     ratio_text,
@@ -26,19 +30,47 @@ _COLUMNS = ("target", "p50 (95 %)", "p95", "p99", "open", "first", "peak")
 _STYLES = {FASTER: "green", SLOWER: "red"}
 
 
-def show(done: Bench, situations: Sequence[Situation], copied: Sequence[Copies]) -> None:
+def print_table(done: Bench | TargetsBench) -> None:
+    """Times, comparisons, and whatever else was asked for."""
+    if isinstance(done, Bench):
+        _print_bench(done)
+        return
+    for one in done.models:
+        _print_targets(one)
+    if done.report is not None:
+        click.echo(plain(str(done.report)))
+
+
+def print_summary_lines(done: Bench | TargetsBench) -> None:
+    """The line that scripts look for in what benchmark_model prints; its averages are means."""
+    for result in done.results:
+        first = result.loads[0]
+        warmups = first.warmup_us or (first.first_us,)
+        click.echo(
+            f"Inference timings in us: Init: {round(first.create_us)}, "
+            f"First inference: {round(first.first_us)}, "
+            f"Warmup (avg): {number_text(mean(warmups))}, "
+            f"Inference (avg): {number_text(mean(result.samples_us))}"
+        )
+
+
+TABLE = "table"
+FORMATS = {TABLE: print_table, "benchmark_model": print_summary_lines}
+
+
+def _print_bench(done: Bench) -> None:
     line(str(done.host))
     _show_results(done.results)
     counts = sorted({result.runs for result in done.results})
     runs = "–".join(map(str, dict.fromkeys((counts[0], counts[-1]))))
     line(f"each: {runs} runs in {len(done.results[0].loads)} loads; 95 % is the interval of p50")
-    if situations:
-        for situation in situations:
+    if done.situations:
+        for situation in done.situations:
             _show_situation(situation)
     elif done.comparisons:
         _show_comparisons(done.comparisons)
-    if copied:
-        _show_copies(copied)
+    if done.copies:
+        _show_copies(done.copies)
 
 
 def _show_results(results: Sequence[Result]) -> None:
@@ -135,3 +167,42 @@ def _show_copies(copied: Sequence[Copies]) -> None:
     for one in copied:
         if one.skipped:
             line(f"{one.way}: not possible with this model ({one.skipped})")
+
+
+def _print_targets(one: OnEveryTarget) -> None:
+    """What each target takes, how long, how exactly, and whether it is worth it."""
+    line(plain(str(one.model)), "bold")
+    shown = table("target", "ops", "time", "differs by", "how", "verdict", right=(1, 2, 3))
+    last = ""
+    for row in one.rows:
+        verdict = plain(row.verdict)
+        same = verdict.replace(row.target, "") == last
+        shown.add_row(
+            row.target,
+            _ops(row),
+            "" if row.latency_us is None else time_text(row.latency_us),
+            "" if row.difference is None else error_text(row.difference),
+            row.how,
+            said('"' if same else verdict),
+        )
+        last = verdict.replace(row.target, "")
+    console.print(shown)
+    runs = one.bench.results[0].runs
+    line(f"times that are measured: {_turns(one.rows)} took turns, {runs} runs of the CPU")
+    for row in (row for row in one.rows if row.is_alone):
+        count = "1 run" if len(row.samples_us) == 1 else f"{len(row.samples_us)} runs"
+        line(f"{row.target}: {count} by itself; so slow that turns would tell no more")
+    target = next((row.target for row in one.rows if row.needs_int8), None)
+    if target is not None:
+        line("the way there, with commands to copy, for a target as in the table:")
+        command(f"  litesmith doctor {quote(str(one.model))} --for {target}")
+    line("litesmith targets MODEL --json has a reason for each op")
+
+
+def _ops(row: Reached) -> str:
+    found = row.placement
+    return "all" if found is None else f"{found.taken}/{len(found.homes)}"
+
+
+def _turns(rows: Sequence[Reached]) -> str:
+    return ", ".join(row.target for row in rows if row.samples_us and not row.is_alone)

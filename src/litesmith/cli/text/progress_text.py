@@ -39,9 +39,6 @@ class Terminal:
         at: TracebackType | None,
     ) -> None:
         self._clear()
-        if isinstance(error, KeyboardInterrupt):  # its notes do not pass the command line's parser
-            for note in getattr(error, "__notes__", ()):
-                say("note", note)
 
     def __call__(self, event: Status | Note) -> None:
         if isinstance(event, Note):

@@ -1,4 +1,4 @@
-"""`litesmith bench --on all` as a user meets it."""
+"""`bench` as a program meets it, and `--on all` as a user does."""
 
 import json
 from pathlib import Path
@@ -6,12 +6,14 @@ from typing import Any
 
 import pytest
 
-from litesmith.cli.commands.bench import bench
+from litesmith import bench
 from litesmith.errors import BadInput
 from litesmith.evidence import Log
 from litesmith.pages.folder_kinds import write_markdown
+from litesmith.progress import Status
 from litesmith.run.accelerators.targets import DELEGATES
 from litesmith.tflite.file import digest, save
+from litesmith.timing.latency import Bench
 from tests import zoo
 from tests.cli.test_cli import litesmith
 
@@ -50,18 +52,18 @@ def test_every_target_is_in_the_evidence_and_on_the_page(model: Path, tmp_path: 
     ("asked", "told"),
     [
         ({"on": "cpu:1,all"}, "--on cpu:1,all: all is every target there is"),
-        ({"on": "all", "csv_file": Path("x.csv")}, "--on all has no --csv"),
+        ({"on": "all", "csv": Path("x.csv")}, "--on all has no --csv"),
         ({"on": "all", "threads": "2"}, "--on all has no --threads"),
-        ({"on": "all", "with_copies": True}, "--on all has no --copies"),
+        ({"on": "all", "copies": True}, "--on all has no --copies"),
         ({"out": Path("folder")}, "a folder is written with --on all"),
-        ({"on": "all", "graph": [Path("none.tflite")]}, "no such file"),
+        ({"on": "all", "models": [Path("none.tflite")]}, "no such file"),
     ],
 )
 def test_what_it_has_no_answer_to_is_said_before_anything_runs(
     model: Path, asked: dict[str, Any], told: str
 ) -> None:
     with pytest.raises(BadInput, match=told) as refused:
-        bench([model], **asked)
+        bench(**{"models": [model], **asked})
     assert "\n" not in str(refused.value)
 
 
@@ -72,3 +74,29 @@ def test_the_folder_of_another_command_is_left_alone(model: Path, tmp_path: Path
     assert done.returncode == 2 and not done.stdout and done.stderr.count("\n") == 1
     assert "holds what `litesmith tune` wrote" in done.stderr
     assert [path.name for path in (tmp_path / "tuned").iterdir()] == ["tune.json"]
+
+
+def test_what_the_shell_can_do_a_program_can_do_too(tmp_path: Path) -> None:
+    seen: list[object] = []
+    done = bench(
+        zoo.convnet(),
+        threads=1,
+        copies=True,
+        seconds=0.01,
+        warmup_runs=0,
+        csv=tmp_path / "rows.csv",
+        log=str(tmp_path / "log.jsonl"),
+        progress=seen.append,
+    )
+    assert isinstance(done, Bench)
+    assert repr(done).startswith("Bench(model 1 on cpu:1: ")
+    assert "<table>" in done._repr_html_()
+    assert {one["way"] for one in done.to_json()["copies"]} == {one.way for one in done.copies}
+    assert (tmp_path / "rows.csv").read_text().count("\n") == 2
+    assert len(Log(tmp_path / "log.jsonl").read()) == 1
+    assert Status("copies") in seen
+
+
+def test_models_in_memory_are_on_no_other_programs_target() -> None:
+    with pytest.raises(BadInput, match=r"give \.tflite files"):
+        bench(zoo.convnet(), on="all")

@@ -1,0 +1,252 @@
+"""`bench`: how long models take, on which targets, with how many threads."""
+
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import cast
+
+from litesmith._version import VERSION
+from litesmith.diagnosis.all_targets import (
+    OnEveryTarget,
+    TargetsBench,
+    bench_everywhere,
+    placement_facts,
+)
+from litesmith.errors import BadInput
+from litesmith.evidence import Log
+from litesmith.pages.folder_kinds import write_report
+from litesmith.progress import Progress, Status, silent
+from litesmith.run.core.target import Target
+from litesmith.run.devices.address import Lost
+from litesmith.run.session import Source
+from litesmith.run.trial_run import probe
+from litesmith.search.trial.folder import BENCH, Folder
+from litesmith.tflite.file import digest, refuse_output
+from litesmith.timing.bench_files import append_log, append_partial, write_csv
+from litesmith.timing.copies import Copies, time_copies
+from litesmith.timing.latency import Bench, Contender, Json, Rule, list_contenders, measure
+from litesmith.timing.threads import sweep
+
+_SWEEP_SECONDS = 5.0
+_COPIES_SECONDS = 2.0
+
+Place = str | os.PathLike[str]
+
+
+def bench(
+    models: Source | Sequence[Source],
+    on: str | Target | Sequence[str | Target] | None = None,
+    *,
+    threads: int | str | None = None,
+    copies: bool = False,
+    runs: int | None = None,
+    seconds: float | None = None,
+    warmup_runs: int | None = None,
+    csv: Place | None = None,
+    log: Place | None = None,
+    out: Place | None = None,
+    command: str = "",
+    progress: Progress = silent,
+) -> Bench | TargetsBench:
+    """Times models on targets in one interleaved run, and compares each with the first.
+
+    >>> litesmith.bench(["a.tflite", "b.tflite"], on="cpu:2").comparisons   # doctest: +SKIP
+
+    `on` is a target or several, cpu:1 unless it is given; "all" is every target there is, and
+    `out` then names a folder for the evidence and a page. `threads` stands for a CPU target;
+    "auto" tries every thread count, alone and beside a load. `copies` also times the ways to feed
+    inputs and to read outputs. The run ends after so many `runs` or `seconds`, or else once the
+    interval is narrow. `csv` and `log` are files for the rows and for every sample; `command` is
+    what the user typed, for the records.
+    """
+    rule = Rule(runs, seconds, warmup_runs)
+    csv_file, log_file = _path(csv), _path(log)
+    if _is_all(on):
+        _refuse_beside_all({"threads": threads, "csv": csv, "copies": copies})
+        return _bench_all(_files(models), rule, log_file, _path(out), command, progress)
+    if out is not None:
+        raise BadInput(f"-o {out}: a folder is written with --on all; --log FILE keeps these times")
+    auto = threads == "auto"
+    group = list_contenders(models, _targets(on, threads))
+    _refuse_outputs(group, csv_file, log_file)
+    if auto or copies:
+        _refuse_several(group)
+    try:
+        done = _measure(group, rule, auto, progress)
+    except Lost as lost:
+        append_partial(log_file, lost, _devices(group))
+        raise
+    if copies:
+        progress(Status("copies"))
+        done = replace(done, copies=_time_copies(group[0], seconds or _COPIES_SECONDS))
+    if csv_file is not None:
+        write_csv(csv_file, done)
+    if log_file is not None:
+        append_log(log_file, done)
+    return done
+
+
+def _path(given: Place | None) -> Path | None:
+    return None if given is None else Path(given)
+
+
+def _is_all(on: object) -> bool:
+    if not isinstance(on, str) or "all" not in on.split(","):
+        return False
+    if on != "all":
+        raise BadInput(f"--on {on}: all is every target there is; leave out the others")
+    return True
+
+
+def _refuse_beside_all(others: dict[str, object]) -> None:
+    """Refuses what a bench on every target has no answer to."""
+    for name, value in others.items():
+        if value:
+            raise BadInput(f"--on all has no --{name}; leave it out, or name the targets")
+
+
+def _targets(
+    on: str | Target | Sequence[str | Target] | None, threads: int | str | None
+) -> str | Target | Sequence[str | Target]:
+    if threads is None:
+        return "cpu:1" if on is None else on
+    if on is not None:
+        raise BadInput("give --on or --threads, not both; a target has its threads, as in cpu:2")
+    if threads == "auto":
+        return "cpu:1"
+    if not str(threads).isdecimal():
+        raise BadInput(f"--threads {threads}: give a number or auto")
+    return f"cpu:{threads}"
+
+
+def _refuse_outputs(group: Sequence[Contender], csv: Path | None, log: Path | None) -> None:
+    models = [Path(one.source) for one in group if isinstance(one.source, str)]
+    for path in filter(None, (csv, log)):
+        refuse_output(path, *models)
+    if csv is not None and csv == log:
+        raise BadInput(f"{log}: --csv and --log need a file each")
+
+
+def _refuse_several(group: Sequence[Contender]) -> None:
+    """Refuses what cannot be swept over threads, nor be fed in several ways."""
+    if len({contender.name for contender in group}) > 1:
+        raise BadInput("--threads auto and --copies look at one model; give one")
+    if not isinstance(group[0].target, Target):
+        raise BadInput("--threads auto and --copies look at this machine; leave out the device")
+
+
+def _measure(group: Sequence[Contender], rule: Rule, auto: bool, progress: Progress) -> Bench:
+    """One interleaved run, or the sweep over threads; a child process tries every file first."""
+    for name, target in {
+        one.name: one.target
+        for one in group
+        if isinstance(one.target, Target) and isinstance(one.source, str)
+    }.items():
+        probe(name, target)
+    if not auto:
+        return measure(group, rule, progress)
+    is_fixed = rule.runs is not None or rule.seconds is not None
+    limits = rule if is_fixed else replace(rule, seconds=_SWEEP_SECONDS)
+    situations = sweep(group[0].source, limits, progress)
+    return replace(situations[0].bench, situations=situations)
+
+
+def _time_copies(one: Contender, seconds: float) -> tuple[Copies, ...]:
+    assert isinstance(one.target, Target)  # others have been refused
+    if isinstance(one.source, str):
+        return time_copies(one.source, one.target, seconds=seconds)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.tflite"
+        path.write_bytes(one.source)
+        return time_copies(path, one.target, seconds=seconds)
+
+
+def _devices(group: Sequence[Contender]) -> str:
+    """The devices of a group that are not this machine."""
+    afar = [str(one.target) for one in group if not isinstance(one.target, Target)]
+    return ", ".join(dict.fromkeys(afar))
+
+
+# Every target there is.
+
+
+def _files(models: Source | Sequence[Source]) -> list[Path]:
+    """The files of models, which have to be there."""
+    group = list_contenders(models)
+    if not all(isinstance(one.source, str) for one in group):
+        raise BadInput("--on all: other programs read the models; give .tflite files")
+    return [Path(one.name) for one in group]
+
+
+def _bench_all(
+    models: Sequence[Path],
+    rule: Rule,
+    log: Path | None,
+    out: Path | None,
+    command: str,
+    progress: Progress,
+) -> TargetsBench:
+    """Every target there is; models one after another, each on record once it is measured."""
+    if log is not None:
+        refuse_output(log, *models)
+    found: list[OnEveryTarget] = []
+    with _kept_in(out) as folder:
+        for model in models:
+            one = bench_everywhere(model, rule, progress)
+            _keep(one, folder, log, command)
+            found.append(one)
+        page = None if folder is None else write_report(folder.path)
+    return TargetsBench(tuple(found), page)
+
+
+@contextmanager
+def _kept_in(out: Path | None) -> Iterator[Folder | None]:
+    """The folder that keeps the evidence, with others kept out of it; None where none is asked
+    for."""
+    if out is None:
+        yield None
+        return
+    folder = Folder(out, BENCH)
+    with folder.held():
+        yield folder
+
+
+def _keep(one: OnEveryTarget, folder: Folder | None, log: Path | None, command: str) -> None:
+    """Adds a trial for each target to the logs, and to the folder the home of each op."""
+    name, own, host = one.model.name, digest(one.model), str(one.bench.host)
+    for row in one.rows:
+        trial = row.trial(name, own, host)
+        if log is not None:
+            Log(log).append(trial)
+        if folder is not None:
+            folder.add(trial)
+    if folder is None:
+        return
+    placed = {row.target: row.placement for row in one.rows if row.placement is not None}
+    facts = {target: placement_facts(found) for target, found in placed.items()}
+    folder.write_evidence(own, {"schema": 1, "name": name, "placements": facts})
+    folder.write_summary(_summary(folder.summary(), one, own, command))
+
+
+def _summary(known: Json, one: OnEveryTarget, own: str, command: str) -> Json:
+    """What the folder tells, with this model in place of what was known of it."""
+    before = known.get("models")
+    models = cast(list[Json], before) if isinstance(before, list) else []
+    others = [other for other in models if other.get("digest") != own]
+    told: Json = {
+        "model": one.model.name,
+        "digest": own,
+        "bytes": one.model.stat().st_size,
+        "targets": [row.facts() for row in one.rows],
+        "warnings": list(one.bench.warnings),
+    }
+    return {
+        "schema": 1,
+        "version": VERSION,
+        "command": command,
+        "models": [*others, told],
+        "environment": one.bench.host.facts(),
+    }

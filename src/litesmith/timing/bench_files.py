@@ -1,0 +1,52 @@
+"""What a bench leaves in files: rows of a table, and a log with every sample."""
+
+import csv
+import io
+from dataclasses import replace
+from pathlib import Path
+
+from litesmith.evidence import Log, Measurement, Trial
+from litesmith.run.devices.address import Lost
+from litesmith.tflite.file import write_whole
+from litesmith.timing.latency import Bench
+
+
+def write_csv(path: Path, done: Bench) -> None:
+    """Writes one row a contender, and how many other processes were busy meanwhile."""
+    rows = [{**row, "competitors": busy} for run, busy in _runs(done) for row in run.to_rows()]
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]))
+    writer.writeheader()
+    writer.writerows(rows)
+    write_whole(path, [text.getvalue().encode()])
+
+
+def append_log(path: Path, done: Bench) -> None:
+    """Adds a trial for each contender to a log, with its samples and the comparisons of its run."""
+    for run, busy in _runs(done):
+        ratios = [comparison.to_json() for comparison in run.comparisons]
+        for result in run.results:
+            trial = result.trial()
+            extra = {"competitors": busy, "comparisons": ratios}
+            Log(path).append(replace(trial, details={**trial.details, **extra}))
+
+
+def _runs(done: Bench) -> list[tuple[Bench, int]]:
+    """Every interleaved run, and how many competitors it had."""
+    return [(one.bench, one.competitors) for one in done.situations] or [(done, 0)]
+
+
+def append_partial(path: Path | None, lost: Lost, device: str) -> None:
+    """Adds the times that came before a device was lost, and notes on the error where they are."""
+    count = sum(map(len, lost.samples))
+    if not count:
+        return
+    if path is None:
+        lost.add_note(f"{count} times were measured; --log FILE keeps them")
+        return
+    for digest, samples in zip(lost.digests, lost.samples, strict=False):
+        if samples:
+            latency = Measurement("latency", "us", samples, device, digest, "")
+            details = {"device": device, "is_partial": True}
+            Log(path).append(Trial("", "", digest, (latency,), (), "bench", details))
+    lost.add_note(f"{count} times are in {path}")

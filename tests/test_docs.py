@@ -12,13 +12,13 @@ from tests.test_layers import DEPTH
 PACKAGE = Path(litesmith.__file__).parent
 ROOT = Path(__file__).parent.parent
 PAGES = [*sorted((ROOT / "docs").glob("*.md")), *sorted(ROOT.glob("*.md"))]
-PAGES += sorted((ROOT / ".github").rglob("*.md"))
+PAGES += [*sorted((ROOT / ".github").rglob("*.md")), ROOT / "bench" / "README.md"]
 
 # `timing/turns.py`, `tests/zoo.py`, `ir/edit.py:regraph`, `networks/from_*.py`.
 FILE = re.compile(r"`([\w./*-]*\.py)(?::\w+)?`")
 # `STEPS` of `passes/__init__.py`
 TABLE = re.compile(r"`(\w+)`(?:\]\([^)]*\))?\s+(?:of|in)\s+`([\w./-]+\.py)`")
-LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
+LINK = re.compile(r"\]\(([^)#:]+)(?:#([^)]*))?\)")
 
 # Files that a reader writes, and patterns of names.
 MADE_UP = {"my_ops.py", "src/litesmith/ROOM/NAME.py", "tests/ROOM/test_NAME.py"}
@@ -45,7 +45,8 @@ def missing_files(text: str, *homes: Path) -> Iterator[str]:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
 def test_files_that_a_page_names_exist(page: Path) -> None:
-    assert not list(missing_files(page.read_text(encoding="utf-8"), ROOT, PACKAGE))
+    text = page.read_text(encoding="utf-8")
+    assert not list(missing_files(text, page.parent, ROOT, PACKAGE))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
@@ -56,14 +57,36 @@ def test_tables_are_in_the_files_that_a_page_names(page: Path) -> None:
         assert re.search(rf"\b{table}\b", found.read_text()), f"no {table} in {name}"
 
 
+def headings(page: Path) -> set[str]:
+    """The anchors that GitHub gives the headings of a page."""
+    titles = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", title).lower().replace(" ", "-") for title in titles}
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
 def test_links_lead_somewhere(page: Path) -> None:
-    links = LINK.findall(page.read_text(encoding="utf-8"))
-    assert not [link for link in links if not (page.parent / link).exists()]
+    for link, anchor in LINK.findall(page.read_text(encoding="utf-8")):
+        place = page.parent / link
+        assert place.exists(), link
+        assert not anchor or anchor in headings(place), f"{link}#{anchor}"
 
 
 def test_the_architecture_names_every_room() -> None:
     text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (`.*?) \|", text.split("\n## ")[2], re.MULTILINE)
     named = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
-    assert named == {name.partition(".")[0] for name in DEPTH} - {"_version"}
+    everything = {name.partition(".")[0] for name in DEPTH}
+    assert {name for name in everything if (PACKAGE / name).is_dir()} <= named <= everything
+
+
+def test_the_glossary_has_each_word_once() -> None:
+    text = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
+    words = re.findall(r"^\| ([^|]+?) \|", text, re.MULTILINE)
+    words = [word for word in words if word not in ("word", "---")]
+    assert len(words) > 50
+    assert len(words) == len(set(words))
+
+
+def test_the_changelog_has_this_version() -> None:
+    versions = re.findall(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert any(litesmith.__version__ in version for version in versions)

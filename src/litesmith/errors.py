@@ -1,8 +1,13 @@
 """The four errors a user can meet. Each message names the thing, the rule and the way out."""
 
+from litesmith.phrases import phrase
+
 
 class LitesmithError(Exception):
-    """Anything Litesmith refuses to do; the message is one line made for a person."""
+    """Anything Litesmith refuses to do; the message, a phrase, is one line made for a person."""
+
+    def __init__(self, template: str = "", /, *values: object) -> None:
+        super().__init__(phrase(template, *values))
 
 
 class BadModel(LitesmithError):

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from decimal import Decimal
 from math import isfinite
 
+from litesmith.phrases import Quantity, phrase
+
 _BYTE_UNITS = ("B", "KB", "MB", "GB", "TB", "PB", "EB")
 _COUNT_UNITS = ("", "K", "M", "G", "T", "P", "E")
 _TIME_UNITS = ("ns", "µs", "ms", "s")
@@ -21,48 +23,47 @@ _NUMBER = re.compile(
 )
 
 
-def bytes_text(count: int) -> str:
+def bytes_text(count: int) -> Quantity:
     """`16.9 MB`; a KB is 1000 bytes, as on a download page."""
-    return _scaled(count, _BYTE_UNITS)
+    return Quantity(_scaled(count, _BYTE_UNITS))
 
 
-def count_text(count: int) -> str:
+def count_text(count: int) -> Quantity:
     """`569 M`: three digits and a letter."""
-    return _scaled(count, _COUNT_UNITS)
+    return Quantity(_scaled(count, _COUNT_UNITS))
 
 
-def time_text(us: float) -> str:
+def time_text(us: float) -> Quantity:
     """`11.4 ms`, from microseconds: three digits and a unit."""
-    return _scaled(1000 * us, _TIME_UNITS)
+    return Quantity(_scaled(1000 * us, _TIME_UNITS))
 
 
-def rate_text(gmacs: float) -> str:
+def rate_text(gmacs: float) -> Quantity:
     """`54.8`: GMAC/s to one decimal, none from a hundred on."""
-    return f"{gmacs:.1f}" if gmacs < 99.95 else f"{gmacs:.0f}"
+    return Quantity(f"{gmacs:.1f}" if gmacs < 99.95 else f"{gmacs:.0f}")
 
 
-def percent_text(share: float) -> str:
+def percent_text(share: float) -> Quantity:
     """`93.1 %`; a share too small for that is said to be."""
-    return f"{100 * share:.1f} %" if share == 0 or abs(share) >= 0.0005 else "<0.1 %"
+    is_shown = share == 0 or abs(share) >= 0.0005
+    return Quantity(f"{100 * share:.1f} %" if is_shown else "<0.1 %")
 
 
-def change_text(before: int, after: int) -> str:
+def change_text(before: int, after: int) -> Quantity:
     """`−664 B (−0.3 %)`: a difference in bytes with its share."""
     sign = "−" if after < before else "+"
     difference = f"{sign}{bytes_text(abs(after - before))}"
-    return (
-        f"{difference} ({sign}{percent_text(abs(after - before) / before)})"
-        if before
-        else difference
-    )
+    if not before:
+        return Quantity(difference)
+    return Quantity(f"{difference} ({sign}{percent_text(abs(after - before) / before)})")
 
 
-def growth_text(times: float, low: float | None = None, high: float | None = None) -> str:
+def growth_text(times: float, low: float | None = None, high: float | None = None) -> Quantity:
     """`+0.3 % [−0.1, +0.7]` of 1.003 times as much, always with a sign; ends may be missing."""
     shown = f"{_growth(times)} %"
     if low is None or high is None:
-        return shown
-    return f"{shown} [{_growth(low)}, {_growth(high)}]"
+        return Quantity(shown)
+    return Quantity(f"{shown} [{_growth(low)}, {_growth(high)}]")
 
 
 def _growth(times: float) -> str:
@@ -75,76 +76,81 @@ def _growth(times: float) -> str:
 def time_interval_text(us: float, low: float, high: float) -> str:
     """`11.3 ms (11.2–11.4)`; units are repeated where they differ."""
     if not isfinite(high):
-        return f"{time_text(us)} (unknown)"
+        return phrase("{time} (unknown)", time_text(us))
     texts = [time_text(value) for value in (us, low, high)]
     numbers, units = zip(*(text.split() for text in texts), strict=True)
     ends = numbers[1:] if len(set(units)) == 1 else texts[1:]
-    return f"{texts[0]} ({'–'.join(ends)})"
+    return Quantity(f"{texts[0]} ({'–'.join(ends)})")
 
 
-def number_text(value: float) -> str:
+def number_text(value: float) -> Quantity:
     """`14575.2`: six digits and no unit, as C++ prints a number."""
-    return f"{value:g}"
+    return Quantity(f"{value:g}")
 
 
-def energy_text(joules: float) -> str:
+def energy_text(joules: float) -> Quantity:
     """`41.2 mJ`: three digits."""
-    return f"{1000 * joules:.3g} mJ"
+    return Quantity(f"{1000 * joules:.3g} mJ")
 
 
 def ratio_text(ratio: float, low: float | None = None, high: float | None = None) -> str:
     """`0.537× (0.530 to 0.541)`; an interval without an end is said to be unknown."""
-    shown = f"{ratio:.3f}×"
+    shown = Quantity(f"{ratio:.3f}×")
     if low is None or high is None:
         return shown
-    return f"{shown} ({low:.3f} to {high:.3f})" if isfinite(high) else f"{shown} (interval unknown)"
+    if not isfinite(high):
+        return phrase("{ratio} (interval unknown)", shown)
+    return Quantity(f"{shown} ({low:.3f} to {high:.3f})")
 
 
 def factor_text(
     factor: float, word: str, low: float | None = None, high: float | None = None
 ) -> str:
     """`2.31 × faster [2.25, 2.37]`: three digits; ends may be missing."""
-    shown = f"{_three_digits(factor)} × {word}"
+    shown = Quantity(f"{_three_digits(factor)} ×")
     if low is None or high is None:
-        return shown
-    return f"{shown} [{_three_digits(low)}, {_three_digits(high)}]"
+        return phrase("{factor} {word}", shown, word)
+    interval = Quantity(f"[{_three_digits(low)}, {_three_digits(high)}]")
+    return phrase("{factor} {word} {interval}", shown, word, interval)
 
 
-def error_text(error: float) -> str:
+def error_text(error: float) -> Quantity:
     """`1.3e-07`: a relative error, by its size."""
-    return "0" if not error else f"{error:.1e}"
+    return Quantity("0" if not error else f"{error:.1e}")
 
 
-def total_text(count: int) -> str:
+def total_text(count: int) -> Quantity:
     """`2,000`: every digit."""
-    return f"{count:,}"
+    return Quantity(f"{count:,}")
 
 
-def score_text(value: float, unit: str, low: float | None = None, high: float | None = None) -> str:
+def score_text(
+    value: float, unit: str, low: float | None = None, high: float | None = None
+) -> Quantity:
     """`69.15 % [67.09, 71.14]` of a share, `23.4 dB` or a plain number; ends may be missing."""
     named = {"share": " %", "": ""}.get(unit, f" {unit}")
     shown = f"{_score(value, unit)}{named}"
     if low is None or high is None:
-        return shown
-    return f"{shown} [{_score(low, unit)}, {_score(high, unit)}]"
+        return Quantity(shown)
+    return Quantity(f"{shown} [{_score(low, unit)}, {_score(high, unit)}]")
 
 
-def spread_text(value: float, unit: str, low: float, high: float) -> str:
+def spread_text(value: float, unit: str, low: float, high: float) -> Quantity:
     """`69.2 ±2.0 %`: a score with half the width of its interval, where there is little room."""
     half = (high - low) / 2
     if unit == "share":
-        return f"{100 * value:.1f} ±{100 * half:.1f} %"
+        return Quantity(f"{100 * value:.1f} ±{100 * half:.1f} %")
     named = f" {unit}" if unit else ""
-    return f"{_score(value, unit)} ±{_score(half, unit)}{named}"
+    return Quantity(f"{_score(value, unit)} ±{_score(half, unit)}{named}")
 
 
-def gain_text(difference: float, unit: str, low: float, high: float) -> str:
+def gain_text(difference: float, unit: str, low: float, high: float) -> Quantity:
     """`−0.45 pt [−1.10, +0.20]`: a difference of scores, always with a sign; shares in points."""
     named = {"share": " pt", "": ""}.get(unit, f" {unit}")
     shown, *ends = (
         ("+" if number > 0 else "") + _score(number, unit) for number in (difference, low, high)
     )
-    return f"{shown}{named} [{', '.join(ends)}]"
+    return Quantity(f"{shown}{named} [{', '.join(ends)}]")
 
 
 def _score(value: float, unit: str) -> str:

@@ -1,173 +1,128 @@
-"""The messages of the package for its translators: found in the source, kept as gettext files.
+"""The messages of the package for its translators, kept as gettext catalogues in `locale/`.
 
-    python tools/messages.py extract    the template, from the source
-    python tools/messages.py update     the catalogues, from the template
-    python tools/messages.py compile    what is read at run time, from the catalogues
-    python tools/messages.py            all three
+    python tools/messages.py            brings catalogues up to the source, and compiles them
+    python tools/messages.py compile    compiles only: what the package reads at run time
 
-A message is an English sentence with names in braces where values are filled in. Sentences are not
-marked in the source: what is a sentence for people, `tools/prose.py` tells.
+A message is the literal that a phrase, an error or a printing function is called with; Babel finds
+it by the name of what is called. `locale/foreign.txt` lists messages of others that people meet: of
+the command line's parser and of the operating system.
 """
 
-import re
+import ast
 import sys
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from io import BytesIO
 from pathlib import Path
+from string import Formatter
 
 from babel.messages.catalog import Catalog
+from babel.messages.extract import extract_from_dir
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 
-from litesmith.lang.template import NUMBER_NAMES
-
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-
-from prose import messages_of  # noqa: E402
-
-SOURCE = ROOT / "src" / "litesmith"
-TEMPLATE = SOURCE / "lang" / "litesmith.pot"
+SOURCE, LOCALE = ROOT / "src" / "litesmith", ROOT / "locale"
+COMPILED = SOURCE / "lang" / "locale"
+FOREIGN = LOCALE / "foreign.txt"
 LANGUAGES = ("es", "pt", "zh")
 
-# Layers with nothing to read in them: the schema, machine code.
-_SILENT = ("schema.py", "native/emit_llvm.py", "lang/book.py", "lang/numbers.py")
-
-# Texts that programs read, or that files keep, by how they begin: the same in every language.
-_FOR_PROGRAMS = {
-    "networks/build_network.py": ("padded as in",),
-    "cli/commands/bench.py": ("Inference timings in us",),
-    "ir/build.py": ("made with litesmith",),
-    "diagnosis/bundle.py": ("A model whose time",),
-    "calibration/context.py": ("random {count}",),
-    "data/sample_splits.py": ("all but one", "{digest}"),
-    "accuracy/sharded.py": ("answers {keys}",),
-    "data/sample_shipping.py": ("data {token}",),
-    "timing/threads.py": ("import os",),
-    "ops/native.py": ("Failed in", "There are"),
-    "pages/overlay.py": ("sum", "avg"),
-    "run/accelerators/openvino.py": ("No translator found",),
-    "run/accelerators/vela.py": ("Vela: {",),
-    "tflite/describe.py": ("one class a line", "of each class"),
-}
-
-
-def extracted() -> Catalog:
-    """The template, from the source; messages that differ in names alone, or in the first letter's
-    case, are one."""
-    catalog = Catalog(project="litesmith", charset="utf-8", fuzzy=False, header_comment="")
-    found = list(_found())
-    kept: dict[str, str] = {}
-    for _, message in found:
-        kept.setdefault(_shape(message), message)
-    for name, message in found:
-        catalog.add(kept[_shape(message)], locations=[(name, 0)])
-    return catalog
-
-
-def _shape(message: str) -> str:
-    """What is alike in messages that are one: numbers stay numbers, other values are anything."""
-    same = re.sub(r"\{(\w+?)\d*\}", lambda m: "{#}" if m[1] in NUMBER_NAMES else "{}", message)
-    return same if same.startswith("{") else same[:1].lower() + same[1:]
-
-
-def _found() -> Iterator[tuple[str, str]]:
-    for path in sorted(SOURCE.rglob("*.py")):
-        name = path.relative_to(SOURCE).as_posix()
-        if not name.startswith(_SILENT):
-            silent = _FOR_PROGRAMS.get(name, ())
-            for message in messages_of(path.read_text(encoding="utf-8"), name):
-                if not message.startswith(silent):
-                    yield name, message
-    foreign = ROOT / "tools" / "foreign.txt"
-    for line in foreign.read_text(encoding="utf-8").splitlines():
-        if line and not line.startswith("#"):
-            yield "tools/foreign.txt", line
-
-
-def catalogue(language: str) -> Path:
-    return SOURCE / "lang" / "locale" / language / "LC_MESSAGES" / "litesmith.po"
-
-
-def template_bytes(catalog: Catalog) -> bytes:
-    """As it is kept: sorted by file, and with nothing in it that changes by itself."""
-    written = BytesIO()
-    write_po(written, catalog, sort_by_file=True, omit_header=True, include_lineno=False, width=100)
-    return written.getvalue()
-
-
-def translated(language: str, template: Catalog) -> Catalog:
-    """The catalogue of a language, brought up to the template; what is gone is left out."""
-    path = catalogue(language)
-    if path.is_file():
-        with path.open("rb") as file:
-            found = read_po(file, locale=language)
-    else:
-        found = Catalog(locale=language)
-    known = {message.id: message.string for message in found if message.id and not message.fuzzy}
-    made = Catalog(locale=language, charset="utf-8")
-    for message in template:
-        if message.id:
-            made.add(message.id, known.get(message.id, ""), locations=message.locations)
-    return made
-
-
-def compiled_bytes(catalog: Catalog) -> bytes:
-    catalog.creation_date = catalog.revision_date = datetime(
-        2026, 1, 1, tzinfo=UTC
-    )  # the same bytes
-    written = BytesIO()
-    write_mo(written, catalog)
-    return written.getvalue()
-
+# What is called with a message first.
+FIRST = ("phrase", "BadInput", "BadModel", "CannotApply", "CannotRun", "heading", "line", "say")
+# What is called with messages only; and with a name first, which is none.
+ALL, AFTER_A_NAME = ("table", "joined", "escaped", "paragraphs"), ("tag",)
+# Arguments that are messages, whatever is called with them.
+NAMED = ("help", "aria_label", "data_label", "data_tip", "title")
 
 _HEADER = 'msgid ""\nmsgstr ""\n"Language: {}\\n"\n"Content-Type: text/plain; charset=utf-8\\n"\n\n'
 
-
-def catalogue_bytes(language: str, catalog: Catalog) -> bytes:
-    return _HEADER.format(language).encode() + template_bytes(catalog)
+Found = tuple[int, None, str, list[str]]
 
 
-def extract() -> None:
-    TEMPLATE.write_bytes(template_bytes(extracted()))
+def literals_of(
+    file: BytesIO, keywords: object, comment_tags: object, options: object
+) -> Iterator[Found]:
+    """Babel's way to ask a source for its messages: (line, no name, message, no comments)."""
+    for node in ast.walk(ast.parse(file.read())):
+        if isinstance(node, ast.Call):
+            called = getattr(node.func, "id", getattr(node.func, "attr", ""))
+            for value in _spoken(node, called):
+                if isinstance(value, ast.Constant) and _is_said(value.value):
+                    yield value.lineno, None, value.value, []
 
 
-def update() -> None:
-    with TEMPLATE.open("rb") as file:
-        template = read_po(file)
-    for language in LANGUAGES:
-        path = catalogue(language)
-        made = catalogue_bytes(language, translated(language, template))
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(made)
+def _spoken(call: ast.Call, called: str) -> Iterator[ast.expr]:
+    """The arguments of a call that people read; of a choice, both."""
+    count = 1 if called in FIRST else len(call.args) if called in (*ALL, *AFTER_A_NAME) else 0
+    waiting = list(call.args[1 if called in AFTER_A_NAME else 0 : count])
+    waiting += [given.value for given in call.keywords if given.arg in NAMED]
+    for value in waiting:
+        if isinstance(value, ast.IfExp):
+            waiting += [value.body, value.orelse]
+        yield value
 
 
-def compile_all() -> None:
-    for language in LANGUAGES:
-        path = catalogue(language)
-        path.with_suffix(".mo").write_bytes(compiled(language))
+def _is_said(text: object) -> bool:
+    """True of a text with a word in it that is no value."""
+    if not isinstance(text, str):
+        return False
+    try:
+        outside = [literal for literal, *_ in Formatter().parse(text)]
+    except ValueError:  # braces that are no fields, in a text without values
+        outside = [text]
+    return any(map(str.isalpha, "".join(outside)))
 
 
-def catalogue_of(language: str) -> Catalog:
+def extract() -> Catalog:
+    """Every message of the source, and those of others."""
+    catalog = Catalog(charset="utf-8", fuzzy=False)
+    found = extract_from_dir(SOURCE, [("**.py", literals_of)], keywords={}, comment_tags=())
+    for name, _, message, _, _ in found:
+        catalog.add(message, locations=[(name, 0)])
+    for line in FOREIGN.read_text(encoding="utf-8").splitlines():
+        if line and not line.startswith("#"):
+            catalog.add(line, locations=[(FOREIGN.name, 0)])
+    return catalog
+
+
+def read_catalogue(language: str) -> Catalog:
     """The catalogue of a language, as it is kept."""
-    with catalogue(language).open("rb") as file:
+    path = LOCALE / f"{language}.po"
+    if not path.is_file():
+        return Catalog(locale=language)
+    with path.open("rb") as file:
         return read_po(file, locale=language)
 
 
-def compiled(language: str) -> bytes:
-    """What is read at run time, from the catalogue."""
-    return compiled_bytes(catalogue_of(language))
+def update(language: str, messages: Catalog) -> None:
+    """Brings a catalogue up to the source: what is new is not translated yet, what is gone goes."""
+    known = {one.id: one.string for one in read_catalogue(language) if one.id and not one.fuzzy}
+    made = Catalog(locale=language, charset="utf-8")
+    for message in messages:
+        if message.id:
+            made.add(message.id, known.get(message.id, ""), locations=message.locations)
+    written = BytesIO(_HEADER.format(language).encode())
+    written.seek(0, 2)
+    write_po(written, made, sort_by_file=True, omit_header=True, include_lineno=False, width=100)
+    (LOCALE / f"{language}.po").write_bytes(written.getvalue())
 
 
-COMMANDS = {"extract": extract, "update": update, "compile": compile_all}
+def compile_all() -> None:
+    """Writes what the package reads at run time."""
+    for language in LANGUAGES:
+        place = COMPILED / language / "LC_MESSAGES" / "litesmith.mo"
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with place.open("wb") as file:
+            write_mo(file, read_catalogue(language))
 
 
 def main() -> None:
-    for name in sys.argv[1:] or COMMANDS:
-        if name not in COMMANDS:
-            sys.exit(f"{name}: not one of {', '.join(COMMANDS)}")
-        COMMANDS[name]()
+    if sys.argv[1:] != ["compile"]:
+        messages = extract()
+        for language in LANGUAGES:
+            update(language, messages)
+            left = sum(1 for one in read_catalogue(language) if one.id and not one.string)
+            print(f"{language}: {left} of {len(messages)} messages have no translation yet")
+    compile_all()
 
 
 if __name__ == "__main__":

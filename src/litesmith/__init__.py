@@ -22,6 +22,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from litesmith._version import VERSION as __version__
+from litesmith.phrases import phrase
 
 if TYPE_CHECKING:
     from litesmith.accuracy.evaluate import evaluate
@@ -108,7 +109,7 @@ if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
         if name not in _MODULES:
-            raise AttributeError(f"module 'litesmith' has no attribute {name!r}")
+            raise AttributeError(phrase("module 'litesmith' has no attribute {name!r}", name))
         globals()[name] = getattr(import_module(f"litesmith.{_MODULES[name]}"), name)
         return globals()[name]
 

@@ -10,6 +10,7 @@ from statistics import median
 from typing import cast
 
 from litesmith.errors import BadInput
+from litesmith.phrases import phrase
 
 Interval = tuple[float, float]
 _Json = dict[str, object]
@@ -58,7 +59,9 @@ class Measurement:
 
     def __post_init__(self) -> None:
         if not self.samples:
-            raise ValueError(f"a measurement of {self.metric!r} needs at least one sample")
+            raise ValueError(
+                phrase("a measurement of {metric!r} needs at least one sample", self.metric)
+            )
 
     @property
     def value(self) -> float:
@@ -119,16 +122,20 @@ class Log:
             finally:
                 os.close(handle)
         except OSError as error:
-            raise BadInput(f"{self.path}: cannot be written ({error.strerror})") from None
+            raise BadInput(
+                "{path}: cannot be written ({strerror})", self.path, error.strerror
+            ) from None
         if written != len(line) + torn:
-            raise BadInput(f"{self.path}: a line was cut short; is the disk full?")
+            raise BadInput("{path}: a line was cut short; is the disk full?", self.path)
 
     def read(self) -> tuple[Trial, ...]:
         """Every whole trial, oldest first."""
         try:
             lines = self.path.read_bytes().splitlines()
         except OSError as error:
-            raise BadInput(f"{self.path}: cannot be read ({error.strerror})") from None
+            raise BadInput(
+                "{path}: cannot be read ({strerror})", self.path, error.strerror
+            ) from None
         found = [_parsed(self.path, number, line) for number, line in enumerate(lines, 1)]
         return tuple(trial for trial in found if trial is not None)
 
@@ -151,7 +158,9 @@ def _parsed(path: Path, number: int, line: bytes) -> Trial | None:
     try:
         return _trial(shown)
     except (KeyError, TypeError, ValueError) as error:
-        raise BadInput(f"{path}, line {number}: is not a trial ({error})") from None
+        raise BadInput(
+            "{path}, line {number}: is not a trial ({error})", path, number, error
+        ) from None
 
 
 def _trial(shown: _Json) -> Trial:

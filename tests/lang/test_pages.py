@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from litesmith.lang.speech import LANGUAGES
+from litesmith.lang.language import LANGUAGES
 from litesmith.pages.folder_kinds import write_report
 from litesmith.units import plain
 from tests.lang.books import messages
@@ -88,7 +88,7 @@ def test_no_word_of_a_page_stays_english(kind: str, tmp_path: Path) -> None:
     given = _strings(folder)
     english = set(_Texts(write_report(folder, lang="en").read_text("utf-8")).found)
     for lang in OTHERS:
-        catalog = messages.catalogue_of(lang)
+        catalog = messages.read_catalogue(lang)
         same = {one.id.lower() for one in catalog if one.id and one.id == one.string}
         shown = _Texts(write_report(folder, lang=lang).read_text("utf-8")).found
         left = {text: _words(text, given, same) for text in shown if text in english}

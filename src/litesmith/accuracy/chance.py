@@ -16,6 +16,7 @@ from litesmith.data.readers import Item
 from litesmith.data.samples import Data, Sample
 from litesmith.data.sources import Samples
 from litesmith.ir.types import Array, Model
+from litesmith.phrases import phrase
 from litesmith.units import percent_text, plain
 
 # Samples that are looked at: a model that knows something shows it in the first few; only one that
@@ -71,20 +72,28 @@ def at_chance(model: Model, data: Data) -> str | None:
     if not guessing and best is None:
         return None
     most = np.unique(seen.labels, return_counts=True)[1].max() / len(seen.labels)
-    found = f"{percent_text(seen.right)} of {len(seen.labels)} labelled samples right"
+    found = phrase(
+        "{share} of {count} labelled samples right", percent_text(seen.right), len(seen.labels)
+    )
     found = (
-        f"no better than guessing, {found}, and always answering one class gives "
-        f"{percent_text(most)}"
+        phrase(
+            "no better than guessing, {found}, and always answering one class gives {share}",
+            found,
+            percent_text(most),
+        )
         if guessing
-        else f"badly, {found}"
+        else phrase("badly, {found}", found)
     )
     way_out = (
-        f"none of these is better: {', '.join(tried)}; is the data made for this model, and are "
-        "its labels right?"
+        phrase(
+            "none of these is better: {tried}; is the data made for this model, and are its "
+            "labels right?",
+            ", ".join(tried),
+        )
         if best is None
-        else f"with {best.how} it would be {percent_text(best.answers.right)}"
+        else phrase("with {how} it would be {share}", best.how, percent_text(best.answers.right))
     )
-    return f"{plain(data.source)}: the model does {found}; {way_out}"
+    return phrase("{source}: the model does {found}; {way_out}", plain(data.source), found, way_out)
 
 
 def _seen(model: Model, data: Data) -> Answers | None:
@@ -172,7 +181,7 @@ class Way(NamedTuple):
 def _best_way(model: Model, data: Data, seen: Answers) -> tuple[Way | None, list[str]]:
     """What would make the model right far more often, the simplest of several; what was tried."""
     ways = list(_numbered_otherwise(Way("", seen), model, data))
-    tried = ["another --label-offset", "another order of the classes"]
+    tried = ["another --label-offset", phrase("another order of the classes")]
     for how, other in _prepared_otherwise(data):
         tried.append(how)
         answers = _answers(model, other)

@@ -29,6 +29,7 @@ from litesmith.data.sources import Given, open_data
 from litesmith.errors import BadInput
 from litesmith.evidence import Measurement
 from litesmith.ir.types import Model
+from litesmith.phrases import phrase
 from litesmith.progress import Progress, Status, silent, watch
 from litesmith.run.core.target import Target
 from litesmith.run.session import Source
@@ -38,7 +39,7 @@ from litesmith.workers.engine import Engine
 from litesmith.workers.open_engine import opened as opened_engine
 
 BETTER, WORSE, HIGHER, LOWER = "better", "worse", "higher", "lower"
-SAME = "no difference beyond the noise"
+SAME = phrase("no difference beyond the noise")
 
 _VERDICTS = {1: (BETTER, WORSE), -1: (WORSE, BETTER), 0: (HIGHER, LOWER)}
 
@@ -200,7 +201,7 @@ def refuse_misfit(model: Source, data: Data) -> None:
 def _first(samples: Iterator[Sample], data: Data) -> Sample:
     first = next(samples, None)
     if first is None:
-        raise BadInput(f"data {data.source}: there is no sample")
+        raise BadInput("data {source}: there is no sample", data.source)
     return first
 
 
@@ -253,16 +254,30 @@ def _against(tally: Tally, reference: Tally, metric: Metric) -> Against:
 
 
 def _notes(tally: Tally, job: _Job) -> Iterator[str]:
-    wrong = {1: "counted as wrong", -1: "counted as infinitely wrong", 0: "left to the metric"}
-    for whose, rows in (("outputs", tally), ("outputs of the reference", job.reference or {})):
+    wrong = {
+        1: phrase("counted as wrong"),
+        -1: phrase("counted as infinitely wrong"),
+        0: phrase("left to the metric"),
+    }
+    for whose, rows in (
+        ("outputs", tally),
+        (phrase("outputs of the reference"), job.reference or {}),
+    ):
         count = int(rows["nan"].sum()) if "nan" in rows else 0
         if count:
             yield (
-                f"{whose} are NaN for {count} of {len(rows['nan'])} samples, "
-                f"{wrong[job.metric.better]}"
+                phrase(
+                    "{whose} are NaN for {count} of {count2} samples, {wrong}",
+                    whose,
+                    count,
+                    len(rows["nan"]),
+                    wrong[job.metric.better],
+                )
             )
     if job.reference is not None and "snr" not in tally:
-        yield "no drift is told: the two models answer with different shapes or without numbers"
+        yield phrase(
+            "no drift is told: the two models answer with different shapes or without numbers"
+        )
 
 
 def _loaded(source: Source) -> Model:

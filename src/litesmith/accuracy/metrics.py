@@ -22,6 +22,7 @@ from litesmith.accuracy.paired import (
 from litesmith.accuracy.scoring import Case
 from litesmith.data.user_functions import users_function
 from litesmith.errors import BadInput
+from litesmith.phrases import phrase
 
 
 class Metric(NamedTuple):
@@ -76,18 +77,23 @@ _POSITIVE = (0.0, math.inf)
 
 METRICS = {
     "agreement": Metric(
-        "top-1 agreement", scoring.agreement, scoring.first, needs="reference", chooses=True
+        phrase("top-1 agreement"), scoring.agreement, scoring.first, needs="reference", chooses=True
     ),
     "auc": Metric("AUC", scoring.auc, scoring.score, whole=scoring.auc_influence),
     "cosine": Metric(
-        "cosine", scoring.cosine, scoring.first, unit="", needs="reference", bounds=(-1.0, 1.0)
+        phrase("cosine"),
+        scoring.cosine,
+        scoring.first,
+        unit="",
+        needs="reference",
+        bounds=(-1.0, 1.0),
     ),
     "mae": Metric("MAE", scoring.mae, scoring.first, unit="", better=-1, bounds=_POSITIVE),
-    "miou": Metric("mean IoU", scoring.miou, scoring.mean_iou, chooses=True),
+    "miou": Metric(phrase("mean IoU"), scoring.miou, scoring.mean_iou, chooses=True),
     "rmse": Metric("RMSE", scoring.rmse, scoring.root, unit="", better=-1, bounds=_POSITIVE),
     "snr": Metric("SNR", scoring.snr, scoring.decibels, unit="dB", needs="reference"),
-    "top1": Metric("top-1", scoring.top1, scoring.first, chooses=True),
-    "top5": Metric("top-5", scoring.top5, scoring.first, chooses=True),
+    "top1": Metric(phrase("top-1"), scoring.top1, scoring.first, chooses=True),
+    "top5": Metric(phrase("top-5"), scoring.top5, scoring.first, chooses=True),
 }
 
 
@@ -103,7 +109,8 @@ def metric_name(metric: str | Function) -> str:
         return metric
     if not callable(metric):
         raise BadInput(
-            f"metric={metric!r}: give a name, module:function, or a function of outputs and label"
+            "metric={metric!r}: give a name, module:function, or a function of outputs and label",
+            metric,
         )
     name = f"{metric.__module__}:{getattr(metric, '__qualname__', type(metric).__qualname__)}"
     _functions[name] = metric
@@ -119,7 +126,9 @@ def metric_named(name: str) -> Metric:
     if ":" in name:
         return users_metric(name, users_function(name))
     raise BadInput(
-        f"no metric {name!r}; there are auto, {', '.join(METRICS)} and module:function of yours"
+        "no metric {name!r}; there are auto, {metrics} and module:function of yours",
+        name,
+        ", ".join(METRICS),
     )
 
 
@@ -134,11 +143,16 @@ def users_metric(title: str, function: Function) -> Metric:
             found = np.asarray(function(list(case.outputs), case.label), np.float64)
         except Exception as error:  # foreign code: whatever it raises is not ours
             told = f"{type(error).__name__}: {error}"
-            raise BadInput(f"metric {title} fails for sample {case.name!r} ({told})") from error
+            raise BadInput(
+                "metric {title} fails for sample {name!r} ({told})", title, case.name, told
+            ) from error
         if found.size != 1 or not np.isfinite(found).all():
             raise BadInput(
-                f"metric {title} gave {found.tolist()} for sample {case.name!r}; "
-                "it is to return one finite number"
+                "metric {title} gave {tolist} for sample {name!r}; it is to return one "
+                "finite number",
+                title,
+                found.tolist(),
+                case.name,
             )
         return found.reshape(1, 1)
 

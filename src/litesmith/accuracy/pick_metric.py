@@ -10,6 +10,7 @@ from litesmith.data.samples import Data, Sample
 from litesmith.errors import BadInput
 from litesmith.ir.softmax_scores import ends_in_softmax
 from litesmith.ir.types import Graph, Model
+from litesmith.phrases import phrase
 from litesmith.units import number_text
 
 
@@ -20,16 +21,20 @@ def chosen_metric(
     graph = model.main
     name, why = _automatic(graph, data, first) if metric == "auto" else (metric, "")
     if not name and not has_reference:
-        what = "labels" if first.label is None else "labels that fit"
-        raise BadInput(f"{why}; give {what}, or a reference to compare with")
+        what = "labels" if first.label is None else phrase("labels that fit")
+        raise BadInput("{why}; give {what}, or a reference to compare with", why, what)
     if not name:
         name = "agreement" if _ends_in_classes(graph) else "snr"
     if metric_named(name).needs == "reference" and not has_reference:
-        raise BadInput(f"metric {name} compares with a reference; give one to hold it against")
+        raise BadInput("metric {name} compares with a reference; give one to hold it against", name)
     wrong = _misfit(name, graph, data, first)
     if wrong:
         raise BadInput(wrong)
-    told = (f"{why}; {METRICS[name].title} is told in place of accuracy",) if why else ()
+    told = (
+        (phrase("{why}; {title} is told in place of accuracy", why, METRICS[name].title),)
+        if why
+        else ()
+    )
     return name, told if first.label is not None else ()
 
 
@@ -38,14 +43,16 @@ def _automatic(graph: Graph, data: Data, first: Sample) -> tuple[str, str]:
     does, so that only a comparison is left."""
     label = first.label
     if label is None:
-        return "", "the data has no labels"
+        return "", phrase("the data has no labels")
     if label.dtype.kind not in "iub":
         return "rmse", ""
     if label.ndim >= 3:
         return "miou", ""
     if label.size != len(label):
         raise BadInput(
-            f"labels of type {label.dtype} and shape {label.shape} suit no metric; name one"
+            "labels of type {dtype} and shape {shape} suit no metric; name one",
+            label.dtype,
+            label.shape,
         )
     if _class_count(graph, len(label)) is not None:
         why = _outside(graph, data, first)
@@ -53,7 +60,7 @@ def _automatic(graph: Graph, data: Data, first: Sample) -> tuple[str, str]:
     if any(t.elements == len(label) for t in graph.outputs):
         is_two = bool(np.isin(_known_classes(data, first), (0, 1)).all())
         return ("auc", "") if is_two else ("rmse", "")
-    return "", "the labels are class numbers, and the model has no list of scores"
+    return "", phrase("the labels are class numbers, and the model has no list of scores")
 
 
 def _misfit(name: str, graph: Graph, data: Data, first: Sample) -> str:
@@ -62,7 +69,11 @@ def _misfit(name: str, graph: Graph, data: Data, first: Sample) -> str:
         return _outside(graph, data, first)
     known = getattr(data, "classes", None)
     if name == "auc" and known is not None and len(np.unique(known)) == 1:
-        return f"data {data.source}: auc needs samples of both classes; all labels are {known[0]}"
+        return phrase(
+            "data {source}: auc needs samples of both classes; all labels are {known}",
+            data.source,
+            known[0],
+        )
     return ""
 
 
@@ -84,9 +95,14 @@ def _outside(graph: Graph, data: Data, first: Sample) -> str:
     bad = classes[(classes < 0) | (classes >= (math.inf if count is None else count))]
     if not bad.size:
         return ""
-    return (
-        f"data {data.source}: {bad.size} of {classes.size} labels are outside the model's classes "
-        f"0 to {number_text((count or 1) - 1)}, first {int(bad[0])} (is the label offset right?)"
+    return phrase(
+        "data {source}: {size} of {size2} labels are outside the model's classes 0 to "
+        "{number}, first {count} (is the label offset right?)",
+        data.source,
+        bad.size,
+        classes.size,
+        number_text((count or 1) - 1),
+        int(bad[0]),
     )
 
 

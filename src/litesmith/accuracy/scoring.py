@@ -13,6 +13,7 @@ from litesmith.accuracy.paired import Influence, Rows
 from litesmith.data.answers import Outputs
 from litesmith.errors import BadInput
 from litesmith.ir.types import Array
+from litesmith.phrases import phrase
 
 # A ratio of powers beyond this is more than float32 can tell from equal.
 MOST_DB = 200.0
@@ -87,8 +88,11 @@ def _among_top(case: Case, most: int) -> Rows:
     if labels.min(initial=0) < 0 or labels.max(initial=0) >= classes:
         wrong = labels[(labels < 0) | (labels >= classes)][0]
         raise BadInput(
-            f"sample {case.name!r} has the label {wrong}; the model has the classes 0 to "
-            f"{classes - 1}; do they belong together, and is the label offset right?"
+            "sample {name!r} has the label {wrong}; the model has the classes 0 to "
+            "{classes}; do they belong together, and is the label offset right?",
+            case.name,
+            wrong,
+            classes - 1,
         )
     own = scores[np.arange(len(labels)), labels][:, None]
     before = (scores > own) | ((scores == own) & (np.arange(classes) < labels[:, None]))
@@ -98,21 +102,28 @@ def _among_top(case: Case, most: int) -> Rows:
 def miou(case: Case) -> Rows:
     labels = _label(case)
     if labels.dtype.kind not in "iub":
-        raise BadInput(f"miou needs integer class maps as labels; they are {labels.dtype}")
+        raise BadInput("miou needs integer class maps as labels; they are {dtype}", labels.dtype)
     chosen, classes = _class_map(case)
     if labels.ndim == chosen.ndim + 1 and labels.shape[-1] == 1:
         labels = labels[..., 0]
     if labels.shape != chosen.shape:
         raise BadInput(
-            f"sample {case.name!r} has a class map of shape {labels.shape}; the model answers "
-            f"with {chosen.shape}: give labels of that size"
+            "sample {name!r} has a class map of shape {shape}; the model answers with "
+            "{shape2}: give labels of that size",
+            case.name,
+            labels.shape,
+            chosen.shape,
         )
     labels = labels.astype(np.int64)
     counts = (labels >= 0) & (labels != _IGNORED)
     if int(labels[counts].max(initial=0)) >= classes:
         raise BadInput(
-            f"sample {case.name!r} has the label {labels[counts].max()}; the model has the "
-            f"classes 0 to {classes - 1}, and only {_IGNORED} and negative labels do not count"
+            "sample {name!r} has the label {max}; the model has the classes 0 to {classes}, "
+            "and only {ignored} and negative labels do not count",
+            case.name,
+            labels[counts].max(),
+            classes - 1,
+            _IGNORED,
         )
     images = zip(chosen, labels, counts, strict=True)
     return np.stack([_overlap(c[n], t[n], classes) for c, t, n in images])
@@ -137,7 +148,9 @@ def _class_map(case: Case) -> tuple[NDArray[np.int64], int]:
             return np.where(np.isnan(output[..., 0]), -1, chosen), 2
         if output.ndim == 4:
             return _chosen(output), output.shape[-1]
-    raise BadInput(f"miou needs an output (rows, height, width, classes); {_shapes(case.outputs)}")
+    raise BadInput(
+        "miou needs an output (rows, height, width, classes); {shapes}", _shapes(case.outputs)
+    )
 
 
 def auc(case: Case) -> Rows:
@@ -145,11 +158,13 @@ def auc(case: Case) -> Rows:
     labels = _class_labels(case)
     if not np.isin(labels, (0, 1)).all():
         wrong = labels[~np.isin(labels, (0, 1))][0]
-        raise BadInput(f"auc needs labels 0 and 1; sample {case.name!r} has {wrong}")
+        raise BadInput("auc needs labels 0 and 1; sample {name!r} has {wrong}", case.name, wrong)
     columns = [output.reshape(len(labels), -1) for output in case.outputs if output.size]
     columns = [c.astype(np.float64) for c in columns if c.shape[1] in (1, 2)]
     if not columns:
-        raise BadInput(f"auc needs an output with one or two scores; {_shapes(case.outputs)}")
+        raise BadInput(
+            "auc needs an output with one or two scores; {shapes}", _shapes(case.outputs)
+        )
     scores = columns[0][:, -1] - (columns[0][:, 0] if columns[0].shape[1] == 2 else 0.0)
     scores = np.where(np.isnan(scores), np.where(labels == 1, -np.inf, np.inf), scores)
     return np.stack([scores, labels.astype(np.float64)], axis=1)
@@ -160,8 +175,10 @@ def auc_influence(rows: Rows) -> Influence:
     scores, positive = rows[:, 0], rows[:, 1] == 1
     high, low = np.sort(scores[positive]), np.sort(scores[~positive])
     if not len(high) or not len(low):
-        missing = "there is no negative one" if len(high) else "there is no positive one"
-        raise BadInput(f"auc needs samples of both classes; {missing}")
+        missing = (
+            phrase("there is no negative one") if len(high) else phrase("there is no positive one")
+        )
+        raise BadInput("auc needs samples of both classes; {missing}", missing)
     right = np.empty(len(rows))
     right[positive] = _below(low, scores[positive])
     right[~positive] = 1 - _below(high, scores[~positive])
@@ -193,7 +210,10 @@ def _errors(case: Case) -> Rows:
             found = output.reshape(wanted.shape).astype(np.float64) - wanted
             return np.where(np.isnan(found), np.inf, found)
     raise BadInput(
-        f"sample {case.name!r} has a label of shape {label.shape}; {_shapes(case.outputs)}"
+        "sample {name!r} has a label of shape {shape}; {shapes}",
+        case.name,
+        label.shape,
+        _shapes(case.outputs),
     )
 
 
@@ -232,7 +252,9 @@ def agreement(case: Case) -> Rows:
             else:
                 continue
             return same.mean(axis=1, keepdims=True)
-    raise BadInput(f"agreement needs an output with scores of classes; {_shapes(case.outputs)}")
+    raise BadInput(
+        "agreement needs an output with scores of classes; {shapes}", _shapes(case.outputs)
+    )
 
 
 def _pairs(case: Case) -> list[tuple[Rows, Rows]]:
@@ -242,8 +264,9 @@ def _pairs(case: Case) -> list[tuple[Rows, Rows]]:
     different = [(a.shape, b.shape) for a, b in pairs if a.shape != b.shape]
     if different or len(case.outputs) != len(case.reference):
         raise BadInput(
-            f"the two models do not answer alike: {_shapes(case.outputs)}, and of the reference "
-            f"{_shapes(case.reference)}"
+            "the two models do not answer alike: {shapes}, and of the reference {shapes2}",
+            _shapes(case.outputs),
+            _shapes(case.reference),
         )
     numbers = [(a, b) for a, b in pairs if a.dtype.kind in "fiub" and a.size]
     if not numbers:
@@ -266,7 +289,9 @@ def _scores(case: Case, rows: int) -> Array:
         is_list = output.ndim > 0 and output.dtype.kind == "f"
         if is_list and output.size == rows * output.shape[-1] > rows:
             return output.reshape(rows, -1)
-    raise BadInput(f"no output has scores of classes for {rows} rows; {_shapes(case.outputs)}")
+    raise BadInput(
+        "no output has scores of classes for {rows} rows; {shapes}", rows, _shapes(case.outputs)
+    )
 
 
 def _class_column(outputs: Outputs, rows: int) -> Array | None:
@@ -277,7 +302,9 @@ def _class_column(outputs: Outputs, rows: int) -> Array | None:
 
 def _label(case: Case) -> Array:
     if case.label is None:
-        raise BadInput(f"sample {case.name!r} has no label; give labels, or a reference to compare")
+        raise BadInput(
+            "sample {name!r} has no label; give labels, or a reference to compare", case.name
+        )
     return case.label
 
 
@@ -285,8 +312,10 @@ def _class_labels(case: Case) -> NDArray[np.int64]:
     label = _label(case)
     if label.dtype.kind not in "iub" or label.size != len(label):
         raise BadInput(
-            f"sample {case.name!r} has a label {label.dtype}{label.shape}; "
-            "this metric needs one integer a row"
+            "sample {name!r} has a label {dtype}{shape}; this metric needs one integer a row",
+            case.name,
+            label.dtype,
+            label.shape,
         )
     return label.reshape(-1).astype(np.int64)
 
@@ -296,4 +325,4 @@ def _column(hits: Array) -> Rows:
 
 
 def _shapes(outputs: Outputs) -> str:
-    return f"the outputs are {', '.join(str(output.shape) for output in outputs)}"
+    return phrase("the outputs are {shape}", ", ".join(str(output.shape) for output in outputs))

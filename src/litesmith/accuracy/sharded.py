@@ -17,6 +17,7 @@ from litesmith.data.model_shipping import Content, answering, sent, source_diges
 from litesmith.data.sample_shipping import Portion, portions, samples_of
 from litesmith.data.samples import Data, Sample
 from litesmith.ir.types import Model
+from litesmith.phrases import phrase
 from litesmith.run.core.target import Target
 from litesmith.run.session import Source
 from litesmith.tflite.file import load
@@ -102,7 +103,7 @@ def _started(
 
 
 def _words(data: Data, number: int) -> str:
-    return f"scoring {total_text(len(data))} samples, part {number}"
+    return phrase("scoring {count} samples, part {number}", total_text(len(data)), number)
 
 
 def _output_bytes(model: Model) -> int:
@@ -113,8 +114,11 @@ def _notes(places: Sequence[str]) -> tuple[str, ...]:
     if len(places) == 1:
         return ()
     return (
-        f"scored on {len(places)} kinds of machines, whose kernels may round differently: "
-        f"{'; '.join(places)}",
+        phrase(
+            "scored on {count} kinds of machines, whose kernels may round differently: {places}",
+            len(places),
+            "; ".join(places),
+        ),
     )
 
 

@@ -8,6 +8,7 @@ from litesmith.errors import CannotApply
 from litesmith.ir.dtype import DTYPES
 from litesmith.ir.types import Model, Tensor
 from litesmith.passes.core.recipe import apply
+from litesmith.phrases import phrase
 from litesmith.tflite.write import chunks
 from litesmith.units import bytes_text, plain
 
@@ -35,13 +36,15 @@ def scheme(model: Model) -> str:
     weights = Counter(t.dtype for t in _tensors(model) if t.is_const and _is_real(t))
     activations = Counter(t.dtype for t in _tensors(model) if not t.is_const and _is_real(t))
     if not weights and not activations:
-        return "no real numbers"
+        return phrase("no real numbers")
     quantized = {d for d in activations if not DTYPES[d].is_float}
     small = {d for d in weights if not DTYPES[d].is_float and d not in ("int32", "int64")}
     if not small and not quantized:
         return "float16 weights, float32 activations" if "float16" in weights else "float32"
     if not quantized:
-        return f"{_words(small)} weights, float activations (dynamic range or weight only)"
+        return phrase(
+            "{what} weights, float activations (dynamic range or weight only)", _words(small)
+        )
     mixed = ", partly float" if any(DTYPES[d].is_float for d in activations) else ""
     return f"{_words(quantized)} activations, {_words(small)} weights{mixed}"
 
@@ -62,8 +65,8 @@ def _legacy(model: Model) -> Iterator[Finding]:
     count = sum(1 for t in _tensors(model) if t.dtype == "uint8" and t.quant is not None)
     if count:
         yield Finding(
-            f"{count} tensors are quantized as uint8",
-            "today's fast kernels take int8; uint8 runs the slow path, about half as fast",
+            phrase("{count} tensors are quantized as uint8", count),
+            phrase("today's fast kernels take int8; uint8 runs the slow path, about half as fast"),
             'litesmith apply MODEL "upgrade" -o OUT',
         )
 
@@ -78,8 +81,12 @@ def _waste(model: Model) -> Iterator[Finding]:
     saved = size - sum(map(len, chunks(change.model)))
     if ops or saved > _WORTH_SAYING * size:
         yield Finding(
-            f"{ops} ops and {bytes_text(max(saved, 0))} can go without a change of the results",
-            f"edits: {_summary(change.touched)}",
+            phrase(
+                "{ops} ops and {size} can go without a change of the results",
+                ops,
+                bytes_text(max(saved, 0)),
+            ),
+            phrase("edits: {summary}", _summary(change.touched)),
             f'litesmith apply MODEL "{TIDY}" -o OUT',
         )
 
@@ -99,8 +106,14 @@ def _half(model: Model) -> Iterator[Finding]:
     if packed:
         size = bytes_text(sum(t.nbytes for t in packed))
         yield Finding(
-            f"{len(packed)} constants, {size}, are float16 and unpacked by DEQUANTIZE ops",
-            "half the file, but each load pays for the unpacking; float32 doubles these bytes",
+            phrase(
+                "{count} constants, {size}, are float16 and unpacked by DEQUANTIZE ops",
+                len(packed),
+                size,
+            ),
+            phrase(
+                "half the file, but each load pays for the unpacking; float32 doubles these bytes"
+            ),
             'litesmith apply MODEL "fold(float16=true) | fuse" -o OUT',
         )
 
@@ -110,8 +123,14 @@ def _free_shapes(model: Model) -> Iterator[Finding]:
     shaping = sum(1 for _, _, op in model.ops() if op.kind == "SHAPE")
     if free and shaping:
         yield Finding(
-            f"input {plain(free[0])!r} has a free dimension; {shaping} SHAPE ops compute with it",
-            "a fixed size lets these be computed once; keep it free if you resize the input",
+            phrase(
+                "input {free!r} has a free dimension; {shaping} SHAPE ops compute with it",
+                plain(free[0]),
+                shaping,
+            ),
+            phrase(
+                "a fixed size lets these be computed once; keep it free if you resize the input"
+            ),
             'litesmith apply MODEL "fold(shapes=true) | cleanup" -o OUT',
         )
 
@@ -120,8 +139,8 @@ def _custom(model: Model) -> Iterator[Finding]:
     names = sorted({op.custom for _, _, op in model.ops() if op.is_custom})
     if names:
         yield Finding(
-            f"custom operators: {', '.join(map(plain, names))}",
-            "a runtime without their kernels refuses the model",
+            phrase("custom operators: {names}", ", ".join(map(plain, names))),
+            phrase("a runtime without their kernels refuses the model"),
             "litesmith inspect MODEL --ops",
         )
 
@@ -129,8 +148,8 @@ def _custom(model: Model) -> Iterator[Finding]:
 def _newer(model: Model) -> Iterator[Finding]:
     if model.lost:
         yield Finding(
-            f"fields newer than this version's schema: {', '.join(model.lost)}",
-            "a copy would lose them, so apply refuses to write one",
+            phrase("fields newer than this version's schema: {lost}", ", ".join(model.lost)),
+            phrase("a copy would lose them, so apply refuses to write one"),
             "pip install --upgrade litesmith",
         )
 

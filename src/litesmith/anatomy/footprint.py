@@ -11,6 +11,7 @@ from litesmith.ir.dtype import DTYPES
 from litesmith.ir.edit import called_graphs, consumers
 from litesmith.ir.ops import OPS
 from litesmith.ir.types import Graph, Model, Op, Tensor, memory_place
+from litesmith.phrases import phrase
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ def _constant_bytes(model: Model) -> tuple[dict[str, int], dict[str, int]]:
             if place in seen:
                 continue
             seen.add(place)
-            kind = readers[tensor][0].label if tensor in readers else "(no op)"
+            kind = readers[tensor][0].label if tensor in readers else phrase("(no op)")
             by_kind[kind] += tensor.nbytes
             by_dtype[tensor.dtype] += tensor.nbytes
     return dict(by_kind.most_common()), dict(by_dtype.most_common())

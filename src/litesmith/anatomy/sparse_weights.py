@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 from litesmith.errors import BadModel
 from litesmith.ir.dtype import DTYPES, unpack
 from litesmith.ir.types import Array, Record, Tensor
+from litesmith.phrases import phrase
 
 Places = NDArray[np.int64]
 
@@ -30,7 +31,7 @@ def dense_values(tensor: Tensor) -> Array:
         places = _places(tensor, tensor.sparsity)
         dense[places] = listed[: places[0].size]
     except (LookupError, TypeError, ValueError):
-        raise BadModel(f"tensor {tensor.name!r}: its sparse encoding cannot be read") from None
+        raise BadModel("tensor {name!r}: its sparse encoding cannot be read", tensor.name) from None
     return dense
 
 
@@ -44,7 +45,7 @@ def _places(tensor: Tensor, layout: Record) -> tuple[Places, ...]:
     rank, blocked = len(tensor.shape), layout.integers("block_map")
     order, levels = layout.integers("traversal_order"), _levels(layout)
     if sorted(order) != list(range(rank + len(blocked))):
-        raise ValueError("every dimension is traversed once")
+        raise ValueError(phrase("every dimension is traversed once"))
     found: dict[int, Places] = {}
     branches = 1
     for dimension, level in zip(order, levels, strict=True):
@@ -69,7 +70,7 @@ def _split(level: Record, branches: int, most: int) -> tuple[Places, Places]:
     if level["format"] == "DENSE":
         size = level.integer("dense_size")
         if not 0 <= size * branches <= most:
-            raise ValueError("no more places than numbers")
+            raise ValueError(phrase("no more places than numbers"))
         return np.repeat(np.arange(branches), size), np.tile(np.arange(size), branches)
     counts = np.diff(_vector(level["array_segments"]))
     return np.repeat(np.arange(branches), counts), _vector(level["array_indices"])
@@ -79,5 +80,5 @@ def _vector(record: object) -> Places:
     values = record["values"] if isinstance(record, Record) else None
     places = np.asarray(values, np.int64)
     if places.ndim != 1 or places.min(initial=0) < 0:
-        raise ValueError("indices are counted from 0")
+        raise ValueError(phrase("indices are counted from 0"))
     return places

@@ -15,6 +15,7 @@ from litesmith.numeric.affine import weight_codes, weight_scales
 from litesmith.numeric.channels import along
 from litesmith.passes.core.schemes import roles
 from litesmith.passes.core.weight_structure import LEAST_SHARING, MOST_BOOK, codebook_of, kept
+from litesmith.phrases import phrase
 from litesmith.units import plain, total_text
 
 # Constants of fewer numbers that belong to no layer are settings, not parameters.
@@ -192,7 +193,7 @@ def promises(before: Model, after: Model) -> Promises:
         try:
             was, now = dense_values(old.weight), dense_values(new.weight)
         except BadModel as error:
-            complaints.append(f"{new.told}: not compared, {error}")
+            complaints.append(phrase("{told}: not compared, {error}", new.told, error))
             continue
         zeros, most = _pruned(old, was), _book_size(old, was)
         layers += zeros is not None or most is not None
@@ -219,13 +220,18 @@ def _lost_zeros(new: _Stored, now: Array, zeros: Array) -> Iterator[str]:
     lost = zeros & ~_is_zero(now, new.weight.quant)
     if lost.any():
         counts = (total_text(int(places.sum())) for places in (lost, zeros))
-        yield f"{new.told}: {' of '.join(counts)} zeros are zeros no more"
+        yield phrase("{told}: {counts} zeros are zeros no more", new.told, " of ".join(counts))
 
 
 def _more_codes(new: _Stored, now: Array, most: int) -> Iterator[str]:
     codes = _codes_in_use(new, now)
     if codes > most:
-        yield f"{new.told}: {total_text(codes)} codes beside 0, once {total_text(most)}"
+        yield phrase(
+            "{told}: {count} codes beside 0, once {count2}",
+            new.told,
+            total_text(codes),
+            total_text(most),
+        )
 
 
 def _pruned(stored: _Stored, values: Array) -> Array | None:

@@ -21,6 +21,7 @@ from litesmith.ir.model_text import op_name
 from litesmith.ir.ops import OPS
 from litesmith.ir.types import Graph, Model, Op, op_tensors
 from litesmith.passes.core.step import Skip
+from litesmith.phrases import phrase
 from litesmith.tflite.file import load
 from litesmith.units import plain
 
@@ -30,7 +31,7 @@ _TRIED = 8
 # Less than this is no longer the same answer.
 _BROKEN_DB = 3.0
 
-_NOT_LOOKED = "it was not profiled: litesmith profile tells"
+_NOT_LOOKED = phrase("it was not profiled: litesmith profile tells")
 
 
 class Group(NamedTuple):
@@ -168,7 +169,7 @@ def _outside(written: Path) -> tuple[tuple[Group, ...] | None, str]:
     except CannotRun as error:
         return None, str(error)
     if found is None:
-        return None, "the runtime reports no events for this model"
+        return None, phrase("the runtime reports no events for this model")
     return tuple(Group(kind, count) for kind, count in found.items()), ""
 
 

@@ -15,6 +15,7 @@ from litesmith.data.sources import UNTOUCHED, Samples
 from litesmith.errors import BadInput
 from litesmith.ir.types import Array, Model, Tensor
 from litesmith.passes.core.step import Context
+from litesmith.phrases import phrase
 from litesmith.run.session_inputs import random_values
 from litesmith.tflite.file import load
 from litesmith.tflite.metadata import metadata
@@ -62,8 +63,10 @@ class RandomSamples:
     @property
     def notes(self) -> tuple[str, ...]:
         return (
-            "RANDOM DATA: the ranges come from random inputs, so the accuracy of the result means "
-            "nothing; use it to measure speed and size only",
+            phrase(
+                "RANDOM DATA: the ranges come from random inputs, so the accuracy of the result "
+                "means nothing; use it to measure speed and size only"
+            ),
         )
 
     @property
@@ -82,7 +85,9 @@ class RandomSamples:
     def _values(self, random: np.random.Generator, place: int) -> Array:
         tensor = self._inputs[place]
         if tensor.dtype == "string":
-            raise BadInput(f"input {tensor.name!r} takes texts, which cannot be made at random")
+            raise BadInput(
+                "input {name!r} takes texts, which cannot be made at random", tensor.name
+            )
         norm = self._norm(place)
         if norm is not None:
             return normalized(random.integers(0, 256, tensor.shape), norm, channel_axis(tensor))

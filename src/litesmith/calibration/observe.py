@@ -17,6 +17,7 @@ from litesmith.ir.edit import regraph, with_graphs
 from litesmith.ir.types import Array, Model, Op, Tensor
 from litesmith.numeric.ranges import Seen
 from litesmith.passes.core.step import Run, Samples, Tools
+from litesmith.phrases import phrase
 from litesmith.run.core.memory_trim import trim
 from litesmith.run.session import Session
 from litesmith.run.session_inputs import feed
@@ -93,7 +94,7 @@ def observe(
     before of the same model on the same data is taken from the cache.
     """
     if not len(data):
-        raise BadInput(f"{data.source}: holds no samples")
+        raise BadInput("{source}: holds no samples", data.source)
 
     place = cache.facts_place(model, data, what)
     seen = cache.read_facts(place, model, what)
@@ -117,8 +118,12 @@ def _refuse_spoiled(seen: Mapping[Tensor, Seen], data: Data) -> None:
     for tensor, of_tensor in seen.items():
         if of_tensor.spoiled:
             raise BadInput(
-                f"{plain(tensor.name)!r} is infinite or not a number on {of_tensor.spoiled} of "
-                f"{len(data)} samples of {data.source}; the data or its normalisation is wrong"
+                "{name!r} is infinite or not a number on {spoiled} of {count} samples of "
+                "{source}; the data or its normalisation is wrong",
+                plain(tensor.name),
+                of_tensor.spoiled,
+                len(data),
+                data.source,
             )
 
 
@@ -160,7 +165,7 @@ def _observe_spread(
     numbers = [places[tensor] for tensor in tensors]
     content = sent(engine, model, source_digest(model))
     started = (
-        engine.call("looking at the data", observed_piece, content, numbers, what, piece)
+        engine.call(phrase("looking at the data"), observed_piece, content, numbers, what, piece)
         for piece in spread.pieces
     )
     states = list(engine.gathered(started))

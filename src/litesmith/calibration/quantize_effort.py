@@ -24,6 +24,7 @@ from litesmith.passes.quantizing.correct import Correct
 from litesmith.passes.quantizing.equalize import Equalize
 from litesmith.passes.quantizing.quantize import Quantize
 from litesmith.passes.quantizing.round import Round
+from litesmith.phrases import phrase
 from litesmith.units import score_text
 
 EFFORTS = ("quick", "default", "best")
@@ -71,9 +72,11 @@ class Outcome(NamedTuple):
 def plan(model: Model, step: Quantize, effort: str, *, has_data: bool) -> Plan:
     """What an effort means for a model and a scheme."""
     if effort not in EFFORTS:
-        raise BadInput(f"no effort {effort!r}; there are {', '.join(EFFORTS)}")
+        raise BadInput("no effort {effort!r}; there are {efforts}", effort, ", ".join(EFFORTS))
     if step.to not in SCHEMES:
-        raise BadInput(f"no scheme {step.to!r} to quantize to; there are {', '.join(SCHEMES)}")
+        raise BadInput(
+            "no scheme {to!r} to quantize to; there are {schemes}", step.to, ", ".join(SCHEMES)
+        )
     if effort == "quick":
         return Plan((_with(step, _ALONE),))
     usual = _DEFAULT[step.to]
@@ -83,7 +86,12 @@ def plan(model: Model, step: Quantize, effort: str, *, has_data: bool) -> Plan:
     notes: tuple[str, ...] = ()
     if not has_data and usual != _ALONE:
         texts = (_ALONE,)
-        notes = (f"without data {usual.replace('quantize | ', '')} is left out; --data gains some",)
+        notes = (
+            phrase(
+                "without data {usual} is left out; --data gains some",
+                usual.replace("quantize | ", ""),
+            ),
+        )
     front = tidying(model, (*step.keep, *step.only))
     return Plan(tuple((*front, *_with(step, text)) for text in texts), notes)
 
@@ -126,7 +134,7 @@ def _without_tuning(model: Model, plan: Plan, data: Data | None, error: CannotAp
     if end == len(recipe):
         raise error
     change = apply(model, recipe[:end], context_of(data))
-    return Outcome(recipe[:end], change, (*plan.notes, f"left out: {error}"))
+    return Outcome(recipe[:end], change, (*plan.notes, phrase("left out: {error}", error)))
 
 
 def _nearest(model: Model, recipes: tuple[Recipe, ...], data: Data) -> Outcome | None:
@@ -148,7 +156,9 @@ def _nearest(model: Model, recipes: tuple[Recipe, ...], data: Data) -> Outcome |
         tried |= _fitting({finer: _tried(model, finer, fitting, judging)})
     best = _preferred(tried)
     told = ", ".join(f"{_short(r)} {score_text(e.value, 'dB')}" for r, e in tried.items())
-    counts = f"tried on {len(fitting)} samples, judged by the other {len(judging)}"
+    counts = phrase(
+        "tried on {count} samples, judged by the other {count2}", len(fitting), len(judging)
+    )
     is_highest = tried[best].value == max(evaluation.value for evaluation in tried.values())
     why = "" if is_highest else f"; {_short(best)} is taken, none is nearer beyond chance"
     return Outcome(best, apply(model, best, context_of(data)), (f"{counts}: {told}{why}",))

@@ -15,85 +15,101 @@ from litesmith.cli.options.compile_notice import tell_cold
 from litesmith.cli.options.declare import language_option, make_command, version_option
 from litesmith.cli.options.language_option import take_language
 from litesmith.errors import LitesmithError
-from litesmith.lang import speech
+from litesmith.lang import language
+from litesmith.phrases import phrase
 
-_STOPPED = "stopped; nothing half-written is left"
+_STOPPED = phrase("stopped; nothing half-written is left")
 _BAD_INPUT, _OUR_BUG, _CTRL_C, _TERMINATED = 2, 70, 130, 143
 
 # name -> where its function is, which is imported when it is used, and what the command is for
 COMMANDS = {
-    "tune": ("tune:tune", "Find the fastest (or smallest) file within a budget, and prove it."),
+    "tune": (
+        "tune:tune",
+        phrase("Find the fastest (or smallest) file within a budget, and prove it."),
+    ),
     "choose": (
         "choose:choose",
-        "Compare models on your data and machine: accuracy against size and latency; pick one.",
+        phrase(
+            "Compare models on your data and machine: accuracy against size and latency; pick one."
+        ),
     ),
     "report": (
         "report:report",
-        "Rebuild the report of a folder from its records alone, and say where it is.",
+        phrase("Rebuild the report of a folder from its records alone, and say where it is."),
     ),
     "compare": (
         "compare:compare",
-        "Is B as good as A, and faster? Accuracy, time, size and drift side by side.",
+        phrase("Is B as good as A, and faster? Accuracy, time, size and drift side by side."),
     ),
     "gate": (
         "gate:gate",
-        "Is MODEL worse than BASELINE allows? Exit status 1 where it is; --update writes BASELINE.",
+        phrase(
+            "Is MODEL worse than BASELINE allows? Exit status 1 where it is; --update writes "
+            "BASELINE."
+        ),
     ),
     "inspect": (
         "model:inspect",
-        "What is in a model: ops, weights, MACs, sizes, quantization, and what stands out.",
+        phrase("What is in a model: ops, weights, MACs, sizes, quantization, and what stands out."),
     ),
     "bench": (
         "bench:bench",
-        "Latency with intervals; several models or targets take turns and are compared.",
+        phrase("Latency with intervals; several models or targets take turns and are compared."),
     ),
     "profile": (
         "profile:profile",
-        "Where the time of a run goes: every op with its time, its kernel and its speed.",
+        phrase("Where the time of a run goes: every op with its time, its kernel and its speed."),
     ),
     "eval": (
         "evaluate:evaluate",
-        "Accuracy with its interval, or drift from a reference where there are no labels.",
+        phrase("Accuracy with its interval, or drift from a reference where there are no labels."),
     ),
     "doctor": (
         "doctor:doctor",
-        "Why a model is slow; with data, where it loses accuracy; and the command that acts on it.",
+        phrase(
+            "Why a model is slow; with data, where it loses accuracy; and the command that acts "
+            "on it."
+        ),
     ),
     "targets": (
         "targets:targets",
-        "Every accelerator: usable here or why not, and which ops of a model it takes.",
+        phrase("Every accelerator: usable here or why not, and which ops of a model it takes."),
     ),
     "catalogue": (
         "catalogue:catalogue",
-        "Networks by name: list them, look at one, or write it as a .tflite.",
+        phrase("Networks by name: list them, look at one, or write it as a .tflite."),
     ),
     "apply": (
         "model:apply",
-        "Apply a recipe to a model and write the result; the empty recipe is a faithful copy.",
+        phrase(
+            "Apply a recipe to a model and write the result; the empty recipe is a faithful copy."
+        ),
     ),
     "quantize": (
         "quantize:quantize",
-        "Make a model smaller and faster: weights, and data between the ops, as small numbers.",
+        phrase(
+            "Make a model smaller and faster: weights, and data between the ops, as small numbers."
+        ),
     ),
     "prune": (
         "shrink:prune",
-        "Make the weights zero that matter least, and train those that are left.",
+        phrase("Make the weights zero that matter least, and train those that are left."),
     ),
     "cluster": (
         "shrink:cluster",
-        "Have the weights of each layer share few values, and train these.",
+        phrase("Have the weights of each layer share few values, and train these."),
     ),
-    "qat": ("shrink:qat", "Quantize a model, and train what that has cost back into it."),
+    "qat": ("shrink:qat", phrase("Quantize a model, and train what that has cost back into it.")),
     "retrain": (
         "retrain:retrain",
-        "Make a classifier of your classes: a new head, or a whole network from scratch.",
+        phrase("Make a classifier of your classes: a new head, or a whole network from scratch."),
     ),
-    "diff": ("model:diff", "What changed in the graph between two models."),
+    "diff": ("model:diff", phrase("What changed in the graph between two models.")),
     "demo": (
         "demo:demo",
-        "Tune a small classifier of clothes that ships with litesmith, and show the proof.",
+        phrase("Tune a small classifier of clothes that ships with litesmith, and show the proof."),
     ),
-    "cache": ("cache:cache", "Show what is kept between runs and where, or clear it."),
+    "cache": ("cache:cache", phrase("Show what is kept between runs and where, or clear it.")),
 }
 
 
@@ -161,11 +177,15 @@ def _run() -> int:
         click.echo(error.format_message())
         return _BAD_INPUT
     except click.ClickException as error:
-        return _fail(f"{error.format_message()} (see --help)", _BAD_INPUT)
+        return _fail(phrase("{format_message} (see --help)", error.format_message()), _BAD_INPUT)
     except Exception as error:
         traceback.print_exc()
         return _fail(
-            f"a bug of ours ({type(error).__name__}: {error}); please report the lines above",
+            phrase(
+                "a bug of ours ({name}: {error}); please report the lines above",
+                type(error).__name__,
+                error,
+            ),
             _OUR_BUG,
         )
 
@@ -183,5 +203,5 @@ def _noted(message: str, error: BaseException) -> str:
 
 def _fail(message: str, status: int) -> int:
     if sys.stderr is not None:
-        print(f"litesmith: {speech.say(' '.join(message.split()))}", file=sys.stderr)
+        print(f"litesmith: {language.say(' '.join(message.split()))}", file=sys.stderr)
     return status

@@ -130,8 +130,10 @@ class Answering:
     def __call__(self, sample: Sample) -> Outputs:
         if len(sample.inputs) != len(self._inputs):
             raise BadInput(
-                f"sample {sample.name!r} has {len(sample.inputs)} arrays; "
-                f"the model has {len(self._inputs)} inputs"
+                "sample {name!r} has {count} arrays; the model has {count2} inputs",
+                sample.name,
+                len(sample.inputs),
+                len(self._inputs),
             )
         arrays = {
             name: as_stored(tensor, _fitting(name, tensor, value))
@@ -147,7 +149,9 @@ def _fitting(name: str, tensor: Tensor, value: Array) -> Array:
     marks = tensor.dynamic or tensor.shape
     fits = (wanted in (-1, size) for size, wanted in zip(value.shape, marks, strict=False))
     if len(marks) != value.ndim or not all(fits):
-        raise BadInput(f"input {name!r} has shape {tensor.shape}; {value.shape} was given")
+        raise BadInput(
+            "input {name!r} has shape {shape}; {shape2} was given", name, tensor.shape, value.shape
+        )
     return value
 
 

@@ -12,6 +12,7 @@ from litesmith.data.preparation import Preparation
 from litesmith.data.readers import Check, Item, Rows, listed, numbered
 from litesmith.errors import BadInput
 from litesmith.ir.types import Array, Model, Tensor
+from litesmith.phrases import phrase
 from litesmith.tflite.metadata import metadata
 from litesmith.units import plain, total_text
 
@@ -59,7 +60,7 @@ def audio_rows(folder: Path, model: Model, preparation: Preparation) -> Rows:
         classes,
         (*notes, *note),
         settled,
-        Check(lambda index: _fault(files[index]), "clips cannot be read"),
+        Check(lambda index: _fault(files[index]), phrase("clips cannot be read")),
     )
 
 
@@ -68,7 +69,9 @@ def rate_of(model: Model, preparation: Preparation) -> tuple[int, tuple[str, ...
     known = preparation.rate or metadata(model).rate
     if known:
         return known, ()
-    told = f"{total_text(USUAL_RATE)} samples a second assumed; --sample-rate says otherwise"
+    told = phrase(
+        "{count} samples a second assumed; --sample-rate says otherwise", total_text(USUAL_RATE)
+    )
     return USUAL_RATE, (told,)
 
 
@@ -79,7 +82,9 @@ def clip(path: Path, rate: int, length: int) -> Array:
         values, own = _decoded(path)
     except _UNREADABLE as error:
         raise BadInput(
-            f"{plain(str(path))}: not a readable clip ({_reason(error)}); repair it or take it away"
+            "{path}: not a readable clip ({reason}); repair it or take it away",
+            plain(str(path)),
+            _reason(error),
         ) from None
     values = resampled(values, own, rate)
     start = max(0, (len(values) - length) // 2)

@@ -15,6 +15,7 @@ from litesmith.data.samples import Sample
 from litesmith.errors import CannotRun
 from litesmith.ir.softmax_scores import softmax_of
 from litesmith.ir.types import Array, Model, Tensor
+from litesmith.phrases import phrase
 from litesmith.run.session import Session
 from litesmith.tflite.metadata import metadata
 from litesmith.units import number_text, percent_text
@@ -73,17 +74,23 @@ def from_model(model: Model, place: int) -> Choice | None:
     norm = told.inputs[place] if place < len(told.inputs) else None
     if norm is not None:
         made = Preparation(norm.mean, norm.std)
-        text = f"normalisation {made.as_norm().formula}: from the model's metadata"
+        text = phrase("normalisation {formula}: from the model's metadata", made.as_norm().formula)
         return Choice(made, (*notes, text))
     tensor = model.main.inputs[place]
     if tensor.quant is not None and tensor.dtype in _BYTES and tensor.quant.scale.size == 1:
         zero = float(tensor.quant.zero_point[0]) + _BYTES[tensor.dtype]
         made = Preparation((zero,), (1 / float(tensor.quant.scale[0]),))
-        text = f"pixels go into the {tensor.dtype} input as they are: its own scale says so"
+        text = phrase(
+            "pixels go into the {dtype} input as they are: its own scale says so", tensor.dtype
+        )
         return Choice(made, (*notes, text))
     name = _by_range(model, tensor)
     if name:
-        text = f"normalisation {name} ({NORMS[name].formula}): the range of its first scale says so"
+        text = phrase(
+            "normalisation {name} ({formula}): the range of its first scale says so",
+            name,
+            NORMS[name].formula,
+        )
         return Choice(Preparation(norm=name), (*notes, text))
     return Choice(Preparation(), notes) if notes else None
 
@@ -117,7 +124,7 @@ def guess(model: Model, tried: Tried, offsets: Sequence[int]) -> Choice:
     tensor = model.main.inputs[0]
     wanted = picture(tensor)
     if len(model.main.inputs) > 1 or wanted is None or not tried.pixels:
-        return _unsure("raw", "nothing says how to scale the pixels")
+        return _unsure("raw", phrase("nothing says how to scale the pixels"))
     try:
         with _session(model) as session:
             outputs = {n: _outputs(session, model, n, tried.pixels) for n in _candidates(wanted)}
@@ -127,7 +134,7 @@ def guess(model: Model, tried: Tried, offsets: Sequence[int]) -> Choice:
                     return _labelled(scores, len(tried.pixels))
             return _unlabelled(session, model, outputs, tried.pixels)
     except CannotRun as error:
-        return _unsure("tf", f"the model could not be tried ({error})")
+        return _unsure("tf", phrase("the model could not be tried ({error})", error))
 
 
 def tried_count(model: Model) -> int:
@@ -300,7 +307,14 @@ def _steadiness(outputs: Array, twins: Array) -> float:
 def _unsure(name: str, why: str) -> Choice:
     return Choice(
         Preparation(norm=name),
-        (f"normalisation {name} ({NORMS[name].formula}) assumed: {why}; set it with --norm",),
+        (
+            phrase(
+                "normalisation {name} ({formula}) assumed: {why}; set it with --norm",
+                name,
+                NORMS[name].formula,
+                why,
+            ),
+        ),
     )
 
 

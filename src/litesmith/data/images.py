@@ -18,6 +18,7 @@ from PIL import Image, UnidentifiedImageError
 from litesmith.data.preparation import Preparation
 from litesmith.errors import BadInput
 from litesmith.ir.types import Array, Tensor
+from litesmith.phrases import phrase
 from litesmith.units import plain
 
 T = TypeVar("T")
@@ -115,7 +116,9 @@ def decoded(content: Path | bytes, name: str, wanted: Picture, preparation: Prep
             image = _eight_bits(opened).convert("L" if wanted.channels == 1 else "RGB")
     except _UNREADABLE as error:
         raise BadInput(
-            f"{plain(name)}: not a readable image ({_reason(error)}); repair it or take it away"
+            "{name}: not a readable image ({reason}); repair it or take it away",
+            plain(name),
+            _reason(error),
         ) from None
     sized = _sized(image, wanted, preparation)
     pixels = np.asarray(sized, np.uint8).reshape(sized.height, sized.width, wanted.channels)
@@ -146,7 +149,7 @@ def _opened(stream: io.BytesIO) -> Image.Image:
     image = Image.open(stream)
     short, long = sorted(image.size)
     if long > _NARROWEST * short:
-        raise ValueError(f"{image.width}×{image.height} pixels")
+        raise ValueError(phrase("{width}×{height} pixels", image.width, image.height))
     return image
 
 
@@ -163,9 +166,9 @@ def _is_whole(image: Image.Image, content: bytes, start: int) -> bool:
 def _reason(error: Exception) -> str:
     """What is wrong with an image file, in a few words."""
     if isinstance(error, UnidentifiedImageError):
-        return "no image"
+        return phrase("no image")
     if isinstance(error, Image.DecompressionBombError):
-        return "far too large"
+        return phrase("far too large")
     said = str(error).split("\n")[0].partition(" <_io")[0]
     if "truncated" in said.lower():
         return "truncated"

@@ -7,6 +7,7 @@ import numpy as np
 
 from litesmith.errors import BadInput
 from litesmith.ir.types import Array
+from litesmith.phrases import phrase
 
 # No model has more classes; a larger number stands for something else.
 MOST_CLASSES = 2**31
@@ -22,12 +23,14 @@ class Labels(NamedTuple):
 def label_rows(labels: Array, count: int, source: str) -> Array:
     """One label for each item: shape (items, …)."""
     if labels.dtype.kind not in "biuf":
-        raise BadInput(f"{source}: labels are {labels.dtype}; give numbers")
+        raise BadInput("{source}: labels are {dtype}; give numbers", source, labels.dtype)
     if labels.ndim >= 2 and len(labels) != count and labels.shape[0] * labels.shape[1] == count:
         labels = labels.reshape(count, *labels.shape[2:])
     if labels.ndim == 0 or len(labels) != count:
         given = len(labels) if labels.ndim else 1
-        raise BadInput(f"{source}: {given} labels for {count} items; give one for each")
+        raise BadInput(
+            "{source}: {given} labels for {count} items; give one for each", source, given, count
+        )
     return labels[:, 0] if labels.shape[1:] == (1,) and labels.dtype.kind in "iu" else labels
 
 
@@ -59,12 +62,12 @@ def as_classes(every: Array | None) -> Labels:
         return Labels()
     if not (every == np.floor(every)).all():
         return Labels()
-    told = f"labels are whole numbers stored as {every.dtype}, taken as class numbers"
+    told = phrase("labels are whole numbers stored as {dtype}, taken as class numbers", every.dtype)
     return Labels(every.astype(np.int64), (told,))
 
 
 def _from_one_hot(labels: Array) -> Labels:
     if not np.isin(labels, (0, 1)).all() or not (labels.sum(axis=1) == 1).all():
         return Labels()
-    told = "labels are one-hot rows, taken as class numbers"
+    told = phrase("labels are one-hot rows, taken as class numbers")
     return Labels(labels.argmax(axis=1).astype(np.int64), (told,))

@@ -13,6 +13,7 @@ from litesmith.data.samples import Data
 from litesmith.data.sources import Samples
 from litesmith.ir.ops import OPS
 from litesmith.ir.types import Array, Model, Tensor, constant_numbers
+from litesmith.phrases import phrase
 from litesmith.tflite.metadata import metadata
 from litesmith.units import number_text, percent_text, plain
 
@@ -148,10 +149,16 @@ def _not_finite(seen: Seen) -> Iterator[Problem]:
         bad = [name for name, span in spans if not span.finite]
         if bad:
             yield Problem(
-                f"{len(bad)} of {len(spans)} samples hold NaN or infinity for input "
-                f"{plain(tensor.name)!r}, first {plain(bad[0])}",
-                "a single one spoils every range and every answer that is made from it",
-                "take these samples away, or repair what makes them",
+                phrase(
+                    "{count} of {count2} samples hold NaN or infinity for input {name!r}, first "
+                    "{bad}",
+                    len(bad),
+                    len(spans),
+                    plain(tensor.name),
+                    plain(bad[0]),
+                ),
+                phrase("a single one spoils every range and every answer that is made from it"),
+                phrase("take these samples away, or repair what makes them"),
                 True,
             )
 
@@ -161,10 +168,16 @@ def _constant(seen: Seen) -> Iterator[Problem]:
         flat = [name for name, span in spans if span.finite and span.low == span.high]
         if flat and tensor.elements > 1:
             yield Problem(
-                f"{len(flat)} of {len(spans)} samples have one value everywhere in input "
-                f"{plain(tensor.name)!r}, first {plain(flat[0])}",
-                "they say nothing about the ranges inside the model",
-                "take them away, or look at what makes them",
+                phrase(
+                    "{count} of {count2} samples have one value everywhere in input {name!r}, "
+                    "first {flat}",
+                    len(flat),
+                    len(spans),
+                    plain(tensor.name),
+                    plain(flat[0]),
+                ),
+                phrase("they say nothing about the ranges inside the model"),
+                phrase("take them away, or look at what makes them"),
                 len(flat) > len(spans) // 2,
             )
 
@@ -183,23 +196,33 @@ def _range(seen: Seen) -> Iterator[Problem]:
             continue
         doubled = share < _NARROW
         yield Problem(
-            f"input {plain(tensor.name)!r} gets values from {_ends((low, high))}; "
-            f"{source} {_ends(wanted)}",
-            "normalised twice: the model does it itself, or its metadata says another way"
+            phrase(
+                "input {name!r} gets values from {ends}; {source} {ends2}",
+                plain(tensor.name),
+                _ends((low, high)),
+                source,
+                _ends(wanted),
+            ),
+            phrase("normalised twice: the model does it itself, or its metadata says another way")
             if doubled
-            else "not normalised: the values lie far outside what the model was made for",
-            "give pixels of 0 to 255 and let the model or --norm scale them"
+            else phrase("not normalised: the values lie far outside what the model was made for"),
+            phrase("give pixels of 0 to 255 and let the model or --norm scale them")
             if doubled
-            else "scale the data as the model wants it, or say --norm",
+            else phrase("scale the data as the model wants it, or say --norm"),
             True,
         )
 
 
 def _part_of_range(tensor: Tensor, found: tuple[float, float], wanted: str) -> Problem:
     return Problem(
-        f"input {plain(tensor.name)!r} gets values from {_ends(found)} only; {wanted}",
-        "images fill their range, so these may be normalised another way",
-        "compare the accuracy under other settings of --norm",
+        phrase(
+            "input {name!r} gets values from {ends} only; {wanted}",
+            plain(tensor.name),
+            _ends(found),
+            wanted,
+        ),
+        phrase("images fill their range, so these may be normalised another way"),
+        phrase("compare the accuracy under other settings of --norm"),
         False,
     )
 
@@ -215,14 +238,14 @@ def _wanted_range(model: Model, place: int) -> tuple[tuple[float, float] | None,
     norm = told[place] if place < len(told) else None
     if norm is not None:
         ends = [(np.array(e) - norm.mean) / norm.std for e in (0.0, 255.0)]
-        return (float(np.min(ends)), float(np.max(ends))), "the model's metadata wants"
+        return (float(np.min(ends)), float(np.max(ends))), phrase("the model's metadata wants")
     if own_divisor(model, tensor) >= _PIXEL_DIVISOR:
-        return (0.0, 255.0), "the model's first ops scale pixels themselves, so it wants"
+        return (0.0, 255.0), phrase("the model's first ops scale pixels themselves, so it wants")
     quant = tensor.quant
     if quant is not None and quant.scale.size == 1 and tensor.dtype in ("int8", "uint8"):
         stored = np.iinfo(tensor.dtype)
         scale, zero = float(quant.scale[0]), int(quant.zero_point[0])
-        return (scale * (stored.min - zero), scale * (stored.max - zero)), "its scale holds"
+        return (scale * (stored.min - zero), scale * (stored.max - zero)), phrase("its scale holds")
     return None, ""
 
 
@@ -250,11 +273,13 @@ def _few(seen: Seen) -> Iterator[Problem]:
         return
     serious = seen.count < _HARDLY
     yield Problem(
-        f"{seen.count} samples",
-        "ranges of so few samples are chance"
+        phrase("{count} samples", seen.count),
+        phrase("ranges of so few samples are chance")
         if serious
-        else f"fewer than {_ENOUGH} cost accuracy: 32 cost MobileNet v2 half a point",
-        f"give {_ENOUGH} or more, like those the model will see",
+        else phrase(
+            "fewer than {enough} cost accuracy: 32 cost MobileNet v2 half a point", _ENOUGH
+        ),
+        phrase("give {enough} or more, like those the model will see", _ENOUGH),
         serious,
     )
 
@@ -269,10 +294,17 @@ def _outliers(seen: Seen) -> Iterator[Problem]:
         most = percent_text(1 - few / len(spans))
         if top > _FAR * usual > 0:
             yield Problem(
-                f"{plain(name)} reaches {number_text(top)} in input {plain(tensor.name)!r}; "
-                f"{most} of the samples stay within {number_text(usual)}",
-                "a range that has to hold it leaves few steps for all others",
-                "take it away if it is an error; else use percentile ranges",
+                phrase(
+                    "{name} reaches {number} in input {name2!r}; {most} of the samples stay "
+                    "within {number2}",
+                    plain(name),
+                    number_text(top),
+                    plain(tensor.name),
+                    most,
+                    number_text(usual),
+                ),
+                phrase("a range that has to hold it leaves few steps for all others"),
+                phrase("take it away if it is an error; else use percentile ranges"),
                 False,
             )
 
@@ -281,10 +313,14 @@ def _leaks(seen: Seen) -> Iterator[Problem]:
     shared = [name for digest, name in seen.items if digest in seen.others]
     if shared:
         yield Problem(
-            f"{len(shared)} of {len(seen.items)} samples are also in the evaluation data, "
-            f"first {plain(shared[0])}",
-            "accuracy on samples that the model was tuned to says nothing about others",
-            "calibrate on other samples than those you evaluate on",
+            phrase(
+                "{count} of {count2} samples are also in the evaluation data, first {shared}",
+                len(shared),
+                len(seen.items),
+                plain(shared[0]),
+            ),
+            phrase("accuracy on samples that the model was tuned to says nothing about others"),
+            phrase("calibrate on other samples than those you evaluate on"),
             True,
         )
 
@@ -296,10 +332,17 @@ def _labels(seen: Seen) -> Iterator[Problem]:
     bad = [(name, number) for name, number in seen.classes if not 0 <= number < count]
     if bad:
         yield Problem(
-            f"{len(bad)} of {len(seen.classes)} labels are outside the model's classes 0 to "
-            f"{count - 1}, first {bad[0][1]} of {plain(bad[0][0])}",
-            "such a sample can never be right",
-            "correct the labels, or say --label-offset",
+            phrase(
+                "{count} of {count2} labels are outside the model's classes 0 to {count3}, "
+                "first {bad} of {bad2}",
+                len(bad),
+                len(seen.classes),
+                count - 1,
+                bad[0][1],
+                plain(bad[0][0]),
+            ),
+            phrase("such a sample can never be right"),
+            phrase("correct the labels, or say --label-offset"),
             True,
         )
 
@@ -309,9 +352,9 @@ def _duplicates(seen: Seen) -> Iterator[Problem]:
     copies = total - len({digest for digest, _ in seen.items})
     if copies:
         yield Problem(
-            f"{copies} of {total} samples are copies of others",
-            "they count twice and tell nothing new",
-            "take them away",
+            phrase("{copies} of {total} samples are copies of others", copies, total),
+            phrase("they count twice and tell nothing new"),
+            phrase("take them away"),
             copies > total // 2,
         )
 

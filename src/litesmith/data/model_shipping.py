@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from litesmith.data.answers import Answering, main_session
 from litesmith.ir.types import Model
+from litesmith.phrases import phrase
 from litesmith.run.session import Session, Source
 from litesmith.tflite.file import digest, load
 from litesmith.tflite.write import to_bytes
@@ -32,7 +33,9 @@ def source_digest(source: Source) -> str:
 
 def sent(engine: Engine, source: Source, key: str) -> Held[Content]:
     """A model with the workers, shipped unless it is there."""
-    return engine.hold(f"model {key}", lambda: content_of(source), lambda held: held.nbytes)
+    return engine.hold(
+        phrase("model {key}", key), lambda: content_of(source), lambda held: held.nbytes
+    )
 
 
 def content_of(source: Source) -> Content:

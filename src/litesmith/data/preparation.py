@@ -62,20 +62,26 @@ class Preparation:
 
     def __post_init__(self) -> None:
         if self.norm and self.norm not in NORMS:
-            raise BadInput(f"no normalisation {self.norm!r}; there are {', '.join(NORMS)}")
+            raise BadInput(
+                "no normalisation {norm!r}; there are {norms}", self.norm, ", ".join(NORMS)
+            )
         if self.norm and (self.mean or self.std):
             raise BadInput("give a norm or mean and std, not both")
         for name, numbers in (("mean", self.mean), ("std", self.std)):
             if len(numbers) not in (0, 1, 3) or not all(map(isfinite, numbers)):
-                raise BadInput(f"{name} {_list_text(numbers)}: give one number or three")
+                raise BadInput("{name} {list}: give one number or three", name, _list_text(numbers))
         if 0 in self.std:
             raise BadInput("std 0: pixels are divided by it; give another number")
         if self.resize and self.resize not in RESIZES:
-            raise BadInput(f"no resize {self.resize!r}; there are {', '.join(RESIZES)}")
+            raise BadInput(
+                "no resize {resize!r}; there are {resizes}", self.resize, ", ".join(RESIZES)
+            )
         if not 0 <= self.rate <= MOST_RATE:
-            raise BadInput(f"rate {self.rate}: give samples a second, as in 16000")
+            raise BadInput("rate {rate}: give samples a second, as in 16000", self.rate)
         if not 0 <= self.crop <= 1:
-            raise BadInput(f"crop {number_text(self.crop)}: give a share from 0 to 1, as in 0.875")
+            raise BadInput(
+                "crop {number}: give a share from 0 to 1, as in 0.875", number_text(self.crop)
+            )
 
     @property
     def is_chosen(self) -> bool:
@@ -136,15 +142,17 @@ def _read_numbers(name: str, given: Numbers | None) -> tuple[float, ...]:
     try:
         return tuple(map(float, given.split(",") if isinstance(given, str) else given))
     except (TypeError, ValueError):
-        raise BadInput(f"{name}={given}: give one number or three, as in 127.5 or 1,2,3") from None
+        raise BadInput(
+            "{name}={given}: give one number or three, as in 127.5 or 1,2,3", name, given
+        ) from None
 
 
 def normalized(pixels: Array, norm: Norm, channel_axis: int) -> Array:
     """Pixels of any shape as float32 numbers for the model, the same shape."""
     if max(len(norm.mean), len(norm.std)) > 1 and pixels.shape[channel_axis] != 3:
         raise BadInput(
-            f"a normalisation for three channels, and data with {pixels.shape[channel_axis]}; "
-            "give one mean and one std"
+            "a normalisation for three channels, and data with {shape}; give one mean and one std",
+            pixels.shape[channel_axis],
         )
     mean, std = (_along(v, pixels.ndim, channel_axis) for v in (norm.mean, norm.std))
     ordered = np.flip(pixels, channel_axis) if norm.reverse else pixels

@@ -24,6 +24,7 @@ from litesmith.data.labels import (
 from litesmith.data.preparation import Preparation
 from litesmith.errors import BadInput
 from litesmith.ir.types import Array, Model, Tensor
+from litesmith.phrases import phrase
 from litesmith.tflite.describe import label_line
 from litesmith.tflite.metadata import metadata
 from litesmith.units import bytes_text, plain
@@ -96,8 +97,10 @@ def image_rows(folder: Path, model: Model, preparation: Preparation) -> Rows:
     if len(model.main.inputs) != 1 or wanted is None:
         shapes = "; ".join(_input_text(t) for t in model.main.inputs)
         raise BadInput(
-            f"{folder}: images are for a model with one input of the shape of an image; "
-            f"this one has {shapes}; give an .npz with these names, or module:function"
+            "{folder}: images are for a model with one input of the shape of an image; this "
+            "one has {shapes}; give an .npz with these names, or module:function",
+            folder,
+            shapes,
         )
     files, owners = listed(folder)
     classes, notes, settled = numbered(folder, owners, model) if owners else (None, (), False)
@@ -114,7 +117,7 @@ def image_rows(folder: Path, model: Model, preparation: Preparation) -> Rows:
         classes,
         notes,
         settled,
-        Check(lambda index: image_fault(files[index]), "images cannot be read"),
+        Check(lambda index: image_fault(files[index]), phrase("images cannot be read")),
         Stored(
             lambda index: files[index].read_bytes(),
             partial(decoded, wanted=wanted, preparation=preparation),
@@ -134,8 +137,11 @@ def listed(
     found = [(file, place.name) for place in inside for file in find(place)]
     if flat and found:
         raise BadInput(
-            f"{folder}: has {what} both directly ({flat[0].name}) and in folders "
-            f"({found[0][1]}); keep one kind"
+            "{folder}: has {what} both directly ({name}) and in folders ({found}); keep one kind",
+            folder,
+            what,
+            flat[0].name,
+            found[0][1],
         )
     if flat:
         return flat, []
@@ -157,17 +163,25 @@ def numbered(
         return np.array([int(name) for name in owners], np.int64), (), False
     own = folder / _LABEL_FILE
     listed = _lines(own) if own.is_file() else ()
-    for labels, what in ((listed, f"in {own}"), (told, "in the model's label file")):
+    for labels, what in (
+        (listed, phrase("in {own}", own)),
+        (told, phrase("in the model's label file")),
+    ):
         places = {_key(label): place for place, label in enumerate(labels)}
         if labels and all(_key(name) in places for name in used):
             numbers = [places[_key(name)] for name in owners]
-            note = f"classes are numbered as {what}: {used[0]} is {places[_key(used[0])]}"
+            note = phrase(
+                "classes are numbered as {what}: {used} is {places}",
+                what,
+                used[0],
+                places[_key(used[0])],
+            )
             return np.array(numbers, np.int64), (note,), labels is told
     folders = sorted(p.name for p in folder.iterdir() if p.is_dir() and not p.name.startswith("."))
     # An empty folder counts where only then there are as many classes as the model has.
     named = folders if len(folders) == class_count(model) else used
     places = {name: place for place, name in enumerate(named)}
-    note = f"classes are numbered in the order of their names: {named[0]} is 0"
+    note = phrase("classes are numbered in the order of their names: {named} is 0", named[0])
     return np.array([places[name] for name in owners], np.int64), (note,), False
 
 
@@ -186,9 +200,11 @@ def array_rows(arrays: Mapping[str, Array], model: Model, source: str) -> Rows:
     columns = [as_items(t, a, model, source) for t, a in _matched(arrays, model, source)]
     counts = [len(column) for column in columns]
     if len(set(counts)) > 1:
-        raise BadInput(f"{source}: its inputs have {' and '.join(map(str, counts))} items")
+        raise BadInput(
+            "{source}: its inputs have {counts} items", source, " and ".join(map(str, counts))
+        )
     if not counts[0]:
-        raise BadInput(f"{source}: no items in it")
+        raise BadInput("{source}: no items in it", source)
     labels = label_rows(arrays["y"], counts[0], source) if "y" in arrays else None
     classes, notes = as_classes(labels)
 
@@ -196,7 +212,7 @@ def array_rows(arrays: Mapping[str, Array], model: Model, source: str) -> Rows:
         return tuple(c[index] for c in columns), None if labels is None else labels[index]
 
     return Rows(
-        [f"row {index}" for index in range(counts[0])],
+        [phrase("row {index}", index) for index in range(counts[0])],
         read,
         lambda index: contents_digest(c[index] for c in columns),
         classes,
@@ -227,7 +243,12 @@ def _matched(arrays: Mapping[str, Array], model: Model, source: str) -> list[tup
         if found is None:
             wanted = "x" if len(inputs) == 1 else ", ".join(aliases.get(t, t.name) for t in inputs)
             has = ", ".join(map(plain, arrays)) or "nothing"
-            raise BadInput(f"{source}: needs {plain(wanted)} (and y for labels); it has {has}")
+            raise BadInput(
+                "{source}: needs {wanted} (and y for labels); it has {has}",
+                source,
+                plain(wanted),
+                has,
+            )
         pairs.append((tensor, found))
     return pairs
 
@@ -236,7 +257,10 @@ def as_items(tensor: Tensor, array: Array, model: Model, source: str) -> Array:
     """An array with one, some or grouped items of an input: shape (items, …)."""
     if array.dtype.kind not in "biufSU":
         raise BadInput(
-            f"{source}: input {plain(tensor.name)!r} is an array of {array.dtype}; give numbers"
+            "{source}: input {name!r} is an array of {dtype}; give numbers",
+            source,
+            plain(tensor.name),
+            array.dtype,
         )
     dims = tensor.dynamic or tensor.shape
     item = dims[1:] if batch_of(model) else dims
@@ -258,11 +282,13 @@ def _fits(shape: Sequence[int], item: Sequence[int]) -> bool:
 
 
 def _shape_text(shape: Sequence[int]) -> str:
-    return "×".join("any" if d == -1 else str(d) for d in shape) or "one number"
+    return "×".join("any" if d == -1 else str(d) for d in shape) or phrase("one number")
 
 
 def _input_text(tensor: Tensor) -> str:
-    return f"{plain(tensor.name)!r} of {_shape_text(tensor.dynamic or tensor.shape)}"
+    return phrase(
+        "{name!r} of {shape}", plain(tensor.name), _shape_text(tensor.dynamic or tensor.shape)
+    )
 
 
 class _Spool:
@@ -298,21 +324,25 @@ def spooled_rows(given: Iterable[object], model: Model, source: str, most: int |
     spool = _Spool()
     labels: list[Array | None] = []
     for index, value in enumerate(_guarded(given, source)):
-        where = f"{source}: item {index}"
+        where = phrase("{source}: item {index}", source, index)
         for arrays, label in islice(_split(value, model, where), _left(most, len(labels))):
             labels.append(label)
             if spool.add(arrays, label) > _MOST_SPOOLED:
                 raise BadInput(
-                    f"{source}: gives more than {bytes_text(_MOST_SPOOLED)}; say --samples N"
+                    "{source}: gives more than {size}; say --samples N",
+                    source,
+                    bytes_text(_MOST_SPOOLED),
                 )
         if most is not None and len(labels) >= most:
             break
     if not labels:
-        raise BadInput(f"{source}: gives no items")
+        raise BadInput("{source}: gives no items", source)
     if len({label is None for label in labels}) > 1:
-        raise BadInput(f"{source}: some items have labels and some have none; give all or none")
+        raise BadInput(
+            "{source}: some items have labels and some have none; give all or none", source
+        )
     classes, notes = as_classes(joined_labels([b for b in labels if b is not None]))
-    names = [f"item {index}" for index in range(len(labels))]
+    names = [phrase("item {index}", index) for index in range(len(labels))]
     return Rows(names, spool.read, spool.digests.__getitem__, classes, notes)
 
 
@@ -327,7 +357,9 @@ def _guarded(given: Iterable[object], source: str) -> Iterator[object]:
 def foreign_failure(source: str, error: BaseException) -> BadInput:
     """What to say where the user's function fails; the cause keeps its traceback."""
     reason = plain(str(error).split("\n")[0])
-    return BadInput(f"{source}: its own code failed with {type(error).__name__}: {reason}")
+    return BadInput(
+        "{source}: its own code failed with {name}: {reason}", source, type(error).__name__, reason
+    )
 
 
 def _left(most: int | None, have: int) -> int | None:
@@ -347,13 +379,16 @@ def _split(
         listed = inputs if isinstance(inputs, (list, tuple)) else [inputs]
         if len(listed) != len(model.main.inputs):
             raise BadInput(
-                f"{where}: has {len(listed)} arrays, the model {len(model.main.inputs)} inputs"
+                "{where}: has {count} arrays, the model {count2} inputs",
+                where,
+                len(listed),
+                len(model.main.inputs),
             )
         arrays = [_number_array(v, where) for v in listed]
         pairs = list(zip(model.main.inputs, arrays, strict=True))
     columns = [as_items(t, a, model, where) for t, a in pairs]
     if len({len(column) for column in columns}) > 1:
-        raise BadInput(f"{where}: its inputs have different numbers of items")
+        raise BadInput("{where}: its inputs have different numbers of items", where)
     count = len(columns[0])
     labels = None if label is None else split_label(_number_array(label, where), count, where)
     for index in range(count):
@@ -377,7 +412,7 @@ def _number_array(value: object, where: str) -> Array:
     try:
         array = np.asarray(value)
     except ValueError as error:
-        raise BadInput(f"{where}: not an array ({error})") from None
+        raise BadInput("{where}: not an array ({error})", where, error) from None
     if array.dtype.kind == "O":
-        raise BadInput(f"{where}: {type(value).__name__} is not an array of numbers")
+        raise BadInput("{where}: {name} is not an array of numbers", where, type(value).__name__)
     return array

@@ -40,7 +40,9 @@ def _in_own_type(tensor: Tensor, item: Array) -> Array:
     own = item.astype(DTYPES[tensor.dtype].storage)
     if not np.array_equal(own, item):
         raise BadInput(
-            f"input {plain(tensor.name)!r} is {tensor.dtype}, which cannot hold the data's "
-            f"{item.dtype} values; convert them"
+            "input {name!r} is {dtype}, which cannot hold the data's {dtype2} values; convert them",
+            plain(tensor.name),
+            tensor.dtype,
+            item.dtype,
         )
     return own

@@ -44,6 +44,7 @@ from litesmith.data.unusable import Chosen, only_usable
 from litesmith.data.user_functions import users_function
 from litesmith.errors import BadInput
 from litesmith.ir.types import Array, Model
+from litesmith.phrases import phrase
 from litesmith.units import plain
 
 Given = (
@@ -159,8 +160,9 @@ class Samples:
             return made[0]
         if len({one.shape for one in made}) > 1:
             raise BadInput(
-                f"{self.source}: the items of a batch of {self.batch} have different shapes; "
-                "make them equal"
+                "{source}: the items of a batch of {batch} have different shapes; make them equal",
+                self.source,
+                self.batch,
             )
         return np.stack(made)
 
@@ -185,18 +187,23 @@ def open_data(
     generator, which may be endless, the first ones.
     """
     if samples is not None and samples < 1:
-        raise BadInput(f"{samples} samples: give a number from 1 on")
+        raise BadInput("{samples} samples: give a number from 1 on", samples)
     if hasattr(source, "digest") and hasattr(source, "notes"):
         return cast(Data, source)
     name = _name(source)
     if not model.main.inputs:
-        raise BadInput(f"{plain(name)}: the model has no input to feed")
+        raise BadInput("{name}: the model has no input to feed", plain(name))
     rows = _rows(source, name, model, preparation, samples)
     batch = batch_of(model) or 1
     chosen, notes = only_usable(rows, lambda some: _chosen(rows, some, batch, samples), name)
     if len(chosen) < batch:
         count = len(rows.names)
-        raise BadInput(f"{name}: {count} items, and the model takes {batch} at a time; give more")
+        raise BadInput(
+            "{name}: {count} items, and the model takes {batch} at a time; give more",
+            name,
+            count,
+            batch,
+        )
     found = Samples(name, rows, chosen, model, preparation)
     settled = _settled(found, _has_images(source))
     told = (*rows.notes, *notes, *settled.notes)
@@ -206,7 +213,7 @@ def open_data(
 def _name(source: Given) -> str:
     if isinstance(source, str | os.PathLike):
         return os.fspath(source)
-    return getattr(source, "__name__", "") or f"the given {type(source).__name__}"
+    return getattr(source, "__name__", "") or phrase("the given {name}", type(source).__name__)
 
 
 def _has_images(source: Given) -> bool:
@@ -235,7 +242,7 @@ def _rows(
     if isinstance(source, Iterable):
         return spooled_rows(source, model, name, most)
     raise BadInput(
-        f"{name}: give a folder, an .npz, an .npy, module:function, arrays or a generator"
+        "{name}: give a folder, an .npz, an .npy, module:function, arrays or a generator", name
     )
 
 
@@ -243,10 +250,10 @@ def _loaded(path: Path) -> dict[str, Array]:
     """The arrays of an .npy or .npz file; nothing that needs unpickling."""
     if not path.exists():
         raise BadInput(
-            f"{path}: does not exist; give a folder, an .npz, an .npy or module:function"
+            "{path}: does not exist; give a folder, an .npz, an .npy or module:function", path
         )
     if path.suffix.lower() not in (".npy", ".npz"):
-        raise BadInput(f"{path}: neither a folder nor an .npz or .npy; give one of these")
+        raise BadInput("{path}: neither a folder nor an .npz or .npy; give one of these", path)
     try:
         if path.suffix.lower() == ".npy":
             return {"x": np.load(path, mmap_mode="r", allow_pickle=False)}
@@ -254,7 +261,9 @@ def _loaded(path: Path) -> dict[str, Array]:
             return {key: archive[key] for key in archive.files}
     except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error) as error:
         reason = str(error).split("\n")[0]
-        raise BadInput(f"{path}: cannot be read ({reason}); save plain arrays of numbers") from None
+        raise BadInput(
+            "{path}: cannot be read ({reason}); save plain arrays of numbers", path, reason
+        ) from None
 
 
 def _called(function: Callable[[], object], name: str) -> Iterable[object]:
@@ -265,7 +274,9 @@ def _called(function: Callable[[], object], name: str) -> Iterable[object]:
     if isinstance(given, np.ndarray):
         return [given]
     if isinstance(given, Mapping) or not isinstance(given, Iterable):
-        raise BadInput(f"{name}: gives {type(given).__name__}; it must give samples one by one")
+        raise BadInput(
+            "{name}: gives {name2}; it must give samples one by one", name, type(given).__name__
+        )
     return given
 
 
@@ -278,9 +289,17 @@ def _chosen(rows: Rows, some: Sequence[int], batch: int, samples: int | None) ->
     chosen = [some[place] for place in places]
     notes: list[str] = []
     if samples is not None and wanted > count:
-        notes.append(f"{samples} samples asked for; there are {count // batch}")
+        notes.append(
+            phrase("{samples} samples asked for; there are {count}", samples, count // batch)
+        )
     if len(chosen) % batch:
-        notes.append(f"the model takes {batch} items at a time; the last {len(chosen) % batch} go")
+        notes.append(
+            phrase(
+                "the model takes {batch} items at a time; the last {count} go",
+                batch,
+                len(chosen) % batch,
+            )
+        )
         chosen = chosen[: len(chosen) // batch * batch]
     return Chosen(tuple(chosen), tuple(notes))
 
@@ -340,7 +359,10 @@ def _with_others(few: Samples, places: Sequence[int], usual: Preparation) -> Sam
     return replace(
         few,
         others=tuple((place, with_norm(usual, c.preparation)) for place, c in known),
-        notes=tuple(f"input {n!r}: {c.notes[-1]}" for n, (_, c) in zip(names, known, strict=True)),
+        notes=tuple(
+            phrase("input {n!r}: {notes}", n, c.notes[-1])
+            for n, (_, c) in zip(names, known, strict=True)
+        ),
     )
 
 
@@ -369,7 +391,7 @@ def _with_offset(few: Samples, offsets: Sequence[int]) -> Samples:
 
 def _offset_notes(offset: int, is_sure: bool, count: int) -> tuple[str, ...]:
     """What is said of the offset that was found: nothing of the usual one where it is sure."""
-    told = "the model has a class more than the labels, taken for a background class"
+    told = phrase("the model has a class more than the labels, taken for a background class")
     unsure = "" if is_sure else f", which is not sure (tried on {count} samples)"
     if offset:
         return (f"label offset 1: {told}{unsure}; --label-offset 0 says otherwise",)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from litesmith.data.images import in_parallel
 from litesmith.data.readers import Rows
 from litesmith.errors import BadInput
+from litesmith.phrases import phrase
 from litesmith.units import percent_text, plain, total_text
 
 # Where more than this share is unusable, something else is wrong than a few items.
@@ -38,8 +39,11 @@ def only_usable(rows: Rows, choose: Callable[[Sequence[int]], Chosen], source: s
         seen.update(zip(new, in_parallel(rows.check.fault, new), strict=True))
         if sum(map(bool, seen.values())) > _MOST * len(seen):
             raise BadInput(
-                f"{source}: {_counted(rows, seen)}, more than {percent_text(_MOST)}: "
-                f"{_listed(rows, seen)}; repair them or take them away"
+                "{source}: {counted}, more than {share}: {listed}; repair them or take them away",
+                source,
+                _counted(rows, seen),
+                percent_text(_MOST),
+                _listed(rows, seen),
             )
 
 
@@ -62,7 +66,7 @@ def _told(rows: Rows, seen: dict[int, str]) -> tuple[str, ...]:
 def _counted(rows: Rows, seen: dict[int, str]) -> str:
     count = sum(map(bool, seen.values()))
     what = "" if rows.check is None else rows.check.what
-    return f"{total_text(count)} of {total_text(len(seen))} {what}"
+    return phrase("{count} of {count2} {what}", total_text(count), total_text(len(seen)), what)
 
 
 def _listed(rows: Rows, seen: dict[int, str]) -> str:

@@ -14,6 +14,7 @@ from litesmith.errors import BadInput, LitesmithError
 from litesmith.evidence import Measurement, Trial
 from litesmith.ir.types import Array, Model
 from litesmith.notebook import html_of
+from litesmith.phrases import phrase
 from litesmith.progress import Progress, Status, silent
 from litesmith.run.accelerators.targets import BY_NAME, DELEGATES, Delegate, placed, with_custom
 from litesmith.run.core.placement import MEASURED, Placement
@@ -85,7 +86,7 @@ class Reached:
         if self.why:
             return self.why
         if self.target == _HERE:
-            return "what the others are held against"
+            return phrase("what the others are held against")
         if self.samples_us:
             return _of_times(self)
         return "" if self.placement is None else _of_placement(self.placement)
@@ -137,7 +138,9 @@ class Reached:
         if self.difference is not None:
             made.append(Measurement("difference", "share", (self.difference,), *place))
         details = {"model": model, **self.facts()}
-        return Trial("", "", digest, tuple(made), _left(self.placement), "bench on all", details)
+        return Trial(
+            "", "", digest, tuple(made), _left(self.placement), phrase("bench on all"), details
+        )
 
 
 def placement_facts(found: Placement) -> Json:
@@ -177,7 +180,7 @@ def _of_times(row: Reached) -> str:
         return f"not worth it: {loss} than the CPU{_because(row)}"
     if row.ratio.verdict == SAME:
         return f"not worth it: no faster than the CPU{_because(row)}"
-    return "not known: too few runs to tell it from the CPU"
+    return phrase("not known: too few runs to tell it from the CPU")
 
 
 def _because(row: Reached) -> str:
@@ -203,22 +206,28 @@ def _needs_int8(found: Placement) -> bool:
 
 def _counts(found: Placement) -> str:
     """`27 of 31 ops in 3 parts`."""
-    parts = "one part" if found.partitions == 1 else f"{found.partitions} parts"
-    return f"{found.taken} of {len(found.homes)} ops in {parts}"
+    parts = (
+        phrase("one part")
+        if found.partitions == 1
+        else phrase("{partitions} parts", found.partitions)
+    )
+    return phrase("{taken} of {count} ops in {parts}", found.taken, len(found.homes), parts)
 
 
 def _of_placement(found: Placement) -> str:
     """By what it takes alone."""
     way_out = str(found.facts.get("way_out", ""))
     if _needs_int8(found):
-        return f"needs int8 first: litesmith doctor MODEL --for {found.target}"
+        return phrase("needs int8 first: litesmith doctor MODEL --for {target}", found.target)
     if way_out:
-        return f"not as it is: {found.refused or found.main_reason}; {way_out}"
+        return phrase(
+            "not as it is: {refused}; {way_out}", found.refused or found.main_reason, way_out
+        )
     if found.is_whole:
-        return "takes it whole"
+        return phrase("takes it whole")
     if not found.taken:
-        return f"not worth it: {found.main_reason}"
-    return f"takes {_counts(found)}: {found.main_reason}"
+        return phrase("not worth it: {main_reason}", found.main_reason)
+    return phrase("takes {counts}: {main_reason}", _counts(found), found.main_reason)
 
 
 @dataclass(frozen=True)
@@ -313,7 +322,7 @@ def bench_everywhere(
     for delegate, placement in placements.items():
         is_timed = delegate.runs and not _is_here(delegate, placement)
         for text in _texts(delegate) if is_timed else ():
-            progress(Status(f"a first look at {text}"))
+            progress(Status(phrase("a first look at {what}", text)))
             why = _why_not(delegate, path, text)
             if why:
                 refused[text] = why
@@ -342,7 +351,7 @@ def _is_here(delegate: Delegate, placement: Placement | None) -> bool:
 def _untimed(name: str, placement: Placement | None, why: str) -> Reached:
     """A target that cannot run here, or refuses to."""
     if why or placement is None:
-        return Reached(name, "refused", why or "nothing is known of it", placement)
+        return Reached(name, "refused", why or phrase("nothing is known of it"), placement)
     is_estimated = placement.latency_us is not None
     how = placement.latency_how if is_estimated else placement.how
     return Reached(name, how, "", placement, placement.latency_us)

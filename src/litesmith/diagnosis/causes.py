@@ -12,6 +12,7 @@ from litesmith.ir.types import Array
 from litesmith.numeric.affine import rows_of
 from litesmith.passes.core.layers import Layer, real_bias, real_values
 from litesmith.passes.quantizing.scales import covered, form_of
+from litesmith.phrases import phrase
 from litesmith.units import number_text, percent_text, plain
 
 # An error below this share of its signal (40 dB) is what rounding always does.
@@ -88,9 +89,14 @@ def _cut(loss: Loss) -> str:
     assert form is not None
     low, high = covered(form)
     samples = percent_text(loss.cut_samples / max(len(loss.peaks), 1))
-    return (
-        f"values from {number_text(loss.low)} to {number_text(loss.high)} in a range of "
-        f"{number_text(low)} to {number_text(high)}; cut in {samples} of the samples"
+    return phrase(
+        "values from {number} to {number2} in a range of {number3} to {number4}; cut in "
+        "{samples} of the samples",
+        number_text(loss.low),
+        number_text(loss.high),
+        number_text(low),
+        number_text(high),
+        samples,
     )
 
 
@@ -101,7 +107,12 @@ def _outlier_sample(loss: Loss) -> str:
     (top, name), usual = peaks[0], peaks[max(1, len(peaks) // 50)][0]
     if top <= _FAR_SAMPLE * usual:
         return ""
-    return f"sample {plain(name)} reaches {number_text(top)}, all others {number_text(usual)}"
+    return phrase(
+        "sample {name} reaches {number}, all others {number2}",
+        plain(name),
+        number_text(top),
+        number_text(usual),
+    )
 
 
 def _outlier_channel(loss: Loss) -> str:
@@ -112,7 +123,12 @@ def _outlier_channel(loss: Loss) -> str:
     if top <= _FAR_CHANNEL * usual:
         return ""
     channel = int(loss.channel_peak.argmax())
-    return f"channel {channel} reaches {number_text(top)}, half of all {number_text(usual)} at most"
+    return phrase(
+        "channel {channel} reaches {number}, half of all {number2} at most",
+        channel,
+        number_text(top),
+        number_text(usual),
+    )
 
 
 def _noise_of_most(loss: Loss) -> float:
@@ -130,10 +146,13 @@ def _wide(loss: Loss) -> str:
     used = max(loss.high, 0.0) - min(loss.low, 0.0)
     if used > _WIDE * (high - low):
         return ""
-    return (
-        f"values from {number_text(loss.low)} to {number_text(loss.high)} use "
-        f"{percent_text(used / (high - low))} of a range of {number_text(low)} to "
-        f"{number_text(high)}"
+    return phrase(
+        "values from {number} to {number2} use {share} of a range of {number3} to {number4}",
+        number_text(loss.low),
+        number_text(loss.high),
+        percent_text(used / (high - low)),
+        number_text(low),
+        number_text(high),
     )
 
 
@@ -143,11 +162,16 @@ def _fine(loss: Loss) -> str:
     size, bits = float(np.sqrt(loss.signal.power)), 8 * np.dtype(loss.twin.ours.dtype).itemsize
     quant = loss.twin.quant
     step = float(quant.scale[0]) if quant is not None else 0.0
-    return f"steps of {number_text(step)} in {bits} bits for values of {number_text(size)}"
+    return phrase(
+        "steps of {number} in {bits} bits for values of {number2}",
+        number_text(step),
+        bits,
+        number_text(size),
+    )
 
 
 def _any(loss: Loss) -> str:
-    return "rounded to the nearest step"
+    return phrase("rounded to the nearest step")
 
 
 # The weights and the bias.
@@ -178,9 +202,12 @@ def _wrong_bias(loss: Loss) -> str:
     if not far.any() or loss.weights.mean_share < 0.5:
         return ""
     channel = int(np.abs(wanted - stored).argmax())
-    return (
-        f"{int(far.sum())} channels, most channel {channel}: {number_text(wanted[channel])} in the "
-        f"float model, {number_text(stored[channel])} here"
+    return phrase(
+        "{count} channels, most channel {channel}: {number} in the float model, {number2} here",
+        int(far.sum()),
+        channel,
+        number_text(wanted[channel]),
+        number_text(stored[channel]),
     )
 
 
@@ -193,12 +220,20 @@ def _one_scale(loss: Loss) -> str:
     usual = float(np.median(peaks[peaks > 0])) if peaks.any() else 0.0
     if peaks.max() <= _FAR_CHANNEL * usual:
         return ""
-    return f"weights up to {number_text(peaks.max())}, in half the channels {number_text(usual)}"
+    return phrase(
+        "weights up to {number}, in half the channels {number2}",
+        number_text(peaks.max()),
+        number_text(usual),
+    )
 
 
 def _mean_shift(loss: Loss) -> str:
     share = loss.weights.mean_share
-    return f"{percent_text(share)} of its error is a shift of channels" if share > 0.5 else ""
+    return (
+        phrase("{share} of its error is a shift of channels", percent_text(share))
+        if share > 0.5
+        else ""
+    )
 
 
 def _layers(loss: Loss) -> tuple[Layer, Layer]:
@@ -222,86 +257,86 @@ def _dead(loss: Loss) -> Array:
 
 CAUSES = (
     Cause(
-        "values cut off at the end of their range",
-        "the range is too narrow: an average of samples, or other data",
+        phrase("values cut off at the end of their range"),
+        phrase("the range is too narrow: an average of samples, or other data"),
         FORM,
         _cut,
         ("quantize(to={to})", "quantize(to={to}) | correct"),
     ),
     Cause(
-        "one sample stretches the range",
-        "the steps are so wide for its sake that all others have few; look at that sample",
+        phrase("one sample stretches the range"),
+        phrase("the steps are so wide for its sake that all others have few; look at that sample"),
         FORM,
         _outlier_sample,
         ("quantize(to={to}, ranges=percentile)", "quantize(to={to}, ranges=mse)"),
     ),
     Cause(
-        "one channel stretches the range",
-        "all channels of a tensor share one step, so that the small ones have few",
+        phrase("one channel stretches the range"),
+        phrase("all channels of a tensor share one step, so that the small ones have few"),
         FORM,
         _outlier_channel,
         ("equalize | quantize(to={to})", "quantize(to={to}, keep={keep})"),
     ),
     Cause(
-        "a range far wider than the values",
-        "shared with what the op reads, as its kernel wants it, or taken from other data",
+        phrase("a range far wider than the values"),
+        phrase("shared with what the op reads, as its kernel wants it, or taken from other data"),
         FORM,
         _wide,
         ("quantize(to={to})", "quantize(to={to}, keep={keep})"),
     ),
     Cause(
-        "values that need 16 bits",
-        "many small values beside few large ones: the steps are too wide",
+        phrase("values that need 16 bits"),
+        phrase("many small values beside few large ones: the steps are too wide"),
         FORM,
         _fine,
         ("quantize(to={to}, keep={keep})",),
     ),
     Cause(
-        "values rounded between the ops",
-        "what every step does; 16 bits between the ops leave less of it",
+        phrase("values rounded between the ops"),
+        phrase("what every step does; 16 bits between the ops leave less of it"),
         FORM,
         _any,
         ("quantize(to=int16x8)",),
         is_usual=True,
     ),
     Cause(
-        "dead channels whose bias does not fit",
-        "weights of zero got a tiny scale, at which the bias leaves int32",
+        phrase("dead channels whose bias does not fit"),
+        phrase("weights of zero got a tiny scale, at which the bias leaves int32"),
         WEIGHTS,
         _dead_channel,
         ("quantize(to={to})",),
     ),
     Cause(
-        "a bias at the end of int32",
-        "its scale is too small for it, so that it was cut off",
+        phrase("a bias at the end of int32"),
+        phrase("its scale is too small for it, so that it was cut off"),
         WEIGHTS,
         _full_bias,
         ("quantize(to={to})",),
     ),
     Cause(
-        "a bias that is not the float model's",
-        "cut off, stored at another scale, or of another version of the model",
+        phrase("a bias that is not the float model's"),
+        phrase("cut off, stored at another scale, or of another version of the model"),
         WEIGHTS,
         _wrong_bias,
         ("correct", "quantize(to={to})"),
     ),
     Cause(
-        "one scale for weights of all channels",
-        "the channels differ so much that the small ones have few steps",
+        phrase("one scale for weights of all channels"),
+        phrase("the channels differ so much that the small ones have few steps"),
         WEIGHTS,
         _one_scale,
         ("quantize(to={to})",),
     ),
     Cause(
-        "rounded weights shift the mean of channels",
-        "the inputs are mostly positive, so that the errors of weights add up",
+        phrase("rounded weights shift the mean of channels"),
+        phrase("the inputs are mostly positive, so that the errors of weights add up"),
         WEIGHTS,
         _mean_shift,
         ("correct",),
     ),
     Cause(
         "weights rounded",
-        "to the nearest step of their channel; other roundings suit the data better",
+        phrase("to the nearest step of their channel; other roundings suit the data better"),
         WEIGHTS,
         _any,
         ("round",),

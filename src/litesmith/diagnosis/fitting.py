@@ -13,6 +13,7 @@ from litesmith.passes.core.step import Change, Step
 from litesmith.passes.quantizing.quantize import Quantize
 from litesmith.passes.rewriting.rewrite import WAYS, Rewrite, ways_for
 from litesmith.passes.tidy.borders import Borders
+from litesmith.phrases import phrase
 from litesmith.run.accelerators.targets import BY_NAME, FAMILIES, placed
 from litesmith.run.core.placement import PREDICTED, Home, Placement
 from litesmith.run.rules.all_rules import RULES, Rules, place_by_rules
@@ -42,7 +43,9 @@ def known_target(name: str) -> str:
     name = FAMILIES.get(name, name)
     known = [one for one in BY_NAME if one not in _EVERYTHING]
     if name not in known:
-        raise BadInput(f"--for {name}: no such accelerator; there are {', '.join(known)}")
+        raise BadInput(
+            "--for {name}: no such accelerator; there are {known}", name, ", ".join(known)
+        )
     return name
 
 
@@ -58,14 +61,16 @@ def obstacles(placement: Placement) -> list[Diagnosis]:
     kinds that stay for what another one does are one finding."""
     if placement.refused:
         way_out = str(placement.facts.get("way_out", ""))
-        every = f"all {len(placement.homes)} ops"
-        return [Diagnosis("the model is not taken", every, placement.refused, _costs(), way_out)]
+        every = phrase("all {count} ops", len(placement.homes))
+        return [
+            Diagnosis(phrase("the model is not taken"), every, placement.refused, _costs(), way_out)
+        ]
     groups: dict[str, list[Home]] = {}
     for home in placement.homes:
         if not home.taken:
             groups.setdefault(home.why, []).append(home)
     return [
-        Diagnosis(f"{_counted(homes)} on the CPU", _where(homes), why, _costs(), "")
+        Diagnosis(phrase("{counted} on the CPU", _counted(homes)), _where(homes), why, _costs(), "")
         for why, homes in sorted(groups.items(), key=lambda pair: -len(pair[1]))
     ]
 
@@ -75,17 +80,25 @@ def _counted(homes: list[Home]) -> str:
     kinds = [kind for kind, _ in Counter(home.kind for home in homes).most_common()]
     if len(kinds) == 1:
         return f"{len(homes)} {kinds[0]}"
-    more = [f"{len(kinds) - _MOST_KINDS} more kinds"] if len(kinds) > _MOST_KINDS else []
-    return f"{len(homes)} ops ({', '.join((*kinds[:_MOST_KINDS], *more))})"
+    more = (
+        [phrase("{count} more kinds", len(kinds) - _MOST_KINDS)] if len(kinds) > _MOST_KINDS else []
+    )
+    return phrase("{count} ops ({what})", len(homes), ", ".join((*kinds[:_MOST_KINDS], *more)))
 
 
 def _costs() -> str:
-    return f"{NOT_MEASURED}: what the accelerator leaves, and each way there and back"
+    return phrase(
+        "{not_measured}: what the accelerator leaves, and each way there and back", NOT_MEASURED
+    )
 
 
 def _where(homes: list[Home]) -> str:
-    named = ", ".join(f"op {home.place}" for home in homes[:_MOST_NAMED])
-    return f"{named} and {len(homes) - _MOST_NAMED} more" if len(homes) > _MOST_NAMED else named
+    named = ", ".join(phrase("op {place}", home.place) for home in homes[:_MOST_NAMED])
+    return (
+        phrase("{named} and {count} more", named, len(homes) - _MOST_NAMED)
+        if len(homes) > _MOST_NAMED
+        else named
+    )
 
 
 @dataclass(frozen=True)
@@ -115,18 +128,18 @@ class Fit:
 
 def _notes(step: Step) -> Iterator[str]:
     if isinstance(step, Rewrite):
-        yield from (f"{name} becomes {WAYS[name].says}" for name in step.ops)
+        yield from (phrase("{name} becomes {says}", name, WAYS[name].says) for name in step.ops)
         if step.unpack:
-            yield "weights in small numbers become float32 first"
+            yield phrase("weights in small numbers become float32 first")
     if isinstance(step, Quantize) and step.io != "float":
-        yield f"the model's own inputs and outputs become {step.io}"
+        yield phrase("the model's own inputs and outputs become {io}", step.io)
     if isinstance(step, Borders):
         if step.fixed:
-            yield "the sizes in the file become final; the model can no longer be resized"
+            yield phrase("the sizes in the file become final; the model can no longer be resized")
         if step.int32:
-            yield "int64 inputs and outputs of the model become int32"
+            yield phrase("int64 inputs and outputs of the model become int32")
         if step.io:
-            yield f"quantized inputs and outputs of the model become {step.io}"
+            yield phrase("quantized inputs and outputs of the model become {io}", step.io)
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from litesmith.passes.core.layers import (
     real_values,
     unpacked_constants,
 )
+from litesmith.phrases import phrase
 from litesmith.units import plain
 
 Item = TypeVar("Item")
@@ -46,7 +47,11 @@ class Twin:
     @property
     def where(self) -> str:
         name = plain("/".join(self.theirs.name.split(";")[0].split("/")[-2:]))
-        return f"op {self.place} {self.op.kind} {name!r}" if self.op else f"input {name!r}"
+        return (
+            phrase("op {place} {kind} {name!r}", self.place, self.op.kind, name)
+            if self.op
+            else phrase("input {name!r}", name)
+        )
 
     @property
     def quant(self) -> Quant | None:
@@ -84,14 +89,16 @@ def inseparable(model: Model) -> str:
     """Why the errors of single ops cannot be told apart; "" where they can."""
     for op in model.main.ops:
         if op.is_custom:
-            what = "is a custom op, of which nobody knows what it does when it is run alone"
+            what = phrase("is a custom op, of which nobody knows what it does when it is run alone")
         elif called_graphs(op):
             what = "runs another graph"
         elif has_effect(op):
             what = "keeps a state"
         else:
             continue
-        return f"{op_name(op)} {what}; the errors of single layers cannot be told apart"
+        return phrase(
+            "{op_name} {what}; the errors of single layers cannot be told apart", op_name(op), what
+        )
     return ""
 
 
@@ -99,8 +106,10 @@ class _Matching:
     def __init__(self, graph: Graph, reference: Graph) -> None:
         if len(graph.inputs) != len(reference.inputs):
             raise BadInput(
-                f"the model has {len(graph.inputs)} inputs, the float one {len(reference.inputs)}; "
-                "give the one it was made from"
+                "the model has {count} inputs, the float one {count2}; give the one it was "
+                "made from",
+                len(graph.inputs),
+                len(reference.inputs),
             )
         self._graph, self._reference = graph, reference
         self._unpacked = unpacked_constants(graph)
@@ -238,8 +247,11 @@ def joined(model: Model, reference: Model, found: Sequence[Twin]) -> Joined:
             taken[ours] = theirs
         elif ours.quant is None or theirs.dtype != "float32":
             raise BadInput(
-                f"input {plain(ours.name)!r} is {ours.dtype}, and {theirs.dtype} in the float "
-                "model; give the one it was made from"
+                "input {name!r} is {dtype}, and {dtype2} in the float model; give the one "
+                "it was made from",
+                plain(ours.name),
+                ours.dtype,
+                theirs.dtype,
             )
         else:
             ops.append(to_codes(theirs, ours))

@@ -10,8 +10,9 @@ from litesmith.diagnosis.remedies import Pair
 from litesmith.diagnosis.single_op_error import FORM, WEIGHTS
 from litesmith.ir.ops import OPS
 from litesmith.ir.types import Model
+from litesmith.phrases import phrase
 
-MOVES, EXACT, NO_TWIN = "moves values only", "exact", "not in both models"
+MOVES, EXACT, NO_TWIN = phrase("moves values only"), "exact", phrase("not in both models")
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from litesmith.diagnosis.single_op_error import Drift
 from litesmith.ir.types import Model, Op, Tensor
 from litesmith.passes.core.layers import layers_of
 from litesmith.passes.core.schemes import SCHEMES
+from litesmith.phrases import phrase
 from litesmith.units import score_text
 
 # A recipe with this step starts from the float file, another one from the quantized file.
@@ -40,8 +41,8 @@ class Pair(NamedTuple):
     def told(self) -> str:
         """How the quantized model came about."""
         if self.is_ours:
-            without = "without the correction that litesmith quantize adds"
-            return f"quantized to int8 here (ranges only, {without})"
+            without = phrase("without the correction that litesmith quantize adds")
+            return phrase("quantized to int8 here (ranges only, {without})", without)
         return scheme_of(self.model)
 
 
@@ -81,11 +82,13 @@ class Remedies:
         better = self._better(tried)
         if not better:
             outcomes = [_outcome(recipe, drift) for recipe, drift in tried.items()]
-            return Remedy("", f"tried in vain: {', '.join(outcomes)}")
+            return Remedy("", phrase("tried in vain: {outcomes}", ", ".join(outcomes)))
         enough = max(self._harmless, 2 * min(drift.damage for drift in better.values()))
         recipe = next(recipe for recipe, drift in better.items() if drift.damage <= enough)
         before, after = (score_text(d.decibels, "dB") for d in (self._before, better[recipe]))
-        return Remedy(self._command(recipe), f"{before}, {after} with the command")
+        return Remedy(
+            self._command(recipe), phrase("{before}, {after} with the command", before, after)
+        )
 
     def _better(self, tried: Mapping[str, Drift | None]) -> dict[str, Drift]:
         most = _BETTER * self._before.damage
@@ -117,14 +120,14 @@ class Remedies:
         return self._known[recipe]
 
     def _command(self, recipe: str) -> str:
-        out = f"--data DATA{self._trust} -o OUT.tflite"
+        out = phrase("--data DATA{trust} -o OUT.tflite", self._trust)
         if QUANTIZE not in recipe:
             return f'litesmith apply MODEL "{recipe}" --reference FLOAT {out}'
         return f'litesmith apply FLOAT "{recipe}" {out}'
 
 
 def _outcome(recipe: str, drift: Drift | None) -> str:
-    came = "not for this model" if drift is None else score_text(drift.decibels, "dB")
+    came = phrase("not for this model") if drift is None else score_text(drift.decibels, "dB")
     return f"{recipe} ({came})"
 
 

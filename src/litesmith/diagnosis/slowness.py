@@ -16,6 +16,7 @@ from litesmith.errors import LitesmithError
 from litesmith.ir.ops import OPS
 from litesmith.ir.types import Model
 from litesmith.passes.core.recipe import apply
+from litesmith.phrases import phrase
 from litesmith.profiling.events import CUSTOM, OWN
 from litesmith.profiling.op_times import OpTime, Profile
 from litesmith.run.core.target import LITESMITH, Target
@@ -30,14 +31,22 @@ _LEAST_COPY_US = 10.0  # less than that is noise, whatever its share
 _MOST_NAMED = 3
 _SECONDS = 1.0  # to time a remedy against the model as it is
 
-NOT_MEASURED = "not measured"
+NOT_MEASURED = phrase("not measured")
 
 # Why a kind of op is far from the speed of a matrix product, where there is more to say than that.
 _WHY_SLOW = {
-    "CONV_2D": "few channels, or windows that must be gathered, keep the arithmetic units waiting",
-    "DEPTHWISE_CONV_2D": "each value read is used only a few times, so memory sets the pace",
-    "FULLY_CONNECTED": "at batch 1 every weight is read for one product; int8 reads a quarter",
-    "TRANSPOSE_CONV": "its windows overlap in the output; a resize and a convolution may be faster",
+    "CONV_2D": phrase(
+        "few channels, or windows that must be gathered, keep the arithmetic units waiting"
+    ),
+    "DEPTHWISE_CONV_2D": phrase(
+        "each value read is used only a few times, so memory sets the pace"
+    ),
+    "FULLY_CONNECTED": phrase(
+        "at batch 1 every weight is read for one product; int8 reads a quarter"
+    ),
+    "TRANSPOSE_CONV": phrase(
+        "its windows overlap in the output; a resize and a convolution may be faster"
+    ),
 }
 
 
@@ -99,7 +108,9 @@ def diagnoses(patient: Patient) -> list[Diagnosis]:
 def _file(patient: Patient) -> Iterator[Diagnosis]:
     """What `inspect` finds, with the remedy's gain measured where it is a recipe."""
     for finding in findings(patient.model):
-        plain_text = Diagnosis(finding.what, "the file", finding.why, NOT_MEASURED, finding.command)
+        plain_text = Diagnosis(
+            finding.what, phrase("the file"), finding.why, NOT_MEASURED, finding.command
+        )
         recipe = re.search(r'apply MODEL "(.+?)"', finding.command)
         if recipe is None or patient.target.kind != "cpu":
             yield plain_text
@@ -115,18 +126,22 @@ def _with_gain(diagnosis: Diagnosis, patient: Patient, recipe: str) -> Iterator[
         group = list_contenders([patient.model, better], patient.target)
         timed = measure(group, Rule(seconds=_SECONDS), memory=False)
     except LitesmithError as error:
-        yield replace(diagnosis, costs=f"{NOT_MEASURED}: {error}")
+        yield replace(diagnosis, costs=phrase("{not_measured}: {error}", NOT_MEASURED, error))
         return
     before, after = timed.results
     saved = before.percentile_us(50) - after.percentile_us(50)
     ratio = timed.comparisons[0].ratio
     if ratio.verdict in (SAME, UNKNOWN):
-        saved, told = 0.0, "no difference seen in a run"
+        saved, told = 0.0, phrase("no difference seen in a run")
     elif ratio.verdict == SLOWER:
         return
     else:
-        told = f"{time_text(before.percentile_us(50))} a run, {time_text(after.percentile_us(50))}"
-        told += " with the command below"
+        told = phrase(
+            "{time} a run, {time2}",
+            time_text(before.percentile_us(50)),
+            time_text(after.percentile_us(50)),
+        )
+        told += phrase(" with the command below")
     yield replace(diagnosis, us=max(saved, 0.0), costs=told + _loading(before, after))
 
 
@@ -135,13 +150,15 @@ def _loading(before: Result, after: Result) -> str:
     times = [float(str(result.row()["create_us"])) for result in (before, after)]
     if times[1] > 0.9 * times[0]:
         return ""
-    return f"; opening it takes {time_text(times[0])}, after it {time_text(times[1])}"
+    return phrase(
+        "; opening it takes {time}, after it {time2}", time_text(times[0]), time_text(times[1])
+    )
 
 
 def _unprofiled(patient: Patient) -> Iterator[Diagnosis]:
     if patient.profile is None:
         yield Diagnosis(
-            "no profile",
+            phrase("no profile"),
             str(patient.target),
             patient.no_profile,
             NOT_MEASURED,
@@ -156,10 +173,12 @@ def _outside(patient: Patient) -> Iterator[Diagnosis]:
     if ops:
         us = _sum(ops)
         yield Diagnosis(
-            f"ops outside XNNPACK: {_kinds(ops)}",
+            phrase("ops outside XNNPACK: {kinds}", _kinds(ops)),
             _places(ops),
-            "XNNPACK has no kernel for them as they are; the runtime's own are mostly slower, and "
-            "each ends a stretch that XNNPACK could run in one go",
+            phrase(
+                "XNNPACK has no kernel for them as they are; the runtime's own are mostly "
+                "slower, and each ends a stretch that XNNPACK could run in one go"
+            ),
             patient.costs(us),
             f"litesmith profile MODEL --on {patient.target}",
             us,
@@ -179,13 +198,16 @@ def _skipped(patient: Patient) -> Iterator[Diagnosis]:
     evens = [one.facts.even or 0.0 for one in faster]
     span = " to ".join(dict.fromkeys(map(percent_text, (min(evens), max(evens)))))
     zeros = [percent_text(one.facts.zeros) for one in faster]
-    told = f"op {faster[0].place} with {zeros[0]} zero blocks"
+    told = phrase("op {place} with {zeros} zero blocks", faster[0].place, zeros[0])
     yield Diagnosis(
-        f"{len(faster)} layers multiply by zeros",
-        told + (f" and {len(faster) - 1} more" if len(faster) > 1 else ""),
-        "XNNPACK multiplies zeros like any number here; kernels of Litesmith's skip blocks of four "
-        f"and should be faster from {span} of zero blocks on",
-        f"{patient.costs(us)}, expected" if us else NOT_MEASURED,
+        phrase("{count} layers multiply by zeros", len(faster)),
+        told + (phrase(" and {count} more", len(faster) - 1) if len(faster) > 1 else ""),
+        phrase(
+            "XNNPACK multiplies zeros like any number here; kernels of Litesmith's skip blocks "
+            "of four and should be faster from {span} of zero blocks on",
+            span,
+        ),
+        phrase("{costs}, expected", patient.costs(us)) if us else NOT_MEASURED,
         f"litesmith bench MODEL --on {patient.target},{_ours(patient.target)}",
         us or None,
     )
@@ -199,10 +221,12 @@ def _wide(patient: Patient) -> Iterator[Diagnosis]:
     if ops:
         us = _sum(ops)
         yield Diagnosis(
-            f"int16 data in slow kernels: {_kinds(ops)}",
+            phrase("int16 data in slow kernels: {kinds}", _kinds(ops)),
             _places(ops),
-            "the runtime has reference kernels alone for int16; Litesmith's give the same bits, "
-            "many times faster",
+            phrase(
+                "the runtime has reference kernels alone for int16; Litesmith's give the same "
+                "bits, many times faster"
+            ),
             patient.costs(us),
             f"litesmith bench MODEL --on {patient.target},{_ours(patient.target)}",
             us,
@@ -223,10 +247,12 @@ def _boundaries(patient: Patient) -> Iterator[Diagnosis]:
     if ops:
         us = _sum(ops)
         yield Diagnosis(
-            f"conversions between number formats: {_kinds(ops)}",
+            phrase("conversions between number formats: {kinds}", _kinds(ops)),
             _places(ops),
-            "each reads and writes a whole tensor; a model that is quantized throughout, its "
-            "inputs and outputs too, has none",
+            phrase(
+                "each reads and writes a whole tensor; a model that is quantized throughout, "
+                "its inputs and outputs too, has none"
+            ),
             patient.costs(us),
             "litesmith inspect MODEL --ops",
             us,
@@ -237,9 +263,9 @@ def _dominant(patient: Patient) -> Iterator[Diagnosis]:
     for op in patient.ops:
         if op.share > _DOMINANT and op.us:
             yield Diagnosis(
-                f"one op takes {percent_text(op.share)} of the time",
+                phrase("one op takes {share} of the time", percent_text(op.share)),
                 _place(op),
-                "nothing else can make the model twice as fast; look at this op first",
+                phrase("nothing else can make the model twice as fast; look at this op first"),
                 patient.costs(op.us),
                 f"litesmith profile MODEL --on {patient.target} --top 3",
                 op.us,
@@ -256,10 +282,15 @@ def _slow(patient: Patient) -> Iterator[Diagnosis]:
         us = sum((op.us or 0.0) * (1 - (op.of_best or 0.0)) for op in ops)
         rates = ", ".join(rate_text(op.gmacs or 0.0) for op in ops[:_MOST_NAMED])
         yield Diagnosis(
-            f"{len(ops)} {kind} far below the best speed of this CPU ({rates} GMAC/s)",
+            phrase(
+                "{count} {kind} far below the best speed of this CPU ({rates} GMAC/s)",
+                len(ops),
+                kind,
+                rates,
+            ),
             _places(ops),
-            _WHY_SLOW.get(kind, "the kernel does not reach what the CPU can do"),
-            f"{patient.costs(us)} more than at the speed of a matrix product",
+            _WHY_SLOW.get(kind, phrase("the kernel does not reach what the CPU can do")),
+            phrase("{costs} more than at the speed of a matrix product", patient.costs(us)),
             f"litesmith profile MODEL --on {patient.target} --top {_MOST_NAMED}",
             us,
         )
@@ -277,10 +308,12 @@ def _threads(patient: Patient) -> Iterator[Diagnosis]:
     if not is_faster_alone and not target.warning:
         return
     yield Diagnosis(
-        f"{target.threads} threads are too many" if is_faster_alone else "more threads than cores",
+        phrase("{threads} threads are too many", target.threads)
+        if is_faster_alone
+        else phrase("more threads than cores"),
         str(target),
-        target.warning or "on a model of this size the threads wait for each other",
-        f"{time_text(many)} a run, {time_text(one)} with one thread",
+        target.warning or phrase("on a model of this size the threads wait for each other"),
+        phrase("{time} a run, {time2} with one thread", time_text(many), time_text(one)),
         "litesmith bench MODEL --threads auto",
         max(many - one, 0.0) if is_faster_alone else 0.0,
     )
@@ -294,11 +327,13 @@ def _copies(patient: Patient) -> Iterator[Diagnosis]:
     us = _copy_us(size)
     if us > max(_COPIED * patient.profile.run_us, _LEAST_COPY_US):
         yield Diagnosis(
-            f"inputs and outputs are {bytes_text(size)}",
-            "what calls the model",
-            "each copy of them costs time beside the model's; views on the tensors' own memory "
-            "(Session.inputs, Session.outputs) copy nothing",
-            f"{patient.costs(us)} for one copy",
+            phrase("inputs and outputs are {size}", bytes_text(size)),
+            phrase("what calls the model"),
+            phrase(
+                "each copy of them costs time beside the model's; views on the tensors' own "
+                "memory (Session.inputs, Session.outputs) copy nothing"
+            ),
+            phrase("{costs} for one copy", patient.costs(us)),
             "litesmith bench MODEL --copies",
             us,
         )
@@ -339,7 +374,7 @@ def _kinds(ops: Sequence[OpTime]) -> str:
 
 
 def _place(op: OpTime) -> str:
-    return f"op {op.index} {op.kind} {op.name.split(';')[0]!r}"
+    return phrase("op {index} {kind} {split!r}", op.index, op.kind, op.name.split(";")[0])
 
 
 def _places(ops: Sequence[OpTime]) -> str:

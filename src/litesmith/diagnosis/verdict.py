@@ -27,6 +27,7 @@ from litesmith.ir.types import Model
 from litesmith.passes.core.recipe import apply, is_float
 from litesmith.passes.core.step import Context
 from litesmith.passes.tidy.fold import Fold
+from litesmith.phrases import phrase
 from litesmith.tflite.file import load
 from litesmith.tflite.write import to_bytes
 from litesmith.units import gain_text, percent_text, score_text, total_text
@@ -82,7 +83,7 @@ def examine(
     few = spread(data, MOST_SAMPLES)
     is_ours = is_float(model) and against is None
     if against is None and not is_ours:
-        watched = watch(few, "looking at the codes")
+        watched = watch(few, phrase("looking at the codes"))
         return _without_float(model, watched, _told(lint(data, model), data.source))
     file = against or model
     reference = Fold(float16=True).apply(file, Context()).model
@@ -121,10 +122,12 @@ def _as_a_whole(
 
 def _without_float(model: Model, data: Data, problems: Sequence[Diagnosis]) -> Verdict:
     found = (*problems, *unaided(model, data))
-    told = "nothing stands out" if not found else found[0].what
-    sentence = (
-        f"{scheme_of(model)}: {told} (from the file and the data alone; --against FLOAT.tflite "
-        "tells what quantization costs, and where)"
+    told = phrase("nothing stands out") if not found else found[0].what
+    sentence = phrase(
+        "{scheme_of}: {told} (from the file and the data alone; --against FLOAT.tflite "
+        "tells what quantization costs, and where)",
+        scheme_of(model),
+        told,
     )
     return Verdict(sentence, found[:_MOST_FINDINGS])
 
@@ -139,9 +142,9 @@ def _told(problems: Sequence[Problem], source: str) -> tuple[Diagnosis, ...]:
     return tuple(
         Diagnosis(
             problem.what,
-            f"the data {source}",
+            phrase("the data {source}", source),
             problem.why,
-            "what is measured with this data",
+            phrase("what is measured with this data"),
             f"litesmith eval MODEL --data DATA  # {problem.fix}",
         )
         for problem in problems
@@ -178,9 +181,11 @@ def _evaluated(pair: Pair, data: Data, watch: Watch) -> tuple[Evaluation | None,
         found = evaluate_all([pair.model], watched, against=pair.reference)[0]
         if _knows_classes(pair.reference, data, found):
             return found, tuple(note for note in found.notes if note not in data.notes)
-        notes = ("the labels are left out: the float model does not tell these classes apart",)
+        notes = (
+            phrase("the labels are left out: the float model does not tell these classes apart"),
+        )
     except LitesmithError as error:  # labels or outputs that no metric is for
-        notes = (f"the labels are left out: {error}",)
+        notes = (phrase("the labels are left out: {error}", error),)
     unlabelled = cast(Data, _Unlabelled(watched, data.source, data.digest, data.notes))
     try:
         return evaluate_all([pair.model], unlabelled, against=pair.reference)[0], notes
@@ -241,7 +246,7 @@ class _Examination:
         self._is_harmless = is_slight and (is_quiet if is_harmless is None else is_harmless)
         if self._is_harmless:
             return []
-        watched = self._watch(self._data, "looking at the layers")
+        watched = self._watch(self._data, phrase("looking at the layers"))
         found = losses(self._pair.model, self._pair.reference, self._before_scores(), watched)
         return [self._diagnosis(group) for group in self._ranked(blamed(found))]
 
@@ -285,9 +290,9 @@ class _Examination:
         share = min(group.share, 1.0)
         return Diagnosis(
             self._title(group),
-            ", ".join(named) + (f" and {more} more" if more else ""),
+            ", ".join(named) + (phrase(" and {more} more", more) if more else ""),
             f"{group.cause.why}; {first}: {worst.seen}",
-            f"{percent_text(share)} of the error; {remedy.told}",
+            phrase("{share} of the error; {told}", percent_text(share), remedy.told),
             remedy.command,
             share=share,
         )
@@ -296,14 +301,16 @@ class _Examination:
         forms = [twin for twin in self._before_scores() if twin.quant]
         count = len(group.worst)
         if group.cause is CAUSES[0] and count > _OTHER_DATA * len(forms):
-            return f"ranges of other data: {count} of {len(forms)} cut values off"
+            return phrase(
+                "ranges of other data: {count} of {count2} cut values off", count, len(forms)
+            )
         return group.cause.what
 
     def _tried(self, recipe: str) -> Drift | None:
         """The drift of what a recipe makes of the same file as its command would; None where it is
         not for this model."""
         pair = self._pair
-        watched = self._watch(self._data, f"trying {recipe}")
+        watched = self._watch(self._data, phrase("trying {recipe}", recipe))
         start = pair.file if QUANTIZE in recipe else pair.model
         try:
             change = apply(start, recipe, Context(tools(watched), pair.file))
@@ -320,10 +327,15 @@ class _Examination:
         told = f"{self._pair.told}: {_loss(evaluation)}output SNR {drift}"
         named = [one for one in found if one.share is not None]
         if named:
-            return f"{told}; {percent_text(named[0].share or 0.0)} of the error: {named[0].what}"
+            return phrase(
+                "{told}; {share} of the error: {what}",
+                told,
+                percent_text(named[0].share or 0.0),
+                named[0].what,
+            )
         if self._is_harmless:
-            return f"{told}: no loss beyond the noise"
-        return f"{told}: spread over the model, with no cause that stands out"
+            return phrase("{told}: no loss beyond the noise", told)
+        return phrase("{told}: spread over the model, with no cause that stands out", told)
 
 
 def _loss(evaluation: Evaluation | None) -> str:

@@ -16,6 +16,7 @@ from litesmith.numeric.affine import rows_of
 from litesmith.numeric.arrays import ACTIVATIONS
 from litesmith.passes.core.layers import Layer, layers_of
 from litesmith.passes.quantizing.scales import covered, form_of
+from litesmith.phrases import phrase
 from litesmith.units import percent_text, plain
 
 # Codes at an end of the type are too many in more samples than this, and where a tensor has many
@@ -103,22 +104,31 @@ def _in_runs(found: list[Codes]) -> Iterator[Diagnosis]:
     if full:
         worst = max(full, key=lambda c: c.full_samples / c.samples)
         yield Diagnosis(
-            "codes at the end of their type",
+            phrase("codes at the end of their type"),
             _places([c.where for c in full]),
-            f"values were cut off there; {worst.where}: {percent_text(worst.full / worst.values)} "
-            f"of its codes, in {percent_text(worst.full_samples / worst.samples)} of the samples",
-            f"{NOT_MEASURED}: --against FLOAT.tflite would tell",
+            phrase(
+                "values were cut off there; {where}: {share} of its codes, in {share2} of the "
+                "samples",
+                worst.where,
+                percent_text(worst.full / worst.values),
+                percent_text(worst.full_samples / worst.samples),
+            ),
+            phrase("{not_measured}: --against FLOAT.tflite would tell", NOT_MEASURED),
             _REQUANTIZE,
         )
     narrow = [c for c in found if c.high - c.low < _FEW_CODES * _count(c.tensor)]
     if narrow:
         worst = min(narrow, key=lambda c: c.high - c.low)
         yield Diagnosis(
-            "few codes of the type are used",
+            phrase("few codes of the type are used"),
             _places([c.where for c in narrow]),
-            f"an outlier or other data made the range; {worst.where}: {worst.high - worst.low + 1} "
-            f"of {_count(worst.tensor)} codes",
-            f"{NOT_MEASURED}: --against FLOAT.tflite would tell",
+            phrase(
+                "an outlier or other data made the range; {where}: {high} of {count} codes",
+                worst.where,
+                worst.high - worst.low + 1,
+                _count(worst.tensor),
+            ),
+            phrase("{not_measured}: --against FLOAT.tflite would tell", NOT_MEASURED),
             _REQUANTIZE,
         )
 
@@ -142,7 +152,7 @@ def _in_the_file(model: Model) -> Iterator[Diagnosis]:
                 what,
                 _places([_where(places[layer.op], layer.op) for layer in found]),
                 why,
-                f"{NOT_MEASURED}: --against FLOAT.tflite would tell",
+                phrase("{not_measured}: --against FLOAT.tflite would tell", NOT_MEASURED),
                 _REQUANTIZE,
             )
 
@@ -166,13 +176,13 @@ Rule = tuple[str, str, Callable[[Layer], bool]]
 
 RULES: tuple[Rule, ...] = (
     (
-        "a bias at the end of int32",
-        "its scale is too small, so that it was cut off",
+        phrase("a bias at the end of int32"),
+        phrase("its scale is too small, so that it was cut off"),
         _has_full_bias,
     ),
     (
-        "many weights at the end of their type",
-        "their scale is too small, so that they were cut off",
+        phrase("many weights at the end of their type"),
+        phrase("their scale is too small, so that they were cut off"),
         _has_full_weights,
     ),
 )
@@ -180,9 +190,9 @@ RULES: tuple[Rule, ...] = (
 
 def _where(place: int, op: Op) -> str:
     name = "/".join(op.outputs[0].name.split(";")[0].split("/")[-2:])
-    return f"op {place} {op.kind} {plain(name)!r}"
+    return phrase("op {place} {kind} {name!r}", place, op.kind, plain(name))
 
 
 def _places(where: list[str]) -> str:
-    more = f" and {len(where) - 3} more" if len(where) > 3 else ""
+    more = phrase(" and {count} more", len(where) - 3) if len(where) > 3 else ""
     return ", ".join(where[:3]) + more

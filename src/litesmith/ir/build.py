@@ -62,7 +62,9 @@ class Builder:
             return Tensor(name or self._next("const"), array.shape, "string", pack_strings(texts))
         dtype = dtype or _natural_dtype(values, array)
         if dtype not in DTYPES:
-            raise BadInput(f"no element type {dtype!r}; there are {', '.join(DTYPES)}")
+            raise BadInput(
+                "no element type {dtype!r}; there are {dtypes}", dtype, ", ".join(DTYPES)
+            )
         row = DTYPES[dtype]
         data = pack(array, dtype) if row.is_packed else np.array(array, row.storage, order="C")
         data.setflags(write=False)
@@ -87,7 +89,7 @@ class Builder:
         op = self._op(kind, inputs, version, options)
         shapes = _shapes(shape) or infer_shapes(kind, op.inputs, op.options)
         if shapes is None:
-            raise BadInput(f"the shape of {kind} is not known from its inputs; pass shape=…")
+            raise BadInput("the shape of {kind} is not known from its inputs; pass shape=…", kind)
         dtypes = output_dtypes(kind, op.inputs, op.options, len(shapes))
         outputs = tuple(
             Tensor(name or self._next(kind.lower()), s, dtype or d, quant=quant)
@@ -122,7 +124,9 @@ class Builder:
     ) -> Op:
         """The op without its outputs."""
         if kind not in OPS:
-            raise BadInput(f"no operator {kind!r}; a custom one is CUSTOM with custom='its name'")
+            raise BadInput(
+                "no operator {kind!r}; a custom one is CUSTOM with custom='its name'", kind
+            )
         tensors = tuple(a if isinstance(a, Tensor) or a is None else self.const(a) for a in inputs)
         custom = str(options.pop("custom", ""))
         rest = {key: options.pop(key) for key in ("custom_options",) if key in options}
@@ -144,7 +148,7 @@ def _record(kind: str, options: dict[str, Value]) -> Record | None:
     row = OPS[kind]
     if not row.options:
         if options:
-            raise BadInput(f"{kind} has no options; got {', '.join(options)}")
+            raise BadInput("{kind} has no options; got {options}", kind, ", ".join(options))
         return None
     try:
         return Record(row.options).set(**{**row.defaults, **options})

@@ -9,6 +9,7 @@ from litesmith.ir.dtype import DTYPES, Array, stored_bytes, string_ends
 from litesmith.ir.edit import called_graphs
 from litesmith.ir.ops import OPS
 from litesmith.ir.types import Model, Quant, Record, Tensor, op_tensors, quant_tensors
+from litesmith.phrases import phrase
 
 # The runtime keeps sizes in 64 bits and shapes in 32.
 _MOST_BYTES = 2**62
@@ -36,18 +37,28 @@ def _shapes(model: Model) -> Iterator[str]:
     for graph in model.graphs:
         for tensor in graph.tensors:
             if tensor.dtype not in DTYPES:
-                yield f"tensor {tensor.name!r}: no element type {tensor.dtype!r}"
+                yield phrase(
+                    "tensor {name!r}: no element type {dtype!r}", tensor.name, tensor.dtype
+                )
             elif any(not 0 <= d <= _MOST_DIMENSION for d in tensor.shape):
-                yield f"tensor {tensor.name!r}: shape {tensor.shape} has an impossible dimension"
+                yield phrase(
+                    "tensor {name!r}: shape {shape} has an impossible dimension",
+                    tensor.name,
+                    tensor.shape,
+                )
             elif stored_bytes(tensor.dtype, tensor.elements) > _MOST_BYTES:
-                yield f"tensor {tensor.name!r}: shape {tensor.shape} is larger than any memory"
+                yield phrase(
+                    "tensor {name!r}: shape {shape} is larger than any memory",
+                    tensor.name,
+                    tensor.shape,
+                )
 
 
 def _constants(model: Model) -> Iterator[str]:
     for graph in model.graphs:
         for tensor in graph.tensors:
             if tensor.data is not None and (why := _constant_problem(tensor, tensor.data)):
-                yield f"tensor {tensor.name!r}: {why}"
+                yield phrase("tensor {name!r}: {why}", tensor.name, why)
 
 
 def _constant_problem(tensor: Tensor, data: Array) -> str:
@@ -63,9 +74,14 @@ def _constant_problem(tensor: Tensor, data: Array) -> str:
     needed = stored_bytes(tensor.dtype, tensor.elements)
     if data.nbytes == needed and data.dtype == row.storage:
         return ""
-    return (
-        f"{tensor.shape} of {row.name} needs {needed} bytes of {row.storage}, "
-        f"its constant has {data.nbytes} of {data.dtype}"
+    return phrase(
+        "{shape} of {name} needs {needed} bytes of {storage}, its constant has {nbytes} of {dtype}",
+        tensor.shape,
+        row.name,
+        needed,
+        row.storage,
+        data.nbytes,
+        data.dtype,
     )
 
 
@@ -73,7 +89,7 @@ def _scales(model: Model) -> Iterator[str]:
     for graph in model.graphs:
         for tensor in graph.tensors:
             if tensor.quant is not None and (why := _quant_problem(tensor, tensor.quant)):
-                yield f"tensor {tensor.name!r}: {why}"
+                yield phrase("tensor {name!r}: {why}", tensor.name, why)
 
 
 def _quant_problem(tensor: Tensor, quant: Quant) -> str:
@@ -81,16 +97,18 @@ def _quant_problem(tensor: Tensor, quant: Quant) -> str:
     count = quant.scale.size
     if quant.block is not None:
         return (
-            "a blockwise scale is itself blockwise"
+            phrase("a blockwise scale is itself blockwise")
             if any(t.quant and t.quant.block for t in quant_tensors(tensor))
             else ""
         )
     if quant.zero_point.size != count:
-        return f"{count} scales but {quant.zero_point.size} zero points"
+        return phrase("{count} scales but {size} zero points", count, quant.zero_point.size)
     if tensor.shape and not 0 <= quant.axis < len(tensor.shape):
-        return f"scales along axis {quant.axis} of shape {tensor.shape}"
+        return phrase("scales along axis {axis} of shape {shape}", quant.axis, tensor.shape)
     if count > 1 and tensor.shape and count != tensor.shape[quant.axis]:
-        return f"{count} scales along axis {quant.axis} of shape {tensor.shape}"
+        return phrase(
+            "{count} scales along axis {axis} of shape {shape}", count, quant.axis, tensor.shape
+        )
     return ""
 
 
@@ -99,17 +117,25 @@ def _listed(model: Model) -> Iterator[str]:
     for graph in model.graphs:
         listed = set(graph.tensors)
         if len(listed) != len(graph.tensors):
-            yield f"graph {graph.name!r} lists a tensor twice"
+            yield phrase("graph {name!r} lists a tensor twice", graph.name)
         for tensor in (
             *graph.inputs,
             *graph.outputs,
             *(t for op in graph.ops for t in op_tensors(op)),
         ):
             if tensor not in listed:
-                yield f"graph {graph.name!r} does not list tensor {tensor.name!r}, which it uses"
+                yield phrase(
+                    "graph {name!r} does not list tensor {name2!r}, which it uses",
+                    graph.name,
+                    tensor.name,
+                )
         for tensor in graph.tensors:
             if any(t not in listed for t in quant_tensors(tensor)):
-                yield f"graph {graph.name!r} does not list the scales of tensor {tensor.name!r}"
+                yield phrase(
+                    "graph {name!r} does not list the scales of tensor {name2!r}",
+                    graph.name,
+                    tensor.name,
+                )
 
 
 def _order(model: Model) -> Iterator[str]:
@@ -120,14 +146,20 @@ def _order(model: Model) -> Iterator[str]:
             where = f"op {index} ({op.label})"
             for tensor in op.inputs:
                 if tensor is not None and tensor not in ready:
-                    yield f"{where} reads tensor {tensor.name!r} before it is written"
+                    yield phrase(
+                        "{where} reads tensor {name!r} before it is written", where, tensor.name
+                    )
             for tensor in op.outputs:
                 if tensor in ready and not tensor.variable and tensor.elements:
-                    yield f"{where} writes tensor {tensor.name!r}, which has a value"
+                    yield phrase(
+                        "{where} writes tensor {name!r}, which has a value", where, tensor.name
+                    )
                 ready.add(tensor)
         for tensor in graph.outputs:
             if tensor not in ready:
-                yield f"output {tensor.name!r} of graph {graph.name!r} is never written"
+                yield phrase(
+                    "output {name!r} of graph {name2!r} is never written", tensor.name, graph.name
+                )
 
 
 def _is_given(tensor: Tensor) -> bool:
@@ -143,9 +175,9 @@ def _is_given(tensor: Tensor) -> bool:
 def _options(model: Model) -> Iterator[str]:
     for _, index, op in model.ops():
         if op.kind not in OPS:
-            yield f"op {index}: no operator {op.kind!r}"
+            yield phrase("op {index}: no operator {kind!r}", index, op.kind)
         elif op.options is not None and (why := _option_problem(op.options)):
-            yield f"op {index} ({op.label}): {why}"
+            yield phrase("op {index} ({label}): {why}", index, op.label, why)
 
 
 def _option_problem(options: Record) -> str:
@@ -153,9 +185,11 @@ def _option_problem(options: Record) -> str:
     for name, field in schema.TABLES[options.table].items():
         value = options[name]
         if name.startswith(_AT_LEAST_ONE) and isinstance(value, int) and value < 1:
-            return f"{name} is {value}; it is at least 1"
+            return phrase("{name} is {value}; it is at least 1", name, value)
         if field.kind == "enum" and isinstance(value, int):
-            return f"{name} has the value {value}, which this version does not know"
+            return phrase(
+                "{name} has the value {value}, which this version does not know", name, value
+            )
     return ""
 
 
@@ -170,13 +204,19 @@ def _arity(model: Model) -> Iterator[str]:
         most = None if any(role.endswith("*") for role in roles) else len(roles)
         if len(op.inputs) < least or (most is not None and len(op.inputs) > most):
             wanted = f"{least}" if least == most else f"{least} to {most or 'any number'}"
-            yield f"op {index} ({op.label}) has {len(op.inputs)} inputs; it takes {wanted}"
+            yield phrase(
+                "op {index} ({label}) has {count} inputs; it takes {wanted}",
+                index,
+                op.label,
+                len(op.inputs),
+                wanted,
+            )
         acts = row.has_effect or row.is_control_flow
         if not op.outputs and row.is_full and not acts:
-            yield f"op {index} ({op.label}) has no output"
+            yield phrase("op {index} ({label}) has no output", index, op.label)
         for place, (role, tensor) in enumerate(zip(roles, op.inputs, strict=False)):
             if tensor is None and role[-1] not in "?*":
-                yield f"op {index} ({op.label}) misses input {place}"
+                yield phrase("op {index} ({label}) misses input {place}", index, op.label, place)
 
 
 def _calls(model: Model) -> Iterator[str]:
@@ -188,12 +228,18 @@ def _calls(model: Model) -> Iterator[str]:
         for index, op in enumerate(graph.ops):
             for target in called_graphs(op):
                 if not 0 <= target < count:
-                    yield f"op {index} ({op.label}) calls graph {target}; there are {count}"
+                    yield phrase(
+                        "op {index} ({label}) calls graph {target}; there are {count}",
+                        index,
+                        op.label,
+                        target,
+                        count,
+                    )
                 else:
                     callees[-1].add(target)
     loop = _a_loop(callees)
     if loop is not None:
-        yield f"graph {model.graphs[loop].name!r} calls itself, so it would never end"
+        yield phrase("graph {name!r} calls itself, so it would never end", model.graphs[loop].name)
 
 
 def _a_loop(callees: list[set[int]]) -> int | None:
@@ -215,21 +261,37 @@ def _a_loop(callees: list[set[int]]) -> int | None:
 def _signatures(model: Model) -> Iterator[str]:
     for signature in model.signatures:
         if not 0 <= signature.graph < len(model.graphs):
-            yield f"signature {signature.key!r} names graph {signature.graph}, which is not there"
+            yield phrase(
+                "signature {key!r} names graph {graph}, which is not there",
+                signature.key,
+                signature.graph,
+            )
             continue
         graph = model.graphs[signature.graph]
         for side, twice, arguments, tensors in (
-            ("input", "two inputs have the same name", signature.inputs, set(graph.inputs)),
-            ("output", "two outputs have the same name", signature.outputs, set(graph.outputs)),
+            ("input", phrase("two inputs have the same name"), signature.inputs, set(graph.inputs)),
+            (
+                "output",
+                phrase("two outputs have the same name"),
+                signature.outputs,
+                set(graph.outputs),
+            ),
         ):
             if len({name for name, _ in arguments}) < len(arguments):
-                yield f"signature {signature.key!r}: {twice}"
+                yield phrase("signature {key!r}: {twice}", signature.key, twice)
             for name, tensor in arguments:
                 if tensor not in tensors:
-                    yield f"signature {signature.key!r}: {side} {name!r} is no {side} of its graph"
+                    yield phrase(
+                        "signature {key!r}: {side} {name!r} is no {side} of its graph",
+                        signature.key,
+                        side,
+                        name,
+                    )
     counts = Counter(signature.key for signature in model.signatures)
     yield from (
-        f"{count} signatures are named {key!r}" for key, count in counts.items() if count > 1
+        phrase("{count} signatures are named {key!r}", count, key)
+        for key, count in counts.items()
+        if count > 1
     )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from litesmith.ir.model_text import op_text, options_text, type_text
 from litesmith.ir.types import Graph, Model, Op, Record, Signature, Tensor
+from litesmith.phrases import phrase
 from litesmith.units import plain
 
 
@@ -28,7 +29,7 @@ def differences(a: Model, b: Model) -> list[Difference]:
     if len(a.graphs) != len(b.graphs):
         found.append(Difference("interface", "graphs", str(len(a.graphs)), str(len(b.graphs))))
     for number, (before, after) in enumerate(zip(a.graphs, b.graphs, strict=False)):
-        where = f"graph {number}: " if len(a.graphs) > 1 else ""
+        where = phrase("graph {number}: ", number) if len(a.graphs) > 1 else ""
         found += _ops(where, before, after)
     return found
 
@@ -70,7 +71,12 @@ def _metadata(a: Model, b: Model) -> Iterator[Difference]:
     for name in sorted(before.keys() | after.keys()):
         x, y = before.get(name, b""), after.get(name, b"")
         if x != y:
-            yield Difference("metadata", plain(name), f"{len(x)} bytes", f"{len(y)} bytes")
+            yield Difference(
+                "metadata",
+                plain(name),
+                phrase("{count} bytes", len(x)),
+                phrase("{count} bytes", len(y)),
+            )
 
 
 def _ops(where: str, a: Graph, b: Graph) -> Iterator[Difference]:
@@ -81,11 +87,11 @@ def _ops(where: str, a: Graph, b: Graph) -> Iterator[Difference]:
     sources = _sources(a, pairs), _sources(b, {j: j for j in range(len(b.ops))})
     for index, op in enumerate(a.ops):
         if index not in pairs:
-            yield Difference("op", f"{where}op {index}", op_text(op), "")
+            yield Difference("op", phrase("{where}op {index}", where, index), op_text(op), "")
     kept = set(pairs.values())
     for index, op in enumerate(b.ops):
         if index not in kept:
-            yield Difference("op", f"{where}op {index}", "", op_text(op))
+            yield Difference("op", phrase("{where}op {index}", where, index), "", op_text(op))
     for i, j in pairs.items():
         name = f"{where}op {i} ({plain(a.ops[i].label)})"
         yield from _matched(name, a.ops[i], b.ops[j])
@@ -121,7 +127,9 @@ def _wiring(
             continue
         before, after = sources[0].get(x), sources[1].get(y)
         if before is not None and before != after:
-            yield Difference("op", f"{where} input {place}", plain(x.name), plain(y.name))
+            yield Difference(
+                "op", phrase("{where} input {place}", where, place), plain(x.name), plain(y.name)
+            )
 
 
 def _matched(where: str, a: Op, b: Op) -> Iterator[Difference]:
@@ -129,12 +137,12 @@ def _matched(where: str, a: Op, b: Op) -> Iterator[Difference]:
     if options_text(a.options) != options_text(b.options):
         yield Difference("op", where, options_text(a.options), options_text(b.options))
     if a.version != b.version:
-        yield Difference("op", f"{where} version", str(a.version), str(b.version))
+        yield Difference("op", phrase("{where} version", where), str(a.version), str(b.version))
     if Record("Operator", a.rest) != Record("Operator", b.rest):
-        yield Difference("op", f"{where} custom options", "", "changed")
+        yield Difference("op", phrase("{where} custom options", where), "", "changed")
     sources = [", ".join(map(_source_text, op.inputs)) for op in (a, b)]
     if sources[0] != sources[1]:
-        yield Difference("op", f"{where} inputs", *sources)
+        yield Difference("op", phrase("{where} inputs", where), *sources)
     for side, before, after in (("input", a.inputs, b.inputs), ("output", a.outputs, b.outputs)):
         for place, (x, y) in enumerate(zip(before, after, strict=False)):
             if x is not None and y is not None:
@@ -145,7 +153,7 @@ def _tensors(where: str, x: Tensor, y: Tensor) -> Iterator[Difference]:
     if type_text(x) != type_text(y):
         yield Difference("constant" if y.is_const else "op", where, type_text(x), type_text(y))
     if _scales(x) != _scales(y):
-        yield Difference("constant", f"{where} scale", _scales(x), _scales(y))
+        yield Difference("constant", phrase("{where} scale", where), _scales(x), _scales(y))
     if x.data is not None and y.data is not None and x.dtype == y.dtype and x.shape == y.shape:
         text = _changed_values(x, y)
         if text:
@@ -160,20 +168,24 @@ def _scales(tensor: Tensor) -> str:
         return "blockwise"
     if quant.per_channel:
         content = quant.scale.tobytes() + quant.zero_point.tobytes()
-        return f"{quant.scale.size} along axis {quant.axis}, {crc32(content):08x}"
-    return f"{quant.scale[0]:.6g} zero {quant.zero_point[0]}"
+        return phrase(
+            "{size} along axis {axis}, {crc32:08x}", quant.scale.size, quant.axis, crc32(content)
+        )
+    return phrase("{scale:.6g} zero {zero_point}", quant.scale[0], quant.zero_point[0])
 
 
 def _changed_values(x: Tensor, y: Tensor) -> str:
     """`12 of 864 values, by at most 0.5`; "" where all are equal."""
     assert x.data is not None and y.data is not None
     if x.data.shape != y.data.shape or x.data.dtype != y.data.dtype:
-        return f"{y.data.nbytes} bytes where {x.data.nbytes} were"
+        return phrase("{nbytes} bytes where {nbytes2} were", y.data.nbytes, x.data.nbytes)
     before, after = (np.ascontiguousarray(t).view(np.uint8) for t in (x.data, y.data))
     if x.data is y.data or np.array_equal(before, after):
         return ""
     changed = x.data != y.data
     if x.data.dtype.kind in "fiu" and np.isfinite(x.data).all() and np.isfinite(y.data).all():
         most = np.abs(x.data.astype(np.float64) - y.data.astype(np.float64)).max()
-        return f"{int(changed.sum())} of {x.data.size} values, by at most {most:.3g}"
-    return f"{int(changed.sum())} of {x.data.size} values"
+        return phrase(
+            "{count} of {size} values, by at most {most:.3g}", int(changed.sum()), x.data.size, most
+        )
+    return phrase("{count} of {size} values", int(changed.sum()), x.data.size)

@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from litesmith.phrases import phrase
+
 Array = NDArray[Any]
 
 
@@ -104,14 +106,14 @@ def string_ends(raw: Array) -> Array:
     Raises ValueError where the numbers do not fit the bytes.
     """
     if raw.size < 8:
-        raise ValueError("a string tensor starts with a count and an offset")
+        raise ValueError(phrase("a string tensor starts with a count and an offset"))
     count = int(raw[:4].view(np.int32)[0])
     start = 4 * (count + 2)
     if count < 0 or start > raw.size:
-        raise ValueError(f"{count} strings do not fit into {raw.size} bytes")
+        raise ValueError(phrase("{count} strings do not fit into {size} bytes", count, raw.size))
     ends = raw[4:start].view(np.int32)
     if ends[0] != start or (np.diff(ends) < 0).any() or ends[-1] > raw.size:
-        raise ValueError("the offsets of its strings are not in order")
+        raise ValueError(phrase("the offsets of its strings are not in order"))
     return ends
 
 

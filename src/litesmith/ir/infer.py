@@ -10,6 +10,7 @@ from functools import wraps
 from litesmith.errors import BadModel
 from litesmith.ir.dtype import DTYPES
 from litesmith.ir.types import Array, Record, Tensor
+from litesmith.phrases import phrase
 
 Dims = tuple[int, ...]
 Shapes = tuple[Dims, ...]
@@ -36,21 +37,21 @@ def shape_rule(compute: Callable[[Inputs, Record], Shapes]) -> ShapeRule:
 def tensor_at(inputs: Inputs, place: int) -> Tensor:
     tensor = inputs[place] if place < len(inputs) else None
     if tensor is None:
-        raise ValueError(f"input {place} is missing")
+        raise ValueError(phrase("input {place} is missing", place))
     return tensor
 
 
 def shape_at(inputs: Inputs, place: int) -> Dims:
     dims = tensor_at(inputs, place).shape
     if not all(0 <= d < _LIMIT for d in dims):
-        raise ValueError(f"input {place} has shape {dims}")
+        raise ValueError(phrase("input {place} has shape {dims}", place, dims))
     return dims
 
 
 def constant_at(inputs: Inputs, place: int) -> Array:
     tensor = tensor_at(inputs, place)
     if tensor.data is None or tensor.sparsity is not None or not DTYPES[tensor.dtype].is_plain:
-        raise ValueError(f"input {place} is not a constant array")
+        raise ValueError(phrase("input {place} is not a constant array", place))
     return tensor.data
 
 
@@ -58,7 +59,7 @@ def integers_at(inputs: Inputs, place: int) -> Dims:
     """A constant of whole numbers, flattened."""
     data = constant_at(inputs, place)
     if data.dtype.kind not in "iu":
-        raise ValueError(f"input {place} holds no integers")
+        raise ValueError(phrase("input {place} holds no integers", place))
     return tuple(map(int, data.reshape(-1).tolist()))
 
 
@@ -70,7 +71,7 @@ def integer_at(inputs: Inputs, place: int) -> int:
 def from_front(axis: int, rank: int) -> int:
     """The axis counted from the front."""
     if not -rank <= axis < rank:
-        raise ValueError(f"axis {axis} of {rank} dimensions")
+        raise ValueError(phrase("axis {axis} of {rank} dimensions", axis, rank))
     return axis % rank
 
 
@@ -81,6 +82,6 @@ def broadcast_shape(*shapes: Dims) -> Dims:
     for sizes in zip(*aligned, strict=True):
         wide = {size for size in sizes if size != 1}
         if len(wide) > 1:
-            raise ValueError(f"sizes {sizes} do not fit together")
+            raise ValueError(phrase("sizes {sizes} do not fit together", sizes))
         result.append(wide.pop() if wide else 1)
     return tuple(result)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from litesmith.ir.types import Model, Op, Record, Tensor, Value
+from litesmith.phrases import phrase
 from litesmith.units import plain
 
 
@@ -43,7 +44,13 @@ def lines(model: Model) -> Iterator[str]:
     for number, graph in enumerate(model.graphs):
         inputs = ", ".join(f"{plain(t.name)} {type_text(t)}" for t in graph.inputs)
         outputs = ", ".join(plain(t.name) for t in graph.outputs)
-        yield f"graph {number} {plain(graph.name)!r}({inputs}) -> {outputs}"
+        yield phrase(
+            "graph {number} {name!r}({inputs}) -> {outputs}",
+            number,
+            plain(graph.name),
+            inputs,
+            outputs,
+        )
         for index, op in enumerate(graph.ops):
             yield f"  {index} {op_text(op)}"
 
@@ -54,7 +61,7 @@ def _argument(tensor: Tensor) -> str:
 
 def _value_text(value: Value) -> str:
     if isinstance(value, bytes):
-        return f"{len(value)} bytes"
+        return phrase("{count} bytes", len(value))
     if isinstance(value, Record):
         return f"{value.table}({options_text(value)})"
     if isinstance(value, str | bool | int | float):

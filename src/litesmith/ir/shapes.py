@@ -21,6 +21,7 @@ from litesmith.ir.infer import (
 )
 from litesmith.ir.types import Record
 from litesmith.ir.window import slid_size, slides, strided_picks
+from litesmith.phrases import phrase
 
 _MOST_OUTPUTS = 4096  # a file can ask for billions
 
@@ -42,7 +43,7 @@ scalar: ShapeRule = shape_rule(lambda inputs, _: ((),))
 @shape_rule
 def broadcast(inputs: Inputs, options: Record) -> Shapes:
     if not inputs:
-        raise ValueError("no inputs")
+        raise ValueError(phrase("no inputs"))
     return (broadcast_shape(*(shape_at(inputs, place) for place in range(len(inputs)))),)
 
 
@@ -51,7 +52,7 @@ def conv(inputs: Inputs, options: Record) -> Shapes:
     batch, *sizes, channels = shape_at(inputs, 0)
     filters, height, width, depth = shape_at(inputs, 1)
     if depth < 1 or channels % depth:
-        raise ValueError(f"{channels} channels for filters of {depth}")
+        raise ValueError(phrase("{channels} channels for filters of {depth}", channels, depth))
     return ((batch, *_slid(options, sizes, (height, width)), filters),)
 
 
@@ -87,7 +88,7 @@ def fully_connected(inputs: Inputs, options: Record) -> Shapes:
     dims = shape_at(inputs, 0)
     units, depth = shape_at(inputs, 1)
     if depth < 1 or prod(dims) % depth:
-        raise ValueError(f"{dims} values for rows of {depth}")
+        raise ValueError(phrase("{dims} values for rows of {depth}", dims, depth))
     if options["keep_num_dims"]:
         *rows, last = dims
         return ((*rows, units) if last == depth else (*rows, -1),)
@@ -103,7 +104,7 @@ def batch_matmul(inputs: Inputs, options: Record) -> Shapes:
     if options["adj_y"]:
         y_depth, columns = columns, y_depth
     if x_depth != y_depth:
-        raise ValueError(f"rows of {x_depth} by columns of {y_depth}")
+        raise ValueError(phrase("rows of {x_depth} by columns of {y_depth}", x_depth, y_depth))
     return ((*broadcast_shape(tuple(x_batch), tuple(y_batch)), rows, columns),)
 
 
@@ -112,7 +113,7 @@ def concatenation(inputs: Inputs, options: Record) -> Shapes:
     shapes = [shape_at(inputs, place) for place in range(len(inputs))]
     axis = from_front(options.integer("axis"), len(shapes[0]) if shapes else 0)
     if len({(*dims[:axis], *dims[axis + 1 :]) for dims in shapes}) > 1:
-        raise ValueError("the other dimensions differ")
+        raise ValueError(phrase("the other dimensions differ"))
     first = shapes[0]
     return ((*first[:axis], sum(dims[axis] for dims in shapes), *first[axis + 1 :]),)
 
@@ -136,7 +137,7 @@ def split(inputs: Inputs, options: Record) -> Shapes:
     dims, count = shape_at(inputs, 1), options.integer("num_splits")
     axis = from_front(integer_at(inputs, 0), len(dims))
     if count < 1 or dims[axis] % count:
-        raise ValueError(f"{dims[axis]} into {count} parts")
+        raise ValueError(phrase("{dims} into {count} parts", dims[axis], count))
     return _many(((*dims[:axis], dims[axis] // count, *dims[axis + 1 :]),), count)
 
 
@@ -153,13 +154,13 @@ def fill_rest(sizes: Sequence[int], total: int) -> Dims:
     rest = total - sum(size for size in sizes if size != -1)
     filled = tuple(rest if size == -1 else size for size in sizes)
     if sum(filled) != total or min(filled, default=-1) < 0 or len(filled) > _MOST_OUTPUTS:
-        raise ValueError(f"sizes {sizes} of {total}")
+        raise ValueError(phrase("sizes {sizes} of {total}", sizes, total))
     return filled
 
 
 def _many(shapes: Shapes, count: int) -> Shapes:
     if count > _MOST_OUTPUTS:
-        raise ValueError(f"{count} outputs")
+        raise ValueError(phrase("{count} outputs", count))
     return shapes * count
 
 
@@ -177,7 +178,7 @@ def reshaped(elements: int, asked: Sequence[int]) -> Dims:
         at = asked.index(-1)
         asked = (*asked[:at], elements // known, *asked[at + 1 :])
     if min(asked, default=0) < 0 or prod(asked) != elements:
-        raise ValueError(f"{elements} elements into shape {tuple(asked)}")
+        raise ValueError(phrase("{elements} elements into shape {asked}", elements, tuple(asked)))
     return tuple(asked)
 
 
@@ -187,7 +188,7 @@ def squeeze(inputs: Inputs, options: Record) -> Shapes:
     asked = {from_front(axis, len(dims)) for axis in options.integers("squeeze_dims")}
     gone = asked or {place for place, size in enumerate(dims) if size == 1}
     if any(dims[place] != 1 for place in gone):
-        raise ValueError(f"axes {gone} of {dims} are not all 1")
+        raise ValueError(phrase("axes {gone} of {dims} are not all 1", gone, dims))
     return (tuple(size for place, size in enumerate(dims) if place not in gone),)
 
 
@@ -203,7 +204,7 @@ def transpose(inputs: Inputs, options: Record) -> Shapes:
     dims, order = shape_at(inputs, 0), integers_at(inputs, 1)
     places = [from_front(place, len(dims)) for place in order]
     if sorted(places) != list(range(len(dims))):
-        raise ValueError(f"order {order} of {dims}")
+        raise ValueError(phrase("order {order} of {dims}", order, dims))
     return (tuple(dims[place] for place in places),)
 
 
@@ -219,7 +220,9 @@ def slice_ranges(dims: Dims, begin: Sequence[int], size: Sequence[int]) -> tuple
     for extent, first, count in zip(dims, begin, size, strict=True):
         last = extent if count == -1 else first + count
         if not 0 <= first <= last <= extent:
-            raise ValueError(f"{count} elements from {first} of {extent}")
+            raise ValueError(
+                phrase("{count} elements from {first} of {extent}", count, first, extent)
+            )
         ranges.append(range(first, last))
     return tuple(ranges)
 

@@ -14,6 +14,7 @@ from litesmith.ir.infer import (
     shape_rule,
 )
 from litesmith.ir.types import Record
+from litesmith.phrases import phrase
 
 
 @shape_rule
@@ -23,7 +24,9 @@ def gather(inputs: Inputs, options: Record) -> Shapes:
     batch = options.integer("batch_dims")
     batch += len(places) if batch < 0 else 0
     if not 0 <= batch <= min(axis, len(places)) or dims[:batch] != places[:batch]:
-        raise ValueError(f"{batch} batch dimensions of {dims} and {places}")
+        raise ValueError(
+            phrase("{batch} batch dimensions of {dims} and {places}", batch, dims, places)
+        )
     return ((*dims[:axis], *places[batch:], *dims[axis + 1 :]),)
 
 
@@ -32,7 +35,7 @@ def gather_nd(inputs: Inputs, options: Record) -> Shapes:
     dims = shape_at(inputs, 0)
     *rows, depth = shape_at(inputs, 1)
     if depth > len(dims):
-        raise ValueError(f"{depth} indices for {dims}")
+        raise ValueError(phrase("{depth} indices for {dims}", depth, dims))
     return ((*rows, *dims[depth:]),)
 
 
@@ -71,7 +74,7 @@ def top_k(inputs: Inputs, options: Record) -> Shapes:
     *rows, size = shape_at(inputs, 0)
     count = integer_at(inputs, 1)
     if count > size:
-        raise ValueError(f"the top {count} of {size}")
+        raise ValueError(phrase("the top {count} of {size}", count, size))
     return ((*rows, count), (*rows, count))
 
 
@@ -88,17 +91,17 @@ def range_(inputs: Inputs, options: Record) -> Shapes:
 def range_length(start: float, limit: float, delta: float) -> int:
     """How many steps of delta lead from the start to before the limit."""
     if delta == 0 or not all(map(isfinite, (start, limit, delta))):
-        raise ValueError(f"a range from {start} to {limit} by {delta}")
+        raise ValueError(phrase("a range from {start} to {limit} by {delta}", start, limit, delta))
     steps = (limit - start) / delta
     if not 0 <= steps < 2**31:
-        raise ValueError(f"{steps} steps from {start} to {limit}")
+        raise ValueError(phrase("{steps} steps from {start} to {limit}", steps, start, limit))
     return ceil(steps)
 
 
 def _number(inputs: Inputs, place: int) -> float:
     data = constant_at(inputs, place)
     if data.dtype.kind not in "iuf" or data.size != 1:
-        raise ValueError(f"input {place} is not a number")
+        raise ValueError(phrase("input {place} is not a number", place))
     return data.reshape(-1).tolist()[0]
 
 
@@ -118,7 +121,7 @@ def segment_sum(inputs: Inputs, options: Record) -> Shapes:
 def unsorted_segment(inputs: Inputs, options: Record) -> Shapes:
     dims, segments = shape_at(inputs, 0), shape_at(inputs, 1)
     if dims[: len(segments)] != segments:
-        raise ValueError(f"segments {segments} of {dims}")
+        raise ValueError(phrase("segments {segments} of {dims}", segments, dims))
     return ((integer_at(inputs, 2), *dims[len(segments) :]),)
 
 
@@ -134,7 +137,7 @@ def space_to_depth(inputs: Inputs, options: Record) -> Shapes:
     batch, height, width, channels = shape_at(inputs, 0)
     block = options.integer("block_size")
     if block < 1 or height % block or width % block:
-        raise ValueError(f"blocks of {block} in {height} by {width}")
+        raise ValueError(phrase("blocks of {block} in {height} by {width}", block, height, width))
     return ((batch, height // block, width // block, channels * block * block),)
 
 
@@ -143,7 +146,7 @@ def depth_to_space(inputs: Inputs, options: Record) -> Shapes:
     batch, height, width, channels = shape_at(inputs, 0)
     block = options.integer("block_size")
     if block < 1 or channels % (block * block):
-        raise ValueError(f"{channels} channels into blocks of {block}")
+        raise ValueError(phrase("{channels} channels into blocks of {block}", channels, block))
     return ((batch, height * block, width * block, channels // (block * block)),)
 
 
@@ -156,9 +159,9 @@ def space_to_batch(inputs: Inputs, options: Record) -> Shapes:
         for size, before, after in zip(sizes, amounts[::2], amounts[1::2], strict=False)
     )
     if len(amounts) != 2 * len(blocks) or min((*amounts, *blocks)) < 0:
-        raise ValueError(f"paddings {amounts} for blocks {blocks}")
+        raise ValueError(phrase("paddings {amounts} for blocks {blocks}", amounts, blocks))
     if min(blocks) < 1 or any(size % block for size, block in zip(outer, blocks, strict=True)):
-        raise ValueError(f"blocks {blocks} in {outer}")
+        raise ValueError(phrase("blocks {blocks} in {outer}", blocks, outer))
     inner = tuple(size // block for size, block in zip(outer, blocks, strict=True))
     return ((batch * prod(blocks), *inner, *sizes[len(blocks) :]),)
 
@@ -168,11 +171,11 @@ def batch_to_space(inputs: Inputs, options: Record) -> Shapes:
     batch, *sizes = shape_at(inputs, 0)
     blocks, crops = integers_at(inputs, 1), integers_at(inputs, 2)
     if min(blocks, default=0) < 1 or batch % prod(blocks) or min(crops, default=0) < 0:
-        raise ValueError(f"a batch of {batch} into blocks {blocks}")
+        raise ValueError(phrase("a batch of {batch} into blocks {blocks}", batch, blocks))
     cut = zip(sizes, blocks, crops[::2], crops[1::2], strict=False)
     inner = tuple(size * block - before - after for size, block, before, after in cut)
     if not len(inner) == len(blocks) == len(crops) / 2:
-        raise ValueError(f"crops {crops} for blocks {blocks}")
+        raise ValueError(phrase("crops {crops} for blocks {blocks}", crops, blocks))
     return ((batch // prod(blocks), *inner, *sizes[len(blocks) :]),)
 
 
@@ -206,7 +209,7 @@ def svdf(inputs: Inputs, options: Record) -> Shapes:
     filters, _ = shape_at(inputs, 1)
     rank = options.integer("rank")
     if rank < 1 or filters % rank:
-        raise ValueError(f"{filters} filters of rank {rank}")
+        raise ValueError(phrase("{filters} filters of rank {rank}", filters, rank))
     return ((batch, filters // rank),)
 
 
@@ -220,7 +223,7 @@ def rnn(inputs: Inputs, options: Record) -> Shapes:
 @shape_rule
 def lstm(inputs: Inputs, options: Record) -> Shapes:
     if "kernel_type" in options and options.word("kernel_type") != "FULL":
-        raise ValueError("the basic kernel has four outputs")
+        raise ValueError(phrase("the basic kernel has four outputs"))
     *rows, _ = shape_at(inputs, 0)
     return ((*rows, _units(inputs)),)
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from litesmith import schema
 from litesmith.errors import BadModel
 from litesmith.ir.dtype import DTYPES, Array, stored_bytes, unpack, unpack_strings
+from litesmith.phrases import phrase
 
 # What a field of a record can hold. An enum is its name, or its number where the name is not known.
 Value: TypeAlias = "bool | int | float | str | bytes | Array | Record | tuple[Value, ...] | None"
@@ -37,7 +38,14 @@ class Record:
             return self.fields[name]
         known = schema.TABLES[self.table]
         if name not in known:
-            raise KeyError(f"{self.table} has no field {name!r}; it has {', '.join(known)}")
+            raise KeyError(
+                phrase(
+                    "{table} has no field {name!r}; it has {known}",
+                    self.table,
+                    name,
+                    ", ".join(known),
+                )
+            )
         unset = known[name]
         if unset.is_offset:
             return None
@@ -51,20 +59,29 @@ class Record:
     def integer(self, name: str) -> int:
         value = self[name]
         if not isinstance(value, int):
-            raise BadModel(f"{self.table}.{name} is {value!r} where an integer belongs")
+            raise BadModel(
+                "{table}.{name} is {value!r} where an integer belongs", self.table, name, value
+            )
         return value
 
     def number(self, name: str) -> float:
         value = self[name]
         if not isinstance(value, (int, float)):
-            raise BadModel(f"{self.table}.{name} is {value!r} where a number belongs")
+            raise BadModel(
+                "{table}.{name} is {value!r} where a number belongs", self.table, name, value
+            )
         return float(value)
 
     def word(self, name: str) -> str:
         """An enum's name, or a text."""
         value = self[name]
         if not isinstance(value, str):
-            raise BadModel(f"{self.table}.{name} is {value!r}, a value this version does not know")
+            raise BadModel(
+                "{table}.{name} is {value!r}, a value this version does not know",
+                self.table,
+                name,
+                value,
+            )
         return value
 
     def integers(self, name: str) -> tuple[int, ...]:
@@ -177,7 +194,7 @@ class Tensor:
     def values(self) -> Array:
         """The constant's stored numbers in the tensor's shape, one element each."""
         if self.data is None or self.sparsity is not None or not DTYPES[self.dtype].bits:
-            raise ValueError(f"tensor {self.name!r} holds no array of numbers")
+            raise ValueError(phrase("tensor {name!r} holds no array of numbers", self.name))
         if DTYPES[self.dtype].is_packed:
             return unpack(self.data, self.dtype, self.elements).reshape(self.shape)
         return self.data
@@ -185,7 +202,7 @@ class Tensor:
     def texts(self) -> list[bytes]:
         """The strings of a constant of type string."""
         if self.data is None or self.dtype != "string":
-            raise ValueError(f"tensor {self.name!r} holds no strings")
+            raise ValueError(phrase("tensor {name!r} holds no strings", self.name))
         return unpack_strings(self.data)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from litesmith.ir.types import Record
+from litesmith.phrases import phrase
 
 
 class Slide(NamedTuple):
@@ -31,7 +32,9 @@ def slides(options: Record, windows: Sequence[int], axes: str = "hw") -> tuple[S
         slide = Slide(window, options.integer(f"stride_{axis}"), dilation)
         if min(slide) < 1:
             raise ValueError(
-                f"window, stride and dilation are {tuple(slide)}; each must be positive"
+                phrase(
+                    "window, stride and dilation are {slide}; each must be positive", tuple(slide)
+                )
             )
         found.append(slide)
     return tuple(found)
@@ -42,7 +45,9 @@ def slid_size(padding: str, size: int, slide: Slide) -> int:
     needed = 1 if padding == "SAME" else slide.reach
     fits = (size + slide.stride - needed) // slide.stride
     if fits < 1:
-        raise ValueError(f"a window that reaches {slide.reach} does not fit into {size}")
+        raise ValueError(
+            phrase("a window that reaches {reach} does not fit into {size}", slide.reach, size)
+        )
     return fits
 
 
@@ -67,9 +72,16 @@ def strided_picks(
 ) -> tuple[Pick, ...]:
     """What STRIDED_SLICE keeps of an array of that shape."""
     if not len(begin) == len(end) == len(strides) <= 31:
-        raise ValueError(f"{len(begin)} begins, {len(end)} ends, {len(strides)} strides")
+        raise ValueError(
+            phrase(
+                "{count} begins, {count2} ends, {count3} strides",
+                len(begin),
+                len(end),
+                len(strides),
+            )
+        )
     if options["offset"]:
-        raise ValueError("ends that are offsets from the begins are not supported")
+        raise ValueError(phrase("ends that are offsets from the begins are not supported"))
     masks = _Masks(*(options.integer(f"{name}_mask") for name in _Masks._fields))
     dimensions = list(shape)
     picks: list[Pick] = []
@@ -100,13 +112,13 @@ class _Masks(NamedTuple):
         """How many later entries use up a dimension each."""
         later = range(place + 1, count)
         if any(self.has("ellipsis", other) for other in later):
-            raise ValueError("more than one ellipsis")
+            raise ValueError(phrase("more than one ellipsis"))
         return sum(not self.has("new_axis", other) for other in later)
 
 
 def _take(dimensions: list[int], count: int) -> list[int]:
     if count > len(dimensions):
-        raise ValueError("more slices than dimensions")
+        raise ValueError(phrase("more slices than dimensions"))
     taken = dimensions[:count]
     del dimensions[:count]
     return taken
@@ -115,13 +127,20 @@ def _take(dimensions: list[int], count: int) -> list[int]:
 def _pick(size: int, bounds: tuple[int, int, int], place: int, masks: _Masks) -> Pick:
     begin, end, stride = bounds
     if stride == 0:
-        raise ValueError("a stride is 0")
+        raise ValueError(phrase("a stride is 0"))
     if masks.has("shrink_axis", place):
         # The begin mask counts here too, as it does in the runtime.
         first = 0 if masks.has("begin", place) else begin
         first += size if first < 0 else 0
         if not 0 <= first < size or stride < 0:
-            raise ValueError(f"index {begin} with stride {stride} is outside of {size} elements")
+            raise ValueError(
+                phrase(
+                    "index {begin} with stride {stride} is outside of {size} elements",
+                    begin,
+                    stride,
+                    size,
+                )
+            )
         return first
     span = slice(
         None if masks.has("begin", place) else begin,

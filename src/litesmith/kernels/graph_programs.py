@@ -49,7 +49,7 @@ def prepared(op: Op) -> Steps:
         return [worthwhile_layer(op)]
     prepare = PREPARE.get(op.kind)
     if prepare is None:
-        raise CannotApply(f"{op.kind} has no kernel of ours")
+        raise CannotApply("{kind} has no kernel of ours", op.kind)
     return list(prepare(op, machine()))
 
 
@@ -83,7 +83,7 @@ def assembled(
     made = {tensor for kernel in kernels for tensor in kernel.outputs}
     for tensor in outputs:
         if tensor not in made:
-            raise CannotApply(f"output {tensor.name!r} is made by none of these ops")
+            raise CannotApply("output {name!r} is made by none of these ops", tensor.name)
     ports = tuple(inputs), tuple(outputs)
     return Program(tuple(kernels), *ports, tuple(aliases), tuple(owners))
 

@@ -25,6 +25,7 @@ from litesmith.kernels.programs.sparse_parts import may_be_sparse, sparse_facts
 from litesmith.native.compile import address_of, why_not
 from litesmith.ops.delegate import Native
 from litesmith.passes.shrinking.sparsify import with_zeros
+from litesmith.phrases import phrase
 from litesmith.run.core.placement import PREDICTED, Placement, refuse
 from litesmith.run.core.runner import Port
 from litesmith.run.core.target import LITESMITH, Target
@@ -33,9 +34,9 @@ from litesmith.run.litert.capi import Event
 
 TAG = "litesmith"  # of what a profile tells of these kernels
 
-_PLAIN = "neither int16 data nor a layer that can be sparse"
-_STORED = "the runtime is as fast with its weights in its own sparse form"
-_NOT_SO_SPARSE = "XNNPACK is as fast on {threads} threads"
+_PLAIN = phrase("neither int16 data nor a layer that can be sparse")
+_STORED = phrase("the runtime is as fast with its weights in its own sparse form")
+_NOT_SO_SPARSE = phrase("XNNPACK is as fast on {threads} threads")
 _NAME = re.compile(r"^'[^']*':? ")  # which a reason may begin with
 _MOST_REASONS = 2
 
@@ -207,7 +208,9 @@ class KernelRunner:
         try:
             self._use(delegated.resized(self._graph, wanted))
         except (LitesmithError, ValueError) as error:
-            raise BadInput(f"cannot resize to {list(shapes.values())}: {error}") from None
+            raise BadInput(
+                "cannot resize to {values}: {error}", list(shapes.values()), error
+            ) from None
 
     def close(self) -> None:
         self.inputs = self.outputs = ()
@@ -243,18 +246,22 @@ def taken_note(model: Model, kernels: Kernels) -> str:
     reasons = [why for graph in model.graphs for why in delegated.refusals(graph, kernels)]
     left = Counter(why for why in reasons if why)
     taken = len(reasons) - left.total()
-    counted = f"{taken or 'none'} of {len(reasons)} ops on Litesmith's kernels"
+    counted = phrase("{taken} of {count} ops on Litesmith's kernels", taken or "none", len(reasons))
     if not left:
         return counted
-    told = [f"not {count}: {why}" for why, count in left.most_common(_MOST_REASONS)]
+    told = [
+        phrase("not {count}: {why}", count, why) for why, count in left.most_common(_MOST_REASONS)
+    ]
     more = left.total() - sum(count for _, count in left.most_common(_MOST_REASONS))
-    return "; ".join([counted, *told, *([f"not {more} for other reasons"] if more else [])])
+    return "; ".join(
+        [counted, *told, *([phrase("not {more} for other reasons", more)] if more else [])]
+    )
 
 
 def without_note() -> str:
     """Why there are none here; "" where there are."""
     missing = why_not()
-    return f"runs on the runtime's kernels: {missing}" if missing else ""
+    return phrase("runs on the runtime's kernels: {missing}", missing) if missing else ""
 
 
 def place(model: Model) -> Placement:

@@ -1,12 +1,12 @@
 """The language that people are spoken to in. Records, JSON and commands are in none."""
 
+import gettext
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
-from gettext import GNUTranslations
-from importlib.resources import files
+from pathlib import Path
 from unicodedata import east_asian_width
 
 from litesmith.errors import BadInput
@@ -30,6 +30,7 @@ LANGUAGES = {
     "zh": Form(".", ",", ", ", "至", "。", _WIDE),
 }
 VARIABLE = "LITESMITH_LANG"
+_DOMAIN, _CATALOGUES = "litesmith", Path(__file__).with_name("locale")
 _LOCALE = ("LC_ALL", "LC_MESSAGES", "LANG")
 
 
@@ -79,8 +80,11 @@ def language() -> str:
 
 
 def use(name: str) -> None:
-    """Speaks a language from here on."""
+    """Speaks a language from here on; the parser of the command line, which asks gettext, too."""
     _Now.language = open_language(name)
+    gettext.bindtextdomain(_DOMAIN, str(_CATALOGUES))
+    gettext.textdomain(_DOMAIN)
+    os.environ["LANGUAGE"] = language()
 
 
 @contextmanager
@@ -121,10 +125,8 @@ def open_language(name: str) -> Language | None:
     short = language_of(name)
     if short == "en":
         return None
-    place = files("litesmith.lang").joinpath("locale", f"{short}.mo")
     try:
-        with place.open("rb") as file:
-            catalogue = GNUTranslations(file)
+        catalogue = gettext.translation(_DOMAIN, _CATALOGUES, [short])
     except FileNotFoundError:
         raise BadInput(
             "language {name!r}: its catalogue was not built; in a checkout, "

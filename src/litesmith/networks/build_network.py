@@ -49,5 +49,5 @@ def _described(description: str) -> Spec:
 
 def _checked(seed: int) -> int:
     if seed < 0:
-        raise BadInput(f"seed {seed}: give 0 or more")
+        raise BadInput("seed {seed}: give 0 or more", seed)
     return seed

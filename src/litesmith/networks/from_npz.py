@@ -21,12 +21,14 @@ def read(path: Path, row: Row) -> tuple[list[Loose], str]:
     arrays = _arrays(path)
     style = str(arrays.pop(STYLE, ""))
     if style not in ("", "tf", "torch"):
-        raise BadInput(f"{path}: no style {plain(style)!r}; there are tf and torch")
+        raise BadInput("{path}: no style {style!r}; there are tf and torch", path, plain(style))
     for name, array in arrays.items():
         if not name.endswith((_WEIGHT, _BIAS)) or array.dtype.kind not in "fiu":
             raise BadInput(
-                f"{path}: {plain(name)!r} is no weight or bias; an array of numbers called "
-                "LAYER/weight or LAYER/bias belongs here"
+                "{path}: {name!r} is no weight or bias; an array of numbers called "
+                "LAYER/weight or LAYER/bias belongs here",
+                path,
+                plain(name),
             )
     weights = {n.removesuffix(_WEIGHT): a for n, a in arrays.items() if n.endswith(_WEIGHT)}
     return [Loose(name, a, arrays.get(name + _BIAS)) for name, a in weights.items()], style
@@ -38,9 +40,11 @@ def in_order(loose: Sequence[Loose], names: Sequence[str], path: Path) -> list[L
     missing = [name for name in names if name not in by_name]
     foreign = [name for name in by_name if name not in names and name != "logits"]
     if missing:
-        raise BadInput(f"{path}: {len(missing)} layers are missing, {missing[0]!r} first")
+        raise BadInput(
+            "{path}: {count} layers are missing, {missing!r} first", path, len(missing), missing[0]
+        )
     if foreign:
-        raise BadInput(f"{path}: the network has no layer {plain(foreign[0])!r}")
+        raise BadInput("{path}: the network has no layer {foreign!r}", path, plain(foreign[0]))
     return [by_name[name] for name in names]
 
 
@@ -49,6 +53,8 @@ def _arrays(path: Path) -> dict[str, Array]:
         with np.load(path, allow_pickle=False) as archive:
             return {name: archive[name] for name in archive.files}
     except FileNotFoundError:
-        raise BadInput(f"{path}: no such file") from None
+        raise BadInput("{path}: no such file", path) from None
     except Exception as error:  # numpy and zipfile raise a dozen kinds on damaged files
-        raise BadInput(f"{path}: cannot be read as an .npz ({type(error).__name__})") from None
+        raise BadInput(
+            "{path}: cannot be read as an .npz ({name})", path, type(error).__name__
+        ) from None

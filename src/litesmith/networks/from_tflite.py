@@ -44,8 +44,10 @@ def _real(tensor: Tensor | None, path: Path) -> Array:
     if tensor is None or numbers is None or (tensor.quant and tensor.quant.block):
         name = tensor.name if tensor else ""
         raise BadInput(
-            f"{path}: the weight {plain(name)!r} is computed, sparse or in blocks; "
-            "give the file before that"
+            "{path}: the weight {name!r} is computed, sparse or in blocks; give the file "
+            "before that",
+            path,
+            plain(name),
         )
     if tensor.quant is None:
         return numbers.astype(np.float32)

@@ -24,8 +24,10 @@ def read(path: Path, row: Row) -> tuple[list[Loose], str]:
             continue
         if not found or found[-1].outputs != parts["running_var"].size:
             raise BadInput(
-                f"{path}: the batch normalization {plain(name)!r} does not follow its convolution; "
-                "a state dict in the order of torchvision's belongs here"
+                "{path}: the batch normalization {name!r} does not follow its convolution; "
+                "a state dict in the order of torchvision's belongs here",
+                path,
+                plain(name),
             )
         found[-1] = _folded(found[-1], parts, row.epsilon)
     return found, "torch"
@@ -52,21 +54,23 @@ def _modules(arrays: dict[str, Array]) -> dict[str, dict[str, Array]]:
 
 def _arrays(path: Path) -> dict[str, Array]:
     if not path.is_file():
-        raise BadInput(f"{path}: no such file")
+        raise BadInput("{path}: no such file", path)
     try:
         import torch  # pyright: ignore[reportMissingImports]
     except ImportError:
-        raise CannotRun(f"{path}: needs torch; pip install 'litesmith[train]'") from None
+        raise CannotRun("{path}: needs torch; pip install 'litesmith[train]'", path) from None
     try:
         content = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # whatever unpickling raises
         raise BadInput(
-            f"{path}: cannot be read as weights only ({type(error).__name__}); save "
-            "model.state_dict() with torch.save"
+            "{path}: cannot be read as weights only ({name}); save model.state_dict() with "
+            "torch.save",
+            path,
+            type(error).__name__,
         ) from None
     for name in _INSIDE:
         if isinstance(content, dict) and isinstance(content.get(name), dict):
             content = content[name]
     if not isinstance(content, dict) or not all(map(torch.is_tensor, content.values())):
-        raise BadInput(f"{path}: holds no state dict; save model.state_dict() with torch.save")
+        raise BadInput("{path}: holds no state dict; save model.state_dict() with torch.save", path)
     return {str(name): tensor.detach().float().numpy() for name, tensor in content.items()}

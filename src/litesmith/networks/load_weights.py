@@ -15,6 +15,7 @@ from litesmith.networks import from_npz, from_tflite, from_torch
 from litesmith.networks.build_network import build, resolved
 from litesmith.networks.loose_weights import Loose, Target, targets_of
 from litesmith.networks.spec import Spec
+from litesmith.phrases import phrase
 from litesmith.tflite.file import write_whole
 
 READERS = {
@@ -40,7 +41,7 @@ def load_weights(
     spec = resolved(what)
     suffix = path.suffix.lower()
     if suffix not in READERS:
-        raise BadInput(f"{path}: weights come from {', '.join(READERS)} files")
+        raise BadInput("{path}: weights come from {readers} files", path, ", ".join(READERS))
     loose, style = READERS[suffix](path, spec.row)
     if head and spec.classes is None and loose:
         last = next((layer for layer in loose if layer.name == _HEAD), loose[-1])
@@ -74,7 +75,9 @@ def _matched(targets: Sequence[Target], loose: Sequence[Loose], path: Path) -> d
         bias = np.zeros(target.bias.shape) if found.bias is None else found.bias
         for tensor, values in ((target.weight, weight), (target.bias, bias)):
             if not np.isfinite(values).all():
-                raise BadInput(f"{path}: {found.label} holds numbers that are infinite or not any")
+                raise BadInput(
+                    "{path}: {label} holds numbers that are infinite or not any", path, found.label
+                )
             data = np.ascontiguousarray(values.reshape(tensor.shape), np.float32)
             data.setflags(write=False)
             filled[tensor] = replace(tensor, data=data)
@@ -84,29 +87,45 @@ def _matched(targets: Sequence[Target], loose: Sequence[Loose], path: Path) -> d
 
 
 def _refuse_mismatch(target: Target, found: Loose, weight: Array, path: Path) -> None:
-    ours = f"the network's layer {target.name!r}"
+    ours = phrase("the network's layer {name!r}", target.name)
     if _plain_shape(weight.shape) != _plain_shape(target.weight.shape):
         way_out = (
-            "give that many classes, or leave it random (head=False, --no-head)"
+            phrase("give that many classes, or leave it random (head=False, --no-head)")
             if target.name == _HEAD
-            else "check the name and the width"
+            else phrase("check the name and the width")
         )
         raise BadInput(
-            f"{path}: {found.label} has weights {weight.shape}, {ours} {target.weight.shape}; "
-            f"{way_out}"
+            "{path}: {label} has weights {shape}, {ours} {shape2}; {way_out}",
+            path,
+            found.label,
+            weight.shape,
+            ours,
+            target.weight.shape,
+            way_out,
         )
     if found.bias is not None and found.bias.size != target.bias.elements:
         raise BadInput(
-            f"{path}: {found.label} has {found.bias.size} biases, {ours} {target.bias.elements}"
+            "{path}: {label} has {size} biases, {ours} {elements}",
+            path,
+            found.label,
+            found.bias.size,
+            ours,
+            target.bias.elements,
         )
     for what, there, here in (
-        ("ends in", found.act, target.act),
-        ("has stride", found.stride, target.stride),
+        (phrase("ends in"), found.act, target.act),
+        (phrase("has stride"), found.stride, target.stride),
     ):
         if there and there != here:
             raise BadInput(
-                f"{path}: {found.label} {what} {there}, {ours} {here}: these are two networks; "
-                "`litesmith catalogue` lists others"
+                "{path}: {label} {what} {there}, {ours} {here}: these are two networks; "
+                "`litesmith catalogue` lists others",
+                path,
+                found.label,
+                what,
+                there,
+                ours,
+                here,
             )
 
 
@@ -116,9 +135,9 @@ def _plain_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _left_over(targets: Sequence[Target], loose: Sequence[Loose]) -> str:
-    counts = f"{len(loose)} layers in the file, {len(targets)} in the network"
+    counts = phrase("{count} layers in the file, {count2} in the network", len(loose), len(targets))
     if len(loose) > len(targets):
-        return f"{counts}; the first too many is {loose[len(targets)].label}"
+        return phrase("{counts}; the first too many is {label}", counts, loose[len(targets)].label)
     missing = targets[len(loose)]
     return f"{counts}; none for {missing.name!r} with weights {missing.weight.shape}" + (
         " (head=False, --no-head leave it random)" if missing.name == _HEAD else ""

@@ -7,6 +7,7 @@ import numpy as np
 from litesmith.errors import BadInput
 from litesmith.ir.ops import OPS
 from litesmith.ir.types import Array, Graph, Op, Tensor
+from litesmith.phrases import phrase
 from litesmith.units import plain
 
 # From torch's axes (out, in, height, width) to those of the runtime.
@@ -26,7 +27,7 @@ class Loose(NamedTuple):
     @property
     def label(self) -> str:
         """By the first of the names that a converter has joined."""
-        return f"layer {plain(self.name.split(';')[0])!r}"
+        return phrase("layer {split!r}", plain(self.name.split(";")[0]))
 
     @property
     def outputs(self) -> int:
@@ -59,8 +60,9 @@ def targets_of(graph: Graph) -> list[Target]:
             weight, bias = (*op.inputs[1:3], None)[:2]
             if not (_is_float(weight) and _is_float(bias)):
                 raise BadInput(
-                    f"the layer {plain(op.outputs[0].name)!r} has no float weights and bias; "
-                    "take the model before it was quantized"
+                    "the layer {name!r} has no float weights and bias; take the model "
+                    "before it was quantized",
+                    plain(op.outputs[0].name),
                 )
             name = weight.name.removesuffix("/weight")
             found.append(Target(name, op.kind, weight, bias, act_of(op), stride_of(op)))

@@ -16,6 +16,7 @@ from litesmith.networks import (
     resnet,
 )
 from litesmith.networks.layer_builder import Net
+from litesmith.phrases import phrase
 
 # (net, input, width) -> what the classifier reads: (1, channels)
 Make = Callable[[Net, Tensor, float], Tensor]
@@ -113,17 +114,17 @@ _MLPERF = "MLPerf Tiny (target)"
 _HELLO_EDGE = "Zhang et al. 2017 (MACs: half its operations)"
 _V3_EPSILON = 1e-3
 
-_LITE_MADDS = (
-    "the list has about three more for each value that a convolution gives, "
-    "as if batch normalization and activation counted"
+_LITE_MADDS = phrase(
+    "the list has about three more for each value that a convolution gives, as if batch "
+    "normalization and activation counted"
 )
-_SMALL_MINIMALISTIC = "the definition beside that README gives 52 M too"
+_SMALL_MINIMALISTIC = phrase("the definition beside that README gives 52 M too")
 
 
 def _lite(number: int, make: Make, resolution: int, figures: tuple[str, str, str]) -> Row:
     return Row(
         f"efficientnet_lite{number}",
-        "inverted residuals",
+        phrase("inverted residuals"),
         make,
         (Published(1.0, resolution, *figures, _LITE_MADDS),),
         "ImageNet",
@@ -135,12 +136,12 @@ def _lite(number: int, make: Make, resolution: int, figures: tuple[str, str, str
 
 def _imagenet(depth: int, make: Make, figures: tuple[str, str, str]) -> Row:
     return Row(
-        f"resnet{depth}",
-        "residuals, large images",
+        phrase("resnet{depth}", depth),
+        phrase("residuals, large images"),
         make,
         (Published(1.0, 224, *figures),),
         "ImageNet",
-        "torchvision's table",
+        phrase("torchvision's table"),
         norm="torch",
         style="torch",
     )
@@ -148,8 +149,8 @@ def _imagenet(depth: int, make: Make, figures: tuple[str, str, str]) -> Row:
 
 def _cifar(depth: int, make: Make, parameters: str, accuracy: str) -> Row:
     return Row(
-        f"resnet{depth}",
-        "residuals, small images",
+        phrase("resnet{depth}", depth),
+        phrase("residuals, small images"),
         make,
         (Published(1.0, 32, parameters, "", accuracy),),
         "CIFAR-10",
@@ -157,7 +158,7 @@ def _cifar(depth: int, make: Make, parameters: str, accuracy: str) -> Row:
         resolution=32,
         classes=10,
         stride=4,
-        norm="the mean image is subtracted",
+        norm=phrase("the mean image is subtracted"),
     )
 
 
@@ -167,19 +168,19 @@ def _keywords(name: str, title: str, make: Make, published: Published, source: s
         title,
         make,
         (published,),
-        "Speech Commands",
+        phrase("Speech Commands"),
         source,
         resolution=0,
         classes=12,
         shape=(49, 10, 1),
-        norm="10 MFCC of 49 frames",
+        norm=phrase("10 MFCC of 49 frames"),
     )
 
 
 ROWS = (
     Row(
         "mobilenet_v1",
-        "separable convolutions",
+        phrase("separable convolutions"),
         mobilenet_v1.mobilenet_v1,
         _V1,
         "ImageNet",
@@ -187,10 +188,10 @@ ROWS = (
     ),
     Row(
         "mobilenet_v1_vww",
-        "v1, is a person there?",
+        phrase("v1, is a person there?"),
         mobilenet_v1.wake_words,
         (Published(0.25, 96, "", "", "80 %"),),
-        "Visual Wake Words",
+        phrase("Visual Wake Words"),
         _MLPERF,
         width=0.25,
         resolution=96,
@@ -199,7 +200,7 @@ ROWS = (
     ),
     Row(
         "mobilenet_v2",
-        "inverted residuals",
+        phrase("inverted residuals"),
         mobilenet_v2.mobilenet_v2,
         _V2,
         "ImageNet",
@@ -208,7 +209,7 @@ ROWS = (
     ),
     Row(
         "mobilenet_v3_large",
-        "gates, hard swish",
+        phrase("gates, hard swish"),
         mobilenet_v3.large,
         (
             Published(1.0, 224, "5.4 M", "217 M", "75.2 %"),
@@ -220,7 +221,7 @@ ROWS = (
     ),
     Row(
         "mobilenet_v3_small",
-        "gates, hard swish",
+        phrase("gates, hard swish"),
         mobilenet_v3.small,
         (
             Published(1.0, 224, "2.5 M", "56 M", "67.4 %"),
@@ -232,7 +233,7 @@ ROWS = (
     ),
     Row(
         "mobilenet_v3_large_min",
-        "v3 minimalistic: plain",
+        phrase("v3 minimalistic: plain"),
         mobilenet_v3.large_minimalistic,
         (Published(1.0, 224, "3.9 M", "209 M", "72.3 %"),),
         "ImageNet",
@@ -241,7 +242,7 @@ ROWS = (
     ),
     Row(
         "mobilenet_v3_small_min",
-        "v3 minimalistic: plain",
+        phrase("v3 minimalistic: plain"),
         mobilenet_v3.small_minimalistic,
         (Published(1.0, 224, "2.0 M", "65 M", "61.9 %", _SMALL_MINIMALISTIC),),
         "ImageNet",
@@ -255,7 +256,7 @@ ROWS = (
     _lite(4, efficientnet_lite.lite4, 300, ("13.0 M", "2.64 G", "81.5 %")),
     Row(
         "resnet8",
-        "residuals, tiny",
+        phrase("residuals, tiny"),
         resnet.resnet8,
         (Published(1.0, 32, "", "", "85 %"),),
         "CIFAR-10",

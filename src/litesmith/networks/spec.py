@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from litesmith.errors import BadInput
 from litesmith.networks.network_table import MEMBERS, Row
+from litesmith.phrases import phrase
 from litesmith.units import number_text
 
 _TEXT = re.compile(r"([^:@/]*)(?::([^@/]*))?(?:@([^/]*))?(?:/(.*))?", re.DOTALL)
@@ -32,9 +33,16 @@ class Spec:
         _refuse_width(self)
         _refuse_resolution(self, row)
         if self.classes is not None and not 1 <= self.classes <= _MOST_CLASSES:
-            raise BadInput(f"{self.name}: {self.classes} classes; give 1 to {_MOST_CLASSES}")
+            raise BadInput(
+                "{name}: {classes} classes; give 1 to {most_classes}",
+                self.name,
+                self.classes,
+                _MOST_CLASSES,
+            )
         if self.style not in ("", "tf", "torch"):
-            raise BadInput(f"{self.name}: no style {self.style!r}; there are tf and torch")
+            raise BadInput(
+                "{name}: no style {style!r}; there are tf and torch", self.name, self.style
+            )
 
     @property
     def row(self) -> Row:
@@ -61,7 +69,7 @@ def parse(text: str) -> Spec:
         name,
         row.width if width is None else _number(name, "width", width),
         row.resolution if resolution is None else _whole(name, "resolution", resolution),
-        None if classes is None else _whole(name, "number of classes", classes),
+        None if classes is None else _whole(name, phrase("number of classes"), classes),
     )
 
 
@@ -74,7 +82,9 @@ def _split(text: str) -> tuple[str, str | None, str | None, str | None]:
 
 def _row(name: str) -> Row:
     if name not in MEMBERS:
-        raise BadInput(f"no network {name!r} in the catalogue; there are {', '.join(MEMBERS)}")
+        raise BadInput(
+            "no network {name!r} in the catalogue; there are {members}", name, ", ".join(MEMBERS)
+        )
     return MEMBERS[name]
 
 
@@ -82,12 +92,12 @@ def _number(name: str, what: str, text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise BadInput(f"{name}: the {what} {text!r} is no number") from None
+        raise BadInput("{name}: the {what} {what2!r} is no number", name, what, text) from None
 
 
 def _whole(name: str, what: str, text: str) -> int:
     if not re.fullmatch(r"[0-9]{1,9}", text):
-        raise BadInput(f"{name}: the {what} {text!r} is no whole number")
+        raise BadInput("{name}: the {what} {what2!r} is no whole number", name, what, text)
     return int(text)
 
 
@@ -95,17 +105,27 @@ def _refuse_width(spec: Spec) -> None:
     low, high = _WIDTHS
     if not low <= spec.width <= high:
         raise BadInput(
-            f"{spec.name}: width {number_text(spec.width)} is outside {low} to {high:g}; channels "
-            "are so many times the paper's, to multiples of 8"
+            "{name}: width {number} is outside {low} to {high:g}; channels are so many "
+            "times the paper's, to multiples of 8",
+            spec.name,
+            number_text(spec.width),
+            low,
+            high,
         )
 
 
 def _refuse_resolution(spec: Spec, row: Row) -> None:
     if row.shape is not None and spec.resolution != row.resolution:
         size = " × ".join(map(str, row.shape[:2]))
-        raise BadInput(f"{spec.name}: its input is always {size} values; leave out @RESOLUTION")
+        raise BadInput(
+            "{name}: its input is always {size} values; leave out @RESOLUTION", spec.name, size
+        )
     if row.shape is None and not row.stride <= spec.resolution <= _MOST_PIXELS:
         raise BadInput(
-            f"{spec.name}: {spec.resolution} pixels are outside {row.stride} to {_MOST_PIXELS}; "
-            f"{row.stride} of them make one feature"
+            "{name}: {resolution} pixels are outside {stride} to {most_pixels}; {stride} of "
+            "them make one feature",
+            spec.name,
+            spec.resolution,
+            row.stride,
+            _MOST_PIXELS,
         )

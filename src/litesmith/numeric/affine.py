@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from litesmith.ir.types import Array
 from litesmith.numeric.channels import along
+from litesmith.phrases import phrase
 
 Float64s = NDArray[np.float64]
 
@@ -27,7 +28,7 @@ def scale_of(
     nothing is taken for 0 to 1, so that what is computed from it has a scale of common size.
     """
     if not (isfinite(low) and isfinite(high) and low <= high):
-        raise ValueError(f"a range from {low} to {high} has no scale")
+        raise ValueError(phrase("a range from {low} to {high} has no scale", low, high))
     low, high = min(float(low), 0.0), max(float(high), 0.0)
     if low == high:
         high = 1.0
@@ -56,7 +57,7 @@ def weight_scales(weights: Array, axis: int | None, bits: int) -> Float64s:
     by_channel = weights.reshape(1, -1) if axis is None else rows_of(weights, axis)
     peaks = np.abs(by_channel).max(axis=1, initial=0).astype(np.float64)
     if not np.isfinite(peaks).all():
-        raise ValueError("a weight is infinite or not a number")
+        raise ValueError(phrase("a weight is infinite or not a number"))
     scales = peaks / largest_code(bits)
     usable = scales >= _LEAST_SCALE
     return np.where(usable, scales, scales.max() if usable.any() else 1.0)

@@ -9,6 +9,7 @@ from math import prod
 import numpy as np
 
 from litesmith.ir.types import Record
+from litesmith.phrases import phrase
 
 Result = np.ndarray | tuple[np.ndarray, ...]
 Kernel = Callable[..., Result]
@@ -30,15 +31,17 @@ def demand(dtypes: str, *arrays: np.ndarray) -> None:
     """Refuses arrays of other types than those named, and of types that differ."""
     for array in arrays:
         if str(array.dtype) not in dtypes.split():
-            raise ValueError(f"an array of {array.dtype}; the kernel takes {dtypes}")
+            raise ValueError(
+                phrase("an array of {dtype}; the kernel takes {dtypes}", array.dtype, dtypes)
+            )
         if array.dtype != arrays[0].dtype:
-            raise ValueError(f"arrays of {arrays[0].dtype} and {array.dtype}")
+            raise ValueError(phrase("arrays of {dtype} and {dtype2}", arrays[0].dtype, array.dtype))
 
 
 def integers(array: np.ndarray) -> tuple[int, ...]:
     """The values of a setting, flattened."""
     if array.dtype.kind not in "iu":
-        raise ValueError(f"a setting of {array.dtype} where integers belong")
+        raise ValueError(phrase("a setting of {dtype} where integers belong", array.dtype))
     return tuple(map(int, array.reshape(-1).tolist()))
 
 
@@ -51,16 +54,18 @@ def integer(array: np.ndarray) -> int:
 def within(places: np.ndarray, size: int) -> np.ndarray:
     """Indices as int64; refuses those outside, as the runtime does, the negative among them."""
     if places.dtype.kind not in "iu":
-        raise ValueError(f"indices of {places.dtype}")
+        raise ValueError(phrase("indices of {dtype}", places.dtype))
     if places.size and (int(places.min()) < 0 or int(places.max()) >= size):
-        raise ValueError(f"indices from {places.min()} to {places.max()} of {size}")
+        raise ValueError(
+            phrase("indices from {min} to {max} of {size}", places.min(), places.max(), size)
+        )
     return places.astype(np.int64)
 
 
 def refuse_excess(shape: Sequence[int]) -> None:
     """Refuses an array that would only exhaust the memory: none of a file's own comes close."""
     if prod(shape) > _MOST_ELEMENTS:
-        raise ValueError(f"an array of shape {tuple(shape)} is too large")
+        raise ValueError(phrase("an array of shape {shape} is too large", tuple(shape)))
 
 
 def activate(options: Record, array: np.ndarray) -> np.ndarray:
@@ -72,9 +77,15 @@ def activate(options: Record, array: np.ndarray) -> np.ndarray:
     name = "fused_activation_function"
     activation = options.word(name) if name in options else "NONE"
     if activation not in ACTIVATIONS:
-        raise ValueError(f"fused activation {activation!r}; there are {', '.join(ACTIVATIONS)}")
+        raise ValueError(
+            phrase(
+                "fused activation {activation!r}; there are {activations}",
+                activation,
+                ", ".join(ACTIVATIONS),
+            )
+        )
     if name in options and array.dtype.kind == "f" and np.isinf(array).any():
-        raise ValueError("a result is infinite")
+        raise ValueError(phrase("a result is infinite"))
     return clamp(array, *ACTIVATIONS[activation])
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from litesmith.ir.types import Array
+from litesmith.phrases import phrase
 
 MOST_CODE = 127
 _GRID = np.arange(-MOST_CODE, MOST_CODE + 1, dtype=np.float64)
@@ -25,7 +26,7 @@ def codebook(numbers: Array, k: int, fixed: Iterable[int] = ()) -> Codes:
     """
     forced = sorted(set(fixed))
     if len(forced) > k:
-        raise ValueError(f"{len(forced)} codes are fixed, and only {k} may be")
+        raise ValueError(phrase("{count} codes are fixed, and only {k} may be", len(forced), k))
     costs = _forbidden(_spans(numbers), forced)
     return _GRID[_shortest(costs, k)].astype(np.int64)
 

@@ -8,6 +8,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from litesmith.ir.types import Record
 from litesmith.ir.window import Slide, pads, slides
 from litesmith.numeric.arrays import activate, demand, integers, refuse_excess
+from litesmith.phrases import phrase
 
 
 def windows(x: np.ndarray, moves: Sequence[Slide], padding: str, fill: float) -> np.ndarray:
@@ -27,7 +28,9 @@ def _finish(options: Record, product: np.ndarray, bias: np.ndarray | None) -> np
     if bias is not None:
         demand("float32", bias)
         if bias.size != product.shape[-1]:
-            raise ValueError(f"{bias.size} biases for {product.shape[-1]} channels")
+            raise ValueError(
+                phrase("{size} biases for {shape} channels", bias.size, product.shape[-1])
+            )
         product = product + bias.reshape(-1)
     return activate(options, product)
 
@@ -39,7 +42,9 @@ def _correlate(views: np.ndarray, filters: np.ndarray) -> np.ndarray:
     depth = filters.shape[-1]
     groups = views.shape[channel] // depth if depth else 0
     if groups < 1 or views.shape[channel] != groups * depth or filters.shape[0] % groups:
-        raise ValueError(f"{views.shape[channel]} channels by filters {filters.shape}")
+        raise ValueError(
+            phrase("{shape} channels by filters {shape2}", views.shape[channel], filters.shape)
+        )
     axes = ([channel, *range(channel + 1, views.ndim)], [channel, *range(1, channel)])
     parts = [
         np.tensordot(part, own, axes)
@@ -77,7 +82,7 @@ def depthwise_conv_2d(
     one, height, width, outputs = filters.shape
     channels = x.shape[-1]
     if one != 1 or channels < 1 or outputs % channels:
-        raise ValueError(f"filters {filters.shape} for {channels} channels")
+        raise ValueError(phrase("filters {shape} for {channels} channels", filters.shape, channels))
     views = windows(x, slides(options, (height, width)), options.word("padding"), 0)
     own = filters.reshape(height, width, channels, -1)
     product = np.einsum("nhwckl,klcm->nhwcm", views, own, optimize=True)
@@ -116,7 +121,9 @@ def _spread(
     batch, *sizes, outputs = shape
     moves = slides(options, filters.shape[:-2], "dhw"[-len(sizes) :])
     if (batch, outputs) != (x.shape[0], filters.shape[-2]) or len(moves) != x.ndim - 2:
-        raise ValueError(f"{x.shape} spread over {tuple(shape)} by {filters.shape}")
+        raise ValueError(
+            phrase("{shape} spread over {shape2} by {shape3}", x.shape, tuple(shape), filters.shape)
+        )
     inner = zip(x.shape[1:-1], moves, strict=True)
     extent = (batch, *((n - 1) * m.stride + m.reach for n, m in inner), outputs)
     refuse_excess(extent)
@@ -182,7 +189,7 @@ def fully_connected(
 def batch_matmul(options: Record, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     demand("float32", x, y)
     if min(x.ndim, y.ndim) < 2:
-        raise ValueError(f"shapes {x.shape} and {y.shape} are no matrices")
+        raise ValueError(phrase("shapes {shape} and {shape2} are no matrices", x.shape, y.shape))
     left = np.swapaxes(x, -1, -2) if options["adj_x"] else x
     right = np.swapaxes(y, -1, -2) if options["adj_y"] else y
     return left @ right

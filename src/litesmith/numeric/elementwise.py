@@ -7,6 +7,7 @@ import numpy as np
 
 from litesmith.ir.types import Record
 from litesmith.numeric.arrays import Kernel, activate, clamp, demand
+from litesmith.phrases import phrase
 
 Unary = Callable[[np.ndarray], np.ndarray]
 Binary = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -84,12 +85,12 @@ def floor_modulo(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 def _refuse_zeros(divisor: np.ndarray) -> None:
     if not divisor.all():
-        raise ValueError("a divisor is 0")
+        raise ValueError(phrase("a divisor is 0"))
 
 
 def power(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     if y.dtype.kind == "i" and y.size and int(y.min()) < 0:
-        raise ValueError(f"an integer to the power of {y.min()}")
+        raise ValueError(phrase("an integer to the power of {min}", y.min()))
     return np.power(x, y)
 
 
@@ -127,7 +128,7 @@ def prelu(options: Record, x: np.ndarray, alpha: np.ndarray) -> np.ndarray:
 def add_n(options: Record, *arrays: np.ndarray) -> np.ndarray:
     demand("float32 int32", *arrays)
     if len(arrays) < 2 or len({array.shape for array in arrays}) > 1:
-        raise ValueError("two or more arrays of one shape are needed")
+        raise ValueError(phrase("two or more arrays of one shape are needed"))
     total = arrays[0]
     with np.errstate(all="ignore"):
         for array in arrays[1:]:
@@ -140,10 +141,10 @@ def select(options: Record, condition: np.ndarray, x: np.ndarray, y: np.ndarray)
     demand(str(x.dtype), x, y)
     demand("bool", condition)
     if x.shape != y.shape:
-        raise ValueError(f"shapes {x.shape} and {y.shape}")
+        raise ValueError(phrase("shapes {shape} and {shape2}", x.shape, y.shape))
     if condition.shape != x.shape:
         if condition.size != 1 and condition.shape != x.shape[:1]:
-            raise ValueError(f"conditions {condition.shape} for {x.shape}")
+            raise ValueError(phrase("conditions {shape} for {shape2}", condition.shape, x.shape))
         condition = condition.reshape(condition.size, *(1,) * (x.ndim - 1))
     return np.where(condition, x, y).reshape(x.shape)
 
@@ -158,12 +159,12 @@ def cast(options: Record, x: np.ndarray) -> np.ndarray:
     """Between plain types. Outside of an integer's range versions of the runtime differ."""
     target = np.dtype(options.word("out_data_type").lower())
     if target.kind not in "biufc" or x.dtype.kind not in "biufc":
-        raise ValueError(f"a cast from {x.dtype} to {target}")
+        raise ValueError(phrase("a cast from {dtype} to {target}", x.dtype, target))
     if x.dtype.kind == "f" and target.kind in "iu":
         limits = np.iinfo(target)
         whole = np.trunc(x.astype(np.float64))
         if not ((whole >= limits.min) & (whole < float(limits.max) + 1)).all():
-            raise ValueError(f"values that {target} cannot hold")
+            raise ValueError(phrase("values that {target} cannot hold", target))
     return (x if target.kind == "c" else np.real(x)).astype(target)
 
 
@@ -179,7 +180,11 @@ def fake_quant(options: Record, x: np.ndarray) -> np.ndarray:
     low, high = np.float32(options.number("min")), np.float32(options.number("max"))
     bits = options.integer("num_bits")
     if not (2 <= bits <= 16 and low <= 0 <= high and low < high) or options["narrow_range"]:
-        raise ValueError(f"{bits} bits for values from {low} to {high}, or a narrow range")
+        raise ValueError(
+            phrase(
+                "{bits} bits for values from {low} to {high}, or a narrow range", bits, low, high
+            )
+        )
     first, last = np.float32(0), np.float32(2**bits - 1)
     scale = (high - low) / (last - first)
     zero = np.clip(_round_half_up(first - low / scale), first, last)
@@ -197,8 +202,8 @@ def bucketize(options: Record, x: np.ndarray) -> np.ndarray:
     demand("float32 int32 int64", x)
     stored = options["boundaries"]
     if not isinstance(stored, (tuple, np.ndarray)):
-        raise ValueError("no boundaries")
+        raise ValueError(phrase("no boundaries"))
     boundaries = np.asarray(stored, np.float32)
     if (np.diff(boundaries) < 0).any() or np.isnan(x.astype(np.float64)).any():
-        raise ValueError(f"boundaries {boundaries} and values are not in order")
+        raise ValueError(phrase("boundaries {boundaries} and values are not in order", boundaries))
     return np.searchsorted(boundaries, x, side="right").astype(np.int32)

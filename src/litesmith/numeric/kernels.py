@@ -19,8 +19,9 @@ from litesmith.numeric.arrays import NUMBERS, Kernel, refuse_excess
 from litesmith.numeric.elementwise import binary, clamped, unary
 from litesmith.numeric.picking import unsorted_segment
 from litesmith.numeric.reduce import reducer
+from litesmith.phrases import phrase
 
-_COMPARED = f"bool {NUMBERS}"
+_COMPARED = phrase("bool {numbers}", NUMBERS)
 _ORDERED = f"{NUMBERS} int16 int8 uint8"
 _BITS = "int16 int32 int8 uint16 uint32 uint8"
 
@@ -162,7 +163,7 @@ def evaluate(op: Op, arrays: Sequence[Array | None]) -> tuple[np.ndarray, ...]:
     Raises ValueError on whatever the kernel cannot do, senseless and oversized calls included.
     """
     if op.kind not in KERNELS:
-        raise ValueError(f"{op.kind} has no kernel")
+        raise ValueError(phrase("{kind} has no kernel", op.kind))
     for tensor in (*op.inputs, *op.outputs):
         _refuse_encoded(tensor)
     options = options_or_defaults(op.kind, op.options)
@@ -176,7 +177,9 @@ def evaluate(op: Op, arrays: Sequence[Array | None]) -> tuple[np.ndarray, ...]:
 def _refuse_encoded(tensor: Tensor | None) -> None:
     """Arrays that stand for other numbers than they hold are not for kernels."""
     if tensor is not None and DTYPES[tensor.dtype].storage != tensor.dtype:
-        raise ValueError(f"tensor {tensor.name!r}: {tensor.dtype} has no plain array")
+        raise ValueError(
+            phrase("tensor {name!r}: {dtype} has no plain array", tensor.name, tensor.dtype)
+        )
 
 
 def _refuse_senseless(kind: str, options: Record, arrays: Sequence[Array | None]) -> None:
@@ -188,11 +191,15 @@ def _refuse_senseless(kind: str, options: Record, arrays: Sequence[Array | None]
         for role, array in zip(roles + roles[-1:] * len(arrays), arrays, strict=False)
     ]
     if len(arrays) < needed or any(missing):
-        raise ValueError(f"{kind} needs {needed} inputs, none of them left out")
+        raise ValueError(
+            phrase("{kind} needs {needed} inputs, none of them left out", kind, needed)
+        )
     known = [None if a is None else Tensor("", a.shape, str(a.dtype), a) for a in arrays]
     shapes = infer_shapes(kind, known, options)
     if shapes is None and OPS[kind].shape is not None:
-        raise ValueError(f"{kind} on shapes {[t.shape for t in known if t]} makes no sense")
+        raise ValueError(
+            phrase("{kind} on shapes {shape} makes no sense", kind, [t.shape for t in known if t])
+        )
     for shape in shapes or ():
         refuse_excess(shape)
 
@@ -209,5 +216,12 @@ def _called(kind: str, options: Record, arrays: Sequence[Array | None]) -> tuple
 def _checked(op: Op, results: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
     wanted = [tensor.dtype for tensor in op.outputs]
     if [str(result.dtype) for result in results] != wanted:
-        raise ValueError(f"{op.kind} gives {[str(r.dtype) for r in results]}, not {wanted}")
+        raise ValueError(
+            phrase(
+                "{kind} gives {dtype}, not {wanted}",
+                op.kind,
+                [str(r.dtype) for r in results],
+                wanted,
+            )
+        )
     return tuple(np.ascontiguousarray(result).reshape(result.shape) for result in results)

@@ -7,6 +7,7 @@ import numpy as np
 from litesmith.ir.infer import from_front
 from litesmith.ir.types import Record
 from litesmith.numeric.arrays import Kernel, demand, integer, integers, within
+from litesmith.phrases import phrase
 
 
 def gather(options: Record, x: np.ndarray, places: np.ndarray) -> np.ndarray:
@@ -14,7 +15,9 @@ def gather(options: Record, x: np.ndarray, places: np.ndarray) -> np.ndarray:
     batch = options.integer("batch_dims")
     batch += places.ndim if batch < 0 else 0
     if not 0 <= batch <= min(axis, places.ndim) or x.shape[:batch] != places.shape[:batch]:
-        raise ValueError(f"{batch} batch dimensions of {x.shape} and {places.shape}")
+        raise ValueError(
+            phrase("{batch} batch dimensions of {shape} and {shape2}", batch, x.shape, places.shape)
+        )
     valid = within(places, x.shape[axis])
     shape = (*x.shape[:axis], *places.shape[batch:], *x.shape[axis + 1 :])
     flat = x.reshape(int(np.prod(x.shape[:batch])), *x.shape[batch:])
@@ -30,7 +33,7 @@ def gather_nd(options: Record, x: np.ndarray, places: np.ndarray) -> np.ndarray:
 def _coordinates(places: np.ndarray, shape: tuple[int, ...]) -> tuple[np.ndarray, ...]:
     """The last dimension's entries as one index array for each dimension they address."""
     if places.ndim < 1 or not 1 <= places.shape[-1] <= len(shape):
-        raise ValueError(f"indices {places.shape} into {shape}")
+        raise ValueError(phrase("indices {shape} into {shape2}", places.shape, shape))
     columns = np.moveaxis(places, -1, 0)
     return tuple(within(column, size) for column, size in zip(columns, shape, strict=False))
 
@@ -43,7 +46,11 @@ def scatter_nd(
     result = np.zeros(integers(shape), updates.dtype)
     at = _coordinates(places, result.shape)
     if updates.shape != (*places.shape[:-1], *result.shape[len(at) :]):
-        raise ValueError(f"updates {updates.shape} at {places.shape} of {result.shape}")
+        raise ValueError(
+            phrase(
+                "updates {shape} at {shape2} of {shape3}", updates.shape, places.shape, result.shape
+            )
+        )
     with np.errstate(all="ignore"):
         np.add.at(result, at, updates)
     return result
@@ -52,7 +59,7 @@ def scatter_nd(
 def embedding_lookup(options: Record, places: np.ndarray, table: np.ndarray) -> np.ndarray:
     demand("float32", table)
     if table.ndim < 2 or places.ndim != 1:
-        raise ValueError(f"indices {places.shape} into {table.shape}")
+        raise ValueError(phrase("indices {shape} into {shape2}", places.shape, table.shape))
     return table[within(places, table.shape[0])]
 
 
@@ -88,7 +95,7 @@ def dynamic_update_slice(
     region: list[slice] = []
     for size, width, first in zip(x.shape, update.shape, integers(begin), strict=True):
         if width > size:
-            raise ValueError(f"an update of {update.shape} in {x.shape}")
+            raise ValueError(phrase("an update of {shape} in {shape2}", update.shape, x.shape))
         first = min(max(first, 0), size - width)
         region.append(slice(first, first + width))
     result[tuple(region)] = update
@@ -99,7 +106,7 @@ def where(options: Record, x: np.ndarray) -> np.ndarray:
     """Coordinates of what is not zero: (count, rank)."""
     demand("bool float32 int8 int32 int64 uint8 uint32", x)
     if x.ndim < 1:
-        raise ValueError("a scalar has no coordinates")
+        raise ValueError(phrase("a scalar has no coordinates"))
     return np.argwhere(x).astype(np.int64)
 
 
@@ -108,7 +115,7 @@ def unique(options: Record, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     demand("float32 int8 int16 int32 int64 uint8", x)
     dtype = options.word("idx_out_type").lower()
     if x.ndim != 1 or dtype not in ("int32", "int64") or np.isnan(x.astype(np.float64)).any():
-        raise ValueError(f"shape {x.shape} with indices as {dtype}")
+        raise ValueError(phrase("shape {shape} with indices as {dtype}", x.shape, dtype))
     values, firsts, owners = np.unique(x, return_index=True, return_inverse=True)
     order = np.argsort(firsts)
     return values[order], np.argsort(order)[owners.reshape(x.shape)].astype(dtype)
@@ -124,7 +131,7 @@ def matrix_set_diag(options: Record, x: np.ndarray, diagonal: np.ndarray) -> np.
     result = x.copy()
     size = min(x.shape[-2:], default=0)
     if x.ndim < 2 or diagonal.shape != (*x.shape[:-2], size):
-        raise ValueError(f"a diagonal {diagonal.shape} for {x.shape}")
+        raise ValueError(phrase("a diagonal {shape} for {shape2}", diagonal.shape, x.shape))
     result[..., range(size), range(size)] = diagonal
     return result
 
@@ -135,7 +142,9 @@ def segment_sum(options: Record, x: np.ndarray, segments: np.ndarray) -> np.ndar
     ids = within(segments, 2**31)
     steps = np.diff(ids, prepend=0)
     if ids.shape != x.shape[:1] or not np.isin(steps, (0, 1)).all() or ids[:1].any():
-        raise ValueError(f"segments {segments} of {x.shape} are not one after the other")
+        raise ValueError(
+            phrase("segments {segments} of {shape} are not one after the other", segments, x.shape)
+        )
     result = np.zeros((int(ids.max(initial=-1)) + 1, *x.shape[1:]), x.dtype)
     with np.errstate(all="ignore"):
         np.add.at(result, ids, x)
@@ -156,7 +165,7 @@ def unsorted_segment(combine: Combine, start: str) -> Kernel:
     ) -> np.ndarray:
         demand("float32 int32", x)
         if x.shape[: segments.ndim] != segments.shape:
-            raise ValueError(f"segments {segments.shape} of {x.shape}")
+            raise ValueError(phrase("segments {shape} of {shape2}", segments.shape, x.shape))
         kept = segments >= 0
         rest = x.shape[segments.ndim :]
         result = np.full((integer(count), *rest), _start(start, x.dtype), x.dtype)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from litesmith.ir.types import Array
+from litesmith.phrases import phrase
 
 Floats = NDArray[np.float32]
 Range = tuple[float, float]
@@ -47,7 +48,9 @@ class Seen:
 
     def __init__(self, what: frozenset[str] = WHAT) -> None:
         if not what <= WHAT:
-            raise ValueError(f"{sorted(what - WHAT)}: what can be gathered is {sorted(WHAT)}")
+            raise ValueError(
+                phrase("{what}: what can be gathered is {what2}", sorted(what - WHAT), sorted(WHAT))
+            )
         self.what = what
         self.samples = self.spoiled = 0
         self.low, self.high = inf, -inf
@@ -82,7 +85,7 @@ class Seen:
     def mean(self) -> NDArray[np.float64]:
         """The mean of the samples, in the tensor's shape."""
         if self._total is None:
-            raise ValueError("no mean was gathered, or no sample was seen")
+            raise ValueError(phrase("no mean was gathered, or no sample was seen"))
         return self._total / self.samples
 
     @property
@@ -98,7 +101,7 @@ class Seen:
     def channel_peak(self) -> Floats:
         """The largest magnitude in each channel."""
         if self.channel_low is None or self.channel_high is None:
-            raise ValueError("no channels were gathered, or no sample was seen")
+            raise ValueError(phrase("no channels were gathered, or no sample was seen"))
         return np.maximum(np.abs(self.channel_low), np.abs(self.channel_high))
 
     def state(self) -> dict[str, Array]:
@@ -153,7 +156,13 @@ class Seen:
 
     def _add(self, total: NDArray[np.float64]) -> None:
         if self._total is not None and self._total.shape != total.shape:
-            raise ValueError(f"samples of shapes {self._total.shape} and {total.shape}: no mean")
+            raise ValueError(
+                phrase(
+                    "samples of shapes {shape} and {shape2}: no mean",
+                    self._total.shape,
+                    total.shape,
+                )
+            )
         self._total = total if self._total is None else self._total + total
 
     def _stretch(self, lows: tuple[float, ...], highs: tuple[float, ...]) -> None:
@@ -165,7 +174,9 @@ class Seen:
         if self.channel_low is None or self.channel_high is None:
             self.channel_low, self.channel_high = low.copy(), high.copy()
         elif self.channel_low.size != low.size:
-            raise ValueError(f"samples of {self.channel_low.size} and of {low.size} channels")
+            raise ValueError(
+                phrase("samples of {size} and of {size2} channels", self.channel_low.size, low.size)
+            )
         else:
             np.minimum(self.channel_low, low, out=self.channel_low)
             np.maximum(self.channel_high, high, out=self.channel_high)
@@ -174,7 +185,13 @@ class Seen:
         if self._total is None:
             self._total = np.zeros(values.shape)
         if self._total.shape != values.shape:
-            raise ValueError(f"samples of shapes {self._total.shape} and {values.shape}: no mean")
+            raise ValueError(
+                phrase(
+                    "samples of shapes {shape} and {shape2}: no mean",
+                    self._total.shape,
+                    values.shape,
+                )
+            )
         total, flat = self._total.reshape(-1), values.reshape(-1)
         for start in range(0, flat.size, _PIECE):
             piece = flat[start : start + _PIECE].astype(np.float64)
@@ -223,7 +240,7 @@ def _edges() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 def spread(seen: Seen) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
     """The buckets that hold anything, ascending: where each begins, ends, and how many it holds."""
     if seen.histogram is None:
-        raise ValueError("no histogram was gathered, or no sample was seen")
+        raise ValueError(phrase("no histogram was gathered, or no sample was seen"))
     starts, ends = _edges()
     half = BUCKETS // 2
     finite = starts.size // 2
@@ -289,7 +306,9 @@ ESTIMATORS: dict[str, Callable[[Seen, int], Range]] = {
 def estimate(how: str, seen: Seen, steps: int, bounds: Range = (-inf, inf)) -> Range:
     """The range to quantize with, by an estimator; it holds 0 and stays inside an activation's."""
     if seen.spoiled:
-        raise ValueError(f"{seen.spoiled} samples held values that are infinite or not a number")
+        raise ValueError(
+            phrase("{spoiled} samples held values that are infinite or not a number", seen.spoiled)
+        )
     if seen.low > seen.high:
         return 0.0, 0.0  # nothing was seen, or nothing is in it
     low, high = ESTIMATORS[how](seen, steps)

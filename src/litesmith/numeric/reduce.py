@@ -7,6 +7,7 @@ import numpy as np
 from litesmith.ir.infer import from_front
 from litesmith.ir.types import Record
 from litesmith.numeric.arrays import Kernel, demand, integer, integers
+from litesmith.phrases import phrase
 
 Fold = Callable[[np.ndarray, tuple[int, ...], bool], np.ndarray]
 
@@ -36,7 +37,7 @@ def mean(x: np.ndarray, axes: tuple[int, ...], keep: bool) -> np.ndarray:
     """Of integers, rounded towards zero."""
     count = int(np.prod([x.shape[axis] for axis in axes], dtype=np.int64))
     if count == 0:
-        raise ValueError("the mean of nothing")
+        raise ValueError(phrase("the mean of nothing"))
     added = x.sum(axes, _wide(x), keepdims=keep)
     return added / count if x.dtype.kind == "f" else np.sign(added) * (np.abs(added) // count)
 
@@ -63,7 +64,7 @@ def some(x: np.ndarray, axes: tuple[int, ...], keep: bool) -> np.ndarray:
 
 def _ordered(x: np.ndarray) -> np.ndarray:
     if x.dtype.kind == "f" and np.isnan(x).any():
-        raise ValueError("not-a-number has no place in an order")
+        raise ValueError(phrase("not-a-number has no place in an order"))
     return x
 
 
@@ -85,7 +86,7 @@ def _place(
     demand("bool float32 int8 int32 uint8", x)
     dtype = options.word("output_type").lower()
     if dtype not in ("int32", "int64"):
-        raise ValueError(f"indices as {dtype}")
+        raise ValueError(phrase("indices as {dtype}", dtype))
     return np.asarray(find(_ordered(x), from_front(integer(axis), x.ndim)), dtype)
 
 
@@ -94,7 +95,7 @@ def top_k(options: Record, x: np.ndarray, count: np.ndarray) -> tuple[np.ndarray
     demand("float32 int8 int16 int32 int64 uint8", x)
     most = integer(count)
     if x.ndim < 1 or not 0 <= most <= x.shape[-1]:
-        raise ValueError(f"the top {most} of {x.shape}")
+        raise ValueError(phrase("the top {most} of {shape}", most, x.shape))
     # A stable sort of the reversed array, reversed again, keeps equals in their order.
     rising = np.argsort(_ordered(x)[..., ::-1], axis=-1, kind="stable")
     places = (x.shape[-1] - 1 - rising[..., ::-1])[..., :most]
@@ -127,7 +128,7 @@ def log_softmax(options: Record, x: np.ndarray) -> np.ndarray:
 def _peak(x: np.ndarray) -> np.ndarray:
     demand("float32", x)
     if x.ndim < 1 or not np.isfinite(x).all():
-        raise ValueError("an array of finite numbers is needed")
+        raise ValueError(phrase("an array of finite numbers is needed"))
     return x.max(-1, keepdims=True)
 
 
@@ -144,7 +145,7 @@ def local_response(options: Record, x: np.ndarray) -> np.ndarray:
     demand("float32", x)
     radius = options.integer("radius")
     if radius < 0 or x.ndim != 4:
-        raise ValueError(f"radius {radius} for shape {x.shape}")
+        raise ValueError(phrase("radius {radius} for shape {shape}", radius, x.shape))
     sums = np.cumsum(np.square(x, dtype=np.float64), -1)
     sums = np.pad(sums, [(0, 0)] * 3 + [(1, 0)])
     channels = range(x.shape[-1])
@@ -159,5 +160,5 @@ def rfft_2d(options: Record, x: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     demand("float32", x)
     height, width = integers(lengths)
     if min(height, width) < 1 or (height & (height - 1)) or (width & (width - 1)):
-        raise ValueError(f"lengths {height} and {width} are no powers of two")
+        raise ValueError(phrase("lengths {height} and {width} are no powers of two", height, width))
     return np.fft.rfft2(x, (height, width)).astype(np.complex64)

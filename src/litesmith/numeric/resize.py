@@ -4,6 +4,7 @@ import numpy as np
 
 from litesmith.ir.types import Record
 from litesmith.numeric.arrays import demand, integers
+from litesmith.phrases import phrase
 
 
 def _ratio(size: int, wanted: int, align_corners: bool) -> np.float32:
@@ -15,7 +16,7 @@ def _ratio(size: int, wanted: int, align_corners: bool) -> np.float32:
 def _wanted(x: np.ndarray, size: np.ndarray) -> tuple[int, int]:
     height, width = integers(size)
     if x.ndim != 4 or min(height, width, *x.shape[1:3]) < 1:
-        raise ValueError(f"{x.shape} resized to {height} by {width}")
+        raise ValueError(phrase("{shape} resized to {height} by {width}", x.shape, height, width))
     return height, width
 
 

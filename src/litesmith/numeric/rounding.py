@@ -11,6 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from litesmith.phrases import phrase
+
 Matrix = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
@@ -168,7 +170,7 @@ class _Triangle(NamedTuple):
 def _triangle(hessian: Matrix) -> _Triangle:
     """Columns ascend by the Hessian's diagonal, which is raised until there is a factor."""
     if not np.isfinite(hessian).all():
-        raise ValueError("a moment of the inputs is infinite or not a number")
+        raise ValueError(phrase("a moment of the inputs is infinite or not a number"))
     peak = np.abs(hessian).max(axis=(-2, -1), keepdims=True, initial=0)
     hessian = hessian / np.where(peak > 0, peak, 1.0)  # no number of the work leaves float64
     hessian = (hessian + np.swapaxes(hessian, -1, -2)) / 2
@@ -188,7 +190,7 @@ def _triangle(hessian: Matrix) -> _Triangle:
 def _rounded(in_codes: Matrix, triangle: _Triangle, most: int) -> Matrix:
     """Codes of weights in units of their scale."""
     if not np.isfinite(in_codes).all():
-        raise ValueError("a weight is infinite or not a number")
+        raise ValueError(phrase("a weight is infinite or not a number"))
     hessian, order, factor = triangle
     nearest = _kept(in_codes, most)
     codes = np.empty_like(nearest)

@@ -10,6 +10,7 @@ from litesmith.ir.shapes_by_index import range_length
 from litesmith.ir.types import Record
 from litesmith.ir.window import Pick, strided_picks
 from litesmith.numeric.arrays import demand, integer, integers
+from litesmith.phrases import phrase
 
 
 def reshape(options: Record, x: np.ndarray, shape: np.ndarray | None = None) -> np.ndarray:
@@ -33,7 +34,7 @@ def transpose(options: Record, x: np.ndarray, order: np.ndarray) -> np.ndarray:
 def concatenation(options: Record, *arrays: np.ndarray) -> np.ndarray:
     # The uint8 kernel brings its inputs to one scale, which is not known here.
     if arrays and arrays[0].dtype == np.uint8:
-        raise ValueError("uint8 arrays may have scales that differ")
+        raise ValueError(phrase("uint8 arrays may have scales that differ"))
     demand(str(arrays[0].dtype) if arrays else "", *arrays)
     if options.word("fused_activation_function") != "NONE":
         raise ValueError("a fused activation")
@@ -48,14 +49,16 @@ def pack(options: Record, *arrays: np.ndarray) -> np.ndarray:
 def unpack(options: Record, x: np.ndarray) -> tuple[np.ndarray, ...]:
     axis = from_front(options.integer("axis"), x.ndim)
     if options.integer("num") != x.shape[axis]:
-        raise ValueError(f"{options.integer('num')} parts of {x.shape[axis]}")
+        raise ValueError(
+            phrase("{integer} parts of {shape}", options.integer("num"), x.shape[axis])
+        )
     return tuple(np.moveaxis(x, axis, 0))
 
 
 def split(options: Record, axis: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, ...]:
     count = options.integer("num_splits")
     if count < 1:
-        raise ValueError(f"{count} parts")
+        raise ValueError(phrase("{count} parts", count))
     return tuple(np.split(x, count, from_front(integer(axis), x.ndim)))
 
 
@@ -103,21 +106,21 @@ def mirror_pad(options: Record, x: np.ndarray, amounts: np.ndarray) -> np.ndarra
     sides = _sides(amounts, x.ndim)
     spare = 1 if options.word("mode") == "REFLECT" else 0
     if any(max(side) > size - spare for side, size in zip(sides, x.shape, strict=True)):
-        raise ValueError(f"a mirror of {x.shape} has no {sides}")
+        raise ValueError(phrase("a mirror of {shape} has no {sides}", x.shape, sides))
     return np.pad(x, sides, mode="reflect" if spare else "symmetric")
 
 
 def _sides(amounts: np.ndarray, rank: int) -> list[tuple[int, int]]:
     flat = integers(amounts)
     if len(flat) != 2 * rank or min(flat, default=0) < 0:
-        raise ValueError(f"paddings {flat} for {rank} dimensions")
+        raise ValueError(phrase("paddings {flat} for {rank} dimensions", flat, rank))
     return list(zip(flat[::2], flat[1::2], strict=True))
 
 
 def tile(options: Record, x: np.ndarray, times: np.ndarray) -> np.ndarray:
     counts = integers(times)
     if len(counts) != x.ndim or min(counts, default=0) < 0:
-        raise ValueError(f"{counts} times {x.shape}")
+        raise ValueError(phrase("{counts} times {shape}", counts, x.shape))
     return np.tile(x, counts)
 
 
@@ -152,7 +155,7 @@ def range_(options: Record, start: np.ndarray, limit: np.ndarray, delta: np.ndar
 def shape_of(options: Record, x: np.ndarray) -> np.ndarray:
     dtype = options.word("out_type").lower()
     if dtype not in ("int32", "int64"):
-        raise ValueError(f"a shape as {dtype}")
+        raise ValueError(phrase("a shape as {dtype}", dtype))
     return np.array(x.shape, dtype)
 
 
@@ -170,11 +173,11 @@ def reverse_sequence(options: Record, x: np.ndarray, lengths: np.ndarray) -> np.
     batch = from_front(options.integer("batch_dim"), x.ndim)
     counts = integers(lengths)
     if along == batch or len(counts) != x.shape[batch]:
-        raise ValueError(f"{len(counts)} lengths for {x.shape}")
+        raise ValueError(phrase("{count} lengths for {shape}", len(counts), x.shape))
     result = np.moveaxis(x, (batch, along), (0, 1)).copy()
     for row, count in zip(result, counts, strict=True):
         if not 0 <= count <= x.shape[along]:
-            raise ValueError(f"a length of {count} in {x.shape[along]}")
+            raise ValueError(phrase("a length of {count} in {shape}", count, x.shape[along]))
         row[:count] = row[:count][::-1].copy()
     return np.moveaxis(result, (0, 1), (batch, along))
 
@@ -196,7 +199,7 @@ def space_to_depth(options: Record, x: np.ndarray) -> np.ndarray:
 def _block(options: Record) -> int:
     block = options.integer("block_size")
     if block < 1:
-        raise ValueError(f"blocks of {block}")
+        raise ValueError(phrase("blocks of {block}", block))
     return block
 
 
@@ -240,5 +243,5 @@ def batch_to_space(
 def _steps(blocks: np.ndarray, rank: int) -> tuple[int, ...]:
     steps = integers(blocks)
     if min(steps, default=0) < 1 or len(steps) > rank - 1:
-        raise ValueError(f"blocks {steps} for {rank} dimensions")
+        raise ValueError(phrase("blocks {steps} for {rank} dimensions", steps, rank))
     return steps

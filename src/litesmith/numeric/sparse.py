@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from litesmith.ir.types import Array
+from litesmith.phrases import phrase
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -158,5 +159,5 @@ def refilled(weights: Floats, mask: Mask, hessian: Floats, cross: Floats) -> Flo
             inner = equations[places[:, None], places]
             result[row, places] = np.linalg.solve(inner, wanted[row, places])
     if not np.isfinite(result).all():
-        raise ValueError("a moment of the inputs is infinite or not a number")
+        raise ValueError(phrase("a moment of the inputs is infinite or not a number"))
     return result

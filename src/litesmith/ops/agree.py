@@ -14,6 +14,7 @@ from litesmith.ops.call import Call
 from litesmith.ops.flexbuffer import Option, encode
 from litesmith.ops.native import cause, checked_loops
 from litesmith.ops.operator import Operator
+from litesmith.phrases import phrase
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,12 @@ class Agreement:
         return self.agrees
 
     def __str__(self) -> str:
-        return f"{'agrees' if self.agrees else 'differs'}: by {self.largest:.3g} at {self.where}"
+        return phrase(
+            "{what}: by {largest:.3g} at {where}",
+            "agrees" if self.agrees else "differs",
+            self.largest,
+            self.where,
+        )
 
 
 def check(
@@ -45,16 +51,18 @@ def check(
     Outputs are filled with other values first, so that what is not written is seen.
     """
     if operator.loops is None:
-        raise BadInput(f"op {operator.name!r} has no native kernel to check")
+        raise BadInput("op {name!r} has no native kernel to check", operator.name)
     tensors = tuple(
-        None if a is None else Tensor(f"input {i}", a.shape, str(a.dtype))
+        None if a is None else Tensor(phrase("input {i}", i), a.shape, str(a.dtype))
         for i, a in enumerate(arrays)
     )
     rest = MappingProxyType({"custom_options": encode(options)} if options else {})
     op = Op("CUSTOM", tensors, (), custom=operator.name, rest=rest)
     computed = [np.require(a, requirements=("C", "A")) for a in arrays if a is not None]
     expected = Call(operator, op).called(computed)
-    outputs = tuple(Tensor(f"output {i}", r.shape, str(r.dtype)) for i, r in enumerate(expected))
+    outputs = tuple(
+        Tensor(phrase("output {i}", i), r.shape, str(r.dtype)) for i, r in enumerate(expected)
+    )
     call = Call(operator, Op("CUSTOM", tensors, outputs, custom=operator.name, rest=rest))
     made = [np.full(r.shape, _unlikely(r.dtype), r.dtype) for r in expected]
     _run_checked(
@@ -68,7 +76,9 @@ def _run_checked(call: Call, inputs: Sequence[Array | None], outputs: Sequence[A
     try:
         run(*inputs, *outputs, *extras)
     except Exception as error:
-        raise CannotRun(f"native kernel of {call.operator.name!r}: {cause(error)}") from error
+        raise CannotRun(
+            "native kernel of {name!r}: {cause}", call.operator.name, cause(error)
+        ) from error
 
 
 def _unlikely(dtype: np.dtype) -> float | int | bool:
@@ -78,7 +88,7 @@ def _unlikely(dtype: np.dtype) -> float | int | bool:
 
 
 def _compared(expected: Sequence[Array], made: Sequence[Array], tolerance: float) -> Agreement:
-    largest, where = 0.0, "no place"
+    largest, where = 0.0, phrase("no place")
     for number, (a, b) in enumerate(zip(expected, made, strict=True)):
         if not a.size:
             continue
@@ -91,5 +101,5 @@ def _compared(expected: Sequence[Array], made: Sequence[Array], tolerance: float
         place = np.unravel_index(int(apart.argmax()), a.shape)
         if apart[place] > largest:
             largest = float(apart[place])
-            where = f"output {number} [{', '.join(str(int(p)) for p in place)}]"
+            where = phrase("output {number} [{int}]", number, ", ".join(str(int(p)) for p in place))
     return Agreement(largest <= tolerance, largest, where)

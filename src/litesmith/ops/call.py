@@ -52,10 +52,15 @@ class Call:
         if tensor is None:
             return
         if DTYPES[tensor.dtype].storage != tensor.dtype or tensor.sparsity is not None:
-            raise CannotRun(f"{self.name}: {tensor.name!r} is {tensor.dtype}, no plain array")
+            raise CannotRun(
+                "{name}: {name2!r} is {dtype}, no plain array", self.name, tensor.name, tensor.dtype
+            )
         if not self.operator.takes(OP) and tensor.quant is not None and tensor.quant.block:
             raise CannotRun(
-                f"{self.name}: {tensor.name!r} has a scale a block; take {OP} for its numbers"
+                "{name}: {name2!r} has a scale a block; take {op} for its numbers",
+                self.name,
+                tensor.name,
+                OP,
             )
 
     def _compiled(self) -> Loops | None:
@@ -67,7 +72,12 @@ class Call:
     def shapes(self, inputs: Sequence[Shape]) -> list[Shape]:
         shapes = self._shapes(inputs)
         if self._wanted and len(shapes) != len(self._wanted):
-            raise CannotRun(f"{self.name} has {len(self._wanted)} outputs, not {len(shapes)}")
+            raise CannotRun(
+                "{name} has {count} outputs, not {count2}",
+                self.name,
+                len(self._wanted),
+                len(shapes),
+            )
         if self._loops is not None:
             self._loops.set_shapes(inputs, shapes)
         return shapes
@@ -76,8 +86,11 @@ class Call:
         for array, result in zip(outputs, self.results(inputs), strict=True):
             if result.shape != array.shape:
                 raise CannotRun(
-                    f"{self.name}: its function gave the shape {result.shape}, and its shape rule "
-                    f"{array.shape}; shapes may depend on shapes, not on values"
+                    "{name}: its function gave the shape {shape}, and its shape rule "
+                    "{shape2}; shapes may depend on shapes, not on values",
+                    self.name,
+                    result.shape,
+                    array.shape,
                 )
             array[...] = result
 
@@ -91,8 +104,10 @@ class Call:
         results = self.called(inputs)
         if len(results) != len(self._wanted):
             raise CannotRun(
-                f"{self.name}: its function gave {len(results)} arrays for "
-                f"{len(self._wanted)} outputs"
+                "{name}: its function gave {count} arrays for {count2} outputs",
+                self.name,
+                len(results),
+                len(self._wanted),
             )
         return [
             self._stored(result, tensor, dtype)
@@ -124,7 +139,7 @@ class Call:
                 return [result.shape for result in self.on_zeros(inputs)]
             except CannotRun as error:
                 raise CannotRun(
-                    f"{error} (on zeros, to see the shape; give litesmith.op a shape)"
+                    "{error} (on zeros, to see the shape; give litesmith.op a shape)", error
                 ) from error.__cause__
         shapes: list[Shape | None] = [None if a is None else a.shape for a in self.constants]
         for (place, _), shape in zip(self.computed, inputs, strict=True):
@@ -135,7 +150,7 @@ class Call:
         except LitesmithError:
             raise
         except Exception as error:
-            raise CannotRun(f"{self.name}: shape: {error_text(error)}") from error
+            raise CannotRun("{name}: shape: {error}", self.name, error_text(error)) from error
 
     def _seen(self, array: Array, tensor: Tensor) -> Array:
         """An input as the function sees it."""
@@ -154,8 +169,13 @@ class Call:
             return result
         if not np.can_cast(result.dtype, dtype, "same_kind"):
             raise CannotRun(
-                f"{self.name}: its function gave {result.dtype}, and the model has {dtype} for "
-                f"{tensor.name!r}; return result.astype({str(dtype)!r})"
+                "{name}: its function gave {dtype}, and the model has {dtype2} for "
+                "{name2!r}; return result.astype({dtype3!r})",
+                self.name,
+                result.dtype,
+                dtype,
+                tensor.name,
+                str(dtype),
             )
         return result.astype(dtype)
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import TypeAlias, cast
 
 from litesmith.errors import BadInput, BadModel
+from litesmith.phrases import phrase
 
 Option: TypeAlias = "bool | int | float | str | bytes | list[Option] | dict[str, Option] | None"
 
@@ -57,8 +58,9 @@ class _Writer:
             if isinstance(value, kinds):
                 return write(self, value)
         raise BadInput(
-            f"an option of an op is {type(value).__name__}; "
-            "there are numbers, texts, bytes, lists and dictionaries of them"
+            "an option of an op is {name}; there are numbers, texts, bytes, lists and "
+            "dictionaries of them",
+            type(value).__name__,
         )
 
     def text(self, kind: int, content: bytes, end: bytes = b"\0") -> tuple[int, bytes]:
@@ -103,7 +105,7 @@ def _integer(_: _Writer, value: int) -> tuple[int, bytes]:
         return _INT, struct.pack("<q", value)
     if 0 <= value < 2**64:
         return _UINT, struct.pack("<Q", value)
-    raise BadInput(f"option {value} of an op does not fit into 64 bits")
+    raise BadInput("option {value} of an op does not fit into 64 bits", value)
 
 
 _Write = Callable[[_Writer, Option], tuple[int, bytes]]
@@ -126,7 +128,7 @@ def decode(content: bytes) -> dict[str, Option]:
     try:
         found = _Reader(content).root()
     except (IndexError, RecursionError, UnicodeDecodeError, ValueError, struct.error) as error:
-        raise BadModel(f"the options of a custom op are no FlexBuffer: {error}") from None
+        raise BadModel("the options of a custom op are no FlexBuffer: {error}", error) from None
     if not isinstance(found, dict):
         raise BadModel("the options of a custom op are a FlexBuffer, but no map of names")
     return found
@@ -141,18 +143,18 @@ class _Reader:
 
     def root(self) -> Option:
         if len(self._content) < 3:
-            raise ValueError("it is too short")
+            raise ValueError(phrase("it is too short"))
         kind, width = self._content[-2], self._content[-1]
         return self._value(len(self._content) - 2 - width, width, kind, 0)
 
     def _bytes(self, place: int, count: int) -> bytes:
         if place < 0 or count < 0 or place + count > len(self._content):
-            raise ValueError(f"it points outside itself, at {place}")
+            raise ValueError(phrase("it points outside itself, at {place}", place))
         return self._content[place : place + count]
 
     def _unsigned(self, place: int, width: int) -> int:
         if width not in _INTEGERS:
-            raise ValueError(f"a number of {width} bytes")
+            raise ValueError(phrase("a number of {width} bytes", width))
         return int.from_bytes(self._bytes(place, width), "little")
 
     def _referred(self, place: int, width: int) -> int:
@@ -162,7 +164,7 @@ class _Reader:
         """A value of the packed type, whose own bytes, or whose distance, are at a place."""
         self._left -= 1
         if depth > _DEEPEST or self._left < 0:
-            raise ValueError("it is too deep or too long")
+            raise ValueError(phrase("it is too deep or too long"))
         kind, child = packed >> 2, 1 << (packed & 3)
         if kind in _INLINE:
             return self._number(place, width, kind)
@@ -187,7 +189,7 @@ class _Reader:
         elif kind in (_VECTOR, _MAP):
             packed = list(self._bytes(at + count * width, count))
         else:
-            raise ValueError(f"type {kind} is not known")
+            raise ValueError(phrase("type {kind} is not known", kind))
         values = [
             self._value(at + i * width, width, one, depth + 1) for i, one in enumerate(packed)
         ]
@@ -209,7 +211,7 @@ class _Reader:
             return None
         if kind == _FLOAT:
             if width not in _FLOATS:
-                raise ValueError(f"a float of {width} bytes")
+                raise ValueError(phrase("a float of {width} bytes", width))
             return float(struct.unpack(_FLOATS[width], self._bytes(place, width))[0])
         value = self._unsigned(place, width)
         if kind == _BOOL:

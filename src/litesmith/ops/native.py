@@ -20,6 +20,7 @@ from litesmith.ir.types import Array, Tensor
 from litesmith.native.compile import why_not
 from litesmith.ops.delegate import Native, Shape
 from litesmith.ops.results import error_text
+from litesmith.phrases import phrase
 
 if TYPE_CHECKING:
     from litesmith.ops.call import Call
@@ -61,8 +62,12 @@ class Loops:
         for tensor, shape in zip(self._tensors, (*shapes, *outputs), strict=True):
             if len(shape) != len(tensor.shape):
                 raise CannotRun(
-                    f"{self._call.name}: {tensor.name!r} has {len(tensor.shape)} dimensions in "
-                    f"the model, and {len(shape)} by the shape rule"
+                    "{name}: {name2!r} has {count} dimensions in the model, and {count2} by "
+                    "the shape rule",
+                    self._call.name,
+                    tensor.name,
+                    len(tensor.shape),
+                    len(shape),
                 )
             flat += shape
         self.room[self._shapes_at :] = flat
@@ -91,14 +96,24 @@ def loops_of(call: Call) -> tuple[Loops | None, str]:
     tensors = len(call.op.inputs) + len(call.op.outputs)
     if len(names) < tensors:
         raise CannotRun(
-            f"{call.name}: its native kernel takes {', '.join(names)}, and the call has "
-            f"{len(call.op.inputs)} inputs and {len(call.op.outputs)} outputs"
+            "{name}: its native kernel takes {names}, and the call has {count} inputs and "
+            "{count2} outputs",
+            call.name,
+            ", ".join(names),
+            len(call.op.inputs),
+            len(call.op.outputs),
         )
     if why_not():
-        return None, f"op {call.operator.name!r} runs in Python: pip install litesmith[jit]"
+        return None, phrase(
+            "op {name!r} runs in Python: pip install litesmith[jit]", call.operator.name
+        )
     if call.is_real and _SCALES not in names[tensors:]:
         return None, (
-            f"{call.name} runs in Python: it is quantized, and its native kernel takes no {_SCALES}"
+            phrase(
+                "{name} runs in Python: it is quantized, and its native kernel takes no {scales}",
+                call.name,
+                _SCALES,
+            )
         )
     return Loops(call, tuple(_extra(call, name) for name in names[tensors:])), ""
 
@@ -130,7 +145,9 @@ def _extra(call: Call, name: str) -> object:
         known = signature(function).parameters.get(name)
         if known is not None and known.default is not Parameter.empty:
             return known.default
-    raise CannotRun(f"{call.name}: its native kernel takes {name!r}, which is no option of the op")
+    raise CannotRun(
+        "{name}: its native kernel takes {name2!r}, which is no option of the op", call.name, name
+    )
 
 
 def _number(tensor: Tensor | None, field: str, unset: float) -> float | int:
@@ -176,7 +193,9 @@ def _compiled(
         return cfunc(signature_of)(names["entry"])
     except NumbaError as error:
         name = getattr(_plain(loops), "__qualname__", "it")
-        raise CannotRun(f"native kernel {name}: numba cannot compile it: {cause(error)}") from error
+        raise CannotRun(
+            "native kernel {name}: numba cannot compile it: {cause}", name, cause(error)
+        ) from error
 
 
 def _source(kinds: tuple[Kind, ...], places: tuple[int, ...], extras: int) -> str:

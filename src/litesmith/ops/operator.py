@@ -147,13 +147,19 @@ class Operator:
         for name in given:
             if name not in self._by_name and not open_ended:
                 raise CannotRun(
-                    f"op {self.name!r} has the option {name!r} in the model, and its function has "
-                    f"no parameter of that name; add it behind *, or take them all as {RAW}"
+                    "op {name!r} has the option {name2!r} in the model, and its function "
+                    "has no parameter of that name; add it behind *, or take them all as "
+                    "{raw}",
+                    self.name,
+                    name,
+                    RAW,
                 )
         for name, parameter in self._by_name.items():
             if parameter.default is Parameter.empty and name not in given:
-                raise CannotRun(f"op {self.name!r} has no option {name!r} in the model")
+                raise CannotRun("op {name!r} has no option {name2!r} in the model", self.name, name)
         try:
             signature(self.reference).bind(*[None] * inputs, **given)
         except TypeError as error:
-            raise CannotRun(f"op {self.name!r} has {inputs} inputs in the model: {error}") from None
+            raise CannotRun(
+                "op {name!r} has {inputs} inputs in the model: {error}", self.name, inputs, error
+            ) from None

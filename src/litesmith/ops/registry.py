@@ -43,21 +43,25 @@ def op(
         known = _operators.get(name)
         if known is not None and not replace and _place(known.reference) != _place(function):
             raise BadInput(
-                f"op {name!r} is {_place(known.reference)} already; "
-                "choose another name, litesmith.ops.unregister it, or say replace=True"
+                "op {name!r} is {place} already; choose another name, "
+                "litesmith.ops.unregister it, or say replace=True",
+                name,
+                _place(known.reference),
             )
         try:
             signature(function)
         except (TypeError, ValueError):
             raise BadInput(
-                f"op {name!r}: {function!r} does not tell its parameters; "
-                "call it in a function that does"
+                "op {name!r}: {function!r} does not tell its parameters; call it in a "
+                "function that does",
+                name,
+                function,
             ) from None
         _operators[name] = Operator(name, function, shape, dtype)
         return _operators[name]
 
     if not name or "\0" in name:
-        raise BadInput(f"op {name!r}: a name is needed")
+        raise BadInput("op {name!r}: a name is needed", name)
     return registered
 
 
@@ -68,24 +72,27 @@ def delegate(name: str, *, replace: bool = False) -> Callable[[D], D]:
         known = _delegates.get(name)
         if known is not None and not replace and _place(type(known)) != _place(kind):
             raise BadInput(
-                f"delegate {name!r} is {_place(type(known))} already; "
-                "choose another name, or say replace=True"
+                "delegate {name!r} is {place} already; choose another name, or say replace=True",
+                name,
+                _place(type(known)),
             )
         for method in ("claims", "program"):
             if not callable(getattr(kind, method, None)):
-                raise BadInput(f"delegate {name!r}: {kind.__name__} has no method {method}")
+                raise BadInput(
+                    "delegate {name!r}: {name2} has no method {method}", name, kind.__name__, method
+                )
         _delegates[name] = kind()
         return kind
 
     if not name or not name.replace("-", "").replace("_", "").isalnum():
-        raise BadInput(f"delegate {name!r}: a name has letters, digits, - and _ only")
+        raise BadInput("delegate {name!r}: a name has letters, digits, - and _ only", name)
     return registered
 
 
 def unregister(name: str) -> None:
     """Forgets the operator of that name."""
     if _operators.pop(name, None) is None:
-        raise BadInput(f"no op {name!r}; there are {_listed(_operators)}")
+        raise BadInput("no op {name!r}; there are {listed}", name, _listed(_operators))
 
 
 @contextmanager
@@ -110,8 +117,10 @@ def find_delegate(name: str) -> Delegate:
     _load_named()
     if name not in _delegates:
         raise BadInput(
-            f"no delegate {name!r}; there are {_listed(_delegates)}; "
-            "litesmith.delegate registers one, --ops FILE loads a file that does"
+            "no delegate {name!r}; there are {listed}; litesmith.delegate registers one, "
+            "--ops FILE loads a file that does",
+            name,
+            _listed(_delegates),
         )
     return _delegates[name]
 
@@ -166,7 +175,9 @@ def _import(place: str) -> None:
         raise
     except Exception as error:
         _loaded.discard(place)
-        raise BadInput(f"--ops {place}: {type(error).__name__}: {error}") from error
+        raise BadInput(
+            "--ops {place}: {name}: {error}", place, type(error).__name__, error
+        ) from error
 
 
 def _is_file(source: str) -> bool:
@@ -184,11 +195,11 @@ def _import_module(name: str) -> None:
 
 def _import_file(path: Path) -> None:
     if not path.is_file():
-        raise BadInput(f"--ops {path}: no such file")
+        raise BadInput("--ops {path}: no such file", path)
     name = f"litesmith_ops_{path.stem}"
     spec = spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
-        raise BadInput(f"--ops {path}: is no Python file")
+        raise BadInput("--ops {path}: is no Python file", path)
     module = module_from_spec(spec)
     sys.modules[name] = module  # numba and dataclasses look for it there
     spec.loader.exec_module(module)

@@ -17,7 +17,7 @@ def error_text(error: BaseException) -> str:
 def as_tuple(result: object, what: str) -> tuple[Array, ...]:
     """What a function returned, one array an output."""
     if result is None:
-        raise CannotRun(f"{what} returned None; return an array, or a tuple of them")
+        raise CannotRun("{what} returned None; return an array, or a tuple of them", what)
     found = result if isinstance(result, tuple) else (result,)
     return tuple(np.asarray(one) for one in found)
 
@@ -25,9 +25,13 @@ def as_tuple(result: object, what: str) -> tuple[Array, ...]:
 def as_shapes(result: object, what: str) -> list[Shape]:
     """What a shape rule returned, one shape an output."""
     if not isinstance(result, Sequence):
-        raise BadInput(f"{what}: its shape rule gave {result!r}; a shape is a tuple of integers")
+        raise BadInput(
+            "{what}: its shape rule gave {result!r}; a shape is a tuple of integers", what, result
+        )
     shapes = [result] if not result or not isinstance(result[0], Sequence) else result
     for shape in shapes:
         if not all(isinstance(d, int | np.integer) and d >= 0 for d in shape):
-            raise BadInput(f"{what}: its shape rule gave {shape!r}; a shape has integers from 0")
+            raise BadInput(
+                "{what}: its shape rule gave {shape!r}; a shape has integers from 0", what, shape
+            )
     return [tuple(map(int, shape)) for shape in shapes]

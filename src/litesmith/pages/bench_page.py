@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from litesmith.lang.speech import say
+from litesmith.lang.language import say
 from litesmith.pages.drawing.markdown import Markdown, code, escaped, folded, paragraphs, table
 from litesmith.pages.drawing.markup import Html, joined, tag
 from litesmith.pages.drawing.page import Page, Part
@@ -20,6 +20,7 @@ from litesmith.pages.records.tolerant_json import (
     texts,
 )
 from litesmith.pages.sections.about import machine, pairs
+from litesmith.phrases import phrase
 from litesmith.units import error_text
 
 _MOST_REASONS = 12
@@ -101,7 +102,9 @@ def _row(shown: Fields, placed: Fields) -> Row:
     parts, difference = positive(shown.get("partitions")), number(shown.get("difference"))
     return Row(
         target=text(shown.get("target")),
-        ops="all" if taken is None or ops is None else f"{int(taken)} of {int(ops)}",
+        ops="all"
+        if taken is None or ops is None
+        else phrase("{count} of {count2}", int(taken), int(ops)),
         parts="" if parts is None else str(int(parts)),
         time=time_words(positive(shown.get("latency_us"))),
         how=_how(shown),
@@ -116,7 +119,7 @@ def _how(shown: Fields) -> str:
     how, runs = text(shown.get("how")), positive(shown.get("runs"))
     if runs is None:
         return how
-    count = "1 run" if runs == 1 else f"{int(runs)} runs"
+    count = "1 run" if runs == 1 else phrase("{count} runs", int(runs))
     return f"{how}, {count}{' by itself' if shown.get('is_alone') is True else ''}"
 
 
@@ -134,14 +137,22 @@ def benched_page(folder: Path) -> Page:
     """The page of a folder that `bench --on all -o` wrote."""
     record = read_benched(folder)
     parts = [
-        Part(f"model-{place}", one.model or "A model", _section(one))
+        Part(f"model-{place}", one.model or phrase("A model"), _section(one))
         for place, one in enumerate(record.models)
     ]
-    parts.append(Part("about", "How to read it, and how to do it again", _about(record)))
+    parts.append(Part("about", phrase("How to read it, and how to do it again"), _about(record)))
     return Page(record.heading, "every target", record.version, tuple(parts))
 
 
-_TITLES = ("Target", "Ops taken", "Parts", "Time a run", "How known", "Differs by", "Verdict")
+_TITLES = (
+    "Target",
+    "Ops taken",
+    "Parts",
+    "Time a run",
+    phrase("How known"),
+    phrase("Differs by"),
+    "Verdict",
+)
 
 
 def _section(one: Benched) -> Html:
@@ -191,23 +202,26 @@ def _reasons(left: Sequence[Left]) -> Html | None:
 def _lines(left: Sequence[Left]) -> list[str]:
     more = len(left) - _MOST_REASONS
     lines = [f"{one.count} {one.kind}: {one.why}" for one in left[:_MOST_REASONS]]
-    return [*lines, f"and {more} more reasons"] if more > 0 else lines
+    return [*lines, phrase("and {more} more reasons", more)] if more > 0 else lines
 
 
 _MEANINGS = (
     (
         "measured",
-        "run here in turns with the CPU, or really compiled; “by itself”: a few runs only",
+        phrase("run here in turns with the CPU, or really compiled; “by itself”: a few runs only"),
     ),
-    ("estimated", "the accelerator's own compiler worked the time out; it has not run"),
-    ("predicted", "by rules from the makers' documents; nothing was compiled"),
-    ("differs by", "the largest difference from the CPU's outputs, as a part of the largest"),
-    ("parts", "pieces between which the CPU works"),
+    ("estimated", phrase("the accelerator's own compiler worked the time out; it has not run")),
+    ("predicted", phrase("by rules from the makers' documents; nothing was compiled")),
+    (
+        phrase("differs by"),
+        phrase("the largest difference from the CPU's outputs, as a part of the largest"),
+    ),
+    ("parts", phrase("pieces between which the CPU works")),
 )
 
 
 def _about(record: Record) -> Html:
-    digests = [(f"SHA-256 of {one.model}", one.digest) for one in record.models]
+    digests = [(phrase("SHA-256 of {model}", one.model), one.digest) for one in record.models]
     command = tag("pre", tag("code", record.command)) if record.command else None
     return joined(pairs(_MEANINGS), command, pairs([*machine(record.environment), *digests]))
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from litesmith.lang.speech import say
+from litesmith.lang.language import say
 from litesmith.pages.drawing.choose_graphs import graphs
 from litesmith.pages.drawing.markdown import (
     Markdown,
@@ -30,11 +30,12 @@ from litesmith.pages.records.tolerant_json import positive, text
 from litesmith.pages.sections.about import pairs, value_words
 from litesmith.pages.sections.trial_table import STATUSES
 from litesmith.pages.sections.tune_verdict import Tile, Verdict, run_line, tile_html
+from litesmith.phrases import phrase
 from litesmith.units import time_interval_text, total_text
 
-_PICKED = Verdict("✓", "To take", "")
-_NOTHING = Verdict("✕", "Nothing fits", "No model stays within what was asked.")
-_UNFINISHED = Verdict("…", "Not finished", "This is what there is so far.")
+_PICKED = Verdict("✓", phrase("To take"), "")
+_NOTHING = Verdict("✕", phrase("Nothing fits"), phrase("No model stays within what was asked."))
+_UNFINISHED = Verdict("…", phrase("Not finished"), phrase("This is what there is so far."))
 
 _COLUMNS = ("Accuracy", "Latency", "File", "Peak memory")
 
@@ -44,9 +45,9 @@ def chosen_page(folder: Path) -> Page:
     record = read_chosen(folder)
     shown = (
         ("verdict", "Verdict", _verdict(record)),
-        ("trade-offs", "Accuracy against size and latency", _figures(record)),
+        ("trade-offs", phrase("Accuracy against size and latency"), _figures(record)),
         ("trials", "Every candidate", _models(record)),
-        ("about", "Data, machine, and how to do it again", _about(record)),
+        ("about", phrase("Data, machine, and how to do it again"), _about(record)),
     )
     parts = tuple(Part(name, title, body) for name, title, body in shown if body is not None)
     return Page(_heading(record), verdict_of(record).title.lower(), record.version, parts)
@@ -59,19 +60,19 @@ def verdict_of(record: Record) -> Verdict:
 
 
 def _heading(record: Record) -> str:
-    return record.pick or f"{len(record.models)} models"
+    return record.pick or phrase("{count} models", len(record.models))
 
 
 def _asked(record: Record) -> str:
-    goals = {"accuracy": "the most accurate", "": ""}
-    goal = goals.get(record.goal, f"least {record.goal}")
-    on = f"on {record.target}" if record.target else ""
+    goals = {"accuracy": phrase("the most accurate"), "": ""}
+    goal = goals.get(record.goal, phrase("least {goal}", record.goal))
+    on = phrase("on {target}", record.target) if record.target else ""
     return "; ".join(filter(None, (goal, *record.limits, on)))
 
 
 def _verdict(record: Record) -> Html:
     shown = verdict_of(record)
-    kind = {_PICKED: "proven", _NOTHING: "missed"}.get(shown, "none")
+    kind = {_PICKED: phrase("proven"), _NOTHING: phrase("missed")}.get(shown, "none")
     own = record.model(record.pick or record.nearest)
     took = f" Took {duration_words(record.seconds)}." if record.seconds else ""
     return tag(
@@ -95,10 +96,15 @@ def _tiles(model: Model) -> Iterable[Tile]:
     if entry.score is not None:
         gain, interval = split_interval(score_words(entry.score))
         count = total_text(int(entry.score.count)) if entry.score.count else ""
-        yield Tile(entry.score.title, gain, interval, f"{count} samples" if count else model.source)
+        yield Tile(
+            entry.score.title,
+            gain,
+            interval,
+            phrase("{count} samples", count) if count else model.source,
+        )
     words, ends = split_time(model)
     if words:
-        yield Tile("Latency", words, ends, "")
+        yield Tile(phrase("Latency"), words, ends, "")
     for title, count in (("File", sizes.file), ("gzip", sizes.gzip), ("Peak memory", sizes.peak)):
         if count is not None:
             yield Tile(title, size_words(count), "", "")
@@ -118,8 +124,8 @@ def split_time(model: Model) -> tuple[str, str]:
 def _ship(model: Model, target: str) -> Html:
     rows = (
         ("Take", model.file),
-        ("Run it with", run_line(model.file, target) if model.file and target else ""),
-        ("Made by", model.entry.recipe),
+        (phrase("Run it with"), run_line(model.file, target) if model.file and target else ""),
+        (phrase("Made by"), model.entry.recipe),
     )
     shown = [
         tag("div", tag("dt", name), tag("dd", tag("code", value))) for name, value in rows if value
@@ -128,10 +134,11 @@ def _ship(model: Model, target: str) -> Html:
 
 
 def _figures(record: Record) -> Html | None:
-    hint = (
-        "Up and to the left is better. Thin bars are 95 % intervals. On the line are the models "
-        "that no other beats in accuracy, time and size at once. A number in place of a name is "
-        "that of the table below; hover over a point or tap it for what is known of it."
+    hint = phrase(
+        "Up and to the left is better. Thin bars are 95 % intervals. On the line are the "
+        "models that no other beats in accuracy, time and size at once. A number in place "
+        "of a name is that of the table below; hover over a point or tap it for what is "
+        "known of it."
     )
     return figures(graphs(record), hint)
 
@@ -140,7 +147,7 @@ def _models(record: Record) -> Html | None:
     if not record.models:
         return None
     result = ("Result",) if record.limits else ()
-    titles = ("Model", *result, *_COLUMNS, "What there is to know")
+    titles = ("Model", *result, *_COLUMNS, phrase("What there is to know"))
     head = tag("tr", *(tag("th", tag("button", title, type="button")) for title in titles))
     body = [_row(record, place) for place in range(len(record.models))]
     made = tag("table", tag("thead", head), tag("tbody", *body), class_="trials cards sortable")
@@ -184,7 +191,7 @@ def _cells(model: Model) -> tuple[tuple[str, str, float | None], ...]:
         (time, time_ends, entry.speed.p50_us if entry.speed else None),
         (
             size_words(sizes.file),
-            f"{size_words(sizes.gzip)} gzip" if sizes.gzip else "",
+            phrase("{size} gzip", size_words(sizes.gzip)) if sizes.gzip else "",
             sizes.file,
         ),
         (size_words(sizes.peak), "", sizes.peak),
@@ -205,15 +212,15 @@ def _cell(title: str, words: str, below: str, key: float | None) -> Html:
 def known_words(model: Model) -> tuple[str, ...]:
     """What a row says beside its numbers."""
     near = ", ".join(model.as_good)
-    matched = f"as good within the noise: {near}" if near else ""
-    source = f"accuracy published by {model.source}, not measured here"
+    matched = phrase("as good within the noise: {near}", near) if near else ""
+    source = phrase("accuracy published by {source}, not measured here", model.source)
     return tuple(
         filter(
             None,
             (
                 " and ".join(model.misses),
                 matched,
-                f"made by {model.entry.recipe}" if model.entry.recipe else "",
+                phrase("made by {recipe}", model.entry.recipe) if model.entry.recipe else "",
                 source if model.source and not model.is_measured else "",
                 model.preparation,
                 *model.entry.notes,
@@ -228,9 +235,18 @@ def _about(record: Record) -> Html:
     learned = positive(data.get("learned"))
     lines = [
         ("data", text(data.get("source"))),
-        ("judged by", f"{total_text(int(judged))} samples, the same for all" if judged else ""),
-        ("learned from", f"{total_text(int(learned))} other samples" if learned else ""),
-        ("calibrated on", f"{total_text(int(others))} other samples" if others else ""),
+        (
+            phrase("judged by"),
+            phrase("{count} samples, the same for all", total_text(int(judged))) if judged else "",
+        ),
+        (
+            phrase("learned from"),
+            phrase("{count} other samples", total_text(int(learned))) if learned else "",
+        ),
+        (
+            phrase("calibrated on"),
+            phrase("{count} other samples", total_text(int(others))) if others else "",
+        ),
     ]
     machine = ((text(key), value_words(text(key), v)) for key, v in record.environment.items())
     told = (*record.notes, *record.warnings)

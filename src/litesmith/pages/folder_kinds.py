@@ -5,13 +5,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from litesmith.errors import BadInput
-from litesmith.lang.speech import speaking
+from litesmith.lang.language import speaking
 from litesmith.pages.bench_page import benched_markdown, benched_page
 from litesmith.pages.choose_page import chosen_markdown, chosen_page
 from litesmith.pages.drawing.markdown import Markdown
 from litesmith.pages.drawing.page import Page, page_text
 from litesmith.pages.retrain_page import retrained_markdown, retrained_page
 from litesmith.pages.tune_page import tuned_markdown, tuned_page
+from litesmith.phrases import phrase
 from litesmith.tflite.file import write_whole
 
 
@@ -41,12 +42,18 @@ KINDS = (
 def kind_of(folder: Path) -> Kind:
     """The kind of a folder; raises where it is none of them."""
     *first, last = (f"`litesmith {kind.command}`" for kind in KINDS)
-    commands = f"{', '.join(first)} or {last}"
+    commands = phrase("{first} or {last}", ", ".join(first), last)
     if not folder.is_dir():
-        raise BadInput(f"{folder}: no such folder; give the one that {commands} wrote")
+        raise BadInput(
+            "{folder}: no such folder; give the one that {commands} wrote", folder, commands
+        )
     found = next((kind for kind in KINDS if (folder / kind.record).is_file()), None)
     if found is None:
-        raise BadInput(f"{folder}: holds no record; give the folder that {commands} wrote (its -o)")
+        raise BadInput(
+            "{folder}: holds no record; give the folder that {commands} wrote (its -o)",
+            folder,
+            commands,
+        )
     return found
 
 

@@ -2,8 +2,9 @@
 
 from xml.etree import ElementTree
 
-from litesmith.lang.speech import say
+from litesmith.lang.language import say
 from litesmith.pages.drawing.markdown import code, escaped, folded, paragraphs, table
+from litesmith.phrases import phrase
 from litesmith.regression.gate_case import Check
 from litesmith.regression.gate_rules import FINE, OFF, UNCLEAR, UNKNOWN, WORSE
 from litesmith.regression.gating import Gated
@@ -60,10 +61,12 @@ def _reason(check: Check) -> str:
 def _footer(found: Gated) -> str:
     machine = f"{found.host.get('cpu')}, {found.host.get('system')}, {found.host.get('runtime')}"
     lines = [
-        f"model {found.model}, sha256 {found.digest}",
-        f"on {found.target} of {machine}",
-        "accuracy: paired on the same samples; latency: in turns with the baseline's own graph, "
-        "so that a slower machine is no regression",
+        phrase("model {model}, sha256 {digest}", found.model, found.digest),
+        phrase("on {target} of {machine}", found.target, machine),
+        phrase(
+            "accuracy: paired on the same samples; latency: in turns with the baseline's own "
+            "graph, so that a slower machine is no regression"
+        ),
         *found.notes,
     ]
     return folded("How it was measured", "\n".join(f"- {escaped(plain(line))}" for line in lines))

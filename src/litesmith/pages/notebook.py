@@ -5,18 +5,20 @@ import sys
 from importlib import import_module
 from typing import Any, Protocol
 
+from litesmith.phrases import phrase
+
 # What `report/results.py` has a function for.
 TYPES = {
-    "litesmith.ir.types": "Model",
-    "litesmith.accuracy.evaluate": "Evaluation",
-    "litesmith.regression.comparison": "Compared",
-    "litesmith.timing.latency": "Bench",
-    "litesmith.profiling.op_times": "Profile",
-    "litesmith.diagnosis.verdict": "Verdict",
-    "litesmith.passes.core.step": "Change",
-    "litesmith.search.choosing.choose_models": "Chosen",
-    "litesmith.search.tuning.tune_search": "Found",
-    "litesmith.training.retrain_request": "Retrained",
+    "litesmith.ir.types": phrase("Model"),
+    "litesmith.accuracy.evaluate": phrase("Evaluation"),
+    "litesmith.regression.comparison": phrase("Compared"),
+    "litesmith.timing.latency": phrase("Bench"),
+    "litesmith.profiling.op_times": phrase("Profile"),
+    "litesmith.diagnosis.verdict": phrase("Verdict"),
+    "litesmith.passes.core.step": phrase("Change"),
+    "litesmith.search.choosing.choose_models": phrase("Chosen"),
+    "litesmith.search.tuning.tune_search": phrase("Found"),
+    "litesmith.training.retrain_request": phrase("Retrained"),
 }
 
 

@@ -17,6 +17,7 @@ from shlex import quote
 from litesmith.diagnosis.op_errors import OpError
 from litesmith.errors import BadInput, CannotRun
 from litesmith.ir.types import Graph, Model
+from litesmith.phrases import phrase
 from litesmith.profiling.op_times import OpTime, Profile
 from litesmith.tflite.file import refuse_unwritable, write_whole
 from litesmith.units import plain
@@ -63,23 +64,24 @@ def times_overlay(model: Model, profile: Profile) -> Overlay:
     ]
     if ops != [(op.graph, op.index, op.kind) for op in profile.ops]:
         raise CannotRun(
-            f"no overlay on {profile.target}: what runs there is not the ops of the file one by "
-            "one; use cpu:N"
+            "no overlay on {target}: what runs there is not the ops of the file one by one; "
+            "use cpu:N",
+            profile.target,
         )
     values = {(op.graph, op.index): _time(op) for op in profile.ops}
-    return Overlay(f"time on {profile.target}, µs", values, _TIMES)
+    return Overlay(phrase("time on {target}, µs", profile.target), values, _TIMES)
 
 
 def _time(op: OpTime) -> float | str:
     if op.kernel and op.us is not None:
         return round(op.us, _TIME_DIGITS)
-    return op.why if op.fused_into is None else f"in op {op.fused_into}"
+    return op.why if op.fused_into is None else phrase("in op {fused_into}", op.fused_into)
 
 
 def errors_overlay(errors: Sequence[OpError]) -> Overlay:
     """The error that every op of the main graph makes by itself, as signal over noise in dB."""
     values = {(0, one.index): _error(one) for one in errors}
-    return Overlay("SNR of each op alone, dB", values, _ERRORS)
+    return Overlay(phrase("SNR of each op alone, dB"), values, _ERRORS)
 
 
 def _error(one: OpError) -> float | str:
@@ -91,7 +93,7 @@ def _error(one: OpError) -> float | str:
 def refuse_name(path: Path) -> None:
     """Raises before the work where an overlay could not be written, or not be opened."""
     if path.suffix.lower() != ".json":
-        raise BadInput(f"{path}: Model Explorer opens .json files; choose such a name")
+        raise BadInput("{path}: Model Explorer opens .json files; choose such a name", path)
     refuse_unwritable(path)
 
 
@@ -112,10 +114,18 @@ def node_data(model: Model, overlay: Overlay) -> tuple[Json, tuple[str, ...]]:
         name = _graph_id(number, graph)
         values = {op: value for (owner, op), value in overlay.values.items() if owner == number}
         if name in taken and values:
-            notes.append(f"graph {number} is left out: an earlier one is called {plain(name)!r}")
+            notes.append(
+                phrase(
+                    "graph {number} is left out: an earlier one is called {name!r}",
+                    number,
+                    plain(name),
+                )
+            )
         elif values:
             results, vague = _results(graph, values)
-            notes += [f"op {op} is left out: a tensor is called {op} too" for op in vague]
+            notes += [
+                phrase("op {op} is left out: a tensor is called {op} too", op) for op in vague
+            ]
             written[name] = {"name": overlay.title, "results": results, **overlay.style}
         taken.add(name)
     return written, tuple(notes)

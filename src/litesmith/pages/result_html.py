@@ -15,6 +15,7 @@ from litesmith.diagnosis.verdict import Verdict
 from litesmith.ir.types import Model, Tensor
 from litesmith.pages.drawing.markup import Child, Html, joined, tag
 from litesmith.passes.core.step import Change
+from litesmith.phrases import phrase
 from litesmith.profiling.op_times import OpTime, Profile
 from litesmith.regression.comparison import Compared
 from litesmith.search.choosing.choose_models import Chosen
@@ -90,7 +91,7 @@ def drawn(table: Table) -> Html:
     more = len(table.rows) - len(lines)
     return joined(
         tag("table", tag("thead", tag("tr", *words)), tag("tbody", *lines)),
-        tag("p", f"and {more} more") if more > 0 else None,
+        tag("p", phrase("and {more} more", more)) if more > 0 else None,
     )
 
 
@@ -142,11 +143,11 @@ def _end(kind: str, tensor: Tensor) -> tuple[Child, ...]:
 
 
 def _change(change: Change) -> Shown:
-    left = [f"left alone: {skip.where}: {skip.why}" for skip in change.skipped]
+    left = [phrase("left alone: {where}: {why}", skip.where, skip.why) for skip in change.skipped]
     touched = [(plain(line[:_MOST_LETTERS]),) for line in change.touched]
     return shown(
-        f"{len(touched)} changes; {len(left)} left alone",
-        drawn(Table(("what changed",), touched)) if touched else None,
+        phrase("{count} changes; {count2} left alone", len(touched), len(left)),
+        drawn(Table((phrase("what changed"),), touched)) if touched else None,
         _model(change.model).html,
         notes=left,
     )
@@ -156,11 +157,15 @@ def _profile(profile: Profile) -> Shown:
     ops = profile.top(_MOST_ROWS)
     more = len(profile.ops) - len(ops)
     return shown(
-        f"{time_text(profile.run_us)} a run on {profile.target}; profiling adds "
-        f"{percent_text(profile.overhead)}",
+        phrase(
+            "{time} a run on {target}; profiling adds {share}",
+            time_text(profile.run_us),
+            profile.target,
+            percent_text(profile.overhead),
+        ),
         drawn(
             Table(
-                ("#", "op", "name", "time", "share", "kernel", "of best"),
+                ("#", "op", "name", "time", "share", "kernel", phrase("of best")),
                 [_op(op) for op in ops],
                 (0, 3, 4, 6),
                 [op.share for op in ops],
@@ -184,7 +189,7 @@ def _op(op: OpTime) -> tuple[Child, ...]:
 
 def _bench(bench: Bench) -> Shown:
     return shown(
-        "; ".join(_compared(one) for one in bench.comparisons) or "one model, timed",
+        "; ".join(_compared(one) for one in bench.comparisons) or phrase("one model, timed"),
         drawn(
             Table(
                 ("model", "on", "median", "p90", "memory", "runs"),
@@ -219,7 +224,13 @@ def _everywhere(found: TargetsBench) -> Shown:
 
 def _compared(one: Comparison) -> str:
     ratio = ratio_text(one.ratio.value, *one.ratio.interval)
-    return f"{Path(one.b.name).name} on {one.b.target}: {one.ratio.verdict}, {ratio} the time"
+    return phrase(
+        "{name} on {target}: {verdict}, {ratio} the time",
+        Path(one.b.name).name,
+        one.b.target,
+        one.ratio.verdict,
+        ratio,
+    )
 
 
 def _timed(result: Result) -> tuple[Child, ...]:
@@ -240,7 +251,7 @@ def _evaluation(found: Evaluation) -> Shown:
     ]
     against = found.against
     if against is not None and against.value is not None:
-        rows.append(("of the reference", score_text(against.value, found.unit)))
+        rows.append((phrase("of the reference"), score_text(against.value, found.unit)))
     if against is not None and against.difference is not None:
         ends = against.difference_low or 0.0, against.difference_high or 0.0
         rows.append(("difference", gain_text(against.difference, found.unit, *ends)))
@@ -250,7 +261,7 @@ def _evaluation(found: Evaluation) -> Shown:
         rows.append(("output SNR", score_text(against.snr_db, "dB")))
     verdict = f"; {against.verdict}" if against is not None and against.verdict else ""
     sentence = f"{found.title} {score_text(found.value, found.unit)}{verdict}"
-    told = f"{total_text(found.n)} samples on {found.target}"
+    told = phrase("{count} samples on {target}", total_text(found.n), found.target)
     return shown(sentence, drawn(Table(("", ""), rows, (1,))), notes=[told, *found.notes])
 
 
@@ -274,7 +285,7 @@ def _found(found: Found) -> Shown:
     best = found.facts.get("best")
     name = str(cast("dict[str, object]", best)["name"]) if isinstance(best, dict) else ""
     table = Table(
-        ("", "candidate", "status", "accuracy", "time of float's", "file"),
+        ("", "candidate", "status", "accuracy", phrase("time of float's"), "file"),
         [("★" if one.name == name else "", *_tried(one)) for one in ordered],
         (3, 4, 5),
     )
@@ -318,9 +329,11 @@ def _retrained(found: Retrained) -> Shown:
         for name, one in own
     ]
     shares = [0.0 if one is None else one.value for _, one in own]
-    sentence = (
-        f"{score_text(found.value, 'share', found.low, found.high)} right of "
-        f"{total_text(found.n)} that were held out; {found.out.name}"
+    sentence = phrase(
+        "{score} right of {count} that were held out; {name}",
+        score_text(found.value, "share", found.low, found.high),
+        total_text(found.n),
+        found.out.name,
     )
     return shown(sentence, drawn(Table(("class", "right"), rows, (1,), shares)), notes=found.notes)
 
@@ -330,7 +343,7 @@ def _verdict(found: Verdict) -> Shown:
         (plain(one.what), plain(one.where), one.costs, tag("code", plain(one.command)))
         for one in found.findings
     ]
-    table = Table(("what", "where", "costs", "what to do"), rows)
+    table = Table(("what", "where", "costs", phrase("what to do")), rows)
     return shown(found.sentence, drawn(table) if rows else None, notes=found.notes)
 
 

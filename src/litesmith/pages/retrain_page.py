@@ -3,7 +3,7 @@
 from importlib.resources import files
 from pathlib import Path
 
-from litesmith.lang.speech import say
+from litesmith.lang.language import say
 from litesmith.pages.drawing.markdown import Markdown, code, escaped, paragraphs, table
 from litesmith.pages.drawing.markup import Html, as_is, joined, tag
 from litesmith.pages.drawing.page import Page, Part
@@ -18,6 +18,7 @@ from litesmith.pages.records.retrain_record import (
 )
 from litesmith.pages.records.tolerant_json import text
 from litesmith.pages.sections.about import machine, pairs
+from litesmith.phrases import phrase
 from litesmith.units import number_text, percent_text, score_text, total_text
 
 _BAR_EMS = 8.0
@@ -29,10 +30,10 @@ def retrained_page(folder: Path) -> Page:
     sections = (
         ("verdict", "Verdict", _verdict(record)),
         ("classes", "Every class", _classes(record)),
-        ("confusion", "What is taken for what", _confusion(record)),
-        ("mistakes", "The worst mistakes", _mistakes(record)),
-        ("head", "How the head was chosen", _head(record)),
-        ("about", "How it was made, and how to do it again", _about(record)),
+        ("confusion", phrase("What is taken for what"), _confusion(record)),
+        ("mistakes", phrase("The worst mistakes"), _mistakes(record)),
+        ("head", phrase("How the head was chosen"), _head(record)),
+        ("about", phrase("How it was made, and how to do it again"), _about(record)),
     )
     parts = tuple(Part(name, title, body) for name, title, body in sections if body is not None)
     outcome = _share_words(record.share, interval=False) or "retrained"
@@ -41,12 +42,12 @@ def retrained_page(folder: Path) -> Page:
 
 def _verdict(record: Record) -> Html:
     share, count = _share_words(record.share), total_text(record.count)
-    judged = f"{share} of {count} items that it has not seen are right."
+    judged = phrase("{share} of {count} items that it has not seen are right.", share, count)
     return joined(
         tag("style", Html(files("litesmith.pages").joinpath("retrained.css").read_text("utf-8"))),
         tag(
             "div",
-            tag("p", judged if share else "It was not judged.", class_="sentence"),
+            tag("p", judged if share else phrase("It was not judged."), class_="sentence"),
             tag("p", _how(record), class_="meaning"),
             tag("ul", *(tag("li", note) for note in record.notes)) if record.notes else None,
             class_="verdict none",
@@ -55,14 +56,20 @@ def _verdict(record: Record) -> Html:
 
 
 def _how(record: Record) -> str:
-    parts = [f"{len(record.classes)} classes, learned from {total_text(record.learned)} items"]
+    parts = [
+        phrase(
+            "{count} classes, learned from {count2} items",
+            len(record.classes),
+            total_text(record.learned),
+        )
+    ]
     if record.backbone:
         how = "{} from scratch" if record.is_scratch else "a new head on {}"
         parts.append(how.format(record.backbone))
     if record.seconds is not None:
-        parts.append(f"in {duration_words(record.seconds)}")
+        parts.append(phrase("in {duration}", duration_words(record.seconds)))
     if record.tuned and record.tuned.get("is_kept") is True:
-        parts.append(f"fine-tuned; the head alone has {_share_words(record.alone)}")
+        parts.append(phrase("fine-tuned; the head alone has {share}", _share_words(record.alone)))
     return ", ".join(parts) + "."
 
 
@@ -73,7 +80,13 @@ def _share_words(share: Share, *, interval: bool = True) -> str:
     return score_text(share.value, "share", *ends)
 
 
-_TITLES = ("Class", "Judged by", "Right, with 95 % interval", "Taken for", "Learned from")
+_TITLES = (
+    "Class",
+    phrase("Judged by"),
+    phrase("Right, with 95 % interval"),
+    phrase("Taken for"),
+    phrase("Learned from"),
+)
 
 
 def _classes(record: Record) -> Html | None:
@@ -89,7 +102,7 @@ def _classes(record: Record) -> Html | None:
 def _class_row(row: ClassRow) -> Html:
     cells = (
         str(row.count),
-        _share_words(row.share) or "none to judge by",
+        _share_words(row.share) or phrase("none to judge by"),
         row.taken_for,
         str(row.learned),
     )
@@ -122,7 +135,7 @@ def _confusion(record: Record) -> Html | None:
     ]
     head = tag("tr", tag("th", "is ↓, said →", scope="row"), *heads)
     shown = tag("table", tag("thead", head), tag("tbody", *body), class_="confusion")
-    hint = "Rows are the true classes, columns what the model says, by the same numbers."
+    hint = phrase("Rows are the true classes, columns what the model says, by the same numbers.")
     return joined(tag("p", hint, class_="hint"), tag("div", shown, class_="scroll", tabindex="0"))
 
 
@@ -130,7 +143,9 @@ def _cell(names: list[str], place: int, other: int, row: tuple[int, ...]) -> Htm
     count, total = row[other], sum(row)
     share = count / total if total else 0.0
     kind = "own" if place == other else "none" if not count else None
-    told = f"{names[place]} taken for {names[other]}: {count} of {total}"
+    told = phrase(
+        "{names} taken for {names2}: {count} of {total}", names[place], names[other], count, total
+    )
     style = f"--share:{share:.3f}"
     return tag("td", str(count), class_=kind, style=style, title=told)
 
@@ -138,7 +153,7 @@ def _cell(names: list[str], place: int, other: int, row: tuple[int, ...]) -> Htm
 def _mistakes(record: Record) -> Html | None:
     if not record.mistakes:
         return None
-    hint = "The ones that the model was surest of. A wrong label is found here too."
+    hint = phrase("The ones that the model was surest of. A wrong label is found here too.")
     items = [_mistake(one) for one in record.mistakes]
     return joined(tag("p", hint, class_="hint"), tag("ul", *items, class_="thumbs"))
 
@@ -148,7 +163,7 @@ def _mistake(one: Mistake) -> Html:
     picture = None
     if one.thumbnail:
         source = f"data:image/jpeg;base64,{one.thumbnail}"
-        alt = f"{one.true}, taken for {one.said}"
+        alt = phrase("{true}, taken for {said}", one.true, one.said)
         picture = Html(tag("img", src=source, alt=alt, loading="lazy").text.removesuffix("</img>"))
     return tag(
         "li",
@@ -165,9 +180,9 @@ def _head(record: Record) -> Html | None:
     head = tag("tr", *(tag("th", title, scope="col") for title in titles))
     most = max(one.loss for one in record.tried) or 1.0
     body = [_tried(one, most, record.strength) for one in record.tried]
-    hint = (
-        "Strengths of the penalty on the head's weights, each judged by cross-validation on what "
-        "it was learned from. The one with the least loss is taken."
+    hint = phrase(
+        "Strengths of the penalty on the head's weights, each judged by cross-validation on "
+        "what it was learned from. The one with the least loss is taken."
     )
     shown = tag("table", tag("thead", head), tag("tbody", *body))
     return joined(tag("p", hint, class_="hint"), tag("div", shown, class_="scroll"), _tuned(record))

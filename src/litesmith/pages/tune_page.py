@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from litesmith.lang.speech import say
+from litesmith.lang.language import say
 from litesmith.pages.drawing.markdown import (
     Markdown,
     cell,
@@ -24,6 +24,7 @@ from litesmith.pages.sections.accelerators import whole_words
 from litesmith.pages.sections.section_table import SECTIONS
 from litesmith.pages.sections.trial_table import STATUSES, columns_of
 from litesmith.pages.sections.tune_verdict import asked_words, tiles, verdict_of
+from litesmith.phrases import phrase
 
 
 def tuned_page(folder: Path) -> Page:
@@ -66,7 +67,7 @@ def _gains(record: Record) -> str:
         ]
         for one in tiles(record)
     ]
-    return table(("", "against float", "95 % interval", ""), rows) if rows else ""
+    return table(("", phrase("against float"), phrase("95 % interval"), ""), rows) if rows else ""
 
 
 def _trials(record: Record) -> str:
@@ -75,7 +76,7 @@ def _trials(record: Record) -> str:
     columns = columns_of(record)
     head = ("model", "result", *(column.title.lower() for column in columns), "why")
     rows = [_row(record, entry) for entry in record.entries]
-    count = f"All {len(rows)} models that were tried"
+    count = phrase("All {count} models that were tried", len(rows))
     return folded(count, table(head, rows))
 
 
@@ -84,7 +85,9 @@ def _accelerators(record: Record) -> str:
     if not found:
         return ""
     cells = [[escaped(cell) for cell in row] for row in found]
-    return table(("accelerator", "the model as it came", "the result"), cells)
+    return table(
+        (phrase("accelerator"), phrase("the model as it came"), phrase("the result")), cells
+    )
 
 
 def _row(record: Record, entry: Entry) -> list[str]:
@@ -105,8 +108,8 @@ def _commands(record: Record) -> str:
     lines = [
         f"- {say(words)}: {code(command)}"
         for words, command in (
-            ("the same search", record.command),
-            ("the same file", record.replay),
+            (phrase("the same search"), record.command),
+            (phrase("the same file"), record.replay),
         )
         if command
     ]

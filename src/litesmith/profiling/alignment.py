@@ -12,6 +12,7 @@ from typing import NamedTuple
 from litesmith.ir.edit import consumers
 from litesmith.ir.ops import kinds_where
 from litesmith.ir.types import Graph, Op, Tensor
+from litesmith.phrases import phrase
 
 # What the runtime's events are about: a builtin kernel, an op inside XNNPACK, the end of a graph.
 BUILTIN, INSIDE, END = 2, 8, 32
@@ -282,7 +283,7 @@ class Absence(NamedTuple):
         return None if self.why == NO_EVENT else 0.0
 
 
-NO_EVENT = "no event of the runtime fits it"
+NO_EVENT = phrase("no event of the runtime fits it")
 
 
 def absences(graph: Graph, timed: set[int]) -> dict[int, Absence]:
@@ -292,7 +293,7 @@ def absences(graph: Graph, timed: set[int]) -> dict[int, Absence]:
     writers = {t: index for index, op in enumerate(graph.ops) for t in op.outputs}
     spare = unused(graph)
     return {
-        index: Absence(None, "its result is not used")
+        index: Absence(None, phrase("its result is not used"))
         if timed and index in spare
         else _absence(graph, index, timed, (readers, writers))
         for index in range(len(graph.ops))
@@ -306,17 +307,17 @@ Links = tuple[dict[Tensor, list[int]], dict[Tensor, int]]
 def _absence(graph: Graph, index: int, timed: set[int], links: Links) -> Absence:
     op = graph.ops[index]
     if not timed:
-        return Absence(None, "this graph was not run")
+        return Absence(None, phrase("this graph was not run"))
     reader = _neighbour(graph, index, timed, links, forward=True)
     writer = _neighbour(graph, index, timed, links, forward=False)
     if is_ready_at_load(op):
-        return Absence(reader, "computed from constants when the model is loaded")
+        return Absence(reader, phrase("computed from constants when the model is loaded"))
     if op.kind in FUSED_BACKWARD:
         near = writer if writer is not None else reader
-        return Absence(near, "runs inside the kernel before it")
+        return Absence(near, phrase("runs inside the kernel before it"))
     if op.kind in FUSED_FORWARD:
         near = reader if reader is not None else writer
-        return Absence(near, "needs no kernel of its own")
+        return Absence(near, phrase("needs no kernel of its own"))
     return Absence(None, NO_EVENT)
 
 

@@ -9,6 +9,7 @@ from litesmith.anatomy.footprint import op_macs
 from litesmith.errors import BadInput, CannotRun
 from litesmith.ir.types import Model, Op
 from litesmith.kernels.litesmith_target import TAG
+from litesmith.phrases import phrase
 from litesmith.profiling.alignment import Absence, absences
 from litesmith.profiling.cpu_peak import arithmetic, best_gmacs
 from litesmith.profiling.events import Run
@@ -141,12 +142,14 @@ def profile(model: Source, on: str | Target = "cpu:1", *, runs: int | None = Non
     """
     target = Target.parse(on)
     if target.kind not in ("cpu", "custom"):
-        raise CannotRun(f"no profile on {target}: only cpu targets tell the time of each op")
+        raise CannotRun("no profile on {target}: only cpu targets tell the time of each op", target)
     if runs is not None and not 1 <= runs <= _MOST_RUNS:
-        raise BadInput(f"runs={runs}: give a number from 1 to {_MOST_RUNS}")
+        raise BadInput("runs={runs}: give a number from 1 to {most_runs}", runs, _MOST_RUNS)
     gathered = gather(model, target, runs)
     if not gathered.runs:
-        raise CannotRun(f"no profile on {target}: the runtime reports no events for this model")
+        raise CannotRun(
+            "no profile on {target}: the runtime reports no events for this model", target
+        )
     # The yardstick is the best that the CPU can do, whichever kernels the target chose.
     return _result(gathered, target, best_gmacs(Target("cpu", target.threads)))
 
@@ -174,8 +177,8 @@ def _note(gathered: Gathered, times: dict[tuple[int, int], "_Time"]) -> str:
     entry = gathered.runs[0].entry
     called = any(graph != entry for graph, _ in times)
     parts = any(op.custom.startswith(f"{TAG}:") for op in gathered.model.main.ops)
-    whole = f"each CUSTOM {TAG}:N is some of the model's ops in one program"
-    inner = "the time of an op that calls a graph contains what profiling that graph costs"
+    whole = phrase("each CUSTOM {tag}:N is some of the model's ops in one program", TAG)
+    inner = phrase("the time of an op that calls a graph contains what profiling that graph costs")
     told = gathered.note, inner if called else "", whole if parts else ""
     return "; ".join(text for text in told if text)
 

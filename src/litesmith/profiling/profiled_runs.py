@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from litesmith.errors import CannotRun
 from litesmith.ir.types import Model
+from litesmith.phrases import phrase
 from litesmith.profiling.events import Run, Timeline, moments
 from litesmith.run.core.target import Target
 from litesmith.run.litert.capi import quiet
@@ -88,9 +89,9 @@ def _warm_up(pair: _Pair) -> float:
         pair.profiled.start_profile()
         pair.profiled.stop_profile()
     except CannotRun as error:
-        cure = "litesmith bench times the run as a whole"
+        cure = phrase("litesmith bench times the run as a whole")
         if pair.profiled.note.endswith("depend on values"):
-            cure = f"if they are only free, apply fold(shapes=true) first; {cure}"
+            cure = phrase("if they are only free, apply fold(shapes=true) first; {cure}", cure)
         raise CannotRun(f"{error}; {cure}") from None
     return max(1.0, min(time_call(pair.plain.run) for _ in range(3)))
 

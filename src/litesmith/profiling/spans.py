@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from time import perf_counter_ns
 
+from litesmith.phrases import phrase
 from litesmith.profiling.events import Timeline, moments
 from litesmith.profiling.trace import Piece, run_pieces, write_trace
 from litesmith.run.session import Session
@@ -58,7 +59,7 @@ def span(name: str) -> Iterator[None]:
             recordings = list(_active)
         if recordings:
             thread = threading.current_thread()
-            track = f"application: {thread.name} ({thread.native_id})"
+            track = phrase("application: {name} ({native_id})", thread.name, thread.native_id)
             for recording in recordings:
                 recording.add(Piece(track, name, start, end - start))
 
@@ -89,5 +90,5 @@ def record(path: str | os.PathLike[str], *sessions: Session) -> Iterator[Recordi
         pieces = list(recording.pieces)
         for number, session in enumerate(sessions, 1):
             runs = Timeline(session.model).runs(moments(session.stop_profile()))
-            pieces += run_pieces(runs, f"model {number} on {session.target}")
+            pieces += run_pieces(runs, phrase("model {number} on {target}", number, session.target))
         write_trace(Path(path), pieces)

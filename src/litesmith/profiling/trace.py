@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from litesmith.ir.build import Builder
+from litesmith.phrases import phrase
 from litesmith.profiling.events import Run, moments
 from litesmith.run.session import Session
 from litesmith.tflite.file import write_whole
@@ -57,7 +58,7 @@ def run_pieces(runs: Sequence[Run], track: str) -> Iterator[Piece]:
     offset = clock_offset_ns()
     for number, run in enumerate(runs):
         start, end = round(1000 * run.start_us), round(1000 * (run.start_us + run.us))
-        yield Piece(track, f"run {number}", start - offset, end - start)
+        yield Piece(track, phrase("run {number}", number), start - offset, end - start)
         for part in run.slices:
             first = min(max(round(1000 * part.start_us), start), end)
             last = min(max(round(1000 * (part.start_us + part.us)), first), end)

@@ -7,6 +7,7 @@ from time import monotonic
 from typing import Any, NoReturn, TypeVar, cast
 
 from litesmith.errors import CannotRun, LitesmithError
+from litesmith.phrases import phrase
 from litesmith.ray_engine.device_log import DECLARE, RESOURCE
 from litesmith.ray_engine.ray_session import (
     Node,
@@ -94,22 +95,32 @@ class Cluster:
         """Raises where a machine does not answer, or has another version of what computes."""
         nodes = alive()
         if not any(map(cpus, nodes)):
-            raise CannotRun(f"--engine {self.text}: the cluster has no worker; {more_workers()}")
+            raise CannotRun(
+                "--engine {what}: the cluster has no worker; {more_workers}",
+                self.text,
+                more_workers(),
+            )
         asked = {node["NodeID"]: versions_task.options(**there(node)).remote() for node in nodes}
         done, late = ray.wait(list(asked.values()), num_returns=len(asked), timeout=_GREET_SECONDS)
         names = {ref: node_name(node) for node, ref in zip(nodes, asked.values(), strict=True)}
         if late:
             raise CannotRun(
-                f"--engine {self.text}: {names[late[0]]} does not answer; take it out of the "
-                "cluster, or look into its logs"
+                "--engine {what}: {names} does not answer; take it out of the cluster, or "
+                "look into its logs",
+                self.text,
+                names[late[0]],
             )
         own = own_versions()
         for ref in done:
             versions = self._result(ref)
             if versions != own:
                 raise CannotRun(
-                    f"--engine {self.text}: {names[ref]} has {versions_text(versions)}, this "
-                    f"machine {versions_text(own)}; install the same on all"
+                    "--engine {what}: {names} has {versions}, this machine {versions2}; "
+                    "install the same on all",
+                    self.text,
+                    names[ref],
+                    versions_text(versions),
+                    versions_text(own),
                 )
 
     # What others ask for.
@@ -193,8 +204,13 @@ class Cluster:
             except _Gone as error:
                 if attempt == RETRIES - 1:
                     raise CannotRun(
-                        f"--engine {self.text}: {node_name(node)} was lost {RETRIES} times while "
-                        f"it was timing {what} ({error}); what is on record stays"
+                        "--engine {what}: {node_name} was lost {retries} times while it was "
+                        "timing {what2} ({error}); what is on record stays",
+                        self.text,
+                        node_name(node),
+                        RETRIES,
+                        what,
+                        error,
                     ) from None
         raise AssertionError  # the last attempt returns or raises
 
@@ -203,8 +219,12 @@ class Cluster:
         devices = [node for node in alive() if is_device(node)]
         if not devices:
             raise Lost(
-                f"--engine {self.text}: no node is a device to take times on; start one with "
-                f"`{DECLARE}`"
+                phrase(
+                    "--engine {what}: no node is a device to take times on; start one with "
+                    "`{declare}`",
+                    self.text,
+                    DECLARE,
+                )
             )
         return devices
 
@@ -225,8 +245,11 @@ class Cluster:
             if is_retried:
                 raise _Gone(first_line(error)) from None
             raise CannotRun(
-                f"--engine {self.text}: a worker died {RETRIES + 1} times at the same work "
-                f"({first_line(error)}); is its memory too small?"
+                "--engine {what}: a worker died {retries} times at the same work "
+                "({first_line}); is its memory too small?",
+                self.text,
+                RETRIES + 1,
+                first_line(error),
             ) from None
 
     def _wait(self, held: Any) -> None:
@@ -245,12 +268,16 @@ class Cluster:
         why = unanswered(*head(self.text))
         if why:
             return why
-        return "" if any(map(cpus, alive())) else "no worker is left"
+        return "" if any(map(cpus, alive())) else phrase("no worker is left")
 
     def _lost(self, why: str) -> Lost:
         return Lost(
-            f"--engine {self.text}: the cluster is lost ({why}); start it again, or go on with "
-            "--engine local"
+            phrase(
+                "--engine {what}: the cluster is lost ({why}); start it again, or go on with "
+                "--engine local",
+                self.text,
+                why,
+            )
         )
 
     @contextmanager
@@ -282,7 +309,7 @@ def _raise_cause(error: Exception) -> NoReturn:
         raise type(cause)(*cause.args) from None
     if isinstance(cause, ModuleNotFoundError):
         raise CannotRun(
-            f"a worker has no module {cause.name!r}; install the same litesmith on every node"
+            "a worker has no module {name!r}; install the same litesmith on every node", cause.name
         ) from None
     if isinstance(cause, (KeyboardInterrupt, exceptions.TaskCancelledError)):
         raise KeyboardInterrupt from None

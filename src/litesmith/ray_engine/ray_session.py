@@ -28,6 +28,7 @@ from ray.util.scheduling_strategies import (  # noqa: E402  # pyright: ignore[re
 )
 
 from litesmith.errors import BadInput, CannotRun  # noqa: E402
+from litesmith.phrases import phrase  # noqa: E402
 from litesmith.ray_engine.device_log import RESOURCE  # noqa: E402
 from litesmith.run.core.target import usable_cores  # noqa: E402
 from litesmith.workers.open_engine import RAY, address_of, unanswered  # noqa: E402
@@ -58,8 +59,11 @@ def join(text: str) -> None:
     except (ConnectionError, RuntimeError, OSError, ValueError, exceptions.RayError) as error:
         leave()
         raise CannotRun(
-            f"--engine {text}: cannot be joined ({first_line(error)}); is it a Ray cluster with "
-            f"ray {ray.__version__}, and RAY_AUTH_TOKEN the token it was started with?"
+            "--engine {what}: cannot be joined ({first_line}); is it a Ray cluster with ray "
+            "{version}, and RAY_AUTH_TOKEN the token it was started with?",
+            text,
+            first_line(error),
+            ray.__version__,
         ) from None
 
 
@@ -91,8 +95,10 @@ def _running() -> str:
         why = unanswered(*address_of(named))
         if why:
             raise CannotRun(
-                f"--engine ray: nothing answers at {named}, which RAY_ADDRESS names ({why}); start "
-                "that cluster, or unset RAY_ADDRESS"
+                "--engine ray: nothing answers at {named}, which RAY_ADDRESS names ({why}); "
+                "start that cluster, or unset RAY_ADDRESS",
+                named,
+                why,
             )
         return named
     place = Path(os.environ.get("RAY_TMPDIR", gettempdir())) / "ray" / "ray_current_cluster"
@@ -140,7 +146,7 @@ def there(node: Node, **more: object) -> dict[str, object]:
 
 
 def more_workers() -> str:
-    return "start one with `ray start --address=HEAD:6379`"
+    return phrase("start one with `ray start --address=HEAD:6379`")
 
 
 def first_line(error: BaseException) -> str:

@@ -14,6 +14,7 @@ import zstandard
 
 from litesmith.accuracy.paired import Rows
 from litesmith.errors import BadInput
+from litesmith.phrases import phrase
 from litesmith.regression.comparison import Size
 from litesmith.regression.gate_measures import Delegation, Scores, Timing
 from litesmith.regression.gate_rules import QUANTITIES, Allowed
@@ -64,20 +65,25 @@ def read_baseline(path: Path) -> Baseline:
     """The baseline in a file, or BadInput with what is wrong with it."""
     facts = _content(path)
     if facts is None:
-        raise BadInput(f"{path}: is no JSON, so no baseline; --update writes one")
+        raise BadInput("{path}: is no JSON, so no baseline; --update writes one", path)
     _refuse_other(path, facts)
     if facts.get("schema") != SCHEMA:
         raise BadInput(
-            f"{path}: has the schema {facts.get('schema')}, and this version reads {SCHEMA}; "
-            "write it anew with --update"
+            "{path}: has the schema {schema}, and this version reads {schema2}; write it "
+            "anew with --update",
+            path,
+            facts.get("schema"),
+            SCHEMA,
         )
     try:
         return _baseline(facts)
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         told = f"{type(error).__name__}: {error}"
-        raise BadInput(f"{path}: is damaged ({told}); write it anew with --update") from None
+        raise BadInput(
+            "{path}: is damaged ({told}); write it anew with --update", path, told
+        ) from None
     except BadInput as error:
-        raise BadInput(f"{path}: {error}; write it anew with --update") from None
+        raise BadInput("{path}: {error}; write it anew with --update", path, error) from None
 
 
 def kept_baseline(path: Path) -> Baseline | None:
@@ -96,14 +102,14 @@ def _content(path: Path) -> Json | None:
     """The object in a file; None where it has no JSON."""
     try:
         if path.is_file() and path.stat().st_size > _MOST_BYTES:
-            raise BadInput(f"{path}: is far too large for a baseline")
+            raise BadInput("{path}: is far too large for a baseline", path)
         shown: object = json.loads(path.read_bytes())
     except FileNotFoundError:
-        raise BadInput(f"{path}: no such file; `litesmith gate --update` writes one") from None
+        raise BadInput("{path}: no such file; `litesmith gate --update` writes one", path) from None
     except IsADirectoryError:
-        raise BadInput(f"{path}: is a folder; give the file of a baseline") from None
+        raise BadInput("{path}: is a folder; give the file of a baseline", path) from None
     except OSError as error:
-        raise BadInput(f"{path}: cannot be read ({error.strerror})") from None
+        raise BadInput("{path}: cannot be read ({strerror})", path, error.strerror) from None
     except (ValueError, RecursionError):
         return None
     return cast(Json, shown) if isinstance(shown, dict) else {}
@@ -111,7 +117,7 @@ def _content(path: Path) -> Json | None:
 
 def _refuse_other(path: Path, facts: Facts) -> None:
     if facts.get("kind") != KIND:
-        raise BadInput(f"{path}: is no baseline of `litesmith gate`; name another file")
+        raise BadInput("{path}: is no baseline of `litesmith gate`; name another file", path)
 
 
 def _shown(one: Baseline) -> Json:
@@ -186,15 +192,15 @@ def unpacked_rows(shown: Facts) -> Rows:
     count, columns = (int(cast(int, number)) for number in cast(list[object], shown["shape"]))
     is_binary = shown["form"] == "bits"
     if count < 1 or columns < 1:
-        raise ValueError(f"results of {count} × {columns}")
+        raise ValueError(phrase("results of {count} × {columns}", count, columns))
     wanted = -(-count * columns // 8) if is_binary else 4 * count * columns
     try:
         squeezed = base64.b64decode(str(shown["zstd"]), validate=True)
         if zstandard.frame_content_size(squeezed) != wanted:
-            raise ValueError("results of another size")
+            raise ValueError(phrase("results of another size"))
         content = zstandard.ZstdDecompressor().decompress(squeezed)
     except (binascii.Error, zstandard.ZstdError) as error:
-        raise ValueError(f"results that cannot be unpacked: {error}") from None
+        raise ValueError(phrase("results that cannot be unpacked: {error}", error)) from None
     if is_binary:
         flat = np.unpackbits(np.frombuffer(content, np.uint8), count=count * columns)
     else:
@@ -227,14 +233,14 @@ def _baseline(facts: Facts) -> Baseline:
 def _whole(value: object, least: int = 0) -> int:
     count = int(cast(int, value))
     if not least <= count <= _MOST:
-        raise ValueError(f"a number of {count}")
+        raise ValueError(phrase("a number of {count}", count))
     return count
 
 
 def _share(value: object) -> float:
     share = float(cast(float, value))
     if not 0 <= share <= 1:
-        raise ValueError(f"a share of {share}")
+        raise ValueError(phrase("a share of {share}", share))
     return share
 
 
@@ -242,7 +248,7 @@ def _delegations(shown: list[Facts], target: Target) -> tuple[Delegation, ...]:
     """On the target, then on others."""
     found = tuple(_delegation(facts) for facts in shown)
     if not found or found[0].target != str(target):
-        raise ValueError(f"no delegation on {target}")
+        raise ValueError(phrase("no delegation on {target}", target))
     return found
 
 
@@ -250,7 +256,7 @@ def _delegation(facts: Facts) -> Delegation:
     kinds = cast(Mapping[str, object], facts["kinds"])
     ops, left, partitions = (_whole(facts[name]) for name in ("ops", "left", "partitions"))
     if left > ops:
-        raise ValueError(f"{left} of {ops} ops")
+        raise ValueError(phrase("{left} of {ops} ops", left, ops))
     return Delegation(
         str(facts["target"]),
         str(facts["how"]),
@@ -269,7 +275,7 @@ def _timing(facts: Facts) -> Timing:
     us, reference_us = (float(cast(float, facts[name])) for name in ("us", "reference_us"))
     numbers = [b for blocks in clocks.values() for b in (*blocks, len(blocks))]
     if not clocks or not all(0 < number < math.inf for number in (*numbers, us, reference_us)):
-        raise ValueError("ratios that are none")
+        raise ValueError(phrase("ratios that are none"))
     return Timing(clocks, us, reference_us)
 
 
@@ -277,7 +283,7 @@ def _scores(facts: Facts) -> Scores:
     value, low, high = (float(cast(float, facts[name])) for name in ("value", "low", "high"))
     better = int(cast(int, facts["better"]))
     if better not in (-1, 0, 1):
-        raise ValueError(f"better is {better}")
+        raise ValueError(phrase("better is {better}", better))
     return Scores(
         str(facts["metric"]),
         str(facts["unit"]),

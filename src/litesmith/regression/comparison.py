@@ -22,6 +22,7 @@ from litesmith.data.samples import Data, Sample
 from litesmith.data.sources import Given, Samples, open_data
 from litesmith.errors import BadInput
 from litesmith.ir.types import Model, Tensor
+from litesmith.phrases import phrase
 from litesmith.progress import Progress, silent
 from litesmith.run.core.target import Target
 from litesmith.run.session import Source
@@ -34,7 +35,7 @@ from litesmith.units import factor_text, gain_text, plain, score_text, total_tex
 # Samples that tell how far each output has drifted, and random ones in place of them.
 _DRIFT_SAMPLES, _RANDOM_SAMPLES = 64, 16
 
-NO_DATA = "no data was given"
+NO_DATA = phrase("no data was given")
 
 
 class Size(NamedTuple):
@@ -104,9 +105,15 @@ class Compared:
     def verdict(self) -> str:
         """One sentence."""
         a, b = self.names
-        costs = f"{_speed(self.ratio)} and {_weight(*self.sizes)}"
+        costs = phrase("{speed} and {weight}", _speed(self.ratio), _weight(*self.sizes))
         than = "itself" if a == b else a
-        return f"{b} is {costs} than {than}; {_quality(self.accuracy, self.why)}"
+        return phrase(
+            "{b} is {costs} than {than}; {quality}",
+            b,
+            costs,
+            than,
+            _quality(self.accuracy, self.why),
+        )
 
 
 def compare(
@@ -171,15 +178,25 @@ def misfit(a: Model, b: Model) -> str:
     inputs, outputs = (a.main.inputs, b.main.inputs), (a.main.outputs, b.main.outputs)
     for side, (mine, other) in (("input", inputs), ("output", outputs)):
         if len(mine) != len(other):
-            return f"A has {_count(mine, side)}, B has {_count(other, side)}"
+            return phrase("A has {count}, B has {count2}", _count(mine, side), _count(other, side))
     for one, two in zip(*inputs, strict=True):
         if not _fit(one, two):
-            return f"input {plain(one.name)!r} of A is {_type(one)}, B's is {_type(two)}"
+            return phrase(
+                "input {name!r} of A is {type}, B's is {type2}",
+                plain(one.name),
+                _type(one),
+                _type(two),
+            )
     if any(one.shape != two.shape for one, two in zip(*inputs, strict=True)):
         return ""  # one is free there, and has outputs of another size once it is given A's
     for one, two in zip(*outputs, strict=True):
         if not _answer_alike(one, two):
-            return f"output {plain(one.name)!r} of A is {_type(one)}, B's is {_type(two)}"
+            return phrase(
+                "output {name!r} of A is {type}, B's is {type2}",
+                plain(one.name),
+                _type(one),
+                _type(two),
+            )
     return ""
 
 
@@ -265,32 +282,35 @@ def _name(path: Path, in_full: bool) -> str:
 def _speed(ratio: Ratio) -> str:
     low, high = ratio.interval
     if ratio.verdict == UNKNOWN:
-        return f"of unknown speed ({UNKNOWN})"
+        return phrase("of unknown speed ({unknown})", UNKNOWN)
     if ratio.verdict == FASTER:
         return factor_text(1 / ratio.value, "faster", 1 / high, 1 / low)
     if ratio.verdict == SLOWER:
         return factor_text(ratio.value, "slower", low, high)
-    return f"not seen to be faster or slower ({factor_text(ratio.value, 'the time', low, high)})"
+    return phrase(
+        "not seen to be faster or slower ({factor})",
+        factor_text(ratio.value, phrase("the time"), low, high),
+    )
 
 
 def _weight(a: Size, b: Size) -> str:
     factor = a.bytes / b.bytes
     if abs(factor - 1) < MARGIN:
-        return "no smaller"
+        return phrase("no smaller")
     return factor_text(factor, "smaller") if factor > 1 else factor_text(1 / factor, "larger")
 
 
 def _quality(found: Evaluation | None, why: str) -> str:
     if found is None or found.against is None:
-        return f"accuracy is not compared: {why}"
-    against, count = found.against, f"{total_text(found.n)} samples"
+        return phrase("accuracy is not compared: {why}", why)
+    against, count = found.against, phrase("{count} samples", total_text(found.n))
     if against.snr_db == MOST_DB:
-        return f"the outputs are equal on all {count}"
+        return phrase("the outputs are equal on all {count}", count)
     if against.difference is None:
         value = score_text(found.value, found.unit, found.low, found.high)
-        return f"{found.title} {value} ({count} without labels)"
+        return phrase("{title} {value} ({count} without labels)", found.title, value, count)
     if not against.verdict:
-        return f"{found.title} is infinite for both ({count})"
+        return phrase("{title} is infinite for both ({count})", found.title, count)
     ends = against.difference_low or 0.0, against.difference_high or 0.0
     gain = gain_text(against.difference, found.unit, *ends)
     return f"{found.title}: {against.verdict} ({gain}, {count})"

@@ -9,6 +9,7 @@ from shlex import quote
 
 from litesmith.accuracy.metrics import difference_of, metric_named
 from litesmith.errors import BadInput
+from litesmith.phrases import phrase
 from litesmith.regression.comparison import NO_DATA, size
 from litesmith.regression.gate_case import Case, Check
 from litesmith.regression.gate_measures import (
@@ -53,7 +54,7 @@ from litesmith.units import (
     total_text,
 )
 
-NOT_ASKED = "not asked for"
+NOT_ASKED = phrase("not asked for")
 
 
 def checked(case: Case) -> tuple[Check, ...]:
@@ -72,20 +73,29 @@ def _off(quantity: str) -> Check:
 def _accuracy(case: Case) -> list[Check]:
     then = case.baseline.scores
     if then is None or case.data is None:
-        why = f"the baseline has none: {case.baseline.unscored}" if then is None else NO_DATA
+        why = (
+            phrase("the baseline has none: {unscored}", case.baseline.unscored)
+            if then is None
+            else NO_DATA
+        )
         return [case.check("accuracy", why=why)]
     _refuse_other_data(case, then)
     manner = replace(case.manner, metric=then.metric)
     now = scored(case.model, case.data, case.target, manner)
     if now.reference != then.reference:
         raise BadInput(
-            f"{case.path}: was held against another reference model (sha256 "
-            f"{then.reference[:12] or 'none'}); give that with --against, or --update"
+            "{path}: was held against another reference model (sha256 {reference}); give "
+            "that with --against, or --update",
+            case.path,
+            then.reference[:12] or "none",
         )
     if now.rows.shape != then.rows.shape:
         raise BadInput(
-            f"{case.model}: {metric_named(then.metric).title} is made of other numbers than in "
-            f"{case.path}: have the classes changed? write it anew with --update"
+            "{model}: {title} is made of other numbers than in {path}: have the classes "
+            "changed? write it anew with --update",
+            case.model,
+            metric_named(then.metric).title,
+            case.path,
         )
     return [_accuracy_check(case, then, now)]
 
@@ -96,7 +106,9 @@ def _accuracy_check(case: Case, then: Scores, now: Scores) -> Check:
     bound = accuracy_bound(case.allowed["accuracy"], then.value, then.unit)
     verdict = accuracy_verdict(difference, then.better, bound)
     change = gain_text(difference.value, then.unit, difference.low, difference.high)
-    beyond = "beyond chance" if verdict == WORSE else "within chance: more samples would tell"
+    beyond = (
+        "beyond chance" if verdict == WORSE else phrase("within chance: more samples would tell")
+    )
     values = then.value, now.value, *difference, bound
     names = ("baseline", "now", "difference", "low", "high", "bound")
     return replace(
@@ -108,8 +120,13 @@ def _accuracy_check(case: Case, then: Scores, now: Scores) -> Check:
         change=change,
         why=_why(
             verdict,
-            f"{metric.title} changed by {change} on {total_text(now.count)} samples, "
-            f"more than allowed and {beyond}",
+            phrase(
+                "{title} changed by {change} on {count} samples, more than allowed and {beyond}",
+                metric.title,
+                change,
+                total_text(now.count),
+                beyond,
+            ),
         ),
         command=f"litesmith compare {case.before} {case.file} --data {quote(now.source)}",
         facts={
@@ -124,16 +141,24 @@ def _refuse_other_data(case: Case, then: Scores) -> None:
     assert case.data is not None
     if data_digest(case.data) != then.data:
         raise BadInput(
-            f"{plain(case.data.source)}: not the data of {case.path} ({total_text(then.count)} "
-            f"samples of {plain(then.source)}): results on other samples cannot be paired; give "
-            "that data, with the same --samples, or --update"
+            "{source}: not the data of {path} ({count} samples of {source2}): results on "
+            "other samples cannot be paired; give that data, with the same --samples, or "
+            "--update",
+            plain(case.data.source),
+            case.path,
+            total_text(then.count),
+            plain(then.source),
         )
 
 
 def _latency(case: Case) -> list[Check]:
     then = case.baseline.timing
     if then is None:
-        return [case.check("latency", why=f"the baseline has none: {case.baseline.untimed}")]
+        return [
+            case.check(
+                "latency", why=phrase("the baseline has none: {untimed}", case.baseline.untimed)
+            )
+        ]
     timed = case.manner.seconds, case.manner.progress
     with tempfile.TemporaryDirectory() as folder:
         reference = Path(folder) / "workload.tflite"
@@ -156,8 +181,10 @@ def _latency_check(case: Case, look: Look, timing: Timing, then: Timing) -> Chec
     times, low, high = look.change.times
     here = timing.reference_us * then.ratio.value
     change = growth_text(times, low, high)
-    sure = "the whole interval is above what is allowed, twice in a row"
-    doubt = "its interval holds what is allowed: a quieter machine, or --seconds, would tell"
+    sure = phrase("the whole interval is above what is allowed, twice in a row")
+    doubt = phrase(
+        "its interval holds what is allowed: a quieter machine, or --seconds, would tell"
+    )
     return replace(
         case.check("latency"),
         verdict=look.verdict,
@@ -166,8 +193,12 @@ def _latency_check(case: Case, look: Look, timing: Timing, then: Timing) -> Chec
         change=change,
         why=_why(
             look.verdict,
-            f"{change} against the baseline's graph, timed in turns on {case.target}; "
-            f"{sure if look.verdict == WORSE else doubt}",
+            phrase(
+                "{change} against the baseline's graph, timed in turns on {target}; {sure}",
+                change,
+                case.target,
+                sure if look.verdict == WORSE else doubt,
+            ),
         ),
         command=_timing_command(case),
         facts={
@@ -203,7 +234,11 @@ def _sizes(case: Case) -> list[Check]:
             change=growth_text(after / before),
             why=_why(
                 growth_verdict(after / before, case.allowed[quantity]),
-                f"{total_text(after)} bytes, and {total_text(before)} in the baseline",
+                phrase(
+                    "{count} bytes, and {count2} in the baseline",
+                    total_text(after),
+                    total_text(before),
+                ),
             ),
             command=f"litesmith diff {case.before} {case.file}",
             facts={"baseline": before, "now": after},
@@ -218,14 +253,18 @@ def _sizes(case: Case) -> list[Check]:
 def _memory(case: Case) -> list[Check]:
     then, allowed = case.baseline.peak_bytes, case.allowed["memory"]
     if then is None:
-        return [case.check("memory", why="the baseline has none: not asked for, or not told")]
+        return [
+            case.check("memory", why=phrase("the baseline has none: not asked for, or not told"))
+        ]
     now = least_peak_bytes(case.model, case.target, then * (1 + allowed.amount))
     if now is None:
-        return [case.check("memory", why="this system tells no peak")]
+        return [case.check("memory", why=phrase("this system tells no peak"))]
     verdict = memory_verdict(then, now, allowed, same_machine=case.same_machine)
-    room = f"{bytes_text(MEMORY_NOISE_BYTES)} that peaks differ by anyway"
+    room = phrase("{size} that peaks differ by anyway", bytes_text(MEMORY_NOISE_BYTES))
     if not case.same_machine:
-        room = f"{room} and {percent_text(MEMORY_ELSEWHERE)} for another kind of machine"
+        room = phrase(
+            "{room} and {share} for another kind of machine", room, percent_text(MEMORY_ELSEWHERE)
+        )
     return [
         replace(
             case.check("memory"),
@@ -235,8 +274,13 @@ def _memory(case: Case) -> list[Check]:
             change=_growth_words(then, now, allowed, verdict),
             why=_why(
                 verdict,
-                f"the least peak of some runs is {bytes_text(now)}, and it was {bytes_text(then)}: "
-                f"above what is allowed, the {room}",
+                phrase(
+                    "the least peak of some runs is {size}, and it was {size2}: above what is "
+                    "allowed, the {room}",
+                    bytes_text(now),
+                    bytes_text(then),
+                    room,
+                ),
             ),
             command=f"litesmith inspect {case.file}",
             facts={"baseline": then, "now": now},
@@ -263,7 +307,7 @@ def _one_delegation(case: Case, then: Delegation, now: Delegation) -> Check:
     is_own = then.target == str(case.target)
     blank = case.check("delegation")
     if not is_own:
-        blank = replace(blank, title=f"ops on {then.target}")
+        blank = replace(blank, title=phrase("ops on {target}", then.target))
     if then.why or now.why:
         return replace(blank, why=now.why or then.why)
     pair = (then.left, then.macs), (now.left, now.macs)
@@ -271,15 +315,15 @@ def _one_delegation(case: Case, then: Delegation, now: Delegation) -> Check:
     if then.how != now.how and verdict == WORSE:
         verdict = UNCLEAR
     more = {kind: n - then.kinds.get(kind, 0) for kind, n in now.kinds.items()}
-    kinds = ", ".join(f"{n} {kind}" for kind, n in more.items() if n > 0) or "none more"
+    kinds = ", ".join(f"{n} {kind}" for kind, n in more.items() if n > 0) or phrase("none more")
     how = "" if then.how == now.how else f"; {now.how} now, {then.how} then"
-    look = "doctor" if is_own else f"doctor --for {then.target}"
+    look = "doctor" if is_own else phrase("doctor --for {target}", then.target)
     where = f" --on {case.target}" if is_own else ""
     return replace(
         blank,
         verdict=verdict,
-        then=f"{then.ops - then.left}/{then.ops} ops",
-        now=f"{now.ops - now.left}/{now.ops} ops",
+        then=phrase("{ops}/{ops2} ops", then.ops - then.left, then.ops),
+        now=phrase("{ops}/{ops2} ops", now.ops - now.left, now.ops),
         change=_left_words(now.left - then.left),
         why=_why(
             verdict,
@@ -303,7 +347,7 @@ def _one_delegation(case: Case, then: Delegation, now: Delegation) -> Check:
 
 def _left_words(more: int) -> str:
     if not more:
-        return "no op more left"
+        return phrase("no op more left")
     s = "" if abs(more) == 1 else "s"
     return f"{more} op{s} more left" if more > 0 else f"{-more} op{s} fewer left"
 

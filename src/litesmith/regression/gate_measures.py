@@ -27,6 +27,7 @@ from litesmith.data.samples import Data
 from litesmith.diagnosis.fitting import placed_on
 from litesmith.errors import CannotRun
 from litesmith.ir.types import Model
+from litesmith.phrases import phrase
 from litesmith.profiling.events import CUSTOM, OWN
 from litesmith.profiling.op_times import OpTime, profile
 from litesmith.progress import Progress, silent
@@ -95,7 +96,7 @@ def delegation(source: Path, model: Model, target: Target) -> Delegation:
     """What XNNPACK, or the accelerator that the target names, takes."""
     name = str(target)
     if target.kind == "numpy" or target.kernels in ("builtin", "reference"):
-        return Delegation(name, why=f"{name} has no delegate")
+        return Delegation(name, why=phrase("{name} has no delegate", name))
     if target.kind == "cpu" and target.kernels != LITESMITH:
         return _by_profile(source, target)
     wanted = f"custom:{target.kernels}" if target.kind == "custom" else target.kind
@@ -112,7 +113,7 @@ def delegation_for(name: str, model: Model) -> Delegation:
 
 def _of_placement(name: str, model: Model, found: Placement | None) -> Delegation:
     if found is None:
-        return Delegation(name, why=f"{name} takes whatever it is given")
+        return Delegation(name, why=phrase("{name} takes whatever it is given", name))
     macs = [op_macs(op) for op in model.main.ops]
     return _counted(
         Delegation(name, found.how, partitions=found.partitions),

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from litesmith.accuracy.paired import Estimate
 from litesmith.errors import BadInput
+from litesmith.phrases import phrase
 from litesmith.timing.statistics import Ratio
 from litesmith.units import number_text, typed_number
 
@@ -52,7 +53,7 @@ QUANTITIES = {
     "size": Quantity("file size", "2%", ("%",), "2%"),
     "gzip": Quantity("gzipped size", "2%", ("%",), "2%"),
     "memory": Quantity("peak memory", "5%", ("%",), "5%"),
-    "delegation": Quantity("delegation", "0", ("",), "0, a number of ops"),
+    "delegation": Quantity("delegation", "0", ("",), phrase("0, a number of ops")),
 }
 
 # For a metric that is no share and has no points.
@@ -75,7 +76,9 @@ class Allowed:
         """What is allowed of a quantity, as typed."""
         if name not in QUANTITIES:
             known = ", ".join(QUANTITIES)
-            raise BadInput(f"--allow {name}={text}: no such quantity; there are {known}")
+            raise BadInput(
+                "--allow {name}={what}: no such quantity; there are {known}", name, text, known
+            )
         if text.strip() == OFF:
             return Allowed(math.inf, OFF)
         row = QUANTITIES[name]
@@ -108,7 +111,7 @@ def parsed_allowances(typed: Sequence[str]) -> dict[str, Allowed]:
     for text in typed:
         name, sign, amount = text.partition("=")
         if not sign:
-            raise BadInput(f"--allow {text}: give a quantity and an amount, as in latency=5%")
+            raise BadInput("--allow {what}: give a quantity and an amount, as in latency=5%", text)
         found[name.strip()] = Allowed.parse(name.strip(), amount)
     return found
 
@@ -135,8 +138,9 @@ def accuracy_bound(allowed: Allowed, value: float, unit: str) -> float:
     """What may be lost, in the unit of a metric of which the baseline has `value`."""
     if allowed.unit == "pt" and unit != "share":
         raise BadInput(
-            f"--allow accuracy={allowed.typed}: this metric is no share and has no points; "
-            "give a share of its value, as in accuracy=1%"
+            "--allow accuracy={typed}: this metric is no share and has no points; give a "
+            "share of its value, as in accuracy=1%",
+            allowed.typed,
         )
     return allowed.amount * abs(value) if allowed.unit == "%" else allowed.amount
 

@@ -10,6 +10,7 @@ from litesmith.data.samples import Data
 from litesmith.data.sources import Given, open_data
 from litesmith.errors import BadInput, CannotRun
 from litesmith.ir.types import Model
+from litesmith.phrases import phrase
 from litesmith.regression.baseline import (
     Baseline,
     Facts,
@@ -82,9 +83,16 @@ class Gated:
         worse = [check.title for check in self.failures]
         open_ones = [c.title for c in self.checks if c.verdict in (UNCLEAR, UNKNOWN)]
         if worse:
-            return f"{name} is worse than {file} allows: {', '.join(worse)}"
+            return phrase(
+                "{name} is worse than {file} allows: {worse}", name, file, ", ".join(worse)
+            )
         if self.verdict == WORSE:
-            return f"{name} is not shown to be within what {file} allows: {', '.join(open_ones)}"
+            return phrase(
+                "{name} is not shown to be within what {file} allows: {open_ones}",
+                name,
+                file,
+                ", ".join(open_ones),
+            )
         doubt = f"; not certain: {', '.join(open_ones)}" if open_ones else ""
         return f"{name} is within what {file} allows{doubt}"
 
@@ -212,7 +220,7 @@ def _timed_baseline(
             probe(reference, target)
         except CannotRun as error:
             told = str(error).replace(str(reference), "its graph with made-up weights")
-            return "", None, f"there is no reference workload: {told}"
+            return "", None, phrase("there is no reference workload: {told}", told)
         timing = baseline_timing(reference, model, target, manner.seconds, manner.progress)
         return workload, timing, ""
 
@@ -222,8 +230,11 @@ def gated(path: Path, model: Path, data: Data | None, manner: Manner) -> Gated:
     baseline = read_baseline(path)
     if manner.on is not None and manner.on != baseline.target:
         raise BadInput(
-            f"{path}: is of {baseline.target}, not of {manner.on}; leave out --on, or write a "
-            "baseline of its own for each target"
+            "{path}: is of {target}, not of {on}; leave out --on, or write a baseline of "
+            "its own for each target",
+            path,
+            baseline.target,
+            manner.on,
         )
     case = Case(baseline, path, model, load(model), data, manner, host().facts())
     return Gated(
@@ -241,16 +252,29 @@ def _notes(case: Case) -> tuple[str, ...]:
     then, notes = case.baseline.host, list[str]()
     if not case.same_machine:
         notes.append(
-            f"the baseline is from another machine ({then.get('cpu')}): times are held against its "
-            "graph, which was timed here"
+            phrase(
+                "the baseline is from another machine ({cpu}): times are held against its "
+                "graph, which was timed here",
+                then.get("cpu"),
+            )
         )
     if then.get("runtime") != case.host.get("runtime"):
         notes.append(
-            f"the runtime is {case.host.get('runtime')}, the baseline's was {then.get('runtime')}: "
-            "what the runtime itself gained or lost is not seen, because both run on it"
+            phrase(
+                "the runtime is {runtime}, the baseline's was {runtime2}: what the runtime "
+                "itself gained or lost is not seen, because both run on it",
+                case.host.get("runtime"),
+                then.get("runtime"),
+            )
         )
     scored = case.baseline.scores
     prepared = getattr(getattr(case.data, "preparation", None), "text", None)
     if scored is not None and prepared is not None and prepared != scored.preparation:
-        notes.append(f"the data is prepared with {prepared}; it was with {scored.preparation}")
+        notes.append(
+            phrase(
+                "the data is prepared with {prepared}; it was with {preparation}",
+                prepared,
+                scored.preparation,
+            )
+        )
     return tuple(notes)

@@ -11,6 +11,7 @@ from litesmith.anatomy.footprint import footprint, gzip_bytes, zstd_bytes
 from litesmith.anatomy.weights import Promises, WeightFacts, promises, weight_facts, zero_share
 from litesmith.errors import CannotRun
 from litesmith.ir.types import Model
+from litesmith.phrases import phrase
 from litesmith.progress import Progress, silent
 from litesmith.run.trial_run import probe
 from litesmith.tflite.file import load, pieces
@@ -30,7 +31,7 @@ _MORE_ZEROS, _FEWER_VALUES = 0.02, 0.5
 # Times after / before from here to 1 are not much faster.
 _HARDLY = 0.95
 
-_MULTIPLIED = "are multiplied like any number here"
+_MULTIPLIED = phrase("are multiplied like any number here")
 
 
 @dataclass(frozen=True)
@@ -103,22 +104,31 @@ class Shrunk:
     def verdict(self) -> str:
         """Whether it is faster, in words, and what has no part in it."""
         if self.latency is None:
-            return self._told(f"not measured: {self.untimed}")
+            return self._told(phrase("not measured: {untimed}", self.untimed))
         ratio, (low, high) = self.latency.ratio, self.latency.ratio.interval
         if ratio.verdict == FASTER:
             speed = ratio_text(1 / ratio.value, 1 / high, 1 / low)
             same = self.before.layers.dtypes == self.after.layers.dtypes
             if ratio.value > _HARDLY and self._idle and same:
-                return f"{speed} faster, not by its {self._idle}: they {_MULTIPLIED}"
-            return self._told(f"faster: {speed}")
+                return phrase(
+                    "{speed} faster, not by its {idle}: they {multiplied}",
+                    speed,
+                    self._idle,
+                    _MULTIPLIED,
+                )
+            return self._told(phrase("faster: {speed}", speed))
         if ratio.verdict == SLOWER:
-            return self._told(f"slower: {ratio_text(ratio.value, low, high)}")
+            return self._told(phrase("slower: {ratio}", ratio_text(ratio.value, low, high)))
         if ratio.verdict == SAME and low > _HARDLY and self._idle:
-            return self._told("not faster")
-        return self._told("within the noise" if ratio.verdict == SAME else ratio.verdict)
+            return self._told(phrase("not faster"))
+        return self._told(phrase("within the noise") if ratio.verdict == SAME else ratio.verdict)
 
     def _told(self, verdict: str) -> str:
-        return f"{verdict}; {self._idle} {_MULTIPLIED}" if self._idle else verdict
+        return (
+            phrase("{verdict}; {idle} {multiplied}", verdict, self._idle, _MULTIPLIED)
+            if self._idle
+            else verdict
+        )
 
     @property
     def _idle(self) -> str:
@@ -178,7 +188,9 @@ def _timed(
     except CannotRun as error:
         return None, str(error)
     if seconds > _MOST_SECONDS and not patient:
-        return None, f"a run takes {time_text(1e6 * seconds)}; litesmith bench compares the two"
+        return None, phrase(
+            "a run takes {time}; litesmith bench compares the two", time_text(1e6 * seconds)
+        )
     rule = Rule(seconds=_SECONDS, warmup_runs=0 if seconds > _SLOW_SECONDS else None)
     done = measure(group, rule, progress, memory=False)
     times = [result.percentile_us(50) for result in done.results]

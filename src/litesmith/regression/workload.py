@@ -41,7 +41,7 @@ def unpacked_workload(text: str) -> bytes:
         content = zstandard.ZstdDecompressor().decompress(squeezed)
         load(content)
     except (binascii.Error, ValueError, zstandard.ZstdError, BadModel) as error:
-        raise BadInput(f"the reference workload is damaged ({error})") from None
+        raise BadInput("the reference workload is damaged ({error})", error) from None
     return content
 
 

@@ -18,6 +18,7 @@ from litesmith.ir.late_sizes import late_tensors
 from litesmith.ir.types import Array, Graph, Model, Signature, Tensor
 from litesmith.kernels.litesmith_target import KernelRunner, Kernels, taken_note, without_note
 from litesmith.ops.registry import find_delegate, find_op
+from litesmith.phrases import phrase
 from litesmith.run.accelerators.gpu import refuse_flaws, try_out, why_unopened
 from litesmith.run.accelerators.targets import refuse_unusable
 from litesmith.run.core.runner import Port, Runner, port_names
@@ -48,13 +49,15 @@ class Ports(Mapping[str, Array]):
             if port.name == name:
                 return port.array
         known = ", ".join(repr(port.name) for port in self._all())
-        raise BadInput(f"no {self._side[:-1]} {name!r}; there are {known}")
+        raise BadInput("no {side} {name!r}; there are {known}", self._side[:-1], name, known)
 
     def __setitem__(self, name: str, value: ArrayLike) -> None:
         array, given = self[name], np.asarray(value)
         what = f"{self._side[:-1]} {name!r}"
         if given.shape != array.shape:
-            raise BadInput(f"{what} has shape {array.shape}; {given.shape} was given")
+            raise BadInput(
+                "{what} has shape {shape}; {shape2} was given", what, array.shape, given.shape
+            )
         if given.dtype != array.dtype:
             _refuse_misfits(what, given, array.dtype)
         array[...] = given
@@ -72,12 +75,14 @@ class Ports(Mapping[str, Array]):
 def _refuse_misfits(what: str, given: Array, dtype: np.dtype[Any]) -> None:
     """Raises where values of one type would be changed by storing them as another."""
     if not np.can_cast(given.dtype, dtype, "same_kind"):
-        raise BadInput(f"{what} is {dtype}; {given.dtype} was given")
+        raise BadInput("{what} is {dtype}; {dtype2} was given", what, dtype, given.dtype)
     if dtype.kind in "iu" and given.size:
         span = np.iinfo(dtype)
         low, high = int(given.min()), int(given.max())
         if low < span.min or high > span.max:
-            raise BadInput(f"{what} is {dtype}; values from {low} to {high} do not fit")
+            raise BadInput(
+                "{what} is {dtype}; values from {low} to {high} do not fit", what, dtype, low, high
+            )
 
 
 class Session:
@@ -139,7 +144,9 @@ class Session:
         for name, shape in shapes.items():
             self.inputs[name]  # raises where there is no such input
             if not isinstance(shape, Sequence) or not all(isinstance(d, int) for d in shape):
-                raise BadInput(f"input {name!r}: a shape is a tuple of integers, not {shape!r}")
+                raise BadInput(
+                    "input {name!r}: a shape is a tuple of integers, not {shape!r}", name, shape
+                )
         with self._lock:
             self.runner.resize({places[name]: tuple(shape) for name, shape in shapes.items()})
 
@@ -175,7 +182,11 @@ class Session:
 
     def _profiling(self) -> CompiledRunner | KernelRunner:
         if not isinstance(self.runner, CompiledRunner | KernelRunner):
-            raise CannotRun(f"no profile on {self.target}: {self.note or 'it has no profiler'}")
+            raise CannotRun(
+                "no profile on {target}: {note}",
+                self.target,
+                self.note or phrase("it has no profiler"),
+            )
         if not self._profiled:
             raise CannotRun("no profile of this session; open it with profile=True")
         return self.runner
@@ -193,7 +204,7 @@ class Session:
             self._runner = OpenVinoRunner(self.model, graph, threads=threads, names=names)
             return
         if self.target.kernels == "reference":
-            self._fall_back("the reference kernels are in the classic interpreter only")
+            self._fall_back(phrase("the reference kernels are in the classic interpreter only"))
             return
         if self.target.kind == "gpu":
             self._refuse_for_gpu(profile)
@@ -261,7 +272,7 @@ class Session:
             return custom_ops(self.model)
         taken = delegated(self.model, find_delegate(self.target.kernels), self.target.kernels)
         if not taken.kernels:
-            self.note = f"{self.target} takes no op of the model"
+            self.note = phrase("{target} takes no op of the model", self.target)
         self.model = taken.model
         return custom_ops(self.model, taken.kernels)
 
@@ -277,7 +288,9 @@ class Session:
         if kernels.takes_all(graph) and not _why_not_shared(graph):
             number = self.model.graphs.index(graph)
             self._runner = KernelRunner(graph, kernels, names=names, number=number)
-            self.note = f"all {len(graph.ops)} ops on Litesmith's kernels, without LiteRT"
+            self.note = phrase(
+                "all {count} ops on Litesmith's kernels, without LiteRT", len(graph.ops)
+            )
             return None
         self.note = "; ".join(filter(None, (self.note, note)))
         taken = delegated(self.model, kernels, LITESMITH)
@@ -289,11 +302,13 @@ class Session:
         ours = next((op for _, _, op in self.model.ops() if find_op(op.custom)), None)
         if ours is not None:
             raise CannotRun(
-                f"{reason}; that needs the classic interpreter, which takes no kernels of ours, "
-                f"and the model has the custom op {ours.custom!r}; use numpy"
+                "{reason}; that needs the classic interpreter, which takes no kernels of "
+                "ours, and the model has the custom op {custom!r}; use numpy",
+                reason,
+                ours.custom,
             )
         if self.target.kind != "cpu":
-            raise CannotRun(f"target {self.target}: {reason}; use cpu")
+            raise CannotRun("target {target}: {reason}; use cpu", self.target, reason)
         held = self._runner.inputs if self._runner is not None else ()
         _, names, signature = self._entry
         key = signature.key if signature is not None and signature.graph else ""
@@ -305,7 +320,7 @@ class Session:
             new.array[...] = old.array
         if self._runner is not None:
             self._runner.close()
-        told = f"runs in the classic interpreter: {reason}"
+        told = phrase("runs in the classic interpreter: {reason}", reason)
         self._runner, self.note = runner, told if self._is_ours else reason
 
 
@@ -316,7 +331,7 @@ def _cache_file(asked: str | os.PathLike[str], content: bytes | memoryview) -> s
         return ""
     path = Path(asked)
     if not path.parent.is_dir():
-        raise BadInput(f"weight cache {path}: the folder {path.parent} does not exist")
+        raise BadInput("weight cache {path}: the folder {parent} does not exist", path, path.parent)
     return f"{path}.{sha256(content).hexdigest()[:16]}-{installed_version()}"
 
 
@@ -364,7 +379,7 @@ def _entry(model: Model, key: str) -> Entry:
             outputs = [_argument(t, signature.outputs) for t in graph.outputs]
             return graph, (inputs, outputs), signature
     known = ", ".join(repr(s.key) for s in model.signatures) or "none"
-    raise BadInput(f"no signature {key!r}; the model has {known}")
+    raise BadInput("no signature {key!r}; the model has {known}", key, known)
 
 
 def _why_not_shared(graph: Graph) -> str:

@@ -30,7 +30,9 @@ def detach(data: memoryview) -> bytes:
             raise BadModel("the archive lies outside the file")
         return _shifted(bytes(data[first:]), prefix - first)
     except BadModel as error:
-        raise BadModel(f"the label archive at the end of the file is damaged: {error}") from None
+        raise BadModel(
+            "the label archive at the end of the file is damaged: {error}", error
+        ) from None
 
 
 def attach(archive: bytes, at: int) -> bytes:
@@ -57,7 +59,7 @@ def _places(data: memoryview, at: int, entries: int, end: int) -> list[int]:
     places: list[int] = []
     for _ in range(entries):
         if at < 0 or at + _ENTRY.size > end or bytes(data[at : at + 4]) != _ENTRY_MARK:
-            raise BadModel(f"no directory entry at byte {at}")
+            raise BadModel("no directory entry at byte {at}", at)
         places.append(at)
         fields = _ENTRY.unpack_from(data, at)
         at += _ENTRY.size + sum(fields[10:13])  # name, extra field, comment
@@ -81,6 +83,6 @@ def _shifted(archive: bytes, by: int) -> bytes:
         moves.append((place + _ENTRY_FIELD, _start(result, place)))
     for place, value in moves:
         if not 0 <= value + by < 2**32:
-            raise BadModel(f"an offset of {value + by} does not fit")
+            raise BadModel("an offset of {value} does not fit", value + by)
         struct.pack_into("<L", result, place, value + by)
     return bytes(result)

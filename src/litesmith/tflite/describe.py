@@ -65,7 +65,7 @@ def label_lines(labels: Sequence[str]) -> tuple[str, ...]:
     for line in lines:
         if not line or lines.count(line) > 1:
             raise BadInput(
-                f"class name {line!r}: names must differ and hold more than spaces; rename it"
+                "class name {line!r}: names must differ and hold more than spaces; rename it", line
             )
     return lines
 

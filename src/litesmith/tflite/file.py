@@ -48,7 +48,7 @@ def write_whole(path: Path, pieces: Iterable[bytes | memoryview]) -> None:
         os.replace(name, target)
     except OSError as error:
         raise BadInput(
-            f"{path}: cannot be written ({error.strerror}); choose another place"
+            "{path}: cannot be written ({strerror}); choose another place", path, error.strerror
         ) from None
     finally:
         if name:
@@ -60,13 +60,15 @@ def refuse_unwritable(path: Path) -> None:
     target = os.path.realpath(path)
     parent = os.path.dirname(target)
     if os.path.isdir(target):
-        raise BadInput(f"{path}: is a folder; give the name of a file to write")
+        raise BadInput("{path}: is a folder; give the name of a file to write", path)
     if not os.path.isdir(parent):
-        raise BadInput(f"{path}: the folder {path.parent} does not exist; create it first")
+        raise BadInput(
+            "{path}: the folder {parent} does not exist; create it first", path, path.parent
+        )
     if os.path.exists(target) and not os.path.isfile(target):
-        raise BadInput(f"{path}: is no regular file; give the name of one")
+        raise BadInput("{path}: is no regular file; give the name of one", path)
     if os.path.exists(target) and not os.access(target, os.W_OK):
-        raise BadInput(f"{path}: is write-protected; choose another place")
+        raise BadInput("{path}: is write-protected; choose another place", path)
 
 
 def refuse_output(path: Path, *inputs: Path) -> None:
@@ -121,8 +123,8 @@ def mapped(source: str | os.PathLike[str]) -> memoryview:
                 return memoryview(file.read())
             return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
     except IsADirectoryError:
-        raise BadInput(f"{path}: is a folder; give a .tflite file") from None
+        raise BadInput("{path}: is a folder; give a .tflite file", path) from None
     except FileNotFoundError:
-        raise BadInput(f"{path}: no such file") from None
+        raise BadInput("{path}: no such file", path) from None
     except OSError as error:
-        raise BadInput(f"{path}: cannot be read ({error.strerror})") from None
+        raise BadInput("{path}: cannot be read ({strerror})", path, error.strerror) from None

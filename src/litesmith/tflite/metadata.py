@@ -15,6 +15,7 @@ import numpy as np
 
 from litesmith.errors import BadModel
 from litesmith.ir.types import Model
+from litesmith.phrases import phrase
 from litesmith.schema import SCALARS
 from litesmith.tflite.unpack import Source
 
@@ -72,7 +73,9 @@ def metadata(model: Model) -> Metadata:
     try:
         return _read(model, memoryview(content.tobytes()))
     except BadModel as error:
-        return Metadata(problem=f"the model's metadata is damaged and left aside: {error}")
+        return Metadata(
+            problem=phrase("the model's metadata is damaged and left aside: {error}", error)
+        )
 
 
 def _read(model: Model, content: memoryview) -> Metadata:
@@ -88,7 +91,7 @@ def _read(model: Model, content: memoryview) -> Metadata:
     try:
         return Metadata(inputs, _labels(model.attached, names[0]) if names else (), rate=rate)
     except BadModel as error:
-        told = f"the model's labels are left aside: {error}"
+        told = phrase("the model's labels are left aside: {error}", error)
         return Metadata(inputs, problem=told, rate=rate)
 
 
@@ -149,7 +152,7 @@ def _normalization(tensor: _Table) -> Normalization | None:
         mean, std = options.floats(_MEAN), options.floats(_STD)
         usable = all(len(v) in (1, 3) and np.isfinite(v).all() for v in (mean, std))
         if not usable or 0 in std:
-            raise BadModel(f"it normalizes by mean {mean} and std {std}")
+            raise BadModel("it normalizes by mean {mean} and std {std}", mean, std)
         return Normalization(_shortest(mean), _shortest(std))
     return None
 
@@ -176,11 +179,11 @@ def _labels(attached: bytes, name: str) -> tuple[str, ...]:
     try:
         with zipfile.ZipFile(io.BytesIO(attached)) as archive:
             if archive.getinfo(name).file_size > _MOST_LABEL_BYTES:
-                raise BadModel(f"the label file {name!r} is too large")
+                raise BadModel("the label file {name!r} is too large", name)
             with archive.open(name) as file:
                 raw = file.read(_MOST_LABEL_BYTES)
     except (KeyError, OSError, RuntimeError, NotImplementedError, EOFError) as error:
-        raise BadModel(f"the label file {name!r} cannot be read: {error}") from None
+        raise BadModel("the label file {name!r} cannot be read: {error}", name, error) from None
     except (zipfile.BadZipFile, zlib.error) as error:
-        raise BadModel(f"the label file {name!r} cannot be read: {error}") from None
+        raise BadModel("the label file {name!r} cannot be read: {error}", name, error) from None
     return tuple(line.strip() for line in raw.decode("utf-8", "replace").splitlines())

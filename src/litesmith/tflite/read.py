@@ -23,6 +23,7 @@ from litesmith.ir.types import (
     Signature,
     Tensor,
 )
+from litesmith.phrases import phrase
 from litesmith.tflite.attached import detach
 from litesmith.tflite.unpack import Source, Table
 
@@ -35,10 +36,13 @@ _KINDS = schema.ENUMS["BuiltinOperator"].names
 
 # How other formats begin, and what to do with them.
 _STRANGERS = (
-    (b"PK\x03\x04", "a zip archive (.task, .keras, .pt2?); unpack it and give the .tflite inside"),
-    (b"\x89HDF", "an HDF5 file (Keras .h5); convert it to .tflite first"),
-    (b"GGUF", "a GGUF file; convert the original model to .tflite"),
-    (b"\x08", "a protobuf (ONNX or SavedModel?); convert it to .tflite first"),
+    (
+        b"PK\x03\x04",
+        phrase("a zip archive (.task, .keras, .pt2?); unpack it and give the .tflite inside"),
+    ),
+    (b"\x89HDF", phrase("an HDF5 file (Keras .h5); convert it to .tflite first")),
+    (b"GGUF", phrase("a GGUF file; convert the original model to .tflite")),
+    (b"\x08", phrase("a protobuf (ONNX or SavedModel?); convert it to .tflite first")),
 )
 
 
@@ -46,10 +50,10 @@ def read(data: memoryview) -> Model:
     """The model in the bytes of a .tflite file, or BadModel."""
     source = Source(data)
     _check_identifier(source)
-    root = Table(source, source.follow(0, "the root table"), "Model")
+    root = Table(source, source.follow(0, phrase("the root table")), "Model")
     if root.integer("version") != 3:
         raise BadModel(
-            f"schema version {root.integer('version')}; only version 3 exists in the wild"
+            "schema version {integer}; only version 3 exists in the wild", root.integer("version")
         )
     buffers = [_content(buffer, source) for buffer in root.tables("buffers")]
     codes = [_code(code) for code in root.tables("operator_codes")]
@@ -108,10 +112,18 @@ def _check_identifier(source: Source) -> None:
         return
     start = bytes(source.data[:4])
     hint = next(
-        (f"; this looks like {text}" for magic, text in _STRANGERS if start.startswith(magic)), ""
+        (
+            phrase("; this looks like {what}", text)
+            for magic, text in _STRANGERS
+            if start.startswith(magic)
+        ),
+        "",
     )
     raise BadModel(
-        f"not a .tflite file: bytes 4 to 8 are {found!r}, not {schema.FILE_IDENTIFIER!r}{hint}"
+        "not a .tflite file: bytes 4 to 8 are {found!r}, not {file_identifier!r}{hint}",
+        found,
+        schema.FILE_IDENTIFIER,
+        hint,
     )
 
 
@@ -128,7 +140,13 @@ def _outside(source: Source, offset: int, size: int, what: str) -> Array:
         return np.zeros(0, np.uint8)
     source.end = max(source.end, offset + size)
     if offset + size > source.size:
-        raise BadModel(f"{what}: bytes {offset} to {offset + size} of a file of {source.size}")
+        raise BadModel(
+            "{what}: bytes {offset} to {offset2} of a file of {size}",
+            what,
+            offset,
+            offset + size,
+            source.size,
+        )
     return source.array[offset : offset + size]
 
 
@@ -136,8 +154,10 @@ def _code(table: Table) -> Code:
     number = max(table.integer("builtin_code"), table.integer("deprecated_builtin_code"))
     if not 0 <= number < len(_KINDS):
         raise BadModel(
-            f"operator code {number} is not among the {len(_KINDS)} that this version knows; "
-            "a newer litesmith may know it"
+            "operator code {number} is not among the {count} that this version knows; a "
+            "newer litesmith may know it",
+            number,
+            len(_KINDS),
         )
     return _KINDS[number], table.text("custom_code"), table.integer("version")
 
@@ -148,8 +168,8 @@ def _graph(table: Table, codes: Sequence[Code], buffers: Sequence[Array], used: 
     where = table.text("name") or "graph"
     return Graph(
         table.text("name"),
-        _picked(tensors, table.integers("inputs"), f"inputs of {where!r}"),
-        _picked(tensors, table.integers("outputs"), f"outputs of {where!r}"),
+        _picked(tensors, table.integers("inputs"), phrase("inputs of {where!r}", where)),
+        _picked(tensors, table.integers("outputs"), phrase("outputs of {where!r}", where)),
         tuple(_op(t, codes, tensors, i) for i, t in enumerate(table.tables("operators"))),
         tuple(tensors),
         table.rest("tensors", "inputs", "outputs", "operators", "name"),
@@ -162,15 +182,18 @@ def _tensor(table: Table, buffers: Sequence[Array], used: set[int]) -> Tensor:
     name = table.text("name")
     if not 0 <= number < len(types):
         raise BadModel(
-            f"tensor {name!r}: element type {number} is not among the {len(types)} known"
+            "tensor {name!r}: element type {number} is not among the {count} known",
+            name,
+            number,
+            len(types),
         )
     shape = table.integers("shape")
     if any(d < 0 for d in shape):
-        raise BadModel(f"tensor {name!r}: shape {shape} has a negative dimension")
+        raise BadModel("tensor {name!r}: shape {shape} has a negative dimension", name, shape)
     sparsity = table.table("sparsity")
     index = table.integer("buffer")
     used.add(index)
-    content = _at(buffers, index, f"tensor {name!r}: buffer")
+    content = _at(buffers, index, phrase("tensor {name!r}: buffer", name))
     tensor = Tensor(
         name,
         shape,
@@ -203,14 +226,23 @@ def _constant(tensor: Tensor, content: Array) -> Array | None:
     row = DTYPES[tensor.dtype]
     if tensor.sparsity is not None and row.is_plain:
         if content.size % (row.bits // 8):
-            raise BadModel(f"tensor {tensor.name!r}: {content.size} bytes are no whole {row.name}s")
+            raise BadModel(
+                "tensor {name!r}: {size} bytes are no whole {name2}s",
+                tensor.name,
+                content.size,
+                row.name,
+            )
         return content.view(row.storage)
     if row.bits and tensor.sparsity is None:
         needed = stored_bytes(tensor.dtype, tensor.elements)
         if needed != content.size:
             raise BadModel(
-                f"tensor {tensor.name!r}: {tensor.shape} of {row.name} needs {needed} bytes, "
-                f"its buffer has {content.size}"
+                "tensor {name!r}: {shape} of {name2} needs {needed} bytes, its buffer has {size}",
+                tensor.name,
+                tensor.shape,
+                row.name,
+                needed,
+                content.size,
             )
     return content.view(row.storage).reshape(tensor.shape) if row.is_plain else content
 
@@ -243,11 +275,11 @@ def _with_blocks(tensor: Tensor, tensors: Sequence[Tensor]) -> Tensor:
     details = tensor.quant.rest.get("details") if tensor.quant is not None else None
     if tensor.quant is None or not isinstance(details, Record) or "scales" not in details:
         return tensor
-    what = f"tensor {tensor.name!r}: blockwise"
+    what = phrase("tensor {name!r}: blockwise", tensor.name)
     points = details.integer("zero_points")
     block = Block(
-        _at(tensors, details.integer("scales"), f"{what} scales"),
-        _at(tensors, points, f"{what} zero points") if points > 0 else None,
+        _at(tensors, details.integer("scales"), phrase("{what} scales", what)),
+        _at(tensors, points, phrase("{what} zero points", what)) if points > 0 else None,
         details,
     )
     rest = {k: v for k, v in tensor.quant.rest.items() if k != "details"}
@@ -255,8 +287,10 @@ def _with_blocks(tensor: Tensor, tensors: Sequence[Tensor]) -> Tensor:
 
 
 def _op(table: Table, codes: Sequence[Code], tensors: Sequence[Tensor], index: int) -> Op:
-    where = f"op {index}"
-    kind, custom, version = _at(codes, table.integer("opcode_index"), f"{where}: opcode")
+    where = phrase("op {index}", index)
+    kind, custom, version = _at(
+        codes, table.integer("opcode_index"), phrase("{where}: opcode", where)
+    )
     options = table.table("builtin_options") or table.table("builtin_options_2")
     rest = dict(table.rest(*_OP_FIELDS))
     offset, size = (
@@ -264,18 +298,26 @@ def _op(table: Table, codes: Sequence[Code], tensors: Sequence[Tensor], index: i
         table.integer("large_custom_options_size"),
     )
     if offset > 1:
-        rest["custom_options"] = _outside(table.source, offset, size, f"{where}: custom options")
+        rest["custom_options"] = _outside(
+            table.source, offset, size, phrase("{where}: custom options", where)
+        )
     return Op(
         kind,
         tuple(
-            None if i == -1 else _at(tensors, i, f"{where} ({kind}): input")
+            None if i == -1 else _at(tensors, i, phrase("{where} ({kind}): input", where, kind))
             for i in table.integers("inputs")
         ),
-        _picked(tensors, table.integers("outputs"), f"{where} ({kind}): output"),
+        _picked(
+            tensors, table.integers("outputs"), phrase("{where} ({kind}): output", where, kind)
+        ),
         options.record() if options is not None else None,
         version,
         custom,
-        _picked(tensors, table.integers("intermediates"), f"{where} ({kind}): intermediate"),
+        _picked(
+            tensors,
+            table.integers("intermediates"),
+            phrase("{where} ({kind}): intermediate", where, kind),
+        ),
         _frozen(rest),
     )
 
@@ -294,9 +336,9 @@ _OP_FIELDS = (
 
 def _signature(table: Table, graphs: Sequence[Graph]) -> Signature:
     key = table.text("signature_key")
-    where = f"signature {key!r}"
+    where = phrase("signature {key!r}", key)
     index = table.integer("subgraph_index")
-    tensors = _at(graphs, index, f"{where}: graph").tensors
+    tensors = _at(graphs, index, phrase("{where}: graph", where)).tensors
     return Signature(
         key,
         index,
@@ -314,7 +356,9 @@ def _signature(table: Table, graphs: Sequence[Graph]) -> Signature:
 def _metadata(table: Table, buffers: Sequence[Array], used: set[int]) -> tuple[str, Array]:
     index = table.integer("buffer")
     used.add(index)
-    return table.text("name"), _at(buffers, index, f"metadata {table.text('name')!r}: buffer")
+    return table.text("name"), _at(
+        buffers, index, phrase("metadata {what!r}: buffer", table.text("name"))
+    )
 
 
 def _picked(tensors: Sequence[Tensor], indices: Sequence[int], what: str) -> tuple[Tensor, ...]:
@@ -323,5 +367,5 @@ def _picked(tensors: Sequence[Tensor], indices: Sequence[int], what: str) -> tup
 
 def _at(items: Sequence[T], index: int, what: str) -> T:
     if not 0 <= index < len(items):
-        raise BadModel(f"{what} {index} does not exist; there are {len(items)}")
+        raise BadModel("{what} {index} does not exist; there are {count}", what, index, len(items))
     return items[index]

@@ -42,12 +42,17 @@ class Source:
     def visit(self, cost: int, what: str) -> None:
         self.budget -= cost
         if self.budget < 0:
-            raise BadModel(f"{what}: the same bytes are used over and over; the file is not honest")
+            raise BadModel(
+                "{what}: the same bytes are used over and over; the file is not honest", what
+            )
 
     def scalar(self, form: struct.Struct, at: int, what: str) -> int | float | bool:
         if at < 0 or at + form.size > self.size:
             raise BadModel(
-                f"{what}: points to byte {at} of a file of {self.size}; is it truncated?"
+                "{what}: points to byte {at} of a file of {size}; is it truncated?",
+                what,
+                at,
+                self.size,
             )
         return form.unpack_from(self.data, at)[0]
 
@@ -60,8 +65,12 @@ class Source:
         length = int(self.scalar(_U32, at, what))
         if at + 4 + length * width > self.size:
             raise BadModel(
-                f"{what}: {length} elements at byte {at} do not fit into a file of {self.size} "
-                "bytes; is it truncated?"
+                "{what}: {length} elements at byte {at} do not fit into a file of {size} "
+                "bytes; is it truncated?",
+                what,
+                length,
+                at,
+                self.size,
             )
         self.visit(4 + length * width, what)
         self.end = max(self.end, at + 4 + length * width)
@@ -83,9 +92,16 @@ class Table:
         self.size = int(source.scalar(_U16, self.vtable + 2, name))
         self.slots = length // 2 - 2
         if length < 4 or length % 2 or self.vtable + length > source.size:
-            raise BadModel(f"{name}: its field list at byte {self.vtable} has {length} bytes")
+            raise BadModel(
+                "{name}: its field list at byte {vtable} has {length} bytes",
+                name,
+                self.vtable,
+                length,
+            )
         if self.size < 4 or at + self.size > source.size:
-            raise BadModel(f"{name}: {self.size} bytes at {at} leave the file; is it truncated?")
+            raise BadModel(
+                "{name}: {size} bytes at {at} leave the file; is it truncated?", name, self.size, at
+            )
         source.end = max(source.end, at + self.size, self.vtable + length)
         self._note_unknown()
 
@@ -173,7 +189,9 @@ class Table:
             return None
         width = 4 if field.is_offset else SCALARS[field.stored].size
         if offset + width > self.size:
-            raise BadModel(f"{self._what(field)}: lies outside its table at byte {self.at}")
+            raise BadModel(
+                "{what}: lies outside its table at byte {at}", self._what(field), self.at
+            )
         return self.at + offset
 
     def _what(self, field: Field) -> str:
@@ -199,7 +217,9 @@ class Table:
         if field.kind == "union":
             place = self._offset(field.slot - 1)
             if place + 1 > self.size:
-                raise BadModel(f"{what}: its type lies outside the table at byte {self.at}")
+                raise BadModel(
+                    "{what}: its type lies outside the table at byte {at}", what, self.at
+                )
             number = self.source.data[self.at + place] if place else 0
             members = schema.UNIONS[field.type]
             if number == 0:

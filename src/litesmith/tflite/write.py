@@ -135,8 +135,9 @@ class _Writer:
 def _refuse_what_would_be_lost(model: Model) -> None:
     if model.lost:
         raise CannotApply(
-            f"the model uses {', '.join(model.lost)}, newer than the schema this version knows, "
-            "and a copy would lose it; upgrade litesmith"
+            "the model uses {lost}, newer than the schema this version knows, and a copy "
+            "would lose it; upgrade litesmith",
+            ", ".join(model.lost),
         )
     if any(op.custom == _BOUND_TO_THE_FILE for _, _, op in model.ops()):
         raise CannotApply(

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar, cast
 
 from litesmith.data.model_shipping import Content, sent, source_digest
+from litesmith.phrases import phrase
 from litesmith.progress import Progress, silent
 from litesmith.run.core.target import Target
 from litesmith.run.devices.address import Address
@@ -32,7 +33,7 @@ def machine_of(engine: Engine | None, target: Target | Address | None) -> str:
     cluster has none. What it does not run itself is timed or compiled from here."""
     if engine is None or not isinstance(target, Target):
         return machine_here()
-    return "; ".join(sorted({*engine.on_devices("a look at the machine", machine_here)}))
+    return "; ".join(sorted({*engine.on_devices(phrase("a look at the machine"), machine_here)}))
 
 
 def measure_on(
@@ -51,7 +52,7 @@ def measure_on(
     sources = {one.digest: one.source for one in group}
     contents = [sent(engine, sources[key], key) for key in keys]
     bare = [replace(one, source="") for one in group]
-    words = f"timing {', '.join(dict.fromkeys(one.name for one in group))}"
+    words = phrase("timing {fromkeys}", ", ".join(dict.fromkeys(one.name for one in group)))
     asked = (bare, rule, memory, keys)
     found = engine.alone(words, _measured_there, asked, *contents, models=tuple(keys))
     named = {(one.name, str(one.target)): one for one in group}

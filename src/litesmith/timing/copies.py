@@ -12,6 +12,7 @@ import numpy as np
 
 from litesmith.errors import BadInput
 from litesmith.ir.types import Array
+from litesmith.phrases import phrase
 from litesmith.run.core.child_process import answer, ask
 from litesmith.run.core.target import Target
 from litesmith.run.session import Session
@@ -80,7 +81,7 @@ def time_copies(
     It happens in a child process, because the wheel's objects talk when they die.
     """
     if target.kind != "cpu" or target.kernels != "xnnpack":
-        raise BadInput(f"target {target}: copies are measured on cpu:THREADS")
+        raise BadInput("target {target}: copies are measured on cpu:THREADS", target)
     told = ask(
         "litesmith.timing.copies", path, str(target), str(seconds), seconds=seconds + _PATIENCE
     )
@@ -178,7 +179,7 @@ def _matched(details: list[dict], values: list[Array]) -> list[Array]:
             if value.shape == tuple(detail["shape"]) and value.dtype == detail["dtype"]
         ]
         if not fitting:
-            raise _Skipped(f"the interpreter has another input {detail['name']!r}")
+            raise _Skipped(phrase("the interpreter has another input {name!r}", detail["name"]))
         found.append(left.pop(fitting[0]))
     return found
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from litesmith._version import VERSION
 from litesmith.errors import CannotRun
+from litesmith.phrases import phrase
 from litesmith.run.core.target import Target, usable_cores
 from litesmith.run.litert.capi import WHEEL, installed_version
 from litesmith.units import bytes_text, percent_text
@@ -79,16 +80,27 @@ def noise(facts: Host, targets: Sequence[Target]) -> tuple[str, ...]:
     found: list[str] = []
     if facts.busy > _BUSY:
         found.append(
-            f"other programs take {percent_text(facts.busy)} of the {facts.cores} cores: "
-            "close what `top` shows first, then measure again"
+            phrase(
+                "other programs take {share} of the {cores} cores: close what `top` shows "
+                "first, then measure again",
+                percent_text(facts.busy),
+                facts.cores,
+            )
         )
     if facts.governor in ("powersave", "ondemand", "conservative"):
         found.append(
-            f"the clock changes with load (governor {facts.governor}): "
-            "`sudo cpupower frequency-set -g performance` steadies it"
+            phrase(
+                "the clock changes with load (governor {governor}): `sudo cpupower "
+                "frequency-set -g performance` steadies it",
+                facts.governor,
+            )
         )
     found += [
-        f"{target.warning}: its threads wait for each other; use cpu:{facts.cores} or fewer"
+        phrase(
+            "{warning}: its threads wait for each other; use cpu:{cores} or fewer",
+            target.warning,
+            facts.cores,
+        )
         for target in dict.fromkeys(targets)
         if target.warning
     ]

@@ -17,6 +17,7 @@ from litesmith.errors import BadInput
 from litesmith.evidence import Interval, Measurement, Trial, median_interval
 from litesmith.ir.types import Model
 from litesmith.notebook import html_of
+from litesmith.phrases import phrase
 from litesmith.progress import Progress, Status, silent
 from litesmith.run.core.target import Target
 from litesmith.run.devices.address import Address, is_address, parse
@@ -67,9 +68,11 @@ class Rule:
         if self.runs is not None and self.seconds is not None:
             raise BadInput("give a number of runs or of seconds, not both")
         if self.runs is not None and not 1 <= self.runs <= 10_000_000:
-            raise BadInput(f"runs={self.runs}: give a number from 1 to 10000000")
+            raise BadInput("runs={runs}: give a number from 1 to 10000000", self.runs)
         if self.seconds is not None and not 0 < self.seconds <= 86_400:
-            raise BadInput(f"seconds={self.seconds:g}: give a number above 0, at most 86400")
+            raise BadInput(
+                "seconds={seconds:g}: give a number above 0, at most 86400", self.seconds
+            )
         if self.warmup_runs is not None and not 0 <= self.warmup_runs <= 1_000_000:
             raise BadInput(f"warmup_runs={self.warmup_runs}: give a number from 0 to 1000000")
 
@@ -90,7 +93,7 @@ class Result:
     def text(self) -> str:
         """The model, its target and its usual time, in a few words."""
         time = time_interval_text(self.percentile_us(50), *self.interval_us)
-        return f"{Path(self.model).name} on {self.target}: {time}"
+        return phrase("{name} on {target}: {time}", Path(self.model).name, self.target, time)
 
     @property
     def model(self) -> str:
@@ -325,11 +328,17 @@ def _contender(source: Source, target: Target | Address, number: int) -> Contend
         source = to_bytes(source)
     if isinstance(source, bytes | bytearray | memoryview):
         content = bytes(source)
-        return Contender(f"model {number}", content, target, hashlib.sha256(content).hexdigest())
+        return Contender(
+            phrase("model {number}", number), content, target, hashlib.sha256(content).hexdigest()
+        )
     path = Path(source)
     if not path.is_file():
-        what = "is not a plain file" if path.exists() else "no such file"
-        raise BadInput(f"{path}: {'is a folder' if path.is_dir() else what}; give a .tflite file")
+        what = phrase("is not a plain file") if path.exists() else phrase("no such file")
+        raise BadInput(
+            "{path}: {what}; give a .tflite file",
+            path,
+            phrase("is a folder") if path.is_dir() else what,
+        )
     return Contender(str(path), str(path), target, digest(path))
 
 
@@ -379,7 +388,15 @@ def _loads(group: Sequence[Contender], rule: Rule, progress: Progress) -> Loads:
             order = order[::-1] if len(loads) % 2 else random.permutation(len(group)).tolist()
             quota = _quota(rule, len(group), len(loads))
             loads.append(one_load(group, order, quota, random, devices))
-            progress(Status(f"{len(loads)} loads, {time_text(1e6 * (perf_counter() - start))}"))
+            progress(
+                Status(
+                    phrase(
+                        "{count} loads, {time}",
+                        len(loads),
+                        time_text(1e6 * (perf_counter() - start)),
+                    )
+                )
+            )
     return loads
 
 

@@ -154,7 +154,7 @@ class Devices:
             if key not in self._phones:
                 self._phones[key] = adb.connected(place)
             return _OnPhone(self._phones[key], source, place.target)
-        raise CannotRun(f"{place}: no way to reach it")
+        raise CannotRun("{place}: no way to reach it", place)
 
 
 def _warm_up(run: Callable[[], None], runs: int | None) -> list[float]:

@@ -8,6 +8,7 @@ from statistics import median
 import numpy as np
 
 from litesmith.evidence import Interval, median_interval
+from litesmith.phrases import phrase
 
 # Numbers by name: one row of a table, or of a data frame.
 Row = dict[str, str | float | int | None]
@@ -15,8 +16,8 @@ Row = dict[str, str | float | int | None]
 # Less than this is not worth a word: a verdict needs the whole interval beyond it.
 MARGIN = 0.01
 
-FASTER, SLOWER, SAME = "faster", "slower", "no difference seen"
-UNKNOWN = "too few runs to tell"
+FASTER, SLOWER, SAME = "faster", "slower", phrase("no difference seen")
+UNKNOWN = phrase("too few runs to tell")
 
 
 def percentile(samples: Sequence[float], rank: float) -> float:

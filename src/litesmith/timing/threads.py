@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from litesmith.errors import CannotRun
+from litesmith.phrases import phrase
 from litesmith.progress import Progress, silent
 from litesmith.run.core.target import Target, usable_cores
 from litesmith.run.session import Source
@@ -61,7 +62,7 @@ def competing_load(count: int) -> Iterator[tuple[int, ...]]:
             )
         for child in children:
             if child.stdout is None or not child.stdout.readline():
-                raise CannotRun(f"{sys.executable}: cannot start a competing process")
+                raise CannotRun("{executable}: cannot start a competing process", sys.executable)
         yield tuple(child.pid for child in children)
     finally:
         for child in children:
@@ -85,20 +86,37 @@ def _reasons(results: Sequence[Result], best: Result, rank: int) -> tuple[str, .
     first, more = results[0], [r for r in results if _threads(r) > _threads(best)]
     said: list[str] = []
     if best is first:
-        said.append(f"one thread takes {time_text(best.percentile_us(rank))} (p{rank})")
-        said[0] += ", and more are not faster" if more else "; there is no other core"
+        said.append(
+            phrase("one thread takes {time} (p{rank})", time_text(best.percentile_us(rank)), rank)
+        )
+        said[0] += (
+            phrase(", and more are not faster") if more else phrase("; there is no other core")
+        )
     else:
         gain = ratio(first, best, rank)
         cost = best.cpu_us / first.cpu_us if first.cpu_us else 1.0
         said.append(
-            f"{_threads(best)} threads take {ratio_text(gain.value, *gain.interval)} of the time "
-            f"(p{rank}) and {ratio_text(cost)} of the CPU time of one"
+            phrase(
+                "{threads} threads take {ratio} of the time (p{rank}) and {ratio2} of the CPU "
+                "time of one",
+                _threads(best),
+                ratio_text(gain.value, *gain.interval),
+                rank,
+                ratio_text(cost),
+            )
         )
     for result in more:
         loss = ratio(best, result, rank)
         if loss.verdict == SLOWER:
             shown = ratio_text(loss.value, *loss.interval)
-            said.append(f"{_threads(result)} threads lose: {shown} of the time (p{rank})")
+            said.append(
+                phrase(
+                    "{threads} threads lose: {shown} of the time (p{rank})",
+                    _threads(result),
+                    shown,
+                    rank,
+                )
+            )
     return tuple(said)
 
 

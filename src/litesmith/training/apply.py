@@ -16,9 +16,10 @@ from litesmith.ir.types import Model
 from litesmith.passes.core import recipe as recipes
 from litesmith.passes.core.recipe import Recipe
 from litesmith.passes.core.step import Change, Context, Masks, Tune, Tuned
+from litesmith.phrases import phrase
 from litesmith.training.settings import HELD_OUT, RECORD_SECONDS, Training, Watch
 
-_NO_TORCH = "training needs torch, which is not installed; pip install 'litesmith[train]'"
+_NO_TORCH = phrase("training needs torch, which is not installed; pip install 'litesmith[train]'")
 
 
 class Record(NamedTuple):
@@ -124,7 +125,9 @@ def _later(
             try:
                 from litesmith.training.step_tuner import Tuner
             except ImportError as error:
-                raise CannotApply(f"training: torch cannot be used ({error}); mend it") from None
+                raise CannotApply(
+                    "training: torch cannot be used ({error}); mend it", error
+                ) from None
             made.append(
                 Tuner(
                     original,

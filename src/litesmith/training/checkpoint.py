@@ -33,13 +33,15 @@ class Checkpoint:
             key, state = found["key"], found["state"]
         except Exception as error:  # whatever a torn or foreign file makes of the reader
             raise BadInput(
-                f"{self._path}: is no record of a training ({type(error).__name__}); delete it, or "
-                "leave out --resume"
+                "{path}: is no record of a training ({name}); delete it, or leave out --resume",
+                self._path,
+                type(error).__name__,
             ) from None
         if key != self._key:
             raise BadInput(
-                f"{self._path}: is of another model, recipe, data or setting; run the command that "
-                "was interrupted, or leave out --resume to start anew"
+                "{path}: is of another model, recipe, data or setting; run the command that "
+                "was interrupted, or leave out --resume to start anew",
+                self._path,
             )
         return state
 

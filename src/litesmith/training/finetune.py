@@ -12,6 +12,7 @@ from litesmith._version import VERSION
 from litesmith.data.samples import Data
 from litesmith.ir.types import Array, Model
 from litesmith.passes.core.layers import Layer
+from litesmith.phrases import phrase
 from litesmith.tflite.write import chunks
 from litesmith.training.augment import Augment, Changed
 from litesmith.training.checkpoint import Checkpoint
@@ -139,10 +140,17 @@ def _judged(
     took = time_text(fitted.seconds * 1e6)
     losses = f"{number_text(fitted.first)} → {number_text(fitted.best)}"
     shares = f"{percent_text(before)} → {percent_text(after)}"
-    told = (
-        f"fine-tuned {layers} layers, {fitted.steps} steps at rate {number_text(fitted.rate)}, "
-        f"{took}: held-out loss {losses}, right {shares} of {len(held.labels)}"
+    told = phrase(
+        "fine-tuned {layers} layers, {steps} steps at rate {number}, {took}: held-out loss "
+        "{losses}, right {shares} of {count}",
+        layers,
+        fitted.steps,
+        number_text(fitted.rate),
+        took,
+        losses,
+        shares,
+        len(held.labels),
     )
     if not is_better:
-        told += "; no better than the head alone beyond chance, which is kept"
+        told += phrase("; no better than the head alone beyond chance, which is kept")
     return FineTuned(model if is_better else None, told, before, after, len(held.labels))

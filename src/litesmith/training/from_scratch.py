@@ -13,6 +13,7 @@ from litesmith.errors import BadInput, CannotApply
 from litesmith.ir.types import Array, Model
 from litesmith.networks.build_network import build
 from litesmith.networks.spec import Spec, parse
+from litesmith.phrases import phrase
 from litesmith.training.augment import Augment
 from litesmith.training.batch_norm import Normed
 from litesmith.training.finetune import LABELS_ONLY, record_of
@@ -66,7 +67,9 @@ def _note(spec: Spec, made: Preparation) -> str:
     published = spec.row.norm
     is_own = published in NORMS or not made.norm
     why = (
-        f"usual for {spec.name}" if is_own else f"for {spec.name}, of which {published!r} is known"
+        phrase("usual for {name}", spec.name)
+        if is_own
+        else phrase("for {name}, of which {published!r} is known", spec.name, published)
     )
     return f"normalisation{named} ({made.as_norm().formula}), {why}; --norm says otherwise"
 
@@ -86,8 +89,11 @@ def opened(job: Job, request: Request) -> tuple[Model, Embedding, Labelled, Labe
     found = len(learned.names)
     if spec.classes is not None and spec.classes != found:
         raise BadInput(
-            f"{spec}: asks for {spec.classes} classes, and {learned.data.source} has {found}; "
-            f"leave out /{spec.classes}"
+            "{spec}: asks for {classes} classes, and {source} has {found}; leave out /{classes}",
+            spec,
+            spec.classes,
+            learned.data.source,
+            found,
         )
     return features, embedding, learned, proof
 
@@ -105,8 +111,9 @@ def trained(learned: Labelled, request: Request, watch: Watch | None = None) -> 
     told = _told(spec, fitted, course)
     if not fitted.best < fitted.first:
         raise CannotApply(
-            f"{told}: nothing was learned; give more --epochs, a smaller --rate, or look at the "
-            "labels"
+            "{told}: nothing was learned; give more --epochs, a smaller --rate, or look at "
+            "the labels",
+            told,
         )
     return Trained(course.written(), str(spec), told, fitted.first, fitted.best)
 
@@ -180,9 +187,15 @@ def _balanced(samples: Gathered) -> Gathered:
 def _told(spec: Spec, fitted: Fitted, course: _Course) -> str:
     """How it went, in one sentence."""
     epochs = round(fitted.steps / max(1, course.samples // course.batch), 1)
-    return (
-        f"{spec} trained from random weights, {number_text(epochs)} epochs of "
-        f"{total_text(course.samples)} samples at rate {number_text(fitted.rate)}, "
-        f"{time_text(fitted.seconds * 1e6)}: loss on {total_text(len(course.given.held))} others "
-        f"{number_text(fitted.first)} → {number_text(fitted.best)}"
+    return phrase(
+        "{spec} trained from random weights, {number} epochs of {count} samples at rate "
+        "{number2}, {time}: loss on {count2} others {number3} → {number4}",
+        spec,
+        number_text(epochs),
+        total_text(course.samples),
+        number_text(fitted.rate),
+        time_text(fitted.seconds * 1e6),
+        total_text(len(course.given.held)),
+        number_text(fitted.first),
+        number_text(fitted.best),
     )

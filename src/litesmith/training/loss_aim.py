@@ -115,8 +115,9 @@ def _spread(tensor: Tensor, values: Array) -> float:
         count, total, squares = count + part.size, total + part.sum(), squares + (part**2).sum()
     if not np.isfinite(squares):
         raise BadInput(
-            f"output {plain(tensor.name)!r} of the original is infinite or not a number on some "
-            "samples, and cannot be followed; leave these out, or mend the data"
+            "output {name!r} of the original is infinite or not a number on some samples, "
+            "and cannot be followed; leave these out, or mend the data",
+            plain(tensor.name),
         )
     square, mean = squares / max(count, 1), total / max(count, 1)
     return max(float(square - mean**2), _LEAST_SPREAD * float(square)) or 1.0

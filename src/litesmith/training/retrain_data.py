@@ -6,6 +6,7 @@ from dataclasses import replace
 from litesmith.data.preparation import NORMS
 from litesmith.errors import BadInput
 from litesmith.ir.types import Model
+from litesmith.phrases import phrase
 from litesmith.training.retrain_request import HELD_OUT, Progress, Request
 from litesmith.transfer.backbone_norm import settled
 from litesmith.transfer.confusion import Confusion, confusion
@@ -92,11 +93,15 @@ class Job:
         if not asked.is_chosen:
             unset = replace(opened.data.preparation, norm="")
             opened = replace(opened, data=replace(opened.data, preparation=unset))
-        self.show("choosing the normalisation", 0, 0)
+        self.show(phrase("choosing the normalisation"), 0, 0)
         found, notes = settled(opened, features, asked, whole)
         self.say(*notes)
         if found.data.preparation.as_norm().reverse:
-            self.say(f"metadata has no word for BGR: say --norm {_name(found)} with the result")
+            self.say(
+                phrase(
+                    "metadata has no word for BGR: say --norm {name} with the result", _name(found)
+                )
+            )
         self._say_uneven(found)
         return found
 
@@ -104,8 +109,12 @@ class Job:
         least, most = min(found.counts), max(found.counts)
         if most > _UNEVEN * least and not self._request.balance:
             self.say(
-                f"classes have from {total_text(least)} to {total_text(most)} items, and the large "
-                "ones count for more; --balance lets all count the same"
+                phrase(
+                    "classes have from {count} to {count2} items, and the large ones count for "
+                    "more; --balance lets all count the same",
+                    total_text(least),
+                    total_text(most),
+                )
             )
 
     def _embedded(self, found: Labelled, features: Model) -> Embedded:
@@ -113,22 +122,33 @@ class Job:
             features,
             found.data,
             found.labels,
-            lambda done, of: self.show("running the backbone", done, of),
+            lambda done, of: self.show(phrase("running the backbone"), done, of),
         )
 
     def _split(self, found: Labelled) -> tuple[Labelled, Labelled]:
         learned, proof = parted(found, 1 / HELD_OUT)
         held, of = len(proof.labels), len(found.labels)
         self.say(
-            f"{total_text(held)} of {total_text(of)} items ({percent_text(held / of)}), some of "
-            "each class, are held out to judge by; --val gives others"
+            phrase(
+                "{count} of {count2} items ({share}), some of each class, are held out to judge "
+                "by; --val gives others",
+                total_text(held),
+                total_text(of),
+                percent_text(held / of),
+            )
         )
         return learned, proof
 
     def _say_unjudged(self, proof: Labelled) -> None:
         missing = [name for name, count in zip(proof.names, proof.counts, strict=True) if not count]
         if missing:
-            self.say(f"{proof.data.source}: no items to judge by of class {listed_names(missing)}")
+            self.say(
+                phrase(
+                    "{source}: no items to judge by of class {listed_names}",
+                    proof.data.source,
+                    listed_names(missing),
+                )
+            )
 
     def _without_shared(self, found: Labelled, proof: Labelled) -> Labelled:
         known = {*proof.data.digests}
@@ -138,10 +158,16 @@ class Job:
             return found
         if not kept:
             raise BadInput(
-                f"{found.data.source}: all of its items are in {proof.data.source} too, which "
-                "would prove nothing; give other data as --val"
+                "{source}: all of its items are in {source2} too, which would prove "
+                "nothing; give other data as --val",
+                found.data.source,
+                proof.data.source,
             )
-        self.say(f"{total_text(lost)} items to judge by are in the data too; not learned from")
+        self.say(
+            phrase(
+                "{count} items to judge by are in the data too; not learned from", total_text(lost)
+            )
+        )
         return found.at(kept)
 
     def judged(self, model: Model, proof: Labelled) -> Confusion:

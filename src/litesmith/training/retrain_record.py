@@ -3,6 +3,7 @@
 from litesmith._version import VERSION
 from litesmith.accuracy.paired import Estimate
 from litesmith.evidence import Measurement, Trial
+from litesmith.phrases import phrase
 from litesmith.tflite.file import digest
 from litesmith.timing.host import host
 from litesmith.training.retrain_request import NO_TUNING, Retrained
@@ -77,7 +78,7 @@ def trials_of(result: Retrained) -> tuple[Trial, ...]:
     parent, own, made = _backbone_digest(result), result.digest, result.scratch
     if made is not None or result.head is None:
         told = "" if made is None else made.told
-        return (_trial(result.found, own, parent, _recipe(result), "from scratch", told),)
+        return (_trial(result.found, own, parent, _recipe(result), phrase("from scratch"), told),)
     recipe = f"retrain(strength={number_text(result.head.strength)})"
     alone = result.head_alone or result.found
     trials = [_trial(alone, "" if result.head_alone else own, parent, recipe, "head alone")]

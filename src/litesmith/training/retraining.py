@@ -18,6 +18,7 @@ from litesmith.passes.core.step import Context
 from litesmith.passes.quantizing.integer_graph import integer_tensors
 from litesmith.passes.rewriting.rewrite import Rewrite
 from litesmith.passes.tidy.fold import Fold
+from litesmith.phrases import phrase
 from litesmith.tflite.describe import Described, describe
 from litesmith.tflite.file import load, refuse_unwritable, save
 from litesmith.tflite.metadata import Normalization, metadata
@@ -52,7 +53,7 @@ __all__ = [
 ]
 
 _TUNINGS = (NO_TUNING, "last", "all")
-_NO_TORCH = "needs torch, which is not installed; pip install 'litesmith[train]'"
+_NO_TORCH = phrase("needs torch, which is not installed; pip install 'litesmith[train]'")
 
 # Times that each sample is used by a network that begins with random weights.
 SCRATCH_EPOCHS = 40.0
@@ -122,9 +123,13 @@ def carry_out(
     whole = float_backbone(request)
     embedding = embedding_of(whole, request.at)
     features = _plain(cut(whole, embedding.tensor), whole)
-    job.say(f"learns from {embedding.how}: {embedding.tensor.shape[-1]} numbers an item")
+    job.say(
+        phrase(
+            "learns from {how}: {shape} numbers an item", embedding.how, embedding.tensor.shape[-1]
+        )
+    )
     learned, proof, items = job.opened(features, whole)
-    job.show("solving the head", 0, 0)
+    job.show(phrase("solving the head"), 0, 0)
     head = solved(items, len(learned.names), balance=request.balance)
     said = _described(features, learned)
     model = describe(with_head(features, head.linear), said, learned.names)
@@ -193,12 +198,16 @@ def refuse_early(request: Request) -> None:
     _refuse_unknown(request.backbone)
     places = request.out, request.backbone
     if all(place.exists() for place in places) and os.path.samefile(*places):
-        raise BadInput(f"{request.out}: is the backbone itself; choose another -o")
+        raise BadInput("{out}: is the backbone itself; choose another -o", request.out)
     layers = request.fine_tune
     if layers not in _TUNINGS and not (layers.isdecimal() and int(layers) > 0):
-        raise BadInput(f"--fine-tune {layers}: give {', '.join(_TUNINGS)} or a number of layers")
+        raise BadInput(
+            "--fine-tune {layers}: give {tunings} or a number of layers",
+            layers,
+            ", ".join(_TUNINGS),
+        )
     if layers != NO_TUNING and not has_torch():
-        raise BadInput(f"--fine-tune {layers}: {_NO_TORCH}")
+        raise BadInput("--fine-tune {layers}: {no_torch}", layers, _NO_TORCH)
 
 
 def _refuse_unknown(backbone: Path) -> None:
@@ -206,7 +215,9 @@ def _refuse_unknown(backbone: Path) -> None:
     if not backbone.exists() and backbone.suffix != ".tflite":
         networks = ", ".join(MEMBERS)
         raise BadInput(
-            f"{backbone}: neither a file nor a network of the catalogue; there are {networks}"
+            "{backbone}: neither a file nor a network of the catalogue; there are {networks}",
+            backbone,
+            networks,
         )
 
 
@@ -218,9 +229,11 @@ def _refuse_unlearnable(request: Request) -> None:
         ("--fine-tune", request.fine_tune not in (NO_TUNING, "all")),
     ):
         if is_given:
-            raise BadInput(f"{option}: {name} learns from random weights, all of it; leave it out")
+            raise BadInput(
+                "{option}: {name} learns from random weights, all of it; leave it out", option, name
+            )
     if not has_torch():
-        raise BadInput(f"{name}: to train it {_NO_TORCH}")
+        raise BadInput("{name}: to train it {no_torch}", name, _NO_TORCH)
 
 
 def float_backbone(request: Request) -> Model:
@@ -230,9 +243,14 @@ def float_backbone(request: Request) -> Model:
     model = Fold(float16=True).apply(model, Context()).model
     integers = integer_tensors(model)
     if integers:
-        raise BadInput(f"{request.backbone}: is quantized ({integers}), {_way_to_float(model)}")
+        raise BadInput(
+            "{backbone}: is quantized ({integers}), {way_to_float}",
+            request.backbone,
+            integers,
+            _way_to_float(model),
+        )
     if not model.main.inputs:
-        raise BadInput(f"{request.backbone}: has no input")
+        raise BadInput("{backbone}: has no input", request.backbone)
     return model
 
 
@@ -240,13 +258,13 @@ def _way_to_float(model: Model) -> str:
     """How a quantized model becomes a backbone."""
     unpacked = Rewrite(unpack=True).apply(model, Context()).model
     if not integer_tensors(unpacked):
-        return (
-            "in its weights alone; `litesmith apply BACKBONE 'rewrite(unpack=true)' -o FLOAT` "
-            "makes it float"
+        return phrase(
+            "in its weights alone; `litesmith apply BACKBONE 'rewrite(unpack=true)' -o "
+            "FLOAT` makes it float"
         )
-    return (
-        "and what rounding took cannot be learned back; give the float file that it was made "
-        "from, and quantize the result"
+    return phrase(
+        "and what rounding took cannot be learned back; give the float file that it was "
+        "made from, and quantize the result"
     )
 
 

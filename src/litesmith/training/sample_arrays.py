@@ -11,6 +11,7 @@ import numpy as np
 from litesmith.data.samples import Data, Sample
 from litesmith.errors import BadInput
 from litesmith.ir.types import Array
+from litesmith.phrases import phrase
 from litesmith.training.settings import HELD_OUT
 
 # More bytes than this lie in a file, of which the system keeps in memory what it can.
@@ -41,7 +42,10 @@ def gathered(data: Data, *, labelled: bool, in_memory: int = _IN_MEMORY) -> Gath
     bytes than `in_memory` lies in a file."""
     if len(data) < FEWEST:
         raise BadInput(
-            f"{data.source}: {len(data)} samples are too few to train on; give {FEWEST} or more"
+            "{source}: {count} samples are too few to train on; give {fewest} or more",
+            data.source,
+            len(data),
+            FEWEST,
         )
     stores: list[Array] = []
     digests: list[bytes] = []
@@ -79,8 +83,11 @@ def room(count: int, shape: Sequence[int], dtype: np.dtype, in_memory: int = _IN
 def _put(store: Array, place: int, value: Array, sample: Sample) -> None:
     if value.shape != store.shape[1:]:
         raise BadInput(
-            f"{sample.name or f'sample {place}'}: has the shape {value.shape}, the first one "
-            f"{store.shape[1:]}; samples of one size are needed to train"
+            "{name}: has the shape {shape}, the first one {shape2}; samples of one size are "
+            "needed to train",
+            sample.name or phrase("sample {place}", place),
+            value.shape,
+            store.shape[1:],
         )
     store[place] = value
 
@@ -89,6 +96,8 @@ def _refuse_spoiled(sample: Sample, data: Data) -> None:
     for value in sample.inputs:
         if value.dtype.kind == "f" and not np.isfinite(value).all():
             raise BadInput(
-                f"{data.source}: {sample.name or 'a sample'} holds numbers that are infinite or "
-                "not numbers; mend or leave out such samples"
+                "{source}: {name} holds numbers that are infinite or not numbers; mend or "
+                "leave out such samples",
+                data.source,
+                sample.name or "a sample",
             )

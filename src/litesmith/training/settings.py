@@ -49,9 +49,11 @@ class Training:
                 raise BadInput(f"{name}={number_text(value)}: a number above 0 is needed")
         for name, count in (("batch", self.batch), ("seed", self.seed)):
             if count < 0:
-                raise BadInput(f"{name}={count}: a number from 0 on is needed")
+                raise BadInput("{name}={count}: a number from 0 on is needed", name, count)
         if not 0 <= self.labels <= 1:
-            raise BadInput(f"labels={number_text(self.labels)}: a share from 0 to 1 is needed")
+            raise BadInput(
+                "labels={number}: a share from 0 to 1 is needed", number_text(self.labels)
+            )
         if self.augment not in AUGMENTS:
             raise BadInput(f"augment={self.augment}: there are {', '.join(AUGMENTS)}")
 

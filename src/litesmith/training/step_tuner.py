@@ -15,6 +15,7 @@ from litesmith.ir.types import Array, Model
 from litesmith.passes.core.layers import layers_of, real_values
 from litesmith.passes.core.step import Context, Masks, Tuned
 from litesmith.passes.tidy.fold import Fold
+from litesmith.phrases import phrase
 from litesmith.tflite.write import chunks
 from litesmith.training.augment import Augment
 from litesmith.training.checkpoint import Checkpoint
@@ -28,7 +29,7 @@ from litesmith.units import number_text, time_text
 
 # Standard errors that a gain in the runtime must exceed, where so many samples can tell.
 _SURE, _ENOUGH = 1.64, 8
-_NO_GAIN = "no gain beyond chance in the runtime, so the model stays as it was"
+_NO_GAIN = phrase("no gain beyond chance in the runtime, so the model stays as it was")
 
 
 @dataclass
@@ -97,7 +98,7 @@ class Tuner:
         if student.is_quantized:
             ours, theirs = (lesson.in_runtime(model, self.data) for model in (after, before))
             if not is_surely_less(ours, theirs):
-                return Tuned(before, (*notes, f"{told}; {_NO_GAIN}"))
+                return Tuned(before, (*notes, phrase("{told}; {no_gain}", told, _NO_GAIN)))
         return Tuned(after, (*notes, told))
 
     def _gathered(self) -> tuple[Gathered, tuple[Array, ...], Aim]:
@@ -143,7 +144,9 @@ def device_named(name: str) -> torch.device:
         torch.zeros(1, device=name).item()
     except (RuntimeError, AssertionError) as error:
         reason = str(error).splitlines()[0]
-        raise BadInput(f"device {name}: cannot be used ({reason}); take cpu or auto") from None
+        raise BadInput(
+            "device {name}: cannot be used ({reason}); take cpu or auto", name, reason
+        ) from None
     return torch.device(name)
 
 
@@ -155,13 +158,13 @@ def _usable_labels(
     if first is None or first.label is None or not training.labels:
         return None, ()
     if first.label.dtype.kind not in "iub" or first.label.size != len(first.label):
-        return None, ("labels that are no classes are left out; the original is followed",)
+        return None, (phrase("labels that are no classes are left out; the original is followed"),)
     metric, _ = chosen_metric(model, data, first, "auto", has_reference=True)
     if metric != "top1":
         chosen_metric(model, data, first, "top1", has_reference=True)  # says what is wrong
     place = scores_place(model.main, len(first.label)) if metric == "top1" else None
     if place is None:
-        return None, ("the labels fit no output of scores; the original is followed",)
+        return None, (phrase("the labels fit no output of scores; the original is followed"),)
     return place, ()
 
 
@@ -184,7 +187,7 @@ def _refuse_unreachable(student: Student, lesson: Lesson) -> None:
     if all(p.grad is None for p in student.parameters):
         where, why = student.frozen[-1]
         raise CannotApply(
-            f"training: no weight stands behind {where}, which has no gradient: {why}"
+            "training: no weight stands behind {where}, which has no gradient: {why}", where, why
         )
     for parameter in student.parameters:
         parameter.grad = None
@@ -192,8 +195,18 @@ def _refuse_unreachable(student: Student, lesson: Lesson) -> None:
 
 def _told(fitted: Fitted) -> str:
     """How it went, in one sentence."""
-    losses = f"held-out loss {number_text(fitted.first)} → {number_text(fitted.best)}"
+    losses = phrase(
+        "held-out loss {number} → {number2}", number_text(fitted.first), number_text(fitted.best)
+    )
     if fitted.best >= fitted.first:
-        losses = f"no better than before on held-out samples ({number_text(fitted.first)}); kept"
+        losses = phrase(
+            "no better than before on held-out samples ({number}); kept", number_text(fitted.first)
+        )
     took = time_text(fitted.seconds * 1e6)
-    return f"trained {fitted.steps} steps at rate {number_text(fitted.rate)}, {took}: {losses}"
+    return phrase(
+        "trained {steps} steps at rate {number}, {took}: {losses}",
+        fitted.steps,
+        number_text(fitted.rate),
+        took,
+        losses,
+    )

@@ -50,8 +50,10 @@ def embedded(model: Model, data: Samples, labels: Array, tell: Tell | None = Non
     spoiled = np.flatnonzero(~np.isfinite(rows).all(axis=1))
     if len(spoiled):
         raise BadInput(
-            f"{data.source}: {data.names[spoiled[0]]} makes numbers that are infinite or no "
-            "numbers; mend or leave out such items"
+            "{source}: {names} makes numbers that are infinite or no numbers; mend or leave "
+            "out such items",
+            data.source,
+            data.names[spoiled[0]],
         )
     digests = data.digests
     order = sorted(range(len(rows)), key=lambda row: (digests[row], int(labels[row])))

@@ -12,6 +12,7 @@ from litesmith.ir.edit import called_graphs, regraph, with_graphs
 from litesmith.ir.effects import has_effect
 from litesmith.ir.ops import OPS
 from litesmith.ir.types import Array, Graph, Model, Op, Record, Tensor
+from litesmith.phrases import phrase
 from litesmith.tflite.metadata import metadata
 from litesmith.units import plain
 
@@ -33,14 +34,15 @@ def embedding_of(model: Model, at: str = "") -> Embedding:
     """The vector before a model's head, or the tensor of this name or index; BadInput with what
     could be meant where there is none."""
     if at:
-        return Embedding(_named(model, at), "as asked for with --at")
+        return Embedding(_named(model, at), phrase("as asked for with --at"))
     found = _found(model)
     if found is not None:
         return found
-    listed = "; ".join(_text(model, t) for t in candidates(model)) or "there is none"
+    listed = "; ".join(_text(model, t) for t in candidates(model)) or phrase("there is none")
     raise BadInput(
-        "the model has no vector before a classifier that could be seen; name the tensor to learn "
-        f"from with --at: {listed}"
+        "the model has no vector before a classifier that could be seen; name the tensor to "
+        "learn from with --at: {listed}",
+        listed,
     )
 
 
@@ -102,7 +104,9 @@ def _found(model: Model) -> Embedding | None:
             return found
     pools = [op.outputs[0] for op in reversed(graph.ops) if _is_global_pool(op)]
     widest = max(filter(_usable, pools), key=lambda t: t.shape[-1], default=None)
-    return None if widest is None else Embedding(widest, "the widest average over a whole map")
+    return (
+        None if widest is None else Embedding(widest, phrase("the widest average over a whole map"))
+    )
 
 
 def _before_head(model: Model, makers: Mapping[Tensor, Op], output: Tensor) -> Embedding | None:
@@ -118,12 +122,12 @@ def _before_head(model: Model, makers: Mapping[Tensor, Op], output: Tensor) -> E
     if op is not None and _is_head(op) and (names_classes or _is_last(model, op)):
         before = op.inputs[0]
         assert before is not None
-        return Embedding(before, "the vector before the classifier")
+        return Embedding(before, phrase("the vector before the classifier"))
     if names_classes and op is not None and _is_global_pool(op):
         return _before_pool(makers, op)
     if names_classes or not _usable(tensor):
         return None
-    return Embedding(tensor, "the output: the model has no classifier")
+    return Embedding(tensor, phrase("the output: the model has no classifier"))
 
 
 def _before_pool(makers: Mapping[Tensor, Op], pool: Op) -> Embedding | None:
@@ -134,7 +138,7 @@ def _before_pool(makers: Mapping[Tensor, Op], pool: Op) -> Embedding | None:
         maker = makers.get(maker.inputs[0])
     if maker is None or not OPS[maker.kind].is_convolution or maker.inputs[0] is None:
         return None
-    return Embedding(maker.inputs[0], "the average over the map before the classifier")
+    return Embedding(maker.inputs[0], phrase("the average over the map before the classifier"))
 
 
 def _moved_from(makers: Mapping[Tensor, Op], tensor: Tensor) -> tuple[Tensor, Op | None]:
@@ -191,12 +195,17 @@ def _named(model: Model, at: str) -> Tensor:
         found = [t for t in graph.tensors[int(at) : int(at) + 1] if t in made]
     if not found:
         listed = "; ".join(_text(model, t) for t in candidates(model))
-        raise BadInput(f"--at {at}: no op makes a tensor of this name or index; as in {listed}")
+        raise BadInput(
+            "--at {at}: no op makes a tensor of this name or index; as in {listed}", at, listed
+        )
     tensor = found[-1]
     if not _usable(tensor):
         raise BadInput(
-            f"--at {at}: has the shape {_shape(tensor)} of {tensor.dtype}; a vector or a map of "
-            "several float numbers is needed"
+            "--at {at}: has the shape {shape} of {dtype}; a vector or a map of several "
+            "float numbers is needed",
+            at,
+            _shape(tensor),
+            tensor.dtype,
         )
     return tensor
 
@@ -209,7 +218,7 @@ def _text(model: Model, tensor: Tensor) -> str:
 
 
 def _shape(tensor: Tensor) -> str:
-    return "×".join(map(str, tensor.shape)) or "one number"
+    return "×".join(map(str, tensor.shape)) or phrase("one number")
 
 
 # Cutting.
@@ -231,8 +240,11 @@ def _as_vector(graph: Graph, tensor: Tensor, items: int) -> tuple[list[Op], Tens
     axes = np.arange(first, len(tensor.shape) - 1, dtype=np.int32)
     if not first and items > 1:
         raise BadInput(
-            f"tensor {plain(tensor.name)!r} of the shape {_shape(tensor)} holds no vector for each "
-            f"of the {items} items that the model takes; name another with --at"
+            "tensor {name!r} of the shape {shape} holds no vector for each of the {items} "
+            "items that the model takes; name another with --at",
+            plain(tensor.name),
+            _shape(tensor),
+            items,
         )
     options = Record("ReducerOptions").set(keep_dims=not first)
     mean_shape = shape if first else (*(1 for _ in axes), shape[1])

@@ -12,6 +12,7 @@ from litesmith.data.preparation import Preparation
 from litesmith.data.sources import Given, Samples, open_data
 from litesmith.errors import BadInput
 from litesmith.ir.types import Array, Model
+from litesmith.phrases import phrase
 from litesmith.tflite.describe import label_line, label_lines
 from litesmith.transfer.embedded_data import Embedded
 from litesmith.units import plain, total_text
@@ -71,8 +72,8 @@ def sources_of(data: Given, proof: Given | None) -> Sources:
     if train is None or not _has_folders(train):
         return Sources(data, proof)
     if proof is None and val is not None:
-        return Sources(train, val, (f"learned from {train}, judged by {val}",))
-    return Sources(train, proof, (f"learned from {train}",))
+        return Sources(train, val, (phrase("learned from {train}, judged by {val}", train, val),))
+    return Sources(train, proof, (phrase("learned from {train}", train),))
 
 
 def _has_folders(folder: Path) -> bool:
@@ -89,7 +90,9 @@ def open_labelled(
     found = _numbered(opened, numbers)
     empty = sorted({*_folders(opened.source)} - {*names})
     if empty:
-        told = f"{listed_names(empty)}: no images in it, so that it is no class"
+        told = phrase(
+            "{listed_names}: no images in it, so that it is no class", listed_names(empty)
+        )
         found = replace(found, notes=(*found.notes, told))
     made = Labelled(found, names)
     _refuse_few(made, samples)
@@ -107,8 +110,12 @@ def open_beside(
     strange = [name for name in names if label_line(name).casefold() not in numbers]
     if strange:
         raise BadInput(
-            f"{opened.source}: class {listed_names(strange)} is not in {beside.data.source}, which "
-            f"has {listed_names(beside.names)}; give the same classes"
+            "{source}: class {listed_names} is not in {source2}, which has {listed_names2}; "
+            "give the same classes",
+            opened.source,
+            listed_names(strange),
+            beside.data.source,
+            listed_names(beside.names),
         )
     own = {name: numbers[label_line(name).casefold()] for name in names}
     return Labelled(_numbered(opened, own), beside.names)
@@ -118,11 +125,14 @@ def _opened(source: Given, model: Model, preparation: Preparation, samples: int 
     asked = replace(preparation, label_offset=0)
     data = open_data(source, model, preparation=asked, samples=samples)
     if not isinstance(data, Samples):
-        raise BadInput(f"{data.source}: give a folder, arrays or a function, not opened data")
+        raise BadInput(
+            "{source}: give a folder, arrays or a function, not opened data", data.source
+        )
     if data.rows.classes is None:
         raise BadInput(
-            f"{data.source}: no classes to learn; give a folder that has a folder for each class, "
-            "or arrays with class numbers as y"
+            "{source}: no classes to learn; give a folder that has a folder for each class, "
+            "or arrays with class numbers as y",
+            data.source,
         )
     return data
 
@@ -151,10 +161,14 @@ def _numbered(data: Samples, numbers: dict[str, int]) -> Samples:
     classes = np.full(len(data.rows.classes), -1, np.int64)
     for place, owner in zip(data.chosen, _owners(data), strict=True):
         classes[place] = numbers[owner]
-    moved = [f"{n} is class {p}" for n, p in numbers.items() if n.isdecimal() and int(n) != p]
+    moved = [
+        phrase("{n} is class {p}", n, p)
+        for n, p in numbers.items()
+        if n.isdecimal() and int(n) != p
+    ]
     notes = data.notes
     if moved and not os.path.isdir(data.source):
-        notes = (*notes, f"classes are numbered without gaps: {moved[0]}")
+        notes = (*notes, phrase("classes are numbered without gaps: {moved}", moved[0]))
     return replace(data, rows=replace(data.rows, classes=classes), notes=notes)
 
 
@@ -169,7 +183,9 @@ def _refuse_few(found: Labelled, samples: int | None) -> None:
     source = found.data.source
     if len(found.names) == 1:
         only = listed_names(found.names)
-        raise BadInput(f"{source}: one class only, {only}; two or more are needed to tell apart")
+        raise BadInput(
+            "{source}: one class only, {only}; two or more are needed to tell apart", source, only
+        )
     few = [name for name, count in zip(found.names, found.counts, strict=True) if count < _FEWEST]
     if few:
         raise BadInput(
@@ -186,7 +202,7 @@ def listed_names(names: Sequence[str]) -> str:
     """The first few, in quotes."""
     more = len(names) - _NAMED
     shown = ", ".join(repr(plain(name)) for name in names[:_NAMED])
-    return f"{shown} and {total_text(more)} more" if more > 0 else shown
+    return phrase("{shown} and {count} more", shown, total_text(more)) if more > 0 else shown
 
 
 def parted(found: Labelled, share: float) -> tuple[Labelled, Labelled]:
@@ -197,8 +213,10 @@ def parted(found: Labelled, share: float) -> tuple[Labelled, Labelled]:
         own = {one for one, label in zip(digests, labels, strict=True) if label == place}
         if len(own) < _FEWEST:
             raise BadInput(
-                f"{found.data.source}: class {listed_names([name])}: all of its items are the same "
-                "one; give different ones"
+                "{source}: class {listed_names}: all of its items are the same one; give "
+                "different ones",
+                found.data.source,
+                listed_names([name]),
             )
         count = min(max(1, round(share * len(own))), len(own) - 1)
         held |= {*sorted(own)[:count]}
@@ -207,8 +225,10 @@ def parted(found: Labelled, share: float) -> tuple[Labelled, Labelled]:
     if 0 in learned.counts:
         name = found.names[learned.counts.index(0)]
         raise BadInput(
-            f"{found.data.source}: class {listed_names([name])}: too few items that no other class "
-            "has and that fill a batch; give more"
+            "{source}: class {listed_names}: too few items that no other class has and that "
+            "fill a batch; give more",
+            found.data.source,
+            listed_names([name]),
         )
     return learned, found.at(row for row in rows if digests[row] in held)
 
@@ -222,8 +242,18 @@ def ambiguous(found: Labelled) -> tuple[str, ...]:
     several = [digest for digest, own in labels.items() if len(own) > 1]
     if not several:
         return ()
-    count = "1 item is" if len(several) == 1 else f"{total_text(len(several))} items are"
-    return (f"{count} in two classes, as {plain(names[several[0]])}; keep the right one",)
+    count = (
+        phrase("1 item is")
+        if len(several) == 1
+        else phrase("{count} items are", total_text(len(several)))
+    )
+    return (
+        phrase(
+            "{count} in two classes, as {names}; keep the right one",
+            count,
+            plain(names[several[0]]),
+        ),
+    )
 
 
 def folds_of(items: Embedded, most: int) -> Array:

@@ -7,6 +7,7 @@ from importlib import import_module
 from importlib.util import find_spec
 
 from litesmith.errors import BadInput, CannotRun
+from litesmith.phrases import phrase
 from litesmith.workers.engine import Engine
 
 LOCAL, RAY = "local", "ray"
@@ -14,7 +15,7 @@ ENGINES = (LOCAL, RAY, "ray://HOST:PORT")
 
 _SCHEME = "ray://"
 _RAY_ROOM = "litesmith.ray_engine.ray_cluster"
-_NO_RAY = 'it needs ray, which is not installed; pip install "litesmith[ray]"'
+_NO_RAY = phrase('it needs ray, which is not installed; pip install "litesmith[ray]"')
 
 # A port that does not answer in so many seconds is not there.
 _PATIENCE = 4.0
@@ -47,16 +48,18 @@ def refuse_engine(text: str) -> None:
     if text == LOCAL:
         return
     if text != RAY and not text.startswith(_SCHEME):
-        raise BadInput(f"no engine {text!r}; there are {', '.join(ENGINES)}")
+        raise BadInput("no engine {what!r}; there are {engines}", text, ", ".join(ENGINES))
     address = address_of(text) if text.startswith(_SCHEME) else None
     if find_spec("ray") is None:
-        raise CannotRun(f"--engine {text}: {_NO_RAY}")
+        raise CannotRun("--engine {what}: {no_ray}", text, _NO_RAY)
     if address is not None:
         why = unanswered(*address)
         if why:
             raise CannotRun(
-                f"--engine {text}: nothing answers there ({why}); on that machine, "
-                "`ray start --head` starts a cluster that listens on port 10001"
+                "--engine {what}: nothing answers there ({why}); on that machine, `ray "
+                "start --head` starts a cluster that listens on port 10001",
+                text,
+                why,
             )
 
 
@@ -65,7 +68,7 @@ def address_of(text: str) -> tuple[str, int]:
     host, _, port = text.removeprefix(_SCHEME).rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
     if not host or not port.isdecimal() or not 0 < int(port) < 65536:
-        raise BadInput(f"--engine {text}: give a host and a port, as in ray://head:10001")
+        raise BadInput("--engine {what}: give a host and a port, as in ray://head:10001", text)
     return host, int(port)
 
 
@@ -74,7 +77,7 @@ def unanswered(host: str, port: int) -> str:
     try:
         socket.create_connection((host, port), timeout=_PATIENCE).close()
     except TimeoutError:
-        return f"no answer in {_PATIENCE:.0f} s"
+        return phrase("no answer in {patience:.0f} s", _PATIENCE)
     except OSError as error:
         return (error.strerror or str(error)).lower()
     return ""

@@ -15,6 +15,7 @@ from litesmith.cli.options.ops_option import Ops
 from litesmith.cli.text import bench_text
 from litesmith.cli.text.progress_text import Terminal
 from litesmith.errors import BadInput
+from litesmith.phrases import phrase
 from litesmith.units import plain
 
 Models = Annotated[
@@ -102,9 +103,15 @@ def bench(
 ) -> None:
     """Latency with intervals; several models or targets take turns and are compared."""
     if output_format not in bench_text.FORMATS:
-        raise BadInput(f"--format {output_format}: there are {', '.join(bench_text.FORMATS)}")
+        raise BadInput(
+            "--format {output_format}: there are {formats}",
+            output_format,
+            ", ".join(bench_text.FORMATS),
+        )
     if (threads == "auto" or copies) and output_format != bench_text.TABLE and not as_json:
-        raise BadInput(f"--format {output_format} has no place for --threads auto and --copies")
+        raise BadInput(
+            "--format {output_format} has no place for --threads auto and --copies", output_format
+        )
     given = [*(models or ()), *(graph or ())]
     with Terminal(quiet=as_json) as progress:
         done = litesmith.bench(
@@ -122,7 +129,9 @@ def bench(
             progress=progress,
         )
     if enable_op_profiling:
-        told = f"for the time of each operator: litesmith profile {quote(str(given[0]))}"
+        told = phrase(
+            "for the time of each operator: litesmith profile {given}", quote(str(given[0]))
+        )
         click.echo(f"litesmith: {plain(told)}", err=True)
     for warning in done.warnings:
         say("warning", warning)

@@ -6,6 +6,7 @@ from litesmith.calibration.observed_cache import VARIABLE, Kept, clear, folder, 
 from litesmith.cli.options.declare import argument
 from litesmith.cli.text import inspect_text as show
 from litesmith.errors import BadInput
+from litesmith.phrases import phrase
 from litesmith.units import bytes_text, plain
 
 
@@ -16,15 +17,17 @@ def cache(
 ) -> None:
     """Show what is kept between runs and where, or clear it."""
     if action not in ("", "clear"):
-        raise BadInput(f"cache {action}: there is only clear")
+        raise BadInput("cache {action}: there is only clear", action)
     place = folder()
     if place is None:
-        show.line(f"nothing is kept: {VARIABLE} is empty, or there is no home folder")
+        show.line(
+            phrase("nothing is kept: {variable} is empty, or there is no home folder", VARIABLE)
+        )
     elif action:
-        show.line(f"removed {_text(clear())} from {plain(str(place))}")
+        show.line(phrase("removed {what} from {place}", _text(clear()), plain(str(place))))
     else:
         show.line(f"{plain(str(place))}: {_text(held())}")
 
 
 def _text(kept: Kept) -> str:
-    return f"{kept.files} files, {bytes_text(kept.nbytes)}"
+    return phrase("{files} files, {size}", kept.files, bytes_text(kept.nbytes))

@@ -15,6 +15,7 @@ from litesmith.errors import BadInput
 from litesmith.ir.types import Model
 from litesmith.networks import ROWS, Published, Row, Spec, build, load_weights, parse
 from litesmith.networks.build_network import resolved
+from litesmith.phrases import phrase
 from litesmith.tflite.file import digest, refuse_unwritable, save
 from litesmith.units import bytes_text, count_text
 
@@ -59,20 +60,24 @@ def catalogue(
     spec = resolved(name, classes)
     if out is None:
         if weights is not None:
-            raise BadInput(f"--weights {weights}: give the file to write too, with -o")
+            raise BadInput("--weights {weights}: give the file to write too, with -o", weights)
         _print_one(spec, as_json)
         return
     _refuse_places(out, weights)
     model = build(spec, seed=seed) if weights is None else load_weights(spec, weights, head=head)
     save(model, out)
-    origin = f"random weights, seed {seed}" if weights is None else f"weights of {weights.name}"
+    origin = (
+        phrase("random weights, seed {seed}", seed)
+        if weights is None
+        else phrase("weights of {name}", weights.name)
+    )
     _print_written(spec, model, out, origin, as_json)
 
 
 def _refuse_lonely(out: Path | None, classes: int | None, weights: Path | None) -> None:
     for name, value in (("-o", out), ("--classes", classes), ("--weights", weights)):
         if value is not None:
-            raise BadInput(f"{name} {value}: of which network? give its NAME first")
+            raise BadInput("{name} {value}: of which network? give its NAME first", name, value)
 
 
 def _refuse_places(out: Path, weights: Path | None) -> None:
@@ -121,9 +126,11 @@ def _print_one(spec: Spec, as_json: bool) -> None:
     row = spec.row
     show.line(f"{spec}: {row.title}", "bold")
     show.line(_work(found))
-    show.line(f"input {_shape_text(spec)}, {spec.classes or row.classes} classes")
-    show.line(f"normalisation of the published weights: {row.norm}")
-    show.heading(f"published ({_source(row)})")
+    show.line(
+        phrase("input {shape}, {classes} classes", _shape_text(spec), spec.classes or row.classes)
+    )
+    show.line(phrase("normalisation of the published weights: {norm}", row.norm))
+    show.heading(phrase("published ({source})", _source(row)))
     table = show.table("size", "params", "MACs", "accuracy", right=(1, 2, 3))
     for printed in row.published:
         table.add_row(
@@ -131,7 +138,7 @@ def _print_one(spec: Spec, as_json: bool) -> None:
         )
     show.console.print(table)
     for why in dict.fromkeys(printed.differs for printed in row.published if printed.differs):
-        show.line(f"MACs differ: {why}")
+        show.line(phrase("MACs differ: {why}", why))
     show.command(f"litesmith catalogue {spec} -o OUT.tflite")
 
 
@@ -145,7 +152,9 @@ def _shape_text(spec: Spec) -> str:
 
 
 def _work(found: Footprint) -> str:
-    return f"{count_text(found.parameters)} parameters, {count_text(found.macs)} MACs"
+    return phrase(
+        "{count} parameters, {count2} MACs", count_text(found.parameters), count_text(found.macs)
+    )
 
 
 def _print_written(spec: Spec, model: Model, out: Path, origin: str, as_json: bool) -> None:

@@ -34,6 +34,7 @@ from litesmith.cli.text import inspect_text as show
 from litesmith.cli.text.progress_text import Terminal
 from litesmith.data.lint import lint_evaluation
 from litesmith.data.samples import Data
+from litesmith.phrases import phrase
 from litesmith.regression.comparison import Compared, Drift, Manner, compared, misfit
 from litesmith.tflite.file import load
 from litesmith.timing.latency import Rule
@@ -105,7 +106,16 @@ def _opened(
         return None
     data = open_evaluation(source, models[0], options, samples=samples)
     for problem in lint_evaluation(data, models[1]):
-        say("warning", f"for {paths[1]}: {problem.what}: {problem.why}; {problem.fix}")
+        say(
+            "warning",
+            phrase(
+                "for {paths}: {what}: {why}; {fix}",
+                paths[1],
+                problem.what,
+                problem.why,
+                problem.fix,
+            ),
+        )
     return data
 
 
@@ -116,7 +126,7 @@ def _print(found: Compared) -> None:
         rows.add_row(*_accuracy_cells(found.accuracy))
     times = [time_text(result.percentile_us(50)) for result in found.results]
     ratio = ratio_text(found.ratio.value, *found.ratio.interval)
-    rows.add_row(f"time on {found.results[0].target}", *times, ratio)
+    rows.add_row(phrase("time on {target}", found.results[0].target), *times, ratio)
     for name, sizes in _sizes(found).items():
         rows.add_row(name, *map(_size_text, sizes), _quotient(*sizes))
     show.console.print()
@@ -159,26 +169,28 @@ def _print_drifts(found: Compared) -> None:
     drifts = found.drifts
     if drifts.why:
         if drifts.why != found.why:  # which the verdict says
-            show.line(f"no drift is told: {drifts.why}")
+            show.line(phrase("no drift is told: {why}", drifts.why))
         return
     on = f"{drifts.samples} {'random inputs' if drifts.is_random else 'samples'}"
     if all(drift.is_equal for drift in drifts.outputs):
-        show.line(f"the outputs are equal on {on}")
+        show.line(phrase("the outputs are equal on {on}", on))
     else:
         rows = show.table("output", "cosine", "SNR", right=(1, 2))
         for drift in drifts.outputs[:_MOST_OUTPUTS]:
             rows.add_row(*map(show.said, _drift_cells(drift)))
-        show.heading(f"drift from A, on {on}")
+        show.heading(phrase("drift from A, on {on}", on))
         show.console.print(rows)
         if len(drifts.outputs) > _MOST_OUTPUTS:
-            show.line(f"… and {len(drifts.outputs) - _MOST_OUTPUTS} more (--json lists all)")
+            show.line(
+                phrase("… and {count} more (--json lists all)", len(drifts.outputs) - _MOST_OUTPUTS)
+            )
     if drifts.is_random:
         show.line("random inputs tell whether both compute alike, not how good: give --data")
 
 
 def _drift_cells(drift: Drift) -> tuple[str, str, str]:
     if drift.cosine is None or drift.snr_db is None:
-        return drift.output, "", "not comparable"
+        return drift.output, "", phrase("not comparable")
     if drift.snr_db == MOST_DB:
         return drift.output, "", "equal"
     return drift.output, score_text(drift.cosine, ""), score_text(drift.snr_db, "dB")

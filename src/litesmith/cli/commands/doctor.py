@@ -50,8 +50,9 @@ from litesmith.diagnosis.slowness import Diagnosis, Patient, diagnoses
 from litesmith.diagnosis.verdict import Verdict, examine
 from litesmith.errors import BadInput, CannotRun
 from litesmith.ir.types import Model
-from litesmith.lang import speech
+from litesmith.lang import language
 from litesmith.passes.core.recipe import is_float
+from litesmith.phrases import phrase
 from litesmith.profiling.op_times import profile
 from litesmith.run.core.placement import PREDICTED
 from litesmith.run.trial_run import probe
@@ -77,10 +78,10 @@ For = Annotated[
 _USUAL_SAMPLES = 500
 
 
-_STRIPPED = (
-    "left out: the weights (random ones of the same ranges instead), names, metadata, labels, "
-    "description, attached files; kept: ops and the names of custom ones, shapes, types, scales, "
-    "integer settings"
+_STRIPPED = phrase(
+    "left out: the weights (random ones of the same ranges instead), names, metadata, "
+    "labels, description, attached files; kept: ops and the names of custom ones, shapes, "
+    "types, scales, integer settings"
 )
 
 
@@ -202,8 +203,13 @@ def _fit(path: Path, model: Model, accelerator: str, as_json: bool) -> None:
 
 def _print_obstacles(path: Path, fit: Fit, found: list[Diagnosis]) -> None:
     before = fit.before
-    taken = f"{before.taken} of {len(before.homes)} ops"
-    show.line(f"{plain(path.name)} on {before.target}: {taken}, {before.how}", "bold")
+    taken = phrase("{taken} of {count} ops", before.taken, len(before.homes))
+    show.line(
+        phrase(
+            "{name} on {target}: {taken}, {how}", plain(path.name), before.target, taken, before.how
+        ),
+        "bold",
+    )
     if not found:
         show.line("it takes the model whole")
     for one in found:
@@ -218,8 +224,10 @@ def _print_vain(fit: Fit) -> None:
     if fit.vain is None:
         show.line("nothing that was tried makes it take more")
         return
-    best = f"{fit.vain.taken} of {len(fit.vain.homes)} ops"
-    show.line(f"nothing that was tried makes it take most of the model; at its best {best}:")
+    best = phrase("{taken} of {count} ops", fit.vain.taken, len(fit.vain.homes))
+    show.line(
+        phrase("nothing that was tried makes it take most of the model; at its best {best}:", best)
+    )
     for one in obstacles(fit.vain):
         show.line(f"- {one.what}: {one.where}")
         show.indented("  ", one.why)
@@ -231,14 +239,14 @@ def _print_recipe(fit: Fit, command: str) -> None:
     show.command(f"  {command}")
     for note in fit.notes:
         show.indented("  ", note)
-    known = "by its documents" if after.how == PREDICTED else "by its own compiler"
+    known = phrase("by its documents") if after.how == PREDICTED else phrase("by its own compiler")
     tried = "on random inputs in place of data; " if fit.needs_data else ""
     show.line(
         f"after it: {after.taken} of {len(after.homes)} ops, {after.how} {known} "
         f"({tried}no file was written)"
     )
     for one in obstacles(after):
-        show.line(f"- stays: {one.what}: {one.where}")
+        show.line(phrase("- stays: {what}: {where}", one.what, one.where))
         show.indented("  ", one.why)
 
 
@@ -256,14 +264,24 @@ def _opened(source: str, model: Model, options: ImageOptions, samples: int | Non
     wanted = samples or _USUAL_SAMPLES
     data = open_data(source, model, preparation=options.preparation(), samples=wanted)
     if samples is None and isinstance(data, Samples):
-        asked = f"{wanted} samples asked for"  # which nobody did
+        asked = phrase("{wanted} samples asked for", wanted)  # which nobody did
         kept = [note for note in data.notes if not note.startswith(asked)]
         count = len(data.rows.names) // data.batch
         if count > len(data):
-            told = f"accuracy is told of {total_text(len(data))} of {total_text(count)} samples"
-            kept.append(f"{told}; --samples takes more")
+            told = phrase(
+                "accuracy is told of {count} of {count2} samples",
+                total_text(len(data)),
+                total_text(count),
+            )
+            kept.append(phrase("{told}; --samples takes more", told))
         elif len(data) == wanted:  # of a generator, which may have more
-            kept.append(f"accuracy is told of {total_text(wanted)} samples, as --samples {wanted}")
+            kept.append(
+                phrase(
+                    "accuracy is told of {count} samples, as --samples {wanted}",
+                    total_text(wanted),
+                    wanted,
+                )
+            )
         data = cast(Data, replace(data, notes=tuple(kept)))
     say_notes(data)
     return data
@@ -310,7 +328,7 @@ def _accuracy(
 def _print_rows(rows: Sequence[Mapping[str, object]]) -> None:
     for row in rows:
         show.heading(plain(str(row["what"])))
-        names = {name: speech.say(name) for name in ("where", "why", "costs")}
+        names = {name: language.say(name) for name in ("where", "why", "costs")}
         room = max(map(cell_len, names.values()))
         for name, shown in names.items():
             show.indented(f"  {set_cell_size(shown, room)}  ", str(row[name]))
@@ -349,16 +367,18 @@ def _bundled(path: Path, patient: Patient, keep_custom_options: bool) -> dict[st
         keep_custom_options=keep_custom_options,
     )
     custom = [op for _, _, op in patient.model.ops() if op.rest.get("custom_options") is not None]
-    lines = [f"{path} will hold:"]
+    lines = [phrase("{path} will hold:", path)]
     lines += [f"  {name}  {bytes_text(len(content))}" for name, content in files.items()]
     lines.append(_STRIPPED)
     if custom:
-        state = "kept as they are" if keep_custom_options else "zeros (--keep-custom-options)"
-        lines.append(f"options of {len(custom)} custom ops: {state}")
+        state = (
+            phrase("kept as they are") if keep_custom_options else "zeros (--keep-custom-options)"
+        )
+        lines.append(phrase("options of {count} custom ops: {state}", len(custom), state))
     why_not = _why_not(files["model.tflite"], patient)
     if why_not:
-        lines.append(f"the stripped model does not run: {why_not}")
-    click.echo("\n".join(map(speech.say, lines)), err=True)
+        lines.append(phrase("the stripped model does not run: {why_not}", why_not))
+    click.echo("\n".join(map(language.say, lines)), err=True)
     write_bundle(path, files)
     return {"out": str(path), "files": {name: len(content) for name, content in files.items()}}
 

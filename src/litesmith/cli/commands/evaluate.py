@@ -34,6 +34,7 @@ from litesmith.cli.options.engine_option import EngineName, refuse_unusable, wat
 from litesmith.cli.options.ops_option import Ops
 from litesmith.cli.text import inspect_text as show
 from litesmith.errors import BadInput
+from litesmith.phrases import phrase
 from litesmith.run.litert.capi import installed_version
 from litesmith.tflite.file import load
 from litesmith.units import gain_text, plain, score_text, total_text
@@ -138,7 +139,14 @@ def _runtime(result: Evaluation) -> str:
 def _print_result(result: Evaluation, model: Path, against: Path | None) -> None:
     value = score_text(result.value, result.unit, result.low, result.high)
     show.line(
-        f"{plain(model.name)}: {result.title} {value} on {total_text(result.n)} samples", "bold"
+        phrase(
+            "{name}: {title} {value} on {count} samples",
+            plain(model.name),
+            result.title,
+            value,
+            total_text(result.n),
+        ),
+        "bold",
     )
     show.line(f"({result.target}, {_runtime(result)}, {result.preparation})")
     if result.against is not None and against is not None:
@@ -148,12 +156,16 @@ def _print_result(result: Evaluation, model: Path, against: Path | None) -> None
 def _print_against(result: Evaluation, found: Against, against: Path) -> None:
     name, unit = plain(against.name), result.unit
     if found.value is None or found.difference is None:
-        show.line(f"against {name}")
+        show.line(phrase("against {name}", name))
     else:
         ends = found.difference_low or 0.0, found.difference_high or 0.0
-        show.line(f"against {name}: {score_text(found.value, unit)}")
-        verdict = found.verdict or "both are infinitely wrong, so that nothing can be told"
-        show.line(f"difference {gain_text(found.difference, unit, *ends)}: {verdict}")
+        show.line(phrase("against {name}: {score}", name, score_text(found.value, unit)))
+        verdict = found.verdict or phrase("both are infinitely wrong, so that nothing can be told")
+        show.line(
+            phrase(
+                "difference {gain}: {verdict}", gain_text(found.difference, unit, *ends), verdict
+            )
+        )
     if found.snr_db == MOST_DB:
         show.line("the outputs are equal on every sample")
         return

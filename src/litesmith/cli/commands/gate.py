@@ -37,6 +37,7 @@ from litesmith.cli.text import inspect_text as show
 from litesmith.cli.text.progress_text import Terminal
 from litesmith.errors import BadInput
 from litesmith.pages.gate_page import HEAD, cells, gate_json, gate_junit, gate_markdown
+from litesmith.phrases import phrase
 from litesmith.regression.baseline import Baseline, kept_baseline, read_baseline
 from litesmith.regression.gate_case import Check
 from litesmith.regression.gate_measures import MOST_SECONDS, Delegation, Manner
@@ -214,7 +215,10 @@ def _write(found: Gated, markdown: Path | None, junit: Path | None) -> None:
         with Path(summary).open("a", encoding="utf-8") as file:
             file.write(f"{text}\n")
     except OSError as error:
-        say("warning", f"{summary}: no summary is written there ({error.strerror})")
+        say(
+            "warning",
+            phrase("{summary}: no summary is written there ({strerror})", summary, error.strerror),
+        )
 
 
 def _print(found: Gated) -> None:
@@ -246,7 +250,7 @@ def _show_baseline(path: Path, made: Baseline, options: str, as_json: bool) -> N
         facts = {"target": str(made.target), "allow": allow, "bytes": made.size.bytes}
         click.echo(json.dumps({"schema": 1, **told, **facts}))
         return
-    show.line(f"{path}: the baseline is {plain(Path(made.model).name)}", "bold")
+    show.line(phrase("{path}: the baseline is {name}", path, plain(Path(made.model).name)), "bold")
     rows = show.table("", "baseline", "may get worse by")
     for quantity, title, words in _known(made):
         rows.add_row(title, show.said(words), made.allowed[quantity].text)
@@ -259,16 +263,21 @@ def _show_baseline(path: Path, made: Baseline, options: str, as_json: bool) -> N
 def _known(made: Baseline) -> list[tuple[str, str, str]]:
     """Quantity, title and words of all that a baseline has."""
     scores, timing = made.scores, made.timing
-    accuracy = f"none: {made.unscored}"
+    accuracy = phrase("none: {unscored}", made.unscored)
     if scores is not None:
         value = score_text(scores.value, scores.unit, scores.low, scores.high)
-        accuracy = (
-            f"{metric_named(scores.metric).title} {value}, {total_text(scores.count)} samples"
+        accuracy = phrase(
+            "{title} {value}, {count} samples",
+            metric_named(scores.metric).title,
+            value,
+            total_text(scores.count),
         )
-    time = f"none: {made.untimed}"
+    time = phrase("none: {untimed}", made.untimed)
     if timing is not None:
         ratio = ratio_text(timing.ratio.value, *timing.ratio.interval)
-        time = f"{time_text(timing.us)} on {made.target}; {ratio} of its own graph"
+        time = phrase(
+            "{time} on {target}; {ratio} of its own graph", time_text(timing.us), made.target, ratio
+        )
     peak = "none" if made.peak_bytes is None else bytes_text(made.peak_bytes)
     words = {
         "accuracy": accuracy,
@@ -278,10 +287,15 @@ def _known(made: Baseline) -> list[tuple[str, str, str]]:
         "memory": peak,
     }
     known = [(name, QUANTITIES[name].title, told) for name, told in words.items()]
-    places = [("delegation", f"ops on {one.target}", _taken(one)) for one in made.delegations]
+    places = [
+        ("delegation", phrase("ops on {target}", one.target), _taken(one))
+        for one in made.delegations
+    ]
     return known + places
 
 
 def _taken(one: Delegation) -> str:
-    ops = f"{one.ops - one.left} of {one.ops} ops delegated"
-    return one.why or f"{ops}, {percent_text(one.macs)} of the MACs ({one.how})"
+    ops = phrase("{ops} of {ops2} ops delegated", one.ops - one.left, one.ops)
+    return one.why or phrase(
+        "{ops}, {share} of the MACs ({how})", ops, percent_text(one.macs), one.how
+    )

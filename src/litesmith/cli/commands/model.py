@@ -55,6 +55,7 @@ from litesmith.ir.diff import differences
 from litesmith.ir.types import Model
 from litesmith.passes import STEPS
 from litesmith.passes.core import recipe
+from litesmith.phrases import phrase
 from litesmith.search.tuning.replay import replay
 from litesmith.tflite.file import digest, load, pieces, refuse_unwritable, save
 from litesmith.tflite.write import chunks
@@ -180,7 +181,11 @@ def _replayed(place: Path, model: Path, out: Path, as_json: bool) -> int:
             for path, content in ((model, source), (out, change.model))
         ]
         show.apply_text(out, sizes, source, change)
-        show.line("the same bytes as then" if made == wanted else "NOT the same bytes as then")
+        show.line(
+            phrase("the same bytes as then")
+            if made == wanted
+            else phrase("NOT the same bytes as then")
+        )
     return 0 if made == wanted else MISSES_WHAT_WAS_ASKED
 
 
@@ -211,5 +216,7 @@ def sizes_of(path: Path, model: Model, always_gzip: bool) -> tuple[int, int | No
 def refuse_place(path: Path, model: Path) -> None:
     """Raises before the work where a result could not, or must not, be written after it."""
     if os.path.exists(path) and os.path.exists(model) and path.samefile(model):
-        raise BadInput(f"{path}: is the input, and an input file is never changed; choose another")
+        raise BadInput(
+            "{path}: is the input, and an input file is never changed; choose another", path
+        )
     refuse_unwritable(path)

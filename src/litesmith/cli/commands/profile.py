@@ -14,6 +14,7 @@ from litesmith.cli.options.declare import option
 from litesmith.cli.options.ops_option import Ops
 from litesmith.cli.options.overlay_option import Place, TimesFile, lay_times, refuse_overlay
 from litesmith.cli.text import inspect_text as show
+from litesmith.phrases import phrase
 from litesmith.profiling.op_times import OpTime, Profile
 from litesmith.profiling.op_times import profile as measure_profile
 from litesmith.profiling.trace import run_pieces, write_trace
@@ -107,7 +108,14 @@ def profile(
         print_profile(model, result, top)
         if trace is not None:
             show.heading("trace")
-            show.line(f"{trace}: {written}, {len(result.runs)} runs; open it in ui.perfetto.dev")
+            show.line(
+                phrase(
+                    "{trace}: {written}, {count} runs; open it in ui.perfetto.dev",
+                    trace,
+                    written,
+                    len(result.runs),
+                )
+            )
     if overlay is not None:
         lay_times(Place(model, overlay, as_json), load(model), result)
     for warning in warnings:
@@ -123,25 +131,38 @@ def checked_target(model: Path, on: str) -> Target:
 
 def print_profile(model: Path, result: Profile, top: int) -> None:
     show.line(
-        f"{plain(model.name)} on {result.target}: {time_text(result.run_us)} a run "
-        f"(median of {len(result.plain_us)})",
+        phrase(
+            "{name} on {target}: {time} a run (median of {count})",
+            plain(model.name),
+            result.target,
+            time_text(result.run_us),
+            len(result.plain_us),
+        ),
         "bold",
     )
     show.line(
-        f"ops add up to {time_text(result.ops_us)}, "
-        f"{percent_text(result.ops_us / result.run_us)} of it; profiling adds "
-        f"{percent_text(result.overhead)}, between the ops"
+        phrase(
+            "ops add up to {time}, {share} of it; profiling adds {share2}, between the ops",
+            time_text(result.ops_us),
+            percent_text(result.ops_us / result.run_us),
+            percent_text(result.overhead),
+        )
     )
-    best = ", ".join(f"{rate_text(rate)} in {kind}" for kind, rate in result.best_gmacs.items())
-    show.line(f"best GMAC/s of this CPU in a calibration: {best}")
+    best = ", ".join(
+        phrase("{rate} in {kind}", rate_text(rate), kind)
+        for kind, rate in result.best_gmacs.items()
+    )
+    show.line(phrase("best GMAC/s of this CPU in a calibration: {best}", best))
     if result.note:
-        show.line(f"note: {result.note}")
+        show.line(phrase("note: {note}", result.note))
     for number in sorted({op.graph for op in result.ops}):
         called = "" if number == result.entry else f" of graph {number}, called by an op"
         _print_ops(f"in run order{called}", [op for op in result.ops if op.graph == number])
     for other in result.unmatched:
-        show.line(f"inside the runtime, of no op: {other.tag} {time_text(other.us)}")
-    _print_ops(f"top {top} by time", result.top(top))
+        show.line(
+            phrase("inside the runtime, of no op: {tag} {time}", other.tag, time_text(other.us))
+        )
+    _print_ops(phrase("top {top} by time", top), result.top(top))
     _print_kinds(result)
 
 
@@ -162,7 +183,7 @@ def _print_ops(title: str, ops: list[OpTime]) -> None:
     show.console.print(rows)
     reasons = Counter((op.kind, op.why) for op in ops if op.why)
     for (kind, why), count in reasons.most_common():
-        show.line(f"{count} {kind} without a time of their own: {why}")
+        show.line(phrase("{count} {kind} without a time of their own: {why}", count, kind, why))
 
 
 def _into(op: OpTime) -> str:

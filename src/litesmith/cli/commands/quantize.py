@@ -42,6 +42,7 @@ from litesmith.passes.core.schemes import SCHEMES, Names
 from litesmith.passes.core.step import Context, Tools
 from litesmith.passes.quantizing.integer_graph import integer_tensors
 from litesmith.passes.quantizing.quantize import Quantize
+from litesmith.phrases import phrase
 from litesmith.tflite.file import load, save
 from litesmith.units import number_text
 
@@ -171,11 +172,14 @@ def _refuse_early(path: Path, model: Model, step: Quantize, given: Calibration) 
     """Raises before any data is read where it would be read in vain."""
     held = integer_tensors(model)
     if held and not step.keep and not step.only:
-        raise BadInput(f"{path}: is quantized already, {scheme(model)}; {_way_out(held)}")
+        raise BadInput(
+            "{path}: is quantized already, {scheme}; {way_out}", path, scheme(model), _way_out(held)
+        )
     if SCHEMES[step.to].is_integer and not given.is_given:
         raise BadInput(
-            f"--to {step.to} needs data to see the ranges inside the model; give --data, or take "
-            "--to dynamic, which needs none, or --random-data to measure speed only"
+            "--to {to} needs data to see the ranges inside the model; give --data, or take "
+            "--to dynamic, which needs none, or --random-data to measure speed only",
+            step.to,
         )
 
 
@@ -194,8 +198,8 @@ def _stop(*_: object) -> NoReturn:
 
 def _way_out(held: str) -> str:
     if "uint8" in held:
-        return 'litesmith apply MODEL "upgrade" -o OUT makes it a faster int8 one'
-    return "start from the float model, or name the float ops to change with --only"
+        return phrase('litesmith apply MODEL "upgrade" -o OUT makes it a faster int8 one')
+    return phrase("start from the float model, or name the float ops to change with --only")
 
 
 def scored(path: Path, out: Path, data: Data, *, quiet: bool) -> Evaluation | None:
@@ -205,7 +209,7 @@ def scored(path: Path, out: Path, data: Data, *, quiet: bool) -> Evaluation | No
     try:
         found = evaluate_all([out], watched, against=path)[0]
     except LitesmithError as error:
-        say("warning", f"not scored: {error}")
+        say("warning", phrase("not scored: {error}", error))
         return None
     for note in found.notes:
         if note not in data.notes:  # those have been said

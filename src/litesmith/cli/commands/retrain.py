@@ -37,6 +37,7 @@ from litesmith.cli.options.training_options import (
 from litesmith.cli.text.retrain_text import Shown, print_json, print_text
 from litesmith.errors import BadInput
 from litesmith.pages.folder_kinds import write_report
+from litesmith.phrases import phrase
 from litesmith.search.trial.folder import RETRAIN, Folder
 from litesmith.training.apply import Record
 from litesmith.training.retrain_record import evidence_facts, record_facts, trials_of
@@ -194,7 +195,7 @@ def _carried_out(request: Request, *, quiet: bool) -> Retrained:
         raise BadInput("--resume: there is no interrupted training to go on with; leave it out")
     if records is not None:
         if not request.record.resume and has_record(records):
-            say("note", f"{records}: of an interrupted training, which starts anew")
+            say("note", phrase("{records}: of an interrupted training, which starts anew", records))
             forget(records)
         records.mkdir(exist_ok=True)
     shown = Shown(quiet=quiet)
@@ -203,7 +204,7 @@ def _carried_out(request: Request, *, quiet: bool) -> Retrained:
             result = carry_out(request, lambda note: say("note", note), shown.progress, shown.watch)
     except KeyboardInterrupt as error:
         if records is not None and has_record(records):
-            error.add_note(f"{records} keeps what was trained: --resume goes on")
+            error.add_note(phrase("{records} keeps what was trained: --resume goes on", records))
         raise
     finally:
         if records is not None:

@@ -13,6 +13,7 @@ from litesmith.cli.options.ops_option import Ops
 from litesmith.cli.text import inspect_text as show
 from litesmith.diagnosis.all_targets import placement_facts
 from litesmith.ir.types import Model
+from litesmith.phrases import phrase
 from litesmith.run.accelerators.targets import Delegate, with_custom
 from litesmith.run.core.placement import Placement
 from litesmith.tflite.file import load
@@ -60,7 +61,9 @@ def _print_targets() -> None:
     for delegate in with_custom():
         found = delegate.probe()
         told = f"{delegate.title}: {found.why}" + (f"; {found.how}" if found.how else "")
-        rows.add_row(delegate.name, "yes" if found.usable else "no", show.said(told))
+        rows.add_row(
+            delegate.name, phrase("yes") if found.usable else phrase("no"), show.said(told)
+        )
     show.console.print(rows)
 
 
@@ -89,7 +92,7 @@ def _print_ways_out(placed: Placed, path: Path) -> None:
         if found is not None and "way_out" in found.facts:
             ways.setdefault(str(found.facts["way_out"]), []).append(delegate.name)
     for way, names in ways.items():
-        show.line(f"for {', '.join(names)}:")
+        show.line(phrase("for {names}:", ", ".join(names)))
         show.command(f"  {way.replace('MODEL', quote(str(path)))}")
 
 

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 
 import click
 
-from litesmith.lang.speech import say
+from litesmith.lang.language import say
 from litesmith.native.compile import is_cold, why_not
+from litesmith.phrases import phrase
 from litesmith.run.core.target import LITESMITH
 
 
@@ -16,7 +17,7 @@ def tell_cold(words: Sequence[str]) -> None:
         return
     missing = why_not()
     if missing:
-        told = say(f"{missing}; the runtime's kernels run the model")
+        told = say(phrase("{missing}; the runtime's kernels run the model", missing))
         click.echo(f"litesmith: {say('note')}: {told}", err=True)
     elif is_cold() and sys.stderr is not None and sys.stderr.isatty():
         click.echo(say("compiling kernels for this machine, once: some 10 s"), err=True)

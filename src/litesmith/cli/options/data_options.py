@@ -18,7 +18,8 @@ from litesmith.data.samples import Data, Sample
 from litesmith.data.sources import Samples, open_data
 from litesmith.errors import BadInput
 from litesmith.ir.types import Array, Model
-from litesmith.lang import speech
+from litesmith.lang import language
+from litesmith.phrases import phrase
 from litesmith.units import plain
 
 DataSource = Annotated[
@@ -142,8 +143,8 @@ def say_notes(data: Data) -> None:
 
 def say(what: str, text: str) -> None:
     """One line on stderr: a note or a warning."""
-    told = " ".join(plain(speech.say(text)).split())
-    click.echo(f"litesmith: {speech.say(what)}: {told}", err=True)
+    told = " ".join(plain(language.say(text)).split())
+    click.echo(f"litesmith: {language.say(what)}: {told}", err=True)
 
 
 class Calibration(NamedTuple):
@@ -177,14 +178,14 @@ def open_calibration(
         return None
     data = open_data(given.source, model, preparation=given.options.preparation(), samples=count)
     if given.samples is None and isinstance(data, Samples):  # nobody asked for so many
-        asked = f"{count} samples asked for"
+        asked = phrase("{count} samples asked for", count)
         kept = tuple(note for note in data.notes if not note.startswith(asked))
         data = cast(Data, replace(data, notes=kept))
     say_notes(data)
     for problem in problems(data, model, evaluation):
         told = f"{data.source}: {problem.what}: {problem.why}; {problem.fix}"
         if problem.serious and not given.trusted:
-            raise BadInput(f"{told}, or use it anyway with --trust-data")
+            raise BadInput("{told}, or use it anyway with --trust-data", told)
         say("warning", told)
     return data
 
@@ -219,7 +220,7 @@ class _Watched:
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
         console = Console(stderr=True)
         with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as shown:
-            what = speech.say(self.what)
+            what = language.say(self.what)
             yield from shown.track(self.data, total=len(self.data), description=what)
 
 
@@ -237,4 +238,6 @@ def _numbers(option: str, text: str | None) -> tuple[float, ...]:
     try:
         return tuple(float(part) for part in text.split(","))
     except ValueError:
-        raise BadInput(f"{option} {text}: give one number or three, as in 127.5 or 1,2,3") from None
+        raise BadInput(
+            "{option} {what}: give one number or three, as in 127.5 or 1,2,3", option, text
+        ) from None

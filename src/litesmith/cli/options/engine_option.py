@@ -10,7 +10,8 @@ from litesmith.cli.options.declare import option
 from litesmith.cli.text.inspect_text import said
 from litesmith.cli.text.live_view import Screen
 from litesmith.errors import BadInput
-from litesmith.lang.speech import say
+from litesmith.lang.language import say
+from litesmith.phrases import phrase
 from litesmith.units import plain, total_text
 from litesmith.workers.engine import Engine, Worker
 from litesmith.workers.open_engine import ENGINES, opened, refuse_engine
@@ -31,7 +32,9 @@ def refuse_unusable(text: str, ops: Sequence[str] | None = None) -> None:
     """Raises before any data is read where there is no such engine."""
     refuse_engine(text)
     if ops and text != ENGINES[0]:
-        raise BadInput(f"--ops with --engine {text}: files of yours stay here; use --engine local")
+        raise BadInput(
+            "--ops with --engine {what}: files of yours stay here; use --engine local", text
+        )
 
 
 def worker_lines(workers: Sequence[Worker]) -> list[Text]:
@@ -39,8 +42,13 @@ def worker_lines(workers: Sequence[Worker]) -> list[Text]:
     lines = [
         Text(
             say(
-                f"{'device' if one.device else 'worker'} {plain(one.node)}: "
-                f"{plain(one.doing) or 'waits'} · {total_text(one.done)} done"
+                phrase(
+                    "{what} {node}: {doing} · {count} done",
+                    "device" if one.device else "worker",
+                    plain(one.node),
+                    plain(one.doing) or "waits",
+                    total_text(one.done),
+                )
             ),
             style="dim",
             no_wrap=True,
@@ -49,7 +57,9 @@ def worker_lines(workers: Sequence[Worker]) -> list[Text]:
         for one in workers[:_MOST_LINES]
     ]
     if len(workers) > _MOST_LINES:
-        lines.append(said(f"and {total_text(len(workers) - _MOST_LINES)} more", "dim"))
+        lines.append(
+            said(phrase("and {count} more", total_text(len(workers) - _MOST_LINES)), "dim")
+        )
     return lines
 
 

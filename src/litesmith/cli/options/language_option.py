@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from litesmith.errors import BadInput
-from litesmith.lang import speech
+from litesmith.lang import language
 
 _OPTION = "--lang"
 
@@ -24,8 +24,12 @@ def take_language(words: Sequence[str]) -> list[str]:
         elif equals or own:
             asked = value if equals else own.pop(0)
         else:
-            raise BadInput(f"{_OPTION}: which language? there are {', '.join(speech.LANGUAGES)}")
-    speech.use(speech.usual() if asked is None else asked)
+            raise BadInput(
+                "{option}: which language? there are {languages}",
+                _OPTION,
+                ", ".join(language.LANGUAGES),
+            )
+    language.use(language.usual_language() if asked is None else asked)
     return left + rest
 
 

@@ -23,6 +23,7 @@ from litesmith.pages.overlay import (
     write_overlay,
 )
 from litesmith.passes.core.recipe import is_float
+from litesmith.phrases import phrase
 from litesmith.profiling.op_times import Profile
 from litesmith.units import plain
 
@@ -59,7 +60,7 @@ def refuse_errors(content: Model, reference: Model | None) -> None:
         raise BadInput("doctor --overlay shows errors beside a float model; give --against FLOAT")
     why_not = inseparable(content) or (inseparable(reference) if reference else "")
     if why_not:
-        raise CannotRun(f"doctor --overlay: {why_not}; leave out --data for the times")
+        raise CannotRun("doctor --overlay: {why_not}; leave out --data for the times", why_not)
 
 
 class Place(NamedTuple):
@@ -73,14 +74,16 @@ class Place(NamedTuple):
 def lay_times(place: Place, content: Model, profile: Profile | None, why_not: str = "") -> None:
     """Writes the time of each op, or says why it has none."""
     if profile is None:
-        raise CannotRun(f"no overlay: {why_not}")
+        raise CannotRun("no overlay: {why_not}", why_not)
     _lay(place, content, times_overlay(content, profile))
 
 
 def lay_errors(place: Place, pair: Pair | None, data: Data) -> None:
     """Writes the error of each op, as seen on a few samples."""
     assert pair is not None, "models that have none were refused"
-    few = with_progress(spread(data, MOST_SAMPLES), "looking at every op", quiet=place.quiet)
+    few = with_progress(
+        spread(data, MOST_SAMPLES), phrase("looking at every op"), quiet=place.quiet
+    )
     _lay(place, shown_model(pair), errors_overlay(op_errors(pair, few)))
 
 
@@ -88,5 +91,5 @@ def _lay(place: Place, content: Model, overlay: Overlay) -> None:
     for note in write_overlay(place.out, content, overlay):
         say("note", note)
     if not place.quiet:
-        show.heading(f"overlay: {plain(str(place.out))}")
+        show.heading(phrase("overlay: {out}", plain(str(place.out))))
         show.command(f"  {opening_command(place.model, place.out)}")

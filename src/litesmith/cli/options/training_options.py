@@ -32,10 +32,11 @@ from litesmith.data.lint import lint
 from litesmith.data.samples import Data
 from litesmith.errors import BadInput, CannotApply, LitesmithError
 from litesmith.ir.types import Model
-from litesmith.lang import speech
+from litesmith.lang import language
 from litesmith.passes.core import recipe as recipes
 from litesmith.passes.core.recipe import Recipe, step_name
 from litesmith.passes.core.step import Change, Context, Masks, Skip, Tools, Tune, Tuned
+from litesmith.phrases import phrase
 from litesmith.regression.size_report import Shrunk, shrunk
 from litesmith.tflite.file import save
 from litesmith.training.apply import Record, has_torch, training_context, trainings
@@ -190,7 +191,9 @@ def _refuse_order(recipe: Recipe) -> None:
         name = step_name(step)
         if before and name in _SHRINKING:
             raise BadInput(
-                f"{name} works on float weights; put it before {before}, or leave it out"
+                "{name} works on float weights; put it before {before}, or leave it out",
+                name,
+                before,
             )
         if name in _QUANTIZING and getattr(step, "to", "") != "float16":
             before = before or name
@@ -203,10 +206,11 @@ def _refuse_record(job: Job) -> None:
         return
     folder = job.folder
     if folder.exists() and not folder.is_dir():
-        raise BadInput(f"{folder}: is in the way of the records of a training; move it away")
+        raise BadInput("{folder}: is in the way of the records of a training; move it away", folder)
     if job.resume and not folder.is_dir():
         raise BadInput(
-            f"{folder}: does not exist, so there is no training to go on with; leave out --resume"
+            "{folder}: does not exist, so there is no training to go on with; leave out --resume",
+            folder,
         )
 
 
@@ -214,7 +218,7 @@ def carry_out(job: Job, evaluation: Data | None = None) -> Done:
     """Applies the recipe and writes the result; what was trained is kept until then."""
     opened = _opened(job, evaluation)
     if opened is not None:
-        opened = with_progress(opened, "looking at the data", quiet=job.given.quiet)
+        opened = with_progress(opened, phrase("looking at the data"), quiet=job.given.quiet)
     lessons = _Lessons(job)
     context = lessons.watched(_context(job, opened, lessons))
     with _kept(job, lessons):
@@ -251,7 +255,7 @@ def _opened(job: Job, evaluation: Data | None) -> Data | None:
     for problem in look(data, job.model, evaluation=evaluation):
         told = f"{data.source}: {problem.what}: {problem.why}; {problem.fix}"
         if problem.serious and not given.trusted:
-            raise BadInput(f"{told}, or use it anyway with --trust-data")
+            raise BadInput("{told}, or use it anyway with --trust-data", told)
         say("warning", told)
     return data
 
@@ -328,7 +332,10 @@ class _Lessons:
 
     def _make_folder(self) -> None:
         if not self.begun and not self._resumes and has_record(self._folder):
-            say("note", f"{self._folder}: of an interrupted training, which starts anew")
+            say(
+                "note",
+                phrase("{folder}: of an interrupted training, which starts anew", self._folder),
+            )
             forget(self._folder)
         self._folder.mkdir(exist_ok=True)
 
@@ -346,10 +353,12 @@ class _Bar:
             self.close()
             self._progress, self._what = _progress(), look.what
             self._progress.start()
-            what = speech.say(f"{step}: {look.what}")
+            what = language.say(f"{step}: {look.what}")
             self._task = self._progress.add_task(what, total=look.steps, loss="")
-        losses = f"loss {number_text(look.best)} ({number_text(look.first)} at first)"
-        self._progress.update(self._task, completed=look.step, loss=speech.say(losses))
+        losses = phrase(
+            "loss {number} ({number2} at first)", number_text(look.best), number_text(look.first)
+        )
+        self._progress.update(self._task, completed=look.step, loss=language.say(losses))
 
     def close(self) -> None:
         if self._progress is not None:
@@ -398,4 +407,4 @@ def _kept(job: Job, lessons: _Lessons) -> Iterator[None]:
 
 def _note(error: BaseException, job: Job) -> None:
     if job.trains and has_record(job.folder):
-        error.add_note(f"{job.folder} keeps what was trained: --resume goes on")
+        error.add_note(phrase("{folder} keeps what was trained: --resume goes on", job.folder))

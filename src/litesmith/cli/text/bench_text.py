@@ -10,6 +10,7 @@ from rich.text import Text
 
 from litesmith.cli.text.inspect_text import command, console, heading, line, said, table
 from litesmith.diagnosis.all_targets import OnEveryTarget, Reached, TargetsBench
+from litesmith.phrases import phrase
 from litesmith.run.core.target import LITESMITH
 from litesmith.timing.copies import Copies
 from litesmith.timing.latency import Bench, Comparison, Contender, Result, Situation
@@ -63,7 +64,13 @@ def _print_bench(done: Bench) -> None:
     _show_results(done.results)
     counts = sorted({result.runs for result in done.results})
     runs = "–".join(map(str, dict.fromkeys((counts[0], counts[-1]))))
-    line(f"each: {runs} runs in {len(done.results[0].loads)} loads; 95 % is the interval of p50")
+    line(
+        phrase(
+            "each: {runs} runs in {count} loads; 95 % is the interval of p50",
+            runs,
+            len(done.results[0].loads),
+        )
+    )
     if done.situations:
         for situation in done.situations:
             _show_situation(situation)
@@ -88,7 +95,9 @@ def _show_results(results: Sequence[Result]) -> None:
 def _note(result: Result) -> str:
     """A CPU's note is why the classic interpreter runs the model; of others, who runs what."""
     is_told = not result.target.startswith("cpu") or result.target.endswith(LITESMITH)
-    return result.note if is_told else f"runs in the classic interpreter: {result.note}"
+    return (
+        result.note if is_told else phrase("runs in the classic interpreter: {note}", result.note)
+    )
 
 
 def _cells(result: Result) -> tuple[str, ...]:
@@ -114,7 +123,7 @@ def _show_comparisons(comparisons: Sequence[Comparison]) -> None:
             ratio_text(comparison.ratio.value, *comparison.ratio.interval),
             said(verdict, _STYLES.get(verdict, "")),
         )
-    heading(f"compared with {_name(comparisons[0].a, everyone)}")
+    heading(phrase("compared with {name}", _name(comparisons[0].a, everyone)))
     console.print(rows)
 
 
@@ -125,7 +134,11 @@ def _name(contender: Contender, everyone: Sequence[Contender]) -> str:
         return target
     namesakes = {c.name for c in everyone if Path(c.name).name == path.name}
     name = plain(path.name if len(namesakes) == 1 else str(path))
-    return name if len({c.target for c in everyone}) == 1 else f"{name} on {target}"
+    return (
+        name
+        if len({c.target for c in everyone}) == 1
+        else phrase("{name} on {target}", name, target)
+    )
 
 
 def _show_situation(situation: Situation) -> None:
@@ -141,11 +154,11 @@ def _show_situation(situation: Situation) -> None:
             time_text(result.cpu_us),
             "" if result.joules is None else energy_text(result.joules),
         )
-    heading(f"threads, {situation.name}")
+    heading(phrase("threads, {name}", situation.name))
     console.print(rows)
     if not has_joules:
         line("no energy counter can be read here: CPU time is the proxy")
-    line(f"use cpu:{situation.threads}: {situation.reasons[0]}", "bold")
+    line(phrase("use cpu:{threads}: {reasons}", situation.threads, situation.reasons[0]), "bold")
     for reason in situation.reasons[1:]:
         line(reason)
 
@@ -166,7 +179,7 @@ def _show_copies(copied: Sequence[Copies]) -> None:
     console.print(rows)
     for one in copied:
         if one.skipped:
-            line(f"{one.way}: not possible with this model ({one.skipped})")
+            line(phrase("{way}: not possible with this model ({skipped})", one.way, one.skipped))
 
 
 def _print_targets(one: OnEveryTarget) -> None:
@@ -188,10 +201,22 @@ def _print_targets(one: OnEveryTarget) -> None:
         last = verdict.replace(row.target, "")
     console.print(shown)
     runs = one.bench.results[0].runs
-    line(f"times that are measured: {_turns(one.rows)} took turns, {runs} runs of the CPU")
+    line(
+        phrase(
+            "times that are measured: {turns} took turns, {runs} runs of the CPU",
+            _turns(one.rows),
+            runs,
+        )
+    )
     for row in (row for row in one.rows if row.is_alone):
-        count = "1 run" if len(row.samples_us) == 1 else f"{len(row.samples_us)} runs"
-        line(f"{row.target}: {count} by itself; so slow that turns would tell no more")
+        count = "1 run" if len(row.samples_us) == 1 else phrase("{count} runs", len(row.samples_us))
+        line(
+            phrase(
+                "{target}: {count} by itself; so slow that turns would tell no more",
+                row.target,
+                count,
+            )
+        )
     target = next((row.target for row in one.rows if row.needs_int8), None)
     if target is not None:
         line("the way there, with commands to copy, for a target as in the table:")

@@ -14,6 +14,7 @@ from rich.text import Text
 from litesmith.cli.options.engine_option import worker_lines
 from litesmith.cli.text.inspect_text import command, console, heading, line, said, shortened, table
 from litesmith.cli.text.live_view import Screen
+from litesmith.phrases import phrase
 from litesmith.search.choosing.choose_models import Chosen
 from litesmith.search.choosing.choose_run import View
 from litesmith.search.trial.trial_facts import Json
@@ -53,7 +54,7 @@ def candidate_table(rows: Sequence[Json], picked: str) -> Table:
             Text(names[str(row["model"])]),
             _accuracy(row),
             _number(row, "p50_us", time_text),
-            *(_number(row, key, _size) for key in ("bytes", "gzip_bytes", "peak_bytes")),
+            *(_number(row, key, _size) for key in (phrase("bytes"), "gzip_bytes", "peak_bytes")),
         )
     return shown
 
@@ -84,7 +85,7 @@ def print_text(found: Chosen, page: Path) -> None:
     facts = found.facts
     request, data = cast(Json, facts["request"]), cast(Json, facts["data"])
     picked = str(facts["pick"] or "")
-    heading(f"candidates on {request['target']}")
+    heading(phrase("candidates on {target}", request["target"]))
     console.print(candidate_table(found.candidates, picked))
     for words in _legend(found):
         line(words, "dim")
@@ -94,17 +95,24 @@ def print_text(found: Chosen, page: Path) -> None:
     if data:
         counts = {key: cast(int, data[key]) for key in ("judged", "learned", "calibration")}
         aside = [
-            f"{total_text(counts[key])} others were {what}"
-            for key, what in (("learned", "learned from"), ("calibration", "for calibration"))
+            phrase("{count} others were {what}", total_text(counts[key]), what)
+            for key, what in (
+                ("learned", phrase("learned from")),
+                ("calibration", phrase("for calibration")),
+            )
             if counts[key]
         ]
-        same = f"scored on the same {total_text(counts['judged'])} samples of {data['source']}"
+        same = phrase(
+            "scored on the same {count} samples of {source}",
+            total_text(counts["judged"]),
+            data["source"],
+        )
         line("; ".join((same, *aside)))
     heading("pick")
     line(found.reason, "bold")
     if found.pick is not None:
-        line(f"file: {found.pick}")
-    line(f"report: {page}")
+        line(phrase("file: {pick}", found.pick))
+    line(phrase("report: {page}", page))
     for words in next_steps(found):
         command(words)
 
@@ -113,10 +121,16 @@ def _legend(found: Chosen) -> list[str]:
     rows = found.candidates
     told: list[str] = []
     if any(row["on_front"] for row in rows):
-        what = "accuracy, time and size" if found.facts["basis"] != "none" else "time and size"
-        told.append(f"{ON_FRONT} on the front: no other is better in {what} at once")
+        what = (
+            phrase("accuracy, time and size")
+            if found.facts["basis"] != "none"
+            else phrase("time and size")
+        )
+        told.append(
+            phrase("{on_front} on the front: no other is better in {what} at once", ON_FRONT, what)
+        )
     if any(row["value"] is None and row["published"] for row in rows):
-        told.append("(…) published by its makers, not measured here")
+        told.append(phrase("(…) published by its makers, not measured here"))
     return told
 
 
@@ -129,7 +143,9 @@ def near_words(row: Json, rows: Sequence[Json]) -> list[str]:
     if row["on_front"]:
         verb = "is" if len(names) == 1 else "are"
         return [f"{', '.join(names)} {verb} as good as {row['model']} within the noise"]
-    return [f"{row['model']} is as good as {', '.join(names)} within the noise"]
+    return [
+        phrase("{model} is as good as {names} within the noise", row["model"], ", ".join(names))
+    ]
 
 
 def _near(row: Json) -> list[str]:

@@ -16,8 +16,9 @@ from litesmith.anatomy.footprint import Footprint, op_constant_bytes, op_macs
 from litesmith.ir.diff import Difference
 from litesmith.ir.model_text import type_text
 from litesmith.ir.types import Model, Op, Tensor
-from litesmith.lang.speech import say
+from litesmith.lang.language import say
 from litesmith.passes.core.step import Change
+from litesmith.phrases import phrase
 from litesmith.units import bytes_text, change_text, count_text, percent_text, plain
 
 Sizes = tuple[int, int | None]  # bytes on disk; after gzip, where that was asked
@@ -108,8 +109,13 @@ def inspect_text(
     line(f"{plain(path.name)}: {bytes_text(sizes[0])}{gzipped}", "bold")
     line(scheme(model))
     line(
-        f"{sum(facts.ops.values())} ops, {count_text(facts.parameters)} parameters, "
-        f"{count_text(facts.macs)} MACs, {bytes_text(facts.peak_activation_bytes)} peak activations"
+        phrase(
+            "{count} ops, {count2} parameters, {count3} MACs, {size} peak activations",
+            sum(facts.ops.values()),
+            count_text(facts.parameters),
+            count_text(facts.macs),
+            bytes_text(facts.peak_activation_bytes),
+        )
     )
     _print_interface(model)
     _print_kinds(facts)
@@ -130,13 +136,22 @@ def _print_interface(model: Model) -> None:
         names = [
             ", ".join(plain(n) for n, _ in side) for side in (signature.inputs, signature.outputs)
         ]
-        line(f"signature {plain(signature.key)!r}: {names[0]} -> {names[1]}")
+        line(
+            phrase(
+                "signature {key!r}: {names} -> {names2}", plain(signature.key), names[0], names[1]
+            )
+        )
     for name, content in model.metadata:
-        line(f"metadata {plain(name)!r}: {bytes_text(content.nbytes)}")
+        line(phrase("metadata {name!r}: {size}", plain(name), bytes_text(content.nbytes)))
     if model.attached:
-        line(f"attached files: {bytes_text(len(model.attached))}")
+        line(phrase("attached files: {size}", bytes_text(len(model.attached))))
     if len(model.graphs) > 1:
-        line(f"graphs: {', '.join(plain(g.name) or '(no name)' for g in model.graphs)}")
+        line(
+            phrase(
+                "graphs: {name}",
+                ", ".join(plain(g.name) or phrase("(no name)") for g in model.graphs),
+            )
+        )
 
 
 def _scale_text(tensor: Tensor) -> str:
@@ -144,8 +159,12 @@ def _scale_text(tensor: Tensor) -> str:
     if quant is None:
         return ""
     if quant.block is not None or quant.per_channel:
-        return "blockwise" if quant.block is not None else f"per channel, axis {quant.axis}"
-    return f"{quant.scale[0]:.4g} zero {quant.zero_point[0]}"
+        return (
+            "blockwise"
+            if quant.block is not None
+            else phrase("per channel, axis {axis}", quant.axis)
+        )
+    return phrase("{scale:.4g} zero {zero_point}", quant.scale[0], quant.zero_point[0])
 
 
 def _print_kinds(facts: Footprint) -> None:
@@ -187,7 +206,7 @@ def _print_ops(model: Model) -> None:
         for (number, kind, *others), op in zip(cells, graph.ops, strict=True):
             names = _short(plain(", ".join(t.name for t in op.outputs)), console.width - taken)
             rows.add_row(number, Text(kind), Text(names), *others)
-        heading(f"ops of graph {plain(graph.name)!r}" if graph.name else "ops")
+        heading(phrase("ops of graph {name!r}", plain(graph.name)) if graph.name else phrase("ops"))
         console.print(rows)
 
 
@@ -288,7 +307,7 @@ def apply_text(out: Path, sizes: Sequence[Sizes], before: Model, change: Change)
     kept = Counter((skip.where.split()[0], skip.why) for skip in change.skipped)
     for (kind, why), count in kept.most_common():
         line(f"left {count} {plain(kind)}: {why}")
-    line(f"{out}: {counts[0]} -> {counts[1]} ops", "bold")
+    line(phrase("{out}: {counts} -> {counts2} ops", out, counts[0], counts[1]), "bold")
     gzipped = ""
     if old_gzip is not None and new_gzip is not None:
         gzipped = f", gzip {bytes_text(new_gzip)} {change_text(old_gzip, new_gzip)}"
@@ -300,14 +319,14 @@ def _print_some(texts: Sequence[str], what: str) -> None:
     for text in texts[:_MOST_LINES]:
         line(text)
     if len(texts) > _MOST_LINES:
-        line(f"… and {len(texts) - _MOST_LINES} more {what} (--json lists all)")
+        line(phrase("… and {count} more {what} (--json lists all)", len(texts) - _MOST_LINES, what))
 
 
 def diff_text(a: Path, b: Path, found: Sequence[Difference]) -> None:
     if not found:
-        line(f"{a} and {b}: the same graph, constants and metadata")
+        line(phrase("{a} and {b}: the same graph, constants and metadata", a, b))
         return
-    line(f"{a} -> {b}: {len(found)} differences", "bold")
+    line(phrase("{a} -> {b}: {count} differences", a, b, len(found)), "bold")
     for difference in found[:_MOST_DIFFERENCES]:
         if difference.before and difference.after:
             line(f"{difference.where}: {difference.before} -> {difference.after}")
@@ -317,4 +336,4 @@ def diff_text(a: Path, b: Path, found: Sequence[Difference]) -> None:
         else:
             line(f"{difference.where}: {difference.before or difference.after}")
     if len(found) > _MOST_DIFFERENCES:
-        line(f"… and {len(found) - _MOST_DIFFERENCES} more (--json lists all)")
+        line(phrase("… and {count} more (--json lists all)", len(found) - _MOST_DIFFERENCES))

@@ -24,6 +24,7 @@ from litesmith.passes.core.recipe import text_of
 from litesmith.passes.core.schemes import SCHEMES
 from litesmith.passes.core.step import Skip
 from litesmith.passes.quantizing.quantize import Quantize
+from litesmith.phrases import phrase
 from litesmith.run.litert.capi import installed_version
 from litesmith.tflite.file import digest
 from litesmith.tflite.write import chunks
@@ -90,7 +91,7 @@ def score_json(score: Evaluation) -> show.Json:
 
 
 def print_text(result: Result) -> None:
-    show.line(f"recipe: {text_of(result.done.recipe)}")
+    show.line(phrase("recipe: {text_of}", text_of(result.done.recipe)))
     print_done(result.done.change.touched)
     print_left(result.done.change.skipped)
     _print_sizes(result)
@@ -137,7 +138,9 @@ def print_left(skipped: Sequence[Skip]) -> None:
         why = first[group] if count == 1 else _NAME.sub("", first[group])
         show.line(f"left {count} {plain(group[0])}: {plain(why)}")
     if len(groups) > _MOST_GROUPS:
-        show.line(f"… and {len(groups) - _MOST_GROUPS} more reasons (--json lists all)")
+        show.line(
+            phrase("… and {count} more reasons (--json lists all)", len(groups) - _MOST_GROUPS)
+        )
 
 
 def _reason(why: str) -> str:
@@ -157,24 +160,32 @@ def _print_sizes(result: Result) -> None:
 
 def _print_claims(claims: Claims, *, is_integer: bool) -> None:
     if is_integer:
-        show.line("fully integer" if claims.is_integer else _float_text(claims))
+        show.line(phrase("fully integer") if claims.is_integer else _float_text(claims))
         for group in claims.float_ops[:_MOST_GROUPS]:
             if group.why:
                 show.line(f"  {group.kind}: {plain(group.why)}")
     if claims.failure:
         return
     if claims.outside is None:
-        show.line(f"whether it runs wholly in XNNPACK is not known: {plain(claims.unknown)}")
+        show.line(
+            phrase(
+                "whether it runs wholly in XNNPACK is not known: {unknown}", plain(claims.unknown)
+            )
+        )
     elif claims.outside:
-        show.line(f"runs in XNNPACK but for {_listed(claims.outside)}")
+        show.line(phrase("runs in XNNPACK but for {listed}", _listed(claims.outside)))
     else:
         show.line("runs wholly in XNNPACK")
     worst = claims.worst
     if worst is not None and worst.snr_db is not None:
         runtime = f"LiteRT {installed_version()}"
         show.line(
-            f"runs in {runtime}; on {claims.tried} samples its outputs have "
-            f"{_drift_text(worst, len(claims.drift))}"
+            phrase(
+                "runs in {runtime}; on {tried} samples its outputs have {drift}",
+                runtime,
+                claims.tried,
+                _drift_text(worst, len(claims.drift)),
+            )
         )
 
 
@@ -192,7 +203,7 @@ def _listed(groups: Iterable[Group]) -> str:
 
 def _drift_text(worst: Drift, outputs: int) -> str:
     if worst.snr_db == MOST_DB:
-        return "no difference from the original's"
+        return phrase("no difference from the original's")
     where = f" in {worst.output!r}" if outputs > 1 else ""
     return f"an SNR of {score_text(worst.snr_db or 0.0, 'dB')} against the original's{where}"
 
@@ -208,14 +219,21 @@ def _print_data(result: Result) -> None:
 
 def print_score(score: Evaluation) -> None:
     value = score_text(score.value, score.unit, score.low, score.high)
-    show.line(f"{score.title} {value} on {total_text(score.n)} samples", "bold")
+    show.line(
+        phrase("{title} {value} on {count} samples", score.title, value, total_text(score.n)),
+        "bold",
+    )
     found = score.against
     if found is not None and found.value is not None and found.difference is not None:
         ends = found.difference_low or 0.0, found.difference_high or 0.0
         difference = gain_text(found.difference, score.unit, *ends)
         before = score_text(found.value, score.unit)
-        verdict = found.verdict or "both are infinitely wrong"
-        show.line(f"the original has {before}: {difference}, {verdict}")
+        verdict = found.verdict or phrase("both are infinitely wrong")
+        show.line(
+            phrase(
+                "the original has {before}: {difference}, {verdict}", before, difference, verdict
+            )
+        )
 
 
 def _print_warnings(result: Result) -> None:
@@ -224,14 +242,21 @@ def _print_warnings(result: Result) -> None:
     if isinstance(result.data, RandomSamples):
         show.line("RANDOM DATA: the accuracy of this file means nothing", "bold red")
     if claims.failure:
-        show.line(f"WARNING: it does not run: {plain(claims.failure)}", "bold red")
+        show.line(phrase("WARNING: it does not run: {failure}", plain(claims.failure)), "bold red")
     for drift in claims.drift:
         if drift.is_lost:
-            show.line(f"WARNING: output {drift.output!r} is NaN or infinite", "bold red")
+            show.line(
+                phrase("WARNING: output {output!r} is NaN or infinite", drift.output), "bold red"
+            )
         elif drift.is_broken:
             ratio = score_text(drift.snr_db or 0.0, "dB")
             show.line(
-                f"WARNING: output {drift.output!r} has little to do with the original's: {ratio}; "
-                "look at the data, keep ops in float with --keep, or use --to int16x8 or dynamic",
+                phrase(
+                    "WARNING: output {output!r} has little to do with the original's: {ratio}; "
+                    "look at the data, keep ops in float with --keep, or use --to int16x8 or "
+                    "dynamic",
+                    drift.output,
+                    ratio,
+                ),
                 "bold red",
             )

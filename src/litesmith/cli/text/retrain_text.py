@@ -14,7 +14,8 @@ from rich.progress import TimeRemainingColumn as TimeLeft
 from rich.text import Text
 
 from litesmith.cli.text import inspect_text as show
-from litesmith.lang.speech import say
+from litesmith.lang.language import say
+from litesmith.phrases import phrase
 from litesmith.training.retrain_record import result_facts
 from litesmith.training.retraining import Retrained
 from litesmith.training.settings import Look
@@ -63,7 +64,9 @@ class Shown:
         self._update(what, done, of)
 
     def watch(self, look: Look) -> None:
-        losses = f"loss {number_text(look.best)} ({number_text(look.first)} at first)"
+        losses = phrase(
+            "loss {number} ({number2} at first)", number_text(look.best), number_text(look.first)
+        )
         self._update(look.what, look.step, look.steps, losses)
 
     def _update(self, what: str, done: int, of: int, more: str = "") -> None:
@@ -84,23 +87,47 @@ def print_json(result: Retrained, page: Path) -> None:
 def print_text(result: Retrained, page: Path) -> None:
     value = score_text(result.value, "share", result.low, result.high)
     count = total_text(result.n)
-    show.line(f"{plain(result.out.name)}: top-1 {value} on {count} items not learned from", "bold")
-    took = f"{time_text(result.seconds * 1e6)} in all"
-    learned = f"{total_text(sum(result.learned.counts))} items"
+    show.line(
+        phrase(
+            "{name}: top-1 {value} on {count} items not learned from",
+            plain(result.out.name),
+            value,
+            count,
+        ),
+        "bold",
+    )
+    took = phrase("{time} in all", time_text(result.seconds * 1e6))
+    learned = phrase("{count} items", total_text(sum(result.learned.counts)))
     if result.scratch is not None:
-        show.line(f"{result.scratch.name} trained from scratch on {learned}, {took}")
+        show.line(
+            phrase(
+                "{name} trained from scratch on {learned}, {took}",
+                result.scratch.name,
+                learned,
+                took,
+            )
+        )
     if result.head is not None and result.head.tried:
         share = percent_text(result.head.judged.accuracy)
         show.line(
-            f"head of {len(result.classes)} classes solved on {learned} "
-            f"({share} in cross-validation), {took}"
+            phrase(
+                "head of {count} classes solved on {learned} ({share} in cross-validation), {took}",
+                len(result.classes),
+                learned,
+                share,
+                took,
+            )
         )
     if result.tuned is not None and result.head_alone is not None:
         alone = result.head_alone.value
-        show.line(f"the head alone: {score_text(alone.value, 'share', alone.low, alone.high)}")
+        show.line(
+            phrase(
+                "the head alone: {score}", score_text(alone.value, "share", alone.low, alone.high)
+            )
+        )
     _print_classes(result)
     _print_mistakes(result)
-    show.line(f"report: {plain(str(page))}")
+    show.line(phrase("report: {page}", plain(str(page))))
     show.line("next:")
     source = quote(str(result.learned.data.source))
     out = quote(str(result.out))
@@ -125,7 +152,9 @@ def _print_classes(result: Retrained) -> None:
         )
     show.console.print(table)
     if len(known) > _LISTED:
-        show.line(f"and {len(known) - _LISTED} classes that do better; the report has all")
+        show.line(
+            phrase("and {count} classes that do better; the report has all", len(known) - _LISTED)
+        )
 
 
 def _taken_for(result: Retrained, place: int, names: dict[str, str]) -> str:
@@ -140,6 +169,10 @@ def _taken_for(result: Retrained, place: int, names: dict[str, str]) -> str:
 def _print_mistakes(result: Retrained) -> None:
     for one in result.found.mistakes[:_MISTAKES]:
         show.line(
-            f"surely wrong: {plain(one.name)} taken for {plain(one.said)} "
-            f"({percent_text(one.confidence)})"
+            phrase(
+                "surely wrong: {name} taken for {said} ({share})",
+                plain(one.name),
+                plain(one.said),
+                percent_text(one.confidence),
+            )
         )

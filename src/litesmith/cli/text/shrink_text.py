@@ -22,6 +22,7 @@ from litesmith.cli.text.size_text import (
     zero_lines,
 )
 from litesmith.passes.core.recipe import text_of
+from litesmith.phrases import phrase
 from litesmith.regression.size_report import Shrunk
 from litesmith.tflite.file import digest
 from litesmith.units import plain, total_text
@@ -60,14 +61,14 @@ def print_json(result: Result) -> None:
 
 def print_text(result: Result) -> None:
     job, done = result.job, result.done
-    show.line(f"recipe: {text_of(job.recipe)}")
+    show.line(phrase("recipe: {text_of}", text_of(job.recipe)))
     print_done(done.deeds)
     print_left(done.change.skipped)
     for told in done.trained:
         show.line(told)
     if done.data is not None:
         text = preparation_text(done.data)
-        deed = "trained on" if done.is_trained else "looked at"
+        deed = phrase("trained on") if done.is_trained else phrase("looked at")
         prepared = f" ({text})" if text else ""
         count = total_text(len(done.data))
         show.line(f"{deed} {count} samples of {plain(done.data.source)}{prepared}")

@@ -12,6 +12,7 @@ from litesmith.cli.text import inspect_text as show
 from litesmith.ir.model_text import op_name
 from litesmith.ir.types import Model
 from litesmith.passes.shrinking.arm_sparse import arm_sparse
+from litesmith.phrases import phrase
 from litesmith.regression.size_report import Costs, Shrunk
 from litesmith.run.core.target import LITESMITH, Target
 from litesmith.timing.statistics import FASTER, SLOWER
@@ -41,12 +42,18 @@ def print_shrunk(record: Shrunk, zeros: Sequence[str] = ()) -> None:
         show.line(text)
     layers = record.promises.layers
     if layers and record.is_verified:
-        show.line(f"checked in the written file: {layers} layers keep their zeros and codes")
+        show.line(
+            phrase(
+                "checked in the written file: {layers} layers keep their zeros and codes", layers
+            )
+        )
     broken = record.promises.broken
     for text in broken[:_MOST_WARNINGS]:
         show.line(f"WARNING: {text}", "bold red")
     if len(broken) > _MOST_WARNINGS:
-        show.line(f"… and {len(broken) - _MOST_WARNINGS} more like it (--json lists all)")
+        show.line(
+            phrase("… and {count} more like it (--json lists all)", len(broken) - _MOST_WARNINGS)
+        )
 
 
 def zero_lines(model: Model) -> list[str]:
@@ -61,11 +68,18 @@ def arm_lines(model: Model) -> list[str]:
         return []
     taken = sum(not why for why in reasons.values())
     against = Counter(why for why in reasons.values() if why)
-    count = f"{taken or 'none'} of the {len(reasons)} convolutions"
+    count = phrase("{taken} of the {count} convolutions", taken or "none", len(reasons))
     lines = [f"on ARM, XNNPACK's sparse path takes {count}{':' if against else ''}"]
-    lines += [f"  not {number}: {why}" for why, number in against.most_common(_MOST_REASONS)]
+    lines += [
+        phrase("  not {number}: {why}", number, why)
+        for why, number in against.most_common(_MOST_REASONS)
+    ]
     rest = sum(against.values()) - sum(n for _, n in against.most_common(_MOST_REASONS))
-    return [*lines, f"  not {rest}: for other reasons (--json lists all)"] if rest else lines
+    return (
+        [*lines, phrase("  not {rest}: for other reasons (--json lists all)", rest)]
+        if rest
+        else lines
+    )
 
 
 def arm_json(model: Model) -> list[show.Json]:
@@ -82,21 +96,31 @@ def skipping_lines(model: Model) -> list[str]:
     if not layers:
         return []
     faster = [one for one in layers if one.is_faster]
-    count = f"{len(faster) or 'none'} of {len(layers)} layers should be faster for their zeros"
+    count = phrase(
+        "{count} of {count2} layers should be faster for their zeros",
+        len(faster) or "none",
+        len(layers),
+    )
     told = f": {factor_text(expected_gain(layers), 'faster together')}" if faster else ""
     lines = [f"on {_OURS}, {count}{told}"]
     longest = sorted(layers, key=lambda one: -one.facts.products)[:_MOST_WEIGHTS]
     lines += [_skipping_line(one) for one in sorted(longest)]
     rest = len(layers) - len(longest)
-    return [*lines, f"  … and {rest} more (--json lists all)"] if rest else lines
+    return [*lines, phrase("  … and {rest} more (--json lists all)", rest)] if rest else lines
 
 
 def _skipping_line(one: Skipping) -> str:
     even = one.facts.even
-    told = "never faster" if even is None else f"breaks even at {percent_text(even)}"
-    gain = f"expected {factor_text(one.facts.gain, 'faster')}" if one.is_faster else "stays dense"
-    zeros = f"{percent_text(one.facts.zeros)} zero blocks"
-    return f"  op {one.place} {one.op.kind}: {zeros}, {told}; {gain}"
+    told = "never faster" if even is None else phrase("breaks even at {share}", percent_text(even))
+    gain = (
+        phrase("expected {factor}", factor_text(one.facts.gain, "faster"))
+        if one.is_faster
+        else "stays dense"
+    )
+    zeros = phrase("{share} zero blocks", percent_text(one.facts.zeros))
+    return phrase(
+        "  op {place} {kind}: {zeros}, {told}; {gain}", one.place, one.op.kind, zeros, told, gain
+    )
 
 
 def skipping_json(model: Model) -> list[show.Json]:
@@ -129,7 +153,7 @@ def _print_costs(record: Shrunk) -> None:
     if latency is not None:
         times = time_text(latency.before_us), time_text(latency.after_us)
         ratio = ratio_text(latency.ratio.value, *latency.ratio.interval)
-        rows.add_row(f"time on {latency.target}", *times, ratio)
+        rows.add_row(phrase("time on {target}", latency.target), *times, ratio)
     show.console.print(rows)
     verdict = "" if latency is None else latency.ratio.verdict
     show.line(record.verdict, _STYLES.get(verdict, "bold"))
@@ -156,14 +180,21 @@ def _print_weights(weights: Sequence[WeightFacts]) -> None:
     if rest:
         numbers = count_text(sum(facts.elements for facts in rest))
         zeros = percent_text(zero_share(rest))
-        show.line(f"… and {len(rest)} more: {numbers} numbers, {zeros} zeros (--json lists all)")
+        show.line(
+            phrase(
+                "… and {count} more: {numbers} numbers, {zeros} zeros (--json lists all)",
+                len(rest),
+                numbers,
+                zeros,
+            )
+        )
 
 
 def _cells(facts: WeightFacts) -> tuple[str, ...]:
     return (
         plain(facts.name),
         plain(facts.op),
-        f"{facts.dtype} sparse" if facts.sparse else facts.dtype,
+        phrase("{dtype} sparse", facts.dtype) if facts.sparse else facts.dtype,
         count_text(facts.elements),
         percent_text(facts.zeros / facts.elements),
         count_text(facts.values),

@@ -15,6 +15,7 @@ from litesmith.cli.options.engine_option import worker_lines
 from litesmith.cli.text.inspect_text import command, console, heading, line, said, table
 from litesmith.cli.text.live_view import Screen
 from litesmith.pages.records.record_words import names_words
+from litesmith.phrases import phrase
 from litesmith.search.trial.trial_facts import Json
 from litesmith.search.trial.trial_record import FLOAT, Record
 from litesmith.search.tuning.tree_walk import View
@@ -55,7 +56,12 @@ class Live(Screen):
         parts: list[Text | Table] = [doing]
         if view.look is not None:
             look = view.look
-            parts.append(said(f"{look.what}: step {look.step} of {look.steps}", "dim"))
+            parts.append(
+                said(
+                    phrase("{what}: step {step} of {steps}", look.what, look.step, look.steps),
+                    "dim",
+                )
+            )
         rows = trial_table(view.records, view.best.name if view.best else "")
         return Group(*parts, *worker_lines(view.workers), rows)
 
@@ -120,17 +126,21 @@ def print_text(found: Found, page: Path) -> None:
     console.print(trial_table(found.records, name, str(wanted["minimize"])))
     data = cast(Json, facts["data"])
     line(
-        f"scored on {_count(data['search'])} samples to choose by; the verdict is of "
-        f"{_count(data['held_out'])} others, and {_count(data['calibration'])} were for "
-        "calibration"
+        phrase(
+            "scored on {count} samples to choose by; the verdict is of {count2} others, and "
+            "{count3} were for calibration",
+            _count(data["search"]),
+            _count(data["held_out"]),
+            _count(data["calibration"]),
+        )
     )
     heading("result")
     if best is not None:
-        line(f"{found.best}: run it {_where(best)}")
+        line(phrase("{best}: run it {where}", found.best, _where(best)))
         whole = names_words(cast(list[str], best.get("whole_on", [])))
-        line(f"whole on: {whole or 'no accelerator'}")
-        line(f"recipe: {best['recipe']}")
-    line(f"report: {page}")
+        line(phrase("whole on: {whole}", whole or phrase("no accelerator")))
+        line(phrase("recipe: {recipe}", best["recipe"]))
+    line(phrase("report: {page}", page))
     for step in cast(list[str], facts["next"]):
         command(step)
 
@@ -140,7 +150,9 @@ def _where(best: Json) -> str:
     latency = cast(Json, best["latency"])
     told = {"estimated": ", whose compiler estimated the time (~)"}.get(str(latency.get("how")), "")
     return (
-        f"with {best['target']}{told}" if told or latency.get("ratio") else f"on {best['target']}"
+        f"with {best['target']}{told}"
+        if told or latency.get("ratio")
+        else phrase("on {target}", best["target"])
     )
 
 

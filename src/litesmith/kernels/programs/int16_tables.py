@@ -48,7 +48,9 @@ def _scaled_inputs(scale: float, powers: tuple[int, ...]) -> Longs:
     """Every int16 at 1/12288, the scale of the steps' inputs; the arithmetic is 32 bits wide."""
     is_power, power = _near_power(scale)
     if is_power and 12 + power in powers:
-        raise CannotApply(f"a scale of {scale:.3g} is computed in another way, which is not here")
+        raise CannotApply(
+            "a scale of {scale:.3g} is computed in another way, which is not here", scale
+        )
     multiplier, left = float(np.float32(scale)) * 4096.0 * 3.0, 0
     while multiplier <= 32767.0 / 2.0 and left <= 30:
         multiplier, left = multiplier * 2, left + 1
@@ -68,7 +70,7 @@ def _interpolated(magnitudes: Longs, bits: int, full: int) -> Longs:
 
 def _refuse_other_output(scale: float) -> None:
     if scale != 1 / 32768:
-        raise CannotApply(f"an output scale of {scale:.3g}; the kernel has 1/32768")
+        raise CannotApply("an output scale of {scale:.3g}; the kernel has 1/32768", scale)
 
 
 def logistic_table(scale: float, out: float) -> Longs:

@@ -39,13 +39,13 @@ def scale_of(tensor: Tensor) -> float:
     """The one scale of int16 data, whose zero point is always zero."""
     quant = plain_quant(tensor)
     if tensor.dtype != "int16" or quant.scale.size != 1 or quant.zero_point.any():
-        raise CannotApply(f"{tensor.name!r} is not int16 data with one scale around zero")
+        raise CannotApply("{name!r} is not int16 data with one scale around zero", tensor.name)
     return float(quant.scale[0])
 
 
 def plain_quant(tensor: Tensor) -> Quant:
     if tensor.quant is None or tensor.quant.block is not None or not tensor.quant.scale.size:
-        raise CannotApply(f"{tensor.name!r} has no scale")
+        raise CannotApply("{name!r} has no scale", tensor.name)
     return tensor.quant
 
 
@@ -53,16 +53,16 @@ def parts(op: Op) -> tuple[Tensor, Tensor, NDArray[np.int8], NDArray[np.int64]]:
     """Data, output, weights and bias of a layer."""
     data, weight, *rest = op.inputs
     if data is None or weight is None:
-        raise CannotApply(f"{op.kind} without data or weights")
+        raise CannotApply("{kind} without data or weights", op.kind)
     values = constant_numbers(weight)
     if values is None or weight.dtype != "int8" or plain_quant(weight).zero_point.any():
-        raise CannotApply(f"{weight.name!r} is not a constant of int8 around zero")
+        raise CannotApply("{name!r} is not a constant of int8 around zero", weight.name)
     bias = rest[0] if rest else None
     if bias is None:
         return data, op.outputs[0], values, np.zeros(0, np.int64)
     numbers = constant_numbers(bias)
     if numbers is None or bias.dtype != "int64":
-        raise CannotApply(f"{bias.name!r} is not a constant of int64")
+        raise CannotApply("{name!r} is not a constant of int64", bias.name)
     return data, op.outputs[0], values, numbers
 
 
@@ -73,7 +73,9 @@ def channel_scales(op: Op, channels: int) -> list[float]:
     step, out = scale_of(data), scale_of(op.outputs[0])
     scales = plain_quant(weight).scale
     if scales.size not in (1, channels):
-        raise CannotApply(f"{weight.name!r} has {scales.size} scales for {channels} channels")
+        raise CannotApply(
+            "{name!r} has {size} scales for {channels} channels", weight.name, scales.size, channels
+        )
     return [step * float(s) / out for s in np.broadcast_to(scales, (channels,))]
 
 
@@ -96,7 +98,7 @@ def conv_2d(op: Op, cpu: Cpu) -> list[Kernel]:
     data, output, weights, bias = parts(op)
     channels, inputs, window = weights.shape[0], weights.shape[3], list(weights.shape[1:3])
     if inputs != data.shape[3]:
-        raise CannotApply(f"{output.name!r}: convolutions in groups have no kernel here")
+        raise CannotApply("{name!r}: convolutions in groups have no kernel here", output.name)
     options = options_or_defaults(op.kind, op.options)
     words = window_words(options, data, window)
     rows = data.shape[0] * words[at.OUT_H] * words[at.OUT_W]
@@ -112,7 +114,7 @@ def fully_connected(op: Op, cpu: Cpu) -> list[Kernel]:
     channels, inputs = weights.shape
     options = options_or_defaults(op.kind, op.options)
     if options.word("weights_format") != "DEFAULT":
-        raise CannotApply(f"{output.name!r}: shuffled weights have no kernel here")
+        raise CannotApply("{name!r}: shuffled weights have no kernel here", output.name)
     rows = data.elements // inputs
     one = (1, 1, inputs, 1, 1, 1, 1, 1, 1, 0, 0, 1, 1)
     words: dict[int, int] = dict(zip(range(at.HEIGHT, at.OUT_W + 1), one, strict=True))
@@ -191,7 +193,9 @@ def depthwise_conv_2d(op: Op, cpu: Cpu) -> list[Kernel]:
     words[at.DEPTH] = channels
     taps = weights.reshape(-1, channels)
     if taps.shape[0] > 512:
-        raise CannotApply(f"{output.name!r}: a window of {taps.shape[0]} places is too large")
+        raise CannotApply(
+            "{name!r}: a window of {shape} places is too large", output.name, taps.shape[0]
+        )
     table = fixed_table(channel_scales(op, channels), full_bias(bias, channels))
     before = _repeated(data, channels)
     source = before[-1].outputs if before else (data,)

@@ -13,8 +13,9 @@ from litesmith.kernels.programs.pack_sparse import LANES, MOST_VECTORS, packed_b
 from litesmith.kernels.programs.program import Kernel, address, aligned
 from litesmith.kernels.programs.sparse_codes import SPANS, codes_of
 from litesmith.kernels.programs.sparse_parts import BLOCK, sparse_facts, sparse_parts
+from litesmith.phrases import phrase
 
-DENSE = "too few blocks of four of its weights are zero: XNNPACK is as fast"
+DENSE = phrase("too few blocks of four of its weights are zero: XNNPACK is as fast")
 
 _GROUP = 8  # blocks that a round of `tiles_sparse.sparse_row` takes
 _UNIT = 50_000  # products of a unit

@@ -24,7 +24,7 @@ _UNIT = 1 << 15  # elements of a unit of cheap work
 def _one(op: Op) -> Tensor:
     tensor = op.inputs[0]
     if tensor is None:
-        raise CannotApply(f"{op.kind} without input")
+        raise CannotApply("{kind} without input", op.kind)
     return tensor
 
 
@@ -38,7 +38,7 @@ def two(op: Op, cpu: Cpu) -> list[Kernel]:
     del cpu
     a, b = op.inputs[0], op.inputs[1]
     if a is None or b is None or (op.option("pot_scale_int16") is True and _powers(op)):
-        raise CannotApply(f"{op.kind} at scales that are powers of two has no kernel here")
+        raise CannotApply("{kind} at scales that are powers of two has no kernel here", op.kind)
     output = op.outputs[0]
     options = options_or_defaults(op.kind, op.options)
     span = limits(options.word("fused_activation_function"), scale_of(output))
@@ -113,7 +113,7 @@ def _common_steps(a: tuple[int, ...], b: tuple[int, ...], out: tuple[int, ...]) 
         else:
             sizes, step_a, step_b = [*sizes, size], [*step_a, first], [*step_b, second]
     if len(sizes) > at.OUTER + 1:
-        raise CannotApply(f"shapes {a} and {b} are stretched in too many dimensions")
+        raise CannotApply("shapes {a} and {b} are stretched in too many dimensions", a, b)
     return sizes, step_a, step_b
 
 
@@ -143,11 +143,11 @@ def mean(op: Op, cpu: Cpu) -> list[Kernel]:
     data, output = _one(op), op.outputs[0]
     given = constant_numbers(op.inputs[1])
     if given is None:
-        raise CannotApply(f"{output.name!r}: the dimensions of its mean are computed")
+        raise CannotApply("{name!r}: the dimensions of its mean are computed", output.name)
     axes = sorted({int(axis) % len(data.shape) for axis in given.reshape(-1)})
     if not axes or axes != list(range(axes[0], axes[-1] + 1)):
         raise CannotApply(
-            f"{output.name!r}: a mean over dimensions {axes}, which are no neighbours"
+            "{name!r}: a mean over dimensions {axes}, which are no neighbours", output.name, axes
         )
     outer, reduced = prod(data.shape[: axes[0]]), prod(data.shape[axes[0] : axes[-1] + 1])
     inner = prod(data.shape[axes[-1] + 1 :])
@@ -207,14 +207,14 @@ def concatenation(op: Op, cpu: Cpu) -> list[Kernel]:
     output = op.outputs[0]
     options = options_or_defaults(op.kind, op.options)
     if options.word("fused_activation_function") != "NONE":
-        raise CannotApply(f"{output.name!r}: a concatenation with an activation has no kernel")
+        raise CannotApply("{name!r}: a concatenation with an activation has no kernel", output.name)
     axis = options.integer("axis") % len(output.shape)
     rows, stride = prod(output.shape[:axis]), 2 * prod(output.shape[axis:])
     kernels: list[Kernel] = []
     offset = 0
     for tensor in op.inputs:
         if tensor is None:
-            raise CannotApply(f"{output.name!r}: an input is missing")
+            raise CannotApply("{name!r}: an input is missing", output.name)
         scale_of(tensor)
         size = 2 * prod(tensor.shape[axis:])
         kernels.append(_copy(tensor, output, (rows, size, stride, offset)))
@@ -239,7 +239,7 @@ def pad(op: Op, cpu: Cpu) -> list[Kernel]:
     data, output = _one(op), op.outputs[0]
     widths = constant_numbers(op.inputs[1])
     if widths is None or len(data.shape) > 4:
-        raise CannotApply(f"{output.name!r}: only constant padding of up to 4 dimensions")
+        raise CannotApply("{name!r}: only constant padding of up to 4 dimensions", output.name)
     scale_of(data)
     missing = 4 - len(data.shape)
     sizes = [1] * missing + list(data.shape), [1] * missing + list(output.shape)
@@ -256,7 +256,7 @@ def same(op: Op, cpu: Cpu) -> list[Alias]:
         op.outputs[0].dtype,
         op.outputs[0].elements,
     ):
-        raise CannotApply(f"{op.kind} of {data.name!r} has no kernel here")
+        raise CannotApply("{kind} of {name!r} has no kernel here", op.kind, data.name)
     return [Alias((data,), op.outputs)]
 
 
@@ -269,7 +269,7 @@ def quantize(op: Op, cpu: Cpu) -> list[Kernel]:
         multiplier, shift = factor(scale_of(data) / step)
         return by_table(op, _rescaled_table(multiplier, shift))
     if data.dtype != "float32":
-        raise CannotApply(f"QUANTIZE from {data.dtype} has no kernel here")
+        raise CannotApply("QUANTIZE from {dtype} has no kernel here", data.dtype)
     # The runtime divides only what is left over of eights.
     whole = data.elements // 8 * 8
     pieces = (0, 0, whole), (1, whole, data.elements - whole)
@@ -300,7 +300,7 @@ def dequantize(op: Op, cpu: Cpu) -> list[Kernel]:
     data, output = _one(op), op.outputs[0]
     step = scale_of(data)
     if output.dtype != "float32":
-        raise CannotApply(f"DEQUANTIZE to {output.dtype} has no kernel here")
+        raise CannotApply("DEQUANTIZE to {dtype} has no kernel here", output.dtype)
     kept = (aligned(np.array([0, step, 0, 0], np.float32)[[0, 0, 1, 0]]),)
     units, words = _units(data.elements)
     return [

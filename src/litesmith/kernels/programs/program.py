@@ -114,7 +114,7 @@ class Program:
         ports = (*self.inputs, *self.outputs)
         given = (*inputs, *made)
         if len(given) != len(ports):
-            raise BadInput(f"{len(given)} arrays for {len(ports)} inputs and outputs")
+            raise BadInput("{count} arrays for {count2} inputs and outputs", len(given), len(ports))
         for tensor, dtype, array in zip(ports, self._dtypes, given, strict=True):
             if array.shape != tensor.shape or array.dtype != dtype or not array.flags.c_contiguous:
                 _refuse_other(tensor, array)
@@ -140,7 +140,7 @@ class Program:
 
     def _prepare_run(self, addresses: Sequence[int], threads: int) -> None:
         if threads < 1:
-            raise BadInput(f"threads={threads}: at least one is needed")
+            raise BadInput("threads={threads}: at least one is needed", threads)
         if self._crew is not None and self._crew.is_here:
             self._crew.wait()
         self._buffers[self._ports] = addresses

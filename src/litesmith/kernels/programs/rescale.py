@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from litesmith.errors import CannotApply
+from litesmith.phrases import phrase
 
 Longs = NDArray[np.int64]
 
@@ -45,7 +46,9 @@ def factor(number: float) -> Factor:
 def small(number: float, what: str) -> Factor:
     """The factor of a number that the kernel wants below one."""
     if not 0 < number < 1:
-        raise CannotApply(f"{what}: its factor is {number:.3g}; the kernel has it below 1")
+        raise CannotApply(
+            "{what}: its factor is {number:.3g}; the kernel has it below 1", what, number
+        )
     return factor(number)
 
 
@@ -55,7 +58,7 @@ def by_channel(scales: Sequence[float]) -> tuple[Longs, Longs]:
     multipliers = [0x7FFF if m >= 0x7FFF0000 else (m + (1 << 15)) >> 16 for m, _ in factors]
     shifts = [15 - shift for _, shift in factors]
     if min(shifts) < 1:
-        raise CannotApply(f"a factor of {max(scales):.3g} from sums to outputs is too large")
+        raise CannotApply("a factor of {count:.3g} from sums to outputs is too large", max(scales))
     return np.array(multipliers, np.int64), np.array(shifts, np.int64)
 
 
@@ -93,7 +96,7 @@ def limits(activation: str, scale: float) -> tuple[int, int]:
     known = {"NONE": (None, None), "RELU": (0.0, None), "RELU6": (0.0, 6.0)}
     known["RELU_N1_TO_1"] = (-1.0, 1.0)
     if activation not in known:
-        raise CannotApply(f"the fused activation {activation} has no int16 kernel")
+        raise CannotApply("the fused activation {activation} has no int16 kernel", activation)
     step = np.float32(scale)
     low, high = (
         None if limit is None else rounded(float(np.float32(limit) / step))
@@ -129,7 +132,7 @@ def sum_words(
         late = (multiplier, 15, 0, -shift)
         words += (multiplier, max(joined, 0), max(-joined, 0), 0) if early else late
     ratio = twice / float(np.float32((1 << 15) * out))
-    multiplier, shift = factor(ratio) if minus and ratio > 1 else small(ratio, "the sum")
+    multiplier, shift = factor(ratio) if minus and ratio > 1 else small(ratio, phrase("the sum"))
     left, right = shifts(shift)
     words += (multiplier, left, 0, right)
     return np.array([*words, packed_limits(*span), -1 if minus else 1], np.int64)

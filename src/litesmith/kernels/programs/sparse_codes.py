@@ -37,14 +37,16 @@ def codes_of(op: Op, weights: Array, bias: Array) -> Codes:
     data, weight, output = op.inputs[0], op.inputs[1], op.outputs[0]
     assert data is not None and weight is not None
     if output.dtype != "int8":
-        raise CannotApply(f"{output.name!r} is {output.dtype}; the kernel makes int8")
+        raise CannotApply("{name!r} is {dtype}; the kernel makes int8", output.name, output.dtype)
     (step, zero), (out, out_zero) = _one(data), _one(output)
     each = np.broadcast_to(_around_zero(weight, len(weights)), (len(weights),))
     if len(op.inputs) > 2 and op.inputs[2] is not None:
         _around_zero(op.inputs[2], len(weights))
     scales = (step * each / out).astype(np.float32)
     if not scales.max() < _LARGEST:
-        raise CannotApply(f"{output.name!r}: a factor of {scales.max():.3g} is too large")
+        raise CannotApply(
+            "{name!r}: a factor of {count:.3g} is too large", output.name, scales.max()
+        )
     starts = bias.astype(np.int64) - (128 + zero) * weights.sum(axis=1, dtype=np.int64)
     _refuse_overflow(output, weights, starts, scales)
     options = options_or_defaults(op.kind, op.options)
@@ -60,14 +62,16 @@ def _refuse_overflow(output: Tensor, weights: Array, starts: Array, scales: Arra
     lowest, highest = (starts + 255 * side for side in sides)
     wraps = (lowest < -(2**31)) | (highest >= 2**31)
     if np.any(np.where(wraps, -(2.0**31), lowest) * scales < -0.999 * 2**31):
-        raise CannotApply(f"{output.name!r}: its sums can be too large for int32")
+        raise CannotApply("{name!r}: its sums can be too large for int32", output.name)
 
 
 def _one(tensor: Tensor) -> tuple[np.float32, int]:
     """The one scale and zero point of data."""
     quant = _quant(tensor)
     if quant.scale.size != 1:
-        raise CannotApply(f"{tensor.name!r} has {quant.scale.size} scales; a kernel has one")
+        raise CannotApply(
+            "{name!r} has {size} scales; a kernel has one", tensor.name, quant.scale.size
+        )
     return np.float32(quant.scale[0]), int(quant.zero_point[0])
 
 
@@ -75,9 +79,14 @@ def _around_zero(tensor: Tensor, channels: int) -> NDArray[np.float32]:
     """The scales of a weight or a bias: one, or one for each channel."""
     quant = _quant(tensor)
     if quant.scale.size not in (1, channels) or (quant.scale.size > 1 and quant.axis != 0):
-        raise CannotApply(f"{tensor.name!r} has {quant.scale.size} scales for {channels} channels")
+        raise CannotApply(
+            "{name!r} has {size} scales for {channels} channels",
+            tensor.name,
+            quant.scale.size,
+            channels,
+        )
     if quant.zero_point.any():
-        raise CannotApply(f"{tensor.name!r} has zero points; a kernel has none")
+        raise CannotApply("{name!r} has zero points; a kernel has none", tensor.name)
     return quant.scale.astype(np.float32)
 
 
@@ -85,7 +94,7 @@ def _quant(tensor: Tensor) -> Quant:
     """Scales as XNNPACK takes them; what it leaves has other bits in LiteRT's own kernels."""
     quant = tensor.quant
     if quant is None or quant.block is not None or not quant.scale.size:
-        raise CannotApply(f"{tensor.name!r} has no scale")
+        raise CannotApply("{name!r} has no scale", tensor.name)
     if not np.all(np.isfinite(quant.scale) & (quant.scale >= _LEAST)):
-        raise CannotApply(f"{tensor.name!r} has a scale that is too small for XNNPACK")
+        raise CannotApply("{name!r} has a scale that is too small for XNNPACK", tensor.name)
     return quant

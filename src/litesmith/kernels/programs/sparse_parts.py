@@ -71,13 +71,18 @@ def sparse_facts(op: Op) -> Sparse:
     """What is expected of a layer without its zeros; raises where it has no kernel here."""
     data, output = op.inputs[0], op.outputs[0]
     if data is None or not may_be_sparse(op):
-        raise CannotApply(f"{output.name!r} is not a float32 or int8 layer")
+        raise CannotApply("{name!r} is not a float32 or int8 layer", output.name)
     weights, bias = sparse_parts(op)
     channels, inputs = weights.shape
     rows, kind = data.elements // inputs, KINDS[data.dtype]
     least = kind.least_few if rows < FEW else kind.least_many
     if inputs % BLOCK or inputs < least[0] or channels < least[1]:
-        raise CannotApply(f"{output.name!r}: {inputs} inputs and {channels} channels are too few")
+        raise CannotApply(
+            "{name!r}: {inputs} inputs and {channels} channels are too few",
+            output.name,
+            inputs,
+            channels,
+        )
     if data.dtype == "int8":
         _refuse_other_bits(op, weights, bias)
     zeros = 1 - float(np.any(weights.reshape(-1, BLOCK), axis=1).mean())
@@ -99,21 +104,21 @@ def sparse_parts(op: Op) -> tuple[Array, Array]:
     assert data is not None
     weights = constant_numbers(op.inputs[1])
     if weights is None or weights.dtype != data.dtype:
-        raise CannotApply(f"{output.name!r} has no constant {data.dtype} weights")
+        raise CannotApply("{name!r} has no constant {dtype} weights", output.name, data.dtype)
     options = options_or_defaults(op.kind, op.options)
     if op.kind == "FULLY_CONNECTED" and options.word("weights_format") != "DEFAULT":
-        raise CannotApply(f"{output.name!r} has shuffled weights")
+        raise CannotApply("{name!r} has shuffled weights", output.name)
     if op.kind == "CONV_2D":
         strides = options.integer("stride_h"), options.integer("stride_w")
         if (*weights.shape[1:3], *strides) != (1, 1, 1, 1):
-            raise CannotApply(f"{output.name!r} is no convolution of 1×1 with stride 1")
+            raise CannotApply("{name!r} is no convolution of 1×1 with stride 1", output.name)
         if data.shape[3] != weights.shape[3]:
-            raise CannotApply(f"{output.name!r}: convolutions in groups have no kernel here")
+            raise CannotApply("{name!r}: convolutions in groups have no kernel here", output.name)
     flat = weights.reshape(weights.shape[0], -1)
     given, kind = op.inputs[2] if len(op.inputs) > 2 else None, KINDS[data.dtype]
     bias = np.zeros(len(flat), kind.bias) if given is None else constant_numbers(given)
     if bias is None or bias.dtype != kind.bias:
-        raise CannotApply(f"{output.name!r} has no constant {kind.bias} bias")
+        raise CannotApply("{name!r} has no constant {bias} bias", output.name, kind.bias)
     if options.word("fused_activation_function") not in SPANS:
-        raise CannotApply(f"{output.name!r} has an activation without a kernel here")
+        raise CannotApply("{name!r} has an activation without a kernel here", output.name)
     return flat, bias

@@ -20,6 +20,7 @@ from litesmith.pages.drawing.tradeoff import Graph, Mark, Tick
 from litesmith.pages.records.choose_record import MISSES, Model, Record
 from litesmith.pages.records.tolerant_json import positive
 from litesmith.pages.records.tune_record import Score
+from litesmith.phrases import phrase
 from litesmith.units import number_text, score_text
 
 _BYTES = {"B": 1.0, "KB": 1e3, "MB": 1e6, "GB": 1e9}
@@ -55,7 +56,10 @@ def _time(model: Model) -> tuple[float, float, float] | None:
     return speed.p50_us, low or speed.p50_us, high or speed.p50_us
 
 
-AXES = (Axis("size", "File size", _BYTES, _size), Axis("latency", "Latency", _TIMES, _time))
+AXES = (
+    Axis(phrase("size"), phrase("File size"), _BYTES, _size),
+    Axis(phrase("latency"), phrase("Latency"), _TIMES, _time),
+)
 
 
 class _Across:
@@ -117,7 +121,7 @@ def _graph(axis: Axis, record: Record) -> Graph | None:
     line = staircase((m.x, m.y) for m in marks if m.on_front)
     return Graph(
         name=axis.name,
-        title=f"{axis.title} and accuracy",
+        title=phrase("{title} and accuracy", axis.title),
         x_title=_x_title(axis, record, unit, across.is_log),
         y_title=_y_title(first, measured is not None),
         x_ticks=across.ticks(axis.units[unit]),
@@ -126,9 +130,12 @@ def _graph(axis: Axis, record: Record) -> Graph | None:
         front=line,
         budget=None
         if floor is None
-        else Tick(up.within(floor), f"at least {score_text(floor, 'share')}"),
+        else Tick(up.within(floor), phrase("at least {score}", score_text(floor, "share"))),
         limit=Tick(across.place(limit), "limit") if limit and limit < 3 * max(costs) else None,
-        meanings={"star": "to take", "circle": "fits" if record.limits else "candidate"},
+        meanings={
+            "star": phrase("to take"),
+            "circle": phrase("fits") if record.limits else phrase("candidate"),
+        },
     )
 
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from litesmith.lang.speech import say
+from litesmith.lang.language import say
 
 # What Markdown, or the HTML in it, could take for more than a letter.
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()#+!|~<>&@:-])")

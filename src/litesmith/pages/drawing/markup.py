@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from html import escape
 
-from litesmith.lang.speech import say
+from litesmith.lang.language import say
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import NamedTuple
 
-from litesmith.lang.speech import language
+from litesmith.lang.language import language
 from litesmith.pages.drawing.markup import Html, tag
+from litesmith.phrases import phrase
 
 
 class Part(NamedTuple):
@@ -58,8 +59,8 @@ def _header(page: Page) -> Html:
     return tag(
         "header",
         tag("p", "Litesmith", class_="brand"),
-        tag("h1", page.heading or "A model"),
-        tag("nav", *links, aria_label="Sections") if links else None,
+        tag("h1", page.heading or phrase("A model")),
+        tag("nav", *links, aria_label=phrase("Sections")) if links else None,
     )
 
 

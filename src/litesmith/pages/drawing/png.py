@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from io import BytesIO
 
-from litesmith.lang.speech import language, say
+from litesmith.lang.language import language, say
 from litesmith.pages.drawing.letters import bare, draw_accents
 from litesmith.pages.drawing.plot import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Point, outline
 from litesmith.pages.drawing.svg import shape_words

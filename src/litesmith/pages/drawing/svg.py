@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from litesmith.lang.speech import say
+from litesmith.lang.language import say
 from litesmith.pages.drawing.markup import Child, Html, as_is, joined, tag
 from litesmith.pages.drawing.plot import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Point, outline
 from litesmith.pages.drawing.tradeoff import Graph, Mark, Tick, note_height, shown_score
@@ -14,18 +14,19 @@ from litesmith.pages.records.record_words import (
     time_words,
 )
 from litesmith.pages.records.tune_record import Entry
+from litesmith.phrases import phrase
 
 _NOTE = 40  # what the word at a line takes
 
 # shape -> what it says, in the order of the legend
 LEGEND = {
-    "star": "to ship",
-    "square": "float model",
-    "circle": "fits",
-    "cross": "misses",
-    "below": "far below",
-    "beyond": "far to the right",
-    "hollow": "published, not measured",
+    "star": phrase("to ship"),
+    "square": phrase("float model"),
+    "circle": phrase("fits"),
+    "cross": phrase("misses"),
+    "below": phrase("far below"),
+    "beyond": phrase("far to the right"),
+    "hollow": phrase("published, not measured"),
 }
 
 
@@ -80,10 +81,10 @@ def tip_lines(entry: Entry) -> tuple[str, ...]:
     facts = (
         ("", entry.status),
         (score.title if score else "", score_words(score)),
-        ("from float", difference_words(score)),
+        (phrase("from float"), difference_words(score)),
         ("held-out", difference_words(entry.proof)),
         (speed.target if speed else "", time_words(speed.p50_us) if speed else ""),
-        ("time to float", ratio_words(speed)),
+        (phrase("time to float"), ratio_words(speed)),
         ("file", size_words(entry.sizes.file)),
         ("recipe", entry.recipe),
     )

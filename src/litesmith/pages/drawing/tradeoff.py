@@ -18,6 +18,7 @@ from litesmith.pages.drawing.plot import (
     ticks,
 )
 from litesmith.pages.records.tune_record import Entry, Record, Score
+from litesmith.phrases import phrase
 from litesmith.units import number_text, typed_bytes, typed_time
 
 _BYTES = {"B": 1.0, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}
@@ -105,10 +106,20 @@ def _time_of(entry: Entry, record: Record) -> Cost | None:
 
 
 AXES = (
-    Axis("size", "File size", _BYTES, lambda entry, _: _bytes_of(entry.sizes.file)),
-    Axis("latency", "Latency", _TIMES, _time_of),
-    Axis("download", "Download size", _BYTES, lambda entry, _: _bytes_of(entry.sizes.gzip)),
-    Axis("memory", "Peak memory", _BYTES, lambda entry, _: _bytes_of(entry.sizes.peak)),
+    Axis(phrase("size"), phrase("File size"), _BYTES, lambda entry, _: _bytes_of(entry.sizes.file)),
+    Axis(phrase("latency"), phrase("Latency"), _TIMES, _time_of),
+    Axis(
+        phrase("download"),
+        phrase("Download size"),
+        _BYTES,
+        lambda entry, _: _bytes_of(entry.sizes.gzip),
+    ),
+    Axis(
+        phrase("memory"),
+        phrase("Peak memory"),
+        _BYTES,
+        lambda entry, _: _bytes_of(entry.sizes.peak),
+    ),
 )
 _ALWAYS = ("size", "latency")
 
@@ -149,7 +160,7 @@ def _graph(axis: Axis, record: Record) -> Graph | None:
     y_unit = {"share": ", %", "": ""}.get(first.unit, f", {first.unit}")
     return Graph(
         name=axis.name,
-        title=f"{axis.title} and accuracy",
+        title=phrase("{title} and accuracy", axis.title),
         x_title=f"{axis.title.lower()}{_on(axis, found)}, {unit}",
         y_title=f"{first.title}{y_unit}",
         x_ticks=_ticks(across, axis.units[unit]),

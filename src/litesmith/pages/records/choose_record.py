@@ -14,6 +14,7 @@ from litesmith.pages.records.tolerant_json import (
     texts,
 )
 from litesmith.pages.records.tune_record import Entry, Score, Sizes, Speed
+from litesmith.phrases import phrase
 
 FITS, MISSES = "fits", "misses"
 
@@ -95,7 +96,7 @@ def _model(shown: Fields, request: Fields) -> Model:
     score, is_measured = _score(shown), True
     told = number(published.get("value"))
     if score is None and told is not None:
-        score, is_measured = Score("published, not measured here", "share", told), False
+        score, is_measured = Score(phrase("published, not measured here"), "share", told), False
     misses = texts(shown.get("misses"))
     time = positive(shown.get("p50_us"))
     is_asked = time is not None and bool(texts(request.get("limits")))

@@ -29,6 +29,7 @@ from litesmith.pages.records.tune_record import (
     sizes_of,
     speed_of,
 )
+from litesmith.phrases import phrase
 
 SUMMARY = "tune.json"
 
@@ -79,7 +80,7 @@ def entries_of(trials: tuple[Trial, ...]) -> tuple[Entry, ...]:
     kept: dict[str, dict[str, Trial]] = {}
     for place, trial in enumerate(trials, 1):
         details = fields(trial.details)
-        name = text(details.get("name")) or f"trial {place}"
+        name = text(details.get("name")) or phrase("trial {place}", place)
         kept.setdefault(name, {})[text(details.get("kind"))] = trial
     return tuple(_entry(name, kinds) for name, kinds in kept.items())
 
@@ -131,10 +132,14 @@ def read_summary(path: Path, command: str) -> Fields:
     try:
         shown = json.loads(path.read_bytes())
     except (ValueError, RecursionError, OSError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is not JSON"
-        raise BadInput(f"{path}: cannot be read ({why}); run `litesmith {command}` again") from None
+        why = error.strerror if isinstance(error, OSError) else phrase("it is not JSON")
+        raise BadInput(
+            "{path}: cannot be read ({why}); run `litesmith {command}` again", path, why, command
+        ) from None
     if not isinstance(shown, dict):
-        raise BadInput(f"{path}: is not what `litesmith {command}` writes; run it again")
+        raise BadInput(
+            "{path}: is not what `litesmith {command}` writes; run it again", path, command
+        )
     return fields(shown)
 
 

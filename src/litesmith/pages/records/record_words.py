@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from litesmith.pages.records.tune_record import Score, Speed
+from litesmith.phrases import phrase
 from litesmith.units import (
     bytes_text,
     factor_text,
@@ -30,7 +31,11 @@ def duration_words(seconds: float | None) -> str:
     minutes, rest = divmod(round(seconds), 60)
     if not minutes:
         return f"{number_text(round(seconds, 1))} s"
-    return f"{minutes} min {rest} s" if rest else f"{minutes} min"
+    return (
+        phrase("{minutes} min {rest} s", minutes, rest)
+        if rest
+        else phrase("{minutes} min", minutes)
+    )
 
 
 def score_words(score: Score | None) -> str:
@@ -56,7 +61,7 @@ def ratio_words(speed: Speed | None) -> str:
     """`0.420 × the time [0.413, 0.427]`, of the float model's."""
     if speed is None or speed.ratio is None:
         return ""
-    return factor_text(speed.ratio, "the time", speed.low, speed.high)
+    return factor_text(speed.ratio, phrase("the time"), speed.low, speed.high)
 
 
 def speed_words(speed: Speed | None) -> str:
@@ -72,7 +77,7 @@ def faster_words(speed: Speed) -> str:
     if ratio is None:
         return ""
     if low and high and low <= 1 <= high:
-        return f"same speed [{ratio_text(low)}, {ratio_text(high)} the time]"
+        return phrase("same speed [{ratio}, {ratio2} the time]", ratio_text(low), ratio_text(high))
     if ratio > 1:
         return factor_text(ratio, "slower", low, high)
     return factor_text(1 / ratio, "faster", 1 / high if high else None, 1 / low if low else None)
@@ -81,7 +86,7 @@ def faster_words(speed: Speed) -> str:
 def smaller_words(before: float, after: float) -> str:
     """`3.95 × smaller`"""
     if round(before) == round(after):
-        return "same size"
+        return phrase("same size")
     return factor_text(
         *((before / after, "smaller") if after < before else (after / before, "larger"))
     )

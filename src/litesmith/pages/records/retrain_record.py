@@ -15,6 +15,7 @@ from litesmith.pages.records.tolerant_json import (
     text,
     texts,
 )
+from litesmith.phrases import phrase
 
 # What a thumbnail may hold: it goes into the page as it is.
 _BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")
@@ -175,16 +176,16 @@ def _tried(shown: Fields) -> tuple[Tried, ...]:
 
 def _facts(shown: Fields, digest: str) -> tuple[tuple[str, str], ...]:
     data, embedding = fields(shown.get("data")), fields(shown.get("embedding"))
-    part = "a part of it that was held out" if data.get("is_part") is True else ""
+    part = phrase("a part of it that was held out") if data.get("is_part") is True else ""
     size = number(embedding.get("size"))
     lines = (
-        ("learned from", text(data.get("learned"))),
-        ("judged by", part or text(data.get("judged"))),
+        (phrase("learned from"), text(data.get("learned"))),
+        (phrase("judged by"), part or text(data.get("judged"))),
         ("preparation", text(shown.get("preparation"))),
         ("embedding", text(embedding.get("how"))),
-        ("its tensor", text(embedding.get("tensor"))),
-        ("numbers in it", "" if size is None else str(int(size))),
-        ("SHA-256 of the model", digest),
-        ("SHA-256 of the backbone", text(shown.get("backbone_digest"))),
+        (phrase("its tensor"), text(embedding.get("tensor"))),
+        (phrase("numbers in it"), "" if size is None else str(int(size))),
+        (phrase("SHA-256 of the model"), digest),
+        (phrase("SHA-256 of the backbone"), text(shown.get("backbone_digest"))),
     )
     return tuple((name, words) for name, words in lines if words)

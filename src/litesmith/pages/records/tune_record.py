@@ -12,6 +12,7 @@ from litesmith.pages.records.tolerant_json import (
     text,
     texts,
 )
+from litesmith.phrases import phrase
 
 
 @dataclass(frozen=True)
@@ -205,7 +206,7 @@ def score_of(value: object) -> Score | None:
         return None
     names = ("low", "high", "reference", "difference", "difference_low", "difference_high")
     return Score(
-        title=text(shown.get("title")) or text(shown.get("metric")) or "accuracy",
+        title=text(shown.get("title")) or text(shown.get("metric")) or phrase("accuracy"),
         unit=text(shown.get("unit")),
         value=found,
         count=positive(shown.get("n")),

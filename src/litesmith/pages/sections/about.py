@@ -7,22 +7,23 @@ from litesmith.pages.records.record_words import duration_words
 from litesmith.pages.records.tolerant_json import Fields, number, positive, text, texts
 from litesmith.pages.records.tune_record import Record
 from litesmith.pages.sections.trial_table import link
+from litesmith.phrases import phrase
 from litesmith.units import bytes_text, number_text, time_interval_text, time_text, total_text
 
 _PARTS = {
-    "calibration": "calibration: what the quantizer looks at",
-    "search": "search: what models are chosen by",
-    "held_out": "held-out: what the result is proven on",
+    "calibration": phrase("calibration: what the quantizer looks at"),
+    "search": phrase("search: what models are chosen by"),
+    "held_out": phrase("held-out: what the result is proven on"),
 }
 _NAMES = {
     "cpu": "CPU",
-    "memory_bytes": "memory",
-    "os": "system",
+    "memory_bytes": phrase("memory"),
+    "os": phrase("system"),
     "python": "Python",
     "litert": "LiteRT",
     "litesmith": "Litesmith",
-    "load": "load at the end",
-    "busy": "share of the CPU in use by others",
+    "load": phrase("load at the end"),
+    "busy": phrase("share of the CPU in use by others"),
 }
 
 
@@ -50,7 +51,13 @@ def threads(record: Record) -> Html | None:
         return None
     compared = [us for row, us in rows if row.get("model") in ("float", "best")]
     longest = max(compared or [us for _, us in rows])
-    head = tag("tr", *(tag("th", title) for title in ("Target", "Model", "Time a run", "")))
+    head = tag(
+        "tr",
+        *(
+            tag("th", title)
+            for title in (phrase("Target"), phrase("Model"), phrase("Time a run"), "")
+        ),
+    )
     body = [_thread(record, row, us, us / longest) for row, us in rows]
     return tag("table", tag("thead", head), tag("tbody", *body), class_="plain")
 
@@ -80,7 +87,7 @@ def data(record: Record) -> Html | None:
     total = sum(count or 0 for _, count in counts)
     lines = [
         ("source", text(shown.get("source"))),
-        ("calibration from", text(shown.get("calibration_source"))),
+        (phrase("calibration from"), text(shown.get("calibration_source"))),
         ("preparation", text(shown.get("preparation"))),
         *((words, total_text(int(count))) for words, count in counts if count),
     ]
@@ -114,8 +121,8 @@ def machine(facts: Fields) -> list[tuple[str, str]]:
 def reproduce(record: Record) -> Html | None:
     """The commands that make the same again, and the digests to compare."""
     commands = (
-        ("The same search:", record.command),
-        ("The same file, without a search:", record.replay),
+        (phrase("The same search:"), record.command),
+        (phrase("The same file, without a search:"), record.replay),
     )
     shown = [
         tag("div", tag("p", words), tag("pre", tag("code", command)))
@@ -125,9 +132,9 @@ def reproduce(record: Record) -> Html | None:
     best = record.entry(record.best.name) if record.best else None
     lines = [
         ("Litesmith", record.version),
-        ("SHA-256 of the input", record.digest),
-        ("SHA-256 of the result", best.digest if best else ""),
-        ("time it took", duration_words(record.seconds)),
+        (phrase("SHA-256 of the input"), record.digest),
+        (phrase("SHA-256 of the result"), best.digest if best else ""),
+        (phrase("time it took"), duration_words(record.seconds)),
     ]
     if not shown and not any(value for _, value in lines):
         return None

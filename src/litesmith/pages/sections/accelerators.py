@@ -5,12 +5,14 @@ from collections.abc import Sequence
 from litesmith.pages.drawing.markup import Html, joined, tag
 from litesmith.pages.records.record_words import names_words, time_words
 from litesmith.pages.records.tune_record import Record, Taker
+from litesmith.phrases import phrase
 
-HEAD = ("Accelerator", "The model as it came", "The one to ship")
+HEAD = ("Accelerator", phrase("The model as it came"), phrase("The one to ship"))
 
-_HINT = (
-    "Predicted: by rules from the makers' documents. Measured: by the accelerator's own compiler, "
-    "which really took the ops. A time that is estimated is that compiler's; nothing ran there."
+_HINT = phrase(
+    "Predicted: by rules from the makers' documents. Measured: by the accelerator's own "
+    "compiler, which really took the ops. A time that is estimated is that compiler's; "
+    "nothing ran there."
 )
 
 
@@ -52,7 +54,7 @@ def whole_words(takers: Sequence[Taker]) -> str:
     if not takers:
         return ""
     names = names_words([taker.target for taker in takers if taker.is_whole])
-    return f"whole on: {names or 'no accelerator'}"
+    return phrase("whole on: {names}", names or phrase("no accelerator"))
 
 
 def takers_of(record: Record, name: str) -> dict[str, Taker]:
@@ -66,7 +68,7 @@ def _shown(record: Record) -> str:
 
 def _head(record: Record) -> tuple[str, ...]:
     is_best = record.best is not None
-    return HEAD if is_best else (*HEAD[:2], "The nearest")
+    return HEAD if is_best else (*HEAD[:2], phrase("The nearest"))
 
 
 def _words(taker: Taker | None) -> str:
@@ -75,9 +77,9 @@ def _words(taker: Taker | None) -> str:
     if taker.is_whole:
         told = "whole"
     elif not taker.taken:
-        told = f"nothing of it: {taker.why}" if taker.why else "nothing of it"
+        told = phrase("nothing of it: {why}", taker.why) if taker.why else phrase("nothing of it")
     else:
-        parts = "1 part" if taker.parts == 1 else f"{taker.parts} parts"
+        parts = "1 part" if taker.parts == 1 else phrase("{parts} parts", taker.parts)
         why = f": {taker.why}" if taker.why else ""
         told = f"{taker.taken} of {taker.ops} ops in {parts}{why}"
     how = f" ({taker.how})" if taker.how else ""

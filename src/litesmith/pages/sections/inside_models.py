@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from litesmith.pages.drawing.markup import Html, joined, tag
 from litesmith.pages.records.tune_record import Inside, LayerError, OpTime, Record
+from litesmith.phrases import phrase
 from litesmith.units import percent_text, score_text, time_text
 
 _MOST_OPS, _MOST_KINDS, _MOST_LAYERS = 10, 10, 6
@@ -29,7 +30,11 @@ def op_times(record: Record) -> Html | None:
         f"{name} {time_text(total)}" for name, total in zip(names, totals, strict=True) if total
     ]
     return joined(
-        tag("p", f"Time inside ops, in a profiled run: {'; '.join(shown)}.", class_="hint"),
+        tag(
+            "p",
+            phrase("Time inside ops, in a profiled run: {shown}.", "; ".join(shown)),
+            class_="hint",
+        ),
         _keys(names) if all(totals) else None,
         tag(
             "div",
@@ -48,10 +53,11 @@ def layer_errors(record: Record) -> Html | None:
     count = max(1, min(_MOST_LAYERS, len(layers) // 3))
     worst = sorted(layers, key=lambda layer: layer.decibels)[:count]
     top = min(max(1.0, *(layer.decibels for layer in layers)), _SAME_DECIBELS)
-    hint = (
-        f"Signal to noise of each layer of {_best(record)} against the float model, in the order "
-        "in which they run: 20 dB is an error of a tenth, 40 dB of a hundredth. Columns under a "
-        "dot are the worst."
+    hint = phrase(
+        "Signal to noise of each layer of {best} against the float model, in the order in "
+        "which they run: 20 dB is an error of a tenth, 40 dB of a hundredth. Columns under "
+        "a dot are the worst.",
+        _best(record),
     )
     rows = [
         tag(

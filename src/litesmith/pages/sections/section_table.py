@@ -10,6 +10,7 @@ from litesmith.pages.sections.accelerators import accelerators
 from litesmith.pages.sections.inside_models import layer_errors, op_times
 from litesmith.pages.sections.trial_table import trade_offs, trials
 from litesmith.pages.sections.tune_verdict import verdict
+from litesmith.phrases import phrase
 
 
 class Section(NamedTuple):
@@ -21,15 +22,15 @@ class Section(NamedTuple):
 
 
 SECTIONS = (
-    Section("verdict", "Verdict", verdict),
-    Section("trade-offs", "What each model costs", trade_offs),
-    Section("trials", "Every model that was tried", trials),
-    Section("accelerators", "Accelerators", accelerators),
-    Section("ops", "Where the time goes", op_times),
-    Section("layers", "Where the error comes from", layer_errors),
-    Section("path", "How it was decided", path),
-    Section("threads", "Threads", threads),
-    Section("data", "Data", data),
-    Section("environment", "Environment", environment),
-    Section("reproduce", "How to reproduce it", reproduce),
+    Section("verdict", phrase("Verdict"), verdict),
+    Section("trade-offs", phrase("What each model costs"), trade_offs),
+    Section("trials", phrase("Every model that was tried"), trials),
+    Section("accelerators", phrase("Accelerators"), accelerators),
+    Section("ops", phrase("Where the time goes"), op_times),
+    Section("layers", phrase("Where the error comes from"), layer_errors),
+    Section("path", phrase("How it was decided"), path),
+    Section("threads", phrase("Threads"), threads),
+    Section("data", phrase("Data"), data),
+    Section("environment", phrase("Environment"), environment),
+    Section("reproduce", phrase("How to reproduce it"), reproduce),
 )

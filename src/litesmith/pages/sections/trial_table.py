@@ -17,6 +17,7 @@ from litesmith.pages.records.record_words import (
 )
 from litesmith.pages.records.tune_record import Entry, Record, Score
 from litesmith.pages.sections.accelerators import whole_words
+from litesmith.phrases import phrase
 
 STATUSES = {"fits": "✓", "misses": "✕", "refused": "⊘", "set aside": "–"}
 
@@ -64,7 +65,7 @@ COLUMNS = (
         lambda entry: entry.score.value if entry.score else None,
     ),
     _score_column(
-        "From float",
+        phrase("From float"),
         lambda entry: difference_words(entry.score),
         lambda entry: entry.score.difference if entry.score else None,
     ),
@@ -80,7 +81,9 @@ COLUMNS = (
     Column(
         "File",
         lambda entry: size_words(entry.sizes.file),
-        lambda entry: f"{size_words(entry.sizes.gzip)} gzip" if entry.sizes.gzip else "",
+        lambda entry: (
+            phrase("{size} gzip", size_words(entry.sizes.gzip)) if entry.sizes.gzip else ""
+        ),
         lambda entry: entry.sizes.file,
     ),
     Column(
@@ -99,10 +102,11 @@ def columns_of(record: Record) -> tuple[Column, ...]:
 
 def trade_offs(record: Record) -> Html | None:
     """The graphs, with what there is to know about reading them."""
-    hint = (
-        "Up and to the left is better. Each point is a model; hover over it or tap it for its "
-        "numbers and recipe. Thin bars are 95 % intervals, upright ones of the difference from "
-        "the float model; below the dashed line a model loses more than the budget."
+    hint = phrase(
+        "Up and to the left is better. Each point is a model; hover over it or tap it for "
+        "its numbers and recipe. Thin bars are 95 % intervals, upright ones of the "
+        "difference from the float model; below the dashed line a model loses more than the "
+        "budget."
     )
     return figures(graphs(record), hint)
 
@@ -112,10 +116,19 @@ def trials(record: Record) -> Html | None:
     if not record.entries:
         return None
     columns = columns_of(record)
-    titles = ("Model", "Result", *(column.title for column in columns), "Why, and what came out")
+    titles = (
+        "Model",
+        "Result",
+        *(column.title for column in columns),
+        phrase("Why, and what came out"),
+    )
     head = tag("tr", *(tag("th", tag("button", title, type="button")) for title in titles))
     body = [_row(record, place, columns) for place in range(len(record.entries))]
-    count = f"{len(body)} models. Click a heading to sort by it." if len(body) > 1 else None
+    count = (
+        phrase("{count} models. Click a heading to sort by it.", len(body))
+        if len(body) > 1
+        else None
+    )
     table = tag("table", tag("thead", head), tag("tbody", *body), class_="trials cards sortable")
     return joined(
         tag("p", count, class_="hint screen") if count else None,
@@ -178,11 +191,15 @@ def _unbroken(words: str) -> str:
 def _why(entry: Entry) -> tuple[Html | None, ...]:
     left = [f"{where}: {why}" for where, why in entry.skipped]
     more = len(left) - _MOST_SKIPPED
-    lines = [*entry.notes, *left[:_MOST_SKIPPED], *([f"and {more} more"] if more > 0 else [])]
+    lines = [
+        *entry.notes,
+        *left[:_MOST_SKIPPED],
+        *([phrase("and {more} more", more)] if more > 0 else []),
+    ]
     took = duration_words(entry.seconds)
     details = tag(
         "details",
-        tag("summary", f"{len(entry.notes) + len(left)} more to know"),
+        tag("summary", phrase("{count} more to know", len(entry.notes) + len(left))),
         tag("ul", *(tag("li", line) for line in lines)),
     )
     return (

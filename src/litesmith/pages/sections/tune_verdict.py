@@ -17,6 +17,7 @@ from litesmith.pages.records.record_words import (
     time_words,
 )
 from litesmith.pages.records.tune_record import Chosen, Record, Score, Sizes, Speed
+from litesmith.phrases import phrase
 from litesmith.units import score_text
 
 
@@ -29,23 +30,31 @@ class Verdict(NamedTuple):
 VERDICTS = {
     "proven": Verdict(
         "✓",
-        "Proven",
-        "On samples that the search did not use, the whole interval "
-        "of the difference is inside the budget.",
+        phrase("Proven"),
+        phrase(
+            "On samples that the search did not use, the whole interval of the difference is "
+            "inside the budget."
+        ),
     ),
     "likely": Verdict(
         "≈",
-        "Likely",
-        "On samples that the search did not use, the estimate is "
-        "inside the budget; its interval reaches beyond. More samples would decide.",
+        phrase("Likely"),
+        phrase(
+            "On samples that the search did not use, the estimate is inside the budget; its "
+            "interval reaches beyond. More samples would decide."
+        ),
     ),
-    "missed": Verdict("✕", "Missed", "Nothing that was tried is within what was asked."),
+    "missed": Verdict(
+        "✕", phrase("Missed"), phrase("Nothing that was tried is within what was asked.")
+    ),
 }
 _NO_VERDICT = {
-    "running": Verdict("…", "Still running", "This is what there is so far."),
-    "stopped": Verdict("…", "Stopped", "The search was stopped; this is what there is so far."),
+    "running": Verdict("…", phrase("Still running"), phrase("This is what there is so far.")),
+    "stopped": Verdict(
+        "…", phrase("Stopped"), phrase("The search was stopped; this is what there is so far.")
+    ),
 }
-_UNKNOWN = Verdict("–", "No verdict", "The search ended without one.")
+_UNKNOWN = Verdict("–", phrase("No verdict"), phrase("The search ended without one."))
 
 
 # Targets that a session of this package opens.
@@ -91,12 +100,12 @@ def _speed_tile(speed: Speed | None) -> Tile | None:
     if speed is None:
         return None
     if speed.is_estimated:
-        where = f"by the compiler for {speed.target}; nothing ran there"
-        return Tile("Latency, estimated", time_words(speed.p50_us), "", where)
+        where = phrase("by the compiler for {target}; nothing ran there", speed.target)
+        return Tile(phrase("Latency, estimated"), time_words(speed.p50_us), "", where)
     gain, interval = split_interval(faster_words(speed))
     times = " → ".join(time_words(us) for us in (speed.float_us, speed.p50_us) if us)
-    on = f"{times} on {speed.target}" if speed.target else times
-    return Tile("Latency", gain or time_words(speed.p50_us), interval, on)
+    on = phrase("{times} on {target}", times, speed.target) if speed.target else times
+    return Tile(phrase("Latency"), gain or time_words(speed.p50_us), interval, on)
 
 
 def _score_tile(score: Score | None, scored_on: str) -> Tile | None:
@@ -106,8 +115,8 @@ def _score_tile(score: Score | None, scored_on: str) -> Tile | None:
     after = score_text(score.value, score.unit)
     known = score.reference is not None and score.difference is not None
     before = f"{score_text(score.reference or 0.0, score.unit)} → " if known else ""
-    samples = f", {count_words(score)} held-out samples" if score.count else ""
-    samples += f" by the kernels of {scored_on}" if scored_on else ""
+    samples = phrase(", {count} held-out samples", count_words(score)) if score.count else ""
+    samples += phrase(" by the kernels of {scored_on}", scored_on) if scored_on else ""
     title = f"{score.title[:1].upper()}{score.title[1:]}"
     return Tile(title, gain, interval, f"{before}{after}{samples}")
 
@@ -146,10 +155,10 @@ def asked_words(record: Record) -> str:
     """What was asked for, in one line."""
     request = record.request
     parts = (
-        f"least {request.minimize}" if request.minimize else "",
+        phrase("least {minimize}", request.minimize) if request.minimize else "",
         request.budget,
         *request.limits,
-        f"on {', '.join(request.targets)}" if request.targets else "",
+        phrase("on {targets}", ", ".join(request.targets)) if request.targets else "",
     )
     return "; ".join(part for part in parts if part)
 
@@ -176,7 +185,7 @@ def _ship(best: Chosen) -> Html:
     rows = (
         ("Ship", best.file),
         (_verb(best.target), _run_line(best)),
-        ("Made by", best.recipe),
+        (phrase("Made by"), best.recipe),
     )
     shown = [
         tag("div", tag("dt", name), tag("dd", tag("code", value))) for name, value in rows if value
@@ -185,7 +194,7 @@ def _ship(best: Chosen) -> Html:
 
 
 def _verb(target: str) -> str:
-    return "Compile it with" if target.startswith("ethos-") else "Run it with"
+    return phrase("Compile it with") if target.startswith("ethos-") else phrase("Run it with")
 
 
 def _run_line(best: Chosen) -> str:
@@ -195,7 +204,7 @@ def _run_line(best: Chosen) -> str:
 def run_line(file: str, target: str) -> str:
     """The line that opens a model as it was measured, or compiles it; "" where we know of none."""
     if target.startswith("ethos-"):
-        return f"vela {quote(file)} --accelerator-config {target}"
+        return phrase("vela {file} --accelerator-config {target}", quote(file), target)
     threads = re.fullmatch(r"cpu:(\d+)", target)
     if threads:
         return f"ai_edge_litert.interpreter.Interpreter({file!r}, num_threads={threads[1]})"
@@ -222,4 +231,8 @@ def _command(words: str) -> tuple[Html | str, ...]:
 def _nearest(record: Record) -> Html | None:
     if record.best is not None or record.nearest is None:
         return None
-    return tag("p", f"Nearest, but not within what was asked: {record.nearest.name}", class_="near")
+    return tag(
+        "p",
+        phrase("Nearest, but not within what was asked: {name}", record.nearest.name),
+        class_="near",
+    )

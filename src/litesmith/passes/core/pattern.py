@@ -67,21 +67,21 @@ def parse(text: str) -> Term:
     try:
         found = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise BadInput(f"pattern {text!r}: write it as MUL(x, RELU6(ADD(x, 3)))") from None
+        raise BadInput("pattern {what!r}: write it as MUL(x, RELU6(ADD(x, 3)))", text) from None
     if not isinstance(found, ast.Call):
-        raise BadInput(f"pattern {text!r}: it is no op; write it as MUL(x, RELU6(ADD(x, 3)))")
+        raise BadInput("pattern {what!r}: it is no op; write it as MUL(x, RELU6(ADD(x, 3)))", text)
     return _term(found, text)
 
 
 def _term(call: ast.Call, text: str) -> Term:
     name = _literal(call.func)
     if not isinstance(name, str):
-        raise BadInput(f"pattern {text!r}: an op is a name and its inputs, as in ADD(x, y)")
+        raise BadInput("pattern {what!r}: an op is a name and its inputs, as in ADD(x, y)", text)
     options: dict[str, Setting] = {}
     for keyword in call.keywords:
         value = _literal(keyword.value)
         if keyword.arg is None or value is None:
-            raise BadInput(f"pattern {text!r}: an option is a name and a number or a word")
+            raise BadInput("pattern {what!r}: an option is a name and a number or a word", text)
         options[keyword.arg] = value
     return Term(name, tuple(_input(item, text) for item in call.args), options)
 
@@ -91,7 +91,9 @@ def _input(item: ast.expr, text: str) -> Term | Word | Number:
         return _term(item, text)
     value = _literal(item)
     if value is None:
-        raise BadInput(f"pattern {text!r}: {ast.unparse(item)!r} is no op, no word and no number")
+        raise BadInput(
+            "pattern {what!r}: {unparse!r} is no op, no word and no number", text, ast.unparse(item)
+        )
     return Word(value) if isinstance(value, str) else value
 
 

@@ -15,6 +15,7 @@ from litesmith.ir.check import check
 from litesmith.ir.types import Model
 from litesmith.passes import STEPS
 from litesmith.passes.core.step import Change, Context, Skip, Step
+from litesmith.phrases import phrase
 
 Recipe = tuple[Step, ...]
 Setting: TypeAlias = "bool | int | float | str | tuple[Setting, ...] | None"
@@ -64,7 +65,7 @@ def text_of(recipe: Recipe) -> str:
 def step_class(name: str) -> type[Step]:
     """The dataclass of a step, imported now."""
     if name not in STEPS:
-        raise BadInput(f"recipe: no step {name!r}; there are {', '.join(STEPS)}")
+        raise BadInput("recipe: no step {name!r}; there are {steps}", name, ", ".join(STEPS))
     module, _, attribute = STEPS[name].partition(":")
     return getattr(import_module(module), attribute)
 
@@ -93,8 +94,10 @@ class _Tokens:
         token = self.peek()
         if not token or (wanted and token != wanted):
             found = repr(token) if token else "the end"
-            expected = repr(wanted) if wanted else "a name or a value"
-            raise BadInput(f"recipe {self._text!r}: {expected} expected, {found} found")
+            expected = repr(wanted) if wanted else phrase("a name or a value")
+            raise BadInput(
+                "recipe {what!r}: {expected} expected, {found} found", self._text, expected, found
+            )
         self._next += 1
         return token
 
@@ -106,7 +109,9 @@ def _tokens(text: str) -> Iterator[str]:
         match = _TOKEN.match(text, place)
         if match is None:
             raise BadInput(
-                f"recipe {text!r}: cannot read {text[place:].strip()!r}; a quote is open"
+                "recipe {what!r}: cannot read {what2!r}; a quote is open",
+                text,
+                text[place:].strip(),
             )
         yield match.group(1) or match.group(2) or match.group(3)
         place = match.end()
@@ -124,7 +129,7 @@ def _step(tokens: _Tokens) -> Step:
             setting = tokens.take()
             tokens.take("=")
             if setting in settings:
-                raise BadInput(f"recipe: {name} has the setting {setting!r} twice")
+                raise BadInput("recipe: {name} has the setting {setting!r} twice", name, setting)
             settings[setting] = _fitting(make, name, setting, _setting(tokens))
         tokens.take(")")
     return make(**settings)
@@ -133,7 +138,7 @@ def _step(tokens: _Tokens) -> Step:
 def _setting(tokens: _Tokens, depth: int = 0) -> Setting:
     token = tokens.take()
     if depth > _DEEPEST:
-        raise BadInput(f"recipe: lists are nested more than {_DEEPEST} deep")
+        raise BadInput("recipe: lists are nested more than {deepest} deep", _DEEPEST)
     if token == "[":
         items: list[Setting] = []
         while tokens.peek() != "]":
@@ -146,7 +151,7 @@ def _setting(tokens: _Tokens, depth: int = 0) -> Setting:
         try:
             return json.loads(token)
         except ValueError:
-            raise BadInput(f"recipe: {token} is no text; quote it as JSON does") from None
+            raise BadInput("recipe: {token} is no text; quote it as JSON does", token) from None
     if token in _WORDS:
         return _WORDS[token]
     for number in (int, float):
@@ -162,8 +167,8 @@ def _fitting(make: type[Step], step: str, setting: str, value: Setting) -> Setti
     hints = get_type_hints(make)
     known = [field.name for field in fields(make)]  # type: ignore[arg-type]
     if setting not in known:
-        there = f"it has {', '.join(known)}" if known else "it has none"
-        raise BadInput(f"recipe: {step} has no setting {setting!r}; {there}")
+        there = phrase("it has {known}", ", ".join(known)) if known else phrase("it has none")
+        raise BadInput("recipe: {step} has no setting {setting!r}; {there}", step, setting, there)
     wanted = hints[setting]
     if wanted is float and type(value) is int:
         return float(value)

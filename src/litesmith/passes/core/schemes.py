@@ -7,6 +7,7 @@ from typing import NamedTuple
 from litesmith.errors import BadInput
 from litesmith.ir.ops import OPS
 from litesmith.ir.types import Graph, Op
+from litesmith.phrases import phrase
 from litesmith.units import plain
 
 # What an op can be named by: its place in the main graph, its kind, or a pattern (`conv*`) for the
@@ -94,6 +95,10 @@ def _matching(graphs: Sequence[Graph], name: int | str) -> Iterable[Op]:
 
 def _no_such(graphs: Sequence[Graph], name: int | str) -> str:
     if isinstance(name, int):
-        return f"no op {name}; the main graph has {len(graphs[0].ops)} ops, counted from 0"
+        return phrase(
+            "no op {name}; the main graph has {count} ops, counted from 0", name, len(graphs[0].ops)
+        )
     kinds = ", ".join(sorted({op.kind for graph in graphs for op in graph.ops}))
-    return f"no op is of kind or writes a tensor {plain(name)!r}; the kinds are {kinds}"
+    return phrase(
+        "no op is of kind or writes a tensor {name!r}; the kinds are {kinds}", plain(name), kinds
+    )

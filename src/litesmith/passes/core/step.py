@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from litesmith.errors import BadInput
 from litesmith.ir.edit import with_graphs
 from litesmith.ir.types import Array, Graph, Model, Tensor
+from litesmith.phrases import phrase
 
 if TYPE_CHECKING:
     from litesmith.numeric.ranges import Seen
@@ -97,11 +98,11 @@ class Context:
     tools: Tools | None = None
     reference: Model | None = None
     tune: Tune | None = None
-    why_fixed: str = "there is no data to train on; give --data"
+    why_fixed: str = phrase("there is no data to train on; give --data")
 
     def need_tools(self, step: str) -> Tools:
         if self.tools is None:
-            raise BadInput(f"{step}: needs data to see what the model computes; give it some")
+            raise BadInput("{step}: needs data to see what the model computes; give it some", step)
         return self.tools
 
 

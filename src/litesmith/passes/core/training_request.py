@@ -3,12 +3,13 @@
 from litesmith.errors import CannotApply
 from litesmith.ir.types import Model
 from litesmith.passes.core.step import Context, Masks, Skip, Tuned
+from litesmith.phrases import phrase
 
 
 def may_tune(step: str, wanted: bool | None, context: Context) -> bool:
     """True where weights are to be tuned; raises where they must be and cannot."""
     if wanted and context.tune is None:
-        raise CannotApply(f"{step}(tune=true): {context.why_fixed}")
+        raise CannotApply("{step}(tune=true): {why_fixed}", step, context.why_fixed)
     return wanted is not False and context.tune is not None
 
 
@@ -16,7 +17,7 @@ def why_not_tuned(step: str, wanted: bool | None, context: Context) -> list[Skip
     """The reason that a report gives where nobody said no and nothing was tuned."""
     if wanted is not None or context.tune is not None:
         return []
-    return [Skip(step, f"the weights were not tuned to it: {context.why_fixed}")]
+    return [Skip(step, phrase("the weights were not tuned to it: {why_fixed}", context.why_fixed))]
 
 
 def tuned(model: Model, context: Context, masks: Masks | None = None) -> Tuned:

@@ -9,6 +9,7 @@ from litesmith.passes.core.layers import layers_of
 from litesmith.passes.core.step import Change, Context
 from litesmith.passes.quantizing.channel_gain import with_gain
 from litesmith.passes.quantizing.paired_walk import Parts, Visit, corrected_bias, walk
+from litesmith.phrases import phrase
 
 # Samples that gains are taken from: beyond, they change by under a thousandth.
 _SAMPLES = 64
@@ -37,5 +38,5 @@ class Correct:
             return Parts(weight, corrected_bias(visit, weight))
 
         walked = walk(model, context, "correct", edit, paired=_SAMPLES if self.gain else 0)
-        touched = tuple(f"corrected {op_name(layer.op)}" for layer in walked.layers)
+        touched = tuple(phrase("corrected {op_name}", op_name(layer.op)) for layer in walked.layers)
         return Change(walked.model, touched, tuple(walked.skipped))

@@ -20,6 +20,7 @@ from litesmith.numeric.channels import along
 from litesmith.numeric.ranges import Seen
 from litesmith.passes.core.step import Change, Context, Observe, Skip
 from litesmith.passes.quantizing.equalize_groups import Group, channel_groups, multiplier
+from litesmith.phrases import phrase
 from litesmith.units import plain, ratio_text
 
 Reals = NDArray[np.float64]
@@ -36,9 +37,9 @@ _ENOUGH = 4096
 # More would only make float32 and the next layer's weights suffer.
 _MOST = 64.0
 
-_CUT_OFF = (
-    "its activation ends at 6, and what is scaled would be cut off elsewhere; relu6=true allows it "
-    "for channels that data shows to stay far below"
+_CUT_OFF = phrase(
+    "its activation ends at 6, and what is scaled would be cut off elsewhere; relu6=true "
+    "allows it for channels that data shows to stay far below"
 )
 
 # Without data, weights on both sides of an activation depend on its neighbours' factors.
@@ -61,7 +62,7 @@ class Equalize:
 
     def apply(self, model: Model, context: Context) -> Change:
         if not 0 <= self.strength <= 1:
-            raise BadInput(f"equalize: strength={self.strength}; it is from 0 to 1")
+            raise BadInput("equalize: strength={strength}; it is from 0 to 1", self.strength)
         observe = context.tools.observe if context.tools else None
         edits = [self._edited(model, graph, observe) for graph in model.graphs]
         touched = tuple(text for _, did, _ in edits for text in did)
@@ -82,7 +83,7 @@ class Equalize:
         if observe is not None and graph is model.main:
             spans = _observed(model, groups, observe)
             touched = [text for g in spans for text in self._by_data(layers, g, spans[g])]
-            why = "a sample made it infinite or not a number, or there was none"
+            why = phrase("a sample made it infinite or not a number, or there was none")
             skipped += [Skip(group.name, why) for group in groups if group not in spans]
         else:
             factors = _factors_by_weights(_layers(groups), groups)
@@ -97,7 +98,11 @@ class Equalize:
             layers.shift(group, offsets)
             span = _Span(span.low - offsets, span.high - offsets, span.values)
             moved = np.count_nonzero(offsets)
-            touched.append(f"moved the offset of {moved} channels of {group.name} into biases")
+            touched.append(
+                phrase(
+                    "moved the offset of {moved} channels of {name} into biases", moved, group.name
+                )
+            )
         factors = _factors_by_data(layers, group, span.peak) ** self.strength
         return touched + layers.scale(group, factors)
 
@@ -301,4 +306,12 @@ def _scaled_text(group: Group, factors: Reals) -> list[str]:
         return []
     tensor = plain(group.tensors[0].name)
     least, most = (ratio_text(float(f)) for f in (factors.min(), factors.max()))
-    return [f"scaled {factors.size} channels of {tensor!r} by {least} to {most}"]
+    return [
+        phrase(
+            "scaled {size} channels of {tensor!r} by {least} to {most}",
+            factors.size,
+            tensor,
+            least,
+            most,
+        )
+    ]

@@ -10,6 +10,7 @@ from litesmith.ir.edit import consumers
 from litesmith.ir.model_text import op_name
 from litesmith.ir.ops import OPS
 from litesmith.ir.types import Graph, Op, Tensor, constant_numbers
+from litesmith.phrases import phrase
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +45,7 @@ def channel_groups(graph: Graph) -> list[Group]:
     joined = _Joined()
     ceilings: dict[Tensor, float] = {}
     against: dict[Tensor, str] = dict.fromkeys(
-        (*graph.inputs, *graph.outputs), "it is an input or an output of the graph"
+        (*graph.inputs, *graph.outputs), phrase("it is an input or an output of the graph")
     )
     readers = consumers(graph)
     for op in graph.ops:
@@ -103,20 +104,24 @@ def _against_layer(op: Op, readers: Mapping[Tensor, Sequence[Op]]) -> str:
     source, weight, *biases = op.inputs
     constants = [t for t in (weight, *biases) if t is not None]
     if any(constant_numbers(t) is None or t.dtype != "float32" for t in constants):
-        return f"the weights of {op_name(op)} are no float32 constants"
+        return phrase("the weights of {op_name} are no float32 constants", op_name(op))
     if any(len(readers[t]) > 1 for t in constants):
-        return f"the weights of {op_name(op)} serve other ops too"
+        return phrase("the weights of {op_name} serve other ops too", op_name(op))
     assert source is not None and weight is not None
     outputs = channels(op.outputs[0])
     if not weight.elements or any(t.elements != outputs for t in biases if t is not None):
-        return f"the weights or the bias of {op_name(op)} do not fit its channels"
+        return phrase("the weights or the bias of {op_name} do not fit its channels", op_name(op))
     if source.dtype != "float32" or source.is_const or source.variable:
-        return f"{op_name(op)} does not read a float32 activation"
+        return phrase("{op_name} does not read a float32 activation", op_name(op))
     if channels(weight) != channels(source) * multiplier(op):
-        return f"{op_name(op)} does not read whole channels"
+        return phrase("{op_name} does not read whole channels", op_name(op))
     activation = op.option("fused_activation_function")
     if activation not in _SCALABLE:
-        return f"the activation {activation} of {op_name(op)} lets no factor through"
+        return phrase(
+            "the activation {activation} of {op_name} lets no factor through",
+            activation,
+            op_name(op),
+        )
     return ""
 
 
@@ -134,13 +139,13 @@ def multiplier(op: Op) -> int:
 def _against_passing(op: Op, around: Sequence[Tensor]) -> str:
     """Why a factor on each channel does not pass through an op; empty where it does."""
     if op.kind not in _PASSING or not _PASSING[op.kind](op):
-        return f"{op_name(op)} lets no factor through"
+        return phrase("{op_name} lets no factor through", op_name(op))
     if any(t.dtype != "float32" or t.variable for t in around):
-        return f"{op_name(op)} does not compute in float32"
+        return phrase("{op_name} does not compute in float32", op_name(op))
     if len({channels(t) for t in around}) != 1:
-        return f"{op_name(op)} does not keep channels apart"
+        return phrase("{op_name} does not keep channels apart", op_name(op))
     if op.option("fused_activation_function") not in _SCALABLE:
-        return f"the activation of {op_name(op)} lets no factor through"
+        return phrase("the activation of {op_name} lets no factor through", op_name(op))
     return ""
 
 

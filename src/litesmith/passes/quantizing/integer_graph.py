@@ -36,6 +36,7 @@ from litesmith.passes.quantizing.scales import (
     form_of,
     quant_of,
 )
+from litesmith.phrases import phrase
 
 
 def integer_tensors(model: Model) -> str:
@@ -43,7 +44,9 @@ def integer_tensors(model: Model) -> str:
     kinds = Counter(
         t.dtype for g in model.graphs for t in g.tensors if t.quant is not None and _is_small(t)
     )
-    return ", ".join(f"{count} {dtype} tensors" for dtype, count in sorted(kinds.items()))
+    return ", ".join(
+        phrase("{count} {dtype} tensors", count, dtype) for dtype, count in sorted(kinds.items())
+    )
 
 
 def _is_small(tensor: Tensor) -> bool:
@@ -134,12 +137,12 @@ class IntegerGraph:
 
     def _take_input(self, tensor: Tensor) -> None:
         if form_of(tensor) != FLOAT:
-            self._note_end("input", tensor, f"it is {tensor.dtype}")
+            self._note_end("input", tensor, phrase("it is {dtype}", tensor.dtype))
             return
         is_read = any(tensor in op.inputs for op in self._integer)
         if self._io == "float" or not is_read:
             self._made[tensor] = {FLOAT: tensor}
-            self._note_end("input", tensor, "no integer op reads it")
+            self._note_end("input", tensor, phrase("no integer op reads it"))
             return
         form = _as_io(self._scales.produced(tensor), self._io)
         self.boundary[tensor] = replace(tensor, dtype=form[0], quant=quant_of(form))
@@ -149,14 +152,14 @@ class IntegerGraph:
         if tensor in self.boundary:  # an input that is passed on
             return self.boundary[tensor]
         if form_of(tensor) != FLOAT:
-            self._note_end("output", tensor, f"it is {tensor.dtype}")
+            self._note_end("output", tensor, phrase("it is {dtype}", tensor.dtype))
             return self._read(tensor)
         if tensor.is_const:
-            self._note_end("output", tensor, "it is a constant")
+            self._note_end("output", tensor, phrase("it is a constant"))
             return tensor
         form = next(iter(self._made[tensor]))
         if self._io == "float" or form[0] != self._scheme.data:
-            self._note_end("output", tensor, f"it is made in {form[0]}")
+            self._note_end("output", tensor, phrase("it is made in {form}", form[0]))
             return self._have(tensor, FLOAT)
         self.boundary[tensor] = self._have(tensor, _as_io(form, self._io))
         return self.boundary[tensor]
@@ -164,7 +167,11 @@ class IntegerGraph:
     def _note_end(self, side: str, tensor: Tensor, why: str) -> None:
         """Takes note of an input or output that does not become what was asked for."""
         if self._io not in ("float", tensor.dtype):
-            self.skipped.append(Skip(f"{side} {tensor.name!r}", f"{why}; it stays {tensor.dtype}"))
+            self.skipped.append(
+                Skip(
+                    f"{side} {tensor.name!r}", phrase("{why}; it stays {dtype}", why, tensor.dtype)
+                )
+            )
 
     def _cross(self, op: Op) -> None:
         """A conversion: what it makes exists in the form of what it reads, until someone asks."""
@@ -194,7 +201,7 @@ class IntegerGraph:
             key = self._scheme.kernel if weight.dtype == self._scheme.weights else key
         version = max(op.version, OPS[op.kind].versions[key])
         self._ops.append(replace(moved, version=version))
-        self.touched.append(f"moved {op_name(op)} to {key}")
+        self.touched.append(phrase("moved {op_name} to {key}", op_name(op), key))
 
     def _written(self, op: Op, tensor: Tensor) -> Tensor:
         """What an integer op writes in place of a tensor."""
@@ -276,7 +283,9 @@ class IntegerGraph:
             dtype = self._scheme.weights if self._scheme.kernel in kernel else "int8"
             if dtype != self._scheme.weights:
                 name = op_name(users[0].op)
-                self.skipped.append(Skip(name, f"there is no {self._scheme.weights} kernel; int8"))
+                self.skipped.append(
+                    Skip(name, phrase("there is no {weights} kernel; int8", self._scheme.weights))
+                )
             coded[weight] = self._coded_weight(weight, users, dtype, per_channel)
         return coded
 

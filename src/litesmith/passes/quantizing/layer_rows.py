@@ -8,14 +8,15 @@ from litesmith.ir.window import slides
 from litesmith.numeric.patches import depthwise_patches, patches
 from litesmith.passes.core.layers import Layer
 from litesmith.passes.quantizing.paired_walk import Visit
+from litesmith.phrases import phrase
 
 
 def why_no_rows(layer: Layer) -> str:
     """Why a layer has no such rows; "" where it has."""
     if not OPS[layer.op.kind].is_layer:
-        return f"there is no rounding for {layer.op.kind}"
+        return phrase("there is no rounding for {kind}", layer.op.kind)
     if layer.in_groups:
-        return "its channels are in groups"
+        return phrase("its channels are in groups")
     return ""
 
 

@@ -23,6 +23,7 @@ from litesmith.passes.core.layers import Layer, layers_of, real_bias, real_value
 from litesmith.passes.core.step import Context, Skip, Tools
 from litesmith.passes.quantizing.track import Track
 from litesmith.passes.tidy.fold import Fold
+from litesmith.phrases import phrase
 from litesmith.units import plain
 
 Float64s = NDArray[np.float64]
@@ -89,11 +90,15 @@ def walk(model: Model, context: Context, step: str, edit: Edit, *, paired: int =
     """The model after `edit` of every layer; the float model is walked too, on `paired` samples."""
     tools = context.need_tools(step)
     if context.reference is None:
-        raise CannotApply(f"{step}: needs the float model to compare with; put it after quantize")
+        raise CannotApply(
+            "{step}: needs the float model to compare with; put it after quantize", step
+        )
     reference = Fold(float16=True).apply(context.reference, context).model
     counterparts = _counterparts(model.main, reference.main, step)
     if not any(layer.weight.quant or layer.data.quant for layer in layers_of(model.main).values()):
-        raise CannotApply(f"{step}: the model is float, there is nothing to {step}; quantize first")
+        raise CannotApply(
+            "{step}: the model is float, there is nothing to {step}; quantize first", step
+        )
     means = _means(reference, counterparts, tools)
     ours = Track(model, tools)
     places = _chosen(ours.digests(), paired)
@@ -111,7 +116,7 @@ def walk(model: Model, context: Context, step: str, edit: Edit, *, paired: int =
         try:
             parts = edit(Visit(layer, counterpart, mean, *seen, places, wanted))
         except CannotApply as error:
-            skipped.append(Skip(op_name(layer.op), f"it cannot be computed: {error}"))
+            skipped.append(Skip(op_name(layer.op), phrase("it cannot be computed: {error}", error)))
         else:
             replaced |= rebuilt(layer, *parts)
             if layer.unpack is not None:
@@ -181,8 +186,11 @@ def _counterparts(graph: Graph, reference: Graph, step: str) -> list[Layer]:
     ours, theirs = (list(layers_of(g).values()) for g in (graph, reference))
     if [_sort(layer) for layer in ours] != [_sort(layer) for layer in theirs]:
         raise CannotApply(
-            f"{step}: the model's {len(ours)} layers are not the {len(theirs)} of the float model "
-            "in kind, shape and order; give the one it was made from"
+            "{step}: the model's {count} layers are not the {count2} of the float model in "
+            "kind, shape and order; give the one it was made from",
+            step,
+            len(ours),
+            len(theirs),
         )
     return theirs
 
@@ -195,9 +203,11 @@ def _means(reference: Model, layers: list[Layer], tools: Tools) -> dict[Tensor, 
     tensors = list(dict.fromkeys(layer.data for layer in layers))
     for tensor in tensors:
         if not tensor.elements:
-            raise CannotApply(f"{plain(tensor.name)!r} has no elements; nothing can be seen of it")
+            raise CannotApply(
+                "{name!r} has no elements; nothing can be seen of it", plain(tensor.name)
+            )
     try:
         seen = tools.observe(reference, tensors, frozenset({"mean"}))
     except ValueError as error:
-        raise CannotApply(f"layers are compared at one size; {error}") from None
+        raise CannotApply("layers are compared at one size; {error}", error) from None
     return {tensor: seen[tensor].mean for tensor in tensors}

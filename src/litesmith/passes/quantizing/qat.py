@@ -34,9 +34,11 @@ class Qat:
             raise BadInput(f"qat(to={self.to}): there are {', '.join(_TRAINED)}")
         held = integer_tensors(model)
         if held:
-            raise CannotApply(f"qat: the model is quantized already ({held}); give the float model")
+            raise CannotApply(
+                "qat: the model is quantized already ({held}); give the float model", held
+            )
         if context.tune is None:
-            raise CannotApply(f"qat: {context.why_fixed}")
+            raise CannotApply("qat: {why_fixed}", context.why_fixed)
         model = Fold(float16=True).apply(model, context).model
         context = replace(context, reference=model)
         step = Quantize(self.to, self.io, self.keep, self.only, per_channel=self.per_channel)

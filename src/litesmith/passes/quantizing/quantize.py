@@ -19,6 +19,7 @@ from litesmith.passes.quantizing.integer_graph import IntegerGraph, conversions,
 from litesmith.passes.quantizing.scales import Range, covered, real_tensors
 from litesmith.passes.quantizing.stored_weights import store_weights
 from litesmith.passes.tidy.fold import Fold
+from litesmith.phrases import phrase
 from litesmith.units import plain
 
 _IO = ("float", "int8", "uint8", "int16")
@@ -68,11 +69,15 @@ class Quantize:
         _refuse_unknown("ranges", self.ranges, ESTIMATORS)
         scheme = SCHEMES[self.to]
         if self.io != "float" and not scheme.is_integer:
-            raise BadInput(f"quantize(to={self.to}): inputs and outputs stay float; leave out io")
+            raise BadInput(
+                "quantize(to={to}): inputs and outputs stay float; leave out io", self.to
+            )
         if self.io != "float" and (self.io == "int16") != (scheme.data == "int16"):
-            raise BadInput(f"quantize(to={self.to}, io={self.io}): int16 goes with int16x8 alone")
+            raise BadInput(
+                "quantize(to={to}, io={io}): int16 goes with int16x8 alone", self.to, self.io
+            )
         if self.block < 0 or (self.block and self.to != "dynamic-int4"):
-            raise BadInput(f"quantize(to={self.to}): block is for to=dynamic-int4 only")
+            raise BadInput("quantize(to={to}): block is for to=dynamic-int4 only", self.to)
         return scheme
 
     def _integer(self, model: Model, scheme: Scheme, ops: set[Op], context: Context) -> Change:
@@ -131,7 +136,7 @@ class Quantize:
         return estimate(how, seen, steps, bounds or ACTIVATIONS["NONE"])
 
 
-_NO_NUMBERS = "it has no real numbers"
+_NO_NUMBERS = phrase("it has no real numbers")
 
 
 def _why_not(op: Op, scheme: Scheme, unpacked: Mapping[Tensor, Op]) -> str:
@@ -140,23 +145,25 @@ def _why_not(op: Op, scheme: Scheme, unpacked: Mapping[Tensor, Op]) -> str:
     if not real_tensors(op) or row.rescales:
         return _NO_NUMBERS
     if scheme.data not in row.versions:
-        return f"there is no {scheme.data} kernel for it; it stays float between two conversions"
+        return phrase(
+            "there is no {data} kernel for it; it stays float between two conversions", scheme.data
+        )
     words = roles(op)
     if "v" in words or any(t.variable for t in op.inputs if t is not None):
-        return "it keeps a state between runs, which stays float"
+        return phrase("it keeps a state between runs, which stays float")
     activation = op.option("fused_activation_function")
     if activation is not None and activation not in ACTIVATIONS:
-        return f"its fused activation {activation} has no integer form"
+        return phrase("its fused activation {activation} has no integer form", activation)
     if "w" in words and row.scale != "same":
         layer = layer_of(op)
         if layer is None:
-            return "its weights or bias are computed, or it has several; it stays float"
+            return phrase("its weights or bias are computed, or it has several; it stays float")
         if layer.weight.dtype != "float32" or layer.weight.quant is not None:
-            return f"its weights are {layer.weight.dtype} already"
+            return phrase("its weights are {dtype} already", layer.weight.dtype)
     if any(t in unpacked or (t.is_const and t.quant is not None) for t in op.inputs if t):
-        return "its constants are stored in small numbers already"
+        return phrase("its constants are stored in small numbers already")
     if any(t.sparsity for t in op.inputs if t is not None):
-        return "its weights are stored sparse"
+        return phrase("its weights are stored sparse")
     return ""
 
 
@@ -166,8 +173,11 @@ def _refuse_spoiled(ops: Sequence[Op], to: str) -> None:
         for tensor in filter(None, (layer.weight, layer.bias)):
             if not np.isfinite(tensor.values()).all():
                 raise CannotApply(
-                    f"quantize(to={to}): {plain(tensor.name)!r} of {op_name(layer.op)} holds "
-                    "numbers that are infinite or not numbers; keep that op, or mend the model"
+                    "quantize(to={to}): {name!r} of {op_name} holds numbers that are "
+                    "infinite or not numbers; keep that op, or mend the model",
+                    to,
+                    plain(tensor.name),
+                    op_name(layer.op),
                 )
 
 
@@ -176,10 +186,10 @@ def _other_graphs(model: Model) -> list[Skip]:
     called = {number for _, _, op in model.ops() for number in called_graphs(op)}
     return [
         Skip(
-            f"graph {graph.name!r}",
-            "it is run by control flow; only the main graph computes in integers"
+            phrase("graph {name!r}", graph.name),
+            phrase("it is run by control flow; only the main graph computes in integers")
             if number in called
-            else "only the main graph computes in integers",
+            else phrase("only the main graph computes in integers"),
         )
         for number, graph in enumerate(model.graphs)
         if number
@@ -217,9 +227,11 @@ def _span(tensor: Tensor) -> Range:
 def _nothing_to_do(model: Model, to: str, skipped: Sequence[Skip]) -> str:
     held = integer_tensors(model)
     if held:
-        return (
-            f"quantize(to={to}): the model is quantized already ({held}), and no float layer is "
-            "left to change; start from the float model, or upgrade a uint8 one"
+        return phrase(
+            "quantize(to={to}): the model is quantized already ({held}), and no float layer "
+            "is left to change; start from the float model, or upgrade a uint8 one",
+            to,
+            held,
         )
     why = f" ({skipped[0].where}: {skipped[0].why})" if skipped else ""
     return f"quantize(to={to}): no layer of the model can be changed{why}"

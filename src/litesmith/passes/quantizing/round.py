@@ -36,6 +36,7 @@ from litesmith.passes.core.weight_structure import codebook_of, kept
 from litesmith.passes.quantizing.channel_gain import MOST_GAIN, with_gain
 from litesmith.passes.quantizing.layer_rows import affine_of, rows_of_layer, why_no_rows
 from litesmith.passes.quantizing.paired_walk import Parts, Visit, corrected_bias, walk
+from litesmith.phrases import phrase
 
 # Rows of inputs that second moments are taken from, for each input of a layer; and at least.
 _ROWS, _LEAST_ROWS = 32, 4096
@@ -46,8 +47,8 @@ _GROUP = 4096
 # A second-moment matrix of more inputs than this takes minutes, and gigabytes.
 _MOST_INPUTS = 6_000
 
-_FINE = "its weights have more bits than asked for"
-_BOOK = "its weights are codes of a book, which stay"
+_FINE = phrase("its weights have more bits than asked for")
+_BOOK = phrase("its weights are codes of a book, which stay")
 
 
 Float64s = NDArray[np.float64]
@@ -80,11 +81,13 @@ class Round:
             if not why:
                 weight = with_gain(visit, self._rounded(visit))
             elif why != _FINE:
-                skipped.append(Skip(op_name(visit.layer.op), f"{why}; its bias was corrected"))
+                skipped.append(
+                    Skip(op_name(visit.layer.op), phrase("{why}; its bias was corrected", why))
+                )
             return Parts(weight, corrected_bias(visit, weight))
 
         walked = walk(model, context, "round", edit, paired=self.samples)
-        touched = tuple(f"rounded {op_name(layer.op)}" for layer in walked.layers)
+        touched = tuple(phrase("rounded {op_name}", op_name(layer.op)) for layer in walked.layers)
         return Change(walked.model, touched, (*skipped, *walked.skipped))
 
     def _rounded(self, visit: Visit) -> Tensor:
@@ -141,15 +144,17 @@ def _why_not(layer: Layer, users: Counter[Tensor], most_bits: int) -> str:
     if quant is None or DTYPES[layer.weight.dtype].bits > most_bits:
         return _FINE
     if quant.block is not None:
-        return "its weights have scales in blocks"
+        return phrase("its weights have scales in blocks")
     if users[layer.weight] > 1:
-        return "its weights are shared by several layers"
+        return phrase("its weights are shared by several layers")
     why = why_no_rows(layer)
     if why:
         return why
     inputs = layer.weight.elements // layer.channels
     if inputs > _MOST_INPUTS:
-        return f"each of its outputs has {inputs} inputs, more than {_MOST_INPUTS}"
+        return phrase(
+            "each of its outputs has {inputs} inputs, more than {most_inputs}", inputs, _MOST_INPUTS
+        )
     return ""
 
 

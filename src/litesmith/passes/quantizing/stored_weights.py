@@ -13,6 +13,7 @@ from litesmith.numeric.affine import weight_codes, weight_scales
 from litesmith.passes.core.layers import coded_weight
 from litesmith.passes.core.schemes import Scheme, roles
 from litesmith.passes.core.step import Change, Skip
+from litesmith.phrases import phrase
 from litesmith.units import plain
 
 # Weights with fewer numbers than this gain nothing that is worth the conversion.
@@ -65,7 +66,9 @@ class _Storing:
             elif self._key(op) in OPS[op.kind].versions and len(places) == 1:
                 inputs[place] = self._coded_tensor(tensor, OPS[op.kind].axis)
                 version = max(version, OPS[op.kind].versions[self._key(op)])
-                self.touched.append(f"{op_name(op)} takes {self._scheme.weights} weights")
+                self.touched.append(
+                    phrase("{op_name} takes {weights} weights", op_name(op), self._scheme.weights)
+                )
             else:
                 inputs[place] = self._float_again(tensor, OPS[op.kind].axis)
         changed = tuple(inputs) != op.inputs
@@ -89,7 +92,7 @@ class _Storing:
         self.ops.append(
             Op("DEQUANTIZE", (picked,), (target,), version=OPS["DEQUANTIZE"].versions["int8"])
         )
-        self.touched.append(f"{op_name(op)} picks from int8 numbers")
+        self.touched.append(phrase("{op_name} picks from int8 numbers", op_name(op)))
 
     def _places(self, op: Op, wanted: str = "") -> list[int]:
         """Where an op has constants that the scheme is for: weights; for float16 any numbers."""
@@ -112,19 +115,23 @@ class _Storing:
     def _why_not(self, op: Op, tensor: Tensor | None) -> str:
         assert tensor is not None
         if tensor in self._outside:
-            return "it is an output of the graph"
+            return phrase("it is an output of the graph")
         if tensor.elements < _LEAST:
-            return f"it has {tensor.elements} numbers, too few to gain anything"
+            return phrase("it has {elements} numbers, too few to gain anything", tensor.elements)
         peak = float(np.abs(tensor.values()).max())
         if not np.isfinite(peak):
-            return "it holds numbers that are infinite or not numbers"
+            return phrase("it holds numbers that are infinite or not numbers")
         if self._scheme.weights == "float16" and peak > _HALF_MOST:
-            return "it holds numbers that float16 cannot"
+            return phrase("it holds numbers that float16 cannot")
         if self._block:
             if "float32:block4" not in OPS[op.kind].versions:
-                return "only fully connected layers have weights in blocks"
+                return phrase("only fully connected layers have weights in blocks")
             if tensor.shape[-1] % self._block:
-                return f"its {tensor.shape[-1]} inputs are not a multiple of {self._block}"
+                return phrase(
+                    "its {shape} inputs are not a multiple of {block}",
+                    tensor.shape[-1],
+                    self._block,
+                )
         return ""
 
     def _coded_tensor(self, tensor: Tensor, axis: int | None) -> Tensor:
@@ -155,7 +162,9 @@ class _Storing:
             version = OPS["DEQUANTIZE"].versions.get(stored.dtype, 1)
             self.ops.append(Op("DEQUANTIZE", (stored,), (target,), version=version))
             self._unpacked[key] = target
-            self.touched.append(f"stored {plain(tensor.name)!r} as {stored.dtype}")
+            self.touched.append(
+                phrase("stored {name!r} as {dtype}", plain(tensor.name), stored.dtype)
+            )
         return self._unpacked[key]
 
 

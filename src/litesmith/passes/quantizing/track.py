@@ -94,7 +94,8 @@ class Track:
                 for tensor, target, result in zip(outputs, targets, results, strict=True):
                     if result.shape != tensor.shape:
                         raise CannotApply(
-                            f"the size of {plain(tensor.name)!r} depends on values, or the data"
+                            "the size of {name!r} depends on values, or the data",
+                            plain(tensor.name),
                         )
                     target[place] = result
                 if place % _LET_GO == _LET_GO - 1:
@@ -108,8 +109,11 @@ class Track:
             for tensor, value in zip(self._model.main.inputs, values, strict=True):
                 if value.shape != tensor.shape:
                     raise CannotApply(
-                        f"a sample of shape {value.shape} for the input {plain(tensor.name)!r} of "
-                        f"{tensor.shape}: layers are compared at one size; give data of that size"
+                        "a sample of shape {shape} for the input {name!r} of {shape2}: "
+                        "layers are compared at one size; give data of that size",
+                        value.shape,
+                        plain(tensor.name),
+                        tensor.shape,
                     )
                 held = self._hold(self._stand_in.of(tensor))
                 held[self._rows[place]] = _real(tensor, value) if _is_wide(tensor) else value
@@ -151,7 +155,7 @@ def _refuse_inseparable(model: Model) -> None:
     for _, _, op in model.ops():
         if any(t is not None and t.dtype == "resource" for t in (*op.inputs, *op.outputs)):
             raise CannotApply(
-                f"{op_name(op)} shares a state with other ops; parts cannot run apart"
+                "{op_name} shares a state with other ops; parts cannot run apart", op_name(op)
             )
 
 

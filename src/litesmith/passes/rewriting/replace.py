@@ -17,6 +17,7 @@ from litesmith.ops.flexbuffer import encode
 from litesmith.ops.registry import find_op
 from litesmith.passes.core.pattern import Term, Word, is_builtin, matches, parse
 from litesmith.passes.core.step import Change, Context, Skip
+from litesmith.phrases import phrase
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,9 @@ class Replace:
 
     def apply(self, model: Model, context: Context) -> Change:
         if not self.find and not self.ops:
-            return Change(model, (), (Skip("the model", "no find and no ops say what goes"),))
+            return Change(
+                model, (), (Skip(phrase("the model"), phrase("no find and no ops say what goes")),)
+            )
         if self.find and self.ops:
             raise BadInput("replace: give find or ops, not both")
         if not self.op:
@@ -43,7 +46,7 @@ class Replace:
         call = _call(self.op)
         if is_builtin(call.name):
             raise BadInput(
-                f"replace(op={self.op}): {call.name} is no custom op, but one of LiteRT's"
+                "replace(op={op}): {name} is no custom op, but one of LiteRT's", self.op, call.name
             )
         return _found(model, parse(self.find), call) if self.find else _named(model, self.ops, call)
 
@@ -61,7 +64,9 @@ def _found(model: Model, pattern: Term, call: Term) -> Change:
     unknown = [word for word in wanted if word not in words]
     if unknown or any(not isinstance(item, Word) for item in call.inputs):
         there = ", ".join(words) or "none"
-        raise BadInput(f"replace: inputs of {call.name} are words of the pattern: {there}")
+        raise BadInput(
+            "replace: inputs of {name} are words of the pattern: {there}", call.name, there
+        )
     graphs: list[Graph] = []
     touched: list[str] = []
     for graph in model.graphs:
@@ -72,7 +77,9 @@ def _found(model: Model, pattern: Term, call: Term) -> Change:
             touched.append(_deed(match.ops, new))
         graphs.append(graph)
     if not touched:
-        return Change(model, (), (Skip("the model", "no ops of it are as the pattern says"),))
+        return Change(
+            model, (), (Skip(phrase("the model"), phrase("no ops of it are as the pattern says")),)
+        )
     return Change(with_graphs(model, graphs), tuple(touched))
 
 
@@ -82,14 +89,16 @@ def _named(model: Model, numbers: Sequence[int], call: Term) -> Change:
         raise BadInput("replace: with ops the inputs are what these read; name the op alone")
     wrong = [n for n in numbers if not 0 <= n < len(graph.ops)]
     if wrong:
-        raise BadInput(f"replace: no op {wrong[0]}; the model has {len(graph.ops)}, from 0")
+        raise BadInput(
+            "replace: no op {wrong}; the model has {count}, from 0", wrong[0], len(graph.ops)
+        )
     ops = tuple(graph.ops[n] for n in sorted(set(numbers)))
     inside = part_graph(graph, ops)
     made = {t for op in ops for t in op.outputs}
     reads = dict.fromkeys(t for op in ops for t in op.inputs if t is not None and t not in made)
     read = tuple(reads) if _takes(call.name, len(reads)) else inside.inputs
     if not inside.outputs:
-        raise CannotApply(f"{op_name(ops[0])}: nobody reads what these ops make")
+        raise CannotApply("{op_name}: nobody reads what these ops make", op_name(ops[0]))
     new = _custom(call, read, inside.outputs)
     edited = _with(graph, ops, new)
     return Change(with_graphs(model, [edited, *model.graphs[1:]]), (_deed(ops, new),))
@@ -110,10 +119,12 @@ def _custom(call: Term, inputs: tuple[Tensor, ...], outputs: tuple[Tensor, ...])
             made = Call(operator, new)
             shapes = made.shapes([t.shape for t in inputs if not t.is_const])
         except LitesmithError as error:
-            raise CannotApply(f"replace: {error}") from error.__cause__
+            raise CannotApply("replace: {error}", error) from error.__cause__
         wanted = [t.shape for t in outputs]
         if shapes != wanted:
-            raise CannotApply(f"replace: {call.name} gives the shapes {shapes}, not {wanted}")
+            raise CannotApply(
+                "replace: {name} gives the shapes {shapes}, not {wanted}", call.name, shapes, wanted
+            )
     return new
 
 
@@ -121,17 +132,19 @@ def _with(graph: Graph, ops: Sequence[Op], new: Op) -> Graph:
     """The graph with one op in the place of some."""
     for op in ops:
         if (has_effect(op) and not op.is_custom) or any(t.variable for t in op_tensors(op)):
-            raise CannotApply(f"{op_name(op)}: it has an effect or a state, which would be lost")
+            raise CannotApply(
+                "{op_name}: it has an effect or a state, which would be lost", op_name(op)
+            )
     parts = partition(graph, set(ops))
     claimed = [part for part in parts if part.is_claimed]
     if len(claimed) > 1:
         between = next(op for op in parts[parts.index(claimed[0]) + 1].ops)
         raise CannotApply(
-            f"{op_name(between)} reads from these ops and feeds them; name it too, or fewer"
+            "{op_name} reads from these ops and feeds them; name it too, or fewer", op_name(between)
         )
     return regraph(graph, ops=collapsed(parts, {claimed[0]: new}))
 
 
 def _deed(ops: Sequence[Op], new: Op) -> str:
     kinds = ", ".join(op.label for op in ops)
-    return f"{op_name(new)} in place of {kinds}"
+    return phrase("{op_name} in place of {kinds}", op_name(new), kinds)

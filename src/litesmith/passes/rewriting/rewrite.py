@@ -22,6 +22,7 @@ from litesmith.passes.rewriting.rewrite_parts import (
 from litesmith.passes.rewriting.rewrite_shapes import SHAPES
 from litesmith.passes.rewriting.rewrite_types import narrow, unpack
 from litesmith.passes.rewriting.rewrite_values import VALUES
+from litesmith.phrases import phrase
 
 # Every way there is. A name is the kind that goes, with what it becomes or joins where a kind has
 # several ways.
@@ -46,7 +47,11 @@ class Rewrite:
         if unknown:
             raise BadInput(f"rewrite(ops=[{unknown[0]}]): there are {', '.join(WAYS)}")
         if not self.ops and not self.int32 and not self.unpack:
-            return Change(model, (), (Skip("all ops", "none is named, as in ops=[HARD_SWISH]"),))
+            return Change(
+                model,
+                (),
+                (Skip(phrase("all ops"), phrase("none is named, as in ops=[HARD_SWISH]")),),
+            )
         edits: list[GraphEdit] = [narrow] if self.int32 else []
         edits += [unpack] if self.unpack else []
         edits += [partial(_rewritten, name) for name in self.ops]
@@ -82,22 +87,22 @@ def _rewritten(name: str, graph: Graph) -> tuple[Graph, list[str], list[Skip]]:
         try:
             made = _made_of_half(op, way, near)
             if made and any(tensor in late for tensor in op_tensors(op)):
-                raise Unfit("the size of what it reads or makes depends on values")
+                raise Unfit(phrase("the size of what it reads or makes depends on values"))
         except Unfit as why:
             skipped.append(Skip(op_name(op), str(why)))
             continue
         if made:
             replaced[op] = made
-            touched.append(f"{op_name(op)} is now {way.says}")
+            touched.append(phrase("{op_name} is now {says}", op_name(op), way.says))
     return _without_orphans(graph, rewrite(graph, ops=replaced)), touched, skipped
 
 
 def _made(op: Op, way: Way, near: Around) -> tuple[Op, ...] | None:
     if has_effect(op) and not op.is_custom:
-        raise Unfit("it works on a state")
+        raise Unfit(phrase("it works on a state"))
     dtype = op.outputs[0].dtype
     if not way.moves and dtype != "float32":
-        raise Unfit(f"it makes {dtype}; only float ops are said in other words")
+        raise Unfit(phrase("it makes {dtype}; only float ops are said in other words", dtype))
     return way.make(op, near)
 
 

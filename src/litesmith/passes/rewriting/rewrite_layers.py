@@ -21,6 +21,7 @@ from litesmith.passes.rewriting.rewrite_parts import (
     settings,
     target_shape,
 )
+from litesmith.phrases import phrase
 
 # MediaPipe's own op: a transposed convolution with a bias. By its CPU code
 # (util/tflite/operations/transpose_conv_bias.cc), window − (size − 1) % stride − 1 places are cut
@@ -42,9 +43,9 @@ def _mean_axes(op: Op) -> tuple[Tensor, list[int]]:
 def _mean_as_pool(op: Op, _: Around) -> tuple[Op, ...]:
     source, axes = _mean_axes(op)
     if len(source.shape) != 4 or axes != [1, 2]:
-        raise Unfit("it is no mean over height and width of an image")
+        raise Unfit(phrase("it is no mean over height and width of an image"))
     if -1 in (source.dynamic or ())[1:3]:
-        raise Unfit("height or width is free")
+        raise Unfit(phrase("height or width is free"))
     parts = Parts(op)
     if source.shape[1:3] == (1, 1):  # XNNPACK gives zeros for two such pools in a row
         parts.end("RESHAPE", source, target_shape(op.outputs[0]))
@@ -87,7 +88,7 @@ def _joined_mean(op: Op, near: Around) -> tuple[Op, ...] | None:
     reduced = {order[axis] for axis in axes} | gone
     kept = [axis for axis in order if axis not in reduced]
     if kept != sorted(kept):
-        raise Unfit("what stays of its dimensions would be in another order")
+        raise Unfit(phrase("what stays of its dimensions would be in another order"))
     parts = Parts(op)
     parts.end("MEAN", inner, int32(sorted(reduced)))
     return parts.ops()
@@ -97,7 +98,7 @@ def _layer(op: Op) -> tuple[Array, Tensor | None]:
     """The weights of a layer, which are constants, and its bias."""
     weights = floats(given(op, 1))
     if weights is None:
-        raise Unfit("its weights are computed, or not float32")
+        raise Unfit(phrase("its weights are computed, or not float32"))
     return weights, op.inputs[2] if len(op.inputs) > 2 else None
 
 
@@ -106,7 +107,7 @@ def _fully_connected_as_conv(op: Op, _: Around) -> tuple[Op, ...]:
     source, (weights, bias) = given(op, 0), _layer(op)
     refuse_free(source)
     if settings(op).fields.get("weights_format", "DEFAULT") != "DEFAULT":
-        raise Unfit("its weights are shuffled")
+        raise Unfit(phrase("its weights are shuffled"))
     units, depth = weights.shape
     parts, rows = Parts(op), source.elements // max(depth, 1)
     fused = settings(op).word("fused_activation_function")
@@ -156,9 +157,9 @@ def _batch_matmul(op: Op, _: Around) -> tuple[Op, ...]:
     """A product with a constant matrix is a fully connected layer of each row."""
     source, held = given(op, 0), floats(given(op, 1))
     if held is None or held.ndim < 2 or prod(held.shape[:-2]) != 1:
-        raise Unfit("it multiplies by what is computed, or by several matrices")
+        raise Unfit(phrase("it multiplies by what is computed, or by several matrices"))
     if settings(op).fields.get("adj_x"):
-        raise Unfit("it turns what it multiplies")
+        raise Unfit(phrase("it turns what it multiplies"))
     matrix = held.reshape(held.shape[-2:])
     weights = matrix if settings(op).fields.get("adj_y") else matrix.T
     parts = Parts(op)
@@ -203,20 +204,20 @@ class _Transposed(NamedTuple):
 def _transposed(op: Op) -> _Transposed:
     """Its own options are padding and both strides, as int32."""
     if op.custom != _TRANSPOSED:
-        raise Unfit("nothing is known of it")
+        raise Unfit(phrase("nothing is known of it"))
     held = _custom_numbers(op)
     source, window, target = given(op, 0), given(op, 1), op.outputs[0]
     if len(held) < 3 or held[0] not in _PADDINGS or min(held[1:3]) < 1 or len(window.shape) != 4:
-        raise Unfit("its options are of another sort than MediaPipe's")
+        raise Unfit(phrase("its options are of another sort than MediaPipe's"))
     refuse_free(source, target)
     padding, across, down = _PADDINGS[held[0]], *held[1:3]
     if padding == "VALID":
-        raise Unfit("it is padded VALID, of which no model was seen")
+        raise Unfit(phrase("it is padded VALID, of which no model was seen"))
     if target.shape[1:3] != (source.shape[1] * down, source.shape[2] * across):
-        raise Unfit("its output is not its input by its strides")
+        raise Unfit(phrase("its output is not its input by its strides"))
     sizes = zip(source.shape[1:3], window.shape[1:3], (down, across), strict=True)
     if any(size % stride or reach < stride for size, reach, stride in sizes):
-        raise Unfit("MediaPipe pads it in another way than TRANSPOSE_CONV, by its sizes")
+        raise Unfit(phrase("MediaPipe pads it in another way than TRANSPOSE_CONV, by its sizes"))
     inputs = (int32(target.shape), window, source)
     return _Transposed(inputs, given(op, 2), padding, (down, across))
 
@@ -264,31 +265,37 @@ def _corner_centres(op: Op, _: Around) -> tuple[Op, ...] | None:
     before, after = source.shape[1:3], target.shape[1:3]
     whole = all(a and b % a == 0 for a, b in zip(before, after, strict=True))
     if not (before == (1, 1) or (op.kind == "RESIZE_NEAREST_NEIGHBOR" and whole)):
-        raise Unfit("without half-pixel centres it would give other values")
+        raise Unfit(phrase("without half-pixel centres it would give other values"))
     parts = Parts(op)
     parts.end(op.kind, source, given(op, 1))
     return parts.ops()
 
 
-_AS_CONNECTED = Way(_conv_of_one_place, "FULLY_CONNECTED with the convolution before it")
-_AT_CORNERS = Way(_corner_centres, "the same without half-pixel centres, exactly", moves=True)
+_AS_CONNECTED = Way(_conv_of_one_place, phrase("FULLY_CONNECTED with the convolution before it"))
+_AT_CORNERS = Way(
+    _corner_centres, phrase("the same without half-pixel centres, exactly"), moves=True
+)
 
 LAYERS: dict[str, Way] = {
-    "BATCH_MATMUL": Way(_batch_matmul, "FULLY_CONNECTED, to the rounding of float32"),
-    "CUSTOM": Way(_custom, "TRANSPOSE_CONV with a bias, to the rounding of float32"),
+    "BATCH_MATMUL": Way(_batch_matmul, phrase("FULLY_CONNECTED, to the rounding of float32")),
+    "CUSTOM": Way(_custom, phrase("TRANSPOSE_CONV with a bias, to the rounding of float32")),
     "CUSTOM:ADD": Way(
-        _custom_and_add, "TRANSPOSE_CONV, and ADD of its bias, to the rounding of float32"
+        _custom_and_add, phrase("TRANSPOSE_CONV, and ADD of its bias, to the rounding of float32")
     ),
     "FULLY_CONNECTED": Way(
-        _fully_connected_as_conv, "CONV_2D over its rows, to the rounding of float32"
+        _fully_connected_as_conv, phrase("CONV_2D over its rows, to the rounding of float32")
     ),
-    "MEAN": Way(_mean_as_pool, "AVERAGE_POOL_2D, to the rounding of float32"),
-    "MEAN:JOIN": Way(_joined_mean, "one MEAN, to the rounding of float32"),
-    "MEAN:KEEP_DIMS": Way(_mean_with_dims, "MEAN that keeps dimensions, and RESHAPE, exactly"),
-    "PAD": Way(_channels_padded, "CONV_2D that passes channels on and adds empty ones, exactly"),
+    "MEAN": Way(_mean_as_pool, phrase("AVERAGE_POOL_2D, to the rounding of float32")),
+    "MEAN:JOIN": Way(_joined_mean, phrase("one MEAN, to the rounding of float32")),
+    "MEAN:KEEP_DIMS": Way(
+        _mean_with_dims, phrase("MEAN that keeps dimensions, and RESHAPE, exactly")
+    ),
+    "PAD": Way(
+        _channels_padded, phrase("CONV_2D that passes channels on and adds empty ones, exactly")
+    ),
     "RESHAPE:CONV_2D": _AS_CONNECTED,
     "RESHAPE:FULLY_CONNECTED": Way(
-        _without_reshape, "reading what was flattened for it, exactly", at="FULLY_CONNECTED"
+        _without_reshape, phrase("reading what was flattened for it, exactly"), at="FULLY_CONNECTED"
     ),
     "RESIZE_BILINEAR": _AT_CORNERS,
     "RESIZE_NEAREST_NEIGHBOR": _AT_CORNERS,

@@ -10,6 +10,7 @@ import numpy as np
 from litesmith.ir.match import Reads, reads
 from litesmith.ir.ops import OPS, infer_shapes, options_or_defaults, output_dtypes
 from litesmith.ir.types import Array, Graph, Op, Record, Tensor, Value, constant_numbers
+from litesmith.phrases import phrase
 
 Argument = Tensor | Array | float | None
 
@@ -91,7 +92,7 @@ class Parts:
 
     def _end(self, call: Op, target: Tensor) -> None:
         if self._made(call) != (target.shape, target.dtype):
-            raise Unfit("the file promises another shape than its inputs give")
+            raise Unfit(phrase("the file promises another shape than its inputs give"))
         self._write(call, target)
 
     def ops(self) -> tuple[Op, ...]:
@@ -127,7 +128,7 @@ class Parts:
     def _made(self, call: Op) -> tuple[tuple[int, ...], str]:
         shapes = infer_shapes(call.kind, call.inputs, call.options)
         if shapes is None:
-            raise Unfit(f"the shape that {call.kind} would make is not known")
+            raise Unfit(phrase("the shape that {kind} would make is not known", call.kind))
         return shapes[0], output_dtypes(call.kind, call.inputs, call.options, 1)[0]
 
 
@@ -135,7 +136,7 @@ def given(op: Op, place: int) -> Tensor:
     """An input that must be there."""
     tensor = op.inputs[place] if place < len(op.inputs) else None
     if tensor is None:
-        raise Unfit("an input of it is missing")
+        raise Unfit(phrase("an input of it is missing"))
     return tensor
 
 
@@ -147,7 +148,7 @@ def integers(op: Op, place: int) -> list[int]:
     """The whole numbers of a constant input."""
     held = constant_numbers(given(op, place))
     if held is None:
-        raise Unfit("a setting of it is computed")
+        raise Unfit(phrase("a setting of it is computed"))
     return [int(value) for value in held.ravel()]
 
 
@@ -178,24 +179,26 @@ def target_shape(tensor: Tensor) -> Array:
     """The shape as RESHAPE is told it; one free dimension stays free."""
     marks = tensor.dynamic or tensor.shape
     if sum(mark == -1 for mark in marks) > 1 or (-1 in marks and 0 in tensor.shape):
-        raise Unfit("several dimensions are free; borders(fixed=true) takes the sizes as final")
+        raise Unfit(
+            phrase("several dimensions are free; borders(fixed=true) takes the sizes as final")
+        )
     return int32(marks)
 
 
 def refuse_free(*tensors: Tensor) -> None:
     """Raises where a size that would be written down is free."""
     if any(-1 in (tensor.dynamic or ()) for tensor in tensors):
-        raise Unfit("a dimension is free; borders(fixed=true) takes the sizes as final")
+        raise Unfit(phrase("a dimension is free; borders(fixed=true) takes the sizes as final"))
 
 
 def refuse_activation(op: Op) -> None:
     fused = settings(op).fields.get("fused_activation_function", "NONE")
     if fused != "NONE":
-        raise Unfit(f"it has a fused {fused}")
+        raise Unfit(phrase("it has a fused {fused}", fused))
 
 
 def front_axis(axis: int, rank: int) -> int:
     """The axis counted from the front."""
     if not -rank <= axis < rank:
-        raise Unfit(f"it names axis {axis} of {rank} dimensions")
+        raise Unfit(phrase("it names axis {axis} of {rank} dimensions", axis, rank))
     return axis % rank

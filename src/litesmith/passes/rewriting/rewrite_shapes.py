@@ -18,6 +18,7 @@ from litesmith.passes.rewriting.rewrite_parts import (
     settings,
     target_shape,
 )
+from litesmith.phrases import phrase
 
 # Slices of one place each that a mirrored border may become.
 _MOST_MIRRORED = 32
@@ -80,7 +81,7 @@ def _split_v(op: Op, _: Around) -> tuple[Op, ...]:
 def _slices(op: Op, source: Tensor, axis: int) -> tuple[Op, ...]:
     """Pieces of a tensor, one after the other along an axis."""
     if -1 in (source.dynamic or ())[axis : axis + 1]:
-        raise Unfit("the dimension that it splits is free")
+        raise Unfit(phrase("the dimension that it splits is free"))
     parts, begin = Parts(op), 0
     for target in op.outputs:
         size = target.shape[axis]
@@ -94,9 +95,9 @@ def _strided_slice(op: Op, _: Around) -> tuple[Op, ...]:
     source, found = given(op, 0), settings(op)
     refuse_free(source)
     if any(found.fields.get(f"{name}_mask") for name in ("ellipsis", "new_axis")):
-        raise Unfit("it has an ellipsis or makes dimensions")
+        raise Unfit(phrase("it has an ellipsis or makes dimensions"))
     if set(integers(op, 3)) - {1} or found.fields.get("offset"):
-        raise Unfit("it goes in steps, or by offsets")
+        raise Unfit(phrase("it goes in steps, or by offsets"))
     starts: list[int] = []
     sizes: list[int] = []
     for axis, (begin, end) in enumerate(zip(integers(op, 1), integers(op, 2), strict=True)):
@@ -131,7 +132,7 @@ def _plain_pad(op: Op, _: Around) -> tuple[Op, ...] | None:
     filled, source = constant_numbers(given(op, 2)), given(op, 0)
     zero = 0 if source.quant is None else int(source.quant.zero_point.ravel()[0])
     if filled is None or filled.size != 1 or filled.ravel()[0] != zero:
-        raise Unfit("it pads with something else than zero")
+        raise Unfit(phrase("it pads with something else than zero"))
     parts = Parts(op)
     parts.end("PAD", source, given(op, 1))
     return parts.ops()
@@ -143,7 +144,9 @@ def _mirrored(op: Op, _: Around) -> tuple[Op, ...]:
     pairs = [(axis, *widths[2 * axis : 2 * axis + 2]) for axis in range(len(widths) // 2)]
     pairs = [pair for pair in pairs if any(pair[1:])]
     if not pairs or sum(before + after for _, before, after in pairs) > _MOST_MIRRORED:
-        raise Unfit(f"it mirrors nothing, or more than {_MOST_MIRRORED} places")
+        raise Unfit(
+            phrase("it mirrors nothing, or more than {most_mirrored} places", _MOST_MIRRORED)
+        )
     refuse_free(source)
     edge = 1 if settings(op).word("mode") == "REFLECT" else 0
     joined = source
@@ -152,7 +155,7 @@ def _mirrored(op: Op, _: Around) -> tuple[Op, ...]:
         places = [*range(before - 1 + edge, edge - 1, -1)]
         behind = [*range(size - 1 - edge, size - 1 - edge - after, -1)]
         if any(not 0 <= place < size for place in places + behind):
-            raise Unfit("it mirrors more than there is")
+            raise Unfit(phrase("it mirrors more than there is"))
         pieces = [_sliced(parts, joined, axis, place, 1) for place in places]
         ends = [_sliced(parts, joined, axis, place, 1) for place in behind]
         inputs = (*pieces, joined, *ends)
@@ -190,7 +193,7 @@ def _padded_pieces(parts: Parts, op: Op, axis: int) -> tuple[list[Tensor], Array
         if not tensor.is_const:
             widths[place], waiting = [waiting, 0], 0
         elif held is None:
-            raise Unfit("a constant of it is not float32")
+            raise Unfit(phrase("a constant of it is not float32"))
         else:
             np.moveaxis(filled, axis, 0)[begin : begin + size] = np.moveaxis(held, axis, 0)
             if widths:
@@ -212,7 +215,7 @@ def _padded(parts: Parts, tensor: Tensor, axis: int, pair: list[int]) -> Tensor:
 
 SHAPES: dict[str, Way] = {
     "CONCATENATION": Way(
-        _without_constants, "PAD, CONCATENATION and ADD of its constants, exactly"
+        _without_constants, phrase("PAD, CONCATENATION and ADD of its constants, exactly")
     ),
     "EXPAND_DIMS": Way(_reshaped, "RESHAPE", moves=True),
     "MIRROR_PAD": Way(_mirrored, "SLICEs and CONCATENATION", moves=True),
@@ -221,7 +224,11 @@ SHAPES: dict[str, Way] = {
     "SPLIT": Way(_split, "SLICEs", moves=True),
     "SPLIT_V": Way(_split_v, "SLICEs", moves=True),
     "SQUEEZE": Way(_reshaped, "RESHAPE", moves=True),
-    "STRIDED_SLICE": Way(_strided_slice, "SLICE, and RESHAPE where dimensions go", moves=True),
-    "TRANSPOSE": Way(_transposed_ones, "RESHAPE: it moves dimensions of 1 only", moves=True),
+    "STRIDED_SLICE": Way(
+        _strided_slice, phrase("SLICE, and RESHAPE where dimensions go"), moves=True
+    ),
+    "TRANSPOSE": Way(
+        _transposed_ones, phrase("RESHAPE: it moves dimensions of 1 only"), moves=True
+    ),
     "UNPACK": Way(_unpacked, "SLICEs and RESHAPEs", moves=True),
 }

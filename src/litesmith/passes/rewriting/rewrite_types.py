@@ -12,6 +12,7 @@ from litesmith.ir.ops import OPS, kinds_where
 from litesmith.ir.types import Array, Graph, Op, Record, Tensor, constant_numbers
 from litesmith.numeric.affine import dequantize
 from litesmith.passes.core.step import Skip
+from litesmith.phrases import phrase
 
 _LIMITS = np.iinfo(np.int32)
 _UNKNOWN = 2**63
@@ -89,10 +90,10 @@ class _Narrowing:
     def _why_not(self, op: Op) -> str:
         """Why an op keeps int64; "" where it need not."""
         if has_effect(op):
-            return "it works on a state, or runs other graphs"
+            return phrase("it works on a state, or runs other graphs")
         wide = [t for t in op.inputs if t is not None and _is_wide(t)]
         if any(t.is_const and not _fits(t) for t in wide):
-            return "a constant of it does not fit int32"
+            return phrase("a constant of it does not fit int32")
         if self._largest(op) <= -_LIMITS.min:
             return ""
         settings = self._settings(op)
@@ -101,8 +102,8 @@ class _Narrowing:
             if not data and self._are_known(settings):
                 return ""
             if data:
-                return f"{op.kind} is not known to take int32 there"
-        return "its numbers are not known to fit int32"
+                return phrase("{kind} is not known to take int32 there", op.kind)
+        return phrase("its numbers are not known to fit int32")
 
     def _largest(self, op: Op) -> int:
         """No number that the op reads or makes in int64 is larger, with or without its sign."""
@@ -151,10 +152,10 @@ class _Narrowing:
         if op.kind == "CAST" and options is not None and inputs[0] is not None:
             options = options.set(in_data_type=inputs[0].dtype.upper())
         self._ops.append(replace(op, inputs=inputs, outputs=outputs, options=options))
-        self._touched.append(f"moved {op_name(op)} from int64 to int32")
+        self._touched.append(phrase("moved {op_name} from int64 to int32", op_name(op)))
 
     def _leave(self, op: Op, why: str) -> None:
-        self._skipped.append(Skip(op_name(op), f"{why}; it keeps int64"))
+        self._skipped.append(Skip(op_name(op), phrase("{why}; it keeps int64", why)))
         for tensor in op.inputs:
             if tensor is not None and _is_wide(tensor):
                 self._restore(tensor)
@@ -218,15 +219,15 @@ def unpack(graph: Graph) -> tuple[Graph, list[str], list[Skip]]:
             assert op.inputs[0] is not None
             float_of[op.outputs[0]] = _unpacked(op.inputs[0])
             ops[op] = ()
-            touched.append(f"unpacked what {op_name(op)} unpacks in every run")
+            touched.append(phrase("unpacked what {op_name} unpacks in every run", op_name(op)))
         elif weight is not None and _is_packed(weight) and _flows_float(op):
             new = float_of.setdefault(weight, _unpacked(weight))
             inputs = tuple(new if t is weight else t for t in op.inputs)
             ops[op] = (replace(op, inputs=inputs, version=1, options=_plain(op)),)
-            touched.append(f"unpacked the weights of {op_name(op)}")
+            touched.append(phrase("unpacked the weights of {op_name}", op_name(op)))
     leaving = [t for t in graph.outputs if t in float_of]
     if leaving:
-        return graph, [], [Skip(leaving[0].name, "a weight is an output of the graph")]
+        return graph, [], [Skip(leaving[0].name, phrase("a weight is an output of the graph"))]
     made = {old: new for old, new in float_of.items() if not old.is_const}
     return rewrite(graph, ops=ops, tensors=made), touched, []
 

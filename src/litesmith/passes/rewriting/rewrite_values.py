@@ -15,6 +15,7 @@ from litesmith.passes.rewriting.rewrite_parts import (
     given,
     settings,
 )
+from litesmith.phrases import phrase
 
 # How far a factor may be from 1/6 where it stands for it.
 _ROUNDING = 1e-5
@@ -82,7 +83,9 @@ def _gated(tensor: Tensor, near: Around) -> Tensor | None:
 def _leaky_relu(op: Op, _: Around) -> tuple[Op, ...]:
     parts, x, slope = Parts(op), given(op, 0), settings(op).number("alpha")
     if not 0 <= slope <= 1:
-        raise Unfit(f"its slope is {slope:g}; the larger of x and slope · x needs 0 to 1")
+        raise Unfit(
+            phrase("its slope is {slope:g}; the larger of x and slope · x needs 0 to 1", slope)
+        )
     parts.end("MAXIMUM", x, parts.add("MUL", x, float(slope)))
     return parts.ops()
 
@@ -90,7 +93,7 @@ def _leaky_relu(op: Op, _: Around) -> tuple[Op, ...]:
 def _leaky_relu_as_prelu(op: Op, _: Around) -> tuple[Op, ...]:
     parts, x, slope = Parts(op), given(op, 0), settings(op).number("alpha")
     if not x.shape:
-        raise Unfit("it works on a single value")
+        raise Unfit(phrase("it works on a single value"))
     slopes = np.full((1,) * (len(x.shape) - 2) + x.shape[-1:], slope, np.float32)
     parts.end("PRELU", x, slopes)
     return parts.ops()
@@ -99,7 +102,7 @@ def _leaky_relu_as_prelu(op: Op, _: Around) -> tuple[Op, ...]:
 def _slopes(op: Op) -> Array:
     held = floats(given(op, 1))
     if held is None or not held.size:
-        raise Unfit("its slopes are computed")
+        raise Unfit(phrase("its slopes are computed"))
     return held
 
 
@@ -113,7 +116,7 @@ def _prelu(op: Op, _: Around) -> tuple[Op, ...]:
 def _prelu_as_maximum(op: Op, _: Around) -> tuple[Op, ...]:
     parts, x, slopes = Parts(op), given(op, 0), _slopes(op)
     if slopes.min() < 0 or slopes.max() > 1:
-        raise Unfit("its slopes are not all from 0 to 1")
+        raise Unfit(phrase("its slopes are not all from 0 to 1"))
     parts.end("MAXIMUM", x, parts.add("MUL", x, slopes))
     return parts.ops()
 
@@ -121,7 +124,7 @@ def _prelu_as_maximum(op: Op, _: Around) -> tuple[Op, ...]:
 def _prelu_as_leaky_relu(op: Op, _: Around) -> tuple[Op, ...]:
     parts, slopes = Parts(op), _slopes(op)
     if (slopes != slopes.flat[0]).any():
-        raise Unfit("its slopes differ")
+        raise Unfit(phrase("its slopes differ"))
     parts.end("LEAKY_RELU", given(op, 0), alpha=float(slopes.flat[0]))
     return parts.ops()
 
@@ -176,11 +179,11 @@ def _relu_0_to_1(op: Op, _: Around) -> tuple[Op, ...]:
 def _div(op: Op, _: Around) -> tuple[Op, ...]:
     parts, held = Parts(op), floats(given(op, 1))
     if held is None or not held.all():
-        raise Unfit("it divides by what is computed, or by zero")
+        raise Unfit(phrase("it divides by what is computed, or by zero"))
     with np.errstate(over="ignore"):
         inverse = np.asarray(1 / held.astype(np.float64), np.float32)
     if not np.isfinite(inverse).all():
-        raise Unfit("what it divides by is too small to multiply by its inverse")
+        raise Unfit(phrase("what it divides by is too small to multiply by its inverse"))
     fused = settings(op).word("fused_activation_function")
     parts.end("MUL", given(op, 0), inverse, fused_activation_function=fused)
     return parts.ops()
@@ -217,7 +220,7 @@ def _set_apart(op: Op, _: Around) -> tuple[Op, ...] | None:
     if fused == "NONE":
         return None
     if fused not in ("RELU", "RELU6", "RELU_N1_TO_1", "TANH"):
-        raise Unfit(f"there is no op for its fused {fused}")
+        raise Unfit(phrase("there is no op for its fused {fused}", fused))
     bare = replace(
         op,
         outputs=(replace(op.outputs[0], name=f"{op.outputs[0].name}/plain"),),
@@ -230,29 +233,30 @@ def _set_apart(op: Op, _: Around) -> tuple[Op, ...] | None:
 
 VALUES: dict[str, Way] = {
     "ABS": Way(_abs, "RELU(x) + RELU(-x), exactly"),
-    "DIV": Way(_div, "MUL by the inverse, to the last bit of float32"),
+    "DIV": Way(_div, phrase("MUL by the inverse, to the last bit of float32")),
     "GELU": Way(
-        _gelu, "x · LOGISTIC(1.596 x + 0.0714 x³), its tanh form: within 0.00048 of the exact one"
+        _gelu,
+        phrase("x · LOGISTIC(1.596 x + 0.0714 x³), its tanh form: within 0.00048 of the exact one"),
     ),
     "GELU:LOGISTIC": Way(_gelu_as_logistic, "x · LOGISTIC(1.702 x), within 0.0207"),
-    "HARD_SWISH": Way(_hard_swish, "x · RELU6(x + 3) / 6, to the rounding of float32"),
+    "HARD_SWISH": Way(_hard_swish, phrase("x · RELU6(x + 3) / 6, to the rounding of float32")),
     "LEAKY_RELU": Way(_leaky_relu, "MAXIMUM(x, slope · x), exactly"),
-    "LEAKY_RELU:PRELU": Way(_leaky_relu_as_prelu, "PRELU of one slope, exactly"),
-    "MUL:HARD_SWISH": Way(_to_hard_swish, "HARD_SWISH, to the rounding of float32"),
-    "NEG": Way(_neg, "MUL by -1, exactly"),
+    "LEAKY_RELU:PRELU": Way(_leaky_relu_as_prelu, phrase("PRELU of one slope, exactly")),
+    "MUL:HARD_SWISH": Way(_to_hard_swish, phrase("HARD_SWISH, to the rounding of float32")),
+    "NEG": Way(_neg, phrase("MUL by -1, exactly")),
     "PRELU": Way(_prelu, "RELU(x) - slopes · RELU(-x), exactly"),
     "PRELU:LEAKY_RELU": Way(_prelu_as_leaky_relu, "LEAKY_RELU, exactly"),
     "PRELU:MAXIMUM": Way(_prelu_as_maximum, "MAXIMUM(x, slopes · x), exactly"),
-    "RELU_0_TO_1": Way(_relu_0_to_1, "RELU and RELU_N1_TO_1, exactly"),
-    "SQUARE": Way(_square, "MUL by itself, exactly"),
-    "SQUARED_DIFFERENCE": Way(_squared_difference, "SUB and MUL by itself, exactly"),
-    "SUB": Way(_sub, "ADD of the negative, exactly"),
+    "RELU_0_TO_1": Way(_relu_0_to_1, phrase("RELU and RELU_N1_TO_1, exactly")),
+    "SQUARE": Way(_square, phrase("MUL by itself, exactly")),
+    "SQUARED_DIFFERENCE": Way(_squared_difference, phrase("SUB and MUL by itself, exactly")),
+    "SUB": Way(_sub, phrase("ADD of the negative, exactly")),
     **{
-        f"{kind}:RANK": Way(_full_rank, "the same with a constant of full rank, exactly")
+        f"{kind}:RANK": Way(_full_rank, phrase("the same with a constant of full rank, exactly"))
         for kind in ("ADD", "DIV", "MUL", "SUB")
     },
     **{
-        f"{kind}:ACTIVATION": Way(_set_apart, "the op and its activation after it, exactly")
+        f"{kind}:ACTIVATION": Way(_set_apart, phrase("the op and its activation after it, exactly"))
         for kind in ("AVERAGE_POOL_2D", "MAX_POOL_2D")
     },
 }

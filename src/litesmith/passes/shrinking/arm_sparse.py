@@ -16,6 +16,7 @@ from litesmith.ir.model_text import op_name
 from litesmith.ir.ops import OPS
 from litesmith.ir.types import Graph, Op, Tensor, constant_numbers
 from litesmith.ir.window import slides
+from litesmith.phrases import phrase
 from litesmith.units import percent_text
 
 _LEAST_ZEROS = 2 / 3
@@ -30,7 +31,9 @@ def arm_sparse(graph: Graph) -> dict[Op, str]:
         if not reasons[op]:
             reasons[op] = joins.why_not(op)
     if any(not why for why in reasons.values()) and not _has_densify(graph):
-        dense = "its weights are stored dense: the runtime looks for sparse ones behind DENSIFY"
+        dense = phrase(
+            "its weights are stored dense: the runtime looks for sparse ones behind DENSIFY"
+        )
         reasons = {op: why or dense for op, why in reasons.items()}
     return reasons
 
@@ -43,16 +46,16 @@ def _why_not_pointwise(op: Op) -> str:
     """Why a convolution by itself is none that can be computed sparse; "" where it is."""
     data, weight = op.inputs[0], op.inputs[1]
     if data is None or weight is None or len(weight.shape) != 4 or op.options is None:
-        return "its weights are not known"
+        return phrase("its weights are not known")
     if data.dtype != "float32" or op.outputs[0].dtype != "float32":
-        return f"it computes in {data.dtype}; only float convolutions skip zeros"
+        return phrase("it computes in {dtype}; only float convolutions skip zeros", data.dtype)
     _, height, width, inputs = weight.shape
     if (height, width) != (1, 1):
-        return f"its kernel is {height}×{width}; only 1×1 ones skip zeros"
+        return phrase("its kernel is {height}×{width}; only 1×1 ones skip zeros", height, width)
     if any(slide.stride != 1 or slide.dilation != 1 for slide in slides(op.options, (1, 1))):
-        return "it has a stride or a dilation"
+        return phrase("it has a stride or a dilation")
     if data.shape[-1] != inputs:
-        return "its channels are in groups"
+        return phrase("its channels are in groups")
     return ""
 
 
@@ -77,9 +80,11 @@ class _Joins:
         zeros, count = self._zeros([m for m in members if OPS[m.kind].is_convolution])
         if zeros <= _LEAST_ZEROS * count:
             share = percent_text(zeros / count if count else 0)
-            return (
-                f"{share} of the weights of the 1×1 convolutions around it are zero; "
-                f"more than {percent_text(_LEAST_ZEROS)} are needed"
+            return phrase(
+                "{share} of the weights of the 1×1 convolutions around it are zero; more "
+                "than {share2} are needed",
+                share,
+                percent_text(_LEAST_ZEROS),
             )
         return ""
 
@@ -161,15 +166,18 @@ class _Joins:
             for tensor in self._sources(op):
                 maker = self._makers.get(tensor)
                 if maker is None:
-                    yield f"{op_name(op)} before it reads an input of the model, with no 3×3 stem"
+                    yield phrase(
+                        "{op_name} before it reads an input of the model, with no 3×3 stem",
+                        op_name(op),
+                    )
                 elif self._ways[maker] not in ("in", "on"):
-                    yield f"{op_name(maker)}, which it hangs on, has no sparse form"
+                    yield phrase("{op_name}, which it hangs on, has no sparse form", op_name(maker))
         if self._ways[op] in ("in", "on"):
             if any(t in self._graph.outputs for t in op.outputs):
-                yield f"{op_name(op)}, joined to it, writes an output of the model"
+                yield phrase("{op_name}, joined to it, writes an output of the model", op_name(op))
             for user in self._users(op):
                 if self._ways[user] not in ("on", "out"):
-                    yield f"{op_name(user)}, joined to it, has no sparse form"
+                    yield phrase("{op_name}, joined to it, has no sparse form", op_name(user))
 
     def _zeros(self, ops: Sequence[Op]) -> tuple[int, int]:
         """Zeros and weights of 1×1 convolutions, seen through DENSIFY."""

@@ -15,21 +15,22 @@ from litesmith.ir.types import Graph, Op, Tensor
 from litesmith.passes.core.schemes import roles
 from litesmith.passes.shrinking.channel_joins import Channels, Joins
 from litesmith.passes.shrinking.channel_rules import RULES
+from litesmith.phrases import phrase
 
 
 def channel_ids(graph: Graph) -> Channels:
     """The classes of channels of a graph."""
     joins = Joins(graph)
     for tensor in (*graph.inputs, *graph.outputs):
-        joins.pin(tensor, why="it is an input or an output of the model")
+        joins.pin(tensor, why=phrase("it is an input or an output of the model"))
     for tensor in graph.tensors:
         if tensor.variable or tensor.sparsity is not None or tensor.quant is not None:
-            joins.pin(tensor, why="it is a state, sparse or quantized")
+            joins.pin(tensor, why=phrase("it is a state, sparse or quantized"))
         for axis, size in enumerate(tensor.dynamic or ()):
             if size < 0:
-                joins.pin(tensor, axis, why="its size is free")
+                joins.pin(tensor, axis, why=phrase("its size is free"))
     for op in graph.ops:
-        joins.why = f"{op_name(op)} needs all of them"
+        joins.why = phrase("{op_name} needs all of them", op_name(op))
         for role, tensor in zip(roles(op), op.inputs, strict=True):
             if tensor is not None and role not in "xwb":
                 joins.pin(tensor)
@@ -52,12 +53,12 @@ def _check(joins: Joins, op: Op) -> None:
         assert asked is not None
         fits = len(sizes) == len(promised) and len(joins.readers[asked]) == 1
         if not fits or any(s not in (None, -1, p) for s, p in zip(sizes, promised, strict=True)):
-            raise ValueError("its size is computed")
+            raise ValueError(phrase("its size is computed"))
         for axis, size in enumerate(sizes):
             if size is None:
                 joins.pin(op.outputs[0], axis)
     elif shapes != tuple(t.shape for t in op.outputs):
-        raise ValueError("another shape is promised")
+        raise ValueError(phrase("another shape is promised"))
 
 
 def shape_place(op: Op) -> int:

@@ -10,6 +10,7 @@ from litesmith.ir.edit import consumers
 from litesmith.ir.infer import from_front
 from litesmith.ir.types import Graph, Tensor
 from litesmith.passes.core.layers import layers_of
+from litesmith.phrases import phrase
 
 Numbers = NDArray[np.int64]
 
@@ -53,12 +54,12 @@ class Joins:
     def of(self, tensor: Tensor, axis: int = -1) -> Numbers:
         numbers = self._numbers[tensor]
         if not -len(numbers) <= axis < len(numbers):
-            raise ValueError(f"axis {axis} of {len(numbers)}")
+            raise ValueError(phrase("axis {axis} of {count}", axis, len(numbers)))
         return numbers[axis]
 
     def join(self, a: Numbers, b: Numbers) -> None:
         if a.shape != b.shape:
-            raise ValueError(f"{a.shape} positions beside {b.shape}")
+            raise ValueError(phrase("{shape} positions beside {shape2}", a.shape, b.shape))
         self._pairs.append((a.reshape(-1), b.reshape(-1)))
 
     def pass_on(self, source: Tensor, axis: int, result: Tensor, place: int) -> None:

@@ -81,8 +81,9 @@ def moments(
     for tensor, (mean, covariance) in found.items():
         if not (np.isfinite(mean).all() and np.isfinite(covariance).all()):
             raise BadInput(
-                f"{plain(tensor.name)!r} is infinite or not a number on some sample; the data or "
-                "its normalisation is wrong"
+                "{name!r} is infinite or not a number on some sample; the data or its "
+                "normalisation is wrong",
+                plain(tensor.name),
             )
     return found
 

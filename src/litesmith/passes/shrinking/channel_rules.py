@@ -14,6 +14,7 @@ from litesmith.ir.shapes import fill_rest, slice_ranges
 from litesmith.ir.types import Op, Tensor
 from litesmith.ir.window import strided_picks
 from litesmith.passes.shrinking.channel_joins import Joins, Numbers
+from litesmith.phrases import phrase
 
 Rule = Callable[[Joins, Op], None]
 
@@ -34,7 +35,7 @@ def _elementwise(joins: Joins, op: Op) -> None:
 def _layer(joins: Joins, op: Op, data: int, out_axis: int) -> tuple[Tensor, Tensor, Tensor]:
     """A layer's data, weight and output; its filters, bias and output channels are joined."""
     if op not in joins.layers or joins.layers[op].data.is_const:
-        raise ValueError("its weights are computed, or its data is constant")
+        raise ValueError(phrase("its weights are computed, or its data is constant"))
     source, weight, (result,) = tensor_at(op.inputs, data), tensor_at(op.inputs, 1), op.outputs
     at = max(data + 1, 2)
     bias = op.inputs[at] if at < len(op.inputs) else None
@@ -64,7 +65,7 @@ def _depthwise(joins: Joins, op: Op) -> None:
 def _fully_connected(joins: Joins, op: Op) -> None:
     """The data counts as rows of as many values as the weight takes, across axes if need be."""
     if op.option("weights_format") not in (None, "DEFAULT"):
-        raise ValueError("its weights are shuffled")
+        raise ValueError(phrase("its weights are shuffled"))
     source, weight, _ = _layer(joins, op, 0, 0)
     rank, taken = len(source.shape), 1
     while prod(source.shape[rank - taken :]) < weight.shape[1]:
@@ -110,7 +111,7 @@ def _reshape(joins: Joins, op: Op) -> None:
 def _aligned(a: Sequence[int], b: Sequence[int]) -> Iterable[tuple[list[int], list[int]]]:
     """The shortest runs of axes of two shapes that hold as many elements."""
     if prod(a) != prod(b) or not prod(a):
-        raise ValueError(f"{a} is not {b} in another shape")
+        raise ValueError(phrase("{a} is not {b} in another shape", a, b))
     i = j = 0
     while i < len(a) and j < len(b):
         ours, theirs = [i], [j]
@@ -189,7 +190,7 @@ def _strided_slice(joins: Joins, op: Op) -> None:
     source, result = tensor_at(op.inputs, 0), op.outputs[0]
     options = options_or_defaults(op.kind, op.options)
     if options.integer("ellipsis_mask") or options.integer("new_axis_mask"):
-        raise ValueError("axes are not counted from the front")
+        raise ValueError(phrase("axes are not counted from the front"))
     begin, end, strides = (integers_at(op.inputs, place) for place in (1, 2, 3))
     place = 0
     for axis, pick in enumerate(strided_picks(source.shape, begin, end, strides, options)):
@@ -240,7 +241,7 @@ def _shape(joins: Joins, op: Op) -> None:
     joins.pin(result)
     for reader in joins.readers.get(result, []):
         if reader.kind != "STRIDED_SLICE":
-            raise ValueError("all sizes are read")
+            raise ValueError(phrase("all sizes are read"))
         begin, end, strides = (integers_at(reader.inputs, place) for place in (1, 2, 3))
         options = options_or_defaults(reader.kind, reader.options)
         (pick,) = strided_picks(result.shape, begin, end, strides, options)

@@ -27,6 +27,7 @@ from litesmith.passes.core.weight_structure import (
 from litesmith.passes.shrinking.prune_sensitivity import picked
 from litesmith.passes.shrinking.restore import restored
 from litesmith.passes.tidy.fold import Fold
+from litesmith.phrases import phrase
 from litesmith.units import plain
 
 _LEAST_K, _MOST_K = 2, 256
@@ -89,7 +90,7 @@ class Cluster:
         _refuse_quantized(layers)
         readers = consumers(model.main)
         skipped = [
-            Skip(op_name(op), "its weights are computed, or it has several")
+            Skip(op_name(op), phrase("its weights are computed, or it has several"))
             for op in model.main.ops
             if op in ops and op not in layers and {"w", "x"} <= set(roles(op))
         ]
@@ -99,7 +100,7 @@ class Cluster:
             k = min(own.get(layer.op, self.k) for layer in sharing)
             why = _why_not(sharing[0], k, self.per_channel)
             if len(readers[weight]) > len(sharing) or weight in model.main.outputs:
-                why = "its weights are used elsewhere too"
+                why = phrase("its weights are used elsewhere too")
             if why:
                 skipped += [Skip(op_name(layer.op), why) for layer in sharing]
             else:
@@ -116,7 +117,9 @@ class Cluster:
             wanted = codebook_of(before.weight.values(), axis)
             got = codebook_of(layer.weight.values(), axis)
             if wanted is not None and (got is None or got.book.size > wanted.book.size):
-                raise CannotApply(f"cluster: {op_name(layer.op)} lost its codebook in tuning")
+                raise CannotApply(
+                    "cluster: {op_name} lost its codebook in tuning", op_name(layer.op)
+                )
 
 
 def _outputs(ops: set[Op]) -> set[Tensor]:
@@ -131,21 +134,26 @@ def _own(text: str) -> tuple[str, int]:
     """`dense*:16` as a name and a number."""
     name, colon, number = text.rpartition(":")
     if not (colon and name and number.isdecimal()):
-        raise BadInput(f"cluster(own=[{plain(text)}]): a name and its k are needed, as dense*:16")
+        raise BadInput(
+            "cluster(own=[{what}]): a name and its k are needed, as dense*:16", plain(text)
+        )
     _check_k(int(number), f"own=[{plain(text)}]")
     return name, int(number)
 
 
 def _check_k(k: int, setting: str) -> None:
     if not _LEAST_K <= k <= _MOST_K:
-        raise BadInput(f"cluster({setting}): k from {_LEAST_K} to {_MOST_K} is needed")
+        raise BadInput(
+            "cluster({setting}): k from {least_k} to {most_k} is needed", setting, _LEAST_K, _MOST_K
+        )
 
 
 def _refuse_quantized(layers: Mapping[Op, Layer]) -> None:
     for op, layer in layers.items():
         if any(t.quant is not None for t in (layer.weight, layer.data)):
             raise CannotApply(
-                f"cluster: {op_name(op)} is quantized; cluster the float model, then quantize it"
+                "cluster: {op_name} is quantized; cluster the float model, then quantize it",
+                op_name(op),
             )
 
 
@@ -153,12 +161,16 @@ def _why_not(layer: Layer, k: int, per_channel: bool) -> str:
     """Why a layer's weights stay as they are; "" where they need not."""
     weight = layer.weight
     if weight.dtype != "float32" or not np.isfinite(weight.values()).all():
-        return "its weights are no float32 numbers, or not all of them are finite"
+        return phrase("its weights are no float32 numbers, or not all of them are finite")
     if weight.elements < _LEAST_WEIGHTS:
-        return f"it has {weight.elements} weights, too few to gain anything"
+        return phrase("it has {elements} weights, too few to gain anything", weight.elements)
     needed = len(_fixed(_numbers(layer, per_channel), weight.values()))
     if needed > k:
-        return f"{needed} values are needed for its zeros and its largest weights, more than k={k}"
+        return phrase(
+            "{needed} values are needed for its zeros and its largest weights, more than k={k}",
+            needed,
+            k,
+        )
     return ""
 
 
@@ -202,7 +214,7 @@ def _shared(layer: Layer, k: int, per_channel: bool) -> Tensor:
 def _line(layer: Layer, weight: Tensor, per_channel: bool) -> str:
     found = codebook_of(weight.values(), layer.axis if per_channel else None)
     count = found.book.size if found is not None else np.unique(weight.values()).size
-    return f"clustered {op_name(layer.op)} to {count} values"
+    return phrase("clustered {op_name} to {count} values", op_name(layer.op), count)
 
 
 def _one_shot(

@@ -37,6 +37,7 @@ from litesmith.passes.shrinking.prune_sensitivity import (
 )
 from litesmith.passes.shrinking.restore import restored
 from litesmith.passes.tidy.fold import Fold
+from litesmith.phrases import phrase
 from litesmith.units import percent_text, plain
 
 _BLOCKS = (*UNITS, "channels")
@@ -116,7 +117,8 @@ class Prune:
     def _check(self) -> None:
         if not 0 <= self.sparsity < 1:
             raise BadInput(
-                f"prune(sparsity={self.sparsity}): a share of zeros from 0 to below 1 is needed"
+                "prune(sparsity={sparsity}): a share of zeros from 0 to below 1 is needed",
+                self.sparsity,
             )
         for name, value, known in (
             ("block", self.block, _BLOCKS),
@@ -126,8 +128,9 @@ class Prune:
                 raise BadInput(f"prune({name}={plain(value)}): there are {', '.join(known)}")
         if self.block == "2:4" and self.sparsity != 0.5:
             raise BadInput(
-                f"prune(sparsity={self.sparsity}, block=2:4): two of four are half of them; "
-                "leave out sparsity, or take block=1x1"
+                "prune(sparsity={sparsity}, block=2:4): two of four are half of them; leave "
+                "out sparsity, or take block=1x1",
+                self.sparsity,
             )
 
     def _channels(self, model: Model, ops: set[Op], context: Context) -> Change:
@@ -157,7 +160,7 @@ class Prune:
             layer = sharing[0]
             why = _why_not(layer, model, self.block, named=bool(self.only))
             if len(readers[weight]) > len(sharing):
-                why = "other ops use its weights too"
+                why = phrase("other ops use its weights too")
             if why:
                 skipped += [Skip(op_name(user.op), why) for user in sharing]
             else:
@@ -219,8 +222,8 @@ def _refuse_clustered(parts: Sequence[Part]) -> None:
     for part in parts:
         if _peaks(part.layer) is not None:
             raise CannotApply(
-                f"prune(schedule=gradual): {op_name(part.layer.op)} is clustered; "
-                "prune first, then cluster"
+                "prune(schedule=gradual): {op_name} is clustered; prune first, then cluster",
+                op_name(part.layer.op),
             )
 
 
@@ -232,14 +235,15 @@ def _float_model(model: Model, ops: set[Op]) -> tuple[Model, set[Op]]:
     for op, layer in layers_of(model.main).items():
         if any(t.quant is not None for t in (layer.weight, layer.data)):
             raise CannotApply(
-                f"prune: {op_name(op)} is quantized; prune the float model, then quantize it"
+                "prune: {op_name} is quantized; prune the float model, then quantize it",
+                op_name(op),
             )
     return model, {op for op in model.main.ops if not named.isdisjoint(op.outputs)}
 
 
 def _why_no_layer(op: Op, layers: Mapping[Op, Layer]) -> str:
     is_one = op in layers or "w" not in roles(op) or "x" not in roles(op)
-    return "" if is_one else "its weights are computed, or it has several"
+    return "" if is_one else phrase("its weights are computed, or it has several")
 
 
 def _why_not(layer: Layer, model: Model, block: str, *, named: bool) -> str:
@@ -247,20 +251,28 @@ def _why_not(layer: Layer, model: Model, block: str, *, named: bool) -> str:
     weight, row = layer.weight, OPS[layer.op.kind]
     inputs = weight.elements // layer.channels
     if weight.dtype != "float32" or not np.isfinite(weight.values()).all():
-        return "its weights are no float32 numbers, or not all of them are finite"
+        return phrase("its weights are no float32 numbers, or not all of them are finite")
     if inputs % MULTIPLES[block]:
-        return f"each of its outputs has {inputs} inputs, no multiple of {MULTIPLES[block]}"
+        return phrase(
+            "each of its outputs has {inputs} inputs, no multiple of {multiples}",
+            inputs,
+            MULTIPLES[block],
+        )
     if weight in model.main.outputs:
-        return "its weights are an output of the model"
+        return phrase("its weights are an output of the model")
     if named:
         return ""
     if row.is_depthwise:
-        return "depthwise weights are few, and each matters; name it in only= to prune it too"
+        return phrase(
+            "depthwise weights are few, and each matters; name it in only= to prune it too"
+        )
     if weight.elements < _LEAST_WEIGHTS:
-        return f"it has {weight.elements} weights, too few to gain anything"
+        return phrase("it has {elements} weights, too few to gain anything", weight.elements)
     few = weight.shape[-1] <= _FEW_CHANNELS and not row.is_dense
     if few and layer.data in model.main.inputs:
-        return f"it is the first layer, on {weight.shape[-1]} channels; name it in only="
+        return phrase(
+            "it is the first layer, on {shape} channels; name it in only=", weight.shape[-1]
+        )
     return ""
 
 
@@ -351,8 +363,17 @@ def _lines(model: Model, after: Model, parts: Sequence[Part]) -> tuple[str, ...]
         wanted = part.removed * UNITS[part.block]
         if zeros < wanted:
             raise CannotApply(
-                f"prune: {op_name(layer.op)} has {zeros} zeros after tuning where {wanted} belong"
+                "prune: {op_name} has {zeros} zeros after tuning where {wanted} belong",
+                op_name(layer.op),
+                zeros,
+                wanted,
             )
         if zeros:
-            lines.append(f"pruned {op_name(layer.op)} to {percent_text(zeros / values.size)}")
+            lines.append(
+                phrase(
+                    "pruned {op_name} to {share}",
+                    op_name(layer.op),
+                    percent_text(zeros / values.size),
+                )
+            )
     return tuple(lines)

@@ -35,7 +35,7 @@ def picked(tools: Tools, model: Model, most: int, held: int = 0) -> Picked:
     first: dict[tuple[bytes, int], Sample] = {}
     for place, arrays in enumerate(tools.samples(model)):
         if any(array.dtype.kind == "f" and not np.isfinite(array).all() for array in arrays):
-            raise BadInput(f"sample {place} holds numbers that are infinite or not numbers")
+            raise BadInput("sample {place} holds numbers that are infinite or not numbers", place)
         rank = sha256(b"".join(array.tobytes() for array in arrays)).digest(), place
         ranks.append(rank)
         first[rank] = tuple(np.array(array) for array in arrays)

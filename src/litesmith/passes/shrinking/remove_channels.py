@@ -23,6 +23,7 @@ from litesmith.passes.shrinking.channel_moments import Float64s, macs_of, moment
 from litesmith.passes.shrinking.channel_refit import refitted
 from litesmith.passes.shrinking.channel_units import LAYERS, Unit, Work, find_units, weights_gone
 from litesmith.passes.tidy.fold import Fold
+from litesmith.phrases import phrase
 from litesmith.units import percent_text, plain
 
 # Multiply-accumulates that measuring at the outputs may cost.
@@ -47,7 +48,7 @@ def remove_channels(model: Model, sparsity: float, context: Context, ops: set[Op
     fitted to what they gave before.
     """
     if not 0 < sparsity < 1:
-        raise BadInput(f"prune: sparsity={sparsity}; it is between 0 and 1")
+        raise BadInput("prune: sparsity={sparsity}; it is between 0 and 1", sparsity)
     _refuse_quantized(model)
     fixed = {t for op in model.main.ops if op not in ops for t in op.outputs}
     folded = Fold().apply(model, context)
@@ -56,7 +57,7 @@ def remove_channels(model: Model, sparsity: float, context: Context, ops: set[Op
     seen = _Seen(model, channels, context.tools, fixed)
     units = find_units(model.main, channels, seen.readers)
     if not units:
-        raise CannotApply(f"prune: no channel can go: {_a_pin(model.main, channels)}")
+        raise CannotApply("prune: no channel can go: {a_pin}", _a_pin(model.main, channels))
     costs = seen.costs(units)
     if context.tune is not None:
         costs = [
@@ -74,8 +75,9 @@ def _refuse_quantized(model: Model) -> None:
     for tensor in (t for graph in model.graphs for t in graph.tensors):
         if tensor.quant is not None and tensor.dtype != "float32":
             raise CannotApply(
-                f"prune: {plain(tensor.name)!r} is quantized, and channels go from float models "
-                "only; prune the float model, then quantize"
+                "prune: {name!r} is quantized, and channels go from float models only; "
+                "prune the float model, then quantize",
+                plain(tensor.name),
             )
 
 
@@ -119,7 +121,7 @@ def _layers_pinned(graph: Graph, channels: Channels) -> Iterable[tuple[Op, str]]
 
 def _left_alone(graph: Graph, channels: Channels) -> Iterable[Skip]:
     return (
-        Skip(op_name(op), f"its channels stay: {why}")
+        Skip(op_name(op), phrase("its channels stay: {why}", why))
         for op, why in _layers_pinned(graph, channels)
     )
 
@@ -128,16 +130,21 @@ def _a_pin(graph: Graph, channels: Channels) -> str:
     """Why the channels of the layer that writes most of them must stay."""
     pinned = list(_layers_pinned(graph, channels))
     if not pinned:
-        return "no layer writes more than one"
+        return phrase("no layer writes more than one")
     op, why = max(pinned, key=lambda pair: macs_of(pair[0]))
-    return f"of {op_name(op)}, {why}"
+    return phrase("of {op_name}, {why}", op_name(op), why)
 
 
 def _told(units: Sequence[Unit], levels: Sequence[int]) -> Iterable[str]:
     for unit, level in zip(units, levels, strict=True):
         if level:
             count = len(unit.order) + unit.staying
-            yield f"removed {unit.levels[level]} of {count} channels of {unit.name}"
+            yield phrase(
+                "removed {levels} of {count} channels of {name}",
+                unit.levels[level],
+                count,
+                unit.name,
+            )
 
 
 class _Seen:
@@ -231,8 +238,9 @@ def _chosen(
                 steps.append((cost / max(now - after, 1), cost, place, after))
         if not steps:
             raise CannotApply(
-                f"prune: at most {percent_text(1 - now / work.all)} of the multiply-accumulates "
-                "can go with channels; ask for a lower sparsity"
+                "prune: at most {share} of the multiply-accumulates can go with channels; "
+                "ask for a lower sparsity",
+                percent_text(1 - now / work.all),
             )
         if min(steps)[3] <= target:  # the last step: what it saves beyond the target is no gain
             steps = [

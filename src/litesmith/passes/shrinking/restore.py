@@ -32,6 +32,7 @@ from litesmith.passes.core.weight_structure import codebook_of
 from litesmith.passes.quantizing.layer_rows import rows_of_layer, why_no_rows
 from litesmith.passes.quantizing.paired_walk import mean_output
 from litesmith.passes.quantizing.track import Track
+from litesmith.phrases import phrase
 
 Floats = NDArray[np.float64]
 
@@ -58,7 +59,9 @@ def restored(
         tracks = Track(original, tools, places), Track(changed, tools, places)
         return _Walk(*tracks, refill=refill).walked(changed)
     except CannotApply as error:
-        return changed, [Skip("the biases", f"the means were not put back: {error}")]
+        return changed, [
+            Skip(phrase("the biases"), phrase("the means were not put back: {error}", error))
+        ]
 
 
 class _Walk:
@@ -76,7 +79,9 @@ class _Walk:
             try:
                 replaced[layer.op] = self._restored(wanted, layer)
             except ValueError as error:
-                skipped.append(Skip(op_name(layer.op), f"it was not restored: {error}"))
+                skipped.append(
+                    Skip(op_name(layer.op), phrase("it was not restored: {error}", error))
+                )
             self._theirs.run(number, {})
             self._ours.run(number, replaced)
         graph = regraph(changed.main, ops=[replaced.get(op, op) for op in changed.main.ops])
@@ -91,7 +96,7 @@ class _Walk:
         reached = mean_output(layer, mean, real_values(weight), bias)
         shift = self._wanted_mean(wanted) - reached
         if not np.isfinite(shift).all():
-            raise ValueError("a mean is infinite or not a number")
+            raise ValueError(phrase("a mean is infinite or not a number"))
         if weight is layer.weight and not shift.any():
             return layer.op
         return layer.with_parts(weight, _bias(layer, bias + shift))

@@ -11,6 +11,7 @@ from litesmith.ir.ops import OPS
 from litesmith.ir.types import Array, Graph, Model, Op, Record, Tensor
 from litesmith.passes.core.layers import Layer, layers_of
 from litesmith.passes.core.step import Change, Context, Skip, on_graphs
+from litesmith.phrases import phrase
 from litesmith.units import percent_text
 
 # The one form that the float kernel takes (LiteRT tflite/kernels/fully_connected.cc).
@@ -25,7 +26,7 @@ _LEAST = ((4_000_000, 0.75), (32_768, 0.85), (8_192, 0.92))
 
 # Int8 weights have such a form too, in blocks of 16. It is left out: it is slower than the dense
 # kernel, 0.3 to 0.8 times as fast up to 90 %, and some shapes differed from it by 1 to 2 %.
-_INT8 = "the runtime computes sparse int8 weights slower than dense ones"
+_INT8 = phrase("the runtime computes sparse int8 weights slower than dense ones")
 
 _ACTIVATIONS = ("NONE", "RELU", "RELU_N1_TO_1", "RELU6")
 
@@ -44,7 +45,7 @@ class Sparsify:
 
     def apply(self, model: Model, context: Context) -> Change:
         if self.least is not None and not 0 <= self.least <= 1:
-            raise BadInput(f"sparsify(least={self.least}): a share from 0 to 1 is needed")
+            raise BadInput("sparsify(least={least}): a share from 0 to 1 is needed", self.least)
         return on_graphs(model, self._graph)
 
     def _graph(self, graph: Graph) -> tuple[Graph, list[str], list[Skip]]:
@@ -67,7 +68,9 @@ class Sparsify:
             weight = stored.setdefault(layer.weight, without_zeros(layer.weight))
             ops.append(replace(layer.with_parts(weight, layer.bias), version=_VERSION))
             share = percent_text(_zero_blocks(layer.weight.values()))
-            touched.append(f"stored {op_name(op)} without {share} of its weights")
+            touched.append(
+                phrase("stored {op_name} without {share} of its weights", op_name(op), share)
+            )
         return regraph(graph, ops=ops), touched, skipped
 
     def _why_not(self, layer: Layer, graph: Graph, users: list[Op]) -> str:
@@ -77,9 +80,9 @@ class Sparsify:
         if why:
             return why
         if any(not OPS[user.kind].has_sparse_kernel for user in users) or weight in graph.outputs:
-            return "its weights are used elsewhere too"
+            return phrase("its weights are used elsewhere too")
         if any(weight in (user.inputs[0], *user.inputs[2:]) for user in users):
-            return "its weights are used elsewhere too"
+            return phrase("its weights are used elsewhere too")
         return _why_too_few(weight, self.least)
 
 
@@ -89,13 +92,15 @@ def _why_too_few(weight: Tensor, least: float | None) -> str:
     if least is None:
         least = next((share for count, share in _LEAST if weight.elements >= count), None)
     if least is None:
-        return f"it has {weight.elements} weights, too few to gain anything"
+        return phrase("it has {elements} weights, too few to gain anything", weight.elements)
     if zeros == 1:
-        return "all its weights are zero"
+        return phrase("all its weights are zero")
     if zeros < least:
-        return (
-            f"{percent_text(zeros)} of its blocks of {_BLOCK} weights are zero, "
-            f"of {percent_text(least)} that make it worth it"
+        return phrase(
+            "{share} of its blocks of {block} weights are zero, of {share2} that make it worth it",
+            percent_text(zeros),
+            _BLOCK,
+            percent_text(least),
         )
     return ""
 
@@ -104,17 +109,23 @@ def _why_no_form(layer: Layer) -> str:
     """Why the runtime has no sparse form of a layer; "" where it has."""
     weight, op = layer.weight, layer.op
     if weight.quant is not None or layer.unpack is not None or weight.dtype != "float32":
-        return _INT8 if weight.dtype == "int8" else f"there is no sparse form of {weight.dtype}"
+        return (
+            _INT8
+            if weight.dtype == "int8"
+            else phrase("there is no sparse form of {dtype}", weight.dtype)
+        )
     if layer.data.dtype != "float32":
-        return "it computes in integers"
+        return phrase("it computes in integers")
     if len(weight.shape) != 2 or weight.shape[1] % _BLOCK:
-        return f"its {weight.shape[-1]} inputs are no multiple of {_BLOCK}"
+        return phrase("its {shape} inputs are no multiple of {block}", weight.shape[-1], _BLOCK)
     if layer.data.shape[-1:] != weight.shape[1:]:
-        return "its data is flattened by the op itself, which the sparse kernel does not do"
+        return phrase("its data is flattened by the op itself, which the sparse kernel does not do")
     if op.option("weights_format") not in (None, "DEFAULT"):
-        return "its weights are shuffled"
+        return phrase("its weights are shuffled")
     if op.option("fused_activation_function") not in (None, *_ACTIVATIONS):
-        return f"no sparse kernel has the activation {op.option('fused_activation_function')}"
+        return phrase(
+            "no sparse kernel has the activation {option}", op.option("fused_activation_function")
+        )
     return ""
 
 
@@ -157,7 +168,7 @@ def with_zeros(weight: Tensor) -> Tensor:
     """The inverse of `without_zeros`; raises for other sparse forms."""
     found = weight.sparsity["dim_metadata"] if weight.sparsity is not None else None
     if not isinstance(found, tuple) or len(found) != 3 or weight.data is None:
-        raise CannotApply(f"{weight.name!r} is not stored in rows of blocks")
+        raise CannotApply("{name!r} is not stored in rows of blocks", weight.name)
     _, middle, block = found
     assert isinstance(middle, Record) and isinstance(block, Record)
     ends, places = (_values(middle, name) for name in ("array_segments", "array_indices"))

@@ -11,6 +11,7 @@ from litesmith.ir.ops import OPS
 from litesmith.ir.types import Graph, Model, Op, Tensor
 from litesmith.passes.core.step import Change, Context, Skip
 from litesmith.passes.tidy.cleanup import same_quant
+from litesmith.phrases import phrase
 from litesmith.units import plain
 
 _SMALL = ("int8", "uint8")
@@ -50,8 +51,14 @@ def _fixed(model: Model) -> Change:
     """The model with no dimension marked as free."""
     tensors = chain.from_iterable(graph.tensors for graph in model.graphs)
     moved = {t: replace(t, dynamic=None) for t in tensors if t.dynamic is not None}
-    told = [f"the size of {plain(t.name)!r} is final" for t in moved if t in model.main.inputs]
-    return Change(_replaced(model, moved), tuple(told or ["all sizes are final"] * bool(moved)))
+    told = [
+        phrase("the size of {name!r} is final", plain(t.name))
+        for t in moved
+        if t in model.main.inputs
+    ]
+    return Change(
+        _replaced(model, moved), tuple(told or [phrase("all sizes are final")] * bool(moved))
+    )
 
 
 def _replaced(model: Model, moved: dict[Tensor, Tensor]) -> Model:
@@ -86,19 +93,21 @@ def _narrowed(model: Model) -> Change:
         readers = ends.readers.get(tensor, [])
         narrow = readers and all(_casts(op, "int64", "int32") for op in readers)
         if not narrow or not ends.bypass_input(tensor, replace(tensor, dtype="int32"), readers):
-            skipped.append(_kept("input", tensor, "not all that read it turn it into int32"))
+            skipped.append(
+                _kept("input", tensor, phrase("not all that read it turn it into int32"))
+            )
     for tensor in dict.fromkeys(t for t in model.main.outputs if t.dtype == "int64"):
         maker = ends.makers.get(tensor)
         narrow = maker is not None and _casts(maker, "int32", "int64")
         if maker is None or not narrow or not ends.bypass_output(tensor, maker):
-            skipped.append(_kept("output", tensor, "it is not made of an int32 of its own"))
+            skipped.append(_kept("output", tensor, phrase("it is not made of an int32 of its own")))
     told = tuple(f"{plain(t.name)!r} is int32" for t in ends.moved)
     changed = with_graphs(model, (ends.graph(), *model.graphs[1:]), ends.moved)
     return Change(changed if told else model, told, tuple(skipped))
 
 
 def _kept(side: str, tensor: Tensor, why: str) -> Skip:
-    return Skip(f"{side} {tensor.name!r}", f"{why}; it stays {tensor.dtype}")
+    return Skip(f"{side} {tensor.name!r}", phrase("{why}; it stays {dtype}", why, tensor.dtype))
 
 
 def _casts(op: Op, before: str, after: str) -> bool:
@@ -197,11 +206,13 @@ class _Converted:
         if tensor.dtype == self._dtype:
             return
         both = tensor in self._graph.inputs and tensor in self._graph.outputs
-        why = "it is passed on as it is" if both else change(tensor)
+        why = phrase("it is passed on as it is") if both else change(tensor)
         if why:
             self.skipped.append(_kept(side, tensor, why))
         else:
-            self.touched.append(f"{side} {plain(tensor.name)!r} is {self._dtype}")
+            self.touched.append(
+                phrase("{side} {name!r} is {dtype}", side, plain(tensor.name), self._dtype)
+            )
 
     def _take(self, tensor: Tensor) -> str:
         """Why an input cannot have the type; "" where it has it now."""
@@ -209,14 +220,14 @@ class _Converted:
         inner = [op.outputs[0] for op in readers if op.kind == "QUANTIZE"]
         alone = bool(inner) and len(inner) == len(readers)
         if tensor.dtype == "float32" and not alone:
-            return "it is computed with in float"
+            return phrase("it is computed with in float")
         if any(made in self._graph.outputs for made in inner):
-            return "what it becomes is an output"
+            return phrase("what it becomes is an output")
         stored = inner[0] if tensor.dtype == "float32" else tensor
         if not _is_small(stored) or (
             stored is not tensor and not all(_same(t, stored) for t in inner)
         ):
-            return "it is no 8-bit number inside, or at several scales"
+            return phrase("it is no 8-bit number inside, or at several scales")
         new = replace(self._converted(stored), name=tensor.name, dynamic=tensor.dynamic)
         if alone and all(_same(t, new) for t in inner):
             self._ends.bypass_input(tensor, new, readers)  # none of it is an output
@@ -233,7 +244,7 @@ class _Converted:
         inner = maker.inputs[0] if maker and OPS[maker.kind].rescales else None
         stored = inner if tensor.dtype == "float32" else tensor
         if maker is None or stored is None or not _is_small(stored):
-            return "it is made in float, or in other numbers than 8-bit ones"
+            return phrase("it is made in float, or in other numbers than 8-bit ones")
         new = replace(self._converted(stored), name=tensor.name, dynamic=tensor.dynamic)
         is_bare = inner is not None and _same(inner, new)
         if is_bare and self._ends.bypass_output(tensor, maker):

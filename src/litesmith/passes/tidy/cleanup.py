@@ -24,6 +24,7 @@ from litesmith.ir.types import (
     quant_tensors,
 )
 from litesmith.passes.core.step import Change, Context, Skip, on_graphs, settle
+from litesmith.phrases import phrase
 from litesmith.units import plain
 
 
@@ -157,7 +158,7 @@ def _bypass_in(graph: Graph) -> tuple[Graph, list[str], list[Skip]]:
         source = _final(source, joined)
         why = _why_kept(source, target, computed, leaving)
         if has_computed_settings(op) or source in late:
-            why = "sizes depend on values, so it may do something in another run"
+            why = phrase("sizes depend on values, so it may do something in another run")
         if why:
             skipped.append(Skip(op_name(op), why))
             continue
@@ -165,15 +166,17 @@ def _bypass_in(graph: Graph) -> tuple[Graph, list[str], list[Skip]]:
         old, new = (source, target) if target in leaving else (target, source)
         joined[old] = new
     final = {old: _final(old, joined) for old in joined}
-    touched = [f"dropped {op_name(op)}, which does nothing" for op in dropped]
+    touched = [phrase("dropped {op_name}, which does nothing", op_name(op)) for op in dropped]
     return rewrite(graph, ops=dropped, tensors=final), touched, skipped
 
 
 def _why_kept(source: Tensor, target: Tensor, computed: set[Tensor], leaving: set[Tensor]) -> str:
     if source.dynamic != target.dynamic:
-        return "a dimension is free, so it may do something at another size"
+        return phrase("a dimension is free, so it may do something at another size")
     if target in leaving and (source not in computed or source in leaving):
-        return "it copies an input, a constant or another output to an output, which must stay"
+        return phrase(
+            "it copies an input, a constant or another output to an output, which must stay"
+        )
     return ""
 
 
@@ -207,19 +210,21 @@ def _join_chains_in(graph: Graph) -> tuple[Graph, list[str], list[Skip]]:
             continue  # the next round sees what is left
         joined = join(first, second)
         if has_effect(first) or has_effect(second):
-            joined = Skip(op_name(second), "it works on a state, which may change in between")
+            joined = Skip(
+                op_name(second), phrase("it works on a state, which may change in between")
+            )
         if isinstance(joined, Skip):
             skipped.append(joined)
             continue
         replaced[first], replaced[second] = (), (joined,)
-        touched.append(f"joined {op_name(first)} and {op_name(second)}")
+        touched.append(phrase("joined {op_name} and {op_name2}", op_name(first), op_name(second)))
     return rewrite(graph, ops=replaced), touched, skipped
 
 
 def _joined_reshape(first: Op, second: Op) -> Op | Skip:
     """The second reshape alone: where it ends does not depend on where it comes from."""
     if second.kind != "RESHAPE" or has_computed_settings(second):
-        return Skip(op_name(second), "what it does depends on the shape it is given")
+        return Skip(op_name(second), phrase("what it does depends on the shape it is given"))
     return replace(second, inputs=(first.inputs[0], *second.inputs[1:]))
 
 
@@ -227,7 +232,9 @@ def _joined_transpose(first: Op, second: Op) -> Op | Skip:
     rank = len(second.outputs[0].shape)
     one, two = (_order(op, rank) for op in (first, second))
     if one is None or two is None:
-        return Skip(op_name(second), "its order of dimensions is computed, or no order at all")
+        return Skip(
+            op_name(second), phrase("its order of dimensions is computed, or no order at all")
+        )
     order = np.array([one[place] for place in two], np.int32)
     constant = Tensor(f"{second.outputs[0].name}/order", order.shape, "int32", order)
     return replace(second, inputs=(first.inputs[0], constant))
@@ -262,11 +269,13 @@ def _join_repeats_in(graph: Graph) -> tuple[Graph, list[str], list[Skip]]:
         if twin is None:
             alike.append(op)
         elif any(tensor in leaving for tensor in op.outputs):
-            skipped.append(Skip(op_name(op), "it repeats another op, but its result is an output"))
+            skipped.append(
+                Skip(op_name(op), phrase("it repeats another op, but its result is an output"))
+            )
         else:
             dropped[op] = ()
             joined.update(zip(op.outputs, twin.outputs, strict=True))
-    touched = [f"dropped {op_name(op)}, which repeats another op" for op in dropped]
+    touched = [phrase("dropped {op_name}, which repeats another op", op_name(op)) for op in dropped]
     return rewrite(graph, ops=dropped, tensors=joined), touched, skipped
 
 
@@ -287,7 +296,7 @@ def _drop_dead(model: Model) -> Change:
     spare = len(change.model.spare)
     if not spare:
         return change
-    touched = (*change.touched, f"dropped {spare} buffers that nothing refers to")
+    touched = (*change.touched, phrase("dropped {spare} buffers that nothing refers to", spare))
     return Change(replace(change.model, spare=()), touched, change.skipped)
 
 
@@ -300,11 +309,13 @@ def _drop_dead_in(graph: Graph) -> tuple[Graph, list[str], list[Skip]]:
             wanted.update(t for t in op.inputs if t is not None)
         else:
             dropped[op] = ()
-    touched = [f"dropped {op_name(op)}, whose result nobody reads" for op in dropped]
+    touched = [
+        phrase("dropped {op_name}, whose result nobody reads", op_name(op)) for op in dropped
+    ]
     cleaned = rewrite(graph, ops=dropped)
     spare = len(graph.tensors) - len(regraph(graph).tensors)
     if spare:
-        touched.append(f"dropped {spare} tensors that nothing refers to")
+        touched.append(phrase("dropped {spare} tensors that nothing refers to", spare))
     return cleaned, touched, []
 
 
@@ -332,11 +343,15 @@ def _merge_in(graph: Graph, shared: dict[Place, Array]) -> tuple[Graph, list[str
         twin = first.setdefault(_identity(tensor, data), tensor)
         if twin is not tensor:
             merged[tensor] = merged.get(twin, twin)
-            touched.append(f"merged constant {plain(tensor.name)!r} into {plain(twin.name)!r}")
+            touched.append(
+                phrase(
+                    "merged constant {name!r} into {name2!r}", plain(tensor.name), plain(twin.name)
+                )
+            )
         elif memory_place(data) != memory_place(tensor.data):
             view = data.reshape(-1).view(tensor.data.dtype).reshape(tensor.data.shape)
             merged[tensor] = replace(tensor, data=view)
-            touched.append(f"stored constant {plain(tensor.name)!r} with its equal")
+            touched.append(phrase("stored constant {name!r} with its equal", plain(tensor.name)))
     return rewrite(graph, tensors=merged), touched, []
 
 

@@ -13,6 +13,7 @@ from litesmith.ir.ops import infer_shapes
 from litesmith.ir.types import Array, Graph, Model, Op, Tensor, memory_place
 from litesmith.numeric.kernels import KERNELS, evaluate
 from litesmith.passes.core.step import Change, Context, Skip, on_graphs
+from litesmith.phrases import phrase
 from litesmith.units import bytes_text
 
 # A folded constant may cost this many bytes more than what it replaces, for the op that it saves.
@@ -64,25 +65,27 @@ class Fold:
                 skipped.append(Skip(op_name(op), results))
                 continue
             folded.update(zip(op.outputs, results, strict=True))
-            touched.append(f"computed {op_name(op)}")
+            touched.append(phrase("computed {op_name}", op_name(op)))
         return regraph(graph, ops=kept), touched, skipped
 
     def _why_not(self, op: Op, leaving: set[Tensor], resizable: bool, late: set[Tensor]) -> str:
         """Why a foldable op must stay as it is; "" where it need not."""
         if any(tensor in leaving for tensor in op.outputs):
-            return "its result is an output of the graph"
+            return phrase("its result is an output of the graph")
         if op.kind == "SHAPE" and op.inputs[0] in late:
-            return "the size it asks for depends on values"
+            return phrase("the size it asks for depends on values")
         if op.kind == "SHAPE" and resizable:
-            return "an input has a free dimension; fold(shapes=true) takes the shapes as final"
+            return phrase(
+                "an input has a free dimension; fold(shapes=true) takes the shapes as final"
+            )
         if op.kind == "DEQUANTIZE" and op.inputs[0] is not None:
             source = op.inputs[0].dtype
             if source != "float16":
-                return f"unpacking {source} weights would undo their quantization"
+                return phrase("unpacking {source} weights would undo their quantization", source)
             if not self.float16:
-                return "unpacking float16 weights doubles them; fold(float16=true) does it"
+                return phrase("unpacking float16 weights doubles them; fold(float16=true) does it")
         if op.kind == "DENSIFY":
-            return "unpacking sparse weights would undo their compression"
+            return phrase("unpacking sparse weights would undo their compression")
         return ""
 
 
@@ -103,7 +106,9 @@ def _growth(op: Op, shared: set[Tensor]) -> str:
     added = sum(t.nbytes for t in op.outputs)
     if added <= freed + _GRACE:
         return ""
-    return f"its result takes {bytes_text(added)} where {bytes_text(freed)} make it"
+    return phrase(
+        "its result takes {size} where {size2} make it", bytes_text(added), bytes_text(freed)
+    )
 
 
 def _results(op: Op) -> tuple[Tensor, ...] | str:
@@ -113,18 +118,18 @@ def _results(op: Op) -> tuple[Tensor, ...] | str:
     if op.kind == "SHAPE" and first is not None:
         arrays: tuple[Array, ...] = (np.array(first.shape, op.outputs[0].dtype),)
     elif any(t is not None and t.quant is not None for t in (*op.inputs, *op.outputs)):
-        return "its numbers are quantized, and only the runtime rounds as the runtime does"
+        return phrase("its numbers are quantized, and only the runtime rounds as the runtime does")
     elif op.kind not in KERNELS:
-        return "there is no reference kernel for it"
+        return phrase("there is no reference kernel for it")
     elif infer_shapes(op.kind, op.inputs, op.options) != promised:
-        return "the file promises another shape than its inputs give"
+        return phrase("the file promises another shape than its inputs give")
     else:
         try:
             arrays = evaluate(op, [None if t is None else t.values() for t in op.inputs])
         except ValueError as error:
-            return f"the reference kernel refuses: {error}"
+            return phrase("the reference kernel refuses: {error}", error)
     if tuple(a.shape for a in arrays) != promised:
-        return "the file promises another shape than its inputs give"
+        return phrase("the file promises another shape than its inputs give")
     for array in arrays:
         array.setflags(write=False)
     return tuple(replace(t, data=a, dynamic=None) for t, a in zip(op.outputs, arrays, strict=True))

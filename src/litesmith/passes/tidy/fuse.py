@@ -16,6 +16,7 @@ from litesmith.ir.window import pads, slides
 from litesmith.numeric.channels import along
 from litesmith.passes.core.step import Change, Context, Skip, on_graphs, settle
 from litesmith.passes.tidy.cleanup import same_quant
+from litesmith.phrases import phrase
 
 _LAYERS = kinds_where(lambda row: row.is_layer)
 _PADDABLE = kinds_where(lambda row: row.is_layer and row.has_window)
@@ -72,14 +73,16 @@ def _fuse(
             continue  # the next round sees what is left
         fused = join(chain.first, chain.last, readers)
         if any(has_effect(op) for op in chain.ops):
-            fused = "it works on a state, which may change in between"
+            fused = phrase("it works on a state, which may change in between")
         if fused is None:
             continue
         if isinstance(fused, str):
             skipped.append(Skip(op_name(chain.last), fused))
             continue
         replaced[chain.first], replaced[chain.last] = (), (fused,)
-        touched.append(f"fused {op_name(chain.first)} and {op_name(chain.last)}")
+        touched.append(
+            phrase("fused {op_name} and {op_name2}", op_name(chain.first), op_name(chain.last))
+        )
     return rewrite(graph, ops=replaced), touched, skipped
 
 
@@ -88,19 +91,23 @@ def _pad(pad: Op, layer: Op, readers: Readers) -> Fused:
     source, padded = pad.inputs[0], pad.outputs[0]
     widths = constant_numbers(pad.inputs[1])
     if source is None or widths is None or widths.shape != (4, 2):
-        return "its widths are computed, or its input has not four dimensions"
+        return phrase("its widths are computed, or its input has not four dimensions")
     if layer.inputs[0] is not padded or layer.option("padding") != "VALID":
-        return "what follows does not read it as a convolution without padding reads its input"
+        return phrase(
+            "what follows does not read it as a convolution without padding reads its input"
+        )
     if not same_quant(source.quant, padded.quant):
-        return "it changes the scale of what it pads"
+        return phrase("it changes the scale of what it pads")
     if any(tensor.dynamic for tensor in (source, padded)):
-        return "a dimension is free, so the padding that SAME gives is not known"
+        return phrase("a dimension is free, so the padding that SAME gives is not known")
     wanted = _same_widths(layer, source)
     if wanted is None:
-        return "the layer after it is no convolution of an image"
+        return phrase("the layer after it is no convolution of an image")
     if widths.tolist() != wanted:
-        return (
-            f"it pads by {_widths_text(widths.tolist())}, where SAME pads by {_widths_text(wanted)}"
+        return phrase(
+            "it pads by {widths}, where SAME pads by {widths2}",
+            _widths_text(widths.tolist()),
+            _widths_text(wanted),
         )
     assert layer.options is not None
     inputs = (source, *layer.inputs[1:])
@@ -130,7 +137,7 @@ def _scale(layer: Op, arithmetic: Op, readers: Readers) -> Fused:
     if not isinstance(parts, _Parts):
         return parts
     if OPS[arithmetic.kind].arithmetic == "/" and not parts.constant.all():
-        return "it divides by zero"
+        return phrase("it divides by zero")
     factor = 1 / parts.constant if OPS[arithmetic.kind].arithmetic == "/" else parts.constant
     axis = OPS[layer.kind].axis
     assert axis is not None
@@ -167,20 +174,24 @@ def _layer_parts(layer: Op, arithmetic: Op, readers: Readers) -> _Parts | str | 
     if constant is None:
         return None
     if weight is None or bias is None:
-        return "the weights or the bias before it are not float32 constants"
+        return phrase("the weights or the bias before it are not float32 constants")
     if layer.option("fused_activation_function") != "NONE":
-        return "an activation stands between it and the layer before"
+        return phrase("an activation stands between it and the layer before")
     if arithmetic.option("fused_activation_function") not in {"NONE", *_ACTIVATIONS}:
-        return "the layer before cannot apply its activation"
+        return phrase("the layer before cannot apply its activation")
     if weight.ndim <= row.axis or bias.size not in (1, weight.shape[row.axis]):
-        return "the weights and the bias before it do not fit each other"
+        return phrase("the weights and the bias before it do not fit each other")
     channels = weight.shape[row.axis]
     if constant.size not in (1, channels) or constant.size != (constant.shape or (1,))[-1]:
-        return f"its constant has shape {constant.shape}, not one value a channel of {channels}"
+        return phrase(
+            "its constant has shape {shape}, not one value a channel of {channels}",
+            constant.shape,
+            channels,
+        )
     if layer.outputs[0].shape != arithmetic.outputs[0].shape:
-        return "it changes the shape"
+        return phrase("it changes the shape")
     if weight_tensor is not None and len(readers.get(weight_tensor, [])) > 1:
-        return "the weights before it serve other ops too"
+        return phrase("the weights before it serve other ops too")
     flat = constant.reshape(-1)
     return _Parts(
         weight, np.broadcast_to(bias.reshape(-1), channels), np.broadcast_to(flat, channels)
@@ -201,7 +212,7 @@ def _with_constants(layer: Op, arithmetic: Op, weight: Array | None, bias: Array
         inputs[row.weight] = _constant_like(old_weight, weight)
     new = [t.data for t in inputs if t is not None and t.data is not None]
     if not all(np.isfinite(data).all() for data in new):
-        return "the product leaves the range of float32"
+        return phrase("the product leaves the range of float32")
     options = layer.options.set(
         fused_activation_function=arithmetic.option("fused_activation_function")
     )
@@ -235,10 +246,10 @@ def _activation(op: Op, activation: Op, readers: Readers) -> Fused:
     if op.options is None:
         return None
     if op.option("fused_activation_function") != "NONE":
-        return "the op before it applies another activation already"
+        return phrase("the op before it applies another activation already")
     before, after = op.outputs[0], activation.outputs[0]
     if before.dtype != after.dtype or not same_quant(before.quant, after.quant):
-        return "it changes the scale, and one rounding is not two"
+        return phrase("it changes the scale, and one rounding is not two")
     options = op.options.set(fused_activation_function=activation.kind)
     return replace(op, outputs=activation.outputs, options=options)
 

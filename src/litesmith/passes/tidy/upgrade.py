@@ -17,6 +17,7 @@ from litesmith.ir.types import Graph, Model, Op, Quant, Tensor, constant_numbers
 from litesmith.numeric.channels import along
 from litesmith.passes.core.step import Change, Context, Skip
 from litesmith.passes.tidy.cleanup import same_quant
+from litesmith.phrases import phrase
 from litesmith.units import plain
 
 # Ops whose uint8 kernel brings its inputs to the output's scale, which its int8 kernel does not.
@@ -37,7 +38,9 @@ class Upgrade:
 
     def apply(self, model: Model, context: Context) -> Change:
         if self.io not in ("int8", "uint8"):
-            raise CannotApply(f"upgrade: io={self.io!r} is no type for inputs; use uint8 or int8")
+            raise CannotApply(
+                "upgrade: io={io!r} is no type for inputs; use uint8 or int8", self.io
+            )
         if not any(_is_legacy(t) for g in model.graphs for t in g.tensors):
             raise CannotApply(
                 "upgrade: the model has no uint8 quantized tensor; there is nothing to do"
@@ -125,7 +128,7 @@ class _Upgrading:
             inputs = [self._rescaled(t, outputs[0]) if t is not None else None for t in inputs]
         version = max(op.version, row.versions["int8"])
         self._ops.append(replace(op, inputs=tuple(inputs), outputs=outputs, version=version))
-        self.touched.append(f"moved {op_name(op)} to int8")
+        self.touched.append(phrase("moved {op_name} to int8", op_name(op)))
 
     def _leave(self, op: Op, why: str) -> None:
         """The op as it was, its uint8 inputs made for it and its uint8 outputs taken from it."""
@@ -181,18 +184,18 @@ class _Upgrading:
 def _why_left(op: Op) -> str:
     """Why an op stays uint8; "" where it need not."""
     if "int8" not in OPS[op.kind].versions:
-        return "there is no int8 kernel for it; it stays uint8 between two conversions"
+        return phrase("there is no int8 kernel for it; it stays uint8 between two conversions")
     row = OPS[op.kind]
     if any(t is not None and t.variable for t in (*op.inputs, *op.outputs)):
-        return "it keeps a state in uint8"
+        return phrase("it keeps a state in uint8")
     if row.scale == "same" and op.kind not in _RESCALING and not _keeps_scale(op):
-        return "its input and output have other scales, which an int8 kernel does not take"
+        return phrase("its input and output have other scales, which an int8 kernel does not take")
     if row.weight is not None and not _has_plain_weights(op, row):
-        return "its weights or bias are computed, or have no scale; it stays uint8"
+        return phrase("its weights or bias are computed, or have no scale; it stays uint8")
     fixed = row.fixed.get("int8")
     quant = op.outputs[0].quant
     if fixed and quant is not None and not same_quant(quant, Quant.of(fixed[0], fixed[1] + _SHIFT)):
-        return f"an int8 kernel gives scale {fixed[0]:g} only; it stays uint8"
+        return phrase("an int8 kernel gives scale {fixed:g} only; it stays uint8", fixed[0])
     return ""
 
 
@@ -257,4 +260,10 @@ def _symmetric(
 def _rescaled_text(weight: Tensor, channels: list[int], axis: int) -> str:
     shown = ", ".join(map(str, channels[:8])) + (", …" if len(channels) > 8 else "")
     count = weight.shape[axis]
-    return f"rescaled {len(channels)} of {count} channels of {plain(weight.name)!r}: {shown}"
+    return phrase(
+        "rescaled {count} of {count2} channels of {name!r}: {shown}",
+        len(channels),
+        count,
+        plain(weight.name),
+        shown,
+    )

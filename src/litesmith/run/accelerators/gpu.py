@@ -15,6 +15,7 @@ from tempfile import TemporaryDirectory
 from litesmith.errors import CannotRun
 from litesmith.ir.late_sizes import late_tensors
 from litesmith.ir.types import Graph, Model
+from litesmith.phrases import phrase
 from litesmith.run.core.child_process import ask
 from litesmith.run.core.isolated_call import survive
 from litesmith.run.core.placement import MEASURED, Home, Placement, refuse
@@ -27,9 +28,9 @@ from litesmith.units import percent_text
 
 TARGET = "gpu"
 _SECONDS = 120.0
-_TAKEN = "LiteRT's GPU accelerator took it"
+_TAKEN = phrase("LiteRT's GPU accelerator took it")
 _FAR = 0.25  # half precision came to 0.02 at most; wrong results are seldom nearer
-_ELSEWHERE = "it is outside the largest group of connected ops, the only one that is taken"
+_ELSEWHERE = phrase("it is outside the largest group of connected ops, the only one that is taken")
 
 
 def gpu_place(model: Model) -> Placement:
@@ -51,7 +52,7 @@ def refuse_flaws(model: Model) -> None:
     for _, place, op in model.ops():
         why = flaw(op)
         if why:
-            raise CannotRun(f"target gpu: op {place}, {why}; use cpu")
+            raise CannotRun("target gpu: op {place}, {why}; use cpu", place, why)
 
 
 def try_out(content: bytes | memoryview, target: Target, signature: int) -> None:
@@ -61,10 +62,12 @@ def try_out(content: bytes | memoryview, target: Target, signature: int) -> None
     told = json.loads(said) if said else {}
     far = told.get("result")
     if not told:
-        raise CannotRun(f"target {target}: the model cannot be tried in a child process; use cpu")
+        raise CannotRun(
+            "target {target}: the model cannot be tried in a child process; use cpu", target
+        )
     if far is not None and far > _FAR:
-        away = f"{percent_text(far)} of the largest value away from the CPU's"
-        what = "not finite where the CPU's are" if far == math.inf else away
+        away = phrase("{share} of the largest value away from the CPU's", percent_text(far))
+        what = phrase("not finite where the CPU's are") if far == math.inf else away
         other = "" if target.kernels == FULL else f"{TARGET}:{FULL} or "
         raise CannotRun(f"target {target}: on random inputs its results are {what}; use {other}cpu")
 
@@ -75,12 +78,15 @@ def why_unopened(error: CannotRun, graph: Graph) -> CannotRun:
     first = next((t for op in graph.ops for t in op.outputs if t in late), None)
     custom = [op.custom for op in graph.ops if op.custom]
     if first is None and custom and str(error).endswith(STATUSES[3]):
-        return CannotRun(f"{error}; it may be for the custom operator {custom[0]!r}; use cpu")
+        return CannotRun(
+            "{error}; it may be for the custom operator {custom!r}; use cpu", error, custom[0]
+        )
     if first is None:
         return error
     return CannotRun(
-        f"target gpu: the size of {first.name!r} depends on values, and a GPU must know all sizes "
-        "before; use cpu"
+        "target gpu: the size of {name!r} depends on values, and a GPU must know all sizes "
+        "before; use cpu",
+        first.name,
     )
 
 

@@ -18,7 +18,7 @@ def taken(path: str) -> tuple[tuple[int, ...], tuple[str, ...]]:
     try:
         first = CompiledRunner(content, Target("gpu"))
     except NeedsInterpreter as reason:
-        raise CannotRun(f"target gpu: {reason}; use cpu") from None
+        raise CannotRun("target gpu: {reason}; use cpu", reason) from None
     share = first.share
     first.close()
     if share is None:

@@ -18,6 +18,7 @@ from tempfile import TemporaryDirectory
 from litesmith.errors import BadInput, BadModel, CannotRun
 from litesmith.ir.edit import rewrite, with_graphs
 from litesmith.ir.types import Model, Tensor
+from litesmith.phrases import phrase
 from litesmith.run.accelerators.probes import hexagon, partition_tool, qnn_folders
 from litesmith.run.core.placement import MEASURED, Home, Placement, refuse
 from litesmith.run.rules.all_rules import RULES, place_by_rules
@@ -30,16 +31,16 @@ _SECONDS = 300.0
 _NAME = re.compile(r"op(\d+)\.")
 _SOC = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 _UNUSED, _STAND_IN = "libQnnLpai.so", "libQnnSystem.so"
-_UNNAMED = "Qualcomm's HTP library does not validate it"
+_UNNAMED = phrase("Qualcomm's HTP library does not validate it")
 
 
 def hexagon_place(model: Model, soc: str = DEFAULT_SOC) -> Placement:
     """Which ops go to the Hexagon of a chip, and why not the others."""
     if _SOC.fullmatch(soc) is None:
-        raise BadInput(f"no chip {soc!r}; a chip is a name as {DEFAULT_SOC}")
+        raise BadInput("no chip {soc!r}; a chip is a name as {default_soc}", soc, DEFAULT_SOC)
     found = hexagon()
     if not found.usable:
-        raise CannotRun(f"target hexagon: {found.why}; {found.how}")
+        raise CannotRun("target hexagon: {why}; {how}", found.why, found.how)
     with TemporaryDirectory(prefix="litesmith-hexagon-") as folder:
         path, out = Path(folder, "model.tflite"), Path(folder, "out.tflite")
         save(_marked(model), path)
@@ -49,7 +50,7 @@ def hexagon_place(model: Model, soc: str = DEFAULT_SOC) -> Placement:
         try:
             split = read(memoryview(out.read_bytes()))
         except BadModel as error:  # seen with sparse weights
-            why = f"LiteRT's partition tool writes a damaged model ({error})"
+            why = phrase("LiteRT's partition tool writes a damaged model ({error})", error)
             return refuse("hexagon", MEASURED, model, why)
     pieces = split.graphs[len(model.graphs) :]
     taken = {number for graph in pieces for op in graph.ops for number in _numbers(op.outputs)}
@@ -99,11 +100,17 @@ def _partition(path: Path, out: Path, soc: str) -> str:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        return f"LiteRT's partition tool took over {_SECONDS:g} s; it was stopped"
+        return phrase("LiteRT's partition tool took over {seconds:g} s; it was stopped", _SECONDS)
     if child.returncode < 0:
-        return f"LiteRT's partition tool crashed ({signal.Signals(-child.returncode).name})"
+        return phrase(
+            "LiteRT's partition tool crashed ({name})", signal.Signals(-child.returncode).name
+        )
     if child.returncode or not out.stat().st_size:
-        return f"LiteRT's partition tool failed for the chip {soc}, status {child.returncode}"
+        return phrase(
+            "LiteRT's partition tool failed for the chip {soc}, status {returncode}",
+            soc,
+            child.returncode,
+        )
     return ""
 
 
@@ -120,7 +127,7 @@ def _homes(model: Model, taken: set[int]) -> tuple[Home, ...]:
     """The tool gives no reasons that can be told apart, so that those of the rules stand in."""
     ruled = place_by_rules("hexagon", RULES["hexagon"], model)
     return tuple(
-        Home(home.place, home.kind, True, "Qualcomm's HTP library validates it")
+        Home(home.place, home.kind, True, phrase("Qualcomm's HTP library validates it"))
         if home.place in taken
         else home._replace(taken=False, why=_UNNAMED if home.taken else home.why)
         for home in ruled.homes

@@ -27,6 +27,7 @@ from litesmith.errors import BadInput, CannotRun
 from litesmith.ir.dtype import DTYPES
 from litesmith.ir.edit import rewrite, with_graphs
 from litesmith.ir.types import Array, Graph, Model
+from litesmith.phrases import phrase
 from litesmith.run.core.isolated_call import survive
 from litesmith.run.core.placement import MEASURED, Home, Placement, refuse
 from litesmith.run.core.runner import Port, port_names
@@ -77,7 +78,9 @@ class OpenVinoRunner:
             raise CannotRun("target openvino: it runs the main graph only, no other signature")
         for tensor in (*graph.inputs, *graph.outputs):
             if DTYPES[tensor.dtype].storage != tensor.dtype:
-                raise CannotRun(f"target openvino: {tensor.name!r} is of type {tensor.dtype}")
+                raise CannotRun(
+                    "target openvino: {name!r} is of type {dtype}", tensor.name, tensor.dtype
+                )
         _refuse_flaws(graph)
         self._names = names or tuple(
             port_names([t.name for t in side]) for side in (graph.inputs, graph.outputs)
@@ -89,13 +92,13 @@ class OpenVinoRunner:
         try:
             self._open([tensor.shape for tensor in graph.inputs])
         except RuntimeError as error:
-            raise CannotRun(f"openvino does not open the model: {_cause(error)}") from None
+            raise CannotRun("openvino does not open the model: {cause}", _cause(error)) from None
 
     def run(self) -> None:
         try:
             self._request.infer()
         except RuntimeError as error:
-            raise CannotRun(f"openvino failed: {_cause(error)}") from None
+            raise CannotRun("openvino failed: {cause}", _cause(error)) from None
         self.outputs = tuple(
             Port(port.name, np.array(self._request.get_tensor(self._late[place]).data))
             if place in self._late
@@ -109,7 +112,9 @@ class OpenVinoRunner:
         try:
             self._open(wanted)
         except RuntimeError as error:  # before anything was replaced
-            raise BadInput(f"cannot resize to {list(shapes.values())}: {_cause(error)}") from None
+            raise BadInput(
+                "cannot resize to {values}: {cause}", list(shapes.values()), _cause(error)
+            ) from None
 
     def close(self) -> None:
         self.inputs = self.outputs = ()
@@ -154,7 +159,7 @@ def openvino_place(model: Model) -> Placement:
         if find_spec(PACKAGE) is None:
             raise
         return refuse(TARGET, MEASURED, model, str(error))
-    why = "OpenVINO read and compiled the whole model"
+    why = phrase("OpenVINO read and compiled the whole model")
     homes = tuple(Home(n, op.kind, True, why) for n, op in enumerate(model.main.ops))
     return Placement(TARGET, MEASURED, homes, min(1, len(homes)))
 
@@ -178,7 +183,7 @@ def _refuse_flaws(graph: Graph) -> None:
     for place, op in enumerate(graph.ops):
         why = FLAWS[op.kind](op) if op.kind in FLAWS else ""
         if why:
-            raise CannotRun(f"target openvino: op {place}, {why}; use cpu")
+            raise CannotRun("target openvino: op {place}, {why}; use cpu", place, why)
 
 
 def _with_distinct_names(model: Model) -> Model:
@@ -192,7 +197,7 @@ def _with_distinct_names(model: Model) -> Model:
 
 def _core() -> "openvino.Core":
     if find_spec(PACKAGE) is None:
-        raise CannotRun(f"target openvino: it is not installed; pip install {PACKAGE}")
+        raise CannotRun("target openvino: it is not installed; pip install {package}", PACKAGE)
     with _untold():
         from openvino import Core  # pyright: ignore[reportMissingImports]
     return Core()
@@ -218,7 +223,7 @@ def _read(
             with quiet():
                 return core.read_model(path)
         except RuntimeError as error:
-            raise CannotRun(f"openvino does not read the model: {_cause(error)}") from None
+            raise CannotRun("openvino does not read the model: {cause}", _cause(error)) from None
 
 
 def _survive(path: Path, sizes: dict[str, tuple[int, ...]], settings: dict[str, str]) -> None:
@@ -232,6 +237,6 @@ def _cause(error: RuntimeError) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     untranslated = re.findall(r"No translator found for (\S+) node", str(error))
     if untranslated:
-        return f"it has no translation of {', '.join(dict.fromkeys(untranslated))}"
+        return phrase("it has no translation of {fromkeys}", ", ".join(dict.fromkeys(untranslated)))
     told = [line for line in lines if not line.startswith(("Exception from", "Check '"))]
-    return (told or lines or ["it gives no reason"])[-1].rstrip(".")
+    return (told or lines or [phrase("it gives no reason")])[-1].rstrip(".")

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from litesmith.errors import CannotRun
+from litesmith.phrases import phrase
 from litesmith.run.accelerators import vulkan
 from litesmith.run.litert.capi import installed_version
 from litesmith.units import plain
@@ -39,7 +40,7 @@ def runtime() -> Usable:
     try:
         return Usable(True, f"LiteRT {installed_version()}", "")
     except CannotRun:
-        return Usable(False, "LiteRT is not installed", "pip install ai-edge-litert")
+        return Usable(False, phrase("LiteRT is not installed"), "pip install ai-edge-litert")
 
 
 def kernels() -> Usable:
@@ -49,34 +50,34 @@ def kernels() -> Usable:
 
 
 def always() -> Usable:
-    return Usable(True, "part of this package", "")
+    return Usable(True, phrase("part of this package"), "")
 
 
 @cache
 def gpu() -> Usable:
     """Asked here, because the runtime's answer to a missing GPU is a place in its source."""
     if sys.platform == "darwin":
-        return Usable(True, "Metal, part of macOS", "")
+        return Usable(True, phrase("Metal, part of macOS"), "")
     return judge_vulkan(ask_vulkan(vulkan.__file__))
 
 
 def judge_vulkan(told: Told | None) -> Usable:
     """Whether the runtime can use what Vulkan shows; None is an answer that never came."""
-    driver = "install the GPU's Vulkan driver, or use cpu"
+    driver = phrase("install the GPU's Vulkan driver, or use cpu")
     if told is None:
-        return Usable(False, "a Vulkan driver crashes or hangs when it is asked", driver)
+        return Usable(False, phrase("a Vulkan driver crashes or hangs when it is asked"), driver)
     if "missing" in told:
-        why = f"there is no Vulkan loader ({plain(str(told['missing']))})"
-        return Usable(False, why, "install libvulkan1 and the GPU's driver")
+        why = phrase("there is no Vulkan loader ({missing})", plain(str(told["missing"])))
+        return Usable(False, why, phrase("install libvulkan1 and the GPU's driver"))
     found = told["devices"]
     if not isinstance(found, list):
-        return Usable(False, "Vulkan finds no driver", driver)
+        return Usable(False, phrase("Vulkan finds no driver"), driver)
     refusals = [_refused(device) for device in found]
     usable = [device for device, why in zip(found, refusals, strict=True) if not why]
     if usable:
         return Usable(True, f"{plain(usable[0]['name'])}, {plain(usable[0]['driver'])}", "")
-    how = f"install Mesa {_LEAST_MESA} or newer" if refusals else driver
-    return Usable(False, next(iter(refusals), "Vulkan finds no GPU"), how)
+    how = phrase("install Mesa {least_mesa} or newer", _LEAST_MESA) if refusals else driver
+    return Usable(False, next(iter(refusals), phrase("Vulkan finds no GPU")), how)
 
 
 def _refused(device: dict[str, str]) -> str:
@@ -85,7 +86,11 @@ def _refused(device: dict[str, str]) -> str:
     if not device["is_software"] or mesa is None or int(mesa[1]) >= _LEAST_MESA:
         return ""
     driver = plain(device["driver"])
-    return f"there is only a software driver, {driver}, and LiteRT needs Mesa {_LEAST_MESA}"
+    return phrase(
+        "there is only a software driver, {driver}, and LiteRT needs Mesa {least_mesa}",
+        driver,
+        _LEAST_MESA,
+    )
 
 
 def ask_vulkan(program: str | os.PathLike[str]) -> Told | None:
@@ -119,19 +124,25 @@ def _package(module: str, package: str, extra: str) -> Usable:
             return Usable(True, f"{package} {version(package)}", "")
     except (PackageNotFoundError, ValueError):
         pass
-    return Usable(False, f"{package} is not installed", f"pip install litesmith[{extra}]")
+    return Usable(
+        False, phrase("{package} is not installed", package), f"pip install litesmith[{extra}]"
+    )
 
 
 def hexagon() -> Usable:
     """Qualcomm's libraries are the user's own: they may not be passed on."""
     if partition_tool() is None:
-        return Usable(False, "LiteRT has no partition tool here", "use Linux on x86_64")
+        return Usable(
+            False, phrase("LiteRT has no partition tool here"), phrase("use Linux on x86_64")
+        )
     folders = [Path(folder) for folder in qnn_folders()]
     missing = [name for name in _QNN if not any((f / name).is_file() for f in folders)]
     if missing:
-        how = "install Qualcomm's QNN SDK and set QNN_SDK_ROOT to it"
-        return Usable(False, f"no {missing[0]} in QNN_SDK_ROOT or LD_LIBRARY_PATH", how)
-    return Usable(True, "Qualcomm's QNN libraries and LiteRT's partition tool", "")
+        how = phrase("install Qualcomm's QNN SDK and set QNN_SDK_ROOT to it")
+        return Usable(
+            False, phrase("no {missing} in QNN_SDK_ROOT or LD_LIBRARY_PATH", missing[0]), how
+        )
+    return Usable(True, phrase("Qualcomm's QNN libraries and LiteRT's partition tool"), "")
 
 
 def partition_tool() -> Path | None:
@@ -152,13 +163,19 @@ def qnn_folders() -> Iterator[str]:
 
 
 def edge_tpu() -> Usable:
-    how = "compile with Coral's edgetpu_compiler and run where the Edge TPU is"
-    return Usable(False, "no Edge TPU compiler can be run here", how)
+    how = phrase("compile with Coral's edgetpu_compiler and run where the Edge TPU is")
+    return Usable(False, phrase("no Edge TPU compiler can be run here"), how)
 
 
 def nnapi() -> Usable:
-    return Usable(False, "it is part of Android", "run on an Android phone, up to Android 14")
+    return Usable(
+        False, phrase("it is part of Android"), phrase("run on an Android phone, up to Android 14")
+    )
 
 
 def core_ml() -> Usable:
-    return Usable(False, "its delegate is part of iOS apps", "run on an iPhone, from iOS 12 on")
+    return Usable(
+        False,
+        phrase("its delegate is part of iOS apps"),
+        phrase("run on an iPhone, from iOS 12 on"),
+    )

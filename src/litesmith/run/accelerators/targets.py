@@ -8,6 +8,7 @@ from litesmith.errors import CannotRun
 from litesmith.ir.types import Model
 from litesmith.kernels import litesmith_target as kernels
 from litesmith.ops.registry import delegates, find_delegate
+from litesmith.phrases import phrase
 from litesmith.run.accelerators import probes
 from litesmith.run.accelerators.gpu import gpu_place
 from litesmith.run.accelerators.hexagon import hexagon_place
@@ -52,14 +53,14 @@ def _compiled(ruled: Delegate, compiler: Place) -> Delegate:
 def _ethos(name: str) -> Delegate:
     _, family, macs = name.split("-")
     predict = partial(place_by_rules, name, RULES["ethos"])
-    title = f"Arm Ethos-{family.upper()} with {macs} MACs"
+    title = phrase("Arm Ethos-{family} with {macs} MACs", family.upper(), macs)
     ruled = Delegate(name, title, probes.vela, predict, False, predict)
     return _compiled(ruled, partial(vela_place, accelerator=name))
 
 
 DELEGATES: tuple[Delegate, ...] = (
-    Delegate("cpu", "XNNPACK and LiteRT's own kernels", probes.runtime, None, runs=True),
-    Delegate("numpy", "exact and slow kernels", probes.always, None, runs=True),
+    Delegate("cpu", phrase("XNNPACK and LiteRT's own kernels"), probes.runtime, None, runs=True),
+    Delegate("numpy", phrase("exact and slow kernels"), probes.always, None, runs=True),
     _compiled(_ruled("gpu", "LiteRT's GPU accelerator", probes.gpu, runs=True), gpu_place),
     _compiled(_ruled("openvino", "Intel OpenVINO", probes.openvino, runs=True), openvino_place),
     *map(_ethos, ACCELERATORS),
@@ -75,7 +76,7 @@ BY_NAME = {delegate.name: delegate for delegate in DELEGATES}
 # Not one of them: what it leaves is the same as on the CPU.
 KERNELS = Delegate(
     "cpu:1:litesmith",
-    "Litesmith's kernels, int16x8 and sparse",
+    phrase("Litesmith's kernels, int16x8 and sparse"),
     probes.kernels,
     kernels.place,
     True,
@@ -94,7 +95,12 @@ def with_custom() -> tuple[Delegate, ...]:
 
 
 def _title(delegate: object) -> str:
-    return (type(delegate).__doc__ or "a delegate of yours").strip().splitlines()[0].rstrip(".")
+    return (
+        (type(delegate).__doc__ or phrase("a delegate of yours"))
+        .strip()
+        .splitlines()[0]
+        .rstrip(".")
+    )
 
 
 # What people call a family, and the member that stands for it.
@@ -117,6 +123,8 @@ def refuse_unusable(target: Target) -> None:
     delegate = BY_NAME[target.kind]
     found = delegate.probe()
     if not found.usable:
-        raise CannotRun(f"target {target}: {found.why}; {found.how}")
+        raise CannotRun("target {target}: {why}; {how}", target, found.why, found.how)
     if not delegate.runs:
-        raise CannotRun(f"target {target}: nothing runs there from here; it is compiled for only")
+        raise CannotRun(
+            "target {target}: nothing runs there from here; it is compiled for only", target
+        )

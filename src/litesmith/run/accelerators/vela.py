@@ -22,6 +22,7 @@ from types import MappingProxyType
 from litesmith.errors import BadInput, CannotRun
 from litesmith.ir.edit import rewrite, with_graphs
 from litesmith.ir.types import Model, Tensor
+from litesmith.phrases import phrase
 from litesmith.run.core.placement import ESTIMATED, MEASURED, Fact, Home, Placement, refuse
 from litesmith.tflite.file import save
 from litesmith.tflite.read import read
@@ -35,7 +36,7 @@ ACCELERATORS = (
     "ethos-u65-256",
     "ethos-u65-512",
 )
-RECIPE = "litesmith quantize MODEL --to int8 --io int8 --data D -o OUT"
+RECIPE = phrase("litesmith quantize MODEL --to int8 --io int8 --data D -o OUT")
 
 _INTEGERS = ("int8", "uint8", "int16")  # of quantized values between ops
 _SECONDS = 600.0
@@ -49,9 +50,13 @@ _TENSOR = re.compile(r" ?[('](?:op\d+\.\d+|in\d+)\w*[)']")
 def vela_place(model: Model, accelerator: str = "ethos-u55-128") -> Placement:
     """Which ops Vela puts on the NPU, why not the others, and what it estimates."""
     if accelerator not in ACCELERATORS:
-        raise BadInput(f"no accelerator {accelerator!r}; there are {', '.join(ACCELERATORS)}")
+        raise BadInput(
+            "no accelerator {accelerator!r}; there are {accelerators}",
+            accelerator,
+            ", ".join(ACCELERATORS),
+        )
     if find_spec("ethosu") is None:
-        raise CannotRun(f"Vela is not installed; pip install {PACKAGE}")
+        raise CannotRun("Vela is not installed; pip install {package}", PACKAGE)
     with TemporaryDirectory(prefix="litesmith-vela-") as folder:
         path = Path(folder, "model.tflite")
         save(_marked(model), path)
@@ -106,7 +111,7 @@ def _compile(path: Path, accelerator: str) -> tuple[str, str]:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        return "", f"Vela took over {_SECONDS:g} s; it was stopped"
+        return "", phrase("Vela took over {seconds:g} s; it was stopped", _SECONDS)
     told = child.stdout.decode(errors="replace")
     return told, _failure(told, child.returncode) if child.returncode else ""
 
@@ -114,16 +119,20 @@ def _compile(path: Path, accelerator: str) -> tuple[str, str]:
 def _failure(told: str, status: int) -> str:
     """One line on why Vela gave no model."""
     if status < 0:
-        return (
-            f"Vela crashed on the model ({signal.Signals(-status).name}), which is a bug of Vela's"
+        return phrase(
+            "Vela crashed on the model ({name}), which is a bug of Vela's",
+            signal.Signals(-status).name,
         )
     lines = [line.strip(" -") for line in told.splitlines() if line.strip()]
     errors = [number for number, line in enumerate(lines) if "Error: " in line]
     if not errors:
-        return f"Vela does not compile it: {lines[-1] if lines else 'no reason is given'}"
+        return phrase(
+            "Vela does not compile it: {lines}",
+            lines[-1] if lines else phrase("no reason is given"),
+        )
     cause, *details = lines[errors[-1] :][:2]  # what is wrong, and with luck the rule behind it
     said = ": ".join([cause.rpartition("Error: ")[2].rstrip("."), *details])
-    return f"Vela does not compile it: {_TENSOR.sub('', said)}"
+    return phrase("Vela does not compile it: {sub}", _TENSOR.sub("", said))
 
 
 def _reasons(told: str) -> dict[int, str]:
@@ -156,10 +165,14 @@ def _homes(model: Model, compiled: Model, reasons: Mapping[int, str]) -> tuple[H
     for place, op in enumerate(model.main.ops):
         reason = reasons.get(place, "")
         if place in left or not op.outputs:
-            why = reason or "Vela left it as it was, without a reason"
+            why = reason or phrase("Vela left it as it was, without a reason")
             homes.append(Home(place, op.kind, taken=False, why=why))
         else:
-            why = "the compiled model does without it" if reason else "Vela put it on the NPU"
+            why = (
+                phrase("the compiled model does without it")
+                if reason
+                else phrase("Vela put it on the NPU")
+            )
             homes.append(Home(place, op.kind, taken=True, why=why))
     return tuple(homes)
 
@@ -170,14 +183,18 @@ def _why_float(model: Model) -> str:
     floats = sorted({t.dtype for t in computed if t.dtype.startswith("float")})
     if not floats or any(t.quant is not None and t.dtype in _INTEGERS for t in computed):
         return ""
-    return f"Ethos-U computes with integers, this model with {floats[0]}; make it int8: {RECIPE}"
+    return phrase(
+        "Ethos-U computes with integers, this model with {floats}; make it int8: {recipe}",
+        floats[0],
+        RECIPE,
+    )
 
 
 def _why_none(homes: tuple[Home, ...]) -> str:
     if not homes:
-        return "the model has no ops"
+        return phrase("the model has no ops")
     reasons = sorted({f"{home.kind}: {home.why.removeprefix('Vela: ')}" for home in homes})
-    return f"Vela takes none of its ops: {'; '.join(reasons[:3])}"
+    return phrase("Vela takes none of its ops: {reasons}", "; ".join(reasons[:3]))
 
 
 def _facts(told: str, summary: Path) -> Mapping[str, Fact]:

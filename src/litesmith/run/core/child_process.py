@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 
 from litesmith.errors import CannotRun, LitesmithError
+from litesmith.phrases import phrase
 from litesmith.units import plain
 
 
@@ -25,18 +26,25 @@ def ask(module: str, path: str | os.PathLike[str], *words: str, seconds: float) 
         )
     except subprocess.TimeoutExpired:
         raise CannotRun(
-            f"{path}: took over {seconds:g} s in a child process; it was stopped"
+            "{path}: took over {seconds:g} s in a child process; it was stopped", path, seconds
         ) from None
     if child.returncode < 0:
         raise CannotRun(
-            f"{path}: the runtime crashed on {' '.join(words)} "
-            f"({signal.Signals(-child.returncode).name}); "
-            "the model is damaged, or the runtime has a bug"
+            "{path}: the runtime crashed on {words} ({name}); the model is damaged, or the "
+            "runtime has a bug",
+            path,
+            " ".join(words),
+            signal.Signals(-child.returncode).name,
         )
     if child.returncode:
         (*_, cause) = ("", *child.stderr.decode(errors="replace").split("\n")[:-1])
         raise RuntimeError(
-            f"{module} failed in a child process, status {child.returncode}: {plain(cause)}"
+            phrase(
+                "{module} failed in a child process, status {returncode}: {cause}",
+                module,
+                child.returncode,
+                plain(cause),
+            )
         )
     told = json.loads(child.stdout.splitlines()[-1])  # custom ops may print before it
     if "refused" in told:

@@ -10,6 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from litesmith.errors import CannotRun
+from litesmith.phrases import phrase
 
 _SECONDS = 300.0
 _told: dict[tuple[str, ...], str] = {}  # by digest and words, what a child said that survived
@@ -45,9 +46,13 @@ def _said(path: Path, words: list[str], who: str) -> str:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise CannotRun(f"{who} took over {_SECONDS:g} s to open the model; use cpu") from None
+        raise CannotRun(
+            "{who} took over {seconds:g} s to open the model; use cpu", who, _SECONDS
+        ) from None
     if child.returncode not in (0, 1):  # 1: it will say to us what it said to the child
         status = child.returncode
-        how = signal.Signals(-status).name if status < 0 else f"status {status}"
-        raise CannotRun(f"{who} crashes on the model ({how}), which is a bug of its own; use cpu")
+        how = signal.Signals(-status).name if status < 0 else phrase("status {status}", status)
+        raise CannotRun(
+            "{who} crashes on the model ({how}), which is a bug of its own; use cpu", who, how
+        )
     return "" if child.returncode else child.stdout.decode(errors="replace")

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from litesmith.ir.types import Model
+from litesmith.phrases import phrase
 
 # How a placement or a latency came about: the compiler or runtime really did it; a tool made for
 # the accelerator worked it out; rules from public documents say so.
@@ -62,8 +63,19 @@ class Placement:
     def __str__(self) -> str:
         if self.refused:
             return f"{self.target}: {self.refused}"
-        pieces = "1 partition" if self.partitions == 1 else f"{self.partitions} partitions"
-        return f"{self.target}: {self.taken} of {len(self.homes)} ops in {pieces} ({self.how})"
+        pieces = (
+            "1 partition"
+            if self.partitions == 1
+            else phrase("{partitions} partitions", self.partitions)
+        )
+        return phrase(
+            "{target}: {taken} of {count} ops in {pieces} ({how})",
+            self.target,
+            self.taken,
+            len(self.homes),
+            pieces,
+            self.how,
+        )
 
 
 def count_partitions(homes: Iterable[Home]) -> int:

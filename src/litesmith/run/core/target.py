@@ -4,6 +4,7 @@ import os
 from dataclasses import dataclass
 
 from litesmith.errors import BadInput
+from litesmith.phrases import phrase
 
 # What runs the ops on a CPU: XNNPACK with the runtime's builtin kernels for what it does not take,
 # the builtin kernels alone, the runtime's own slow reference kernels, or XNNPACK with kernels of
@@ -39,8 +40,9 @@ class Target:
         kind, *rest = text.strip().split(":")
         if kind not in KINDS:
             raise BadInput(
-                f"no target {text!r}; there are cpu:THREADS, cpu:THREADS:KERNELS, "
-                "openvino:THREADS, gpu, gpu:full, numpy, custom:NAME"
+                "no target {what!r}; there are cpu:THREADS, cpu:THREADS:KERNELS, "
+                "openvino:THREADS, gpu, gpu:full, numpy, custom:NAME",
+                text,
             )
         if kind in _THREADED:
             return _threaded(text, kind, rest)
@@ -49,8 +51,8 @@ class Target:
         if kind == "gpu" and rest == [FULL]:
             return Target(kind, kernels=FULL)
         if rest:
-            known = f"only {FULL!r}, as in gpu:{FULL}" if kind == "gpu" else "nothing"
-            raise BadInput(f"target {text!r}: after {kind} comes {known}")
+            known = phrase("only {full!r}, as in gpu:{full}", FULL) if kind == "gpu" else "nothing"
+            raise BadInput("target {what!r}: after {kind} comes {known}", text, kind, known)
         return Target(kind)
 
     def __str__(self) -> str:
@@ -65,7 +67,11 @@ class Target:
         """What is unwise about the target on this machine; "" where nothing is."""
         cores = usable_cores()
         if self.kind in _THREADED and self.threads > cores:
-            return f"{self} has more threads than the {cores} cores that this process may use"
+            return phrase(
+                "{self} has more threads than the {cores} cores that this process may use",
+                self,
+                cores,
+            )
         return ""
 
 
@@ -79,11 +85,20 @@ def usable_cores() -> int:
 def _threaded(text: str, kind: str, rest: list[str]) -> Target:
     threads, kernels, *more = (*rest, *("1", "xnnpack")[len(rest) :])
     if more or not threads.isdecimal() or not 1 <= int(threads) <= 1024:
-        raise BadInput(f"target {text!r}: after {kind} comes a number of threads, as in {kind}:2")
+        raise BadInput(
+            "target {what!r}: after {kind} comes a number of threads, as in {kind}:2", text, kind
+        )
     if kind != "cpu" and len(rest) > 1:
-        raise BadInput(f"target {text!r}: {kind} has no choice of kernels, only of threads")
+        raise BadInput(
+            "target {what!r}: {kind} has no choice of kernels, only of threads", text, kind
+        )
     if kernels not in KERNELS:
-        raise BadInput(f"target {text!r}: no kernels {kernels!r}; there are {', '.join(KERNELS)}")
+        raise BadInput(
+            "target {what!r}: no kernels {kernels!r}; there are {kernels2}",
+            text,
+            kernels,
+            ", ".join(KERNELS),
+        )
     return Target(kind, int(threads), kernels)
 
 
@@ -91,5 +106,5 @@ def _custom(text: str, rest: list[str]) -> Target:
     """A delegate by its name; what it leaves runs on a CPU."""
     name, threads, *more = (*rest, *("", "1")[len(rest) :])
     if more or not name or not threads.isdecimal() or not 1 <= int(threads) <= 1024:
-        raise BadInput(f"target {text!r}: give custom:NAME, or custom:NAME:THREADS")
+        raise BadInput("target {what!r}: give custom:NAME, or custom:NAME:THREADS", text)
     return Target("custom", int(threads), name)

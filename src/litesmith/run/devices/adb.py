@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from litesmith.errors import BadInput, CannotRun
+from litesmith.phrases import phrase
 from litesmith.run.core.target import Target
 from litesmith.run.devices.address import TRANSPORTS, Address, Lost, parse
 from litesmith.run.devices.benchmark_model import Told, read
@@ -33,11 +34,13 @@ _RUN_SECONDS = 600.0
 
 # What `adb devices` says of a phone that cannot be used -> the way out.
 _STATES = {
-    "unauthorized": "unlock the phone and allow debugging by this machine",
-    "authorizing": "unlock the phone and allow debugging by this machine",
-    "no permissions": "this user may not open it; install udev rules (android-sdk-platform-tools-"
-    "common has them) and plug it in again",
-    "offline": "it does not answer; plug it in again, or run adb reconnect",
+    "unauthorized": phrase("unlock the phone and allow debugging by this machine"),
+    "authorizing": phrase("unlock the phone and allow debugging by this machine"),
+    "no permissions": phrase(
+        "this user may not open it; install udev rules (android-sdk-platform-tools-common has "
+        "them) and plug it in again"
+    ),
+    "offline": phrase("it does not answer; plug it in again, or run adb reconnect"),
 }
 _FACTS = {
     "maker": "getprop ro.product.manufacturer",
@@ -101,7 +104,9 @@ class Phone:
         A profile makes runs slower, so that times are best taken without one."""
         wanted = Target.parse(target)
         if (wanted.kind, wanted.kernels) not in _FLAGS:
-            raise BadInput(f"{self.name}: no target {wanted} there; use cpu:THREADS or gpu")
+            raise BadInput(
+                "{name}: no target {wanted} there; use cpu:THREADS or gpu", self.name, wanted
+            )
         path = self._put(model)
         words = [
             self.program,
@@ -147,7 +152,7 @@ class Phone:
         found = re.search(r"^\s*(\d+)\s*$", started.text, re.MULTILINE)
         if started.status or found is None:
             self._shell("setprop debug.tflite.trace 0")
-            raise CannotRun(f"{self.name}: no perfetto there; it needs Android 9 or later")
+            raise CannotRun("{name}: no perfetto there; it needs Android 9 or later", self.name)
         return found[1]
 
     def _stop_trace(self, process: str) -> None:
@@ -169,7 +174,9 @@ class Phone:
             self._copy("push", copy.name, f"{path}.part")
         moved = self._shell(f"mv {path}.part {path} 2>&1")
         if moved.status:
-            raise CannotRun(f"{self.name}: no model at {path} ({plain(moved.text.strip())})")
+            raise CannotRun(
+                "{name}: no model at {path} ({what})", self.name, path, plain(moved.text.strip())
+            )
         return path
 
     def _refuse_unusable(self) -> None:
@@ -179,25 +186,35 @@ class Phone:
         states = {row[0].strip(): row[1].strip() for row in rows}
         if done.returncode:
             cause = _last_line(done.stderr or done.stdout)
-            raise CannotRun(f"{self.name}: adb fails here ({cause}); run adb devices by hand")
+            raise CannotRun(
+                "{name}: adb fails here ({cause}); run adb devices by hand", self.name, cause
+            )
         if self.serial not in states:
             seen = ", ".join(states) or "none"
             raise CannotRun(
-                f"{self.name}: adb sees no such phone (it sees {plain(seen)}); plug it in and "
-                "switch on USB debugging, or adb connect to it"
+                "{name}: adb sees no such phone (it sees {seen}); plug it in and switch on "
+                "USB debugging, or adb connect to it",
+                self.name,
+                plain(seen),
             )
         state = states[self.serial]
         if state != "device":
             ways = [way for word, way in _STATES.items() if state.startswith(word)]
-            way_out = ways[0] if ways else "start Android on it"
+            way_out = ways[0] if ways else phrase("start Android on it")
             told = plain(state.split(" (")[0])
-            raise CannotRun(f"{self.name}: adb says {told!r} of the phone; {way_out}")
+            raise CannotRun(
+                "{name}: adb says {told!r} of the phone; {way_out}", self.name, told, way_out
+            )
         program = shlex.quote(self.program)
         if self._shell(f"test -x {program}").status:
             raise CannotRun(
-                f"{self.name}: no program {self.program} there; build or download TensorFlow "
-                f"Lite's benchmark_model, then: adb -s {self.serial} push benchmark_model {program}"
-                f" && adb -s {self.serial} shell chmod +x {program}"
+                "{name}: no program {program} there; build or download TensorFlow Lite's "
+                "benchmark_model, then: adb -s {serial} push benchmark_model {program2} && "
+                "adb -s {serial} shell chmod +x {program2}",
+                self.name,
+                self.program,
+                self.serial,
+                program,
             )
 
     def _facts(self) -> dict[str, Fact]:
@@ -212,7 +229,9 @@ class Phone:
             "load": _number(said.get("load", "")),
             "busy": 0.0,
             "memory_bytes": int(_number(said.get("memory", ""))) * 1024,
-            "system": plain(f"Android {said.get('android', '')} {said.get('abi', '')}"),
+            "system": plain(
+                phrase("Android {android} {abi}", said.get("android", ""), said.get("abi", ""))
+            ),
             "python": "",
             "runtime": f"benchmark_model ({self.program})",
         }
@@ -228,8 +247,8 @@ class Phone:
         text, mark, status = done.stdout.rpartition(_END)
         if not mark or not status.strip().isdecimal():
             runs = f"after {total_text(self._runs)} run{'' if self._runs == 1 else 's'}"
-            what = f"{self.name}: the connection was lost {runs}"
-            raise self._lost(f"{what}; plug the phone in again, then measure again")
+            what = phrase("{name}: the connection was lost {runs}", self.name, runs)
+            raise self._lost(phrase("{what}; plug the phone in again, then measure again", what))
         return _Answer(text, int(status))
 
     def _lost(self, message: str) -> Lost:
@@ -243,7 +262,13 @@ class Phone:
         if done.returncode:
             self._shell("true")  # raises where the phone is gone
             cause = _last_line(done.stderr or done.stdout)
-            raise CannotRun(f"{self.name}: `adb {direction}` of {destination} failed ({cause})")
+            raise CannotRun(
+                "{name}: `adb {direction}` of {destination} failed ({cause})",
+                self.name,
+                direction,
+                destination,
+                cause,
+            )
 
 
 class _Answer(NamedTuple):
@@ -266,7 +291,7 @@ def _number(text: str) -> float:
 
 def _last_line(text: str) -> str:
     lines = [line for line in text.splitlines() if line.strip()]
-    return plain(lines[-1].strip()) if lines else "it gives no reason"
+    return plain(lines[-1].strip()) if lines else phrase("it gives no reason")
 
 
 def _called(
@@ -284,10 +309,11 @@ def _called(
         )
     except FileNotFoundError:
         raise CannotRun(
-            f"{name}: adb is not installed here; install Android's platform tools "
-            "(apt-get install adb, brew install android-platform-tools)"
+            "{name}: adb is not installed here; install Android's platform tools (apt-get "
+            "install adb, brew install android-platform-tools)",
+            name,
         ) from None
     except subprocess.TimeoutExpired:
         raise CannotRun(
-            f"{name}: adb did not answer for {seconds:g} s; plug the phone in again"
+            "{name}: adb did not answer for {seconds:g} s; plug the phone in again", name, seconds
         ) from None

@@ -98,11 +98,13 @@ def parse(text: str) -> Address:
     name, _, rest = text.strip().partition("://")
     if name not in TRANSPORTS:
         known = " and ".join(row.example for row in TRANSPORTS.values())
-        raise BadInput(f"no device {text!r}; devices are written like {known}")
+        raise BadInput("no device {what!r}; devices are written like {known}", text, known)
     transport = TRANSPORTS[name]
     place, slash, target_text = rest.partition("/")
     if not slash or not target_text:
-        raise BadInput(f"device {text!r}: no target after it; write it like {transport.example}")
+        raise BadInput(
+            "device {what!r}: no target after it; write it like {example}", text, transport.example
+        )
     found = re.fullmatch(transport.host, place)
     if found is None:
         secret = "; a password has no place here, use a key" if re.search(":.*@", place) else ""
@@ -121,13 +123,18 @@ def _target(text: str, target_text: str, transport: Transport) -> Target:
     try:
         target = Target.parse(target_text)
     except BadInput as error:
-        raise BadInput(f"device {text!r}: {error}") from None
+        raise BadInput("device {what!r}: {error}", text, error) from None
     if (target.kind, target.kernels) not in transport.targets:
         known = sorted(
             "gpu" if kind == "gpu" else f"cpu:THREADS:{kernels}"
             for kind, kernels in transport.targets
         )
-        raise BadInput(f"device {text!r}: no target {target_text!r} there; use {', '.join(known)}")
+        raise BadInput(
+            "device {what!r}: no target {target!r} there; use {known}",
+            text,
+            target_text,
+            ", ".join(known),
+        )
     return target
 
 
@@ -135,7 +142,7 @@ def _port(text: str, port: str | None) -> int | None:
     if not port:
         return None
     if not 1 <= int(port) <= 65_535:
-        raise BadInput(f"device {text!r}: no port {port}; ports go from 1 to 65535")
+        raise BadInput("device {what!r}: no port {port}; ports go from 1 to 65535", text, port)
     return int(port)
 
 
@@ -145,7 +152,9 @@ def _program(text: str, query: str, transport: Transport) -> str:
     key, _, path = query.partition("=")
     if key != transport.program or not re.fullmatch(r"[\w./~+@-]+", path) or path[0] in "-@+":
         raise BadInput(
-            f"device {text!r}: after '?' comes {transport.program}=PATH, "
-            "a path of letters, digits and _./~+@-"
+            "device {what!r}: after '?' comes {program}=PATH, a path of letters, digits and "
+            "_./~+@-",
+            text,
+            transport.program,
         )
     return path

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from litesmith.errors import CannotRun
+from litesmith.phrases import phrase
 from litesmith.units import plain
 
 # What loggers put in front of a line: `INFO: `, `I0000 00:00:17 4 file.cc:9] `, `[file.cc:9] `.
@@ -134,5 +135,5 @@ def _cause(text: str) -> str:
     """The program's own complaint, as one line."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     errors = [found[1] for found in map(_ERROR.match, lines) if found]
-    complaint = errors[0] if errors else lines[-1] if lines else "it said nothing"
+    complaint = errors[0] if errors else lines[-1] if lines else phrase("it said nothing")
     return plain(complaint).rstrip(".")

@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import Any, NamedTuple
 
 from litesmith.errors import BadInput, CannotRun
+from litesmith.phrases import phrase
 from litesmith.run.core.target import Target
 from litesmith.run.devices.address import TRANSPORTS, Address, Lost, parse
 from litesmith.tflite.file import mapped
@@ -43,15 +44,21 @@ _NOISE_LINES = 200  # that a login may print before the runner speaks
 
 # What ssh says -> the way out; the first that is found counts.
 _WAYS_OUT = {
-    "IDENTIFICATION HAS CHANGED": "its host key is not the known one; "
-    "where that is expected, run ssh-keygen -R {host}",
-    "Host key verification failed": "its host key is not known yet; run `{ssh}` once and accept it",
-    "Permission denied": "no key of yours is accepted there; run ssh-copy-id {place}",
-    "Could not resolve": "no machine of that name; check the name or the network",
-    "Connection refused": "nothing answers on that port; start sshd there or correct the port",
-    "timed out|No route|unreachable": "it does not answer; is it on, and in this network?",
-    "not found|No such file": "there is no {python} there; install Python 3.9 or later, "
-    "or name it: {address}?python=PATH",
+    "IDENTIFICATION HAS CHANGED": phrase(
+        "its host key is not the known one; where that is expected, run ssh-keygen -R {host}"
+    ),
+    "Host key verification failed": phrase(
+        "its host key is not known yet; run `{ssh}` once and accept it"
+    ),
+    "Permission denied": phrase("no key of yours is accepted there; run ssh-copy-id {place}"),
+    "Could not resolve": phrase("no machine of that name; check the name or the network"),
+    "Connection refused": phrase(
+        "nothing answers on that port; start sshd there or correct the port"
+    ),
+    "timed out|No route|unreachable": phrase("it does not answer; is it on, and in this network?"),
+    "not found|No such file": phrase(
+        "there is no {python} there; install Python 3.9 or later, or name it: {address}?python=PATH"
+    ),
 }
 
 
@@ -96,7 +103,9 @@ class Device:
             )
         except FileNotFoundError:
             raise CannotRun(
-                f"{name}: {command[0]} is not installed here; install an OpenSSH client"
+                "{name}: {command} is not installed here; install an OpenSSH client",
+                name,
+                command[0],
             ) from None
         try:
             self.facts = self._greeted(source)
@@ -113,7 +122,7 @@ class Device:
         """The model, copied to the device unless it is there, open and run once."""
         wanted = Target.parse(target)
         if (wanted.kind, wanted.kernels) not in TRANSPORTS["ssh"].targets:
-            raise BadInput(f"{self.name}: no target {wanted} there; use cpu:THREADS")
+            raise BadInput("{name}: no target {wanted} there; use cpu:THREADS", self.name, wanted)
         content = model if isinstance(model, bytes) else mapped(model)
         known = sha256(content).hexdigest()
         if self._ask(do="put", digest=known, size=len(content))["wanted"]:
@@ -181,13 +190,18 @@ class Device:
             if line.startswith(b'{"facts"'):
                 break
         else:
-            raise CannotRun(f"{self.name}: the login there prints without end; it must be silent")
+            raise CannotRun(
+                "{name}: the login there prints without end; it must be silent", self.name
+            )
         facts: dict[str, Fact] = json.loads(line)["facts"]
         if not facts["runtime"]:
             raise CannotRun(
-                f"{self.name}: its {self._hints['python']} has no ai-edge-litert; run there: "
-                "python3 -m venv ~/litert && ~/litert/bin/pip install ai-edge-litert numpy, "
-                f"then use {self._hints['address']}?python=~/litert/bin/python"
+                "{name}: its {python} has no ai-edge-litert; run there: python3 -m venv "
+                "~/litert && ~/litert/bin/pip install ai-edge-litert numpy, then use "
+                "{address}?python=~/litert/bin/python",
+                self.name,
+                self._hints["python"],
+                self._hints["address"],
             )
         return facts
 
@@ -225,7 +239,7 @@ class Device:
     def _gone(self) -> CannotRun:
         """The error for a connection that ended, and why it did."""
         if self._errors.closed:
-            return CannotRun(f"{self.name}: the connection is closed; connect again")
+            return CannotRun("{name}: the connection is closed; connect again", self.name)
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(timeout=3)
         self._errors.seek(0)
@@ -236,11 +250,11 @@ class Device:
         kept = f"after {total_text(runs)} run{'' if runs == 1 else 's'}"
         crash = re.search("Fatal Python error: (.+)", said)
         if crash:
-            what = f"the runtime crashed there {kept} ({plain(crash[1])})"
-            way_out = "the model is damaged, or the runtime there has a bug"
+            what = phrase("the runtime crashed there {kept} ({crash})", kept, plain(crash[1]))
+            way_out = phrase("the model is damaged, or the runtime there has a bug")
         else:
-            what = f"the connection was lost {kept}"
-            way_out = "see that the device is on and reachable, then measure again"
+            what = phrase("the connection was lost {kept}", kept)
+            way_out = phrase("see that the device is on and reachable, then measure again")
         message = f"{self.name}: {what}; {way_out}"
         return Lost(message, self.samples, tuple(self._digests))
 
@@ -250,8 +264,8 @@ class Device:
             if re.search(pattern, said):
                 return way_out.format(**self._hints)
         lines = [line.strip() for line in said.splitlines() if line.strip()]
-        cause = plain(lines[-1]) if lines else "it gives no reason"
-        return f"no connection: {cause}; try `{self._hints['ssh']}` by hand"
+        cause = plain(lines[-1]) if lines else phrase("it gives no reason")
+        return phrase("no connection: {cause}; try `{ssh}` by hand", cause, self._hints["ssh"])
 
 
 class DeviceSession:

@@ -21,6 +21,7 @@ from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, TextIO
 
 from litesmith.errors import CannotRun
+from litesmith.phrases import phrase
 
 WHEEL = "ai-edge-litert"
 KNOWN = ("2.3.",)
@@ -45,15 +46,15 @@ ELEMENT_TYPES = {
 }
 
 STATUSES = {
-    1: "an argument is not valid",
-    2: "memory could not be had",
-    3: "the runtime failed",
-    4: "an input is missing",
-    5: "it is not supported",
-    6: "something was not found",
-    500: "a file could not be read",
-    501: "the flatbuffer is not valid",
-    502: "a library could not be loaded",
+    1: phrase("an argument is not valid"),
+    2: phrase("memory could not be had"),
+    3: phrase("the runtime failed"),
+    4: phrase("an input is missing"),
+    5: phrase("it is not supported"),
+    6: phrase("something was not found"),
+    500: phrase("a file could not be read"),
+    501: phrase("the flatbuffer is not valid"),
+    502: phrase("a library could not be loaded"),
     504: "compilation failed",
 }
 
@@ -163,7 +164,9 @@ class Failed(Exception):
     """A call of the C API that returned a status; `status` is its number."""
 
     def __init__(self, function: str, status: int) -> None:
-        super().__init__(STATUSES.get(status, f"status {status} from {function}"))
+        super().__init__(
+            STATUSES.get(status, phrase("status {status} from {function}", status, function))
+        )
         self.status = status
 
 
@@ -171,7 +174,12 @@ def why_not(installed: str) -> str:
     """Why this binding does not serve a wheel of that version; "" where it does."""
     if installed.startswith(KNOWN):
         return ""
-    return f"{WHEEL} {installed} is not among the versions this binding knows ({KNOWN[0]}x)"
+    return phrase(
+        "{wheel} {installed} is not among the versions this binding knows ({known}x)",
+        WHEEL,
+        installed,
+        KNOWN[0],
+    )
 
 
 @cache
@@ -180,7 +188,7 @@ def installed_version() -> str:
     try:
         return version(WHEEL)
     except PackageNotFoundError:
-        raise CannotRun(f"the runtime is not installed; pip install {WHEEL}") from None
+        raise CannotRun("the runtime is not installed; pip install {wheel}", WHEEL) from None
 
 
 class Api:
@@ -194,7 +202,7 @@ class Api:
         for struct, size in _SIZES.items():
             if ctypes.sizeof(struct) != size:
                 raise CannotRun(
-                    f"{struct.__name__} has another size on this platform; use cpu:…:reference"
+                    "{name} has another size on this platform; use cpu:…:reference", struct.__name__
                 )
         self.folder = path.parent
         library = self.library = ctypes.CDLL(str(path))  # calls run without the interpreter lock
@@ -203,7 +211,11 @@ class Api:
                 function = getattr(library, f"LiteRt{name}")
             except AttributeError:
                 raise CannotRun(
-                    f"{path.name} has no function LiteRt{name}; install {WHEEL} {KNOWN[0]}*"
+                    "{name} has no function LiteRt{name2}; install {wheel} {known}*",
+                    path.name,
+                    name,
+                    WHEEL,
+                    KNOWN[0],
                 ) from None
             function.argtypes = arguments
             function.restype = None if name in _SILENT else c_int
@@ -242,7 +254,7 @@ def api() -> Api:
         raise CannotRun(reason)
     spec = find_spec("ai_edge_litert")
     if spec is None or spec.origin is None:
-        raise CannotRun(f"the runtime is not installed; pip install {WHEEL}")
+        raise CannotRun("the runtime is not installed; pip install {wheel}", WHEEL)
     return Api(Path(spec.origin).parent / _LIBRARY)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from litesmith.errors import BadInput, CannotRun, LitesmithError
 from litesmith.ir.types import Array
+from litesmith.phrases import phrase
 from litesmith.run.core.runner import Port, port_names
 from litesmith.run.core.target import FULL, Target
 from litesmith.run.litert.capi import (
@@ -92,7 +93,7 @@ class CompiledRunner:
             told = one_cause(self._messages()) or cause(self.remarks) or str(error)
             self.close()
             self._raise_custom()
-            raise CannotRun(f"the model does not open on {target}: {told}") from None
+            raise CannotRun("the model does not open on {target}: {told}", target, told) from None
         except BaseException:
             self.close()
             raise
@@ -105,9 +106,9 @@ class CompiledRunner:
             messages = self._messages()
             # What it says of an output whose size is known only after the run.
             if "kTfLiteArenaRw" in messages or "Custom allocation is too small" in messages:
-                raise NeedsInterpreter("the sizes of its outputs depend on values")
-            told = cause(self.remarks) or one_cause(messages) or "it gives no reason"
-            raise CannotRun(f"the runtime failed: {told}")
+                raise NeedsInterpreter(phrase("the sizes of its outputs depend on values"))
+            told = cause(self.remarks) or one_cause(messages) or phrase("it gives no reason")
+            raise CannotRun("the runtime failed: {told}", told)
 
     def resize(self, shapes: dict[int, tuple[int, ...]]) -> None:
         before = {place: self.inputs[place].array.shape for place in shapes}
@@ -116,7 +117,9 @@ class CompiledRunner:
             self._set_shapes(before)
             told = str(failure)
             cause = failure.__cause__  # of a custom op
-            raise BadInput(f"cannot resize to {list(shapes.values())}: {told}") from cause
+            raise BadInput(
+                "cannot resize to {values}: {told}", list(shapes.values()), told
+            ) from cause
 
     def _failed_resize(self, shapes: dict[int, tuple[int, ...]]) -> LitesmithError | None:
         """Sets shapes; what goes wrong is told by the kernel of ours that refused, if one did."""
@@ -124,7 +127,7 @@ class CompiledRunner:
         try:
             self._set_shapes(shapes)
         except (CannotRun, Failed, MemoryError) as error:
-            told = one_cause(self._messages()) or str(error) or "the runtime refuses"
+            told = one_cause(self._messages()) or str(error) or phrase("the runtime refuses")
             failure = CannotRun(told)
         try:
             self._raise_custom()
@@ -204,7 +207,7 @@ class CompiledRunner:
             )
         except Failed as error:
             if error.status == _NOT_SUPPORTED:
-                raise NeedsInterpreter("it keeps a state in variable tensors") from None
+                raise NeedsInterpreter(phrase("it keeps a state in variable tensors")) from None
             raise
         self._options = self._api.make("CreateOptions")
         accelerators = GPU | CPU if self._is_gpu else CPU
@@ -231,7 +234,7 @@ class CompiledRunner:
             return
         self.share = share(self._messages()) or Share(0, 0, ())
         if not self.share.taken:
-            raise CannotRun(f"target gpu: it takes no op: {self.share.reason}; use cpu")
+            raise CannotRun("target gpu: it takes no op: {reason}; use cpu", self.share.reason)
 
     def _add_options(self, name: str, values: Settings) -> None:
         """Options travel as TOML text that the runtime owns, so it is made with malloc."""
@@ -259,7 +262,9 @@ class CompiledRunner:
         tensor = self._api.make(f"GetSignature{side}TensorByIndex", signature, place)
         self._api.GetRankedTensorType(tensor, ctypes.byref(found))
         if found.element_type not in _NUMPY_TYPES:
-            raise NeedsInterpreter(f"{self._names[side][place]!r} has no plain element type")
+            raise NeedsInterpreter(
+                phrase("{names!r} has no plain element type", self._names[side][place])
+            )
         return found
 
     def _update_layouts(self) -> None:
@@ -358,9 +363,10 @@ def one_cause(messages: str) -> str:
     """One sentence from the runtime's lines: which op, and why; "" where it said nothing."""
     missing = re.search(r"unresolved custom op: (.+?)\.?$", messages, re.MULTILINE)
     if missing:
-        return (
-            f"the model has the custom operator {missing.group(1)!r}, and no kernel is registered "
-            "for it; litesmith.op registers one, --ops FILE loads a file that does"
+        return phrase(
+            "the model has the custom operator {group!r}, and no kernel is registered for "
+            "it; litesmith.op registers one, --ops FILE loads a file that does",
+            missing.group(1),
         )
     lines = [line.strip() for line in messages.splitlines() if line.strip()]
     reasons = [line for line in lines if not line.startswith(("Node number", "Failed to"))]

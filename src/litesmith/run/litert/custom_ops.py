@@ -26,6 +26,7 @@ from litesmith.ops.call import Call
 from litesmith.ops.delegate import Kernel, Native, Shape
 from litesmith.ops.registry import find_op
 from litesmith.ops.results import error_text
+from litesmith.phrases import phrase
 from litesmith.run.litert.capi import ELEMENT_TYPES, Layout, api
 from litesmith.run.litert.native_ops import between, record_of, renew
 from litesmith.tflite.write import to_bytes
@@ -100,14 +101,16 @@ class CustomOps:
             made = ctypes.byref(node.callbacks)
             status = _locks().add(options, name.encode(), node.op.version, made, node.record_at)
             if status:
-                raise CannotRun(f"{op_name(node.op)}: the runtime takes no kernel ({status})")
+                raise CannotRun(
+                    "{op_name}: the runtime takes no kernel ({status})", op_name(node.op), status
+                )
 
     def raise_failed(self) -> None:
         """Raises what went wrong in a kernel since the last call."""
         if self._failed[0]:
             op = list(self._nodes.values())[int(self._failed[0]) - 1].op
             self._failed[0] = 0
-            told = "its native kernel raised an exception; litesmith.ops.check tells which"
+            told = phrase("its native kernel raised an exception; litesmith.ops.check tells which")
             self._failures.append(CannotRun(f"{op_name(op)}: {told}"))
         if self._failures:
             first = self._failures[0]
@@ -219,7 +222,9 @@ class _Memory:
 
     def __init__(self, tensor: Tensor, mode: int) -> None:
         if DTYPES[tensor.dtype].storage != tensor.dtype or tensor.dtype not in ELEMENT_TYPES:
-            raise CannotRun(f"{tensor.name!r} of a custom op is {tensor.dtype}, no plain array")
+            raise CannotRun(
+                "{name!r} of a custom op is {dtype}, no plain array", tensor.name, tensor.dtype
+            )
         self._dtype, self._mode = np.dtype(tensor.dtype), mode
         self._place = c_void_p()
         self._reference = ctypes.byref(self._place)

@@ -19,6 +19,7 @@ from litesmith.ir.partition import Part, collapsed, part_graph, partition
 from litesmith.ir.types import Array, Graph, Model, Op, Tensor
 from litesmith.ops.delegate import Delegate, Kernel, Native, Run, Shape
 from litesmith.ops.results import error_text
+from litesmith.phrases import phrase
 from litesmith.run.core.placement import MEASURED, Home, Placement
 from litesmith.run.litert.capi import ELEMENT_TYPES
 
@@ -58,8 +59,10 @@ class ProgramKernel:
         except LitesmithError:
             raise
         except Exception as error:
-            where = f"{op_name(graph.ops[0])} and {len(graph.ops) - 1} more ops"
-            raise CannotRun(f"delegate: {where}: {error_text(error)}") from error
+            where = phrase(
+                "{op_name} and {count} more ops", op_name(graph.ops[0]), len(graph.ops) - 1
+            )
+            raise CannotRun("delegate: {where}: {error}", where, error_text(error)) from error
 
 
 def delegated(model: Model, delegate: Delegate, name: str) -> Delegated:
@@ -92,17 +95,17 @@ def refusals(graph: Graph, delegate: Delegate) -> list[str]:
 def _why_not(op: Op, late: set[Tensor]) -> str:
     """Why an op can be in no custom op."""
     if called_graphs(op):
-        return "it runs other graphs"
+        return phrase("it runs other graphs")
     if has_effect(op) and not op.is_custom:
-        return "it has an effect or a state"
+        return phrase("it has an effect or a state")
     for tensor in (*op.inputs, *op.outputs):
         if tensor is None:
             continue
         if tensor in late:
-            return "sizes depend on values"
+            return phrase("sizes depend on values")
         plain = DTYPES[tensor.dtype].storage == tensor.dtype and tensor.dtype in ELEMENT_TYPES
         if not tensor.is_const and not plain:
-            return f"{tensor.dtype} has no plain array"
+            return phrase("{dtype} has no plain array", tensor.dtype)
     return ""
 
 
@@ -116,17 +119,19 @@ def _claimed(op: Op, delegate: Delegate) -> str:
     if answer is True:
         return ""
     if isinstance(answer, str):
-        return answer or "it does not claim it"
+        return answer or phrase("it does not claim it")
     if answer is False or answer is None:
-        return "it does not claim it"
-    raise BadInput(f"delegate: claims({op_name(op)}) gave {answer!r}; give True, or a reason")
+        return phrase("it does not claim it")
+    raise BadInput(
+        "delegate: claims({op_name}) gave {answer!r}; give True, or a reason", op_name(op), answer
+    )
 
 
 def place(model: Model, delegate: Delegate, name: str) -> Placement:
     """Which ops a delegate takes; each other one with the reason it gave."""
     reasons = refusals(model.main, delegate)
     homes = tuple(
-        Home(number, op.kind, taken=not why, why=why or "it claims it")
+        Home(number, op.kind, taken=not why, why=why or phrase("it claims it"))
         for number, (op, why) in enumerate(zip(model.main.ops, reasons, strict=True))
     )
     claimed = {op for op, why in zip(model.main.ops, reasons, strict=True) if not why}
@@ -144,7 +149,7 @@ def resized(graph: Graph, inputs: Sequence[Shape]) -> Graph:
         given = tuple(None if t is None else new.get(t, t) for t in op.inputs)
         shapes = infer_shapes(op.kind, given, op.options)
         if shapes is None:
-            raise CannotRun(f"{op_name(op)}: its shape after a resize is not known")
+            raise CannotRun("{op_name}: its shape after a resize is not known", op_name(op))
         for tensor, shape in zip(op.outputs, shapes, strict=True):
             new[tensor] = replace(tensor, shape=shape)
         ops.append(replace(op, inputs=given, outputs=tuple(new[t] for t in op.outputs)))

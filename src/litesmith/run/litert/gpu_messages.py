@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from litesmith.phrases import phrase
+
 # The accelerator leaves out the nodes that this variable lists, and names those of them which it
 # would have taken: with all nodes listed it names all it takes, and builds nothing.
 LEFT_OUT = "LITERT_GPU_DEBUG_EXCLUDE_NODES"
@@ -26,11 +28,16 @@ class Share(NamedTuple):
 
     def __str__(self) -> str:
         total = self.taken + self.left
-        return f"{self.taken} of {total} ops run on the GPU, the rest on the CPU: {self.reason}"
+        return phrase(
+            "{taken} of {total} ops run on the GPU, the rest on the CPU: {reason}",
+            self.taken,
+            total,
+            self.reason,
+        )
 
     @property
     def reason(self) -> str:
-        return "; ".join(self.why) or "it gives no reason"
+        return "; ".join(self.why) or phrase("it gives no reason")
 
 
 def share(messages: str) -> Share | None:

@@ -10,6 +10,7 @@ from contextlib import suppress
 import numpy as np
 
 from litesmith.errors import BadInput, CannotRun
+from litesmith.phrases import phrase
 from litesmith.run.core.runner import Port
 from litesmith.run.core.target import Target
 from litesmith.run.litert.capi import WHEEL, quiet
@@ -32,7 +33,7 @@ class InterpreterRunner:
         try:
             from ai_edge_litert.interpreter import Interpreter, OpResolverType
         except ImportError:
-            raise CannotRun(f"the runtime is not installed; pip install {WHEEL}") from None
+            raise CannotRun("the runtime is not installed; pip install {wheel}", WHEEL) from None
         resolver = {
             "builtin": OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES,
             "reference": OpResolverType.BUILTIN_REF,
@@ -51,8 +52,8 @@ class InterpreterRunner:
                 if signature:
                     self._signature = self._interpreter.get_signature_runner(signature)
         except (RuntimeError, ValueError) as error:
-            cause = one_cause(str(error)) or "it gives no reason"
-            raise CannotRun(f"the model does not open on {target}: {cause}") from None
+            cause = one_cause(str(error)) or phrase("it gives no reason")
+            raise CannotRun("the model does not open on {target}: {cause}", target, cause) from None
         self._make_ports()
 
     def run(self) -> None:
@@ -60,7 +61,8 @@ class InterpreterRunner:
             results = self._called() if self._signature else self._invoked()
         except (RuntimeError, ValueError) as error:
             raise CannotRun(
-                f"the runtime failed: {one_cause(str(error)) or 'it gives no reason'}"
+                "the runtime failed: {one_cause}",
+                one_cause(str(error)) or phrase("it gives no reason"),
             ) from None
         if [(r.shape, r.dtype) for r in results] != [
             (p.array.shape, p.array.dtype) for p in self.outputs
@@ -94,8 +96,10 @@ class InterpreterRunner:
                 self._interpreter.allocate_tensors()
         except (RuntimeError, ValueError) as error:
             self._resize_back()
-            cause = one_cause(str(error)) or "the runtime refuses"
-            raise BadInput(f"cannot resize to {list(shapes.values())}: {cause}") from None
+            cause = one_cause(str(error)) or phrase("the runtime refuses")
+            raise BadInput(
+                "cannot resize to {values}: {cause}", list(shapes.values()), cause
+            ) from None
         self._make_ports()
 
     def _resize_back(self) -> None:

@@ -19,6 +19,7 @@ from litesmith.numeric import affine
 from litesmith.numeric.kernels import evaluate
 from litesmith.ops.call import Call
 from litesmith.ops.registry import find_op
+from litesmith.phrases import phrase
 from litesmith.run.core.runner import Port
 
 # A loop that has not ended by then is taken for endless.
@@ -35,7 +36,9 @@ class WalkerRunner:
     ) -> None:
         for tensor in (*graph.inputs, *graph.outputs):
             if DTYPES[tensor.dtype].storage != tensor.dtype:
-                raise CannotRun(f"target numpy: {tensor.name!r} is of type {tensor.dtype}")
+                raise CannotRun(
+                    "target numpy: {name!r} is of type {dtype}", tensor.name, tensor.dtype
+                )
         self._model, self._graph = model, graph
         self.inputs, self.outputs = (
             tuple(Port(n, np.zeros(t.shape, t.dtype)) for n, t in zip(side, tensors, strict=True))
@@ -79,7 +82,7 @@ def _value(tensor: Tensor, values: dict[Tensor, Array]) -> Array:
     try:
         return tensor.values()
     except ValueError as error:
-        raise CannotRun(f"target numpy: {error}") from None
+        raise CannotRun("target numpy: {error}", error) from None
 
 
 def _results(model: Model, op: Op, arguments: Sequence[Array | None]) -> Sequence[Array]:
@@ -95,7 +98,9 @@ def _results(model: Model, op: Op, arguments: Sequence[Array | None]) -> Sequenc
             return _in_real_numbers(op, arguments)
         return evaluate(_as_called(op, arguments), arguments)
     except ValueError as error:
-        raise CannotRun(f"target numpy cannot compute {op_name(op)}: {error}") from None
+        raise CannotRun(
+            "target numpy cannot compute {op_name}: {error}", op_name(op), error
+        ) from None
 
 
 def _as_called(op: Op, arguments: Sequence[Array | None]) -> Op:
@@ -142,7 +147,7 @@ def _plain(tensor: Tensor) -> Tensor:
 def dequantize(stored: Array, quant: Quant) -> Array:
     """Real numbers of stored integers, as float32."""
     if quant.block is not None:
-        raise ValueError("blockwise scales are not computed here")
+        raise ValueError(phrase("blockwise scales are not computed here"))
     return affine.dequantize(stored, quant.scale, quant.zero_point, quant.axis)
 
 
@@ -164,7 +169,9 @@ def _while(model: Model, op: Op, arguments: Sequence[Array]) -> list[Array]:
         if not walk(model, condition, values)[0].any():
             return values
         values = walk(model, body, values)
-    raise CannotRun(f"target numpy: {op_name(op)} did not end in {_MOST_ROUNDS} rounds")
+    raise CannotRun(
+        "target numpy: {op_name} did not end in {most_rounds} rounds", op_name(op), _MOST_ROUNDS
+    )
 
 
 _CONTROL = {"IF": _if, "WHILE": _while}

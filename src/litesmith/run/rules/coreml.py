@@ -3,6 +3,7 @@
 from math import prod
 
 from litesmith.ir.types import Op, Tensor
+from litesmith.phrases import phrase
 from litesmith.run.rules.op_conditions import (
     axes,
     constant,
@@ -41,45 +42,45 @@ def _broadcasts(op: Op) -> str:
     channels = one[3] == two[3] or 1 in (one[3], two[3])
     if (one[0] == two[0] or lone) and places and channels:
         return ""
-    return f"{op.kind} of shapes that it cannot broadcast"
+    return phrase("{kind} of shapes that it cannot broadcast", op.kind)
 
 
 def _by_channel(op: Op) -> str:
     rank, axis = len(data(op)[0].shape), options(op).integer("axis")
     if rank in (3, 4) and axis in (-1, rank - 1) and len(op.inputs) > 1:
         return ""
-    return f"CONCATENATION along axis {axis} of {rank}; it joins channels only"
+    return phrase("CONCATENATION along axis {axis} of {rank}; it joins channels only", axis, rank)
 
 
 def _small_window(op: Op) -> str:
     window = given(op, 1)
     if window is None or max(window.shape[1:3], default=0) <= _REACH:
         return ""
-    return f"{op.kind} with a window over {_REACH} wide"
+    return phrase("{kind} with a window over {reach} wide", op.kind, _REACH)
 
 
 def _mean_of_places(op: Op) -> str:
     if not options(op)["keep_dims"] or len(data(op)[0].shape) != 4:
-        return "MEAN that drops dimensions or has not 4; it takes 4 and keeps them"
-    return "" if set(axes(op) or (0,)) <= {1, 2} else "MEAN over more than height and width"
+        return phrase("MEAN that drops dimensions or has not 4; it takes 4 and keeps them")
+    return "" if set(axes(op) or (0,)) <= {1, 2} else phrase("MEAN over more than height and width")
 
 
 def _half_constant(op: Op) -> str:
     tensor = op.inputs[0]
     kept = tensor is not None and tensor.is_const and tensor.dtype == "float16"
-    return "" if kept else "DEQUANTIZE of computed values; it takes float16 constants only"
+    return "" if kept else phrase("DEQUANTIZE of computed values; it takes float16 constants only")
 
 
 def _not_reshaped(op: Op) -> str:
-    return "RESHAPE is taken with Core ML 2 only; version 3 is the default"
+    return phrase("RESHAPE is taken with Core ML 2 only; version 3 is the default")
 
 
 _LAYER = (constant(1, "weights"), constant(2, "biases"), weights(*_FLOATS))
 
 CORE_ML = Rules(
     sources=(
-        "LiteRT: Core ML delegate, supported models and ops",
-        "LiteRT: tflite/delegates/coreml, options of the delegate",
+        phrase("LiteRT: Core ML delegate, supported models and ops"),
+        phrase("LiteRT: tflite/delegates/coreml, options of the delegate"),
     ),
     takes={
         **takes("HARD_SWISH LOGISTIC RELU RELU6 RELU_N1_TO_1 TANH"),
@@ -99,6 +100,6 @@ CORE_ML = Rules(
     },
     always=(reads(*_FLOATS), _known_version),
     wants=_FLOATS,
-    way_out="use the float model that it was made of",
+    way_out=phrase("use the float model that it was made of"),
     least=2,
 )

@@ -3,6 +3,7 @@
 from math import prod
 
 from litesmith.ir.types import Op
+from litesmith.phrases import phrase
 from litesmith.run.rules.op_conditions import (
     axes,
     constant,
@@ -29,7 +30,11 @@ _MOST_SCORES = 16_000
 
 def _scaled(op: Op) -> str:
     bare = [t for t in (*data(op), *op.outputs) if t.quant is None or not t.quant.scale.size]
-    return f"{op.kind} on values without a scale; it takes quantized ones only" if bare else ""
+    return (
+        phrase("{kind} on values without a scale; it takes quantized ones only", op.kind)
+        if bare
+        else ""
+    )
 
 
 def _three_dimensions(op: Op) -> str:
@@ -37,7 +42,11 @@ def _three_dimensions(op: Op) -> str:
     for tensor in (*data(op), *op.outputs):
         if not tensor.is_const and prod(tensor.shape[:-3]) > 1:
             shape = "×".join(map(str, tensor.shape))
-            return f"{op.kind} on {shape}; only the three innermost dimensions may exceed 1"
+            return phrase(
+                "{kind} on {shape}; only the three innermost dimensions may exceed 1",
+                op.kind,
+                shape,
+            )
     return ""
 
 
@@ -46,19 +55,23 @@ def _zeros_beside(op: Op) -> str:
     held = [numbers(op, place) for place, tensor in enumerate(op.inputs) if tensor.is_const]  # type: ignore[union-attr]
     if not held or (len(op.inputs) == 2 and all(v is not None and not v.any() for v in held)):
         return ""
-    return "CONCATENATION with a constant; it takes one other input, and zeros only"
+    return phrase("CONCATENATION with a constant; it takes one other input, and zeros only")
 
 
 def _not_by_batch(op: Op) -> str:
     axis, rank = options(op).integer("axis"), len(op.outputs[0].shape)
-    return f"{op.kind} along the batch" if axis % max(rank, 1) == 0 else ""
+    return phrase("{kind} along the batch", op.kind) if axis % max(rank, 1) == 0 else ""
 
 
 def _split_within(op: Op) -> str:
     held = numbers(op, 0)
     if held is None:
-        return "SPLIT along a computed axis; it takes constants only"
-    return "SPLIT along the batch" if int(held.ravel()[0]) % len(data(op)[0].shape) == 0 else ""
+        return phrase("SPLIT along a computed axis; it takes constants only")
+    return (
+        phrase("SPLIT along the batch")
+        if int(held.ravel()[0]) % len(data(op)[0].shape) == 0
+        else ""
+    )
 
 
 def _depth_by_four(op: Op) -> str:
@@ -66,12 +79,14 @@ def _depth_by_four(op: Op) -> str:
     depth = data(op)[0].shape[-1] if data(op)[0].shape else 0
     if last not in (axes(op) or ()) or depth % 4 == 0:
         return ""
-    return f"{op.kind} over {depth} channels; it takes multiples of 4"
+    return phrase("{kind} over {depth} channels; it takes multiples of 4", op.kind, depth)
 
 
 def _few_scores(op: Op) -> str:
     count = data(op)[0].elements
-    return f"SOFTMAX over {count} values; it takes up to {_MOST_SCORES}" * (count > _MOST_SCORES)
+    return phrase(
+        "SOFTMAX over {count} values; it takes up to {most_scores}", count, _MOST_SCORES
+    ) * (count > _MOST_SCORES)
 
 
 def _leading_ones(op: Op) -> str:
@@ -79,13 +94,13 @@ def _leading_ones(op: Op) -> str:
     full = data(op)[0].shape
     kept = op.outputs[0].shape
     moved = full[len(full) - len(kept) :] != kept
-    return "SQUEEZE of an inner dimension; it takes leading ones only" if moved else ""
+    return phrase("SQUEEZE of an inner dimension; it takes leading ones only") if moved else ""
 
 
 def _steps_of_one(op: Op) -> str:
     held = numbers(op, 3)
     if held is None or (held != 1).any():
-        return "STRIDED_SLICE with steps; it takes steps of 1 only"
+        return phrase("STRIDED_SLICE with steps; it takes steps of 1 only")
     return ""
 
 
@@ -93,7 +108,7 @@ def _slopes_by_channel(op: Op) -> str:
     slopes = given(op, 1)
     if slopes is None or prod(slopes.shape[:-1]) == 1:
         return ""
-    return "PRELU with a slope for each place; it takes one for each channel"
+    return phrase("PRELU with a slope for each place; it takes one for each channel")
 
 
 _RESIZES = (versions(2),)  # version 3 brought half-pixel centres, which its compiler does not know
@@ -101,8 +116,10 @@ _LAYER = (constant(1, "weights"), constant(2, "biases"))
 
 EDGE_TPU = Rules(
     sources=(
-        "Coral: TensorFlow models on the Edge TPU, model requirements and supported operations",
-        "Axis: ARTPEC-7 supported ops and optimization tips",
+        phrase(
+            "Coral: TensorFlow models on the Edge TPU, model requirements and supported operations"
+        ),
+        phrase("Axis: ARTPEC-7 supported ops and optimization tips"),
     ),
     takes={
         **takes("ADD EXPAND_DIMS L2_NORMALIZATION LOGISTIC MAXIMUM MINIMUM MUL QUANTIZE RELU"),

@@ -5,6 +5,7 @@ from math import prod
 import numpy as np
 
 from litesmith.ir.types import Op
+from litesmith.phrases import phrase
 from litesmith.run.rules.op_conditions import (
     constant,
     given,
@@ -37,7 +38,11 @@ _integers = reads(*_NARROW, "int32", "int64")
 
 def _shaped(op: Op) -> str:
     single = any(not t.shape and not t.is_const for t in (*data(op), *op.outputs))
-    return f"{op.kind} on a single value; it takes values with dimensions" if single else ""
+    return (
+        phrase("{kind} on a single value; it takes values with dimensions", op.kind)
+        if single
+        else ""
+    )
 
 
 def _scaled(op: Op) -> str:
@@ -46,9 +51,9 @@ def _scaled(op: Op) -> str:
         return ""
     for tensor in (*data(op), *op.outputs):
         if tensor.quant is None or not tensor.quant.scale.size:
-            return f"{op.kind} on values without a scale; it takes quantized ones only"
+            return phrase("{kind} on values without a scale; it takes quantized ones only", op.kind)
         if tensor.quant.per_channel and op.kind not in _BY_CHANNEL:
-            return f"{op.kind} on values with a scale a channel; it takes one scale"
+            return phrase("{kind} on values with a scale a channel; it takes one scale", op.kind)
     return ""
 
 
@@ -59,12 +64,18 @@ def _short_stride(op: Op) -> str:
     dilated = any(found.fields.get(f"dilation_{axis}_factor", 1) != 1 for axis in "hw")
     if longest <= 3 or (not dilated and found["padding"] == "VALID"):
         return ""
-    return f"{op.kind} with stride {longest}; it takes up to 3 where there is padding"
+    return phrase(
+        "{kind} with stride {longest}; it takes up to 3 where there is padding", op.kind, longest
+    )
 
 
 def _stride_of_three(op: Op) -> str:
     longest = max(options(op).integer("stride_h"), options(op).integer("stride_w"))
-    return f"{op.kind} with stride {longest}; it takes up to 3" if longest > 3 else ""
+    return (
+        phrase("{kind} with stride {longest}; it takes up to 3", op.kind, longest)
+        if longest > 3
+        else ""
+    )
 
 
 def _light(op: Op) -> str:
@@ -76,14 +87,22 @@ def _light(op: Op) -> str:
     axis = 3 if op.kind == "DEPTHWISE_CONV_2D" else 0
     rows = np.moveaxis(held.astype(np.int64) - int(point), axis, 0).reshape(held.shape[axis], -1)
     heaviest = int(np.abs(rows).sum(axis=1).max(initial=0))
-    return f"the weights of {op.kind} sum to {heaviest}" if heaviest > _MOST_WEIGHT else ""
+    return (
+        phrase("the weights of {kind} sum to {heaviest}", op.kind, heaviest)
+        if heaviest > _MOST_WEIGHT
+        else ""
+    )
 
 
 def _small_pool(op: Op) -> str:
     high, wide = options(op).integer("filter_height"), options(op).integer("filter_width")
     least = op.kind == "AVERAGE_POOL_2D" and options(op)["padding"] != "VALID"
     fits = max(high, wide) <= 8 if least else high <= 256 and high * wide <= _MOST_POOLED
-    return "" if fits else f"{op.kind} over {high}×{wide}; its windows are smaller"
+    return (
+        ""
+        if fits
+        else phrase("{kind} over {high}×{wide}; its windows are smaller", op.kind, high, wide)
+    )
 
 
 def _doubles(op: Op) -> str:
@@ -97,54 +116,71 @@ def _doubles(op: Op) -> str:
     halves = bool(options(op)["half_pixel_centers"]) and op.kind == "RESIZE_BILINEAR"
     if len(ratios) == 1 and ratios <= ({2.0} if halves else {2.0, 4.0, 8.0}):
         return ""
-    return f"{op.kind} from {before[0]}×{before[1]} to {after[0]}×{after[1]}; it doubles only"
+    return phrase(
+        "{kind} from {before}×{before2} to {after}×{after2}; it doubles only",
+        op.kind,
+        before[0],
+        before[1],
+        after[0],
+        after[1],
+    )
 
 
 def _reduces(op: Op) -> str:
     source, held = data(op)[0], numbers(op, 1)
     if held is None:
-        return f"the axes of {op.kind} are computed; it takes constants only"
+        return phrase("the axes of {kind} are computed; it takes constants only", op.kind)
     axes = {int(axis) % len(source.shape) for axis in held.ravel()}
     if len(source.shape) == 4 and (0 in axes or source.shape[0] != 1):
-        return f"{op.kind} of a batch; it takes one sample"
+        return phrase("{kind} of a batch; it takes one sample", op.kind)
     if prod(source.shape[axis] for axis in axes) > _MOST_REDUCED.get(source.dtype, 0):
-        return f"{op.kind} over more values than it can add"
+        return phrase("{kind} over more values than it can add", op.kind)
     depth = len(source.shape) - 1 in axes and 1 not in (1, 1, *source.shape)[-3:]
-    return f"{op.kind} over channels of more than a row" if depth else ""
+    return phrase("{kind} over channels of more than a row", op.kind) if depth else ""
 
 
 def _same_types(op: Op) -> str:
     first, last = data(op)[0].dtype, op.outputs[0].dtype
-    return f"{op.kind} from {first} to {last}; it takes one type" if first != last else ""
+    return (
+        phrase("{kind} from {first} to {last}; it takes one type", op.kind, first, last)
+        if first != last
+        else ""
+    )
 
 
 def _over_channels(op: Op) -> str:
     source, held = data(op)[0], numbers(op, 1)
     by_depth = held is not None and int(held.ravel()[0]) in (-1, len(source.shape) - 1)
-    return "" if by_depth and source.shape[-1] <= 127 else "ARG_MAX over more than 127 channels"
+    return (
+        ""
+        if by_depth and source.shape[-1] <= 127
+        else phrase("ARG_MAX over more than 127 channels")
+    )
 
 
 def _by_places(op: Op) -> str:
     """Steps go forward, and are longer than 1 along height and width only."""
     held = numbers(op, 3)
     if held is None or (held < 1).any():
-        return "STRIDED_SLICE that goes back"
+        return phrase("STRIDED_SLICE that goes back")
     wrong = held[-1] != 1 or (held[:-3] != 1).any()
-    return "STRIDED_SLICE with steps along batch or channels" if wrong else ""
+    return phrase("STRIDED_SLICE with steps along batch or channels") if wrong else ""
 
 
 def _transposed(op: Op) -> str:
     found, window = options(op), given(op, 1)
     steps = found.integer("stride_h"), found.integer("stride_w")
     if steps not in ((1, 1), (2, 2)) or window is None:
-        return f"TRANSPOSE_CONV with stride {max(steps)}; it takes 1 and 2"
+        return phrase("TRANSPOSE_CONV with stride {max}; it takes 1 and 2", max(steps))
     before, after = data(op)[0].shape[1:3], op.outputs[0].shape[1:3]
     more = (0, 0) if found["padding"] == "SAME" else (window.shape[1], window.shape[2])
     wanted = tuple(
         size * step + max(reach - step, 0)
         for size, step, reach in zip(before, steps, more, strict=True)
     )
-    return "" if after == wanted else "TRANSPOSE_CONV to a size that its stride does not give"
+    return (
+        "" if after == wanted else phrase("TRANSPOSE_CONV to a size that its stride does not give")
+    )
 
 
 def _matrices(op: Op) -> str:
@@ -154,14 +190,18 @@ def _matrices(op: Op) -> str:
 
 
 def _full_gates(op: Op) -> str:
-    return "" if len(op.inputs) == 24 else f"{op.kind} of {len(op.inputs)} inputs; it takes 24"
+    return (
+        ""
+        if len(op.inputs) == 24
+        else phrase("{kind} of {count} inputs; it takes 24", op.kind, len(op.inputs))
+    )
 
 
 _ADDERS = (_narrow, _narrow_out, weights("int8", "uint8"), _light)
 _LAYER = (*_ADDERS, constant(1, "weights"), constant(2, "biases"))
 
 ETHOS_U = Rules(
-    sources=("Arm Vela: SUPPORTED_OPS, Ethos-U55 and Ethos-U65",),
+    sources=(phrase("Arm Vela: SUPPORTED_OPS, Ethos-U55 and Ethos-U65"),),
     takes={
         **takes("ADD EXPAND_DIMS MUL NEG RESHAPE SQUEEZE SUB", _wide, settings_constant),
         **takes("ABS CONCATENATION EXP LEAKY_RELU LOGISTIC PACK PRELU", _narrow),

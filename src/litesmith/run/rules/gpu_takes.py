@@ -2,6 +2,7 @@
 ops whole numbers. Checked against the accelerator of LiteRT 2.3.0 for WebGPU, op by op."""
 
 from litesmith.ir.types import Op
+from litesmith.phrases import phrase
 from litesmith.run.rules.gpu_flaws import FLAWS, storage
 from litesmith.run.rules.op_conditions import (
     activations,
@@ -46,8 +47,8 @@ _ALSO_MAKES = {
 }
 
 
-_READS = "{kind} reads {dtype}; it takes floats and 8-bit integers"
-_MAKES = "{kind} makes {dtype}; it takes floats and 8-bit integers"
+_READS = phrase("{kind} reads {dtype}; it takes floats and 8-bit integers")
+_MAKES = phrase("{kind} makes {dtype}; it takes floats and 8-bit integers")
 
 
 def _flowing_types(op: Op) -> str:
@@ -62,83 +63,97 @@ def _flowing_types(op: Op) -> str:
             if tensor.dtype not in (*_NUMBERS, *also.get(op.kind, ())):
                 return told.format(kind=op.kind, dtype=tensor.dtype)
             if len(tensor.shape) > 4:
-                return f"{op.kind} on {len(tensor.shape)} dimensions; it takes up to 4"
+                return phrase(
+                    "{kind} on {count} dimensions; it takes up to 4", op.kind, len(tensor.shape)
+                )
     return ""
 
 
 def _data_flows(op: Op) -> str:
     fed = given(op, 0)
-    return f"{op.kind} of a constant" if fed is not None and fed.is_const else ""
+    return phrase("{kind} of a constant", op.kind) if fed is not None and fed.is_const else ""
 
 
 def _no_single_number(op: Op) -> str:
     single = any(not tensor.shape for tensor in data(op) if not tensor.is_const)
-    return f"{op.kind} of a tensor without dimensions" if single else ""
+    return phrase("{kind} of a tensor without dimensions", op.kind) if single else ""
 
 
 def _halves_are_constant(op: Op) -> str:
     fed = given(op, 0)
     is_half = fed is not None and fed.dtype == "float16" and not fed.is_const
-    return "DEQUANTIZE of computed float16" if is_half else ""
+    return phrase("DEQUANTIZE of computed float16") if is_half else ""
 
 
 def _makes_dimensions(op: Op) -> str:
-    return "" if op.outputs[0].shape else f"{op.kind} to a tensor without dimensions"
+    return "" if op.outputs[0].shape else phrase("{kind} to a tensor without dimensions", op.kind)
 
 
 def _short_settings(op: Op) -> str:
     is_long = any(t is not None and t.dtype == "int64" for t in op.inputs[1:])
-    return f"{op.kind} by int64 numbers" if is_long else ""
+    return phrase("{kind} by int64 numbers", op.kind) if is_long else ""
 
 
 def _each_named(op: Op) -> str:
     starts, fed = given(op, 1), given(op, 0)
     is_short = starts is not None and fed is not None and starts.shape != (len(fed.shape),)
-    return f"{op.kind} that does not name all dimensions" if is_short else ""
+    return phrase("{kind} that does not name all dimensions", op.kind) if is_short else ""
 
 
 def _forward(op: Op) -> str:
     strides = given(op, 3)
     is_back = strides is not None and strides.is_const and bool((strides.values() < 0).any())
-    return f"{op.kind} backwards" if is_back else ""
+    return phrase("{kind} backwards", op.kind) if is_back else ""
 
 
 def _named(op: Op) -> str:
-    return "" if op.custom in _CUSTOM else f"CUSTOM {plain(op.custom)} is not in its list of ops"
+    return (
+        ""
+        if op.custom in _CUSTOM
+        else phrase("CUSTOM {custom} is not in its list of ops", plain(op.custom))
+    )
 
 
 def _indices(op: Op) -> str:
     places = given(op, 1)
     if places is None or (places.dtype == "int32" and len(places.shape) == 1):
         return ""
-    return f"GATHER by {places.dtype} of {len(places.shape)} dimensions; it takes a list of int32"
+    return phrase(
+        "GATHER by {dtype} of {count} dimensions; it takes a list of int32",
+        places.dtype,
+        len(places.shape),
+    )
 
 
 def _multiplies(op: Op) -> str:
     depths = data(op)[0].shape[-1] * options(op).integer("depth_multiplier")
     fits = depths == op.outputs[0].shape[-1]
-    return "" if fits else "DEPTHWISE_CONV_2D whose channels are no multiple of its input's"
+    return "" if fits else phrase("DEPTHWISE_CONV_2D whose channels are no multiple of its input's")
 
 
 def _int32_axes(op: Op) -> str:
     held = given(op, 1)
     if held is not None and held.is_const and held.dtype == "int32":
         return ""
-    return f"{op.kind} over axes that are no int32 constants"
+    return phrase("{kind} over axes that are no int32 constants", op.kind)
 
 
 def _choices(op: Op) -> str:
     shape = op.outputs[0].shape
     wrong = [t for t in op.inputs[1:] if t and t.shape != shape and t.elements > 1]
-    return f"{op.kind} that broadcasts what it picks from" if wrong else ""
+    return phrase("{kind} that broadcasts what it picks from", op.kind) if wrong else ""
 
 
 def _two_inputs(op: Op) -> str:
-    return "" if len(op.inputs) == 2 else f"{op.kind} of {len(op.inputs)}; it adds two"
+    return (
+        ""
+        if len(op.inputs) == 2
+        else phrase("{kind} of {count}; it adds two", op.kind, len(op.inputs))
+    )
 
 
 def _larger_block(op: Op) -> str:
-    return "" if options(op).integer("block_size") > 1 else f"{op.kind} by blocks of 1"
+    return "" if options(op).integer("block_size") > 1 else phrase("{kind} by blocks of 1", op.kind)
 
 
 _CUSTOM = ("Convolution2DTransposeBias", "MaxPoolingWithArgmax2D", "MaxUnpooling2D", "Resampler")
@@ -180,8 +195,8 @@ _TAKES: dict[str, tuple[Check, ...]] = {
 GPU = Rules(
     sources=(
         "LiteRT: GPU delegates, supported ops",
-        "LiteRT: ml_drift_delegate/tflite/model_builder.cc, what the accelerator validates",
-        "LiteRT 2.3.0's accelerator for WebGPU, seen with models of one op each",
+        phrase("LiteRT: ml_drift_delegate/tflite/model_builder.cc, what the accelerator validates"),
+        phrase("LiteRT 2.3.0's accelerator for WebGPU, seen with models of one op each"),
     ),
     takes={
         kind: (*checks, FLAWS[kind]) if kind in FLAWS else checks for kind, checks in _TAKES.items()

@@ -2,6 +2,7 @@
 
 from litesmith.ir.ops import OPS
 from litesmith.ir.types import Op
+from litesmith.phrases import phrase
 from litesmith.run.rules.op_conditions import given
 from litesmith.run.rules.openvino_flaws import LIMITED
 from litesmith.run.rules.rule_row import Rules, data, takes
@@ -11,14 +12,16 @@ def _no_blocks(op: Op) -> str:
     held = [t for t in op.inputs if t is not None and t.quant is not None]
     blockwise = any(t.quant is not None and t.quant.block is not None for t in held)
     return (
-        f"{op.kind} with a scale a block; it takes a scale a channel at most" if blockwise else ""
+        phrase("{kind} with a scale a block; it takes a scale a channel at most", op.kind)
+        if blockwise
+        else ""
     )
 
 
 def _known_types(op: Op) -> str:
     tensors = [t for t in (*op.inputs, *op.outputs) if t is not None]
     wrong = [t.dtype for t in tensors if t.dtype in ("string", "resource", "variant", "bfloat16")]
-    return f"{op.kind} on {wrong[0]}" if wrong else ""
+    return phrase("{kind} on {wrong}", op.kind, wrong[0]) if wrong else ""
 
 
 def _htp_weights(op: Op) -> str:
@@ -29,13 +32,17 @@ def _htp_weights(op: Op) -> str:
         return ""
     if data(op)[0].dtype.startswith("float"):
         is_taken = (op.kind, held.dtype) == ("FULLY_CONNECTED", "int8")
-        told = f"{op.kind} of floats with {held.dtype} weights; it takes one kind of numbers"
+        told = phrase(
+            "{kind} of floats with {dtype} weights; it takes one kind of numbers",
+            op.kind,
+            held.dtype,
+        )
         return "" if is_taken else told
     by_channel = held.quant.per_channel
     if held.dtype == "int2" and not (op.kind == "FULLY_CONNECTED" and by_channel):
-        return f"{op.kind} with int2 weights; Qualcomm's HTP library refuses it"
+        return phrase("{kind} with int2 weights; Qualcomm's HTP library refuses it", op.kind)
     if held.dtype == "int4" and by_channel and op.kind in ("CONV_2D", "TRANSPOSE_CONV"):
-        return f"{op.kind} with int4 weights at a scale a channel; it takes one scale"
+        return phrase("{kind} with int4 weights at a scale a channel; it takes one scale", op.kind)
     return ""
 
 
@@ -64,30 +71,38 @@ def _htp_types(op: Op) -> str:
             or (tensor.dtype == "int32" and op.kind in _NO_INT32)
         )
         if narrow:
-            return f"{op.kind} on {tensor.dtype} without a scale; it takes quantized ones only"
+            return phrase(
+                "{kind} on {dtype} without a scale; it takes quantized ones only",
+                op.kind,
+                tensor.dtype,
+            )
         if refused:
-            return f"{op.kind} reads {tensor.dtype}; Qualcomm's HTP library refuses it"
+            return phrase(
+                "{kind} reads {dtype}; Qualcomm's HTP library refuses it", op.kind, tensor.dtype
+            )
         if len(tensor.shape) > 4 and op.kind in _FOUR:
-            return f"{op.kind} on {len(tensor.shape)} dimensions; it takes up to 4"
+            return phrase(
+                "{kind} on {count} dimensions; it takes up to 4", op.kind, len(tensor.shape)
+            )
     wide = any(tensor.dtype == "int64" for tensor in op.outputs)
-    return f"{op.kind} makes int64; Qualcomm's HTP library refuses it" if wide else ""
+    return phrase("{kind} makes int64; Qualcomm's HTP library refuses it", op.kind) if wide else ""
 
 
 def _whole_numbers(op: Op) -> str:
-    return "FLOOR_MOD of floats; it takes int32" if data(op)[0].dtype == "float32" else ""
+    return phrase("FLOOR_MOD of floats; it takes int32") if data(op)[0].dtype == "float32" else ""
 
 
 def _not_in_sixteen_bits(op: Op) -> str:
     """Seen with LiteRT 2.3.0 for the SM8650: its HTP backend validates the depthwise one only."""
     if data(op)[0].dtype != "int16":
         return ""
-    return "CONV_2D in int16; its HTP backend refuses it, and takes int8 and float"
+    return phrase("CONV_2D in int16; its HTP backend refuses it, and takes int8 and float")
 
 
 HEXAGON = Rules(
     sources=(
-        "LiteRT: Qualcomm QNN compiler support, types, quantization and operations",
-        "Seen: LiteRT 2.3.0 partitioning for the SM8650, one model a kind",
+        phrase("LiteRT: Qualcomm QNN compiler support, types, quantization and operations"),
+        phrase("Seen: LiteRT 2.3.0 partitioning for the SM8650, one model a kind"),
     ),
     takes={
         **takes("ABS ADD ADD_N ARG_MAX ARG_MIN AVERAGE_POOL_2D BATCH_MATMUL BATCH_TO_SPACE_ND"),
@@ -116,7 +131,7 @@ HEXAGON = Rules(
 OPENVINO = Rules(
     sources=(
         "OpenVINO: TensorFlow Lite frontend, supported operations",
-        "Seen: OpenVINO 2026.4 reading one model a kind",
+        phrase("Seen: OpenVINO 2026.4 reading one model a kind"),
     ),
     takes={
         **takes("ABS ADD ADD_N ARG_MAX ARG_MIN AVERAGE_POOL_2D BATCH_MATMUL BATCH_TO_SPACE_ND"),

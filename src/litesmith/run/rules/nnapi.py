@@ -5,6 +5,7 @@ driver then runs what NNAPI takes is known on the phone only.
 """
 
 from litesmith.ir.types import Op
+from litesmith.phrases import phrase
 from litesmith.run.rules.op_conditions import (
     constant,
     given,
@@ -37,16 +38,21 @@ def _small_pool(op: Op) -> str:
     window = options(op).integer("filter_height") * options(op).integer("filter_width")
     if data(op)[0].dtype == "float32" or window <= _MOST_POOLED:
         return ""
-    return f"{op.kind} of {window} quantized values; it takes up to {_MOST_POOLED}"
+    return phrase(
+        "{kind} of {window} quantized values; it takes up to {most_pooled}",
+        op.kind,
+        window,
+        _MOST_POOLED,
+    )
 
 
 def _not_single(op: Op) -> str:
-    return f"{op.kind} down to a single value" if not op.outputs[0].shape else ""
+    return phrase("{kind} down to a single value", op.kind) if not op.outputs[0].shape else ""
 
 
 def _uncropped(op: Op) -> str:
     held = numbers(op, 2)
-    return "BATCH_TO_SPACE_ND that crops" if held is None or held.any() else ""
+    return phrase("BATCH_TO_SPACE_ND that crops") if held is None or held.any() else ""
 
 
 def _int32_at(place: int) -> Check:
@@ -54,24 +60,24 @@ def _int32_at(place: int) -> Check:
         tensor = given(op, place)
         if tensor is None or tensor.dtype == "int32":
             return ""
-        return f"{op.kind} with {tensor.dtype} indices; it takes int32"
+        return phrase("{kind} with {dtype} indices; it takes int32", op.kind, tensor.dtype)
 
     return check
 
 
 def _listed_indices(op: Op) -> str:
     places = given(op, 1)
-    return "GATHER of a single index" if places is not None and not places.shape else ""
+    return phrase("GATHER of a single index") if places is not None and not places.shape else ""
 
 
 def _same_shapes(op: Op) -> str:
     shapes = {tensor.shape for tensor in op.inputs if tensor is not None}
-    return "SELECT of different shapes; it does not broadcast" if len(shapes) > 1 else ""
+    return phrase("SELECT of different shapes; it does not broadcast") if len(shapes) > 1 else ""
 
 
 def _not_last(op: Op) -> str:
     axis, rank = options(op).integer("axis"), len(data(op)[0].shape)
-    return f"{op.kind} along the last axis" if axis in (-1, rank - 1) else ""
+    return phrase("{kind} along the last axis", op.kind) if axis in (-1, rank - 1) else ""
 
 
 def _stored_weight(op: Op) -> str:
@@ -85,8 +91,8 @@ _SIZED = (_numbers, constant(1, "sizes"))
 
 NNAPI = Rules(
     sources=(
-        "Android NDK: ANeuralNetworksOperationCode and feature levels",
-        "LiteRT: tflite/delegates/nnapi, what the delegate validates",
+        phrase("Android NDK: ANeuralNetworksOperationCode and feature levels"),
+        phrase("LiteRT: tflite/delegates/nnapi, what the delegate validates"),
         "Android: NNAPI migration guide (deprecated since Android 15)",
     ),
     takes={

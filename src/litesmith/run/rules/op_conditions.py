@@ -5,6 +5,7 @@ from math import prod
 
 from litesmith.ir.ops import OPS, options_or_defaults
 from litesmith.ir.types import Array, Op, Record, Tensor, constant_numbers
+from litesmith.phrases import phrase
 from litesmith.run.rules.rule_row import Check, data, one_of
 from litesmith.units import plain
 
@@ -36,7 +37,9 @@ def reads(*dtypes: str) -> Check:
         found = data(op)
         if not found or found[0].dtype in dtypes:
             return ""
-        return f"{op.kind} reads {found[0].dtype}; it takes {one_of(dtypes)}"
+        return phrase(
+            "{kind} reads {dtype}; it takes {one_of}", op.kind, found[0].dtype, one_of(dtypes)
+        )
 
     return check
 
@@ -46,7 +49,11 @@ def makes(*dtypes: str) -> Check:
 
     def check(op: Op) -> str:
         wrong = [t.dtype for t in op.outputs if t.dtype not in dtypes]
-        return f"{op.kind} makes {wrong[0]}; it takes {one_of(dtypes)}" if wrong else ""
+        return (
+            phrase("{kind} makes {wrong}; it takes {one_of}", op.kind, wrong[0], one_of(dtypes))
+            if wrong
+            else ""
+        )
 
     return check
 
@@ -58,7 +65,12 @@ def ranks(low: int, high: int) -> Check:
         for tensor in (*data(op), *op.outputs):
             if not low <= len(tensor.shape) <= high:
                 wanted = f"{low}" if low == high else f"{low} to {high}"
-                return f"{op.kind} on {len(tensor.shape)} dimensions; it takes {wanted}"
+                return phrase(
+                    "{kind} on {count} dimensions; it takes {wanted}",
+                    op.kind,
+                    len(tensor.shape),
+                    wanted,
+                )
         return ""
 
     return check
@@ -70,14 +82,22 @@ def constant(place: int, what: str) -> Check:
     def check(op: Op) -> str:
         tensor = given(op, place)
         computed = tensor is not None and not tensor.is_const
-        return f"the {what} of {op.kind} are computed; it takes constants only" if computed else ""
+        return (
+            phrase("the {what} of {kind} are computed; it takes constants only", what, op.kind)
+            if computed
+            else ""
+        )
 
     return check
 
 
 def present(place: int, what: str) -> Check:
     def check(op: Op) -> str:
-        return f"{op.kind} without {what}; it needs one" if given(op, place) is None else ""
+        return (
+            phrase("{kind} without {what}; it needs one", op.kind, what)
+            if given(op, place) is None
+            else ""
+        )
 
     return check
 
@@ -87,7 +107,7 @@ def settings_constant(op: Op) -> str:
     roles = OPS[op.kind].inputs.split()
     for role, tensor in zip(roles, op.inputs, strict=False):
         if role[0] == "s" and tensor is not None and not tensor.is_const:
-            return f"a setting of {op.kind} is computed; it takes constants only"
+            return phrase("a setting of {kind} is computed; it takes constants only", op.kind)
     return ""
 
 
@@ -99,7 +119,12 @@ def weights(*dtypes: str) -> Check:
         tensor = None if place is None else given(op, place)
         if tensor is None or tensor.dtype in dtypes:
             return ""
-        return f"the weights of {op.kind} are {tensor.dtype}; it takes {one_of(dtypes)}"
+        return phrase(
+            "the weights of {kind} are {dtype}; it takes {one_of}",
+            op.kind,
+            tensor.dtype,
+            one_of(dtypes),
+        )
 
     return check
 
@@ -111,7 +136,12 @@ def activations(*allowed: str) -> Check:
         found = options(op).fields.get("fused_activation_function", "NONE")
         if found in ("NONE", *allowed):
             return ""
-        return f"{op.kind} with a fused {found}; it takes none{''.join(f', {a}' for a in allowed)}"
+        return phrase(
+            "{kind} with a fused {found}; it takes none{allowed}",
+            op.kind,
+            found,
+            "".join(f", {a}" for a in allowed),
+        )
 
     return check
 
@@ -123,7 +153,9 @@ def versions(highest: int) -> Check:
     def check(op: Op) -> str:
         if op.version <= highest:
             return ""
-        return f"version {op.version} of {op.kind}; it knows up to {highest}"
+        return phrase(
+            "version {version} of {kind}; it knows up to {highest}", op.version, op.kind, highest
+        )
 
     return check
 
@@ -132,13 +164,17 @@ def even_dilation(op: Op) -> str:
     found = options(op)
     if found["dilation_h_factor"] == found["dilation_w_factor"]:
         return ""
-    return f"{op.kind} is dilated unevenly; it takes the same dilation both ways"
+    return phrase("{kind} is dilated unevenly; it takes the same dilation both ways", op.kind)
 
 
 def strides(most: int) -> Check:
     def check(op: Op) -> str:
         found = max(options(op).integer("stride_h"), options(op).integer("stride_w"))
-        return f"{op.kind} with stride {found}; it takes up to {most}" if found > most else ""
+        return (
+            phrase("{kind} with stride {found}; it takes up to {most}", op.kind, found, most)
+            if found > most
+            else ""
+        )
 
     return check
 
@@ -149,9 +185,13 @@ def unreduced(*kept: int) -> Check:
     def check(op: Op) -> str:
         found = axes(op)
         if found is None:
-            return f"the axes of {op.kind} are computed; it takes constants only"
+            return phrase("the axes of {kind} are computed; it takes constants only", op.kind)
         wrong = [axis for axis in kept if axis in found]
-        return f"{op.kind} over axis {wrong[0]}, which it cannot reduce" if wrong else ""
+        return (
+            phrase("{kind} over axis {wrong}, which it cannot reduce", op.kind, wrong[0])
+            if wrong
+            else ""
+        )
 
     return check
 
@@ -162,12 +202,18 @@ def padded(allowed: Collection[int], of: Collection[int]) -> Check:
     def check(op: Op) -> str:
         held = numbers(op, 1)
         if held is None:
-            return f"the paddings of {op.kind} are computed; it takes constants only"
+            return phrase("the paddings of {kind} are computed; it takes constants only", op.kind)
         if held.shape[0] not in of:
             wanted = one_of([str(rank) for rank in of])
-            return f"{op.kind} of {held.shape[0]} dimensions; it takes {wanted}"
+            return phrase(
+                "{kind} of {shape} dimensions; it takes {wanted}", op.kind, held.shape[0], wanted
+            )
         wrong = [axis for axis, pair in enumerate(held) if pair.any() and axis not in allowed]
-        return f"{op.kind} along axis {wrong[0]}, which it cannot pad" if wrong else ""
+        return (
+            phrase("{kind} along axis {wrong}, which it cannot pad", op.kind, wrong[0])
+            if wrong
+            else ""
+        )
 
     return check
 
@@ -175,7 +221,11 @@ def padded(allowed: Collection[int], of: Collection[int]) -> Check:
 def option_is(name: str, *values: object) -> Check:
     def check(op: Op) -> str:
         found = options(op)[name]
-        return "" if found in values else f"{op.kind} with {name} {plain(str(found))}"
+        return (
+            ""
+            if found in values
+            else phrase("{kind} with {name} {found}", op.kind, name, plain(str(found)))
+        )
 
     return check
 
@@ -186,7 +236,7 @@ def same_scale(op: Op) -> str:
     if first is None or last is None or (first.scale.size, last.scale.size) != (1, 1):
         return ""
     same = first.scale[0] == last.scale[0] and first.zero_point[0] == last.zero_point[0]
-    return "" if same else f"{op.kind} between two scales; it takes one scale for both"
+    return "" if same else phrase("{kind} between two scales; it takes one scale for both", op.kind)
 
 
 def flat(op: Op) -> str:
@@ -194,13 +244,15 @@ def flat(op: Op) -> str:
     shape = data(op)[0].shape
     if prod(shape[:-1]) == 1:
         return ""
-    return f"{op.kind} on {_shape(shape)}; it takes one row only"
+    return phrase("{kind} on {shape}; it takes one row only", op.kind, _shape(shape))
 
 
 def flat_output(op: Op) -> str:
     shape = op.outputs[0].shape
     return (
-        "" if prod(shape[:-1]) == 1 else f"{op.kind} makes {_shape(shape)}; it takes one row only"
+        ""
+        if prod(shape[:-1]) == 1
+        else phrase("{kind} makes {shape}; it takes one row only", op.kind, _shape(shape))
     )
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 
 from litesmith.ir.types import Op
+from litesmith.phrases import phrase
 from litesmith.run.rules.op_conditions import numbers, options
 from litesmith.run.rules.rule_row import Check, data
 
@@ -11,13 +12,17 @@ def _named_dimensions(op: Op) -> str:
     return (
         ""
         if options(op).integers("squeeze_dims")
-        else "SQUEEZE that names no dimensions; its reader crashes on it"
+        else phrase("SQUEEZE that names no dimensions; its reader crashes on it")
     )
 
 
 def _no_activation(op: Op) -> str:
     fused = str(options(op)["fused_activation_function"])
-    return "" if fused == "NONE" else f"{op.kind} with {fused}; OpenVINO leaves the {fused} out"
+    return (
+        ""
+        if fused == "NONE"
+        else phrase("{kind} with {fused}; OpenVINO leaves the {fused} out", op.kind, fused)
+    )
 
 
 def _by_whole_factors(op: Op) -> str:
@@ -26,7 +31,7 @@ def _by_whole_factors(op: Op) -> str:
     is_enlarged = all(old > 0 and new % old == 0 for old, new in sizes)
     if not asked["half_pixel_centers"] or (is_enlarged and not asked["align_corners"]):
         return ""
-    return f"{op.kind} with half-pixel centers; OpenVINO takes other pixels"
+    return phrase("{kind} with half-pixel centers; OpenVINO takes other pixels", op.kind)
 
 
 def _different_places(op: Op) -> str:
@@ -37,7 +42,7 @@ def _different_places(op: Op) -> str:
         if len(np.unique(rows, axis=0)) == len(rows):
             return ""
     how = "computed places" if indices is None else "repeated places"
-    return f"{op.kind} to {how}; OpenVINO does not add up what goes to one place"
+    return phrase("{kind} to {how}; OpenVINO does not add up what goes to one place", op.kind, how)
 
 
 def _zero_point(op: Op) -> int:
@@ -49,7 +54,9 @@ def _no_zero_point_in(dtype: str) -> Check:
     def check(op: Op) -> str:
         if data(op)[0].dtype != dtype or not _zero_point(op):
             return ""
-        return f"{op.kind} in {dtype} with a zero point; OpenVINO gives other numbers"
+        return phrase(
+            "{kind} in {dtype} with a zero point; OpenVINO gives other numbers", op.kind, dtype
+        )
 
     return check
 
@@ -60,13 +67,21 @@ def _padded_with_zero(op: Op) -> str:
     is_plain = paddings is not None and not paddings.any()
     if is_plain or zero in (0, right.get(data(op)[0].dtype)):
         return ""
-    return f"{op.kind} that pads, with the zero point {zero}; OpenVINO pads with another number"
+    return phrase(
+        "{kind} that pads, with the zero point {zero}; OpenVINO pads with another number",
+        op.kind,
+        zero,
+    )
 
 
 def _not_in_eight_bits(op: Op) -> str:
     dtype = data(op)[0].dtype
     is_narrow = dtype in ("int8", "uint8")
-    return f"{op.kind} in {dtype}; OpenVINO gives other numbers" if is_narrow else ""
+    return (
+        phrase("{kind} in {dtype}; OpenVINO gives other numbers", op.kind, dtype)
+        if is_narrow
+        else ""
+    )
 
 
 # What OpenVINO dies of or computes otherwise than LiteRT, without a word: seen with 2026.4.1 on
@@ -87,12 +102,12 @@ def _no_four_bits(op: Op) -> str:
     held = op.inputs[1]
     if held is None or held.dtype != "int4" or held.shape[-1] < data(op)[0].shape[-1]:
         return ""
-    return "CONV_2D with int4 weights; its reader cannot turn them around"
+    return phrase("CONV_2D with int4 weights; its reader cannot turn them around")
 
 
 def _no_complex(op: Op) -> str:
     is_complex = any(t.dtype.startswith("complex") for t in data(op))
-    return f"{op.kind} of complex numbers; it has none" if is_complex else ""
+    return phrase("{kind} of complex numbers; it has none", op.kind) if is_complex else ""
 
 
 # The same for its rules, with what its reader says itself.

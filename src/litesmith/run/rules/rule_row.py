@@ -10,6 +10,7 @@ from litesmith.ir.ops import OPS
 from litesmith.ir.types import Graph, Model, Op, Tensor, op_tensors
 from litesmith.passes.core.step import Context
 from litesmith.passes.tidy.fold import Fold
+from litesmith.phrases import phrase
 from litesmith.run.core.placement import PREDICTED, Home, Placement
 from litesmith.units import plain
 
@@ -89,7 +90,7 @@ def place_by_rules(target: str, rules: Rules, model: Model) -> Placement:
     other = _other_type(rules, graph)
     if not other:
         return replace(placed, refused=placed.main_reason)
-    why = f"it takes {one_of(rules.wants)} models; this one is {other}"
+    why = phrase("it takes {one_of} models; this one is {other}", one_of(rules.wants), other)
     return replace(placed, refused=why, facts=MappingProxyType({"way_out": rules.way_out}))
 
 
@@ -107,8 +108,8 @@ def _by_outputs(rules: Rules, graph: Graph) -> dict[tuple[Tensor, ...], str]:
 
 def _why_taken(op: Op, *, is_kept: bool) -> str:
     if not is_kept:
-        return "its result is known when the model is compiled"
-    return f"{_type(op)} {plain(op.label)} is in its list"
+        return phrase("its result is known when the model is compiled")
+    return phrase("{type} {label} is in its list", _type(op), plain(op.label))
 
 
 def _other_type(rules: Rules, graph: Graph) -> str:
@@ -152,7 +153,9 @@ def _reasons(rules: Rules, graph: Graph) -> Iterator[str]:
     late, stored = late_tensors(graph), _stored(graph)
     first = next((t for op in graph.ops for t in op.outputs if t in late), None)
     if rules.fixed and first is not None:
-        why = f"the size of {plain(first.name)} depends on values; it must know all sizes before"
+        why = phrase(
+            "the size of {name} depends on values; it must know all sizes before", plain(first.name)
+        )
         yield from [why] * len(graph.ops)
         return
     for op in graph.ops:
@@ -161,17 +164,17 @@ def _reasons(rules: Rules, graph: Graph) -> Iterator[str]:
 
 def _why_unfit(rules: Rules, op: Op, late: set[Tensor]) -> str:
     if op.kind in _CONTROL_FLOW:
-        return f"{op.kind} runs other graphs; control flow stays on the CPU"
+        return phrase("{kind} runs other graphs; control flow stays on the CPU", op.kind)
     if not rules.sizes and any(tensor in late for tensor in op_tensors(op)):
-        return f"the size of what {plain(op.label)} reads or makes depends on values"
+        return phrase("the size of what {label} reads or makes depends on values", plain(op.label))
     if rules.static and any(-1 in (tensor.dynamic or ())[1:] for tensor in op_tensors(op)):
-        return f"{plain(op.label)} has a free dimension that is not the batch"
+        return phrase("{label} has a free dimension that is not the batch", plain(op.label))
     return ""
 
 
 def _why_unlisted(rules: Rules, op: Op) -> str:
     if op.kind not in rules.takes:
-        return f"{plain(op.label)} is not in its list of ops"
+        return phrase("{label} is not in its list of ops", plain(op.label))
     told = (check(op) for check in (*rules.always, *rules.takes[op.kind]))
     return next((why for why in told if why), "")
 
@@ -197,16 +200,23 @@ def _limited(rules: Rules, graph: Graph, reasons: list[str]) -> list[str]:
     """The reasons with what the accelerator leaves because of how the model splits."""
     if rules.whole and any(reasons):
         first = next(why for why in reasons if why)
-        return [why or f"it takes a model wholly or not at all, and {first}" for why in reasons]
+        return [
+            why or phrase("it takes a model wholly or not at all, and {first}", first)
+            for why in reasons
+        ]
     if rules.stops:
         return _stopped(graph, reasons)
     pieces = partitions(graph, [not why for why in reasons])
     left = dict[int, str]()
     for piece in (p for p in pieces if len(p) < rules.least):
-        left |= dict.fromkeys(piece, f"its partition has under {rules.least} ops; not worth it")
+        left |= dict.fromkeys(
+            piece, phrase("its partition has under {least} ops; not worth it", rules.least)
+        )
     kept = sorted((p for p in pieces if len(p) >= rules.least), key=len, reverse=True)
     for piece in kept[rules.most :] if rules.most else ():
-        left |= dict.fromkeys(piece, f"it takes the {rules.most} largest partitions only")
+        left |= dict.fromkeys(
+            piece, phrase("it takes the {most} largest partitions only", rules.most)
+        )
     return [left.get(place, why) for place, why in enumerate(reasons)]
 
 
@@ -214,6 +224,10 @@ def _stopped(graph: Graph, reasons: list[str]) -> list[str]:
     """Only the ops before the first one that is left; what only converts inputs may be left."""
     for place, (op, why) in enumerate(zip(graph.ops, reasons, strict=True)):
         if why and not (op.kind == "QUANTIZE" and op.inputs[0] in graph.inputs):
-            behind = f"it stands behind op {place}, {plain(op.label)}, where its one partition ends"
+            behind = phrase(
+                "it stands behind op {place}, {label}, where its one partition ends",
+                place,
+                plain(op.label),
+            )
             return [*reasons[: place + 1], *(w or behind for w in reasons[place + 1 :])]
     return reasons

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from litesmith.errors import BadInput
 from litesmith.ir.types import Model
 from litesmith.networks import Spec, build, is_name, parse
+from litesmith.phrases import phrase
 from litesmith.tflite.file import digest, load
 from litesmith.tflite.write import to_bytes
 from litesmith.units import typed_share
@@ -69,7 +70,11 @@ def listed(texts: Sequence[str | os.PathLike[str]]) -> Listed:
             found = Candidate(next(names), load(path), path, digest(path))
         twin = kept.setdefault(found.digest, found)
         if twin.path and found.path and not os.path.samefile(twin.path, found.path):
-            notes.append(f"{found.path} is the same file as {twin.path}; it is measured once")
+            notes.append(
+                phrase(
+                    "{path} is the same file as {path2}; it is measured once", found.path, twin.path
+                )
+            )
     return Listed(tuple(kept.values()), tuple(notes))
 
 
@@ -98,7 +103,7 @@ def _built(spec: Spec) -> Candidate:
         None,
     )
     share = None if told is None else typed_share(told.accuracy)
-    source = f"{spec.row.source}, on {spec.row.data}"
+    source = phrase("{source}, on {data}", spec.row.source, spec.row.data)
     published = None if share is None else Published(share, source)
     return Candidate(
         str(spec), model, None, content_digest(model), is_taught=False, published=published
@@ -111,16 +116,17 @@ def _paths(text: str) -> Sequence[Path | Spec]:
     if is_name(text) and not path.exists():
         return [parse(text)]
     if path.is_dir():
-        raise BadInput(f"{path}: is a folder; give its files, as in '{path}/*.tflite'")
+        raise BadInput("{path}: is a folder; give its files, as in '{path}/*.tflite'", path)
     if path.exists():
         return [path]
     if not has_magic(text):
         raise BadInput(
-            f"{text}: no such file, and no network that `litesmith catalogue` lists is so called"
+            "{what}: no such file, and no network that `litesmith catalogue` lists is so called",
+            text,
         )
     found = sorted(Path(name) for name in glob(text, recursive=True) if os.path.isfile(name))
     if not found:
-        raise BadInput(f"{text}: no file is so called; give .tflite files or another pattern")
+        raise BadInput("{what}: no file is so called; give .tflite files or another pattern", text)
     return found
 
 

@@ -30,6 +30,7 @@ from litesmith.ir.check import check
 from litesmith.ir.types import Model
 from litesmith.passes.core.recipe import text_of
 from litesmith.passes.quantizing.quantize import Quantize
+from litesmith.phrases import phrase
 from litesmith.progress import Progress
 from litesmith.run.core.target import Target, usable_cores
 from litesmith.run.devices.address import Address
@@ -158,7 +159,7 @@ class Weighing:
             assert self.engine is not None
             content = sent(self.engine, cast(Path, parent.path), parent.digest)
             pieces = tuple(p.held for p in portions(self.engine, few, digests=True))
-            words = f"making the int8 form of {parent.name}"
+            words = phrase("making the int8 form of {name}", parent.name)
             given = (effort, (pieces,), content)
             self._begun[parent.digest] = self.engine.call(words, quantize_there, *given)
 
@@ -298,7 +299,7 @@ def quantize(model: Model, few: Data, effort: str, spread: Spread | None = None)
     made = np.frombuffer(to_bytes(done.change.model), np.uint8)
     claims = claims_of(made, model, few, done.change.skipped)
     if claims.is_useless:
-        raise CannotRun(claims.failure or "what it gives are no numbers")
+        raise CannotRun(claims.failure or phrase("what it gives are no numbers"))
     return Quantized(made, text_of(done.recipe))
 
 
@@ -353,7 +354,9 @@ def _timed_trial(candidate: Candidate, key: str, own: Result, bench: Bench) -> T
         "warnings": list(bench.warnings),
     }
     kept = [m for m in own.trial().measurements if m.metric != "latency"]
-    return Trial("", "", candidate.digest, tuple(kept), reason="timed in turns", details=details)
+    return Trial(
+        "", "", candidate.digest, tuple(kept), reason=phrase("timed in turns"), details=details
+    )
 
 
 class Course:

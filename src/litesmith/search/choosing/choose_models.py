@@ -9,6 +9,7 @@ from typing import cast
 from litesmith.data.preparation import Preparation
 from litesmith.data.sources import UNTOUCHED, Given
 from litesmith.errors import BadInput
+from litesmith.phrases import phrase
 from litesmith.run.core.target import Target
 from litesmith.run.devices.address import Address
 from litesmith.search.choosing.candidates import listed
@@ -104,7 +105,7 @@ def choose(
 def one_target(on: str | Target) -> Target | Address:
     """Where models are compared."""
     if isinstance(on, str) and "," in on:
-        raise BadInput(f"--on {on}: models are compared on one target; give one, as in cpu:2")
+        raise BadInput("--on {on}: models are compared on one target; give one, as in cpu:2", on)
     return parse_place(on)
 
 
@@ -124,8 +125,11 @@ def carry_out(request: Request, tell: Tell = silent) -> Chosen:
             if isinstance(error, KeyboardInterrupt | Lost):
                 place = choosing.folder.path
                 error.add_note(
-                    f"what was measured is in {place}; the same command goes on, and "
-                    f"litesmith report {place} shows it"
+                    phrase(
+                        "what was measured is in {place}; the same command goes on, and "
+                        "litesmith report {place} shows it",
+                        place,
+                    )
                 )
             raise
     name = facts["pick"]

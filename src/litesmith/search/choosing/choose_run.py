@@ -15,6 +15,7 @@ from litesmith.data.samples import Data
 from litesmith.data.sources import Given
 from litesmith.errors import BadInput, CannotApply, CannotRun, LitesmithError
 from litesmith.passes.quantizing.integer_graph import integer_tensors
+from litesmith.phrases import phrase
 from litesmith.progress import Note, Status
 from litesmith.run.core.target import Target, usable_cores
 from litesmith.run.devices.address import Address
@@ -81,7 +82,9 @@ class Request:
 
     def __post_init__(self) -> None:
         if self.effort not in EFFORTS:
-            raise BadInput(f"no effort {self.effort!r}; there are {', '.join(EFFORTS)}")
+            raise BadInput(
+                "no effort {effort!r}; there are {efforts}", self.effort, ", ".join(EFFORTS)
+            )
         if self.source is None and self.other is not None:
             raise BadInput("--calibrate without --data: no accuracy is told; give --data too")
         if self.retrains and self.source is None:
@@ -142,7 +145,7 @@ class Choosing:
         self._each: dict[str, tuple[float, ...]] = {}
         self._course = Course(self._show)
         self._learned: dict[str, tuple[str, ...]] = {}
-        self._show("opening the candidates", None)
+        self._show(phrase("opening the candidates"), None)
         given = [c.path for c in self.candidates if c.path is not None]
         self.weighing = Weighing(self.folder, request.target, given, request.engine)
         self._refuse_early()
@@ -166,8 +169,11 @@ class Choosing:
         is_judged = self.request.source is not None and not self.request.retrains
         if is_judged and len(taught) < len(self.candidates):
             self.notes.append(
-                "names of the catalogue have random weights, so that no accuracy is measured of "
-                "them; `litesmith retrain NAME` trains one on your data, --retrain a head of it"
+                phrase(
+                    "names of the catalogue have random weights, so that no accuracy is "
+                    "measured of them; `litesmith retrain NAME` trains one on your data, "
+                    "--retrain a head of it"
+                )
             )
         self.weighing.try_out(self.candidates)
         if self._lesson is not None:
@@ -187,8 +193,9 @@ class Choosing:
         metric = metric_named(self.metric)
         if self.request.asked.min_accuracy is not None and metric.unit != "share":
             raise BadInput(
-                f"--min-accuracy is a share, and {metric.title} is none; leave it out, or name "
-                "another --metric"
+                "--min-accuracy is a share, and {title} is none; leave it out, or name "
+                "another --metric",
+                metric.title,
             )
 
     @property
@@ -244,18 +251,20 @@ class Choosing:
             everyone.append(candidate)
             held = integer_tensors(candidate.model)
             if held:
-                self.notes.append(f"{candidate.name} is quantized already: no int8 form is made")
+                self.notes.append(
+                    phrase("{name} is quantized already: no int8 form is made", candidate.name)
+                )
                 continue
             taken = {c.name for c in (*self.candidates, *everyone)}
             name = distinct(f"{candidate.name} int8", taken)
-            self._course.begin(f"{candidate.name} int8", f"making {name}")
+            self._course.begin(f"{candidate.name} int8", phrase("making {name}", name))
             judge, data = self.judges.get(candidate.name), self._calibration(candidate)
             try:
                 made = self.weighing.quantized(candidate, name, data, self.request.effort)
             except Lost:
                 raise
             except (CannotApply, CannotRun) as error:
-                self.notes.append(f"{candidate.name} has no int8 form: {error}")
+                self.notes.append(phrase("{name} has no int8 form: {error}", candidate.name, error))
             else:
                 everyone.append(made)
                 if judge is not None:
@@ -270,7 +279,7 @@ class Choosing:
     def _taught(self, candidate: Candidate, lesson: Lesson) -> Candidate:
         """The candidate with a head of its own for the classes of the data."""
         name = candidate.name
-        self._course.begin(f"retrain {name}", f"retraining {name}")
+        self._course.begin(phrase("retrain {name}", name), phrase("retraining {name}", name))
         taught = self.weighing.made(
             candidate,
             name,
@@ -285,7 +294,9 @@ class Choosing:
     def _time(self) -> None:
         count = len(self.candidates)
         doing = (
-            f"timing {count} models in turns" if count > 1 else f"timing {self.candidates[0].name}"
+            phrase("timing {count} models in turns", count)
+            if count > 1
+            else phrase("timing {name}", self.candidates[0].name)
         )
         self._course.begin("times", doing)
 
@@ -298,7 +309,7 @@ class Choosing:
         self._course.end()
         self._course.expect(
             {
-                f"score {c.name}": cast(float, found[c.name]["p50_us"])
+                phrase("score {name}", c.name): cast(float, found[c.name]["p50_us"])
                 * len(self.judges[c.name].data)
                 / 1e6
                 / usable_cores()
@@ -309,11 +320,13 @@ class Choosing:
         )
 
     def _score(self, candidate: Candidate) -> None:
-        data, doing = self.judges[candidate.name].data, f"score {candidate.name}"
-        self._course.begin(doing, f"scoring {candidate.name}")
+        data, doing = self.judges[candidate.name].data, phrase("score {name}", candidate.name)
+        self._course.begin(doing, phrase("scoring {name}", candidate.name))
 
         def told(share: float) -> None:
-            self._course.show(f"scoring {candidate.name}: {len(data)} samples", share)
+            self._course.show(
+                phrase("scoring {name}: {count} samples", candidate.name, len(data)), share
+            )
 
         try:
             watched = cast(Data, Counted(data, told))
@@ -356,7 +369,7 @@ class Choosing:
     def summary(self, state: str) -> Json:
         """Where the choice stands."""
         rows, request = self.rows, self.request
-        told = Pick(None, None, "not all is measured yet")
+        told = Pick(None, None, phrase("not all is measured yet"))
         if state == DONE:
             told = pick(self.standings.options, request.asked, self.standings.worse)
         goal = request.asked.goal(knows_accuracy=self.basis != NONE)
@@ -393,14 +406,18 @@ class Choosing:
         names = [o.name for o in self.standings.options if o.merit is None]
         if self.basis == NONE or not names or len(names) == len(self.candidates):
             return []
-        what = "no accuracy was measured here" if self.basis == MEASURED else "no accuracy is known"
+        what = (
+            phrase("no accuracy was measured here")
+            if self.basis == MEASURED
+            else phrase("no accuracy is known")
+        )
         they = "it is" if len(names) == 1 else "they are"
         return [f"{', '.join(names)}: {what}, so that {they} not picked"]
 
     def _reason(self, told: Pick) -> str:
-        published = (
-            "; by published accuracy, which was not measured here: the weights are random numbers, "
-            "to be trained yet"
+        published = phrase(
+            "; by published accuracy, which was not measured here: the weights are random "
+            "numbers, to be trained yet"
         )
         return told.reason + (published if self.basis == PUBLISHED else "")
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from litesmith.errors import BadInput
+from litesmith.phrases import phrase
 from litesmith.search.trial.budget import MINIMIZE
 from litesmith.units import (
     bytes_text,
@@ -37,12 +38,20 @@ def _bytes_words(count: float) -> str:
 
 
 COSTS = {
-    "latency": Cost("p50_us", time_text, "the fastest", "takes {amount}"),
-    "size": Cost("bytes", _bytes_words, "the smallest", "has {amount}"),
+    "latency": Cost("p50_us", time_text, phrase("the fastest"), phrase("takes {amount}")),
+    "size": Cost("bytes", _bytes_words, phrase("the smallest"), phrase("has {amount}")),
     "download": Cost(
-        "gzip_bytes", _bytes_words, "the smallest to download", "has {amount} gzipped"
+        "gzip_bytes",
+        _bytes_words,
+        phrase("the smallest to download"),
+        phrase("has {amount} gzipped"),
     ),
-    "memory": Cost("peak_bytes", _bytes_words, "the least in memory", "takes {amount} of memory"),
+    "memory": Cost(
+        "peak_bytes",
+        _bytes_words,
+        phrase("the least in memory"),
+        phrase("takes {amount} of memory"),
+    ),
 }
 
 # A ceiling by its option: the cost it is on, how it is read, and an example.
@@ -69,7 +78,9 @@ class Asked:
 
     def __post_init__(self) -> None:
         if self.minimize not in (None, *MINIMIZE):
-            raise BadInput(f"minimize {self.minimize}: there are {', '.join(MINIMIZE)}")
+            raise BadInput(
+                "minimize {minimize}: there are {minimize2}", self.minimize, ", ".join(MINIMIZE)
+            )
 
     @staticmethod
     def parse(
@@ -83,21 +94,28 @@ class Asked:
                 continue
             limit = read(text)
             if limit is None:
-                raise BadInput(f"{option} {text}: give {example}")
+                raise BadInput("{option} {what}: give {example}", option, text, example)
             if limit <= 0:
-                raise BadInput(f"{option} {text}: nothing is so little; give more than 0")
+                raise BadInput(
+                    "{option} {what}: nothing is so little; give more than 0", option, text
+                )
             ceilings[cost] = float(limit)
         share = None if min_accuracy is None else typed_share(min_accuracy)
         if min_accuracy is not None and share is None:
-            raise BadInput(f"--min-accuracy {min_accuracy}: give a share, as in 80% or 0.8")
+            raise BadInput(
+                "--min-accuracy {min_accuracy}: give a share, as in 80% or 0.8", min_accuracy
+            )
         return Asked(ceilings, share, minimize)
 
     @property
     def texts(self) -> tuple[str, ...]:
         """`at most 10.0 ms`, for each bound that is given."""
-        found = [f"at most {COSTS[cost].text(limit)}" for cost, limit in self.ceilings.items()]
+        found = [
+            phrase("at most {what}", COSTS[cost].text(limit))
+            for cost, limit in self.ceilings.items()
+        ]
         if self.min_accuracy is not None:
-            found.append(f"at least {score_text(self.min_accuracy, 'share')}")
+            found.append(phrase("at least {score}", score_text(self.min_accuracy, "share")))
         return tuple(found)
 
     def goal(self, *, knows_accuracy: bool) -> str:
@@ -134,14 +152,14 @@ class Option:
         for kind, limit in asked.ceilings.items():
             own, cost = self.cost(kind), COSTS[kind]
             if own is None:
-                found.append(f"its {kind} is not known")
+                found.append(phrase("its {kind} is not known", kind))
             elif own > limit:
                 found.append(cost.taken.format(amount=cost.text(own)))
         if asked.min_accuracy is not None:
             if self.merit is None:
-                found.append("its accuracy is not known")
+                found.append(phrase("its accuracy is not known"))
             elif self.merit < asked.min_accuracy:
-                found.append(f"has {score_text(self.value or 0.0, self.unit)}")
+                found.append(phrase("has {score}", score_text(self.value or 0.0, self.unit)))
         return tuple(found)
 
 
@@ -213,16 +231,16 @@ def pick(options: Sequence[Option], asked: Asked, worse: Worse) -> Pick:
 
 def _why(goal: str, fitting: Sequence[Option], able: Sequence[Option], asked: Asked) -> str:
     """`the most accurate of the 4 under 10.0 ms`"""
-    what = "the most accurate" if goal == ACCURACY else COSTS[goal].most
+    what = phrase("the most accurate") if goal == ACCURACY else COSTS[goal].most
     within = _within(asked)
     if len(able) == 1:
-        return "there is no other to choose from"
+        return phrase("there is no other to choose from")
     if len(fitting) == 1:
-        return f"the only one {within}"
+        return phrase("the only one {within}", within)
     if not asked.texts or len(fitting) == len(able):
         tail = f" {within}" if within else ""
         return f"{what} of both{tail}" if len(able) == 2 else f"{what} of all {len(able)}{tail}"
-    return f"{what} of the {len(fitting)} {within}"
+    return phrase("{what} of the {count} {within}", what, len(fitting), within)
 
 
 def _rank(option: Option, goal: str) -> tuple[float, float, float, float, str]:
@@ -236,9 +254,13 @@ def _within(asked: Asked) -> str | None:
     """`under 10.0 ms with at least 80.00 %`"""
     limits = " and ".join(COSTS[cost].text(limit) for cost, limit in asked.ceilings.items())
     if asked.min_accuracy is None:
-        return f"under {limits}" if limits else None
+        return phrase("under {limits}", limits) if limits else None
     least = score_text(asked.min_accuracy, "share")
-    return f"under {limits} with at least {least}" if limits else f"with at least {least}"
+    return (
+        phrase("under {limits} with at least {least}", limits, least)
+        if limits
+        else phrase("with at least {least}", least)
+    )
 
 
 def _outside(best: Option, able: Sequence[Option], asked: Asked, goal: str) -> str:
@@ -247,7 +269,7 @@ def _outside(best: Option, able: Sequence[Option], asked: Asked, goal: str) -> s
     if not better:
         return ""
     rival = min(better, key=lambda o: (_excess(o, asked), o.name))
-    what = f"{_gain(rival, best)} better" if goal == ACCURACY else _taken(rival, goal)
+    what = phrase("{gain} better", _gain(rival, best)) if goal == ACCURACY else _taken(rival, goal)
     verb = "is " if goal == ACCURACY else ""
     return f"{rival.name} {verb}{what} but {' and '.join(rival.misses(asked))}"
 
@@ -259,7 +281,7 @@ def _equal(best: Option, fitting: Sequence[Option], goal: str) -> str:
         return ""
     rival = min(same, key=lambda o: _rank(o, goal))
     cost = "size" if rival.p50_us == best.p50_us else "latency"
-    return f"{rival.name} has the same accuracy and {_taken(rival, cost)}"
+    return phrase("{name} has the same accuracy and {taken}", rival.name, _taken(rival, cost))
 
 
 def _serves(a: Option, b: Option, goal: str) -> bool:
@@ -279,7 +301,9 @@ def _cheaper(best: Option, fitting: Sequence[Option], goal: str, worse: Worse) -
     if not same:
         return ""
     rival = min(same, key=lambda o: (o.p50_us or 0.0, o.name))
-    return f"{rival.name} is as accurate within the noise and {_taken(rival, 'latency')}"
+    return phrase(
+        "{name} is as accurate within the noise and {taken}", rival.name, _taken(rival, "latency")
+    )
 
 
 def _alone(option: Option) -> Option:
@@ -300,12 +324,16 @@ def _gain(a: Option, b: Option) -> str:
 
 def _none(able: Sequence[Option], asked: Asked) -> Pick:
     """Nothing fits: the one that misses by least."""
-    within = _within(asked) or "with what is asked"
+    within = _within(asked) or phrase("with what is asked")
     if not able:
-        return Pick(None, None, f"nothing fits: no model is known {within}")
+        return Pick(None, None, phrase("nothing fits: no model is known {within}", within))
     near = min(able, key=lambda o: (_excess(o, asked), o.name))
     missed = " and ".join(near.misses(asked))
-    return Pick(None, near.name, f"none is {within}; nearest is {near.name}, which {missed}")
+    return Pick(
+        None,
+        near.name,
+        phrase("none is {within}; nearest is {name}, which {missed}", within, near.name, missed),
+    )
 
 
 def _excess(option: Option, asked: Asked) -> float:

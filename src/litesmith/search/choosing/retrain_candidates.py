@@ -13,6 +13,7 @@ from litesmith.ir.types import Model
 from litesmith.passes.core.step import Context
 from litesmith.passes.quantizing.integer_graph import integer_tensors
 from litesmith.passes.tidy.fold import Fold
+from litesmith.phrases import phrase
 from litesmith.search.choosing.candidates import Candidate
 from litesmith.search.choosing.shared_data import Judge, Source
 from litesmith.training.retraining import HELD_OUT, Request, carry_out
@@ -70,11 +71,16 @@ class Lesson(NamedTuple):
         )
 
         def progress(what: str, done: int, of: int) -> None:
-            tell(f"retraining {candidate.name}: {what}", done / of if of else 0.0)
+            tell(
+                phrase("retraining {name}: {what}", candidate.name, what), done / of if of else 0.0
+            )
 
         notes = carry_out(request, progress=progress).notes
         if not candidate.is_taught:
-            notes = (*notes, "only its head has learned: the weights before it are random numbers")
+            notes = (
+                *notes,
+                phrase("only its head has learned: the weights before it are random numbers"),
+            )
         return "retrain", notes
 
 

@@ -16,13 +16,16 @@ from litesmith.data.samples import Data
 from litesmith.data.sources import Given, Samples, open_data
 from litesmith.errors import BadInput, LitesmithError
 from litesmith.ir.types import Array
+from litesmith.phrases import phrase
 from litesmith.search.choosing.candidates import Candidate
 from litesmith.units import plain, total_text
 
 # What is calibrated on is not judged by.
 CALIBRATION_SHARE = 1 / 5
 
-_WAY_OUT = "choose among models that were made for these classes, or teach them with --retrain"
+_WAY_OUT = phrase(
+    "choose among models that were made for these classes, or teach them with --retrain"
+)
 
 
 IsTrusted = Callable[[Candidate, Data, str], bool]  # a model on data by a metric
@@ -37,7 +40,7 @@ class Source(NamedTuple):
 
     @property
     def name(self) -> str:
-        return str(self.given) if isinstance(self.given, str) else "the given data"
+        return str(self.given) if isinstance(self.given, str) else phrase("the given data")
 
 
 class Judge(NamedTuple):
@@ -63,9 +66,11 @@ def judges(
             both = shared(beside, data)
             if both:
                 raise BadInput(
-                    f"{beside.source}: {total_text(both)} of its samples are in {data.source} too, "
-                    "and what was calibrated on proves nothing; take them out, or leave out "
-                    "--calibrate"
+                    "{source}: {count} of its samples are in {source2} too, and what was "
+                    "calibrated on proves nothing; take them out, or leave out --calibrate",
+                    beside.source,
+                    total_text(both),
+                    data.source,
                 )
             found[candidate.name] = Judge(data, beside)
         elif calibrates:
@@ -95,8 +100,11 @@ def refuse_others(opened: dict[str, Data]) -> None:
     for name in rest:
         if item_names(opened[name]) != item_names(opened[first]):
             raise BadInput(
-                f"{name} and {first} would be given different samples, as models with a batch of "
-                "their own are; leave one out, or give --samples that every batch divides"
+                "{name} and {first} would be given different samples, as models with a "
+                "batch of their own are; leave one out, or give --samples that every batch "
+                "divides",
+                name,
+                first,
             )
 
 
@@ -117,8 +125,12 @@ def common_metric(
     for name, metric in names.items():
         if metric != names[first]:
             raise BadInput(
-                f"{name} is judged by {metric} and {first} by {names[first]}, which cannot be "
-                "compared; name one with --metric"
+                "{name} is judged by {metric} and {first} by {names}, which cannot be "
+                "compared; name one with --metric",
+                name,
+                metric,
+                first,
+                names[first],
             )
     for candidate in candidates if names[first] == "top1" else ():
         data = found[candidate.name].data
@@ -130,11 +142,12 @@ def common_metric(
 def _metric(candidate: Candidate, data: Data, asked: str) -> str:
     first = next(iter(data), None)
     if first is None:
-        raise BadInput(f"data {data.source}: there is no sample")
+        raise BadInput("data {source}: there is no sample", data.source)
     if first.label is None and asked == "auto":
         raise BadInput(
-            f"data {data.source}: has no labels, so that no accuracy can be told; give folders "
-            "by class or y in an .npz, or leave out --data to compare time, size and memory"
+            "data {source}: has no labels, so that no accuracy can be told; give folders by "
+            "class or y in an .npz, or leave out --data to compare time, size and memory",
+            data.source,
         )
     wrong = _other_classes(candidate, data)
     if wrong:
@@ -142,7 +155,9 @@ def _metric(candidate: Candidate, data: Data, asked: str) -> str:
     try:
         return chosen_metric(candidate.model, data, first, asked, has_reference=False)[0]
     except LitesmithError as error:
-        raise type(error)(f"{candidate.name}: {error}; {_WAY_OUT}") from None
+        raise type(error)(
+            phrase("{name}: {error}; {way_out}", candidate.name, error, _WAY_OUT)
+        ) from None
 
 
 def _other_classes(candidate: Candidate, data: Data) -> str:
@@ -163,7 +178,7 @@ def _other_classes(candidate: Candidate, data: Data) -> str:
 def _refuse_chance(candidate: Candidate, data: Data) -> None:
     told = at_chance(candidate.model, data)
     if told:
-        raise BadInput(f"{candidate.name}: {told}; or go on anyway with --trust-data")
+        raise BadInput("{name}: {told}; or go on anyway with --trust-data", candidate.name, told)
 
 
 def worse_beyond_noise(metric: str, own: Sequence[float], other: Sequence[float]) -> bool | None:

@@ -8,6 +8,7 @@ from typing import NamedTuple, TypeVar
 
 from litesmith.accuracy.evaluate import Evaluation
 from litesmith.errors import BadInput
+from litesmith.phrases import phrase
 from litesmith.units import (
     bytes_text,
     number_text,
@@ -48,14 +49,17 @@ class Drop:
         share = points if relative is None else relative
         if share is None:
             raise BadInput(
-                f"a drop of {text!r}: give points of the metric, as in 1pt (from 70 % to 69 %), "
-                "or a share of the float model's value, as in 1% (from 70 % to 69.3 %)"
+                "a drop of {what!r}: give points of the metric, as in 1pt (from 70 % to 69 "
+                "%), or a share of the float model's value, as in 1% (from 70 % to 69.3 %)",
+                text,
             )
         return Drop(share, relative is not None)
 
     def __post_init__(self) -> None:
         if not 0 <= self.share < 1:
-            raise BadInput(f"a drop of {self.text}: give 0 or more and less than 100, as in 1pt")
+            raise BadInput(
+                "a drop of {what}: give 0 or more and less than 100, as in 1pt", self.text
+            )
 
     @property
     def text(self) -> str:
@@ -67,8 +71,10 @@ class Drop:
             return self.share * abs(reference)
         if unit != "share":
             raise BadInput(
-                f"a drop of {self.text}: {title} is not a share and has no points; "
-                "give a drop relative to the float model's value, as in 1%"
+                "a drop of {what}: {title} is not a share and has no points; give a drop "
+                "relative to the float model's value, as in 1%",
+                self.text,
+                title,
             )
         return self.share
 
@@ -122,9 +128,11 @@ class Budget:
         if sum(bound is not None for bound in asked) != 1:
             raise BadInput("give one of --max-drop, --min-agreement and --min-snr")
         if self.min_agreement is not None and not 0 <= self.min_agreement <= 1:
-            raise BadInput(f"an agreement of {self.min_agreement}: give a share from 0 to 1")
+            raise BadInput(
+                "an agreement of {min_agreement}: give a share from 0 to 1", self.min_agreement
+            )
         if self.min_snr is not None and not math.isfinite(self.min_snr):
-            raise BadInput(f"an SNR of {self.min_snr}: give a number of decibels, as in 20")
+            raise BadInput("an SNR of {min_snr}: give a number of decibels, as in 20", self.min_snr)
 
     @staticmethod
     def parse(
@@ -147,11 +155,15 @@ class Budget:
     @property
     def text(self) -> str:
         if self.max_drop is not None:
-            return f"a drop of at most {self.max_drop.text}" if self.max_drop.share else "no drop"
+            return (
+                phrase("a drop of at most {what}", self.max_drop.text)
+                if self.max_drop.share
+                else phrase("no drop")
+            )
         if self.min_agreement is not None:
             share = number_text(100 * self.min_agreement)
-            return f"agreement with the float model of at least {share} %"
-        return f"an SNR of at least {number_text(self.min_snr or 0.0)} dB"
+            return phrase("agreement with the float model of at least {share} %", share)
+        return phrase("an SNR of at least {number} dB", number_text(self.min_snr or 0.0))
 
     def room(self, found: Evaluation) -> Room:
         """How much better than the bound a model is that was held against the float model."""
@@ -159,9 +171,9 @@ class Budget:
             return _drop_room(self.max_drop, found)
         bound = self.min_snr if self.min_agreement is None else self.min_agreement
         if found.metric != self.metric:
-            return _unknown(f"{found.title} was measured, not {self.metric}")
+            return _unknown(phrase("{title} was measured, not {metric}", found.title, self.metric))
         if bound is None or math.isnan(found.value):
-            return _unknown(f"the {found.title} is not a number")
+            return _unknown(phrase("the {title} is not a number", found.title))
         return Room(found.value - bound, found.low - bound, found.high - bound)
 
     def needed_samples(self, reference: float, unit: str = "share") -> int:
@@ -182,11 +194,15 @@ class Budget:
 def _drop_room(drop: Drop, found: Evaluation) -> Room:
     against = found.against
     if against is None or against.value is None or against.difference is None:
-        return _unknown(f"{found.title} is itself a comparison and cannot drop; give labels")
+        return _unknown(
+            phrase("{title} is itself a comparison and cannot drop; give labels", found.title)
+        )
     ends = against.difference_low, against.difference_high
     difference = [against.difference, *(math.nan if end is None else end for end in ends)]
     if not math.isfinite(against.value) or any(map(math.isnan, difference)):
-        return _unknown(f"{found.title} is infinite or not a number, so that no drop can be told")
+        return _unknown(
+            phrase("{title} is infinite or not a number, so that no drop can be told", found.title)
+        )
     allowed = drop.allowed(against.value, title=found.title, unit=found.unit)
     estimate, low, high = _gain(against.better, *difference)
     return Room(estimate + allowed, low + allowed, high + allowed)
@@ -211,7 +227,7 @@ def _typed(
 ) -> Value | None:
     value = None if text is None else read(text)
     if text is not None and value is None:
-        raise BadInput(f"{option} {text}: give {example}")
+        raise BadInput("{option} {what}: give {example}", option, text, example)
     return value
 
 
@@ -232,7 +248,9 @@ class Limits:
             ("--max-latency", max_latency, latency),
         ):
             if value is not None and value <= 0:
-                raise BadInput(f"{option} {text}: nothing is so little; give more than 0")
+                raise BadInput(
+                    "{option} {what}: nothing is so little; give more than 0", option, text
+                )
         return Limits(size, latency)
 
     @property
@@ -240,9 +258,9 @@ class Limits:
         """`at most 4.00 MB`, for each that is given."""
         found: list[str] = []
         if self.max_bytes is not None:
-            found.append(f"at most {bytes_text(self.max_bytes)}")
+            found.append(phrase("at most {size}", bytes_text(self.max_bytes)))
         if self.max_latency_us is not None:
-            found.append(f"at most {time_text(self.max_latency_us)}")
+            found.append(phrase("at most {time}", time_text(self.max_latency_us)))
         return tuple(found)
 
     def misses(self, file_bytes: int, latency_us: float | None) -> tuple[str, ...]:
@@ -250,13 +268,21 @@ class Limits:
         found: list[str] = []
         if self.max_bytes is not None and file_bytes > self.max_bytes:
             excess = bytes_text(file_bytes - self.max_bytes)
-            found.append(f"{excess} above the {bytes_text(self.max_bytes)} that a file may have")
+            found.append(
+                phrase(
+                    "{excess} above the {size} that a file may have",
+                    excess,
+                    bytes_text(self.max_bytes),
+                )
+            )
         most = self.max_latency_us
         if most is None:
             return tuple(found)
         if latency_us is None or math.isnan(latency_us):
-            found.append(f"its time is not known, and {time_text(most)} is the most")
+            found.append(phrase("its time is not known, and {time} is the most", time_text(most)))
         elif latency_us > most:
             excess = time_text(latency_us - most)
-            found.append(f"{excess} above the {time_text(most)} that a run may take")
+            found.append(
+                phrase("{excess} above the {time} that a run may take", excess, time_text(most))
+            )
         return tuple(found)

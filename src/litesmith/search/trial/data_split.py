@@ -31,9 +31,11 @@ def split(data: Data, calibration: Data | None = None) -> Split:
         both = shared(calibration, data)
         if both:
             raise BadInput(
-                f"{calibration.source}: {total_text(both)} of its samples are in {data.source} "
-                "too, and what was calibrated on proves nothing; take them out, or leave out "
-                "--calibrate"
+                "{source}: {count} of its samples are in {source2} too, and what was "
+                "calibrated on proves nothing; take them out, or leave out --calibrate",
+                calibration.source,
+                total_text(both),
+                data.source,
             )
         (ordered,) = parted(calibration, (1.0,))  # by contents: their order must not matter
         return Split(ordered, *parted(data, (_SEARCH, 1 - _SEARCH)))

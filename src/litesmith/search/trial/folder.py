@@ -55,11 +55,13 @@ class Folder:
             handle = os.open(self.path / _LOCK, os.O_RDWR | os.O_CREAT, 0o666)
         except OSError as error:
             raise BadInput(
-                f"{self.path}: cannot be a folder to write to ({error.strerror}); choose another -o"
+                "{path}: cannot be a folder to write to ({strerror}); choose another -o",
+                self.path,
+                error.strerror,
             ) from None
         try:
             if not _locked(handle):
-                raise BadInput(f"{self.path}: another run is at work in it; choose another -o")
+                raise BadInput("{path}: another run is at work in it; choose another -o", self.path)
             self._sweep()
             yield
         finally:
@@ -70,7 +72,9 @@ class Folder:
         taken = next((name for name in others if (self.path / name).exists()), None)
         if taken is not None:
             raise BadInput(
-                f"{self.path}: holds what `litesmith {RECORDS[taken]}` wrote; choose another -o"
+                "{path}: holds what `litesmith {records}` wrote; choose another -o",
+                self.path,
+                RECORDS[taken],
             )
         if not self.path.is_dir() or self.is_used:
             return
@@ -78,7 +82,9 @@ class Folder:
         foreign = [name for name in names if name != _LOCK and not name.startswith(".litesmith-")]
         if foreign:
             raise BadInput(
-                f"{self.path}: holds other files, as {plain(foreign[0])!r}; choose another -o"
+                "{path}: holds other files, as {foreign!r}; choose another -o",
+                self.path,
+                plain(foreign[0]),
             )
 
     def _sweep(self) -> None:
@@ -107,10 +113,14 @@ class Folder:
         try:
             found = json.loads(path.read_bytes()) if path.exists() else {}
         except (OSError, ValueError) as error:
-            raise BadInput(f"{path}: cannot be read ({error}); choose another -o") from None
+            raise BadInput(
+                "{path}: cannot be read ({error}); choose another -o", path, error
+            ) from None
         if not isinstance(found, dict):
             command = RECORDS[path.name]
-            raise BadInput(f"{path}: is not what `litesmith {command}` writes; choose another -o")
+            raise BadInput(
+                "{path}: is not what `litesmith {command}` writes; choose another -o", path, command
+            )
         return cast(dict[str, object], found)
 
     def write_summary(self, facts: Facts) -> None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from litesmith.accuracy.evaluate import Evaluation
+from litesmith.phrases import phrase
 from litesmith.search.trial.budget import MISSED, Budget, Limits, verdict
 from litesmith.search.trial.target_place import Place, left_text
 from litesmith.search.trial.trial_facts import Json, evaluation_of, room_facts, told
@@ -71,7 +72,11 @@ def _time_text(latency: Mapping[str, object]) -> str:
     """`0.42 × the time`, or what a compiler estimates; "" where no time is known."""
     ratio, us = (cast("float | None", latency.get(key)) for key in ("ratio", "p50_us"))
     if ratio is not None:
-        return f"{ratio_text(ratio)} the time"
+        return phrase("{ratio} the time", ratio_text(ratio))
     return (
-        "" if us is None else f"{time_text(us)} on {latency['target']} by its compiler's estimate"
+        ""
+        if us is None
+        else phrase(
+            "{time} on {target} by its compiler's estimate", time_text(us), latency["target"]
+        )
     )

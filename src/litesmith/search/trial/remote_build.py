@@ -19,6 +19,7 @@ from litesmith.ir.check import check
 from litesmith.ir.types import Model
 from litesmith.passes.core import recipe as recipes
 from litesmith.passes.core.step import Skip
+from litesmith.phrases import phrase
 from litesmith.tflite.write import to_bytes
 from litesmith.training.apply import some, trainings
 from litesmith.workers.engine import Engine, Held
@@ -71,7 +72,7 @@ class Making:
             if recipe not in self._begun and self.can(recipe):
                 pieces = tuple(p.held for p in portions(self.engine, self._few, digests=True))
                 model = sent(self.engine, self.source, self.digest)
-                words = f"making {name}"
+                words = phrase("making {name}", name)
                 self._begun[recipe] = self.engine.call(words, build, recipe, (pieces,), model)
 
     def built(self, recipe: str, name: str) -> Built:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from litesmith.diagnosis.fitting import placed_on
 from litesmith.errors import BadInput
 from litesmith.ir.types import Model
+from litesmith.phrases import phrase
 from litesmith.run.accelerators.targets import BY_NAME, FAMILIES, refuse_unusable
 from litesmith.run.accelerators.vela import ACCELERATORS
 from litesmith.run.core.placement import ESTIMATED, Placement
@@ -44,7 +45,7 @@ class Place:
             target = Target.parse(text)
         except BadInput as error:
             compiled = ", ".join(name for name, one in BY_NAME.items() if not one.runs)
-            raise BadInput(f"{error}; and to compile for: {compiled}") from None
+            raise BadInput("{error}; and to compile for: {compiled}", error, compiled) from None
         return Place(str(target), target, _accelerator(target))
 
     def __str__(self) -> str:
@@ -100,12 +101,18 @@ def refuse_place(place: Place, minimize: str, *, limits_time: bool) -> None:
         if place.accelerator:
             refuse_unusable(place.runs)
     if minimize == "memory" and not isinstance(place.runs, Target):
-        raise BadInput(f"tune --on {place} --minimize memory: peaks are seen on this machine only")
+        raise BadInput(
+            "tune --on {place} --minimize memory: peaks are seen on this machine only", place
+        )
     if place.is_timed or (minimize != "latency" and not limits_time):
         return
     asked = "--max-latency" if limits_time else "--minimize latency"
     how = BY_NAME[place.accelerator].probe().how if place.accelerator in ACCELERATORS else ""
-    ways = [how, "--minimize size searches for what it takes whole", "times come from the device"]
+    ways = [
+        how,
+        phrase("--minimize size searches for what it takes whole"),
+        phrase("times come from the device"),
+    ]
     raise BadInput(
         f"tune --on {place} {asked}: nothing here tells how long a model takes there; "
         + "; ".join(filter(None, ways))
@@ -129,10 +136,16 @@ def left_text(placed: Json | None) -> str:
     if placed is None or placed["taken"] == placed["ops"]:
         return ""
     if not placed["taken"]:
-        return f"{placed['target']} takes none of its ops: {placed['why']}"
-    counts = f"{placed['taken']} of {placed['ops']} ops"
-    parts = "1 part" if placed["partitions"] == 1 else f"{placed['partitions']} parts"
-    return f"{placed['target']} takes {counts} in {parts}: {placed['why']}"
+        return phrase("{target} takes none of its ops: {why}", placed["target"], placed["why"])
+    counts = phrase("{taken} of {ops} ops", placed["taken"], placed["ops"])
+    parts = (
+        "1 part"
+        if placed["partitions"] == 1
+        else phrase("{partitions} parts", placed["partitions"])
+    )
+    return phrase(
+        "{target} takes {counts} in {parts}: {why}", placed["target"], counts, parts, placed["why"]
+    )
 
 
 def estimated_facts(found: Placement) -> Json:

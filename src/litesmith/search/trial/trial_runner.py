@@ -19,6 +19,7 @@ from litesmith.evidence import Measurement, Trial
 from litesmith.ir.types import Model
 from litesmith.passes.core import recipe as recipes
 from litesmith.passes.core.step import Context, Skip
+from litesmith.phrases import phrase
 from litesmith.run.core.placement import Placement
 from litesmith.run.core.target import Target, usable_cores
 from litesmith.run.devices.address import Address
@@ -165,7 +166,7 @@ class Workshop:
             details |= {"accuracy": known.accuracy, "seconds": known.seconds, "look": known.look}
             details["scored_on"] = known.scored_on
         details, reason = self.asked.judged(details, "")
-        told = f"on held-out samples {reason}"
+        told = phrase("on held-out samples {reason}", reason)
         trial = replace(record.trial, measurements=(), skipped=(), reason=told, details=details)
         return self._recorded(trial, known)
 
@@ -179,8 +180,9 @@ class Workshop:
         again = self._made(record.trial.recipe, record.name).path
         if digest(again) != record.digest:
             raise CannotApply(
-                f"{record.name}: made again, it is not the file that was measured; "
-                "choose another -o, and all is measured anew"
+                "{name}: made again, it is not the file that was measured; choose another "
+                "-o, and all is measured anew",
+                record.name,
             )
         return again
 
@@ -200,7 +202,7 @@ class Workshop:
                 record.trial,
                 measurements=(),
                 skipped=(),
-                reason="timed in turns with the float model, on every target",
+                reason=phrase("timed in turns with the float model, on every target"),
                 details={**details, **make()},
             )
             known = self._recorded(trial, None)
@@ -305,23 +307,27 @@ class Workshop:
         twin = next((r.name for r in self.records.values() if r.digest == made), None)
         if twin is not None:
             details["status"] = SET_ASIDE
-            return f"the same file as {twin}", ()
+            return phrase("the same file as {twin}", twin), ()
         details["bytes"], details["gzip_bytes"] = path.stat().st_size, gzip_bytes(pieces(path))
         if not is_float:
             claims = self._checked(file)
             details["is_integer"] = claims.is_integer
             if claims.is_useless:
                 details["status"] = REFUSED
-                return claims.failure or "what it gives are no numbers, or infinite ones", ()
+                return claims.failure or phrase(
+                    "what it gives are no numbers, or infinite ones"
+                ), ()
         placed = self.asked.place.placed(load(path))
         if placed is not None:
             details["placed"] = placed_facts(placed)
             if not placed.taken and not is_float:
                 details["status"] = SET_ASIDE
-                return f"{placed.target} takes none of it: {placed.main_reason}", ()
+                return phrase(
+                    "{target} takes none of it: {main_reason}", placed.target, placed.main_reason
+                ), ()
         if self.asked.minimize == "memory" and isinstance(self.asked.place.runs, Target):
             where = self.asked.place.runs
-            words = f"memory of {candidate.name}"
+            words = phrase("memory of {name}", candidate.name)
             details["peak_bytes"] = run_alone(self.engine, words, peak_of, path, where)
         latency, blocks, device = self._timed(candidate.name, path, placed)
         details["latency"] = latency
@@ -331,7 +337,7 @@ class Workshop:
         if self.asked.is_in_vain(latency) and seconds > _IN_VAIN_SECONDS:
             details["status"] = SET_ASIDE
             ratio = ratio_text(cast(float, latency["ratio"]))
-            return f"not scored: it takes {ratio} the time of the float model", blocks
+            return phrase("not scored: it takes {ratio} the time of the float model", ratio), blocks
         data = self.split.search
         if seconds > _MOST_SECONDS:
             data = some(data, max(_FEWEST_SCORED, int(len(data) * _MOST_SECONDS / seconds)))

@@ -11,6 +11,7 @@ from litesmith.passes.core.schemes import SCHEMES
 from litesmith.passes.core.step import Step
 from litesmith.passes.quantizing.qat import Qat
 from litesmith.passes.quantizing.quantize import Quantize
+from litesmith.phrases import phrase
 from litesmith.search.trial.candidate import Candidate
 from litesmith.search.trial.trial_record import FITS, FLOAT, SET_ASIDE, TIE, Record
 
@@ -70,7 +71,7 @@ class State:
     def why_enough(self) -> str:
         """Why int8 needs no remedy: it fits with room to spare, or cannot win; "" where it does."""
         if any(r.has_room_to_spare for r in self.fitting(*EIGHT_BITS)):
-            return "int8 fits with room to spare"
+            return phrase("int8 fits with room to spare")
         return self.why_beaten
 
     @property
@@ -82,7 +83,7 @@ class State:
             cost = record.cost(self.minimize)
             others = record.status == FITS and record.branch not in EIGHT_BITS
             if others and least is not None and cost is not None and cost <= least * (1 + TIE):
-                return f"{record.name} fits, and costs no more than int8 would"
+                return phrase("{name} fits, and costs no more than int8 would", record.name)
         return ""
 
 
@@ -115,34 +116,38 @@ def _always(state: State) -> str:
 
 
 def _if_float(state: State) -> str:
-    return "" if is_float(state.model) else "the model is quantized already"
+    return "" if is_float(state.model) else phrase("the model is quantized already")
 
 
 def _if_int8_misses(state: State) -> str:
     if not is_float(state.model):
-        return "the model is quantized already"
+        return phrase("the model is quantized already")
     return state.why_enough
 
 
 def _if_trainable(state: State) -> str:
     if not is_float(state.model):
-        return "the model is quantized already"
+        return phrase("the model is quantized already")
     if state.fitting(*EIGHT_BITS):
-        return "int8 fits without"
+        return phrase("int8 fits without")
     return state.why_beaten or state.why_fixed
 
 
 def _if_small(state: State) -> str:
     if not is_float(state.model):
-        return "the model is quantized already"
-    return "" if state.is_small_wanted else f"{state.minimize} is to be small, not the file"
+        return phrase("the model is quantized already")
+    return (
+        ""
+        if state.is_small_wanted
+        else phrase("{minimize} is to be small, not the file", state.minimize)
+    )
 
 
 def _cleaned(state: State) -> Iterator[Candidate]:
-    why = "removes what does nothing, folds constants, fuses what a kernel does at once"
+    why = phrase("removes what does nothing, folds constants, fuses what a kernel does at once")
     yield Candidate("cleaned", "clean-up", text_of(tidying(state.model, ())), why)
     if not is_float(state.model):
-        why = "makes integers of an old kind those that today's kernels are made for"
+        why = phrase("makes integers of an old kind those that today's kernels are made for")
         yield Candidate("upgraded", "clean-up", f"{state.tidy}upgrade", why)
 
 
@@ -171,12 +176,12 @@ def _mixed(state: State) -> Iterator[Candidate]:
 
 
 def _trained(state: State) -> Iterator[Candidate]:
-    why = "training under the rounding wins back what int8 loses"
+    why = phrase("training under the rounding wins back what int8 loses")
     yield Candidate("int8-trained", "qat", f"{state.tidy}qat", why)
 
 
 def _small(state: State) -> Iterator[Candidate]:
-    why = "weights of 4 bits take half the room of 8"
+    why = phrase("weights of 4 bits take half the room of 8")
     for to in ("w4a8", "dynamic-int4"):
         yield Candidate(f"int4-{to.removesuffix('-int4')}", "int4", _usual(state, to), why)
     if not state.why_fixed:
@@ -185,7 +190,7 @@ def _small(state: State) -> Iterator[Candidate]:
 
 def _packed(branch: str, texts: dict[str, str]) -> Callable[[State], Iterator[Candidate]]:
     """Weights that a download packs well: with training where it can be, else in one shot."""
-    why = "zeros and repeated weights vanish in a compressed download"
+    why = phrase("zeros and repeated weights vanish in a compressed download")
 
     def candidates(state: State) -> Iterator[Candidate]:
         for name, text in texts.items():
@@ -200,39 +205,39 @@ def _packed(branch: str, texts: dict[str, str]) -> Callable[[State], Iterator[Ca
 
 def _if_download(state: State) -> str:
     if not is_float(state.model):
-        return "the model is quantized already"
-    return "" if state.minimize == "download" else "only a compressed download gains by it"
+        return phrase("the model is quantized already")
+    return "" if state.minimize == "download" else phrase("only a compressed download gains by it")
 
 
 BRANCHES = (
-    Branch("clean-up", "Does the float model without waste fit?", _always, _cleaned),
+    Branch("clean-up", phrase("Does the float model without waste fit?"), _always, _cleaned),
     Branch(
         "float16",
-        "Do float16 weights fit?",
+        phrase("Do float16 weights fit?"),
         _if_float,
-        _one("float16", "half the size, and hardly any loss"),
+        _one("float16", phrase("half the size, and hardly any loss")),
     ),
     Branch(
         "dynamic",
-        "Do 8-bit weights with float data fit?",
+        phrase("Do 8-bit weights with float data fit?"),
         _if_float,
-        _one("dynamic", "a quarter of the size, with no look at the data's ranges"),
+        _one("dynamic", phrase("a quarter of the size, with no look at the data's ranges")),
     ),
     Branch(
         "int8",
-        "Does int8 throughout fit?",
+        phrase("Does int8 throughout fit?"),
         _if_float,
-        _one("int8", "a quarter of the size, and the fastest kernels"),
+        _one("int8", phrase("a quarter of the size, and the fastest kernels")),
     ),
     Branch(
         "int16x8",
-        "Does int16 data with 8-bit weights fit?",
+        phrase("Does int16 data with 8-bit weights fit?"),
         _if_float,
-        _one("int16x8", "the accuracy of float with weights of 8 bits"),
+        _one("int16x8", phrase("the accuracy of float with weights of 8 bits")),
     ),
     Branch(
         "ranges",
-        "Do other ranges save int8?",
+        phrase("Do other ranges save int8?"),
         _if_int8_misses,
         _until_it_fits(
             "ranges",
@@ -240,22 +245,22 @@ BRANCHES = (
                 "int8-percentile": "quantize(ranges=percentile) | correct",
                 "int8-mse": "quantize(ranges=mse) | correct",
             },
-            "a few outliers may have taken the codes from all others",
+            phrase("a few outliers may have taken the codes from all others"),
         ),
     ),
     Branch(
         "equalize",
-        "Does evening out the channels save it?",
+        phrase("Does evening out the channels save it?"),
         _if_int8_misses,
         _until_it_fits(
             "equalize",
             {"int8-equalized": "equalize | quantize | correct"},
-            "channels of very different ranges share one scale",
+            phrase("channels of very different ranges share one scale"),
         ),
     ),
     Branch(
         "round",
-        "Does rounding that looks at the data save it?",
+        phrase("Does rounding that looks at the data save it?"),
         _if_int8_misses,
         _until_it_fits(
             "round",
@@ -263,21 +268,21 @@ BRANCHES = (
                 "int8-rounded": "quantize | round(samples=64)",
                 "int8-equalized-rounded": "equalize | quantize | round(samples=64)",
             },
-            "errors of a layer's weights are made to cancel",
+            phrase("errors of a layer's weights are made to cancel"),
         ),
     ),
-    Branch("mixed", "Does int8 with some ops in float fit?", _if_int8_misses, _mixed),
-    Branch("qat", "Does training save int8?", _if_trainable, _trained),
-    Branch("int4", "Do 4-bit weights fit?", _if_small, _small),
+    Branch("mixed", phrase("Does int8 with some ops in float fit?"), _if_int8_misses, _mixed),
+    Branch("qat", phrase("Does training save int8?"), _if_trainable, _trained),
+    Branch("int4", phrase("Do 4-bit weights fit?"), _if_small, _small),
     Branch(
         "cluster",
-        "Do few different weights fit?",
+        phrase("Do few different weights fit?"),
         _if_download,
         _packed("cluster", {"clustered": "cluster(k=32)"}),
     ),
     Branch(
         "prune",
-        "Do weights fit of which half are zero?",
+        phrase("Do weights fit of which half are zero?"),
         _if_download,
         _packed(
             "prune",
@@ -300,4 +305,4 @@ def likely(branches: Sequence[Branch], state: State) -> Iterator[Candidate]:
 
 def float_candidate() -> Candidate:
     """The model as it came, which all others are held against."""
-    return Candidate(FLOAT, FLOAT, "", "what all others are held against")
+    return Candidate(FLOAT, FLOAT, "", phrase("what all others are held against"))

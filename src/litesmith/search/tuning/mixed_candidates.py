@@ -9,6 +9,7 @@ from litesmith.calibration.context import CALIBRATION_SAMPLES, context_of
 from litesmith.errors import LitesmithError
 from litesmith.ir.types import Model
 from litesmith.passes.core.recipe import Recipe, apply, parse, step_name, text_of
+from litesmith.phrases import phrase
 from litesmith.search.trial.candidate import Candidate
 from litesmith.search.trial.trial_record import Record
 from litesmith.search.trial.trial_runner import Workshop
@@ -36,7 +37,7 @@ def mixed_candidates(workshop: Workshop, state: State) -> Iterator[Candidate]:
     tried: list[Tried] = []
     while (mixture := next_mixture(ladder, tried)) is not None:
         name = f"mixed-{len(mixture.ops)}"
-        why = f"{len(mixture.ops)} ops that int8 ruins stay float"
+        why = phrase("{count} ops that int8 ruins stay float", len(mixture.ops))
         yield Candidate(name, "mixed", mixture.recipe(base), why)
         tried.append(Tried(mixture.ops, state.records[name].room.estimate >= 0))
     fitting = [one for one in ladder if Tried(one.ops, True) in tried]
@@ -44,8 +45,8 @@ def mixed_candidates(workshop: Workshop, state: State) -> Iterator[Candidate]:
     is_wanted = bool(fitting) and (state.is_small_wanted or is_fast)
     if is_wanted and fitting[0].can_be_wide(_front_of(workshop, base)[0]):
         name = f"mixed-{len(fitting[0].ops)}-int16"
-        how = "fast in Litesmith's kernels" if is_fast else "small, but slow"
-        why = f"where the range is what int8 lacks, 16 bits may do: {how}"
+        how = phrase("fast in Litesmith's kernels") if is_fast else phrase("small, but slow")
+        why = phrase("where the range is what int8 lacks, 16 bits may do: {how}", how)
         yield Candidate(name, "mixed", fitting[0].wide_recipe(base), why)
 
 

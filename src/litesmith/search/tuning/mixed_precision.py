@@ -77,7 +77,7 @@ def _quantize_step(base: str) -> tuple[Recipe, int, Quantize]:
     for place, step in enumerate(recipe):
         if isinstance(step, Quantize):
             return recipe, place, step
-    raise BadInput(f"recipe {base!r}: has no step quantize that could keep ops")
+    raise BadInput("recipe {base!r}: has no step quantize that could keep ops", base)
 
 
 def next_mixture(ladder: Sequence[Mixture], tried: Sequence[Tried]) -> Mixture | None:

@@ -13,6 +13,7 @@ from litesmith.diagnosis.float_pairs import twins
 from litesmith.diagnosis.loss import decibels, losses
 from litesmith.errors import LitesmithError
 from litesmith.passes.core.recipe import apply, parse, text_of
+from litesmith.phrases import phrase
 from litesmith.profiling.op_times import profile
 from litesmith.run.core.placement import MEASURED
 from litesmith.run.core.target import Target, usable_cores
@@ -250,7 +251,9 @@ def _op_times(workshop: Workshop, path: Path) -> Json:
     if target is None:
         return {}
     try:
-        return run_alone(workshop.engine, f"profiling {path.stem}", op_times, path, target)
+        return run_alone(
+            workshop.engine, phrase("profiling {stem}", path.stem), op_times, path, target
+        )
     except Lost:
         raise
     except LitesmithError:  # a model whose ops the runtime does not tell apart

@@ -26,7 +26,9 @@ def replay(place: Path, model: Path) -> tuple[Change, str]:
     """
     facts = _read(place)
     if facts["input_digest"] != digest(model):
-        raise BadInput(f"{place}: was found for another model than {model}; give that one")
+        raise BadInput(
+            "{place}: was found for another model than {model}; give that one", place, model
+        )
     content = load(model)
     recipe = recipes.parse(str(facts["recipe"]))
     change = recipes.apply(content, recipe, _context(place, facts, content, recipe))
@@ -38,18 +40,20 @@ def _read(place: Path) -> Json:
         facts = cast(Json, json.loads(place.read_bytes()))
         missing = {"recipe", "input_digest", "digest", "opened", "training"} - facts.keys()
     except OSError as error:
-        raise BadInput(f"{place}: cannot be read ({error.strerror})") from None
+        raise BadInput("{place}: cannot be read ({strerror})", place, error.strerror) from None
     except (ValueError, AttributeError):
-        raise BadInput(f"{place}: is not the recipe.json of a search") from None
+        raise BadInput("{place}: is not the recipe.json of a search", place) from None
     if missing:
-        raise BadInput(f"{place}: is not the recipe.json of a search; {min(missing)!r} is missing")
+        raise BadInput(
+            "{place}: is not the recipe.json of a search; {min!r} is missing", place, min(missing)
+        )
     return facts
 
 
 def _context(place: Path, facts: Json, model: Model, recipe: recipes.Recipe) -> Context:
     opened = cast("Json | None", facts["opened"])
     if opened is None:
-        raise BadInput(f"{place}: its data lived in a program and cannot be opened again")
+        raise BadInput("{place}: its data lived in a program and cannot be opened again", place)
     asked = {
         key: tuple(cast("list[float]", value)) if isinstance(value, list) else value
         for key, value in cast(Json, opened["preparation"]).items()
@@ -61,7 +65,9 @@ def _context(place: Path, facts: Json, model: Model, recipe: recipes.Recipe) -> 
     given = None if other is None else open_beside(other, data, model, preparation)
     part = split(data, given).calibration
     if facts.get("calibration_digest") != part.digest:
-        raise BadInput(f"{place}: {opened['data']} has changed since; the result would differ")
+        raise BadInput(
+            "{place}: {data} has changed since; the result would differ", place, opened["data"]
+        )
     training = cast("Json | None", facts["training"])
     if training is None or not trainings(recipe):
         return context_of(some(part, CALIBRATION_SAMPLES))

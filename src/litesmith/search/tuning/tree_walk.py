@@ -13,6 +13,7 @@ from litesmith.accuracy.pick_metric import chosen_metric
 from litesmith.data.sample_splits import items
 from litesmith.data.samples import Data
 from litesmith.errors import BadInput
+from litesmith.phrases import phrase
 from litesmith.search.trial.budget import MINIMIZE, Budget, Limits
 from litesmith.search.trial.candidate import Candidate
 from litesmith.search.trial.data_split import least_samples, split
@@ -49,7 +50,7 @@ from litesmith.workers.engine import Engine, Worker
 # Training on fewer samples than this teaches a model nothing that lasts.
 LEAST_TO_TRAIN = 200
 
-_TOO_LATE = "the time is over"
+_TOO_LATE = phrase("the time is over")
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,9 +87,11 @@ class Request:
 
     def __post_init__(self) -> None:
         if self.minimize not in MINIMIZE:
-            raise BadInput(f"minimize {self.minimize}: there are {', '.join(MINIMIZE)}")
+            raise BadInput(
+                "minimize {minimize}: there are {minimize2}", self.minimize, ", ".join(MINIMIZE)
+            )
         if self.minutes is not None and not 0 < self.minutes < float("inf"):
-            raise BadInput(f"minutes={self.minutes}: a number above 0 is needed")
+            raise BadInput("minutes={minutes}: a number above 0 is needed", self.minutes)
         for place in self.targets:
             limits_time = self.limits.max_latency_us is not None
             is_first = place == self.targets[0]
@@ -164,7 +167,9 @@ class Search:
     def opened(self) -> Iterator[None]:
         """Holds the folder; raises where it has other records, or none to go on with."""
         if self.request.resume and not self.folder.is_used:
-            raise BadInput(f"{self.folder.path}: holds no search to go on with; leave out --resume")
+            raise BadInput(
+                "{path}: holds no search to go on with; leave out --resume", self.folder.path
+            )
         with self.folder.held():
             self._refuse_folder()
             self.workshop = Workshop(
@@ -278,7 +283,7 @@ class Search:
             names.append(self.workshop.tried(candidate).name)
             on_step()
         found = [self.workshop.records[name] for name in names]
-        answer = f"not asked: {why_not}" if why_not else _told(found)
+        answer = phrase("not asked: {why_not}", why_not) if why_not else _told(found)
         self.path.append(Step(branch.name, branch.question, answer, tuple(names)))
         on_step()
 
@@ -316,14 +321,15 @@ class Search:
         budget, data = self.request.budget, self.request.data
         first = next(iter(data), None)
         if first is None:
-            raise BadInput(f"data {data.source}: there is no sample")
+            raise BadInput("data {source}: there is no sample", data.source)
         if budget.max_drop is None:
             chosen_metric(self.model, data, first, budget.metric, has_reference=True)
             return budget.metric
         if first.label is None:
             raise BadInput(
-                f"data {data.source}: has no labels, so that no drop can be seen; "
-                "ask for --min-agreement 98%, or --min-snr 20 for outputs that are no classes"
+                "data {source}: has no labels, so that no drop can be seen; ask for "
+                "--min-agreement 98%, or --min-snr 20 for outputs that are no classes",
+                data.source,
             )
         name, _ = chosen_metric(self.model, data, first, "auto", has_reference=False)
         metric = metric_named(name)
@@ -331,7 +337,7 @@ class Search:
         if name == "top1" and not self.request.trusted:
             told = at_chance(self.model, self.split.search)
             if told:
-                raise BadInput(f"{told}; or go on anyway with --trust-data")
+                raise BadInput("{told}; or go on anyway with --trust-data", told)
         return name
 
     def _refuse_few(self, reference: float) -> None:
@@ -342,9 +348,13 @@ class Search:
         if have < needed:
             least = least_samples(needed, calibrates=self.request.calibration is None)
             raise BadInput(
-                f"data {self.request.data.source}: {total_text(have)} samples are left to prove "
-                f"the result by, and {self.request.budget.text} needs {total_text(needed)}; give "
-                f"{total_text(least)} samples in all, or ask for less"
+                "data {source}: {count} samples are left to prove the result by, and {what} "
+                "needs {count2}; give {count3} samples in all, or ask for less",
+                self.request.data.source,
+                total_text(have),
+                self.request.budget.text,
+                total_text(needed),
+                total_text(least),
             )
 
     def _refuse_folder(self) -> None:
@@ -356,17 +366,22 @@ class Search:
         if parents - {digest(self.request.model)}:
             other = known.get("model", "")
             raise BadInput(
-                f"{self.folder.path}: holds the search of another model, {other}; choose another -o"
+                "{path}: holds the search of another model, {other}; choose another -o",
+                self.folder.path,
+                other,
             )
 
     def _why_fixed(self) -> str:
         """Why nothing is trained; "" where it may be."""
         if self.request.training is None:
-            return "nothing is to be trained"
+            return phrase("nothing is to be trained")
         if not has_torch():
-            return "torch is not installed; pip install 'litesmith[train]'"
+            return phrase("torch is not installed; pip install 'litesmith[train]'")
         if items(self.split.calibration) < LEAST_TO_TRAIN:
-            return f"training takes {LEAST_TO_TRAIN} samples to calibrate on; give --calibrate"
+            return phrase(
+                "training takes {least_to_train} samples to calibrate on; give --calibrate",
+                LEAST_TO_TRAIN,
+            )
         return ""
 
     def _training(self) -> Training | None:
@@ -381,8 +396,8 @@ class Search:
 def _told(found: list[Record]) -> str:
     """What came of a branch: that of its best."""
     if not found:
-        return "nothing to try"
+        return phrase("nothing to try")
     order = {FITS: 0, MISSES: 1, SET_ASIDE: 2, REFUSED: 3}
     best = min(found, key=lambda r: order.get(r.status, 4))
-    word = {FITS: "yes", MISSES: "no", SET_ASIDE: "no", REFUSED: "not possible"}
+    word = {FITS: "yes", MISSES: "no", SET_ASIDE: "no", REFUSED: phrase("not possible")}
     return f"{word.get(best.status, '')}: {best.name}, {best.trial.reason}"

@@ -11,6 +11,7 @@ from litesmith.data.samples import Data
 from litesmith.data.sources import UNTOUCHED, Given, open_data
 from litesmith.ir.types import Model
 from litesmith.passes.core.recipe import parse
+from litesmith.phrases import phrase
 from litesmith.run.core.target import Target
 from litesmith.search.trial.budget import Budget, Limits
 from litesmith.search.trial.target_place import Place
@@ -142,7 +143,7 @@ def carry_out(request: Request, tell: Tell = silent) -> Found:
                 search.folder.unship()
             _keep(search)
             search.walk(lambda: _keep(search))
-            search.show("proof: held-out samples, and times in turns")
+            search.show(phrase("proof: held-out samples, and times in turns"))
             return _ended(search)
         except BaseException as error:
             if search.workshop.records and search.has_news:
@@ -155,8 +156,14 @@ def carry_out(request: Request, tell: Tell = silent) -> Found:
 def _kept_text(search: Search) -> str:
     """What is there after a Ctrl-C, or without the cluster."""
     folder = search.folder
-    best = f"the best so far is {folder.best}" if folder.best.exists() else "nothing fits so far"
-    return f"{best}; the same command goes on, and litesmith report {folder.path} shows it"
+    best = (
+        phrase("the best so far is {best}", folder.best)
+        if folder.best.exists()
+        else phrase("nothing fits so far")
+    )
+    return phrase(
+        "{best}; the same command goes on, and litesmith report {path} shows it", best, folder.path
+    )
 
 
 def _keep(search: Search) -> None:
@@ -182,7 +189,7 @@ def _ended(search: Search) -> Found:
         folder.write_recipe(recipe_facts(search, proof.shipped, search.request.opened))
     else:
         folder.unship()
-    search.show("looking into the result")
+    search.show(phrase("looking into the result"))
     look_into(workshop, shown, proof.front)
     named = {*proof.front} | ({shown.name} if shown else set())
     files = {name: workshop.file(r) for name, r in workshop.records.items() if name in named}

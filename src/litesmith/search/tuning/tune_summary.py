@@ -9,6 +9,7 @@ from litesmith._version import VERSION
 from litesmith.data.preparation import Preparation
 from litesmith.data.sample_splits import items
 from litesmith.kernels import litesmith_target as kernels
+from litesmith.phrases import phrase
 from litesmith.search.trial.budget import LIKELY, PROVEN
 from litesmith.search.trial.target_place import left_text
 from litesmith.search.trial.trial_facts import Json, evaluation_of, told
@@ -62,8 +63,11 @@ def _needed_kernels(search: Search, proof: Proof) -> Iterator[str]:
     taken = _own_ops(search, proof)
     if taken:
         yield (
-            f"{taken} ops of it run on Litesmith's kernels: where a stock runtime runs the file, "
-            "int16 data and sparse layers take their usual time"
+            phrase(
+                "{taken} ops of it run on Litesmith's kernels: where a stock runtime runs the "
+                "file, int16 data and sparse layers take their usual time",
+                taken,
+            )
         )
 
 
@@ -129,33 +133,42 @@ def sentence(search: Search, proof: Proof | None) -> str:
     if proof is None:
         best = search.best
         if best is None:
-            return f"nothing within {budget} so far"
-        return f"{best.name} is the best so far; not yet proven on held-out samples"
+            return phrase("nothing within {budget} so far", budget)
+        return phrase("{name} is the best so far; not yet proven on held-out samples", best.name)
     if proof.verified is None and search.is_over:
-        return f"the time was over before anything was tried that stays within {budget}"
+        return phrase(
+            "the time was over before anything was tried that stays within {budget}", budget
+        )
     if proof.verified is None:
-        return f"nothing could be made of this model that stays within {budget}"
+        return phrase("nothing could be made of this model that stays within {budget}", budget)
     accuracy = evaluation_of(proof.verified.accuracy or {})
     score = told(accuracy, proof.verified.room)
-    samples = f"{total_text(accuracy.n)} held-out samples"
+    samples = phrase("{count} held-out samples", total_text(accuracy.n))
     over = _over(search, proof.verified)
     if proof.shipped is None and over:
         within = ", ".join((budget, *search.request.limits.texts))
         near = f"{proof.verified.name}: {score}, {samples}; {'; '.join(over)}"
-        return f"nothing stays within {within}; nearest is {near}"
+        return phrase("nothing stays within {within}; nearest is {near}", within, near)
     if proof.shipped is None:
-        return (
-            f"nothing stays within {budget}; nearest is {proof.verified.name}: {score}, {samples}"
+        return phrase(
+            "nothing stays within {budget}; nearest is {name}: {score}, {samples}",
+            budget,
+            proof.verified.name,
+            score,
+            samples,
         )
     by = f"{samples}{_kernels(search, proof.verified)}"
     judged = {
-        PROVEN: f"{score}, proven to be within {budget} ({by})",
-        LIKELY: f"{score}, likely within {budget} ({by})",
+        PROVEN: phrase("{score}, proven to be within {budget} ({by})", score, budget, by),
+        LIKELY: phrase("{score}, likely within {budget} ({by})", score, budget, by),
     }
     gains = ", ".join(_gains(search, proof))
     left = left_text(cast("Json | None", proof.shipped.trial.details.get("placed")))
     return "; ".join(
-        filter(None, (f"{proof.shipped.name} is {gains}", left, judged[proof.verdict]))
+        filter(
+            None,
+            (phrase("{name} is {gains}", proof.shipped.name, gains), left, judged[proof.verdict]),
+        )
     )
 
 
@@ -178,11 +191,11 @@ def _gains(search: Search, proof: Proof) -> list[str]:
     own = "Litesmith's kernels" if _own_ops(search, proof) else ""
     gains = list(_time_gains(search, proof.speed, own))
     first = search.workshop.records[FLOAT]
-    for kind, word in (("size", "smaller"), ("download", "smaller to download")):
+    for kind, word in (("size", "smaller"), ("download", phrase("smaller to download"))):
         before, after = first.cost(kind), proof.shipped.cost(kind)
         if before and after and before / after > 1.02:
             gains.append(factor_text(before / after, word))
-    return gains or ["no smaller"]
+    return gains or [phrase("no smaller")]
 
 
 def _time_gains(search: Search, speed: Json, own: str) -> Iterator[str]:
@@ -191,16 +204,16 @@ def _time_gains(search: Search, speed: Json, own: str) -> Iterator[str]:
     ratio, us = (cast("float | None", speed.get(key)) for key in ("ratio", "p50_us"))
     if ratio is None:
         if us is not None:
-            yield f"estimated to take {time_text(us)} on {place}"
+            yield phrase("estimated to take {time} on {place}", time_text(us), place)
         return
     low, high = (cast("float | None", speed[key]) for key in ("low", "high"))
     on = own if place.cpu is not None else str(place)
     if speed["verdict"] == FASTER and low and high:
         gain = factor_text(1 / ratio, "faster", 1 / high, 1 / low)
-        yield f"{gain} on {on}" if on else gain
+        yield phrase("{gain} on {on}", gain, on) if on else gain
     elif speed["verdict"] == SLOWER and low and high:
         loss = factor_text(ratio, "slower", low, high)
-        yield f"{loss} on {on}" if on else loss
+        yield phrase("{loss} on {on}", loss, on) if on else loss
     else:
         where = f" on {on}" if on else ""
         yield f"as fast{where}, as far as can be told"
@@ -211,34 +224,59 @@ def next_steps(search: Search, proof: Proof | None) -> list[str]:
     request = search.request
     model, data = (quote(plain(text)) for text in (str(request.model), request.data.source))
     if proof is None:
-        return [f"{request.command or 'the same call'}: goes on where it stopped"]
+        return [
+            phrase(
+                "{command}: goes on where it stopped", request.command or phrase("the same call")
+            )
+        ]
     if proof.shipped is not None:
         best = quote(str(search.folder.best))
         if search.workshop.asked.place.runs is None:
-            return [f"litesmith targets {best} --compile: what every accelerator makes of it"]
-        return [f"litesmith bench {best} --on {proof.target}: the times again, on any machine"]
+            return [
+                phrase(
+                    "litesmith targets {best} --compile: what every accelerator makes of it", best
+                )
+            ]
+        return [
+            phrase(
+                "litesmith bench {best} --on {target}: the times again, on any machine",
+                best,
+                proof.target,
+            )
+        ]
     if search.is_over:
-        return [f"{request.command or 'the same call'} with more --minutes: it was not done"]
+        return [
+            phrase(
+                "{command} with more --minutes: it was not done",
+                request.command or phrase("the same call"),
+            )
+        ]
     if proof.verified is not None and proof.verified.room.estimate >= 0:
         return _over_the_ceiling(search)
-    steps = [f"litesmith doctor {model} --data {data}: which layers lose it, and why"]
+    steps = [
+        phrase("litesmith doctor {model} --data {data}: which layers lose it, and why", model, data)
+    ]
     if not has_torch():
-        steps.append("pip install 'litesmith[train]': training may win back what is lost")
+        steps.append(phrase("pip install 'litesmith[train]': training may win back what is lost"))
     elif items(search.split.calibration) < LEAST_TO_TRAIN:
         steps.append(
-            f"{LEAST_TO_TRAIN} samples to calibrate on, with --calibrate: training needs so many"
+            phrase(
+                "{least_to_train} samples to calibrate on, with --calibrate: training needs so "
+                "many",
+                LEAST_TO_TRAIN,
+            )
         )
-    steps.append("more samples to calibrate on, with --calibrate, or a larger budget")
+    steps.append(phrase("more samples to calibrate on, with --calibrate, or a larger budget"))
     return steps
 
 
 def _over_the_ceiling(search: Search) -> list[str]:
     """Where nothing is lost, and yet nothing fits."""
     if not search.request.limits.texts:
-        return ["the model as it came is the best there is: nothing that fits costs less"]
-    steps = ["higher ceilings, or a smaller model to begin with"]
+        return [phrase("the model as it came is the best there is: nothing that fits costs less")]
+    steps = [phrase("higher ceilings, or a smaller model to begin with")]
     if search.request.minimize == "latency" and search.request.limits.max_bytes is not None:
-        steps.insert(0, "--minimize size: tries whatever makes the file smaller")
+        steps.insert(0, phrase("--minimize size: tries whatever makes the file smaller"))
     return steps
 
 

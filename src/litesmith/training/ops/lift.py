@@ -19,6 +19,7 @@ from litesmith.numeric.kernels import KERNELS, evaluate
 from litesmith.passes.core.layers import real_values
 from litesmith.passes.core.step import Skip
 from litesmith.passes.shrinking.sparsify import with_zeros
+from litesmith.phrases import phrase
 from litesmith.training.ops.batch_sizes import ADAPT, Adapt
 from litesmith.training.ops.op_table import OPS
 from litesmith.training.ops.op_values import TorchOp, Value, numbers
@@ -95,7 +96,9 @@ class Lift:
         self, inputs: Sequence[Value], constants: Mapping[Tensor, torch.Tensor]
     ) -> list[Value]:
         if len(inputs) != len(self._inputs):
-            raise BadInput(f"{len(inputs)} inputs for a model that takes {len(self._inputs)}")
+            raise BadInput(
+                "{count} inputs for a model that takes {count2}", len(inputs), len(self._inputs)
+            )
         given = (v for v in (*constants.values(), *inputs) if isinstance(v, torch.Tensor))
         like = next((v for v in given if v.is_floating_point()), torch.empty(0))
         return [
@@ -115,7 +118,9 @@ class Lift:
         if len(counts) > 1 or not all(count.is_integer() for count in counts):
             shapes = ", ".join(str(tuple(value.shape)) for value in values)
             own = ", ".join(str(tensor.shape) for tensor in self._inputs)
-            raise BadInput(f"inputs of shapes {shapes} are no whole number of samples of {own}")
+            raise BadInput(
+                "inputs of shapes {shapes} are no whole number of samples of {own}", shapes, own
+            )
         return int(counts.pop()) if counts else 1
 
     def _sample(self, values: Sequence[Value], place: int, count: int) -> list[Value]:
@@ -196,7 +201,9 @@ def constants_of(model: Model, device: torch.device | str = "cpu") -> dict[Tenso
 def _real_values(tensor: Tensor) -> Array:
     """The real numbers that a constant stands for, in float32; a copy of its own."""
     if tensor.quant is not None and tensor.quant.block is not None:
-        raise CannotApply(f"constant {tensor.name!r} cannot be lifted: its scales are blockwise")
+        raise CannotApply(
+            "constant {name!r} cannot be lifted: its scales are blockwise", tensor.name
+        )
     dense = tensor if tensor.sparsity is None else with_zeros(tensor)
     return np.array(real_values(dense), np.float32)
 
@@ -238,7 +245,7 @@ def _is_differentiable(op: Op) -> bool:
 def _frozen(ops: Sequence[Op]) -> Iterator[Skip]:
     for op in ops:
         if _takes_reals(op) and op.kind not in OPS:
-            why = "it has no differentiable form, so nothing is learned through it"
+            why = phrase("it has no differentiable form, so nothing is learned through it")
             yield Skip(op_name(op), why)
 
 
@@ -247,28 +254,30 @@ def _refuse(ops: Sequence[Op], wanted: Sequence[Tensor]) -> None:
     for tensor in wanted:
         if not is_real(tensor):
             raise CannotApply(
-                f"tensor {tensor.name!r} is of type {tensor.dtype}, which has no gradient; "
-                "ask for the real numbers that it is made from"
+                "tensor {name!r} is of type {dtype}, which has no gradient; ask for the "
+                "real numbers that it is made from",
+                tensor.name,
+                tensor.dtype,
             )
     problems = [f"{op_name(op)}: {why}" for op in ops if (why := _problem(op))]
     if problems:
         rest = len(problems) - _MOST_NAMED
-        more = [f"and {rest} more"] if rest > 0 else []
+        more = [phrase("and {rest} more", rest)] if rest > 0 else []
         named = "; ".join([*problems[:_MOST_NAMED], *more])
-        raise CannotApply(f"the model cannot be lifted: {named}")
+        raise CannotApply("the model cannot be lifted: {named}", named)
 
 
 def _problem(op: Op) -> str:
     """Why an op can be computed neither in torch nor in numpy; "" where it can."""
     if op.is_custom:
-        return "a custom op's meaning is not known"
+        return phrase("a custom op's meaning is not known")
     if called_graphs(op):
-        return "control flow is not lifted"
+        return phrase("control flow is not lifted")
     keeps_state = any(t.variable for t in op.inputs if t is not None) or "VARIABLE" in op.kind
     if keeps_state and op.kind not in RECURRENT:
-        return "it keeps a state between runs"
+        return phrase("it keeps a state between runs")
     if not _is_differentiable(op) and op.kind not in KERNELS:
-        return "it has neither a differentiable form nor a reference kernel"
+        return phrase("it has neither a differentiable form nor a reference kernel")
     return ""
 
 
@@ -295,7 +304,9 @@ def _results(call: _Call, arguments: Sequence[Value | None]) -> Sequence[Value]:
         results = call.run(call.op, *arguments)
     except (IndexError, ValueError) as error:
         first, *_ = str(error).splitlines() or [""]
-        raise CannotApply(f"{op_name(call.op)} cannot be computed: {first}") from None
+        raise CannotApply(
+            "{op_name} cannot be computed: {first}", op_name(call.op), first
+        ) from None
     return results if isinstance(results, list) else [results]
 
 

@@ -7,6 +7,7 @@ import torch
 from torch.nn import functional
 
 from litesmith.ir.types import Op
+from litesmith.phrases import phrase
 from litesmith.training.ops.op_values import ACTIVATIONS, TorchOp, options_of
 
 Weight = torch.Tensor | None
@@ -53,14 +54,14 @@ def _cell(weights: Sequence[Weight], norms: Sequence[Weight]) -> _Cell:
     ]
     first, forget, update, output = gates
     if forget is None or update is None or output is None:
-        raise ValueError("an LSTM without one of its gates")
+        raise ValueError(phrase("an LSTM without one of its gates"))
     return _Cell(first, forget, update, output, weights[15], weights[16])
 
 
 def _gate(weights: Sequence[Weight], place: int, peephole: Weight, norm: Weight) -> _Gate:
     weight, recurrent, bias = weights[place], weights[4 + place], weights[11 + place]
     if weight is None or recurrent is None or bias is None:
-        raise ValueError("an LSTM gate without its weights")
+        raise ValueError(phrase("an LSTM gate without its weights"))
     return _Gate(weight, recurrent, peephole, bias, norm)
 
 
@@ -103,7 +104,7 @@ def _norms(inputs: Sequence[Weight]) -> list[Weight]:
 def lstm(op: Op, x: torch.Tensor, *inputs: Weight) -> torch.Tensor:
     """One step."""
     if len(op.inputs) < 20:
-        raise ValueError("the basic LSTM kernel")
+        raise ValueError(phrase("the basic LSTM kernel"))
     return _lstm_steps(op, _cell(inputs[:17], _norms(inputs[19:])), x[None])[0]
 
 
@@ -126,7 +127,7 @@ def bidirectional_lstm(
 
 def _refuse_auxiliary(inputs: Sequence[Weight]) -> None:
     if any(value is not None for value in inputs):
-        raise ValueError("an auxiliary input")
+        raise ValueError(phrase("an auxiliary input"))
 
 
 def _both(

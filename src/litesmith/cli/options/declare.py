@@ -18,7 +18,7 @@ from typing import Annotated, Union, get_args, get_origin, get_type_hints
 
 import click
 
-from litesmith.lang.speech import LANGUAGES
+from litesmith.lang.language import LANGUAGES
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Self
 
 from litesmith.cli.options.data_options import say
-from litesmith.lang import speech
+from litesmith.lang import language
 from litesmith.progress import Note, Status
 from litesmith.units import plain, time_text, total_text
 
@@ -66,12 +66,12 @@ class Terminal:
 
 def status_line(status: Status, seconds: float) -> str:
     """The state of some work that began so many seconds ago, in a line."""
-    parts = [plain(speech.say(status.what))]
+    parts = [plain(language.say(status.what))]
     if status.of:
         parts.append(f"{total_text(status.done)}/{total_text(status.of)}")
     if 0 < status.done < status.of:
         left = seconds * (status.of / status.done - 1)
-        parts.append(speech.say(f"about {time_text(1e6 * left)} left"))
+        parts.append(language.say(f"about {time_text(1e6 * left)} left"))
     if status.more:
-        parts.append(plain(speech.say(status.more)))
+        parts.append(plain(language.say(status.more)))
     return " · ".join(parts)

@@ -68,7 +68,9 @@ def bench(
         _refuse_beside_all({"threads": threads, "csv": csv, "copies": copies})
         return _bench_all(_files(models), rule, log_file, _path(out), command, progress)
     if out is not None:
-        raise BadInput(f"-o {out}: a folder is written with --on all; --log FILE keeps these times")
+        raise BadInput(
+            "-o {out}: a folder is written with --on all; --log FILE keeps these times", out
+        )
     auto = threads == "auto"
     group = list_contenders(models, _targets(on, threads))
     _refuse_outputs(group, csv_file, log_file)
@@ -97,7 +99,7 @@ def _is_all(on: object) -> bool:
     if not isinstance(on, str) or "all" not in on.split(","):
         return False
     if on != "all":
-        raise BadInput(f"--on {on}: all is every target there is; leave out the others")
+        raise BadInput("--on {on}: all is every target there is; leave out the others", on)
     return True
 
 
@@ -105,7 +107,7 @@ def _refuse_beside_all(others: dict[str, object]) -> None:
     """Refuses what a bench on every target has no answer to."""
     for name, value in others.items():
         if value:
-            raise BadInput(f"--on all has no --{name}; leave it out, or name the targets")
+            raise BadInput("--on all has no --{name}; leave it out, or name the targets", name)
 
 
 def _targets(
@@ -118,7 +120,7 @@ def _targets(
     if threads == "auto":
         return "cpu:1"
     if not str(threads).isdecimal():
-        raise BadInput(f"--threads {threads}: give a number or auto")
+        raise BadInput("--threads {threads}: give a number or auto", threads)
     return f"cpu:{threads}"
 
 
@@ -127,7 +129,7 @@ def _refuse_outputs(group: Sequence[Contender], csv: Path | None, log: Path | No
     for path in filter(None, (csv, log)):
         refuse_output(path, *models)
     if csv is not None and csv == log:
-        raise BadInput(f"{log}: --csv and --log need a file each")
+        raise BadInput("{log}: --csv and --log need a file each", log)
 
 
 def _refuse_several(group: Sequence[Contender]) -> None:

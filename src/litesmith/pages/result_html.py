@@ -216,7 +216,9 @@ def _everywhere(found: TargetsBench) -> Shown:
     ]
     count = len(found.models[0].rows)
     return shown(
-        f"{', '.join(one.model.name for one in found.models)} on {count} targets",
+        phrase(
+            "{name} on {count} targets", ", ".join(one.model.name for one in found.models), count
+        ),
         drawn(Table(("model", "on", "median", "how", "verdict"), rows, (2,))),
         notes=found.warnings,
     )

@@ -76,7 +76,7 @@ def refuse_output(path: Path, *inputs: Path) -> None:
     for source in inputs:
         if os.path.exists(path) and os.path.exists(source) and path.samefile(source):
             raise BadInput(
-                f"{path}: is the input, and an input file is never changed; choose another"
+                "{path}: is the input, and an input file is never changed; choose another", path
             )
     refuse_unwritable(path)
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from litesmith.evidence import Log, Measurement, Trial
+from litesmith.phrases import phrase
 from litesmith.run.devices.address import Lost
 from litesmith.tflite.file import write_whole
 from litesmith.timing.latency import Bench
@@ -42,11 +43,11 @@ def append_partial(path: Path | None, lost: Lost, device: str) -> None:
     if not count:
         return
     if path is None:
-        lost.add_note(f"{count} times were measured; --log FILE keeps them")
+        lost.add_note(phrase("{count} times were measured; --log FILE keeps them", count))
         return
     for digest, samples in zip(lost.digests, lost.samples, strict=False):
         if samples:
             latency = Measurement("latency", "us", samples, device, digest, "")
             details = {"device": device, "is_partial": True}
             Log(path).append(Trial("", "", digest, (latency,), (), "bench", details))
-    lost.add_note(f"{count} times are in {path}")
+    lost.add_note(phrase("{count} times are in {path}", count, path))

@@ -8,6 +8,7 @@ from typing import Self
 
 from litesmith.cli.options.data_options import say
 from litesmith.lang import language
+from litesmith.phrases import phrase
 from litesmith.progress import Note, Status
 from litesmith.units import plain, time_text, total_text
 
@@ -71,7 +72,7 @@ def status_line(status: Status, seconds: float) -> str:
         parts.append(f"{total_text(status.done)}/{total_text(status.of)}")
     if 0 < status.done < status.of:
         left = seconds * (status.of / status.done - 1)
-        parts.append(language.say(f"about {time_text(1e6 * left)} left"))
+        parts.append(language.say(phrase("about {time} left", time_text(1e6 * left))))
     if status.more:
         parts.append(plain(language.say(status.more)))
     return " · ".join(parts)

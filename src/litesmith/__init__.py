@@ -26,8 +26,14 @@ from litesmith.phrases import phrase
 
 if TYPE_CHECKING:
     from litesmith.accuracy.evaluate import evaluate
+    from litesmith.anatomy.inspection import inspect
+    from litesmith.anatomy.model_diff import diff
+    from litesmith.calibration.cache_state import cache
+    from litesmith.diagnosis.target_list import targets
     from litesmith.errors import BadInput, BadModel, CannotApply, CannotRun, LitesmithError
     from litesmith.front.bench import bench
+    from litesmith.front.catalogue import catalogue
+    from litesmith.front.report import report
     from litesmith.ir.build import Builder
     from litesmith.ir.types import Graph, Model, Op, Quant, Tensor
     from litesmith.ops.registry import delegate, op
@@ -65,18 +71,24 @@ __all__ = [
     "__version__",
     "apply",
     "bench",
+    "cache",
+    "catalogue",
     "choose",
     "compare",
     "delegate",
+    "diff",
     "evaluate",
     "gate",
+    "inspect",
     "load",
     "op",
     "profile",
     "record",
+    "report",
     "retrain",
     "save",
     "span",
+    "targets",
     "tune",
     "update_baseline",
 ]
@@ -85,7 +97,13 @@ __all__ = [
 _GIVEN = {
     "accuracy.evaluate": "evaluate",
     "front.bench": "bench",
+    "anatomy.inspection": "inspect",
+    "anatomy.model_diff": "diff",
+    "calibration.cache_state": "cache",
+    "diagnosis.target_list": "targets",
     "errors": "BadInput BadModel CannotApply CannotRun LitesmithError",
+    "front.catalogue": "catalogue",
+    "front.report": "report",
     "ir.build": "Builder",
     "ir.types": "Graph Model Op Quant Tensor",
     "ops.registry": "delegate op",

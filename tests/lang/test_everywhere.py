@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from litesmith.cli.commands.model import inspect
+from litesmith.cli.commands.inspect import inspect
 from litesmith.cli.options.language_option import take_language
 from litesmith.errors import BadInput
 from litesmith.lang.language import LANGUAGES, language, say, speaking

@@ -10,13 +10,14 @@ from typing import NoReturn
 import click
 
 from litesmith._version import VERSION
+from litesmith.arguments import as_options
 from litesmith.cli.options.benchmark_switches import plain_switches
 from litesmith.cli.options.compile_notice import tell_cold
 from litesmith.cli.options.declare import language_option, make_command, version_option
 from litesmith.cli.options.language_option import take_language
 from litesmith.errors import LitesmithError
 from litesmith.lang import language
-from litesmith.phrases import phrase
+from litesmith.phrases import join, phrase
 
 _STOPPED = phrase("stopped; nothing half-written is left")
 _BAD_INPUT, _OUR_BUG, _CTRL_C, _TERMINATED = 2, 70, 130, 143
@@ -49,7 +50,7 @@ COMMANDS = {
         ),
     ),
     "inspect": (
-        "model:inspect",
+        "inspect:inspect",
         phrase("What is in a model: ops, weights, MACs, sizes, quantization, and what stands out."),
     ),
     "bench": (
@@ -104,7 +105,7 @@ COMMANDS = {
         "retrain:retrain",
         phrase("Make a classifier of your classes: a new head, or a whole network from scratch."),
     ),
-    "diff": ("model:diff", phrase("What changed in the graph between two models.")),
+    "diff": ("diff:diff", phrase("What changed in the graph between two models.")),
     "demo": (
         "demo:demo",
         phrase("Tune a small classifier of clothes that ships with litesmith, and show the proof."),
@@ -159,7 +160,7 @@ def _run() -> int:
     except click.exceptions.Exit as error:
         return error.exit_code
     except LitesmithError as error:
-        return _fail(_noted(str(error), error), _BAD_INPUT)
+        return _fail(_noted(as_options(error.args[0]), error), _BAD_INPUT)
     except KeyboardInterrupt as error:
         return _fail(_noted(_STOPPED, error), _CTRL_C)
     except SystemExit as error:
@@ -198,10 +199,10 @@ def _forget_output() -> None:
 
 def _noted(message: str, error: BaseException) -> str:
     """A message with what those who passed the error on have noted of it."""
-    return "; ".join([message, *getattr(error, "__notes__", ())])
+    return join([message, *map(as_options, getattr(error, "__notes__", ()))], "; ")
 
 
 def _fail(message: str, status: int) -> int:
     if sys.stderr is not None:
-        print(f"litesmith: {language.say(' '.join(message.split()))}", file=sys.stderr)
+        print(f"litesmith: {' '.join(language.say(message).split())}", file=sys.stderr)
     return status

@@ -83,7 +83,7 @@ def test_what_cannot_be_done(tmp_path: Path) -> None:
     for arguments, message in (
         ({"out": tmp_path / "a.tflite"}, "of which network"),
         ({"name": "resnet9"}, "no network 'resnet9'"),
-        ({"name": "resnet8", "weights": weights}, "with -o"),
+        ({"name": "resnet8", "weights": weights}, "with out="),
         ({"name": "resnet8", "weights": weights, "out": weights}, "an input file is never changed"),
         ({"name": "resnet8", "out": tmp_path}, "is a folder"),
         ({"name": "resnet8", "classes": 0, "out": tmp_path / "a.tflite"}, "0 classes"),

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from litesmith.cli.text.inspect_text import console, shortened
+from litesmith.cli.text.printing import console, shortened
 from tests.cli.test_cli import litesmith
 from tests.search.choosing.chosen import written_models
 from tests.search.choosing.taught import examples, write_data

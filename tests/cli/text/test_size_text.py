@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from litesmith.anatomy.weights import Promises, WeightFacts
-from litesmith.cli.text import inspect_text as show
+from litesmith.cli.text import printing as show
 from litesmith.cli.text.size_text import print_shrunk, shrunk_json
 from litesmith.regression.size_report import Costs, Latency, Shrunk
 from litesmith.timing.statistics import Ratio

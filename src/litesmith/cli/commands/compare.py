@@ -30,7 +30,7 @@ from litesmith.cli.options.data_options import (
 )
 from litesmith.cli.options.declare import argument
 from litesmith.cli.options.ops_option import Ops
-from litesmith.cli.text import inspect_text as show
+from litesmith.cli.text import printing as show
 from litesmith.cli.text.progress_text import Terminal
 from litesmith.data.lint import lint_evaluation
 from litesmith.data.samples import Data

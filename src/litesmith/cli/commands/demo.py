@@ -7,7 +7,7 @@ from litesmith import demo_files as shipped
 from litesmith.cli.commands.tune import carried_out
 from litesmith.cli.options.data_options import ImageOptions, open_evaluation
 from litesmith.cli.options.declare import option
-from litesmith.cli.text.inspect_text import command, heading, line
+from litesmith.cli.text.printing import command, heading, line
 from litesmith.search.trial.budget import Budget
 from litesmith.search.tuning.tree_walk import Request
 from litesmith.search.tuning.tune_search import opening

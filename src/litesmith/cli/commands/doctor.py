@@ -41,7 +41,7 @@ from litesmith.cli.options.overlay_option import (
     refuse_errors,
     refuse_overlay,
 )
-from litesmith.cli.text import inspect_text as show
+from litesmith.cli.text import printing as show
 from litesmith.data.samples import Data
 from litesmith.data.sources import Samples, open_data
 from litesmith.diagnosis.bundle import bundle_files, write_bundle

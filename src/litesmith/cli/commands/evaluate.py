@@ -32,7 +32,7 @@ from litesmith.cli.options.data_options import (
 from litesmith.cli.options.declare import option
 from litesmith.cli.options.engine_option import EngineName, refuse_unusable, watched_engine
 from litesmith.cli.options.ops_option import Ops
-from litesmith.cli.text import inspect_text as show
+from litesmith.cli.text import printing as show
 from litesmith.errors import BadInput
 from litesmith.phrases import phrase
 from litesmith.run.litert.capi import installed_version

@@ -33,7 +33,7 @@ from litesmith.cli.options.data_options import (
 )
 from litesmith.cli.options.declare import argument, option
 from litesmith.cli.options.ops_option import Ops
-from litesmith.cli.text import inspect_text as show
+from litesmith.cli.text import printing as show
 from litesmith.cli.text.progress_text import Terminal
 from litesmith.errors import BadInput
 from litesmith.pages.gate_page import HEAD, cells, gate_json, gate_junit, gate_markdown

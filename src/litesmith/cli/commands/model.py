@@ -1,4 +1,4 @@
-"""Commands on the model itself: inspect, apply, diff."""
+"""The command apply."""
 
 import json
 import os
@@ -8,8 +8,7 @@ from typing import Annotated
 
 import click
 
-from litesmith.anatomy.findings import findings
-from litesmith.anatomy.footprint import footprint, gzip_bytes
+from litesmith.anatomy.footprint import gzip_bytes
 from litesmith.cli.options.data_options import (
     DEFAULT_CROP,
     DEFAULT_RESIZE,
@@ -42,7 +41,8 @@ from litesmith.cli.options.training_options import (
     refuse_early,
     weighed,
 )
-from litesmith.cli.text import inspect_text as show
+from litesmith.cli.text import printing as show
+from litesmith.cli.text.apply_text import apply_json, apply_text
 from litesmith.cli.text.size_text import (
     arm_json,
     print_shrunk,
@@ -51,7 +51,6 @@ from litesmith.cli.text.size_text import (
     zero_lines,
 )
 from litesmith.errors import BadInput
-from litesmith.ir.diff import differences
 from litesmith.ir.types import Model
 from litesmith.passes import STEPS
 from litesmith.passes.core import recipe
@@ -68,22 +67,6 @@ MISSES_WHAT_WAS_ASKED = 1
 
 # Bytes that gzip takes no longer than a second or two for.
 _QUICKLY_GZIPPED = 40_000_000
-
-
-def inspect(
-    model: ModelFile,
-    ops: Annotated[bool, option("--ops", help="List every op.")] = False,
-    as_json: Json = False,
-) -> None:
-    """What is in a model: ops, weights, MACs, sizes, quantization, and what stands out."""
-    content = load(model)
-    facts = footprint(content)
-    sizes = sizes_of(model, content, as_json)
-    noticed = findings(content)
-    if as_json:
-        click.echo(json.dumps(show.inspect_json(model, content, facts, sizes, noticed, ops)))
-    else:
-        show.inspect_text(model, content, facts, sizes, noticed, ops)
 
 
 def apply(
@@ -151,7 +134,7 @@ def _applied(model: Path, job: Job, as_json: bool) -> int:
     record = weighed(model, job, done) if job.shrinks else None
     status = 0 if record is None or record.is_verified else MISSES_WHAT_WAS_ASKED
     if as_json:
-        facts = show.apply_json(out, after, digest(out), done.change)
+        facts = apply_json(out, after, digest(out), done.change)
         if record is not None:
             facts |= shrunk_json(record) | {"trained": list(done.trained)}
         if job.prunes:
@@ -159,7 +142,7 @@ def _applied(model: Path, job: Job, as_json: bool) -> int:
             facts["litesmith"] = skipping_json(done.change.model)
         click.echo(json.dumps(facts))
         return status
-    show.apply_text(out, (before, after), source, replace(done.change, touched=done.deeds))
+    apply_text(out, (before, after), source, replace(done.change, touched=done.deeds))
     for told in done.trained:
         show.line(told)
     if record is not None:
@@ -174,36 +157,19 @@ def _replayed(place: Path, model: Path, out: Path, as_json: bool) -> int:
     made, source = digest(out), load(model)
     if as_json:
         after = sizes_of(out, change.model, as_json)
-        click.echo(json.dumps(show.apply_json(out, after, made, change) | {"same": made == wanted}))
+        click.echo(json.dumps(apply_json(out, after, made, change) | {"same": made == wanted}))
     else:
         sizes = [
             sizes_of(path, content, False)
             for path, content in ((model, source), (out, change.model))
         ]
-        show.apply_text(out, sizes, source, change)
+        apply_text(out, sizes, source, change)
         show.line(
             phrase("the same bytes as then")
             if made == wanted
             else phrase("NOT the same bytes as then")
         )
     return 0 if made == wanted else MISSES_WHAT_WAS_ASKED
-
-
-def diff(
-    a: Annotated[Path, argument(metavar="A", help="The .tflite file before.", show_default=False)],
-    b: Annotated[Path, argument(metavar="B", help="The .tflite file after.", show_default=False)],
-    as_json: Json = False,
-) -> None:
-    """What changed in the graph between two models."""
-    found = differences(load(a), load(b))
-    if as_json:
-        click.echo(
-            json.dumps(
-                {"schema": 1, "same": not found, "differences": [d._asdict() for d in found]}
-            )
-        )
-    else:
-        show.diff_text(a, b, found)
 
 
 def sizes_of(path: Path, model: Model, always_gzip: bool) -> tuple[int, int | None]:

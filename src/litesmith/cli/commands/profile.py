@@ -9,11 +9,11 @@ import click
 from rich.text import Text
 
 from litesmith.cli.commands.model import Json, ModelFile, refuse_place
-from litesmith.cli.options.data_options import say
 from litesmith.cli.options.declare import option
 from litesmith.cli.options.ops_option import Ops
 from litesmith.cli.options.overlay_option import Place, TimesFile, lay_times, refuse_overlay
-from litesmith.cli.text import inspect_text as show
+from litesmith.cli.text import printing as show
+from litesmith.cli.text.deliver import say
 from litesmith.phrases import phrase
 from litesmith.profiling.op_times import OpTime, Profile
 from litesmith.profiling.op_times import profile as measure_profile

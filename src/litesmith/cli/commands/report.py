@@ -1,20 +1,18 @@
-"""The command report: what a command left in a folder, as a page."""
+"""The command report."""
 
 from pathlib import Path
 from typing import Annotated
 
 import click
 
+import litesmith
 from litesmith.cli.options.declare import argument, option
 from litesmith.units import plain
 
 
 def report(
     folder: Annotated[
-        Path,
-        argument(
-            metavar="DIR", help="The folder that tune, or bench -o, wrote.", show_default=False
-        ),
+        Path, argument(metavar="DIR", help="The folder that tune, choose, retrain or bench wrote.")
     ],
     markdown: Annotated[
         bool, option("--markdown", help="Markdown with pictures, for a pull request.")
@@ -25,13 +23,10 @@ def report(
             "-o",
             "--output",
             metavar="FILE",
-            help="Where to write it. [DIR/report.html, DIR/report.md]",
-            show_default=False,
+            help="The file to write.",
+            show_default="DIR/report.html or DIR/report.md",
         ),
     ] = None,
 ) -> None:
     """Rebuild the report of a folder from its records alone, and say where it is."""
-    from litesmith.pages.folder_kinds import write_markdown, write_report
-
-    place = (write_markdown if markdown else write_report)(folder, out)
-    click.echo(plain(str(place)))
+    click.echo(plain(str(litesmith.report(folder, markdown=markdown, out=out))))

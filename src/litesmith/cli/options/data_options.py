@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 from shlex import quote
 from typing import Annotated, NamedTuple, cast
 
-import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from litesmith.calibration.context import CALIBRATION_SAMPLES, RandomSamples, problems
 from litesmith.cli.options.declare import option
+from litesmith.cli.text.deliver import say as say
 from litesmith.data.lint import lint_evaluation
 from litesmith.data.preparation import NORMS, RESIZES, Preparation
 from litesmith.data.samples import Data, Sample
@@ -20,7 +20,6 @@ from litesmith.errors import BadInput
 from litesmith.ir.types import Array, Model
 from litesmith.lang import language
 from litesmith.phrases import phrase
-from litesmith.units import plain
 
 DataSource = Annotated[
     str | None,
@@ -139,12 +138,6 @@ def say_notes(data: Data) -> None:
     """One line on stderr for each choice that was made for the user."""
     for note in data.notes:
         say("note", note)
-
-
-def say(what: str, text: str) -> None:
-    """One line on stderr: a note or a warning."""
-    told = " ".join(plain(language.say(text)).split())
-    click.echo(f"litesmith: {language.say(what)}: {told}", err=True)
 
 
 class Calibration(NamedTuple):

@@ -7,8 +7,8 @@ from typing import Annotated
 from rich.text import Text
 
 from litesmith.cli.options.declare import option
-from litesmith.cli.text.inspect_text import said
 from litesmith.cli.text.live_view import Screen
+from litesmith.cli.text.printing import said
 from litesmith.errors import BadInput
 from litesmith.lang.language import say
 from litesmith.phrases import phrase

@@ -6,7 +6,7 @@ from typing import Annotated, NamedTuple
 from litesmith.cli.commands.model import refuse_place
 from litesmith.cli.options.data_options import say, with_progress
 from litesmith.cli.options.declare import option
-from litesmith.cli.text import inspect_text as show
+from litesmith.cli.text import printing as show
 from litesmith.data.samples import Data
 from litesmith.diagnosis.float_pairs import inseparable
 from litesmith.diagnosis.op_errors import op_errors, shown_model

@@ -8,7 +8,7 @@ from statistics import mean, median
 import click
 from rich.text import Text
 
-from litesmith.cli.text.inspect_text import command, console, heading, line, said, table
+from litesmith.cli.text.printing import command, console, heading, line, said, table
 from litesmith.diagnosis.all_targets import OnEveryTarget, Reached, TargetsBench
 from litesmith.phrases import phrase
 from litesmith.run.core.target import LITESMITH

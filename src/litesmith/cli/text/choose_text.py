@@ -12,8 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from litesmith.cli.options.engine_option import worker_lines
-from litesmith.cli.text.inspect_text import command, console, heading, line, said, shortened, table
 from litesmith.cli.text.live_view import Screen
+from litesmith.cli.text.printing import command, console, heading, line, said, shortened, table
 from litesmith.phrases import phrase
 from litesmith.search.choosing.choose_models import Chosen
 from litesmith.search.choosing.choose_run import View

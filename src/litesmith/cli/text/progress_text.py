@@ -6,7 +6,7 @@ from time import monotonic
 from types import TracebackType
 from typing import Self
 
-from litesmith.cli.options.data_options import say
+from litesmith.cli.text.deliver import say
 from litesmith.lang import language
 from litesmith.phrases import phrase
 from litesmith.progress import Note, Status

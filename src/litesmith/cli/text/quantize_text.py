@@ -17,7 +17,8 @@ from litesmith.calibration.context import RandomSamples
 from litesmith.calibration.quantize_effort import Outcome
 from litesmith.cli.commands.evaluate import finite
 from litesmith.cli.commands.model import sizes_of
-from litesmith.cli.text import inspect_text as show
+from litesmith.cli.text import printing as show
+from litesmith.cli.text.apply_text import apply_json
 from litesmith.data.samples import Data
 from litesmith.ir.types import Model
 from litesmith.passes.core.recipe import text_of
@@ -68,7 +69,7 @@ class Result:
 
 def print_json(result: Result) -> None:
     change, sizes = result.done.change, sizes_of(result.out, result.done.change.model, True)
-    told = show.apply_json(result.out, sizes, digest(result.out), change) | {
+    told = apply_json(result.out, sizes, digest(result.out), change) | {
         "recipe": text_of(result.done.recipe),
         "data": None if result.data is None else result.data.source,
         "samples": 0 if result.data is None else len(result.data),

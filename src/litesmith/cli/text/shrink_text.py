@@ -12,7 +12,8 @@ from litesmith.cli.commands.model import sizes_of
 from litesmith.cli.commands.quantize import settled
 from litesmith.cli.options.data_options import typed
 from litesmith.cli.options.training_options import Done, Job
-from litesmith.cli.text import inspect_text as show
+from litesmith.cli.text import printing as show
+from litesmith.cli.text.apply_text import apply_json
 from litesmith.cli.text.quantize_text import print_done, print_left, print_score, score_json
 from litesmith.cli.text.size_text import (
     arm_json,
@@ -43,7 +44,7 @@ class Result:
 def print_json(result: Result) -> None:
     out, data, change = result.job.out, result.done.data, result.done.change
     sizes = sizes_of(out, change.model, always_gzip=True)
-    told = show.apply_json(out, sizes, digest(out), change) | shrunk_json(result.record)
+    told = apply_json(out, sizes, digest(out), change) | shrunk_json(result.record)
     told |= {
         "recipe": text_of(result.job.recipe),
         "data": None if data is None else data.source,

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from litesmith.anatomy.sparse_speedup import Skipping, expected_gain, skipping
 from litesmith.anatomy.weights import WeightFacts, zero_share
-from litesmith.cli.text import inspect_text as show
+from litesmith.cli.text import printing as show
 from litesmith.ir.model_text import op_name
 from litesmith.ir.types import Model
 from litesmith.passes.shrinking.arm_sparse import arm_sparse

@@ -1,0 +1,75 @@
+"""A model as a user names it, a path, bytes or a model, and the size of its file."""
+
+import os
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from litesmith.anatomy.footprint import gzip_bytes
+from litesmith.errors import BadInput
+from litesmith.ir.types import Model
+from litesmith.phrases import phrase
+from litesmith.tflite.file import load, pieces, refuse_unwritable
+from litesmith.tflite.write import chunks
+
+Source = str | os.PathLike[str] | bytes | bytearray | memoryview | Model
+
+# Bytes that gzip takes no longer than a second or two for.
+_QUICKLY_GZIPPED = 40_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class SourceFile:
+    """A model and the path of its file; None for what lives in memory only."""
+
+    model: Model = field(repr=False)
+    path: Path | None = None
+
+    @property
+    def name(self) -> str:
+        """What the model is called in a sentence."""
+        return phrase("the given model") if self.path is None else self.path.name
+
+    @property
+    def is_file(self) -> bool:
+        """True where the file can be read again: a pipe cannot."""
+        return self.path is not None and self.path.is_file()
+
+    @cached_property
+    def bytes(self) -> int:
+        if self.path is not None and self.path.is_file():
+            return self.path.stat().st_size
+        return sum(map(len, chunks(self.model)))
+
+    @cached_property
+    def gzip_bytes(self) -> int:
+        if self.path is not None and self.path.is_file():
+            return gzip_bytes(pieces(self.path))
+        return gzip_bytes(chunks(self.model))
+
+    @property
+    def quick_gzip_bytes(self) -> int | None:
+        """The same where it is known within a second or two."""
+        return self.gzip_bytes if self.bytes <= _QUICKLY_GZIPPED else None
+
+
+def open_source(source: Source) -> SourceFile:
+    """The model that a path, bytes or a model stand for."""
+    if isinstance(source, Model):
+        return SourceFile(source)
+    if isinstance(source, bytes | bytearray | memoryview):
+        return SourceFile(load(source))
+    if isinstance(source, str | os.PathLike):
+        return SourceFile(load(source), Path(source))
+    raise BadInput(
+        "model={source!r}: give the path of a .tflite file, its bytes, or a Model", source
+    )
+
+
+def refuse_place(path: Path, source: Path | None) -> None:
+    """Raises before the work where a result could not, or must not, be written after it."""
+    if source is not None and path.exists() and source.exists() and path.samefile(source):
+        raise BadInput(
+            "{path}: is the input, and an input file is never changed; choose another", path
+        )
+    refuse_unwritable(path)

@@ -1,0 +1,58 @@
+"""How targets prints."""
+
+from pathlib import Path
+from shlex import quote
+
+from litesmith.cli.text import printing as show
+from litesmith.diagnosis.target_list import Targets
+from litesmith.phrases import phrase
+
+
+def print_targets(result: Targets) -> None:
+    if result.model is None:
+        _print_usable(result)
+        return
+    show.line(Path(result.model).name, "bold")
+    _print_placed(result)
+    _print_ways_out(result, result.model)
+
+
+def _print_usable(result: Targets) -> None:
+    rows = show.table("target", "here", "why, and what to do")
+    for row in result.rows:
+        found = row.usable
+        told = f"{row.delegate.title}: {found.why}" + (f"; {found.how}" if found.how else "")
+        rows.add_row(
+            row.delegate.name, phrase("yes") if found.usable else phrase("no"), show.said(told)
+        )
+    show.console.print(rows)
+
+
+def _print_placed(result: Targets) -> None:
+    rows = show.table("target", "taken", "left", "parts", "how", "why left", right=(1, 2, 3))
+    last = ""
+    for row in result.rows:
+        found = row.placement
+        if found is None:
+            rows.add_row(row.delegate.name, "all", "", "", "", "")
+            continue
+        why = found.main_reason
+        counts = (str(found.taken), str(found.left or ""), str(found.partitions or ""))
+        told = show.said('"' if why and why == last else why)
+        rows.add_row(row.delegate.name, *counts, found.how, told)
+        last = why
+    show.console.print(rows)
+    show.heading("how")
+    show.line("predicted: by rules from the makers' documents; --compile asks compilers instead")
+    show.line("parts: pieces between which the CPU works; --json has a reason for each op")
+
+
+def _print_ways_out(result: Targets, model: str) -> None:
+    """The commands that make the model fit where its type keeps it out."""
+    ways: dict[str, list[str]] = {}
+    for row in result.rows:
+        if row.placement is not None and "way_out" in row.placement.facts:
+            ways.setdefault(str(row.placement.facts["way_out"]), []).append(row.delegate.name)
+    for way, names in ways.items():
+        show.line(phrase("for {names}:", ", ".join(names)))
+        show.command(f"  {way.replace('MODEL', quote(model))}")

@@ -54,7 +54,8 @@ ROOMS = (
     ("ir",),
     ("lang",),
     ("arguments", "display"),
-    ("errors", "notebook", "progress", "schema", "units", "_version"),
+    ("errors", "units"),
+    ("notebook", "phrases", "progress", "schema", "_version"),
 )
 DEPTH = {name: depth for depth, names in enumerate(ROOMS) for name in names}
 FILES = sorted(ROOT.rglob("*.py"))

@@ -207,12 +207,15 @@ def _prepared_otherwise(data: Data) -> Iterator[tuple[str, Samples]]:
     scaled = _pixel_scale(few)
     if scaled is None:
         return
-    given = "" if scaled == (1.0, 0.0) else "pixels of 0 to 255 and "
+    given = "" if scaled == (1.0, 0.0) else phrase("pixels of 0 to 255 and ")
     rows = replace(few.rows, read=lambda index: _as_pixels(few.rows.read(index), scaled))
     for name, norm in NORMS.items():
         if name != few.preparation.norm and (wanted.channels == 3 or len(norm.mean) == 1):
             other = replace(few.preparation, mean=(), std=(), norm=name)
-            yield f"{given}--norm {name}", replace(few, rows=rows, preparation=other)
+            yield (
+                phrase("{given}--norm {name}", given, name),
+                replace(few, rows=rows, preparation=other),
+            )
 
 
 def _pixel_scale(few: Samples) -> tuple[float, float] | None:
@@ -237,19 +240,22 @@ def _as_pixels(item: Item, scale: tuple[float, float]) -> Item:
 
 def _numbered_otherwise(way: Way, model: Model, data: Data) -> Iterator[Way]:
     """The same answers under other numbers of the classes."""
-    given = f"{way.how} and " if way.how else ""
+    given = phrase("{how} and ", way.how) if way.how else ""
     chosen, labels = way.answers
     preparation = data.preparation if isinstance(data, Samples) else None
     offset = (preparation.label_offset or 0) if preparation is not None else 0
     for other in (0, 1, -1):
         if other != offset:
             moved = Answers(chosen, labels + (other - offset))
-            yield Way(f"{given}--label-offset {other}", moved)
+            yield Way(phrase("{given}--label-offset {other}", given, other), moved)
     count = max(class_count(model) or 0, int(labels.max()) + 1)
     rank = {int(text): place for place, text in enumerate(sorted(map(str, range(count))))}
     as_text = Answers(chosen, np.array([rank.get(int(b), -2) for b in labels], np.int64))
-    yield Way(f"{given}the classes in the order of their numbers as text (0, 1, 10, 11)", as_text)
-    yield Way(f"{given}the classes in another order", _renumbered(way.answers))
+    yield Way(
+        phrase("{given}the classes in the order of their numbers as text (0, 1, 10, 11)", given),
+        as_text,
+    )
+    yield Way(phrase("{given}the classes in another order", given), _renumbered(way.answers))
 
 
 def _renumbered(answers: Answers) -> Answers:

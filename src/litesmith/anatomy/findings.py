@@ -45,8 +45,10 @@ def scheme(model: Model) -> str:
         return phrase(
             "{what} weights, float activations (dynamic range or weight only)", _words(small)
         )
-    mixed = ", partly float" if any(DTYPES[d].is_float for d in activations) else ""
-    return f"{_words(quantized)} activations, {_words(small)} weights{mixed}"
+    mixed = phrase(", partly float") if any(DTYPES[d].is_float for d in activations) else ""
+    return phrase(
+        "{what} activations, {what2} weights{mixed}", _words(quantized), _words(small), mixed
+    )
 
 
 def _words(dtypes: set[str]) -> str:

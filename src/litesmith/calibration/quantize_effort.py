@@ -160,8 +160,16 @@ def _nearest(model: Model, recipes: tuple[Recipe, ...], data: Data) -> Outcome |
         "tried on {count} samples, judged by the other {count2}", len(fitting), len(judging)
     )
     is_highest = tried[best].value == max(evaluation.value for evaluation in tried.values())
-    why = "" if is_highest else f"; {_short(best)} is taken, none is nearer beyond chance"
-    return Outcome(best, apply(model, best, context_of(data)), (f"{counts}: {told}{why}",))
+    why = (
+        ""
+        if is_highest
+        else phrase("; {short} is taken, none is nearer beyond chance", _short(best))
+    )
+    return Outcome(
+        best,
+        apply(model, best, context_of(data)),
+        (phrase("{counts}: {told}{why}", counts, told, why),),
+    )
 
 
 def _tried(model: Model, recipe: Recipe, fitting: Data, judging: Data) -> Evaluation | None:

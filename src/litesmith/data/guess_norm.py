@@ -235,13 +235,25 @@ def _labelled(scores: dict[str, tuple[float, float]], count: int) -> Choice:
     near = max(scores.values())[0] - 1.5 / count
     order = sorted(scores, key=lambda n: (scores[n][0] < near, -scores[n][1]))
     name, following = order[0], max(order[1:], key=lambda n: scores[n])
-    sure = "" if scores[name][0] - scores[following][0] > _CLEARLY_RIGHT else ", which is not sure"
+    sure = (
+        ""
+        if scores[name][0] - scores[following][0] > _CLEARLY_RIGHT
+        else phrase(", which is not sure")
+    )
     return Choice(
         Preparation(norm=name),
         (
-            f"normalisation {name} ({NORMS[name].formula}) guessed{sure}: "
-            f"{percent_text(scores[name][0])} of {count} labelled samples right, next best "
-            f"{following} {percent_text(scores[following][0])}; fix it with --norm {name}",
+            phrase(
+                "normalisation {name} ({formula}) guessed{sure}: {share} of {count} labelled "
+                "samples right, next best {following} {share2}; fix it with --norm {name}",
+                name,
+                NORMS[name].formula,
+                sure,
+                percent_text(scores[name][0]),
+                count,
+                following,
+                percent_text(scores[following][0]),
+            ),
         ),
     )
 
@@ -261,7 +273,11 @@ def _unlabelled(
     following = max((n for n in names if n != best), key=lambda n: found[n])
     ratio = found[best] / max(found[following], 1e-12)
     told = found[best] / np.log(min(len(pixels), outputs[best].shape[1]) + 1e-12)
-    sure = "" if scores and ratio > _CLEARLY and told > _CLEARLY_TOLD else ", which is not sure"
+    sure = (
+        ""
+        if scores and ratio > _CLEARLY and told > _CLEARLY_TOLD
+        else phrase(", which is not sure")
+    )
     return Choice(
         Preparation(norm=best),
         (

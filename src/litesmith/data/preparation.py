@@ -8,6 +8,7 @@ import numpy as np
 
 from litesmith.errors import BadInput
 from litesmith.ir.types import Array
+from litesmith.phrases import phrase
 from litesmith.units import number_text
 
 
@@ -108,7 +109,7 @@ class Preparation:
         if self.norm:
             return NORMS[self.norm]
         mean, std = self.mean or (0.0,), self.std or (1.0,)
-        shifted = f"(x − {_list_text(mean)})" if any(mean) else "x"
+        shifted = phrase("(x − {list})", _list_text(mean)) if any(mean) else "x"
         return Norm(mean, std, f"{shifted} / {_list_text(std)}")
 
 

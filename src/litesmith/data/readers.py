@@ -147,8 +147,10 @@ def listed(
         return flat, []
     if not found:
         deeper = next((p.parent.parent for i in inside for p in i.glob("*/*") if p.is_file()), None)
-        hint = f"; is {deeper} meant?" if deeper is not None else ""
-        raise BadInput(f"{folder}: no {what} in it or in the folders in it{hint}")
+        hint = phrase("; is {deeper} meant?", deeper) if deeper is not None else ""
+        raise BadInput(
+            "{folder}: no {what} in it or in the folders in it{hint}", folder, what, hint
+        )
     return [file for file, _ in found], [owner for _, owner in found]
 
 
@@ -270,10 +272,17 @@ def as_items(tensor: Tensor, array: Array, model: Model, source: str) -> Array:
         if 0 <= ahead <= most and _fits(given.shape[ahead:], item):
             return given.reshape(-1, *given.shape[ahead:])
     shown = array.shape[max(0, array.ndim - len(item)) :]
-    images = ", or give a folder of images, which are resized here" if picture(tensor) else ""
+    images = (
+        phrase(", or give a folder of images, which are resized here") if picture(tensor) else ""
+    )
     raise BadInput(
-        f"{source}: data has {_shape_text(shown)}, the model's input {plain(tensor.name)!r} wants "
-        f"{_shape_text(item)}; resize the data{images}"
+        "{source}: data has {shape}, the model's input {name!r} wants {shape2}; resize the "
+        "data{images}",
+        source,
+        _shape_text(shown),
+        plain(tensor.name),
+        _shape_text(item),
+        images,
     )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from litesmith.data.samples import Data, Sample
 from litesmith.data.sources import Samples
 from litesmith.ir.types import Array
+from litesmith.phrases import phrase
 
 
 class _Chosen:
@@ -72,7 +73,7 @@ class Part(_Chosen):
     @property
     def digest(self) -> str:
         which = "one" if self.held_out else "all but one"
-        limit = "" if self.most is None else f", at most {self.most}"
+        limit = "" if self.most is None else phrase(", at most {most}", self.most)
         return f"{self.data.digest} {which} in {self.share}{limit}"
 
     @property

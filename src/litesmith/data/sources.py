@@ -392,10 +392,16 @@ def _with_offset(few: Samples, offsets: Sequence[int]) -> Samples:
 def _offset_notes(offset: int, is_sure: bool, count: int) -> tuple[str, ...]:
     """What is said of the offset that was found: nothing of the usual one where it is sure."""
     told = phrase("the model has a class more than the labels, taken for a background class")
-    unsure = "" if is_sure else f", which is not sure (tried on {count} samples)"
+    unsure = "" if is_sure else phrase(", which is not sure (tried on {count} samples)", count)
     if offset:
-        return (f"label offset 1: {told}{unsure}; --label-offset 0 says otherwise",)
-    return (f"label offset 0{unsure}; --label-offset 1 says otherwise",) if unsure else ()
+        return (
+            phrase("label offset 1: {told}{unsure}; --label-offset 0 says otherwise", told, unsure),
+        )
+    return (
+        (phrase("label offset 0{unsure}; --label-offset 1 says otherwise", unsure),)
+        if unsure
+        else ()
+    )
 
 
 def _in_memory(data: Samples) -> Samples:

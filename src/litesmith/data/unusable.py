@@ -52,14 +52,20 @@ def _told(rows: Rows, seen: dict[int, str]) -> tuple[str, ...]:
     bad = [place for place, fault in seen.items() if fault]
     if not bad:
         return ()
-    told = [f"{_counted(rows, seen)} and are left out: {_listed(rows, seen)}"]
+    told = [
+        phrase("{counted} and are left out: {listed}", _counted(rows, seen), _listed(rows, seen))
+    ]
     if rows.classes is not None:
         others = [place for place in range(len(rows.names)) if not seen.get(place)]
         for number in sorted(set(rows.classes[bad].tolist()) - set(rows.classes[others].tolist())):
             first = next(place for place in bad if rows.classes[place] == number)
             folder, _, file = rows.names[first].rpartition("/")
-            named = f" ({plain(folder)})" if file and folder and folder != str(number) else ""
-            told.append(f"class {number}{named} has no samples left")
+            named = (
+                phrase(" ({folder})", plain(folder))
+                if file and folder and folder != str(number)
+                else ""
+            )
+            told.append(phrase("class {number}{named} has no samples left", number, named))
     return tuple(told)
 
 
@@ -72,4 +78,8 @@ def _counted(rows: Rows, seen: dict[int, str]) -> str:
 def _listed(rows: Rows, seen: dict[int, str]) -> str:
     bad = sorted(place for place, fault in seen.items() if fault)
     named = ", ".join(f"{plain(rows.names[place])} ({seen[place]})" for place in bad[:_NAMED])
-    return f"{named} and {total_text(len(bad) - _NAMED)} more" if len(bad) > _NAMED else named
+    return (
+        phrase("{named} and {count} more", named, total_text(len(bad) - _NAMED))
+        if len(bad) > _NAMED
+        else named
+    )

@@ -170,34 +170,38 @@ def _of_times(row: Reached) -> str:
     """By its times; why it is slow, where that can be seen."""
     if row.ratio is None:
         times = (row.latency_us or 0.0) / max(row.here_us, 1e-9)
-        return f"not worth it: about {factor_text(times, 'slower')} than the CPU{_because(row)}"
+        return phrase(
+            "not worth it: about {factor} than the CPU{because}",
+            factor_text(times, "slower"),
+            _because(row),
+        )
     value, (low, high) = row.ratio.value, row.ratio.interval
     if row.ratio.verdict == FASTER:
         gain = factor_text(1 / value, "faster", 1 / high, 1 / low)
-        return f"worth it: {gain} than the CPU{_but(row)}"
+        return phrase("worth it: {gain} than the CPU{but}", gain, _but(row))
     if row.ratio.verdict == SLOWER:
         loss = factor_text(value, "slower", low, high)
-        return f"not worth it: {loss} than the CPU{_because(row)}"
+        return phrase("not worth it: {loss} than the CPU{because}", loss, _because(row))
     if row.ratio.verdict == SAME:
-        return f"not worth it: no faster than the CPU{_because(row)}"
+        return phrase("not worth it: no faster than the CPU{because}", _because(row))
     return phrase("not known: too few runs to tell it from the CPU")
 
 
 def _because(row: Reached) -> str:
     found = row.placement
     if found is not None and found.left:
-        return f"; it takes only {_counts(found)}: {found.main_reason}"
+        return phrase("; it takes only {counts}: {main_reason}", _counts(found), found.main_reason)
     if row.device:
-        return f"; here it is {row.device}"
+        return phrase("; here it is {device}", row.device)
     if row.here_us < _SMALL_US:
-        return f"; the model is so small that the CPU needs {time_text(row.here_us)}"
+        return phrase("; the model is so small that the CPU needs {time}", time_text(row.here_us))
     return ""
 
 
 def _but(row: Reached) -> str:
     if row.difference is None or row.difference < _FAR:
         return ""
-    return f"; but its outputs differ by {error_text(row.difference)} of the largest"
+    return phrase("; but its outputs differ by {error} of the largest", error_text(row.difference))
 
 
 def _needs_int8(found: Placement) -> bool:

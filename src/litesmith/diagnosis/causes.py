@@ -183,10 +183,14 @@ def _full_bias(loss: Loss) -> str:
         return ""
     wanted, stored = (float(real_bias(layer)[channels[0]]) for layer in reversed(_layers(loss)))
     dead = _dead(loss)[channels]
-    what = ", its weights all zero" if dead.all() else ""
-    return (
-        f"{channels.size} channels, first {channels[0]}{what}: a bias of {number_text(wanted)} "
-        f"ends at {number_text(stored)}"
+    what = phrase(", its weights all zero") if dead.all() else ""
+    return phrase(
+        "{size} channels, first {channels}{what}: a bias of {number} ends at {number2}",
+        channels.size,
+        channels[0],
+        what,
+        number_text(wanted),
+        number_text(stored),
     )
 
 

@@ -95,8 +95,8 @@ class Patient:
     def costs(self, us: float) -> str:
         """`1.20 ms a run, 29.1 %`."""
         run_us = self.profile.run_us if self.profile is not None else 0.0
-        share = f", {percent_text(us / run_us)}" if run_us else ""
-        return f"{time_text(us)} a run{share}"
+        share = phrase(", {share}", percent_text(us / run_us)) if run_us else ""
+        return phrase("{time} a run{share}", time_text(us), share)
 
 
 def diagnoses(patient: Patient) -> list[Diagnosis]:
@@ -380,5 +380,5 @@ def _place(op: OpTime) -> str:
 def _places(ops: Sequence[OpTime]) -> str:
     """The ops that take longest, by number."""
     longest = sorted(ops, key=lambda op: -(op.us or 0.0))[:_MOST_NAMED]
-    more = f" and {len(ops) - _MOST_NAMED} more" if len(ops) > _MOST_NAMED else ""
-    return f"{', '.join(_place(op) for op in longest)}{more}"
+    more = phrase(" and {count} more", len(ops) - _MOST_NAMED) if len(ops) > _MOST_NAMED else ""
+    return phrase("{place}{more}", ", ".join(_place(op) for op in longest), more)

@@ -116,7 +116,9 @@ def _as_a_whole(
     drift = evaluation.against.snr_db if evaluation and evaluation.against else None
     if drift is None:
         raise CannotRun(notes[-1])
-    sentence = f"{pair.told}: {_loss(evaluation)}output SNR {score_text(drift, 'dB')}"
+    sentence = phrase(
+        "{told}: {loss}output SNR {score}", pair.told, _loss(evaluation), score_text(drift, "dB")
+    )
     return Verdict(sentence, found, None, evaluation, notes)
 
 
@@ -324,7 +326,7 @@ class _Examination:
 
     def sentence(self, evaluation: Evaluation | None, found: Sequence[Diagnosis]) -> str:
         drift = score_text(self.drift.decibels, "dB")
-        told = f"{self._pair.told}: {_loss(evaluation)}output SNR {drift}"
+        told = phrase("{told}: {loss}output SNR {drift}", self._pair.told, _loss(evaluation), drift)
         named = [one for one in found if one.share is not None]
         if named:
             return phrase(
@@ -342,8 +344,15 @@ def _loss(evaluation: Evaluation | None) -> str:
     against = evaluation.against if evaluation else None
     if evaluation is None or against is None or against.difference is None:
         if against is not None and against.agreement is not None:
-            return f"top-1 agreement {score_text(against.agreement, 'share')} with float; "
+            return phrase(
+                "top-1 agreement {score} with float; ", score_text(against.agreement, "share")
+            )
         return ""
     ends = against.difference_low or 0.0, against.difference_high or 0.0
     gain = gain_text(against.difference, evaluation.unit, *ends)
-    return f"{evaluation.title} {gain} against float on {total_text(evaluation.n)} samples; "
+    return phrase(
+        "{title} {gain} against float on {count} samples; ",
+        evaluation.title,
+        gain,
+        total_text(evaluation.n),
+    )

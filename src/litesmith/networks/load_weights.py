@@ -140,7 +140,7 @@ def _left_over(targets: Sequence[Target], loose: Sequence[Loose]) -> str:
         return phrase("{counts}; the first too many is {label}", counts, loose[len(targets)].label)
     missing = targets[len(loose)]
     return f"{counts}; none for {missing.name!r} with weights {missing.weight.shape}" + (
-        " (head=False, --no-head leave it random)" if missing.name == _HEAD else ""
+        phrase(" (head=False, --no-head leave it random)") if missing.name == _HEAD else ""
     )
 
 

@@ -50,9 +50,13 @@ class Spec:
 
     def __str__(self) -> str:
         """The text that `parse` makes the same of, but for the style."""
-        width = f":{repr(self.width).removesuffix('.0')}" if self.width != self.row.width else ""
-        resolution = f"@{self.resolution}" if self.row.shape is None else ""
-        classes = f"/{self.classes}" if self.classes is not None else ""
+        width = (
+            phrase(":{removesuffix}", repr(self.width).removesuffix(".0"))
+            if self.width != self.row.width
+            else ""
+        )
+        resolution = phrase("@{resolution}", self.resolution) if self.row.shape is None else ""
+        classes = phrase("/{classes}", self.classes) if self.classes is not None else ""
         return f"{self.name}{width}{resolution}{classes}"
 
 

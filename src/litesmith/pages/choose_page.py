@@ -74,7 +74,7 @@ def _verdict(record: Record) -> Html:
     shown = verdict_of(record)
     kind = {_PICKED: phrase("proven"), _NOTHING: phrase("missed")}.get(shown, "none")
     own = record.model(record.pick or record.nearest)
-    took = f" Took {duration_words(record.seconds)}." if record.seconds else ""
+    took = phrase(" Took {duration}.", duration_words(record.seconds)) if record.seconds else ""
     return tag(
         "div",
         tag("span", shown.sign, class_="sign", aria_hidden="true"),
@@ -83,7 +83,7 @@ def _verdict(record: Record) -> Html:
             tag("p", shown.title, class_="word"),
             tag("p", record.reason, class_="sentence") if record.reason else None,
             tag("p", shown.meaning, class_="meaning") if shown.meaning else None,
-            tag("p", f"Asked for: {_asked(record)}.{took}", class_="asked"),
+            tag("p", phrase("Asked for: {asked}.{took}", _asked(record), took), class_="asked"),
         ),
         tag("div", *map(tile_html, _tiles(own)), class_="tiles") if own else None,
         _ship(own, record.target) if own and record.pick else None,

@@ -261,7 +261,9 @@ def _evaluation(found: Evaluation) -> Shown:
         rows.append(("agreement", percent_text(against.agreement)))
     if against is not None and against.snr_db is not None:
         rows.append(("output SNR", score_text(against.snr_db, "dB")))
-    verdict = f"; {against.verdict}" if against is not None and against.verdict else ""
+    verdict = (
+        phrase("; {verdict}", against.verdict) if against is not None and against.verdict else ""
+    )
     sentence = f"{found.title} {score_text(found.value, found.unit)}{verdict}"
     told = phrase("{count} samples on {target}", total_text(found.n), found.target)
     return shown(sentence, drawn(Table(("", ""), rows, (1,))), notes=[told, *found.notes])

@@ -159,7 +159,7 @@ def _mistakes(record: Record) -> Html | None:
 
 
 def _mistake(one: Mistake) -> Html:
-    sure = "" if one.confidence is None else f" ({percent_text(one.confidence)})"
+    sure = "" if one.confidence is None else phrase(" ({share})", percent_text(one.confidence))
     picture = None
     if one.thumbnail:
         source = f"data:image/jpeg;base64,{one.thumbnail}"
@@ -190,10 +190,10 @@ def _head(record: Record) -> Html | None:
 
 def _tried(one: Tried, most: float, taken: float | None) -> Html:
     width = f"width:{_BAR_EMS * one.loss / most:.2f}em"
-    mark = " (taken)" if one.strength == taken else ""
+    mark = phrase(" (taken)") if one.strength == taken else ""
     return tag(
         "tr",
-        tag("th", f"{number_text(round(one.strength, 6))}{mark}", scope="row"),
+        tag("th", phrase("{number}{mark}", number_text(round(one.strength, 6)), mark), scope="row"),
         tag("td", f"{one.loss:.4f} ", tag("span", class_="bar", style=width), class_="number"),
         tag("td", percent_text(one.accuracy), class_="number"),
         class_="fits" if mark else None,

@@ -316,9 +316,9 @@ def _one_delegation(case: Case, then: Delegation, now: Delegation) -> Check:
         verdict = UNCLEAR
     more = {kind: n - then.kinds.get(kind, 0) for kind, n in now.kinds.items()}
     kinds = ", ".join(f"{n} {kind}" for kind, n in more.items() if n > 0) or phrase("none more")
-    how = "" if then.how == now.how else f"; {now.how} now, {then.how} then"
+    how = "" if then.how == now.how else phrase("; {how} now, {how2} then", now.how, then.how)
     look = "doctor" if is_own else phrase("doctor --for {target}", then.target)
-    where = f" --on {case.target}" if is_own else ""
+    where = phrase(" --on {target}", case.target) if is_own else ""
     return replace(
         blank,
         verdict=verdict,
@@ -327,8 +327,14 @@ def _one_delegation(case: Case, then: Delegation, now: Delegation) -> Check:
         change=_left_words(now.left - then.left),
         why=_why(
             verdict,
-            f"{_left_words(now.left - then.left)} ({kinds}); {percent_text(now.macs)} of the MACs "
-            f"are delegated, {percent_text(then.macs)} were{how}",
+            phrase(
+                "{left} ({kinds}); {share} of the MACs are delegated, {share2} were{how}",
+                _left_words(now.left - then.left),
+                kinds,
+                percent_text(now.macs),
+                percent_text(then.macs),
+                how,
+            ),
         ),
         command=f"litesmith {look} {case.file}{where}",
         facts={
@@ -349,7 +355,11 @@ def _left_words(more: int) -> str:
     if not more:
         return phrase("no op more left")
     s = "" if abs(more) == 1 else "s"
-    return f"{more} op{s} more left" if more > 0 else f"{-more} op{s} fewer left"
+    return (
+        phrase("{more} op{s} more left", more, s)
+        if more > 0
+        else phrase("{more} op{s} fewer left", -more, s)
+    )
 
 
 def _why(verdict: str, reason: str) -> str:

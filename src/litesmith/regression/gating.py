@@ -93,8 +93,8 @@ class Gated:
                 file,
                 ", ".join(open_ones),
             )
-        doubt = f"; not certain: {', '.join(open_ones)}" if open_ones else ""
-        return f"{name} is within what {file} allows{doubt}"
+        doubt = phrase("; not certain: {open_ones}", ", ".join(open_ones)) if open_ones else ""
+        return phrase("{name} is within what {file} allows{doubt}", name, file, doubt)
 
 
 def gate(

@@ -213,7 +213,7 @@ class Session:
         if unknown or (unshared and not profile):
             self._fall_back(unknown or unshared)
             return
-        self.note = f"outputs are not written: {unshared}" if unshared else ""
+        self.note = phrase("outputs are not written: {unshared}", unshared) if unshared else ""
         self._compile(profile, weight_cache)
 
     def _refuse_for_gpu(self, profile: bool) -> None:
@@ -387,12 +387,12 @@ def _why_not_shared(graph: Graph) -> str:
     notice these cases: it leaves the output as it was, without a word."""
     given = {*graph.inputs, *(t for t in graph.tensors if t.is_const)}
     if any(tensor in given for tensor in graph.outputs):
-        return "an output is an input or a constant"
+        return phrase("an output is an input or a constant")
     if len(set(graph.outputs)) < len(graph.outputs):
-        return "an output is listed twice"
+        return phrase("an output is listed twice")
     late = late_tensors(graph)
     if any(tensor in late for tensor in graph.outputs):
-        return "the sizes of its outputs depend on values"
+        return phrase("the sizes of its outputs depend on values")
     return ""
 
 

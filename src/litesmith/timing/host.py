@@ -41,12 +41,20 @@ class Host:
     runtime: str
 
     def __str__(self) -> str:
-        memory = f", {bytes_text(self.memory_bytes)}" if self.memory_bytes else ""
-        governor = f", governor {self.governor}" if self.governor else ""
-        return (
-            f"{self.cpu}, {self.cores} cores{memory}{governor}, "
-            f"{percent_text(self.busy)} busy with other things, {self.system}, "
-            f"Python {self.python}, litesmith {self.litesmith}, {self.runtime}"
+        memory = phrase(", {size}", bytes_text(self.memory_bytes)) if self.memory_bytes else ""
+        governor = phrase(", governor {governor}", self.governor) if self.governor else ""
+        return phrase(
+            "{cpu}, {cores} cores{memory}{governor}, {share} busy with other things, "
+            "{system}, Python {python}, litesmith {litesmith}, {runtime}",
+            self.cpu,
+            self.cores,
+            memory,
+            governor,
+            percent_text(self.busy),
+            self.system,
+            self.python,
+            self.litesmith,
+            self.runtime,
         )
 
     def facts(self) -> dict[str, str | int | float]:

@@ -231,8 +231,8 @@ class Situation:
     def name(self) -> str:
         if not self.competitors:
             return "alone"
-        plural = "es" if self.competitors > 1 else ""
-        return f"beside {self.competitors} busy process{plural}"
+        plural = phrase("es") if self.competitors > 1 else ""
+        return phrase("beside {competitors} busy process{plural}", self.competitors, plural)
 
     def rows(self) -> list[Row]:
         """One row a thread count. Joules are of the whole machine."""

@@ -63,7 +63,7 @@ def normalised(request: Request) -> tuple[Request, str]:
 
 
 def _note(spec: Spec, made: Preparation) -> str:
-    named = f" {made.norm}" if made.norm else ""
+    named = phrase(" {norm}", made.norm) if made.norm else ""
     published = spec.row.norm
     is_own = published in NORMS or not made.norm
     why = (
@@ -71,7 +71,12 @@ def _note(spec: Spec, made: Preparation) -> str:
         if is_own
         else phrase("for {name}, of which {published!r} is known", spec.name, published)
     )
-    return f"normalisation{named} ({made.as_norm().formula}), {why}; --norm says otherwise"
+    return phrase(
+        "normalisation{named} ({formula}), {why}; --norm says otherwise",
+        named,
+        made.as_norm().formula,
+        why,
+    )
 
 
 def _spec(request: Request) -> Spec:

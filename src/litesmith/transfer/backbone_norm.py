@@ -15,6 +15,7 @@ from litesmith.data.samples import Sample
 from litesmith.ir.softmax_scores import ends_in_softmax
 from litesmith.ir.types import Array, Model
 from litesmith.numeric.logistic import Judged, judged
+from litesmith.phrases import phrase
 from litesmith.transfer.embedded_data import Embedded
 from litesmith.transfer.head import examples_of
 from litesmith.transfer.labelled import Labelled, folds_of
@@ -120,9 +121,15 @@ def _told(scores: dict[str, Judged], count: int, name: str) -> Choice:
     best, *others = order
     shown = ", ".join(f"{one} {percent_text(scores[one].accuracy)}" for one in order[:3])
     least = scores[best].accuracy - _CLEARLY
-    sure = ", which is not sure" if any(scores[o].accuracy > least for o in others) else ""
-    text = (
-        f"normalisation {best} ({NORMS[best].formula}) for input {name!r}: heads tell {count} "
-        f"images apart best with it ({shown}){sure}; --norm says otherwise"
+    sure = phrase(", which is not sure") if any(scores[o].accuracy > least for o in others) else ""
+    text = phrase(
+        "normalisation {best} ({formula}) for input {name!r}: heads tell {count} images "
+        "apart best with it ({shown}){sure}; --norm says otherwise",
+        best,
+        NORMS[best].formula,
+        name,
+        count,
+        shown,
+        sure,
     )
     return Choice(Preparation(norm=best), (text,))

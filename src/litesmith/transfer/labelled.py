@@ -191,9 +191,9 @@ def _refuse_few(found: Labelled, samples: int | None) -> None:
         raise BadInput(
             f"{source}: class {listed_names(few)} has fewer than {_FEWEST} items"
             + (
-                "; add some, or take it away"
+                phrase("; add some, or take it away")
                 if samples is None
-                else f" of --samples {samples}; take more"
+                else phrase(" of --samples {samples}; take more", samples)
             )
         )
 

@@ -235,15 +235,23 @@ def _print_vain(fit: Fit) -> None:
 
 def _print_recipe(fit: Fit, command: str) -> None:
     after = fit.after
-    show.heading("the recipe that helps" + (", where D is your data" if fit.needs_data else ""))
+    show.heading(
+        "the recipe that helps" + (phrase(", where D is your data") if fit.needs_data else "")
+    )
     show.command(f"  {command}")
     for note in fit.notes:
         show.indented("  ", note)
     known = phrase("by its documents") if after.how == PREDICTED else phrase("by its own compiler")
-    tried = "on random inputs in place of data; " if fit.needs_data else ""
+    tried = phrase("on random inputs in place of data; ") if fit.needs_data else ""
     show.line(
-        f"after it: {after.taken} of {len(after.homes)} ops, {after.how} {known} "
-        f"({tried}no file was written)"
+        phrase(
+            "after it: {taken} of {count} ops, {how} {known} ({tried}no file was written)",
+            after.taken,
+            len(after.homes),
+            after.how,
+            known,
+            tried,
+        )
     )
     for one in obstacles(after):
         show.line(phrase("- stays: {what}: {where}", one.what, one.where))
@@ -350,8 +358,12 @@ def _row(one: Diagnosis, model: Path) -> dict[str, str | float | None]:
 
 
 def _print_findings(model: Path, patient: Patient, found: list[Diagnosis]) -> None:
-    taken = "" if patient.profile is None else f": {time_text(patient.profile.run_us)} a run"
-    show.line(f"{plain(model.name)} on {patient.target}{taken}", "bold")
+    taken = (
+        ""
+        if patient.profile is None
+        else phrase(": {time} a run", time_text(patient.profile.run_us))
+    )
+    show.line(phrase("{name} on {target}{taken}", plain(model.name), patient.target, taken), "bold")
     if not found:
         show.line("nothing stands out")
     _print_rows([_row(one, model) for one in found])

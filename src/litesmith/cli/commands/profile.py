@@ -156,8 +156,12 @@ def print_profile(model: Path, result: Profile, top: int) -> None:
     if result.note:
         show.line(phrase("note: {note}", result.note))
     for number in sorted({op.graph for op in result.ops}):
-        called = "" if number == result.entry else f" of graph {number}, called by an op"
-        _print_ops(f"in run order{called}", [op for op in result.ops if op.graph == number])
+        called = (
+            "" if number == result.entry else phrase(" of graph {number}, called by an op", number)
+        )
+        _print_ops(
+            phrase("in run order{called}", called), [op for op in result.ops if op.graph == number]
+        )
     for other in result.unmatched:
         show.line(
             phrase("inside the runtime, of no op: {tag} {time}", other.tag, time_text(other.us))

@@ -31,15 +31,19 @@ class Live(Screen):
     _told = ""
 
     def show(self, view: View) -> None:
-        left = "" if view.left is None else f" · about {time_text(1e6 * max(view.left, 1))} left"
+        left = (
+            ""
+            if view.left is None
+            else phrase(" · about {time} left", time_text(1e6 * max(view.left, 1)))
+        )
         if self.shows:
-            doing = said(f"{view.doing}{left}", "bold")
+            doing = said(phrase("{doing}{left}", view.doing, left), "bold")
             rows = [candidate_table(view.rows, "")] if view.rows else []
             self.draw(Group(doing, *worker_lines(view.workers), *rows))
         elif not self.quiet and view.left is not None:
             step = view.doing.partition(": ")[0]
             if step != self._told:
-                self.console.print(said(f"{step}{left}"), soft_wrap=True)
+                self.console.print(said(phrase("{step}{left}", step, left)), soft_wrap=True)
             self._told = step
 
 
@@ -141,8 +145,15 @@ def near_words(row: Json, rows: Sequence[Json]) -> list[str]:
     if not names:
         return []
     if row["on_front"]:
-        verb = "is" if len(names) == 1 else "are"
-        return [f"{', '.join(names)} {verb} as good as {row['model']} within the noise"]
+        verb = phrase("is") if len(names) == 1 else phrase("are")
+        return [
+            phrase(
+                "{names} {verb} as good as {model} within the noise",
+                ", ".join(names),
+                verb,
+                row["model"],
+            )
+        ]
     return [
         phrase("{model} is as good as {names} within the noise", row["model"], ", ".join(names))
     ]

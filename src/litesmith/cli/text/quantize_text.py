@@ -154,9 +154,18 @@ def _print_sizes(result: Result) -> None:
     is_file = result.path.is_file()
     old = result.path.stat().st_size if is_file else sum(map(len, chunks(result.model)))
     new, new_gzip = sizes_of(result.out, result.done.change.model, False)
-    gzipped = "" if new_gzip is None else f", {bytes_text(new_gzip)} gzipped"
+    gzipped = "" if new_gzip is None else phrase(", {size} gzipped", bytes_text(new_gzip))
     name = plain(result.out.name)
-    show.line(f"{name}: {bytes_text(new)} {change_text(old, new)}{gzipped}", "bold")
+    show.line(
+        phrase(
+            "{name}: {size} {change}{gzipped}",
+            name,
+            bytes_text(new),
+            change_text(old, new),
+            gzipped,
+        ),
+        "bold",
+    )
 
 
 def _print_claims(claims: Claims, *, is_integer: bool) -> None:
@@ -191,8 +200,16 @@ def _print_claims(claims: Claims, *, is_integer: bool) -> None:
 
 
 def _float_text(claims: Claims) -> str:
-    inside = f", between {claims.conversions} conversions" if claims.conversions else ""
-    return f"not fully integer: {_listed(claims.float_ops) or 'no op'} in float{inside}"
+    inside = (
+        phrase(", between {conversions} conversions", claims.conversions)
+        if claims.conversions
+        else ""
+    )
+    return phrase(
+        "not fully integer: {listed} in float{inside}",
+        _listed(claims.float_ops) or phrase("no op"),
+        inside,
+    )
 
 
 def _listed(groups: Iterable[Group]) -> str:
@@ -205,17 +222,28 @@ def _listed(groups: Iterable[Group]) -> str:
 def _drift_text(worst: Drift, outputs: int) -> str:
     if worst.snr_db == MOST_DB:
         return phrase("no difference from the original's")
-    where = f" in {worst.output!r}" if outputs > 1 else ""
-    return f"an SNR of {score_text(worst.snr_db or 0.0, 'dB')} against the original's{where}"
+    where = phrase(" in {output!r}", worst.output) if outputs > 1 else ""
+    return phrase(
+        "an SNR of {score} against the original's{where}",
+        score_text(worst.snr_db or 0.0, "dB"),
+        where,
+    )
 
 
 def _print_data(result: Result) -> None:
     if result.data is None:
         return
     text = preparation_text(result.data)
-    prepared = f" ({text})" if text else ""
+    prepared = phrase(" ({what})", text) if text else ""
     count = total_text(len(result.data))
-    show.line(f"calibrated on {count} samples of {plain(result.data.source)}{prepared}")
+    show.line(
+        phrase(
+            "calibrated on {count} samples of {source}{prepared}",
+            count,
+            plain(result.data.source),
+            prepared,
+        )
+    )
 
 
 def print_score(score: Evaluation) -> None:

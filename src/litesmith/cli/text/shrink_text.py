@@ -70,9 +70,17 @@ def print_text(result: Result) -> None:
     if done.data is not None:
         text = preparation_text(done.data)
         deed = phrase("trained on") if done.is_trained else phrase("looked at")
-        prepared = f" ({text})" if text else ""
+        prepared = phrase(" ({what})", text) if text else ""
         count = total_text(len(done.data))
-        show.line(f"{deed} {count} samples of {plain(done.data.source)}{prepared}")
+        show.line(
+            phrase(
+                "{deed} {count} samples of {source}{prepared}",
+                deed,
+                count,
+                plain(done.data.source),
+                prepared,
+            )
+        )
     show.heading(plain(job.out.name))
     print_shrunk(result.record, zero_lines(done.change.model) if result.job.prunes else ())
     if result.score is not None:

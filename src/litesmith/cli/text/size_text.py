@@ -101,8 +101,12 @@ def skipping_lines(model: Model) -> list[str]:
         len(faster) or "none",
         len(layers),
     )
-    told = f": {factor_text(expected_gain(layers), 'faster together')}" if faster else ""
-    lines = [f"on {_OURS}, {count}{told}"]
+    told = (
+        phrase(": {factor}", factor_text(expected_gain(layers), "faster together"))
+        if faster
+        else ""
+    )
+    lines = [phrase("on {ours}, {count}{told}", _OURS, count, told)]
     longest = sorted(layers, key=lambda one: -one.facts.products)[:_MOST_WEIGHTS]
     lines += [_skipping_line(one) for one in sorted(longest)]
     rest = len(layers) - len(longest)

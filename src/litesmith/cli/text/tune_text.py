@@ -45,14 +45,18 @@ class Live(Screen):
             self.draw(self._picture(view))
         elif not self.quiet and view.look is None:
             for record in view.records[self._told :]:
-                status = "" if record.name == FLOAT else f"{record.status}, "
+                status = "" if record.name == FLOAT else phrase("{status}, ", record.status)
                 self.console.print(said(f"{record.name}: {status}{record.trial.reason}"))
             self._told = len(view.records)
 
     def _picture(self, view: View) -> Group:
         took = time_text(1e6 * (monotonic() - self._began))
-        left = "" if view.left is None else f", about {time_text(1e6 * max(view.left, 1))} left"
-        doing = said(f"{view.doing or 'looking'} · {took}{left}", "bold")
+        left = (
+            ""
+            if view.left is None
+            else phrase(", about {time} left", time_text(1e6 * max(view.left, 1)))
+        )
+        doing = said(phrase("{doing} · {took}{left}", view.doing or "looking", took, left), "bold")
         parts: list[Text | Table] = [doing]
         if view.look is not None:
             look = view.look
@@ -95,9 +99,9 @@ def _cells(record: Record, kind: str) -> tuple[str, str, str, str]:
 def _time(record: Record) -> str:
     """A part of the float model's, or what a compiler estimates; ops that stay behind."""
     if record.ratio is not None:
-        time = f"{number_text(round(record.ratio, 2))}×"
+        time = phrase("{number}×", number_text(round(record.ratio, 2)))
     else:
-        time = "" if record.p50_us is None else f"~{time_text(record.p50_us)}"
+        time = "" if record.p50_us is None else phrase("~{time}", time_text(record.p50_us))
     return f"{time} ({record.left} left)".strip() if record.left else time
 
 
@@ -148,9 +152,11 @@ def print_text(found: Found, page: Path) -> None:
 def _where(best: Json) -> str:
     """With which target; a time that nobody measured is said to be none."""
     latency = cast(Json, best["latency"])
-    told = {"estimated": ", whose compiler estimated the time (~)"}.get(str(latency.get("how")), "")
+    told = {"estimated": phrase(", whose compiler estimated the time (~)")}.get(
+        str(latency.get("how")), ""
+    )
     return (
-        f"with {best['target']}{told}"
+        phrase("with {target}{told}", best["target"], told)
         if told or latency.get("ratio")
         else phrase("on {target}", best["target"])
     )

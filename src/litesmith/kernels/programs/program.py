@@ -14,6 +14,7 @@ from litesmith.ir.types import Array, Tensor
 from litesmith.kernels.programs import record_layout as at
 from litesmith.kernels.programs.thread_pool import Crew
 from litesmith.native.compile import address_of, run_native
+from litesmith.phrases import phrase
 
 _LINE = 64  # bytes that everything is aligned to; some kernels read so far past an end
 
@@ -170,10 +171,15 @@ class Program:
 
 
 def _refuse_other(tensor: Tensor, array: Array) -> None:
-    order = "" if array.flags.c_contiguous else " in another order"
+    order = "" if array.flags.c_contiguous else phrase(" in another order")
     raise BadInput(
-        f"{tensor.name!r} is {tensor.dtype} {tensor.shape} in C order; "
-        f"an array of {array.dtype} {array.shape}{order} was given"
+        "{name!r} is {dtype} {shape} in C order; an array of {dtype2} {shape2}{order} was given",
+        tensor.name,
+        tensor.dtype,
+        tensor.shape,
+        array.dtype,
+        array.shape,
+        order,
     )
 
 

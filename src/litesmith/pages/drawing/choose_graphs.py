@@ -140,12 +140,12 @@ def _graph(axis: Axis, record: Record) -> Graph | None:
 
 
 def _x_title(axis: Axis, record: Record, unit: str, is_log: bool) -> str:
-    on = f" on {record.target}" if axis.name == "latency" and record.target else ""
+    on = phrase(" on {target}", record.target) if axis.name == "latency" and record.target else ""
     return f"{axis.title.lower()}{on}, {unit}{' (logarithmic)' if is_log else ''}"
 
 
 def _y_title(score: Score, is_measured: bool) -> str:
-    unit = {"share": ", %", "": ""}.get(score.unit, f", {score.unit}")
+    unit = {"share": ", %", "": ""}.get(score.unit, phrase(", {unit}", score.unit))
     return f"{score.title if is_measured else 'published accuracy'}{unit}"
 
 

@@ -42,12 +42,12 @@ def page_text(page: Page) -> str:
         tag("title", f"{page.heading or 'model'}: {page.outcome} · Litesmith"),
         tag("style", _asset("page.css")),
     )
-    version = f" {page.version}" if page.version else ""
+    version = phrase(" {version}", page.version) if page.version else ""
     body = tag(
         "body",
         _header(page),
         tag("main", *map(_section, page.parts)),
-        tag("footer", f"Made by Litesmith{version} from measurements."),
+        tag("footer", phrase("Made by Litesmith{version} from measurements.", version)),
         tag("div", id="tip", role="tooltip", hidden=True),
         tag("script", _asset("page.js")),
     )

@@ -157,11 +157,11 @@ def _graph(axis: Axis, record: Record) -> Graph | None:
     up = _up([_worths(one.score, worth) for one in found], floor)
     marks = _labelled([_mark(record, one, across, up) for one in found])
     unit = _unit(axis, across.high)
-    y_unit = {"share": ", %", "": ""}.get(first.unit, f", {first.unit}")
+    y_unit = {"share": ", %", "": ""}.get(first.unit, phrase(", {unit}", first.unit))
     return Graph(
         name=axis.name,
         title=phrase("{title} and accuracy", axis.title),
-        x_title=f"{axis.title.lower()}{_on(axis, found)}, {unit}",
+        x_title=phrase("{title}{on}, {unit}", axis.title.lower(), _on(axis, found), unit),
         y_title=f"{first.title}{y_unit}",
         x_ticks=_ticks(across, axis.units[unit]),
         y_ticks=_ticks(up, worth * (0.01 if first.unit == "share" else 1.0)),
@@ -191,7 +191,11 @@ def _unit(axis: Axis, largest: float) -> str:
 def _on(axis: Axis, found: Sequence[_Found]) -> str:
     """The target that times are of."""
     targets = [one.entry.speed.target for one in found if one.entry.speed]
-    return f" on {targets[0]}" if axis.name == "latency" and targets and targets[0] else ""
+    return (
+        phrase(" on {targets}", targets[0])
+        if axis.name == "latency" and targets and targets[0]
+        else ""
+    )
 
 
 def _up(worths: Sequence[Cost], floor: float | None) -> Scale:

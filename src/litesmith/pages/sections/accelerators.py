@@ -80,8 +80,12 @@ def _words(taker: Taker | None) -> str:
         told = phrase("nothing of it: {why}", taker.why) if taker.why else phrase("nothing of it")
     else:
         parts = "1 part" if taker.parts == 1 else phrase("{parts} parts", taker.parts)
-        why = f": {taker.why}" if taker.why else ""
-        told = f"{taker.taken} of {taker.ops} ops in {parts}{why}"
-    how = f" ({taker.how})" if taker.how else ""
-    time = f"; {time_words(taker.latency_us)}, {taker.latency_how}" if taker.latency_us else ""
+        why = phrase(": {why}", taker.why) if taker.why else ""
+        told = phrase("{taken} of {ops} ops in {parts}{why}", taker.taken, taker.ops, parts, why)
+    how = phrase(" ({how})", taker.how) if taker.how else ""
+    time = (
+        phrase("; {time}, {latency_how}", time_words(taker.latency_us), taker.latency_how)
+        if taker.latency_us
+        else ""
+    )
     return f"{told}{how}{time}"

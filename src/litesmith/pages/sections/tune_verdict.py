@@ -114,7 +114,7 @@ def _score_tile(score: Score | None, scored_on: str) -> Tile | None:
     gain, interval = split_interval(difference_words(score) or score_words(score))
     after = score_text(score.value, score.unit)
     known = score.reference is not None and score.difference is not None
-    before = f"{score_text(score.reference or 0.0, score.unit)} → " if known else ""
+    before = phrase("{score} → ", score_text(score.reference or 0.0, score.unit)) if known else ""
     samples = phrase(", {count} held-out samples", count_words(score)) if score.count else ""
     samples += phrase(" by the kernels of {scored_on}", scored_on) if scored_on else ""
     title = f"{score.title[:1].upper()}{score.title[1:]}"
@@ -165,8 +165,12 @@ def asked_words(record: Record) -> str:
 
 def _asked(record: Record) -> Html | None:
     words = asked_words(record)
-    took = f" Took {duration_words(record.seconds)}." if record.seconds else ""
-    return tag("p", f"Asked for: {words}.{took}", class_="asked") if words else None
+    took = phrase(" Took {duration}.", duration_words(record.seconds)) if record.seconds else ""
+    return (
+        tag("p", phrase("Asked for: {words}.{took}", words, took), class_="asked")
+        if words
+        else None
+    )
 
 
 def tile_html(tile: Tile) -> Html:

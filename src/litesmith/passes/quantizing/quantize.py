@@ -233,8 +233,8 @@ def _nothing_to_do(model: Model, to: str, skipped: Sequence[Skip]) -> str:
             to,
             held,
         )
-    why = f" ({skipped[0].where}: {skipped[0].why})" if skipped else ""
-    return f"quantize(to={to}): no layer of the model can be changed{why}"
+    why = phrase(" ({where}: {why})", skipped[0].where, skipped[0].why) if skipped else ""
+    return phrase("quantize(to={to}): no layer of the model can be changed{why}", to, why)
 
 
 def _refuse_unknown(setting: str, value: str, known: Mapping[str, object] | Sequence[str]) -> None:

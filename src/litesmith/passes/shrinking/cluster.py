@@ -71,8 +71,8 @@ class Cluster:
         books = {op: k for op in ops if (k := next((own[t] for t in op.outputs if t in own), 0))}
         found, skipped = self._clustered(model, ops, books)
         if not found:
-            why = f" ({skipped[0].where}: {skipped[0].why})" if skipped else ""
-            raise CannotApply(f"cluster: no layer of the model can be clustered{why}")
+            why = phrase(" ({where}: {why})", skipped[0].where, skipped[0].why) if skipped else ""
+            raise CannotApply("cluster: no layer of the model can be clustered{why}", why)
         result, left = _one_shot(model, {layer.weight: new for layer, new in found}, context)
         skipped += left
         touched = [_line(layer, new, self.per_channel) for layer, new in found]

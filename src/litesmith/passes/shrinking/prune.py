@@ -95,8 +95,8 @@ class Prune:
             return self._channels(model, ops, context)
         parts, skipped = self._parts(model, ops)
         if not parts:
-            why = f" ({skipped[0].where}: {skipped[0].why})" if skipped else ""
-            raise CannotApply(f"prune: no layer of the model can be pruned{why}")
+            why = phrase(" ({where}: {why})", skipped[0].where, skipped[0].why) if skipped else ""
+            raise CannotApply("prune: no layer of the model can be pruned{why}", why)
         is_gradual = tunes and self.schedule == "gradual"
         if is_gradual:
             _refuse_clustered(parts)

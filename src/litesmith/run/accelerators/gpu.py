@@ -68,8 +68,13 @@ def try_out(content: bytes | memoryview, target: Target, signature: int) -> None
     if far is not None and far > _FAR:
         away = phrase("{share} of the largest value away from the CPU's", percent_text(far))
         what = phrase("not finite where the CPU's are") if far == math.inf else away
-        other = "" if target.kernels == FULL else f"{TARGET}:{FULL} or "
-        raise CannotRun(f"target {target}: on random inputs its results are {what}; use {other}cpu")
+        other = "" if target.kernels == FULL else phrase("{target}:{full} or ", TARGET, FULL)
+        raise CannotRun(
+            "target {target}: on random inputs its results are {what}; use {other}cpu",
+            target,
+            what,
+            other,
+        )
 
 
 def why_unopened(error: CannotRun, graph: Graph) -> CannotRun:

@@ -57,9 +57,11 @@ class Target:
 
     def __str__(self) -> str:
         if self.kind == "custom":
-            return f"custom:{self.kernels}" + (f":{self.threads}" if self.threads > 1 else "")
-        threads = f":{self.threads}" if self.kind in _THREADED else ""
-        kernels = "" if self.kernels == "xnnpack" else f":{self.kernels}"
+            return f"custom:{self.kernels}" + (
+                phrase(":{threads}", self.threads) if self.threads > 1 else ""
+            )
+        threads = phrase(":{threads}", self.threads) if self.kind in _THREADED else ""
+        kernels = "" if self.kernels == "xnnpack" else phrase(":{kernels}", self.kernels)
         return f"{self.kind}{threads}{kernels}"
 
     @property

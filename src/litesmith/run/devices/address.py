@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from litesmith.errors import BadInput, CannotRun
+from litesmith.phrases import phrase
 from litesmith.run.core.target import Target
 
 
@@ -69,7 +70,11 @@ class Address:
     program: str = ""  # what runs models there; "" stands for the default
 
     def __str__(self) -> str:
-        named = f"?{TRANSPORTS[self.transport].program}={self.program}" if self.program else ""
+        named = (
+            phrase("?{program}={program2}", TRANSPORTS[self.transport].program, self.program)
+            if self.program
+            else ""
+        )
         return f"{self.device}/{self.target}{named}"
 
     @property
@@ -79,8 +84,8 @@ class Address:
     @property
     def device(self) -> str:
         """The address without the target: equal for two targets of one device."""
-        user = f"{self.user}@" if self.user else ""
-        port = "" if self.port is None else f":{self.port}"
+        user = phrase("{user}@", self.user) if self.user else ""
+        port = "" if self.port is None else phrase(":{port}", self.port)
         return f"{self.transport}://{user}{self.host}{port}"
 
 
@@ -107,9 +112,15 @@ def parse(text: str) -> Address:
         )
     found = re.fullmatch(transport.host, place)
     if found is None:
-        secret = "; a password has no place here, use a key" if re.search(":.*@", place) else ""
+        secret = (
+            phrase("; a password has no place here, use a key") if re.search(":.*@", place) else ""
+        )
         raise BadInput(
-            f"device {text!r}: {place!r} names no device{secret}; write it like {transport.example}"
+            "device {what!r}: {place!r} names no device{secret}; write it like {example}",
+            text,
+            place,
+            secret,
+            transport.example,
         )
     target_text, _, query = target_text.partition("?")
     target = _target(text, target_text, transport)

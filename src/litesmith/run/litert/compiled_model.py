@@ -371,5 +371,5 @@ def one_cause(messages: str) -> str:
     lines = [line.strip() for line in messages.splitlines() if line.strip()]
     reasons = [line for line in lines if not line.startswith(("Node number", "Failed to"))]
     node = re.search(r"Node number (\d+) \((.+?)\)", messages)
-    where = f"op {node.group(1)} ({node.group(2)}): " if node else ""
-    return f"{where}{reasons[0]}" if reasons else where.rstrip(": ")
+    where = phrase("op {group} ({group2}): ", node.group(1), node.group(2)) if node else ""
+    return phrase("{where}{reasons}", where, reasons[0]) if reasons else where.rstrip(": ")

@@ -411,8 +411,8 @@ class Choosing:
             if self.basis == MEASURED
             else phrase("no accuracy is known")
         )
-        they = "it is" if len(names) == 1 else "they are"
-        return [f"{', '.join(names)}: {what}, so that {they} not picked"]
+        they = phrase("it is") if len(names) == 1 else phrase("they are")
+        return [phrase("{names}: {what}, so that {they} not picked", ", ".join(names), what, they)]
 
     def _reason(self, told: Pick) -> str:
         published = phrase(

@@ -238,8 +238,12 @@ def _why(goal: str, fitting: Sequence[Option], able: Sequence[Option], asked: As
     if len(fitting) == 1:
         return phrase("the only one {within}", within)
     if not asked.texts or len(fitting) == len(able):
-        tail = f" {within}" if within else ""
-        return f"{what} of both{tail}" if len(able) == 2 else f"{what} of all {len(able)}{tail}"
+        tail = phrase(" {within}", within) if within else ""
+        return (
+            phrase("{what} of both{tail}", what, tail)
+            if len(able) == 2
+            else phrase("{what} of all {count}{tail}", what, len(able), tail)
+        )
     return phrase("{what} of the {count} {within}", what, len(fitting), within)
 
 
@@ -270,8 +274,14 @@ def _outside(best: Option, able: Sequence[Option], asked: Asked, goal: str) -> s
         return ""
     rival = min(better, key=lambda o: (_excess(o, asked), o.name))
     what = phrase("{gain} better", _gain(rival, best)) if goal == ACCURACY else _taken(rival, goal)
-    verb = "is " if goal == ACCURACY else ""
-    return f"{rival.name} {verb}{what} but {' and '.join(rival.misses(asked))}"
+    verb = phrase("is ") if goal == ACCURACY else ""
+    return phrase(
+        "{name} {verb}{what} but {misses}",
+        rival.name,
+        verb,
+        what,
+        " and ".join(rival.misses(asked)),
+    )
 
 
 def _equal(best: Option, fitting: Sequence[Option], goal: str) -> str:

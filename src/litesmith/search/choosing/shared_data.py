@@ -151,7 +151,7 @@ def _metric(candidate: Candidate, data: Data, asked: str) -> str:
         )
     wrong = _other_classes(candidate, data)
     if wrong:
-        raise BadInput(f"{candidate.name}: {wrong}; {_WAY_OUT}")
+        raise BadInput("{name}: {wrong}; {way_out}", candidate.name, wrong, _WAY_OUT)
     try:
         return chosen_metric(candidate.model, data, first, asked, has_reference=False)[0]
     except LitesmithError as error:
@@ -172,7 +172,9 @@ def _other_classes(candidate: Candidate, data: Data) -> str:
         return ""  # a list of labels numbers them
     if known in (count, count + 1):
         return ""
-    return f"tells {known} classes apart, and {data.source} has {count}"
+    return phrase(
+        "tells {known} classes apart, and {source} has {count}", known, data.source, count
+    )
 
 
 def _refuse_chance(candidate: Candidate, data: Data) -> None:

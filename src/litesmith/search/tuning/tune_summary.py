@@ -157,7 +157,7 @@ def sentence(search: Search, proof: Proof | None) -> str:
             score,
             samples,
         )
-    by = f"{samples}{_kernels(search, proof.verified)}"
+    by = phrase("{samples}{kernels}", samples, _kernels(search, proof.verified))
     judged = {
         PROVEN: phrase("{score}, proven to be within {budget} ({by})", score, budget, by),
         LIKELY: phrase("{score}, likely within {budget} ({by})", score, budget, by),
@@ -176,7 +176,7 @@ def _kernels(search: Search, verified: Record) -> str:
     """Whose kernels gave the answers, where that is not where the model is to run."""
     place = search.workshop.asked.place
     same = verified.scored_on == str(place.proves) and place.runs is not None
-    return "" if place.cpu is not None or same else " by the CPU's kernels"
+    return "" if place.cpu is not None or same else phrase(" by the CPU's kernels")
 
 
 def _over(search: Search, record: Record) -> tuple[str, ...]:
@@ -215,8 +215,8 @@ def _time_gains(search: Search, speed: Json, own: str) -> Iterator[str]:
         loss = factor_text(ratio, "slower", low, high)
         yield phrase("{loss} on {on}", loss, on) if on else loss
     else:
-        where = f" on {on}" if on else ""
-        yield f"as fast{where}, as far as can be told"
+        where = phrase(" on {on}", on) if on else ""
+        yield phrase("as fast{where}, as far as can be told", where)
 
 
 def next_steps(search: Search, proof: Proof | None) -> list[str]:

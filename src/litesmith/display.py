@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Protocol
 
+from litesmith.phrases import phrase
 from litesmith.units import bytes_text, count_text, number_text, percent_text, plain, time_text
 
 Cell = str | int | float | bool | None
@@ -62,11 +63,11 @@ def _table(rows: Sequence[Row]) -> str:
         + "</tr>"
         for row in rows
     )
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return phrase("<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>", head, body)
 
 
 def _element(name: str, text: str, is_number: bool) -> str:
-    kind = ' class="n"' if is_number else ""
+    kind = phrase(' class="n"') if is_number else ""
     return f"<{name}{kind}>{escape(text)}</{name}>"
 
 

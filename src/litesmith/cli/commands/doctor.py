@@ -263,7 +263,7 @@ def _fitting_command(path: Path, fit: Fit, recipe: str) -> str:
     if not recipe:
         return ""
     out = quote(f"{path.stem}_{fit.before.target}.tflite")
-    data = " --data D" if fit.needs_data else ""
+    data = phrase(" --data D") if fit.needs_data else ""
     return f"litesmith apply {quote(str(path))} {quote(recipe)}{data} -o {out}"
 
 
@@ -371,7 +371,7 @@ def _print_findings(model: Path, patient: Patient, found: list[Diagnosis]) -> No
 
 def _bundled(path: Path, patient: Patient, keep_custom_options: bool) -> dict[str, object]:
     """Lists on stderr, beside the JSON, what the bundle will hold; then writes it."""
-    keeps = " --keep-custom-options" if keep_custom_options else ""
+    keeps = phrase(" --keep-custom-options") if keep_custom_options else ""
     files = bundle_files(
         patient.model,
         patient.profile,

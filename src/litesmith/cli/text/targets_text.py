@@ -21,7 +21,9 @@ def _print_usable(result: Targets) -> None:
     rows = show.table("target", "here", "why, and what to do")
     for row in result.rows:
         found = row.usable
-        told = f"{row.delegate.title}: {found.why}" + (f"; {found.how}" if found.how else "")
+        told = f"{row.delegate.title}: {found.why}" + (
+            phrase("; {how}", found.how) if found.how else ""
+        )
         rows.add_row(
             row.delegate.name, phrase("yes") if found.usable else phrase("no"), show.said(told)
         )

@@ -63,6 +63,26 @@ def test_row_is_well_formed(kind: str) -> None:
         assert name in known
 
 
+@pytest.mark.parametrize("kind", OPS)
+def test_traits_of_a_row_agree(kind: str) -> None:
+    row = OPS[kind]
+    options = schema.TABLES.get(row.options, {})
+    assert not row.is_layer or (row.inputs == "x w b?" and row.macs and row.fuses_activation)
+    assert not row.is_depthwise or (row.is_layer and row.depth is None)
+    assert row.depth is None or row.axis not in (None, row.depth)
+    assert not row.fuses_activation or "fused_activation_function" in options
+    assert not row.has_window or "stride_w" in options
+    assert not row.spreads or "stride_w" in options
+    assert not row.is_commutative or row.inputs == "x x"
+    assert not row.arithmetic or (row.inputs == "x x" and row.arithmetic in "+-*/")
+    assert not row.is_softmax or row.makes_probabilities
+    assert not row.makes_probabilities or row.saturates
+    assert not row.saturates or row.scale == "fixed"
+    assert not row.rescales or row.converts
+    assert not row.takes_shape or row.setting is not None
+    assert not row.moves_data or (row.scale == "same" and row.data == 0)
+
+
 def test_every_options_table_belongs_to_an_op() -> None:
     named = {row.options for row in OPS.values()}
     assert set(schema.UNIONS["BuiltinOptions"]) | set(schema.UNIONS["BuiltinOptions2"]) <= named
@@ -84,6 +104,9 @@ def test_weight_axis_is_where_the_output_channels_are() -> None:
             assert weight is not None
             channels = op.outputs[0].shape[-1] if kind != "EMBEDDING_LOOKUP" else 0
             assert channels in (0, weight.shape[row.axis or 0])
+            if row.depth is not None and row.data is not None:
+                data = op.inputs[row.data]
+                assert data is not None and data.elements % weight.shape[row.depth] == 0
             checked += 1
     assert checked > 15
 

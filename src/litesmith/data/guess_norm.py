@@ -13,6 +13,7 @@ from litesmith.data.images import Picture, channel_axis, picture
 from litesmith.data.preparation import NORMS, Norm, Preparation, normalized
 from litesmith.data.samples import Sample
 from litesmith.errors import CannotRun
+from litesmith.ir.ops import OPS
 from litesmith.ir.softmax_scores import softmax_of
 from litesmith.ir.types import Array, Model, Tensor
 from litesmith.phrases import phrase
@@ -292,7 +293,7 @@ def _unlabelled(
 def _are_scores(model: Model) -> bool:
     """True where the first output is a softmax, perhaps reshaped or quantized afterwards."""
     op = softmax_of(model.main, model.main.outputs[0])
-    return op is not None and op.kind == "SOFTMAX"
+    return op is not None and not OPS[op.kind].is_logarithm
 
 
 def _width_axis(tensor: Tensor) -> int:

@@ -52,6 +52,7 @@ class Row(NamedTuple):
     interpolates         results lie between values of the data
     is_softmax           scores become probabilities that add up to 1, or their logarithms
     makes_probabilities  scores become probabilities, or their logarithms
+    is_logarithm         results are logarithms
     saturates            results are meant to reach the ends of a fixed range
     reshapes             the same values in the same order, in another shape
     pads                 the same values in a frame of one number
@@ -64,6 +65,7 @@ class Row(NamedTuple):
     sized_by_values      results have as many elements as the values of the inputs say
     has_effect           something outside the graph may change: a variable, a table, whatever a
                          foreign kernel likes
+    uses_variable        a variable that is kept between calls is read or written
     varies               the inputs alone do not decide the result
     is_control_flow      another graph is run
     """
@@ -93,6 +95,7 @@ class Row(NamedTuple):
     interpolates: bool = False
     is_softmax: bool = False
     makes_probabilities: bool = False
+    is_logarithm: bool = False
     saturates: bool = False
     reshapes: bool = False
     pads: bool = False
@@ -104,6 +107,7 @@ class Row(NamedTuple):
     takes_shape: bool = False
     sized_by_values: bool = False
     has_effect: bool = False
+    uses_variable: bool = False
     varies: bool = False
     is_control_flow: bool = False
 

@@ -6,7 +6,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch is not installed: the extra `train`")
 
 from litesmith.numeric.kernels import KERNELS, evaluate  # noqa: E402
-from litesmith.training.ops.op_table import OPS  # noqa: E402
+from litesmith.training.ops.op_table import TORCH_OPS  # noqa: E402
 from tests.op_cases import Case, Input, State, case, real  # noqa: E402
 from tests.op_cases_shaping import CASES  # noqa: E402
 from tests.op_models import Built, build, run  # noqa: E402
@@ -25,7 +25,7 @@ def takes_floats(case: Case, kind: str) -> bool:
 
 ALL = [
     pytest.param(kind, case, id=f"{kind}-{n}")
-    for kind in OPS
+    for kind in TORCH_OPS
     if kind not in IDENTITIES
     for n, case in enumerate(CASES[kind])
     if takes_floats(case, kind)
@@ -87,7 +87,7 @@ def as_values(built: Built) -> list:
 
 
 def results_of(built: Built, values: list) -> list:
-    results = OPS[built.op.kind](built.op, *values)
+    results = TORCH_OPS[built.op.kind](built.op, *values)
     return results if isinstance(results, list) else [results]
 
 
@@ -127,8 +127,8 @@ def test_gradient_is_finite(kind: str, case: Case) -> None:
 def test_conversions_do_nothing(kind: str) -> None:
     x = torch.randn(3)
     built = build(kind, CASES[kind][0])
-    assert OPS[kind](built.op, x) is x
+    assert TORCH_OPS[kind](built.op, x) is x
 
 
 def test_every_row_has_a_case_with_floats() -> None:
-    assert {param.values[0] for param in ALL} | set(IDENTITIES) == set(OPS)
+    assert {param.values[0] for param in ALL} | set(IDENTITIES) == set(TORCH_OPS)

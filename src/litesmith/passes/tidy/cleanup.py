@@ -223,7 +223,7 @@ def _join_chains_in(graph: Graph) -> tuple[Graph, list[str], list[Skip]]:
 
 def _joined_reshape(first: Op, second: Op) -> Op | Skip:
     """The second reshape alone: where it ends does not depend on where it comes from."""
-    if second.kind != "RESHAPE" or has_computed_settings(second):
+    if not OPS[second.kind].takes_shape or has_computed_settings(second):
         return Skip(op_name(second), phrase("what it does depends on the shape it is given"))
     return replace(second, inputs=(first.inputs[0], *second.inputs[1:]))
 

@@ -17,8 +17,6 @@ from litesmith.units import plain
 # Why an op cannot be taken; "" where it can.
 Check = Callable[[Op], str]
 
-_CONTROL_FLOW = frozenset({"CALL", "CALL_ONCE", "DELEGATE", "IF", "WHILE"})
-
 
 @dataclass(frozen=True)
 class Rules:
@@ -163,7 +161,7 @@ def _reasons(rules: Rules, graph: Graph) -> Iterator[str]:
 
 
 def _why_unfit(rules: Rules, op: Op, late: set[Tensor]) -> str:
-    if op.kind in _CONTROL_FLOW:
+    if OPS[op.kind].is_control_flow:
         return phrase("{kind} runs other graphs; control flow stays on the CPU", op.kind)
     if not rules.sizes and any(tensor in late for tensor in op_tensors(op)):
         return phrase("the size of what {label} reads or makes depends on values", plain(op.label))

@@ -14,6 +14,7 @@ import torch
 from litesmith.errors import BadInput, CannotApply
 from litesmith.ir.edit import called_graphs
 from litesmith.ir.model_text import op_name
+from litesmith.ir.ops import OPS
 from litesmith.ir.types import Array, Graph, Model, Op, Tensor
 from litesmith.numeric.kernels import KERNELS, evaluate
 from litesmith.passes.core.layers import real_values
@@ -21,7 +22,7 @@ from litesmith.passes.core.step import Skip
 from litesmith.passes.shrinking.sparsify import with_zeros
 from litesmith.phrases import phrase
 from litesmith.training.ops.batch_sizes import ADAPT, Adapt
-from litesmith.training.ops.op_table import OPS
+from litesmith.training.ops.op_table import TORCH_OPS
 from litesmith.training.ops.op_values import TorchOp, Value, numbers
 from litesmith.training.ops.recurrent import RECURRENT
 
@@ -239,12 +240,12 @@ def _takes_reals(op: Op) -> bool:
 
 
 def _is_differentiable(op: Op) -> bool:
-    return op.kind in OPS and _takes_reals(op)
+    return op.kind in TORCH_OPS and _takes_reals(op)
 
 
 def _frozen(ops: Sequence[Op]) -> Iterator[Skip]:
     for op in ops:
-        if _takes_reals(op) and op.kind not in OPS:
+        if _takes_reals(op) and op.kind not in TORCH_OPS:
             why = phrase("it has no differentiable form, so nothing is learned through it")
             yield Skip(op_name(op), why)
 
@@ -273,7 +274,7 @@ def _problem(op: Op) -> str:
         return phrase("a custom op's meaning is not known")
     if called_graphs(op):
         return phrase("control flow is not lifted")
-    keeps_state = any(t.variable for t in op.inputs if t is not None) or "VARIABLE" in op.kind
+    keeps_state = any(t.variable for t in op.inputs if t is not None) or OPS[op.kind].uses_variable
     if keeps_state and op.kind not in RECURRENT:
         return phrase("it keeps a state between runs")
     if not _is_differentiable(op) and op.kind not in KERNELS:
@@ -290,7 +291,7 @@ def _resolved(ops: Sequence[Op], wanted: Sequence[Tensor]) -> tuple[_Call, ...]:
     return tuple(
         _Call(
             op,
-            OPS[op.kind] if _is_differentiable(op) else _numpy_call(op),
+            TORCH_OPS[op.kind] if _is_differentiable(op) else _numpy_call(op),
             ADAPT.get(op.kind),
             tuple(ends.get(op, ())),
             tuple(is_real(t) for t in op.outputs),

@@ -1,6 +1,6 @@
 """The torch op table: what each op computes, differentiably, one row a kind.
 
-OPS[kind](op, *inputs) gives one value or a list of them. An input is a torch tensor where it
+TORCH_OPS[kind](op, *inputs) gives one value or a list of them. An input is a torch tensor where it
 stands for real numbers, a numpy array where it does not, None where it is left out; at least one
 is a torch tensor. Quantized numbers are real here, so converting to and from them does nothing.
 """
@@ -11,4 +11,4 @@ from litesmith.training.ops.op_values import TorchOp
 from litesmith.training.ops.recurrent import RECURRENT
 from litesmith.training.ops.shape_ops import SHAPE
 
-OPS: dict[str, TorchOp] = {**EACH, **LAYERS, **RECURRENT, **SHAPE}
+TORCH_OPS: dict[str, TorchOp] = {**EACH, **LAYERS, **RECURRENT, **SHAPE}

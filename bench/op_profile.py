@@ -20,7 +20,7 @@ from report import print_table, verdict_line
 from stock import MISSING, arguments, want_folder
 
 from litesmith.profiling.alignment import NO_EVENT
-from litesmith.profiling.op_times import Profile, profile
+from litesmith.profiling.op_times import Profile, profile_ops
 from litesmith.profiling.trace import run_pieces, write_trace
 from litesmith.units import percent_text, time_text
 
@@ -98,7 +98,7 @@ def main() -> int:
         if not path.is_file():
             print(f"{path}: no such file; name its folder with --models", file=sys.stderr)
             return MISSING
-        found = profile(path, on="cpu:1")
+        found = profile_ops(path, on="cpu:1")
         rows.append(row(name, found))
         lines += missed(name, found)
         traced = found if name == TRACED else traced

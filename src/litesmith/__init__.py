@@ -33,12 +33,12 @@ if TYPE_CHECKING:
     from litesmith.errors import BadInput, BadModel, CannotApply, CannotRun, LitesmithError
     from litesmith.front.bench import bench
     from litesmith.front.catalogue import catalogue
+    from litesmith.front.profile import profile
     from litesmith.front.report import report
     from litesmith.ir.build import Builder
     from litesmith.ir.types import Graph, Model, Op, Quant, Tensor
     from litesmith.ops.registry import delegate, op
     from litesmith.passes.core.step import Change, Skip
-    from litesmith.profiling.op_times import profile
     from litesmith.profiling.spans import record, span
     from litesmith.regression.comparison import compare
     from litesmith.regression.gating import gate, update_baseline
@@ -96,19 +96,19 @@ __all__ = [
 # module -> what it gives this one; imported when it is used, so that no program waits for the rest
 _GIVEN = {
     "accuracy.evaluate": "evaluate",
-    "front.bench": "bench",
     "anatomy.inspection": "inspect",
     "anatomy.model_diff": "diff",
     "calibration.cache_state": "cache",
     "diagnosis.target_list": "targets",
     "errors": "BadInput BadModel CannotApply CannotRun LitesmithError",
+    "front.bench": "bench",
     "front.catalogue": "catalogue",
+    "front.profile": "profile",
     "front.report": "report",
     "ir.build": "Builder",
     "ir.types": "Graph Model Op Quant Tensor",
     "ops.registry": "delegate op",
     "passes.core.step": "Change Skip",
-    "profiling.op_times": "profile",
     "profiling.spans": "record span",
     "regression.comparison": "compare",
     "regression.gating": "gate update_baseline",

@@ -11,7 +11,7 @@ from litesmith.anatomy.sparse_speedup import expected_gain, skipping
 from litesmith.cli.text.size_text import skipping_json, skipping_lines
 from litesmith.diagnosis.slowness import Patient, diagnoses
 from litesmith.kernels.litesmith_target import Kernels
-from litesmith.profiling.op_times import profile
+from litesmith.profiling.op_times import profile_ops
 from litesmith.run.core.target import Target
 from tests import zoo
 from tests.kernels.one_op import needs_numba, needs_x86
@@ -80,7 +80,7 @@ def test_the_lines_say_where_it_breaks_even() -> None:
 
 def test_the_doctor_names_the_command_that_shows_it() -> None:
     model = layer(0.9, 64, 512, 512)
-    found = diagnoses(Patient(model, Target(), profile(model, runs=2)))
+    found = diagnoses(Patient(model, Target(), profile_ops(model, runs=2)))
     (one,) = [d for d in found if "multiply by zeros" in d.what]
     assert one.command == "litesmith bench MODEL --on cpu:1,cpu:1:litesmith"
     assert one.us is not None and "from " in one.why

@@ -8,14 +8,14 @@ import pytest
 
 from litesmith.diagnosis.bundle import bundle_files, write_bundle
 from litesmith.errors import BadInput
-from litesmith.profiling.op_times import profile
+from litesmith.profiling.op_times import profile_ops
 from litesmith.tflite.file import load
 from tests import zoo
 
 
 def test_contents(tmp_path: Path) -> None:
     model = zoo.described()
-    found = profile(model, runs=1)
+    found = profile_ops(model, runs=1)
     files = bundle_files(model, found, command="litesmith doctor MODEL")
     write_bundle(tmp_path / "b.zip", files)
     with zipfile.ZipFile(tmp_path / "b.zip") as archive:

@@ -8,13 +8,13 @@ import pytest
 from litesmith.diagnosis.slowness import RULES, Diagnosis, Patient, diagnoses
 from litesmith.ir.build import Builder
 from litesmith.ir.types import Model, Quant
-from litesmith.profiling.op_times import Profile, profile
+from litesmith.profiling.op_times import Profile, profile_ops
 from litesmith.run.core.target import Target, usable_cores
 from tests import zoo
 
 
 def patient(model: Model, target: str = "cpu:1") -> Patient:
-    return Patient(model, Target.parse(target), profile(model, target, runs=2))
+    return Patient(model, Target.parse(target), profile_ops(model, target, runs=2))
 
 
 def by_rule(name: str, who: Patient) -> list[Diagnosis]:

@@ -20,7 +20,7 @@ from litesmith.pages.overlay import (
     times_overlay,
     write_overlay,
 )
-from litesmith.profiling.op_times import Profile, profile
+from litesmith.profiling.op_times import Profile, profile_ops
 from litesmith.tflite.file import save
 from tests import zoo
 from tests.diagnosis.test_loss import as_data, convnet, quantized, with_scale
@@ -58,7 +58,7 @@ def counted(model: Model) -> Overlay:
 @pytest.fixture(scope="module")
 def timed() -> tuple[Model, Profile]:
     model = zoo.careless()
-    return model, profile(model, runs=5)
+    return model, profile_ops(model, runs=5)
 
 
 def test_times_are_those_of_the_profile(timed: tuple[Model, Profile]) -> None:

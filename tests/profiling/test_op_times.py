@@ -4,9 +4,8 @@ import pytest
 
 from litesmith.errors import BadInput, CannotRun
 from litesmith.profiling.alignment import NO_EVENT
-from litesmith.profiling.cpu_peak import arithmetic, best_gmacs
 from litesmith.profiling.events import Run, Slice
-from litesmith.profiling.op_times import Profile, profile, usual_runs
+from litesmith.profiling.op_times import Profile, arithmetic, best_gmacs, profile_ops, usual_runs
 from litesmith.run.core.target import Target
 from tests import zoo
 
@@ -21,7 +20,7 @@ NO_PROFILE = {
 @pytest.mark.parametrize("name", [name for name in zoo.MODELS if name not in NO_PROFILE])
 def test_every_op_is_timed_or_named(name: str) -> None:
     model = zoo.MODELS[name]()
-    found = profile(model, runs=2)
+    found = profile_ops(model, runs=2)
     assert len(found.ops) == sum(len(graph.ops) for graph in model.graphs)
     for op in found.ops:
         assert (op.kernel and len(op.samples_us) == 2) or op.why, op
@@ -34,12 +33,12 @@ def test_every_op_is_timed_or_named(name: str) -> None:
 @pytest.mark.parametrize("name", NO_PROFILE)
 def test_what_has_no_profile_says_why(name: str) -> None:
     with pytest.raises(CannotRun, match=NO_PROFILE[name]):
-        profile(zoo.MODELS[name](), runs=1)
+        profile_ops(zoo.MODELS[name](), runs=1)
 
 
 @pytest.fixture(scope="module")
 def careless() -> Profile:
-    return profile(zoo.careless(), runs=4)
+    return profile_ops(zoo.careless(), runs=4)
 
 
 def test_fused_ops_say_where_they_went(careless: Profile) -> None:
@@ -72,24 +71,24 @@ def test_rows_feed_a_data_frame(careless: Profile) -> None:
 
 
 def test_the_builtin_kernels_have_a_profile_too() -> None:
-    found = profile(zoo.convnet(), on="cpu:1:builtin", runs=2)
+    found = profile_ops(zoo.convnet(), on="cpu:1:builtin", runs=2)
     assert {op.kernel for op in found.ops} == {"builtin"}
 
 
 def test_two_runs_share_the_loads() -> None:
-    assert len(profile(zoo.convnet(), runs=7).plain_us) == 7
+    assert len(profile_ops(zoo.convnet(), runs=7).plain_us) == 7
 
 
 @pytest.mark.parametrize("target", ["numpy", "cpu:1:reference"])
 def test_targets_without_a_profiler(target: str) -> None:
     with pytest.raises(CannotRun, match=f"no profile on {target}"):
-        profile(zoo.convnet(), on=target, runs=1)
+        profile_ops(zoo.convnet(), on=target, runs=1)
 
 
 @pytest.mark.parametrize("runs", [0, -1, 10**9])
 def test_a_number_of_runs_that_makes_no_sense(runs: int) -> None:
     with pytest.raises(BadInput, match="give a number from 1"):
-        profile(zoo.convnet(), runs=runs)
+        profile_ops(zoo.convnet(), runs=runs)
 
 
 def test_runs_that_took_unusually_long_or_short_do_not_count() -> None:
@@ -108,7 +107,7 @@ def test_the_yardstick_is_measured_for_both_arithmetics() -> None:
 
 
 def test_a_loop_says_that_its_time_holds_the_overhead_of_its_rounds() -> None:
-    found = profile(zoo.loop(), runs=1)
+    found = profile_ops(zoo.loop(), runs=1)
     assert "contains what profiling that graph costs" in found.note
     assert {op.graph for op in found.ops if op.kernel} == {0, 1, 2}
     assert found.ops_us == found.ops[0].us

@@ -8,7 +8,7 @@ import pytest
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TrackEvent
 
 from litesmith.errors import BadInput
-from litesmith.profiling.op_times import profile
+from litesmith.profiling.op_times import profile_ops
 from litesmith.profiling.trace import (
     CHROME,
     PERFETTO,
@@ -73,7 +73,7 @@ def test_chrome_reads_what_was_written(tmp_path: Path) -> None:
 
 
 def test_one_slice_for_each_op_and_run_inside_its_run(tmp_path: Path) -> None:
-    found = profile(zoo.convnet(), runs=3)
+    found = profile_ops(zoo.convnet(), runs=3)
     pieces = list(run_pieces(found.runs, "convnet"))
     runs = [piece for piece in pieces if piece.name.startswith("run ")]
     assert len(runs) == 3

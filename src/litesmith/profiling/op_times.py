@@ -3,27 +3,37 @@
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields
+from functools import cache
 from statistics import fmean, median
+from time import perf_counter
+
+import numpy as np
 
 from litesmith.anatomy.footprint import op_macs
 from litesmith.errors import BadInput, CannotRun
-from litesmith.ir.types import Model, Op
+from litesmith.ir.build import Builder
+from litesmith.ir.types import Model, Op, Quant
 from litesmith.kernels.litesmith_target import TAG
+from litesmith.notebook import html_of
 from litesmith.phrases import phrase
 from litesmith.profiling.alignment import Absence, absences
-from litesmith.profiling.cpu_peak import arithmetic, best_gmacs
 from litesmith.profiling.events import Run
 from litesmith.profiling.profiled_runs import Gathered, gather
 from litesmith.run.core.target import Target
-from litesmith.run.session import Source
-from litesmith.units import plain
+from litesmith.run.session import Session, Source
+from litesmith.timing.host import Host
+from litesmith.timing.statistics import Row
+from litesmith.units import plain, time_text
 
 _MOST_RUNS = 100_000
 
 # The runtime counts whole microseconds: a shorter time is too coarse to make a speed of.
 _LEAST_US = 5.0
 
-Row = dict[str, str | float | int | None]
+# A 1×1 convolution is the matrix product that the kernels are best at. These sizes keep weights and
+# activations inside a usual second-level cache and take about a millisecond.
+_SIDE, _CHANNELS = 24, 256
+_PEAK_SECONDS, _PEAK_RUNS = 0.1, 5
 
 
 @dataclass(frozen=True)
@@ -63,18 +73,46 @@ class Unmatched:
     us: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Profile:
-    """The ops of a model in run order, and what profiling itself costs in the same run."""
+    """The ops of a model in run order, and what profiling itself costs in the same run.
+
+    plain_us     runs without profiling, in turns with those of `profiled_us`
+    model, host  the name of the file and the machine, where a user asked for the profile
+    trace        the format of the trace that was written; "" where none was asked for
+    """
 
     target: str
     ops: tuple[OpTime, ...]
     unmatched: tuple[Unmatched, ...]
-    plain_us: tuple[float, ...] = field(repr=False)  # runs without profiling, in turns with
-    profiled_us: tuple[float, ...] = field(repr=False)  # those with it
-    runs: tuple[Run, ...] = field(repr=False)
+    plain_us: tuple[float, ...]
+    profiled_us: tuple[float, ...]
+    runs: tuple[Run, ...]
     best_gmacs: dict[str, float]
     note: str = ""
+    model: str = ""
+    host: Host | None = None
+    warnings: tuple[str, ...] = ()
+    trace: str = ""
+
+    def __repr__(self) -> str:
+        return f"Profile({self.sentence})"
+
+    _repr_html_ = html_of
+
+    @property
+    def sentence(self) -> str:
+        """What it comes to, in a line."""
+        if not self.top(1):
+            return phrase("{time} a run on {target}", time_text(self.run_us), self.target)
+        (slowest,) = self.top(1)
+        return phrase(
+            "{time} a run on {target}; op {index} {kind} takes longest",
+            time_text(self.run_us),
+            self.target,
+            slowest.index,
+            slowest.kind,
+        )
 
     @property
     def run_us(self) -> float:
@@ -119,7 +157,7 @@ class Profile:
         return [op.row() for op in self.ops]
 
     def facts(self) -> dict[str, object]:
-        """Everything but the slices and the samples of the ops, for JSON."""
+        """The numbers, but for the slices and the samples of the ops; nothing of model and host."""
         return {
             "target": self.target,
             "run_us": self.run_us,
@@ -134,12 +172,15 @@ class Profile:
             "note": self.note,
         }
 
+    def to_json(self) -> dict[str, object]:
+        """Everything but slices and samples of ops, as `--json` prints it."""
+        machine = None if self.host is None else self.host.facts()
+        told = {"host": machine, "warnings": self.warnings}
+        return {"schema": 1, "model": self.model, **self.facts(), **told}
 
-def profile(model: Source, on: str | Target = "cpu:1", *, runs: int | None = None) -> Profile:
-    """Times every op of a model on a CPU target.
 
-    >>> litesmith.profile("model.tflite", on="cpu:1").top(3)            # doctest: +SKIP
-    """
+def profile_ops(model: Source, on: str | Target = "cpu:1", *, runs: int | None = None) -> Profile:
+    """Times every op of a model on a CPU target."""
     target = Target.parse(on)
     if target.kind not in ("cpu", "custom"):
         raise CannotRun("no profile on {target}: only cpu targets tell the time of each op", target)
@@ -267,3 +308,47 @@ def _op_time(place: tuple[int, int], op: Op, outcome: _Time | Absence, scale: _S
         why="" if is_timed else outcome.why,
         samples_us=tuple(outcome.samples_us) if is_timed else (),
     )
+
+
+# The best arithmetic speed of this CPU, which the speed of an op is held against.
+
+
+@cache
+def best_gmacs(target: Target) -> dict[str, float]:
+    """GMAC/s of the fastest run of a matrix product, float32 and int8, on a target."""
+    return {name: _fastest(model, target) for name, model in _products().items()}
+
+
+def arithmetic(op: Op) -> str:
+    """Which of the two yardsticks an op is held against: its weights decide."""
+    places = [tensor for tensor in op.inputs[1:2] if tensor is not None]
+    return "float32" if not places or places[0].dtype.startswith("float") else "int8"
+
+
+def _products() -> dict[str, Model]:
+    random = np.random.default_rng(0)
+    b = Builder()
+    x = b.input("x", (1, _SIDE, _SIDE, _CHANNELS))
+    weights = random.normal(0, 0.1, (_CHANNELS, 1, 1, _CHANNELS)).astype(np.float32)
+    whole = b.model(b.op("CONV_2D", x, weights, np.zeros(_CHANNELS, np.float32)))
+    b = Builder()
+    x = b.input("x", (1, _SIDE, _SIDE, _CHANNELS), "int8", Quant.of(0.05))
+    codes = random.integers(-127, 128, (_CHANNELS, 1, 1, _CHANNELS)).astype(np.int8)
+    scales = np.full(_CHANNELS, 0.01, np.float32)
+    w = b.const(codes, quant=Quant.of(scales))
+    bias = b.const(np.zeros(_CHANNELS, np.int32), quant=Quant.of(scales * np.float32(0.05)))
+    return {
+        "float32": whole,
+        "int8": b.model(b.op("CONV_2D", x, w, bias, quant=Quant.of(0.2), version=3)),
+    }
+
+
+def _fastest(model: Model, target: Target) -> float:
+    with Session(model, target) as session:
+        end = perf_counter() + _PEAK_SECONDS
+        times: list[float] = []
+        while len(times) < _PEAK_RUNS or perf_counter() < end:
+            start = perf_counter()
+            session.run()
+            times.append(perf_counter() - start)
+    return op_macs(model.main.ops[0]) / min(times) / 1e9

@@ -29,7 +29,7 @@ from litesmith.errors import CannotRun
 from litesmith.ir.types import Model
 from litesmith.phrases import phrase
 from litesmith.profiling.events import CUSTOM, OWN
-from litesmith.profiling.op_times import OpTime, profile
+from litesmith.profiling.op_times import OpTime, profile_ops
 from litesmith.progress import Progress, silent
 from litesmith.regression.gate_rules import Allowed, Clocks, joined
 from litesmith.run.accelerators.targets import placed, with_custom
@@ -125,7 +125,7 @@ def _by_profile(source: Path, target: Target) -> Delegation:
     """What XNNPACK takes, as the runtime's own events tell."""
     name = str(target)
     try:
-        found = profile(source, target, runs=1)
+        found = profile_ops(source, target, runs=1)
     except CannotRun as error:
         return Delegation(name, why=str(error))
     ops = [op for op in found.ops if op.graph == found.entry]

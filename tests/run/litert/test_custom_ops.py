@@ -17,7 +17,7 @@ from litesmith.ir.build import Builder
 from litesmith.ir.types import Graph, Model, Op, Quant, Signature, Tensor
 from litesmith.ops import native
 from litesmith.ops.registry import VARIABLE, meaning
-from litesmith.profiling.op_times import profile
+from litesmith.profiling.op_times import profile_ops
 from litesmith.run.accelerators.targets import with_custom
 from litesmith.run.litert.delegated_ops import delegated
 from litesmith.run.session import Session
@@ -486,7 +486,7 @@ def test_every_signature_has_its_ops(hard_mish: ops.Operator) -> None:
 def test_a_profile_has_its_time(hard_mish: ops.Operator) -> None:
     b = Builder()
     y = b.op("EXP", hard_mish.add(b, b.input("x", (64, 64))))
-    seen = profile(b.model(y), "cpu:1", runs=5)
+    seen = profile_ops(b.model(y), "cpu:1", runs=5)
     (custom,) = [op for op in seen.ops if op.kernel == "custom"]
     assert custom.index == 0 and custom.us > 0
 
@@ -689,7 +689,7 @@ def test_a_profile_has_the_time_of_a_part() -> None:
     litesmith.delegate("doubler")(Doubler)
     b = Builder()
     x = b.input("x", (64, 64))
-    seen = profile(b.model(b.op("EXP", b.op("ADD", x, x))), "custom:doubler", runs=5)
+    seen = profile_ops(b.model(b.op("EXP", b.op("ADD", x, x))), "custom:doubler", runs=5)
     assert [op.kernel for op in seen.ops] == ["custom", "xnnpack"]
 
 

@@ -53,7 +53,7 @@ from litesmith.ir.types import Model
 from litesmith.lang import language
 from litesmith.passes.core.recipe import is_float
 from litesmith.phrases import phrase
-from litesmith.profiling.op_times import profile
+from litesmith.profiling.op_times import profile_ops
 from litesmith.run.core.placement import PREDICTED
 from litesmith.run.trial_run import probe
 from litesmith.tflite.file import load
@@ -348,7 +348,7 @@ def _examined(model: Path, content: Model, on: str) -> Patient:
     """The model with its profile. One that runs but has none still gets what the file tells."""
     target = checked_target(model, on)
     try:
-        return Patient(content, target, profile(model, target))
+        return Patient(content, target, profile_ops(model, target))
     except CannotRun as error:
         return Patient(content, target, None, str(error))
 

@@ -1,124 +1,54 @@
 """The command profile: where the time of a run goes, op by op."""
 
-import json
-from collections import Counter
 from pathlib import Path
 from typing import Annotated
 
-import click
-from rich.text import Text
-
-from litesmith.cli.commands.model import Json, ModelFile, refuse_place
+import litesmith
 from litesmith.cli.options.declare import option
-from litesmith.cli.options.ops_option import Ops
-from litesmith.cli.options.overlay_option import Place, TimesFile, lay_times, refuse_overlay
-from litesmith.cli.text import printing as show
-from litesmith.cli.text.deliver import say
-from litesmith.phrases import phrase
-from litesmith.profiling.op_times import OpTime, Profile
-from litesmith.profiling.op_times import profile as measure_profile
-from litesmith.profiling.trace import run_pieces, write_trace
+from litesmith.cli.options.overlay_option import TimesFile
+from litesmith.cli.options.shared_options import Json, ModelFile, On, Ops
+from litesmith.cli.text.deliver import deliver, say
+from litesmith.cli.text.profile_text import print_platform_help, print_profile
+from litesmith.cli.text.progress_text import Terminal
 from litesmith.run.core.target import Target
 from litesmith.run.trial_run import probe
-from litesmith.tflite.file import load
-from litesmith.timing.host import host, noise
-from litesmith.units import count_text, percent_text, plain, rate_text, time_text
 
-PLATFORM_HELP = """\
-The same run in the platform's own profilers. They see functions and threads
-where `litesmith profile` sees ops: start with the op, then look inside it.
-
-Linux: perf
-  Record a long benchmark, so that loading the model is a small part of it:
-    perf record -g -- litesmith bench MODEL --on cpu:1 --seconds 20
-    perf report --no-children --sort symbol
-  The hot functions are the micro-kernels of XNNPACK; where symbols are kept,
-  their names tell the data type, the tile and the instructions (avx512, neon).
-  Much time in memcpy or in page faults is outside the model: see
-    litesmith bench MODEL --copies
-  Where the kernel refuses: sudo sysctl kernel.perf_event_paranoid=1
-
-Android: Perfetto and simpleperf
-  Open the file of `litesmith profile MODEL --trace out.pftrace` in
-  https://ui.perfetto.dev (the page reads it locally and sends it nowhere).
-  On the device, record the scheduler and the clock while your app runs:
-    adb shell perfetto -o /data/misc/perfetto-traces/t -t 10s sched freq
-    adb pull /data/misc/perfetto-traces/t
-  It shows on which cores, and how fast, the threads of the runtime ran.
-  For functions, simpleperf of the NDK: python3 app_profiler.py -p YOUR.APP
-
-macOS and iOS: Instruments
-  The template Time Profiler, from a shell:
-    xcrun xctrace record --template 'Time Profiler' --launch -- \\
-      /full/path/to/litesmith bench MODEL --on cpu:1 --seconds 20
-  Open the .trace file and filter by the library libLiteRt. On a phone, profile
-  your own app from Xcode.
-
-Everywhere: the same number of threads as in --on cpu:N; look at one first.
-"""
-
-
-def _print_platform_help() -> None:
-    click.echo(PLATFORM_HELP.rstrip())
-
-
-On = Annotated[str, option("--on", metavar="TARGET", help="Where to run: cpu:1:litesmith, …")]
-
+Runs = Annotated[
+    int | None,
+    option("--runs", min=1, help="Number of profiled runs; otherwise about a second of them."),
+]
+Top = Annotated[int, option("--top", min=1, help="Number of the slowest ops to list.")]
 TraceFile = Annotated[
-    Path | None,
-    option("--trace", help="Write a trace for ui.perfetto.dev; .json for Chrome's."),
+    Path | None, option("--trace", help="Trace for ui.perfetto.dev to write; .json for Chrome's.")
+]
+PlatformHelp = Annotated[
+    bool,
+    option(
+        "--help-platform",
+        print_and_stop=print_platform_help,
+        help="How to see the same run in perf, on Android and in Instruments.",
+    ),
 ]
 
 
 def profile(
     model: ModelFile,
     on: On = "cpu:1",
-    runs: Annotated[
-        int | None,
-        option("--runs", min=1, help="Profiled runs; otherwise about a second of them."),
-    ] = None,
-    top: Annotated[int, option("--top", min=1, help="How many of the slowest ops.")] = 10,
+    runs: Runs = None,
+    top: Top = 10,
     trace: TraceFile = None,
     overlay: TimesFile = None,
     ops: Ops = None,
     as_json: Json = False,
-    help_platform: Annotated[
-        bool,
-        option(
-            "--help-platform",
-            print_and_stop=_print_platform_help,
-            help="How to see the same run in perf, on Android and in Instruments.",
-        ),
-    ] = False,
+    help_platform: PlatformHelp = False,
 ) -> None:
     """Where the time of a run goes: every op with its time, its kernel and its speed."""
-    if trace is not None:
-        refuse_place(trace, model)
-    if overlay is not None:
-        refuse_overlay(overlay, model)
-    target = checked_target(model, on)
-    machine = host()
-    warnings = noise(machine, [target])
-    result = measure_profile(model, target, runs=runs)
-    written = "" if trace is None else write_trace(trace, run_pieces(result.runs, model.name))
-    if as_json:
-        told = {"host": machine.facts(), "warnings": warnings}
-        click.echo(json.dumps({"schema": 1, "model": str(model), **result.facts(), **told}))
-    else:
-        print_profile(model, result, top)
-        if trace is not None:
-            show.heading("trace")
-            show.line(
-                phrase(
-                    "{trace}: {written}, {count} runs; open it in ui.perfetto.dev",
-                    trace,
-                    written,
-                    len(result.runs),
-                )
-            )
-    if overlay is not None:
-        lay_times(Place(model, overlay, as_json), load(model), result)
-    for warning in warnings:
+    with Terminal(quiet=as_json) as progress:
+        found = litesmith.profile(
+            model, on, runs=runs, trace=trace, overlay=overlay, progress=progress
+        )
+    deliver(found, lambda one: print_profile(one, top, trace, overlay), as_json)
+    for warning in found.warnings:
         say("warning", warning)
 
 
@@ -127,101 +57,3 @@ def checked_target(model: Path, on: str) -> Target:
     target = Target.parse(on)
     probe(model, target)
     return target
-
-
-def print_profile(model: Path, result: Profile, top: int) -> None:
-    show.line(
-        phrase(
-            "{name} on {target}: {time} a run (median of {count})",
-            plain(model.name),
-            result.target,
-            time_text(result.run_us),
-            len(result.plain_us),
-        ),
-        "bold",
-    )
-    show.line(
-        phrase(
-            "ops add up to {time}, {share} of it; profiling adds {share2}, between the ops",
-            time_text(result.ops_us),
-            percent_text(result.ops_us / result.run_us),
-            percent_text(result.overhead),
-        )
-    )
-    best = ", ".join(
-        phrase("{rate} in {kind}", rate_text(rate), kind)
-        for kind, rate in result.best_gmacs.items()
-    )
-    show.line(phrase("best GMAC/s of this CPU in a calibration: {best}", best))
-    if result.note:
-        show.line(phrase("note: {note}", result.note))
-    for number in sorted({op.graph for op in result.ops}):
-        called = (
-            "" if number == result.entry else phrase(" of graph {number}, called by an op", number)
-        )
-        _print_ops(
-            phrase("in run order{called}", called), [op for op in result.ops if op.graph == number]
-        )
-    for other in result.unmatched:
-        show.line(
-            phrase("inside the runtime, of no op: {tag} {time}", other.tag, time_text(other.us))
-        )
-    _print_ops(phrase("top {top} by time", top), result.top(top))
-    _print_kinds(result)
-
-
-HEAD = ("#", "op", "time", "share", "kernel", "GMAC/s", "best")
-_RIGHT = (0, 2, 3, 5, 6)
-_LEAST_NAME, _MOST_KIND = 8, 18
-
-
-def _print_ops(title: str, ops: list[OpTime]) -> None:
-    rows = show.table(*HEAD, "name", right=_RIGHT)
-    cells = [_cells(op) for op in ops]
-    taken = sum(max(map(len, column)) + 2 for column in zip(HEAD, *cells, strict=True))
-    room = max(_LEAST_NAME, show.console.width - taken)
-    for op, row in zip(ops, cells, strict=True):
-        name = op.name.split(";")[0] if op.kernel or op.fused_into is None else _into(op)
-        rows.add_row(*map(show.said, row), Text(_last(name, room)))
-    show.heading(title)
-    show.console.print(rows)
-    reasons = Counter((op.kind, op.why) for op in ops if op.why)
-    for (kind, why), count in reasons.most_common():
-        show.line(phrase("{count} {kind} without a time of their own: {why}", count, kind, why))
-
-
-def _into(op: OpTime) -> str:
-    return f"→ {op.fused_into}"
-
-
-def _cells(op: OpTime) -> tuple[str, ...]:
-    timed = op.us if op.kernel else None
-    return (
-        str(op.index),
-        _last(op.kind, _MOST_KIND),
-        "" if timed is None else time_text(timed) if timed >= 1 else "<1 µs",
-        "" if timed is None else percent_text(op.share),
-        op.kernel,
-        "" if op.gmacs is None else rate_text(op.gmacs),
-        "" if op.of_best is None else percent_text(op.of_best),
-    )
-
-
-def _last(name: str, room: int) -> str:
-    """The end of a long name, which tells more than its start."""
-    return name if len(name) <= room else f"…{name[1 - room :]}"
-
-
-def _print_kinds(result: Profile) -> None:
-    rows = show.table("op", "count", "time", "share", "MACs", "GMAC/s", right=(1, 2, 3, 4, 5))
-    for kind, count, us, macs in result.by_kind():
-        rows.add_row(
-            Text(kind),
-            str(count),
-            time_text(us) if us else "",
-            percent_text(us / result.ops_us) if us else "",
-            count_text(macs) if macs else "",
-            rate_text(macs / us / 1e3) if macs and us else "",
-        )
-    show.heading("by kind")
-    show.console.print(rows)

@@ -31,7 +31,7 @@ from litesmith.passes.core.step import Context
 from litesmith.passes.quantizing.integer_graph import conversions
 from litesmith.passes.quantizing.paired_walk import mean_output
 from litesmith.passes.tidy.fold import Fold
-from litesmith.profiling.op_times import OpTime, profile
+from litesmith.profiling.op_times import OpTime, profile_ops
 from litesmith.run.core.target import Target
 from litesmith.run.session import Source
 from litesmith.timing.cluster_timing import run_alone
@@ -306,7 +306,7 @@ def _profiled(model: Model, target: Target, engine: Engine | None) -> list[float
 
 def usual_times(source: Source, target: Target) -> dict[str, float]:
     """What each op of the main graph usually takes, by its name."""
-    return {op.name: _usual_us(op) for op in profile(source, target).ops if op.graph == 0}
+    return {op.name: _usual_us(op) for op in profile_ops(source, target).ops if op.graph == 0}
 
 
 def _usual_us(op: OpTime) -> float:

@@ -14,7 +14,7 @@ from litesmith.diagnosis.loss import decibels, losses
 from litesmith.errors import LitesmithError
 from litesmith.passes.core.recipe import apply, parse, text_of
 from litesmith.phrases import phrase
-from litesmith.profiling.op_times import profile
+from litesmith.profiling.op_times import profile_ops
 from litesmith.run.core.placement import MEASURED
 from litesmith.run.core.target import Target, usable_cores
 from litesmith.run.devices.address import Address
@@ -262,7 +262,7 @@ def _op_times(workshop: Workshop, path: Path) -> Json:
 
 def op_times(source: Source, target: Target) -> Json:
     """The time of a run, and of each op of it."""
-    found = profile(source, target)
+    found = profile_ops(source, target)
     keys = ("index", "kind", "name", "us", "macs")
     rows = (op.row() for op in found.ops if op.graph == found.entry)
     return {"run_us": found.run_us, "ops": [{key: row[key] for key in keys} for row in rows]}

@@ -55,7 +55,7 @@ ROOMS = (
     ("lang",),
     ("arguments", "display"),
     ("errors", "units"),
-    ("notebook", "phrases", "progress", "schema", "_version"),
+    ("phrases", "progress", "schema", "_version"),
 )
 DEPTH = {name: depth for depth, names in enumerate(ROOMS) for name in names}
 FILES = sorted(ROOT.rglob("*.py"))

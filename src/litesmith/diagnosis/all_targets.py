@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from litesmith.display import show_html, show_line
 from litesmith.errors import BadInput, LitesmithError
 from litesmith.evidence import Measurement, Trial
 from litesmith.ir.types import Array, Model
-from litesmith.notebook import html_of
 from litesmith.phrases import phrase
 from litesmith.progress import Progress, Status, silent
 from litesmith.run.accelerators.targets import BY_NAME, DELEGATES, Delegate, placed, with_custom
@@ -267,11 +267,13 @@ class TargetsBench:
     models: tuple[OnEveryTarget, ...]
     report: Path | None = None
 
-    def __repr__(self) -> str:
-        names = ", ".join(one.model.name for one in self.models)
-        return f"TargetsBench({names} on {len(self.models[0].rows)} targets)"
+    __repr__ = show_line
+    _repr_html_ = show_html
 
-    _repr_html_ = html_of
+    @property
+    def sentence(self) -> str:
+        names = ", ".join(one.model.name for one in self.models)
+        return phrase("{names} on {count} targets", names, len(self.models[0].rows))
 
     @property
     def results(self) -> tuple[Result, ...]:

@@ -10,7 +10,6 @@ from typing import Any, cast
 from litesmith.accuracy.evaluate import Evaluation
 from litesmith.anatomy.findings import findings, scheme
 from litesmith.anatomy.footprint import footprint
-from litesmith.diagnosis.all_targets import TargetsBench
 from litesmith.diagnosis.verdict import Verdict
 from litesmith.ir.types import Model, Tensor
 from litesmith.pages.drawing.markup import Child, Html, joined, tag
@@ -202,28 +201,6 @@ def _bench(bench: Bench) -> Shown:
     )
 
 
-def _everywhere(found: TargetsBench) -> Shown:
-    rows: list[tuple[Child, ...]] = [
-        (
-            _name(one.model.name),
-            _name(row.target),
-            "" if row.latency_us is None else time_text(row.latency_us),
-            row.how,
-            plain(row.verdict),
-        )
-        for one in found.models
-        for row in one.rows
-    ]
-    count = len(found.models[0].rows)
-    return shown(
-        phrase(
-            "{name} on {count} targets", ", ".join(one.model.name for one in found.models), count
-        ),
-        drawn(Table(("model", "on", "median", "how", "verdict"), rows, (2,))),
-        notes=found.warnings,
-    )
-
-
 def _compared(one: Comparison) -> str:
     ratio = ratio_text(one.ratio.value, *one.ratio.interval)
     return phrase(
@@ -361,7 +338,6 @@ FORMATS: dict[type, Callable[[Any], Shown]] = {
     Model: _model,
     Profile: _profile,
     Retrained: _retrained,
-    TargetsBench: _everywhere,
     Verdict: _verdict,
 }
 

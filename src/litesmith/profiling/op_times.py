@@ -10,11 +10,11 @@ from time import perf_counter
 import numpy as np
 
 from litesmith.anatomy.footprint import op_macs
+from litesmith.display import show_html, show_line
 from litesmith.errors import BadInput, CannotRun
 from litesmith.ir.build import Builder
 from litesmith.ir.types import Model, Op, Quant
 from litesmith.kernels.litesmith_target import TAG
-from litesmith.notebook import html_of
 from litesmith.phrases import phrase
 from litesmith.profiling.alignment import Absence, absences
 from litesmith.profiling.events import Run
@@ -95,10 +95,8 @@ class Profile:
     warnings: tuple[str, ...] = ()
     trace: str = ""
 
-    def __repr__(self) -> str:
-        return f"Profile({self.sentence})"
-
-    _repr_html_ = html_of
+    __repr__ = show_line
+    _repr_html_ = show_html
 
     @property
     def sentence(self) -> str:

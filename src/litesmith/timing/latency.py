@@ -13,11 +13,11 @@ from typing import cast
 
 import numpy as np
 
+from litesmith.display import show_html, show_line
 from litesmith.errors import BadInput
 from litesmith.evidence import Interval, Measurement, Trial, median_interval
 from litesmith.ir.types import Model
-from litesmith.notebook import html_of
-from litesmith.phrases import phrase
+from litesmith.phrases import join, phrase
 from litesmith.progress import Progress, Status, silent
 from litesmith.run.core.target import Target
 from litesmith.run.devices.address import Address, is_address, parse
@@ -37,7 +37,7 @@ from litesmith.timing.statistics import (
     turns_ratio,
 )
 from litesmith.timing.turns import Contender, Load, Quota, one_load
-from litesmith.units import time_interval_text, time_text
+from litesmith.units import ratio_text, time_interval_text, time_text
 
 PERCENTILES = (50, 90, 95, 99)
 
@@ -87,10 +87,10 @@ class Result:
     peak_bytes: int | None = None
 
     def __repr__(self) -> str:
-        return f"Result({self.text})"
+        return f"<Result: {self.sentence}>"
 
     @property
-    def text(self) -> str:
+    def sentence(self) -> str:
         """The model, its target and its usual time, in a few words."""
         time = time_interval_text(self.percentile_us(50), *self.interval_us)
         return phrase("{name} on {target}: {time}", Path(self.model).name, self.target, time)
@@ -195,6 +195,17 @@ class Comparison:
     b: Contender
     ratio: Ratio
 
+    @property
+    def sentence(self) -> str:
+        """Whether b is faster, and by how much."""
+        return phrase(
+            "{name} on {target}: {verdict}, {ratio} the time",
+            Path(self.b.name).name,
+            self.b.target,
+            self.ratio.verdict,
+            ratio_text(self.ratio.value, *self.ratio.interval),
+        )
+
     def row(self) -> Row:
         low, high = self.ratio.interval
         return {
@@ -274,10 +285,15 @@ class Bench:
     situations: tuple[Situation, ...] = ()
     copies: tuple[Copies, ...] = ()
 
-    def __repr__(self) -> str:
-        return f"Bench({'; '.join(result.text for result in self.results)})"
+    __repr__ = show_line
+    _repr_html_ = show_html
 
-    _repr_html_ = html_of
+    @property
+    def sentence(self) -> str:
+        """What it comes to, in a line."""
+        if not self.comparisons:
+            return join((result.sentence for result in self.results), "; ")
+        return join((comparison.sentence for comparison in self.comparisons), "; ")
 
     def to_rows(self) -> list[Row]:
         """One row a contender, for a data frame."""

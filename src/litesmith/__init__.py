@@ -22,7 +22,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from litesmith._version import VERSION as __version__
-from litesmith.phrases import phrase
 
 if TYPE_CHECKING:
     from litesmith.accuracy.evaluate import evaluate
@@ -127,7 +126,7 @@ if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
         if name not in _MODULES:
-            raise AttributeError(phrase("module 'litesmith' has no attribute {name!r}", name))
+            raise AttributeError(f"module 'litesmith' has no attribute {name!r}")
         globals()[name] = getattr(import_module(f"litesmith.{_MODULES[name]}"), name)
         return globals()[name]
 

@@ -37,8 +37,7 @@ from litesmith.search.tuning.tune_search import Found
 from litesmith.tflite.file import digest
 from litesmith.timing.host import host
 from litesmith.units import percent_text, ratio_text, score_text, time_text, total_text
-from litesmith.workers.engine import Engine
-from litesmith.workers.open_engine import opened
+from litesmith.workers.engine import Engine, open_engine
 
 RESNET, MOBILENET = "pretrainedResnet.tflite", "mobilenet_v1_1.0_224.tflite"
 SEARCHED, IMAGES = 3000, 2000
@@ -58,7 +57,7 @@ def joined(log: Path, workers: int) -> Iterator[Engine]:
     cluster.add_node(num_cpus=0, resources={RESOURCE: 1}, object_store_memory=STORE)
     os.environ["RAY_ADDRESS"] = cluster.address
     try:
-        with opened("ray") as engine:
+        with open_engine("ray") as engine:
             assert engine is not None
             yield engine
     finally:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import litesmith
+from litesmith.plugins import PLUGINS
 
 ROOT = Path(litesmith.__file__).parent
 
@@ -32,26 +33,23 @@ ROOMS = (
     ("timing",),
     ("data",),
     ("anatomy", "evidence", "run.devices"),
-    ("ray_engine",),
     ("workers",),
     ("run",),
     ("run.accelerators",),
     ("run.rules",),
-    ("kernels",),
     ("passes.shrinking",),
     ("passes.quantizing",),
     ("passes.tidy",),
     ("passes.core",),
     ("passes",),
     ("run.litert",),
-    ("run.core", "networks"),
+    ("run.core",),
     ("ops",),
-    ("kernels.loops",),
-    ("kernels.programs",),
     ("native",),
-    ("demo_files", "numeric"),
+    ("demo_files", "known_networks", "numeric"),
     ("tflite",),
     ("ir",),
+    ("plugins",),
     ("lang",),
     ("arguments", "display"),
     ("errors", "units"),
@@ -59,6 +57,9 @@ ROOMS = (
 )
 DEPTH = {name: depth for depth, names in enumerate(ROOMS) for name in names}
 FILES = sorted(ROOT.rglob("*.py"))
+
+# Rooms that can be taken away, and those that each may import: it and everything below.
+TAKEN_AWAY = {"kernels": "passes.shrinking", "networks": "known_networks", "ray_engine": "workers"}
 
 
 WHOLE = ("cli",)  # rooms whose inner rooms import each other
@@ -80,6 +81,12 @@ def file_of(name: str) -> Path:
     return file_of(name.rpartition(".")[0])
 
 
+def plugged_room(room: str) -> str:
+    """The room that can be taken away which this one is, or is in; "" for all others."""
+    outer = room.partition(".")[0]
+    return outer if outer in TAKEN_AWAY else ""
+
+
 def imported(path: Path) -> set[str]:
     """Every module of ours that a file imports, inside functions too."""
     names: set[str] = set()
@@ -95,12 +102,14 @@ def imported(path: Path) -> set[str]:
 def test_every_file_is_in_a_room() -> None:
     front = {"__init__", "__main__"}
     empty = {name.rpartition(".")[0] for name in DEPTH} - {""}
-    assert {room_of(path) for path in FILES} <= {*DEPTH, *front, *empty}
-    assert {*DEPTH} <= {room_of(path) for path in FILES}
+    found = {room_of(path) for path in FILES}
+    assert {room for room in found if not plugged_room(room)} <= {*DEPTH, *front, *empty}
+    assert {*DEPTH} <= found
+    assert {*TAKEN_AWAY} <= found
 
 
 def test_no_room_has_the_name_of_a_public_function() -> None:
-    rooms = {name.partition(".")[0] for name in DEPTH}
+    rooms = {name.partition(".")[0] for name in (*DEPTH, *TAKEN_AWAY)}
     assert not rooms & set(litesmith.__all__)
 
 
@@ -109,11 +118,42 @@ def test_imports_point_down(path: Path) -> None:
     room = room_of(path)
     if room in ("__init__", "__main__"):  # the package's front, which shows what the rooms make
         return
+    own = plugged_room(room)
     for name in imported(path):
         other = room_of(file_of(name))
         if other == "__init__":  # commands call the public functions
             assert room.startswith("cli"), f"{room} imports the package's front"
             continue
-        assert other in DEPTH, f"{name} is in no room"
+        if own and plugged_room(other) == own:
+            continue
+        assert other in DEPTH, f"{name} is in no room that may be imported"
+        if own:
+            assert DEPTH[other] >= DEPTH[TAKEN_AWAY[own]], f"{room} imports {other}, above it"
+            continue
         below = DEPTH[other] > DEPTH[room]
         assert below or other == room, f"{room} imports {other}, which is above or beside it"
+
+
+def names_of_rooms(path: Path) -> set[str]:
+    """The rooms that can be taken away which a file imports, or names in a string of code."""
+    found = {name.split(".")[1] for name in imported(path) if "." in name}
+    strings = [
+        node.value
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    ]
+    for text in strings:
+        head, _, rest = text.removeprefix("litesmith.").partition(".")
+        is_path = rest != "" and all(part.isidentifier() for part in rest.split("."))
+        if is_path and not text.endswith((".py", ".tflite")):
+            found.add(head)
+    return found & {*TAKEN_AWAY}
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_only_the_table_of_plugins_names_rooms_that_can_be_taken_away(path: Path) -> None:
+    assert names_of_rooms(path) <= {plugged_room(room_of(path))}
+
+
+def test_the_table_of_plugins_has_each_of_them() -> None:
+    assert {row.room for row in PLUGINS.values()} == {*TAKEN_AWAY}

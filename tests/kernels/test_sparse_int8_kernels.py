@@ -98,8 +98,8 @@ LAW = (
     "    assert_bits('FULLY_CONNECTED', 1 + seed, (40, 200), 0.5, seed)\n"
 )
 COMPILED = (
-    "from litesmith.native.compile import address_of\n"
-    "assert address_of('sparse_int8') and address_of('sparse_int8_row')\n"
+    "from litesmith.kernels.compiled import kernel_address\n"
+    "assert kernel_address('sparse_int8') and kernel_address('sparse_int8_row')\n"
 )
 
 

@@ -7,15 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from litesmith.native import compile as native
-from litesmith.native.compile import FUNCTIONS
+import litesmith
+from litesmith.kernels.compiled import FUNCTIONS
+from litesmith.native.call_record import BETWEEN
 from tests.kernels.one_op import needs_numba
 
 # Compiles or loads one function, and says which.
 ADDRESS = (
+    "from litesmith.kernels.compiled import FUNCTIONS\n"
     "from litesmith.native.compile import _made, address_of\n"
-    "address_of('copy')\n"
-    "print(_made['copy']._cache_hits)\n"
+    "address_of(FUNCTIONS['copy'])\n"
+    "print(_made[FUNCTIONS['copy']]._cache_hits)\n"
 )
 
 
@@ -38,9 +40,10 @@ def test_a_second_process_compiles_nothing(tmp_path: Path) -> None:
 
 @needs_numba
 def test_code_of_other_sources_goes(tmp_path: Path) -> None:
-    (tmp_path / "jit").mkdir()
-    old = tmp_path / "jit" / "loops.run_program-0123456789abcdef.py311.nbi"
-    other = tmp_path / "jit" / "notes.txt"
+    place = tmp_path / "jit" / "kernels"
+    place.mkdir(parents=True)
+    old = place / "loops.run_program-0123456789abcdef.py311.nbi"
+    other = place / "notes.txt"
     old.touch()
     other.touch()
     run(ADDRESS, LITESMITH_CACHE=str(tmp_path))
@@ -63,18 +66,18 @@ def test_without_numba_one_line_says_what_to_install(tmp_path: Path) -> None:
         "import sys; sys.meta_path.insert(0, type('No', (), {'find_spec': lambda *a: None})())\n"
         "import importlib.util as u; real = u.find_spec\n"
         "u.find_spec = lambda name, *a: None if name == 'numba' else real(name, *a)\n"
-        "from litesmith.native.compile import address_of\n"
+        "from litesmith.kernels.compiled import kernel_address\n"
         "from litesmith import CannotRun\n"
-        "try:\n    address_of('run')\nexcept CannotRun as error:\n    print(error)\n"
+        "try:\n    kernel_address('run')\nexcept CannotRun as error:\n    print(error)\n"
     )
     line = run(code)
     assert "pip install litesmith[jit]" in line and "\n" not in line
 
 
 def test_every_function_is_there() -> None:
-    folder = Path(native.__file__).parent
-    for module, function, count in FUNCTIONS.values():
-        text = (folder / f"{module}.py").read_text()
-        start = text.index(f"def {function}(")
-        assert text[start : text.index(")", start)].count(",") + 1 == count
+    folder = Path(litesmith.__file__).parent
+    for one in (BETWEEN, *FUNCTIONS.values()):
+        text = folder.joinpath(*one.module.split(".")).with_suffix(".py").read_text()
+        start = text.index(f"def {one.name}(")
+        assert text[start : text.index(")", start)].count(",") + 1 == one.count
     assert list(FUNCTIONS) == sorted(FUNCTIONS)

@@ -12,8 +12,8 @@ import litesmith
 from litesmith.errors import BadInput
 from litesmith.ir.types import Model
 from litesmith.networks import ROWS, Row, Spec, build, load_weights, save_weights
-from litesmith.networks.from_tflite import read as read_tflite
 from litesmith.networks.loose_weights import targets_of
+from litesmith.networks.weight_files import read_tflite
 from litesmith.tflite.file import save
 from litesmith.tflite.write import to_bytes
 from tests import zoo

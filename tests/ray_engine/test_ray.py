@@ -25,8 +25,7 @@ from litesmith.tflite.write import to_bytes
 from litesmith.timing.cluster_timing import measure_on
 from litesmith.timing.latency import Rule, list_contenders
 from litesmith.training.apply import apply
-from litesmith.workers.engine import Engine, Lost, Worker, host_name
-from litesmith.workers.open_engine import opened as opened_engine
+from litesmith.workers.engine import Engine, Lost, Worker, host_name, open_engine
 from tests.accuracy.test_sharded import bare
 from tests.search.choosing.taught import examples, hurried, integer, opened, taught, written
 
@@ -72,7 +71,7 @@ def nodes(log: Path) -> Iterator[Nodes]:
 
 @pytest.fixture(scope="module")
 def engine(nodes: Nodes) -> Iterator[Engine]:
-    with opened_engine("ray") as found:
+    with open_engine("ray") as found:
         assert found is not None
         yield found
 

@@ -10,7 +10,7 @@ from time import monotonic
 import pytest
 
 from litesmith.errors import BadInput, LitesmithError
-from litesmith.workers.open_engine import address_of, opened, refuse_engine
+from litesmith.workers.engine import address_of, open_engine, refuse_engine
 from tests.search.choosing.taught import written
 
 # Runs the command line as if ray were not installed.
@@ -42,7 +42,7 @@ def silent_port() -> Iterator[int]:
 
 def test_local_is_no_engine() -> None:
     for given in ("local", None):
-        with opened(given) as engine:
+        with open_engine(given) as engine:
             assert engine is None
 
 

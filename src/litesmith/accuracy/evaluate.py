@@ -35,8 +35,7 @@ from litesmith.run.core.target import Target
 from litesmith.run.session import Source
 from litesmith.tflite.file import load
 from litesmith.timing.host import host
-from litesmith.workers.engine import Engine
-from litesmith.workers.open_engine import opened as opened_engine
+from litesmith.workers.engine import Engine, open_engine
 
 BETTER, WORSE, HIGHER, LOWER = "better", "worse", "higher", "lower"
 SAME = phrase("no difference beyond the noise")
@@ -134,7 +133,7 @@ def evaluate(
     `engine="ray"` has the workers of a Ray cluster do it, each with some of the samples.
     """
     opened = open_data(data, _loaded(model))
-    with opened_engine(engine) as found:
+    with open_engine(engine) as found:
         (evaluation,) = evaluate_all(
             [model],
             opened,

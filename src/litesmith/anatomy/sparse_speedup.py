@@ -5,8 +5,7 @@ from typing import NamedTuple
 
 from litesmith.errors import CannotApply
 from litesmith.ir.types import Model, Op
-from litesmith.kernels.programs.break_even import dense_us
-from litesmith.kernels.programs.sparse_parts import Sparse, sparse_facts
+from litesmith.run.litert.own_kernels import SparseLayer, find_own_kernels
 
 # Fewer zero blocks than this are chance, not pruning.
 _LEAST_ZEROS = 0.05
@@ -17,7 +16,7 @@ class Skipping(NamedTuple):
 
     place: int
     op: Op
-    facts: Sparse
+    facts: SparseLayer
 
     @property
     def is_faster(self) -> bool:
@@ -25,11 +24,17 @@ class Skipping(NamedTuple):
 
 
 def skipping(model: Model) -> list[Skipping]:
-    """Every layer that could be computed without its zeros, and has some."""
+    """Every layer that could be computed without its zeros, and has some.
+
+    None of them where the kernels that skip zeros are not installed.
+    """
+    kernels = find_own_kernels()
+    if kernels is None:
+        return []
     found: list[Skipping] = []
     for place, op in enumerate(model.main.ops):
         try:
-            facts = sparse_facts(op)
+            facts = kernels.sparse_facts(op)
         except CannotApply:
             continue
         if facts.zeros >= _LEAST_ZEROS:
@@ -39,6 +44,6 @@ def skipping(model: Model) -> list[Skipping]:
 
 def expected_gain(layers: Sequence[Skipping]) -> float:
     """How many times faster these layers should be together; those that would lose stay dense."""
-    dense = [dense_us(*one.facts.shape, one.facts.dtype) for one in layers]
+    dense = [one.facts.dense_us for one in layers]
     after = [us / max(one.facts.gain, 1) for us, one in zip(dense, layers, strict=True)]
     return sum(dense) / sum(after) if layers else 1.0

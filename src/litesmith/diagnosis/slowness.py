@@ -20,6 +20,7 @@ from litesmith.phrases import phrase
 from litesmith.profiling.events import CUSTOM, OWN
 from litesmith.profiling.op_times import OpTime, Profile
 from litesmith.run.core.target import LITESMITH, Target
+from litesmith.run.litert.own_kernels import find_own_kernels
 from litesmith.timing.latency import Result, Rule, list_contenders, measure
 from litesmith.timing.statistics import FASTER, SAME, SLOWER, UNKNOWN
 from litesmith.units import bytes_text, percent_text, rate_text, time_text
@@ -215,7 +216,8 @@ def _skipped(patient: Patient) -> Iterator[Diagnosis]:
 
 def _wide(patient: Patient) -> Iterator[Diagnosis]:
     """int16 data in the runtime's reference kernels."""
-    if patient.target.kind != "cpu" or patient.target.kernels == LITESMITH:
+    is_ours = patient.target.kernels == LITESMITH
+    if patient.target.kind != "cpu" or is_ours or find_own_kernels() is None:
         return
     ops = [op for op in patient.ops if op.kernel == OWN and _is_wide(patient, op)]
     if ops:

@@ -10,8 +10,7 @@ from litesmith.arguments import argument, check_types
 from litesmith.display import show_html, show_line
 from litesmith.errors import BadInput
 from litesmith.ir.types import Model
-from litesmith.networks import ROWS, Published, Row, Spec, build, load_weights, parse
-from litesmith.networks.build_network import resolved
+from litesmith.known_networks import NetworkFamily, NetworkSpec, Published, catalogue_room
 from litesmith.phrases import phrase
 from litesmith.tflite.file import digest, save
 from litesmith.units import count_text
@@ -23,14 +22,14 @@ Json = dict[str, object]
 class Network:
     """One network: what is published of it, and what was counted."""
 
-    spec: Spec
+    spec: NetworkSpec
     footprint: Footprint
 
     __repr__ = show_line
     _repr_html_ = show_html
 
     @property
-    def row(self) -> Row:
+    def row(self) -> NetworkFamily:
         return self.spec.row
 
     @property
@@ -161,18 +160,22 @@ def catalogue(
     """
     if not name:
         _refuse_lonely(out, classes, weights)
-        return Catalogue(tuple(_counted(parse(row.name)) for row in ROWS))
-    spec = resolved(name, classes)
+        room = catalogue_room()
+        return Catalogue(tuple(_count(room.parse(row.name)) for row in room.families()))
+    spec = catalogue_room().parse(name, classes)
     if out is None:
         if weights is not None:
             given = argument("weights", weights)
             raise BadInput(
                 "{given}: give the file to write too, with {argument}", given, argument("out")
             )
-        return _counted(spec)
+        return _count(spec)
     place, file = Path(out), None if weights is None else Path(weights)
     refuse_place(place, file)
-    model = build(spec, seed=seed) if file is None else load_weights(spec, file, head=head)
+    if file is None:
+        model = catalogue_room().build(str(spec), seed=seed)
+    else:
+        model = catalogue_room().load_weights(str(spec), file, head=head)
     save(model, place)
     origin = (
         phrase("random weights, seed {seed}", seed)
@@ -182,13 +185,13 @@ def catalogue(
     return NetworkFile(Network(spec, footprint(model)), place, model, origin)
 
 
-def size_of(row: Row, printed: Published) -> Spec:
+def size_of(row: NetworkFamily, printed: Published) -> NetworkSpec:
     """The size of a network that a published row is of."""
-    return Spec(row.name, printed.width, printed.resolution)
+    return catalogue_room().at_size(row.name, printed.width, printed.resolution)
 
 
-def _counted(spec: Spec) -> Network:
-    return Network(spec, footprint(build(spec, seed=None)))
+def _count(spec: NetworkSpec) -> Network:
+    return Network(spec, footprint(catalogue_room().build(str(spec), seed=None)))
 
 
 def _refuse_lonely(out: object, classes: object, weights: object) -> None:

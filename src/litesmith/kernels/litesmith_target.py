@@ -17,12 +17,14 @@ import numpy as np
 
 from litesmith.errors import BadInput, CannotApply, LitesmithError
 from litesmith.ir.types import Array, Graph, Model, Op, Tensor
+from litesmith.kernels.compiled import kernel_address
 from litesmith.kernels.graph_programs import Steps, assembled, prepared
-from litesmith.kernels.programs.break_even import dense_us, gain_over_stored
+from litesmith.kernels.programs.break_even import gain_over_stored
 from litesmith.kernels.programs.prepare_sparse import sparse_layer
 from litesmith.kernels.programs.program import Alias, Program, address, aligned
 from litesmith.kernels.programs.sparse_parts import may_be_sparse, sparse_facts
-from litesmith.native.compile import address_of, why_not
+from litesmith.native import compile as native
+from litesmith.native.compile import why_not
 from litesmith.ops.delegate import Native
 from litesmith.passes.shrinking.sparsify import with_zeros
 from litesmith.phrases import phrase
@@ -31,8 +33,7 @@ from litesmith.run.core.runner import Port
 from litesmith.run.core.target import LITESMITH, Target
 from litesmith.run.litert import delegated_ops as delegated
 from litesmith.run.litert.capi import Event
-
-TAG = "litesmith"  # of what a profile tells of these kernels
+from litesmith.run.litert.own_kernels import Names
 
 _PLAIN = phrase("neither int16 data nor a layer that can be sparse")
 _STORED = phrase("the runtime is as fast with its weights in its own sparse form")
@@ -48,8 +49,6 @@ _ALONE_US = 4 * _TOGETHER_US
 # What a profile has of a run: its whole, and where it ends (LiteRT's types of events).
 _REST, _BUILTIN, _END = 1, 2, 32
 
-Names = tuple[Sequence[str], Sequence[str]]
-
 
 class Part:
     """A part of a graph as a program: called with arrays, or as machine code."""
@@ -64,7 +63,7 @@ class Part:
     def _native(self) -> Native:
         ports = len(self.program.inputs) + len(self.program.outputs)
         room = np.zeros(max(ports, 1), np.int64)
-        return Native(address_of("part"), address(self.program.record), room, self.program)
+        return Native(kernel_address("part"), address(self.program.record), room, self.program)
 
 
 class Kernels:
@@ -106,6 +105,29 @@ class Kernels:
         others = (op for op, why in zip(graph.ops, reasons, strict=True) if why)
         return not all(reasons) and all(map(self._is_alias, others))
 
+    def open_graph(self, graph: Graph, *, names: Names, number: int = 0) -> KernelRunner:
+        """A whole graph as one program, without the runtime."""
+        return KernelRunner(graph, self, names=names, number=number)
+
+    def taken_note(self, model: Model) -> str:
+        """How many ops of a model run on kernels of ours, and why not the others."""
+        reasons = [why for graph in model.graphs for why in delegated.refusals(graph, self)]
+        left = Counter(why for why in reasons if why)
+        taken = len(reasons) - left.total()
+        counted = phrase(
+            "{taken} of {count} ops on Litesmith's kernels", taken or "none", len(reasons)
+        )
+        if not left:
+            return counted
+        told = [
+            phrase("not {count}: {why}", count, why)
+            for why, count in left.most_common(_MOST_REASONS)
+        ]
+        more = left.total() - sum(count for _, count in left.most_common(_MOST_REASONS))
+        return "; ".join(
+            [counted, *told, *([phrase("not {more} for other reasons", more)] if more else [])]
+        )
+
     def _is_alias(self, op: Op) -> bool:
         """True where an op changes no number."""
         steps = self._known.get(op, "")
@@ -126,7 +148,7 @@ class Kernels:
         if not may_be_sparse(op) or _is_stored(op.inputs[1]):
             return
         facts = sparse_facts(op)
-        dense = dense_us(*facts.shape, facts.dtype)
+        dense = facts.dense_us
         self._us[op] = us = dense / facts.gain
         ours = us if us < _ALONE_US else us / self._threads + _TOGETHER_US
         if self._threads > 1 and ours >= dense / self._threads:
@@ -231,7 +253,7 @@ class KernelRunner:
         spans = zip(self._program.owners, us, us[1:], strict=False)
         return [
             self._event("Invoke", _REST, 0, us[0], us[-1]),
-            *(self._event(TAG, _BUILTIN, owner, start, end) for owner, start, end in spans),
+            *(self._event(LITESMITH, _BUILTIN, owner, start, end) for owner, start, end in spans),
             self._event("", _END, 0, us[-1], us[-1]),
         ]
 
@@ -241,27 +263,13 @@ class KernelRunner:
         return made
 
 
-def taken_note(model: Model, kernels: Kernels) -> str:
-    """How many ops of a model run on kernels of ours, and why not the others."""
-    reasons = [why for graph in model.graphs for why in delegated.refusals(graph, kernels)]
-    left = Counter(why for why in reasons if why)
-    taken = len(reasons) - left.total()
-    counted = phrase("{taken} of {count} ops on Litesmith's kernels", taken or "none", len(reasons))
-    if not left:
-        return counted
-    told = [
-        phrase("not {count}: {why}", count, why) for why, count in left.most_common(_MOST_REASONS)
-    ]
-    more = left.total() - sum(count for _, count in left.most_common(_MOST_REASONS))
-    return "; ".join(
-        [counted, *told, *([phrase("not {more} for other reasons", more)] if more else [])]
-    )
+def delegate(threads: int = 1) -> Kernels:
+    return Kernels(threads)
 
 
-def without_note() -> str:
-    """Why there are none here; "" where there are."""
-    missing = why_not()
-    return phrase("runs on the runtime's kernels: {missing}", missing) if missing else ""
+def is_cold() -> bool:
+    """True where kernels must be compiled first, which takes some seconds once a machine."""
+    return native.is_cold("kernels")
 
 
 def place(model: Model) -> Placement:

@@ -5,52 +5,39 @@
 
 from __future__ import annotations
 
-import ctypes
 import threading
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
-from time import thread_time_ns
 from types import ModuleType
+from typing import NamedTuple
 
 from litesmith.errors import CannotRun
 from litesmith.native.cpu import Cpu
-from litesmith.native.user_cache import folder, forget_others, sources_digest
+from litesmith.native.user_cache import code_folder, forget_others, sources_digest
 
-Run = Callable[[int, int, int, int, int], None]
 
-# Where each function is, and how many integers it takes.
-FUNCTIONS = {
-    "average": ("kernels.loops.loops_values", "average_unit", 4),
-    "between": ("native.loops_between", "run_between", 5),
-    "copy": ("kernels.loops.loops_values", "copy_unit", 4),
-    "depthwise": ("kernels.loops.loops_depthwise", "depthwise_unit", 4),
-    "dequantize": ("kernels.loops.loops_values", "dequantize_unit", 4),
-    "largest": ("kernels.loops.loops_values", "largest_unit", 4),
-    "many_rows": ("kernels.loops.loops_product", "many_rows", 7),
-    "mean": ("kernels.loops.loops_values", "mean_unit", 4),
-    "one_row": ("kernels.loops.loops_product", "one_row", 7),
-    "pad": ("kernels.loops.loops_values", "pad_unit", 4),
-    "part": ("kernels.loops.program_loop", "run_part", 2),
-    "peak": ("kernels.loops.loops_product", "peak", 2),
-    "peak_int8": ("kernels.loops.loops_sparse_int8", "peak_int8", 2),
-    "product": ("kernels.loops.loops_product", "product_unit", 4),
-    "quantize": ("kernels.loops.loops_values", "quantize_unit", 4),
-    "repeat": ("kernels.loops.loops_values", "repeat_unit", 4),
-    "run": ("kernels.loops.program_loop", "run_program", 5),
-    "softmax": ("kernels.loops.loops_values", "softmax_unit", 4),
-    "sparse": ("kernels.loops.loops_sparse", "sparse_unit", 4),
-    "sparse_int8": ("kernels.loops.loops_sparse_int8", "sparse_int8_unit", 4),
-    "sparse_int8_row": ("kernels.loops.loops_sparse_int8", "sparse_int8_row_unit", 4),
-    "sparse_row": ("kernels.loops.loops_sparse", "sparse_row_unit", 4),
-    "table": ("kernels.loops.loops_values", "table_unit", 4),
-    "two": ("kernels.loops.loops_values", "two_unit", 4),
-}
-_TELLING = ("between", "part")  # those that return 32 bits, 0 where nothing failed
+class Function(NamedTuple):
+    """A function that becomes machine code.
+
+    module  of this package, by its path inside it: "native.loops_between"
+    count   how many integers it takes
+    tells   True where it returns 32 bits, 0 where nothing failed
+    """
+
+    module: str
+    name: str
+    count: int
+    tells: bool = False
+
+    @property
+    def room(self) -> str:
+        return self.module.partition(".")[0]
+
 
 _lock = threading.Lock()
-_made: dict[str, object] = {}  # compiled functions must live as long as their addresses
+_made: dict[Function, object] = {}  # compiled functions must live as long as their addresses
 
 
 def why_not() -> str:
@@ -60,44 +47,19 @@ def why_not() -> str:
     return ""
 
 
-def is_cold() -> bool:
-    """True where kernels must be compiled first, which takes some seconds once a machine."""
-    place = folder()
-    kept = [] if place is None else (place / "jit").glob("*loop*.nbc")
-    return not why_not() and not any(sources_digest() in path.name for path in kept)
+def is_cold(room: str) -> bool:
+    """True where a room's functions must be compiled first, some seconds once a machine."""
+    place = code_folder(room)
+    kept = [] if place is None else place.glob("*loop*.nbc")
+    return not why_not() and not any(sources_digest(room) in path.name for path in kept)
 
 
-def address_of(name: str) -> int:
+def address_of(function: Function) -> int:
     """Where a compiled function lies. The first call in a process loads or compiles it."""
     with _lock:
-        if name not in _made:
-            module, function, count = FUNCTIONS[name]
-            told = name in _TELLING
-            _made[name] = _compiled(getattr(_module(module), function), count, told)
-        return _made[name].address  # type: ignore[attr-defined]
-
-
-@cache
-def run_native() -> Run:
-    """(code, ops, buffers, scratch, counters): see `loops.run_program`; without the interpreter."""
-    return ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 5)(address_of("run"))
-
-
-# Products of a lane, and what makes as many as the machine can.
-_PEAKS = {"int16": (2, "peak"), "int8": (4, "peak_int8")}
-
-
-def peak_gmacs(dtype: str = "int16", rounds: int = 200_000) -> float | None:
-    """Products a nanosecond, one thread, at most; None where it cannot be measured."""
-    cpu = machine()
-    if cpu.pairs != "avx512bw":
-        return None
-    products, name = _PEAKS[dtype]
-    run = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64)(address_of(name))
-    out = ctypes.create_string_buffer(64)
-    began = thread_time_ns()
-    run(rounds, ctypes.addressof(out))
-    return rounds * cpu.rows * cpu.vectors * 16 * products / (thread_time_ns() - began)
+        if function not in _made:
+            _made[function] = _compile(function)
+        return _made[function].address  # type: ignore[attr-defined]
 
 
 @cache
@@ -117,39 +79,41 @@ def _module(name: str) -> ModuleType:
         raise CannotRun(f"numba is installed but cannot be used: {error}") from error
 
 
-def _compiled(function: Callable[..., object], count: int, told: bool) -> object:
+def _compile(function: Function) -> object:
+    module = _module(function.module)
     from numba import int32, int64, void  # pyright: ignore[reportMissingImports]
     from numba.core.ccallback import CFunc  # pyright: ignore[reportMissingImports]
     from numba.core.sigutils import normalize_signature  # pyright: ignore[reportMissingImports]
 
-    signature = normalize_signature((int32 if told else void)(*[int64] * count))
+    python = getattr(module, function.name)
+    signature = normalize_signature((int32 if function.tells else void)(*[int64] * function.count))
     options = {"nopython": True, "error_model": "numpy"}
-    made = CFunc(function, signature, locals={}, options=options)
-    _keep(made, function)
+    made = CFunc(python, signature, locals={}, options=options)
+    _keep(made, python, function.room)
     made.compile()
     return made
 
 
-def _keep(made: object, function: Callable[..., object]) -> None:
-    """Has numba keep the code in our folder, under a name that is made of all our sources.
+def _keep(made: object, python: Callable[..., object], room: str) -> None:
+    """Has numba keep the code in our folder, under a name that is made of all the room's sources.
 
     Numba by itself looks at the one file a function is in, and writes beside it.
     """
     from numba.core import caching  # pyright: ignore[reportMissingImports]
 
-    place = folder()
+    place = code_folder(room)
     if place is None:
         return
 
     class Locator(caching._CacheLocator):
         def get_cache_path(self) -> str:
-            return str(place / "jit")
+            return str(place)
 
         def get_source_stamp(self) -> str:
-            return sources_digest()
+            return sources_digest(room)
 
         def get_disambiguator(self) -> str:
-            return sources_digest()
+            return sources_digest(room)
 
         @classmethod
         def from_function(cls, *_: object) -> Locator | None:
@@ -158,7 +122,7 @@ def _keep(made: object, function: Callable[..., object]) -> None:
                 locator.ensure_cache_path()
             except OSError:
                 return None
-            forget_others(place / "jit")
+            forget_others(place, room)
             return locator
 
     class Entry(caching.CompileResultCacheImpl):
@@ -168,6 +132,6 @@ def _keep(made: object, function: Callable[..., object]) -> None:
         _impl_class = Entry
 
     try:
-        made._cache = Cache(function)  # type: ignore[attr-defined]
+        made._cache = Cache(python)  # type: ignore[attr-defined]
     except RuntimeError:  # no folder that can be written
         return

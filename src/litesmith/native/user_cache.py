@@ -10,8 +10,7 @@ from pathlib import Path
 # Names another folder; an empty text means that nothing is kept.
 VARIABLE = "LITESMITH_CACHE"
 
-# The rooms whose functions become machine code.
-_SOURCES, _COMPILED = Path(__file__).parents[1], ("native", "kernels")
+_SOURCES, _SHARED = Path(__file__).parents[1], "native"
 
 
 def folder() -> Path | None:
@@ -31,26 +30,31 @@ def folder() -> Path | None:
     return (Path(given) if os.path.isabs(given) else home / ".cache") / "litesmith"
 
 
+def code_folder(room: str) -> Path | None:
+    """Where compiled functions of a room are kept; None for nowhere."""
+    place = folder()
+    return None if place is None else place / "jit" / room
+
+
 @cache
-def sources_digest() -> str:
-    """Of every file that compiled code is made from: code of other sources is not this one's."""
+def sources_digest(room: str) -> str:
+    """A digest of every file that a room's compiled code is made from: this room and its own."""
     content = sha256()
-    for path in sorted(_SOURCES.rglob("*.py")):
-        if path.relative_to(_SOURCES).parts[0] not in _COMPILED:
-            continue
-        content.update(path.read_bytes())
+    for name in sorted({_SHARED, room}):
+        for path in sorted((_SOURCES / name).rglob("*.py")):
+            content.update(path.read_bytes())
     return content.hexdigest()[:16]
 
 
 def compiled_files() -> Iterator[Path]:
-    """Everything that numba has put there for us."""
+    """Everything that numba has put into the cache for us."""
     place = folder()
     if place is not None:
-        yield from (place / "jit").glob("*loop*.nb[ci]")
+        yield from (place / "jit").rglob("*loop*.nb[ci]")
 
 
-def forget_others(place: Path) -> None:
-    """Removes code that was made from other sources."""
+def forget_others(place: Path, room: str) -> None:
+    """Removes code of a room that was made from other sources."""
     for path in place.glob("*loop*.nb[ci]"):
-        if sources_digest() not in path.name:
+        if sources_digest(room) not in path.name:
             path.unlink(missing_ok=True)

@@ -5,7 +5,7 @@ from math import ceil
 
 from litesmith.ir.types import Tensor
 from litesmith.networks.layer_builder import Net, rounded
-from litesmith.networks.mobilenet_v2 import inverted
+from litesmith.networks.mobilenet import inverted
 
 # expansion, output channels, repeats, stride of the first, window
 STAGES = (

@@ -11,19 +11,12 @@ import numpy as np
 from litesmith.errors import BadInput
 from litesmith.ir.edit import rewrite, with_graphs
 from litesmith.ir.types import Array, Model, Tensor
-from litesmith.networks import from_npz, from_tflite, from_torch
-from litesmith.networks.build_network import build, resolved
+from litesmith.networks.build_network import build, resolve
 from litesmith.networks.loose_weights import Loose, Target, targets_of
 from litesmith.networks.spec import Spec
+from litesmith.networks.weight_files import READERS, STYLE, sort_by_name
 from litesmith.phrases import phrase
 from litesmith.tflite.file import write_whole
-
-READERS = {
-    ".npz": from_npz.read,
-    ".pt": from_torch.read,
-    ".pth": from_torch.read,
-    ".tflite": from_tflite.read,
-}
 
 _HEAD = "logits"
 
@@ -38,7 +31,7 @@ def load_weights(
     is that of the file. `head=False` leaves the classifier random, for other classes.
     """
     path = Path(path)
-    spec = resolved(what)
+    spec = resolve(what)
     suffix = path.suffix.lower()
     if suffix not in READERS:
         raise BadInput("{path}: weights come from {readers} files", path, ", ".join(READERS))
@@ -49,15 +42,15 @@ def load_weights(
     model = build(replace(spec, style=style or spec.style), seed=None if head else 0)
     targets = [t for t in targets_of(model.main) if head or t.name != _HEAD]
     if suffix == ".npz":
-        loose = from_npz.in_order(loose, [t.name for t in targets], path)
+        loose = sort_by_name(loose, [t.name for t in targets], path)
     elif not head and len(loose) == len(targets) + 1:
         loose = loose[:-1]
-    return _filled(model, _matched(targets, loose, path))
+    return _fill(model, _match(targets, loose, path))
 
 
 def save_weights(model: Model, path: str | os.PathLike[str]) -> None:
     """Every layer's weight and bias by name, and the style of the graph, as an .npz."""
-    arrays: dict[str, Array] = {from_npz.STYLE: np.array(resolved(model).style)}
+    arrays: dict[str, Array] = {STYLE: np.array(resolve(model).style)}
     for target in targets_of(model.main):
         for tensor in (target.weight, target.bias):
             arrays[tensor.name] = tensor.values()
@@ -66,7 +59,7 @@ def save_weights(model: Model, path: str | os.PathLike[str]) -> None:
     write_whole(Path(path), [content.getbuffer()])
 
 
-def _matched(targets: Sequence[Target], loose: Sequence[Loose], path: Path) -> dict[Tensor, Tensor]:
+def _match(targets: Sequence[Target], loose: Sequence[Loose], path: Path) -> dict[Tensor, Tensor]:
     """The constants of the graph, each with what takes its place."""
     filled: dict[Tensor, Tensor] = {}
     for target, found in zip(targets, loose, strict=False):
@@ -144,7 +137,7 @@ def _left_over(targets: Sequence[Target], loose: Sequence[Loose]) -> str:
     )
 
 
-def _filled(model: Model, filled: dict[Tensor, Tensor]) -> Model:
+def _fill(model: Model, filled: dict[Tensor, Tensor]) -> Model:
     """The model with other constants in their places, so that the file's order stays."""
     places = tuple(filled.get(tensor, tensor) for tensor in model.main.tensors)
     graph = rewrite(replace(model.main, tensors=places), tensors=filled)

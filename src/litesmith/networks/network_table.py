@@ -7,34 +7,13 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from litesmith.ir.types import Tensor
-from litesmith.networks import (
-    ds_cnn,
-    efficientnet_lite,
-    mobilenet_v1,
-    mobilenet_v2,
-    mobilenet_v3,
-    resnet,
-)
+from litesmith.known_networks import Published
+from litesmith.networks import ds_cnn, efficientnet_lite, mobilenet, resnet
 from litesmith.networks.layer_builder import Net
 from litesmith.phrases import phrase
 
 # (net, input, width) -> what the classifier reads: (1, channels)
 Make = Callable[[Net, Tensor, float], Tensor]
-
-
-class Published(NamedTuple):
-    """What was printed of one size of a network, as it was printed; "" for what was not.
-
-    Parameters and MACs counted in the built graph are within one of the last printed digit,
-    unless `differs` says why not.
-    """
-
-    width: float
-    resolution: int
-    parameters: str
-    macs: str
-    accuracy: str
-    differs: str = ""
 
 
 class Row(NamedTuple):
@@ -181,7 +160,7 @@ ROWS = (
     Row(
         "mobilenet_v1",
         phrase("separable convolutions"),
-        mobilenet_v1.mobilenet_v1,
+        mobilenet.mobilenet_v1,
         _V1,
         "ImageNet",
         "Howard et al. 2017",
@@ -189,7 +168,7 @@ ROWS = (
     Row(
         "mobilenet_v1_vww",
         phrase("v1, is a person there?"),
-        mobilenet_v1.wake_words,
+        mobilenet.wake_words,
         (Published(0.25, 96, "", "", "80 %"),),
         phrase("Visual Wake Words"),
         _MLPERF,
@@ -201,7 +180,7 @@ ROWS = (
     Row(
         "mobilenet_v2",
         phrase("inverted residuals"),
-        mobilenet_v2.mobilenet_v2,
+        mobilenet.mobilenet_v2,
         _V2,
         "ImageNet",
         _SLIM,
@@ -210,7 +189,7 @@ ROWS = (
     Row(
         "mobilenet_v3_large",
         phrase("gates, hard swish"),
-        mobilenet_v3.large,
+        mobilenet.v3_large,
         (
             Published(1.0, 224, "5.4 M", "217 M", "75.2 %"),
             Published(0.75, 224, "4.0 M", "155 M", "73.3 %"),
@@ -222,7 +201,7 @@ ROWS = (
     Row(
         "mobilenet_v3_small",
         phrase("gates, hard swish"),
-        mobilenet_v3.small,
+        mobilenet.v3_small,
         (
             Published(1.0, 224, "2.5 M", "56 M", "67.4 %"),
             Published(0.75, 224, "2.0 M", "44 M", "65.4 %"),
@@ -234,7 +213,7 @@ ROWS = (
     Row(
         "mobilenet_v3_large_min",
         phrase("v3 minimalistic: plain"),
-        mobilenet_v3.large_minimalistic,
+        mobilenet.v3_large_minimalistic,
         (Published(1.0, 224, "3.9 M", "209 M", "72.3 %"),),
         "ImageNet",
         _SLIM,
@@ -243,7 +222,7 @@ ROWS = (
     Row(
         "mobilenet_v3_small_min",
         phrase("v3 minimalistic: plain"),
-        mobilenet_v3.small_minimalistic,
+        mobilenet.v3_small_minimalistic,
         (Published(1.0, 224, "2.0 M", "65 M", "61.9 %", _SMALL_MINIMALISTIC),),
         "ImageNet",
         _SLIM,
@@ -303,3 +282,8 @@ ROWS = (
 )
 
 MEMBERS = {row.name: row for row in ROWS}
+
+
+def families() -> tuple[Row, ...]:
+    """Every network, at any size."""
+    return ROWS

@@ -1,7 +1,7 @@
 """Names as users type them: `mobilenet_v2:0.5@160/10` has width 0.5, 160 pixels, 10 classes."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from litesmith.errors import BadInput
 from litesmith.networks.network_table import MEMBERS, Row
@@ -65,16 +65,22 @@ def is_name(text: str) -> bool:
     return not text.endswith(".tflite") and _split(text)[0] in MEMBERS
 
 
-def parse(text: str) -> Spec:
-    """NAME[:WIDTH][@RESOLUTION][/CLASSES]"""
-    name, width, resolution, classes = _split(text)
+def parse(text: str, classes: int | None = None) -> Spec:
+    """NAME[:WIDTH][@RESOLUTION][/CLASSES]; a number of classes wins over the text's own."""
+    name, width, resolution, own = _split(text)
     row = _row(name)
-    return Spec(
+    spec = Spec(
         name,
         row.width if width is None else _number(name, "width", width),
         row.resolution if resolution is None else _whole(name, "resolution", resolution),
-        None if classes is None else _whole(name, phrase("number of classes"), classes),
+        None if own is None else _whole(name, phrase("number of classes"), own),
     )
+    return spec if classes is None else replace(spec, classes=classes)
+
+
+def at_size(name: str, width: float, resolution: int) -> Spec:
+    """The network of a name at a size."""
+    return Spec(name, width, resolution)
 
 
 def _split(text: str) -> tuple[str, str | None, str | None, str | None]:

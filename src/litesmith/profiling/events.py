@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from litesmith.ir.types import Model, Op
-from litesmith.kernels.litesmith_target import TAG
 from litesmith.profiling.alignment import BUILTIN, END, INSIDE, Mark, align
+from litesmith.run.core.target import LITESMITH
 from litesmith.run.litert.capi import Event
 from litesmith.units import plain
 
@@ -124,8 +124,8 @@ class Timeline:
         kernel = XNNPACK if moment.type == INSIDE else OWN
         if kernel == OWN and op is not None and op.is_custom:
             kernel = CUSTOM
-        if moment.tag == TAG or (op is not None and op.custom.startswith(f"{TAG}:")):
-            kernel = TAG
+        if moment.tag == LITESMITH or (op is not None and op.custom.startswith(f"{LITESMITH}:")):
+            kernel = LITESMITH
         return Slice(moment.graph, index, name, kernel, moment.tag, start, us)
 
 

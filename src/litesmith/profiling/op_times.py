@@ -14,12 +14,11 @@ from litesmith.display import show_html, show_line
 from litesmith.errors import BadInput, CannotRun
 from litesmith.ir.build import Builder
 from litesmith.ir.types import Model, Op, Quant
-from litesmith.kernels.litesmith_target import TAG
 from litesmith.phrases import phrase
 from litesmith.profiling.alignment import Absence, absences
 from litesmith.profiling.events import Run
 from litesmith.profiling.profiled_runs import Gathered, gather
-from litesmith.run.core.target import Target
+from litesmith.run.core.target import LITESMITH, Target
 from litesmith.run.session import Session, Source
 from litesmith.timing.host import Host
 from litesmith.timing.statistics import Row
@@ -215,8 +214,8 @@ def _result(gathered: Gathered, target: Target, best: dict[str, float]) -> Profi
 def _note(gathered: Gathered, times: dict[tuple[int, int], "_Time"]) -> str:
     entry = gathered.runs[0].entry
     called = any(graph != entry for graph, _ in times)
-    parts = any(op.custom.startswith(f"{TAG}:") for op in gathered.model.main.ops)
-    whole = phrase("each CUSTOM {tag}:N is some of the model's ops in one program", TAG)
+    parts = any(op.custom.startswith(f"{LITESMITH}:") for op in gathered.model.main.ops)
+    whole = phrase("each CUSTOM {litesmith}:N is some of the model's ops in one program", LITESMITH)
     inner = phrase("the time of an op that calls a graph contains what profiling that graph costs")
     told = gathered.note, inner if called else "", whole if parts else ""
     return "; ".join(text for text in told if text)

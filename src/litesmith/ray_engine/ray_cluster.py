@@ -35,8 +35,7 @@ from litesmith.ray_engine.worker_tasks import (
     versions_task,
     versions_text,
 )
-from litesmith.workers.engine import Engine, Held, Lost, Tell
-from litesmith.workers.open_engine import RAY, unanswered
+from litesmith.workers.engine import RAY, Engine, Held, Lost, Tell, unanswered
 
 T = TypeVar("T")
 
@@ -60,20 +59,20 @@ _BOARD_SECONDS = 0.5
 
 
 @contextmanager
-def connected(text: str) -> Iterator["Cluster"]:
+def connect(text: str) -> Iterator["Cluster"]:
     """The cluster at an address; `ray` is the one that runs here, or one that ends with us."""
     if ray.is_initialized():  # by the program that calls us: it stays joined
-        yield _greeted(text)
+        yield _greet(text)
         return
     with unprinted():
         join(text)
         try:
-            yield _greeted(text)
+            yield _greet(text)
         finally:
             leave()
 
 
-def _greeted(text: str) -> "Cluster":
+def _greet(text: str) -> "Cluster":
     found = Cluster(text)
     found.greet()
     return found

@@ -31,7 +31,7 @@ from litesmith.errors import BadInput, CannotRun  # noqa: E402
 from litesmith.phrases import phrase  # noqa: E402
 from litesmith.ray_engine.device_log import RESOURCE  # noqa: E402
 from litesmith.run.core.target import usable_cores  # noqa: E402
-from litesmith.workers.open_engine import RAY, address_of, unanswered  # noqa: E402
+from litesmith.workers.engine import RAY, address_of, unanswered  # noqa: E402
 
 Node = dict[str, Any]
 

@@ -16,7 +16,6 @@ from litesmith.errors import BadInput, CannotRun
 from litesmith.ir.edit import rewrite, with_graphs
 from litesmith.ir.late_sizes import late_tensors
 from litesmith.ir.types import Array, Graph, Model, Signature, Tensor
-from litesmith.kernels.litesmith_target import KernelRunner, Kernels, taken_note, without_note
 from litesmith.ops.registry import find_delegate, find_op
 from litesmith.phrases import phrase
 from litesmith.run.accelerators.gpu import refuse_flaws, try_out, why_unopened
@@ -29,6 +28,7 @@ from litesmith.run.litert.custom_ops import CustomOps, custom_ops
 from litesmith.run.litert.delegated_ops import delegated
 from litesmith.run.litert.interpreter import InterpreterRunner
 from litesmith.run.litert.numpy_walker import WalkerRunner
+from litesmith.run.litert.own_kernels import ProfiledRunner, own_kernels
 from litesmith.tflite.file import load, mapped
 from litesmith.tflite.write import to_bytes
 
@@ -108,6 +108,7 @@ class Session:
         weight_cache: str | os.PathLike[str] = "",
     ) -> None:
         self._runner: Runner | None = None
+        self._profiler: ProfiledRunner | None = None  # the runner, where it can profile
         self._lock = threading.RLock()  # the runtime's calls are not safe beside each other
         self.target = Target.parse(target)
         self.note = ""
@@ -180,8 +181,9 @@ class Session:
     def stop_profile(self) -> list[Event]:
         return self._profiling().stop_profile()
 
-    def _profiling(self) -> CompiledRunner | KernelRunner:
-        if not isinstance(self.runner, CompiledRunner | KernelRunner):
+    def _profiling(self) -> ProfiledRunner:
+        profiler = self._profiler
+        if profiler is None or profiler is not self.runner:
             raise CannotRun(
                 "no profile on {target}: {note}",
                 self.target,
@@ -189,7 +191,7 @@ class Session:
             )
         if not self._profiled:
             raise CannotRun("no profile of this session; open it with profile=True")
-        return self.runner
+        return profiler
 
     def _open(self, profile: bool, weight_cache: str) -> None:
         if self.target.kind == "numpy":
@@ -242,7 +244,8 @@ class Session:
                 weight_cache=weight_cache,
                 custom=custom,
             )
-            self._runner, self.note = runner, self.note or str(runner.share or "")
+            self._runner = self._profiler = runner
+            self.note = self.note or str(runner.share or "")
             if custom is not None:
                 self.note = "; ".join(filter(None, (self.note, custom.note)))
         except (NeedsInterpreter, CannotRun) as reason:
@@ -278,16 +281,18 @@ class Session:
 
     def _own_kernels(self) -> CustomOps | None:
         """Opens the whole graph on kernels of this package, or makes custom ops of its parts."""
-        kernels = Kernels(self.target.threads)
-        note = without_note()
-        if note:
+        room = own_kernels()
+        missing = room.why_not()
+        if missing:
+            note = phrase("runs on the runtime's kernels: {missing}", missing)
             self.note = "; ".join(filter(None, (self.note, note)))
             return custom_ops(self.model)
         graph, names, _ = self._entry
-        note = taken_note(self.model, kernels)
+        kernels = room.delegate(self.target.threads)
+        note = kernels.taken_note(self.model)
         if kernels.takes_all(graph) and not _why_not_shared(graph):
             number = self.model.graphs.index(graph)
-            self._runner = KernelRunner(graph, kernels, names=names, number=number)
+            self._runner = self._profiler = kernels.open_graph(graph, names=names, number=number)
             self.note = phrase(
                 "all {count} ops on Litesmith's kernels, without LiteRT", len(graph.ops)
             )

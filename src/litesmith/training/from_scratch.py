@@ -11,8 +11,7 @@ from litesmith.data.preparation import NORMS, Preparation
 from litesmith.data.samples import Data
 from litesmith.errors import BadInput, CannotApply
 from litesmith.ir.types import Array, Model
-from litesmith.networks.build_network import build
-from litesmith.networks.spec import Spec, parse
+from litesmith.known_networks import NetworkSpec, catalogue_room
 from litesmith.phrases import phrase
 from litesmith.training.augment import Augment
 from litesmith.training.batch_norm import Normed
@@ -62,7 +61,7 @@ def normalised(request: Request) -> tuple[Request, str]:
     return replace(request, preparation=made), _note(spec, made)
 
 
-def _note(spec: Spec, made: Preparation) -> str:
+def _note(spec: NetworkSpec, made: Preparation) -> str:
     named = phrase(" {norm}", made.norm) if made.norm else ""
     published = spec.row.norm
     is_own = published in NORMS or not made.norm
@@ -79,15 +78,19 @@ def _note(spec: Spec, made: Preparation) -> str:
     )
 
 
-def _spec(request: Request) -> Spec:
+def _spec(request: Request) -> NetworkSpec:
+    return catalogue_room().parse(str(request.backbone))
+
+
+def _build(network: NetworkSpec, classes: int | None, seed: int | None) -> Model:
     """The network, which ends in scores and is padded as the runtime does it best."""
-    return replace(parse(str(request.backbone)), style="tf")
+    return catalogue_room().build(str(network), classes, seed, style="tf")
 
 
 def opened(job: Job, request: Request) -> tuple[Model, Embedding, Labelled, Labelled]:
     """The network up to its embedding, the data to learn from, and the data to judge by."""
     spec = _spec(request)
-    whole = build(spec, seed=None)
+    whole = _build(spec, None, None)
     embedding = embedding_of(whole)
     features = cut(whole, embedding.tensor)
     learned, proof = job.parted(features)
@@ -109,7 +112,7 @@ def trained(learned: Labelled, request: Request, watch: Watch | None = None) -> 
     samples = gathered(cast(Data, learned.data), labelled=True)
     if request.balance:
         samples = _balanced(samples)
-    start = build(spec, len(learned.names), training.seed)
+    start = _build(spec, len(learned.names), training.seed)
     course = _Course(Normed(start, device_named(training.device)), samples, training)
     record = record_of(start, cast(Data, learned.data), request)
     fitted = fit(course, training, course.batch, checkpoint=record, watch=watch, manner=_MANNER)
@@ -189,7 +192,7 @@ def _balanced(samples: Gathered) -> Gathered:
     return replace(samples, learned=np.concatenate([np.resize(one, most) for one in own]))
 
 
-def _told(spec: Spec, fitted: Fitted, course: _Course) -> str:
+def _told(spec: NetworkSpec, fitted: Fitted, course: _Course) -> str:
     """How it went, in one sentence."""
     epochs = round(fitted.steps / max(1, course.samples // course.batch), 1)
     return phrase(

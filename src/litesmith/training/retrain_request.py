@@ -8,7 +8,7 @@ from typing import NamedTuple
 from litesmith.data.preparation import Preparation
 from litesmith.data.sources import UNTOUCHED, Given
 from litesmith.ir.types import Model
-from litesmith.networks.spec import is_name
+from litesmith.known_networks import is_network
 from litesmith.tflite.file import digest
 from litesmith.training.apply import Record
 from litesmith.training.settings import Training
@@ -27,7 +27,7 @@ Progress = Callable[[str, int, int], None]
 
 
 def is_scratch(backbone: Path) -> bool:
-    return is_name(str(backbone)) and not backbone.exists()
+    return is_network(str(backbone)) and not backbone.exists()
 
 
 @dataclass(frozen=True)

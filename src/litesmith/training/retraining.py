@@ -12,13 +12,13 @@ from litesmith.data.preparation import Preparation
 from litesmith.data.sources import UNTOUCHED, Given
 from litesmith.errors import BadInput
 from litesmith.ir.types import Model
-from litesmith.networks.network_table import MEMBERS
-from litesmith.networks.spec import parse
+from litesmith.known_networks import catalogue_room, find_catalogue_room
 from litesmith.passes.core.step import Context
 from litesmith.passes.quantizing.integer_graph import integer_tensors
 from litesmith.passes.rewriting.rewrite import Rewrite
 from litesmith.passes.tidy.fold import Fold
 from litesmith.phrases import phrase
+from litesmith.plugins import why_missing
 from litesmith.tflite.describe import Described, describe
 from litesmith.tflite.file import load, refuse_unwritable, save
 from litesmith.tflite.metadata import Normalization, metadata
@@ -100,7 +100,7 @@ def retrain(
 def default_out(backbone: Path) -> Path:
     """Where the result goes, unless it is said."""
     if is_scratch(backbone):
-        return Path(f"{parse(str(backbone)).name}-trained.tflite")
+        return Path(f"{catalogue_room().parse(str(backbone)).name}-trained.tflite")
     return Path(f"{backbone.stem}-retrained.tflite")
 
 
@@ -212,18 +212,24 @@ def refuse_early(request: Request) -> None:
 
 def _refuse_unknown(backbone: Path) -> None:
     """A name that is neither that of a file nor of a network."""
-    if not backbone.exists() and backbone.suffix != ".tflite":
-        networks = ", ".join(MEMBERS)
+    if backbone.exists() or backbone.suffix == ".tflite":
+        return
+    found = find_catalogue_room()
+    if found is None:
         raise BadInput(
-            "{backbone}: neither a file nor a network of the catalogue; there are {networks}",
-            backbone,
-            networks,
+            "{backbone}: no such file; {why_missing}", backbone, why_missing("catalogue")
         )
+    networks = ", ".join(family.name for family in found.families())
+    raise BadInput(
+        "{backbone}: neither a file nor a network of the catalogue; there are {networks}",
+        backbone,
+        networks,
+    )
 
 
 def _refuse_unlearnable(request: Request) -> None:
     """What makes no sense, or cannot be done, with a network that begins with random weights."""
-    name = parse(str(request.backbone)).name
+    name = catalogue_room().parse(str(request.backbone)).name
     for option, is_given in (
         ("--at", bool(request.at)),
         ("--fine-tune", request.fine_tune not in (NO_TUNING, "all")),

@@ -1,13 +1,26 @@
-"""What work asks of a cluster: functions called elsewhere, with what they are given kept there."""
+"""Where work is done: what is asked of a cluster, and `--engine`, which names one."""
 
 import socket
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from importlib.util import find_spec
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
-from litesmith.errors import CannotRun
+from litesmith.errors import BadInput, CannotRun
+from litesmith.phrases import phrase
+from litesmith.plugins import find_plugin, why_missing
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
+
+LOCAL, RAY = "local", "ray"
+ENGINES = (LOCAL, RAY, "ray://HOST:PORT")
+
+_SCHEME = "ray://"
+_NO_RAY = phrase('it needs ray, which is not installed; pip install "litesmith[ray]"')
+
+# A port that does not answer in so many seconds is not there.
+_PATIENCE = 4.0
 
 
 class Lost(CannotRun):
@@ -87,3 +100,86 @@ Tell = Callable[[tuple[Worker, ...]], None]
 def host_name() -> str:
     """What this machine is called."""
     return socket.gethostname()
+
+
+class RayRoom(Protocol):
+    """What the room of the Ray engine offers.
+
+    connect  joins the cluster at an address, until it is left
+    inside   the engine that has called the work of this process
+    """
+
+    def connect(self, text: str) -> AbstractContextManager[Engine]: ...
+    def inside(self) -> Engine: ...
+
+
+def _ray_room() -> RayRoom:
+    found = find_plugin("ray")
+    if found is None:
+        raise CannotRun(why_missing("ray"))
+    return found.PLUG
+
+
+@contextmanager
+def open_engine(engine: "str | Engine | None") -> Iterator[Engine | None]:
+    """The engine that a text names, until it is left; None is this process.
+
+    One that is open already stays open.
+    """
+    if engine is None or engine == LOCAL:
+        yield None
+        return
+    if not isinstance(engine, str):
+        yield engine
+        return
+    refuse_engine(engine)
+    with _ray_room().connect(engine) as found:
+        yield found
+
+
+def inside() -> Engine:
+    """The engine that has called the work that this process does."""
+    return _ray_room().inside()
+
+
+def refuse_engine(text: str) -> None:
+    """Raises where a text names no engine, or one that cannot be had; takes seconds at the most."""
+    if text == LOCAL:
+        return
+    if text != RAY and not text.startswith(_SCHEME):
+        raise BadInput("no engine {what!r}; there are {engines}", text, ", ".join(ENGINES))
+    address = address_of(text) if text.startswith(_SCHEME) else None
+    missing = why_missing("ray")
+    if missing:
+        raise CannotRun("--engine {what}: {missing}", text, missing)
+    if find_spec("ray") is None:
+        raise CannotRun("--engine {what}: {no_ray}", text, _NO_RAY)
+    if address is not None:
+        why = unanswered(*address)
+        if why:
+            raise CannotRun(
+                "--engine {what}: nothing answers there ({why}); on that machine, `ray "
+                "start --head` starts a cluster that listens on port 10001",
+                text,
+                why,
+            )
+
+
+def address_of(text: str) -> tuple[str, int]:
+    """The host and the port of `ray://HOST:PORT` or `HOST:PORT`."""
+    host, _, port = text.removeprefix(_SCHEME).rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not host or not port.isdecimal() or not 0 < int(port) < 65536:
+        raise BadInput("--engine {what}: give a host and a port, as in ray://head:10001", text)
+    return host, int(port)
+
+
+def unanswered(host: str, port: int) -> str:
+    """Why nothing listens on a port; "" where something does."""
+    try:
+        socket.create_connection((host, port), timeout=_PATIENCE).close()
+    except TimeoutError:
+        return phrase("no answer in {patience:.0f} s", _PATIENCE)
+    except OSError as error:
+        return (error.strerror or str(error)).lower()
+    return ""

@@ -36,8 +36,7 @@ from litesmith.search.choosing.choose_run import Request
 from litesmith.search.choosing.pick import CEILINGS, Asked
 from litesmith.search.choosing.shared_data import Source
 from litesmith.search.trial.budget import MINIMIZE
-from litesmith.workers.open_engine import LOCAL
-from litesmith.workers.open_engine import opened as opened_engine
+from litesmith.workers.engine import LOCAL, open_engine
 
 Candidates = Annotated[
     list[str] | None,
@@ -147,7 +146,7 @@ def choose(
         retrain,
         val,
     )
-    with opened_engine(engine) as cluster:
+    with open_engine(engine) as cluster:
         return carried_out(replace(request, engine=cluster), as_json=as_json)
 
 

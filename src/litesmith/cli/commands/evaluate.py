@@ -38,7 +38,7 @@ from litesmith.phrases import phrase
 from litesmith.run.litert.capi import installed_version
 from litesmith.tflite.file import load
 from litesmith.units import gain_text, plain, score_text, total_text
-from litesmith.workers.open_engine import LOCAL
+from litesmith.workers.engine import LOCAL
 
 Reference = Annotated[
     Path | None,

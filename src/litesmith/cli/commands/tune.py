@@ -35,8 +35,7 @@ from litesmith.search.tuning.tree_walk import Request
 from litesmith.search.tuning.tune_search import carry_out, default_folder, open_beside, opening
 from litesmith.tflite.file import load
 from litesmith.training.settings import Training
-from litesmith.workers.open_engine import LOCAL
-from litesmith.workers.open_engine import opened as opened_engine
+from litesmith.workers.engine import LOCAL, open_engine
 
 MaxDrop = Annotated[
     str | None,
@@ -167,7 +166,7 @@ def tune(
         shlex.join(["litesmith", *sys.argv[1:]]),
         opening(data, calibrate, options.preparation(), samples),
     )
-    with opened_engine(engine) as cluster:
+    with open_engine(engine) as cluster:
         return carried_out(replace(request, engine=cluster), as_json=as_json)
 
 

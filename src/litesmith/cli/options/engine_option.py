@@ -13,8 +13,7 @@ from litesmith.errors import BadInput
 from litesmith.lang.language import say
 from litesmith.phrases import phrase
 from litesmith.units import plain, total_text
-from litesmith.workers.engine import Engine, Worker
-from litesmith.workers.open_engine import ENGINES, opened, refuse_engine
+from litesmith.workers.engine import ENGINES, Engine, Worker, open_engine, refuse_engine
 
 EngineName = Annotated[
     str,
@@ -66,7 +65,7 @@ def worker_lines(workers: Sequence[Worker]) -> list[Text]:
 @contextmanager
 def watched_engine(text: str, *, quiet: bool = False) -> Iterator[Engine | None]:
     """The engine, with its workers on the terminal while it is at work."""
-    with opened(text) as engine:
+    with open_engine(text) as engine:
         if engine is None or quiet:
             yield engine
             return

@@ -4,7 +4,7 @@ from rich.text import Text
 
 from litesmith.cli.text import printing as show
 from litesmith.front.catalogue import Catalogue, Network, NetworkFile, size_of
-from litesmith.networks import Row
+from litesmith.known_networks import NetworkFamily
 from litesmith.phrases import phrase
 from litesmith.units import bytes_text, count_text
 
@@ -37,7 +37,7 @@ def _print_list(result: Catalogue) -> None:
     show.command("litesmith catalogue mobilenet_v2:0.5@160 --classes 10 -o OUT.tflite")
 
 
-def _source(row: Row) -> str:
+def _source(row: NetworkFamily) -> str:
     return f"{row.data}: {row.source}"
 
 

@@ -11,9 +11,9 @@ import numpy as np
 
 from litesmith.errors import BadInput
 from litesmith.ir.types import Array, Tensor
+from litesmith.kernels.compiled import kernel_address, run_native
 from litesmith.kernels.programs import record_layout as at
 from litesmith.kernels.programs.thread_pool import Crew
-from litesmith.native.compile import address_of, run_native
 from litesmith.phrases import phrase
 
 _LINE = 64  # bytes that everything is aligned to; some kernels read so far past an end
@@ -23,7 +23,7 @@ _LINE = 64  # bytes that everything is aligned to; some kernels read so far past
 class Kernel:
     """One op, prepared: the words of its record, and the constants that some of them point at."""
 
-    kind: str  # the name of its function in `native`
+    kind: str  # the name of its function in `compiled`
     inputs: tuple[Tensor, ...]
     outputs: tuple[Tensor, ...]
     units: int
@@ -203,8 +203,8 @@ def _code(
         for place, word in kernel.words.items():
             record[place] = word
         for place, name in kernel.calls.items():
-            record[place] = address_of(name)
-        record[at.KERNEL], record[at.UNITS] = address_of(kernel.kind), kernel.units
+            record[place] = kernel_address(name)
+        record[at.KERNEL], record[at.UNITS] = kernel_address(kernel.kind), kernel.units
         record[at.IN], record[at.OUT] = numbers[read[0]], numbers[written[0]]
         if len(read) > 1:
             record[at.IN_2] = numbers[read[1]]

@@ -9,9 +9,10 @@ import numpy as np
 from litesmith.errors import CannotApply
 from litesmith.ir.ops import options_or_defaults
 from litesmith.ir.types import Array, Op, constant_numbers
-from litesmith.kernels.programs.break_even import FEW, break_even, gain
+from litesmith.kernels.programs.break_even import FEW, break_even, dense_us, gain
 from litesmith.kernels.programs.sparse_codes import SPANS, codes_of
 from litesmith.native.cpu import is_x86
+from litesmith.run.litert.own_kernels import SparseLayer
 
 SPARSE = ("CONV_2D", "FULLY_CONNECTED")
 BLOCK = 4  # inputs whose weights are zero together
@@ -36,38 +37,12 @@ KINDS = {
 }
 
 
-class Sparse(NamedTuple):
-    """A layer that could be sparse.
-
-    zeros  the share of blocks of four inputs that are zero
-    even   the share from which it is faster than dense; None where it never is
-    gain   how many times faster it should be as it is
-    """
-
-    rows: int
-    inputs: int
-    channels: int
-    dtype: str
-    zeros: float
-    even: float | None
-    gain: float
-
-    @property
-    def shape(self) -> tuple[int, int, int]:
-        return self.rows, self.inputs, self.channels
-
-    @property
-    def products(self) -> int:
-        """Of the dense layer."""
-        return self.rows * self.inputs * self.channels
-
-
 def may_be_sparse(op: Op) -> bool:
     """True for a kind of layer that has sparse kernels, whatever its shape and weights."""
     return op.kind in SPARSE and op.inputs[0] is not None and op.inputs[0].dtype in KINDS
 
 
-def sparse_facts(op: Op) -> Sparse:
+def sparse_facts(op: Op) -> SparseLayer:
     """What is expected of a layer without its zeros; raises where it has no kernel here."""
     data, output = op.inputs[0], op.outputs[0]
     if data is None or not may_be_sparse(op):
@@ -87,8 +62,14 @@ def sparse_facts(op: Op) -> Sparse:
         _refuse_other_bits(op, weights, bias)
     zeros = 1 - float(np.any(weights.reshape(-1, BLOCK), axis=1).mean())
     shape = rows, inputs, channels
-    even = break_even(*shape, data.dtype)
-    return Sparse(*shape, data.dtype, zeros, even, gain(*shape, zeros, data.dtype))
+    return SparseLayer(
+        *shape,
+        data.dtype,
+        zeros,
+        break_even(*shape, data.dtype),
+        gain(*shape, zeros, data.dtype),
+        dense_us(*shape, data.dtype),
+    )
 
 
 def _refuse_other_bits(op: Op, weights: Array, bias: Array) -> None:

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 from litesmith.errors import CannotRun
 from litesmith.ir.types import Model
-from litesmith.kernels import litesmith_target as kernels
 from litesmith.ops.registry import delegates, find_delegate
 from litesmith.phrases import phrase
+from litesmith.plugins import why_missing
 from litesmith.run.accelerators import probes
 from litesmith.run.accelerators.gpu import gpu_place
 from litesmith.run.accelerators.hexagon import hexagon_place
@@ -16,8 +16,9 @@ from litesmith.run.accelerators.openvino import openvino_place
 from litesmith.run.accelerators.probes import Usable as Usable
 from litesmith.run.accelerators.vela import ACCELERATORS, vela_place
 from litesmith.run.core.placement import Placement
-from litesmith.run.core.target import Target
+from litesmith.run.core.target import LITESMITH, Target
 from litesmith.run.litert import delegated_ops as delegated
+from litesmith.run.litert.own_kernels import find_own_kernels
 from litesmith.run.rules.all_rules import RULES, place_by_rules
 
 Place = Callable[[Model], Placement]
@@ -73,15 +74,14 @@ DELEGATES: tuple[Delegate, ...] = (
 BY_NAME = {delegate.name: delegate for delegate in DELEGATES}
 
 
-# Not one of them: what it leaves is the same as on the CPU.
-KERNELS = Delegate(
-    "cpu:1:litesmith",
-    phrase("Litesmith's kernels, int16x8 and sparse"),
-    probes.kernels,
-    kernels.place,
-    True,
-    kernels.place,
-)
+def _own_kernels() -> tuple[Delegate, ...]:
+    """Kernels of this package, where they are installed. None of `DELEGATES`: what they leave is
+    the same as on the CPU."""
+    room = find_own_kernels()
+    if room is None:
+        return ()
+    name, title = f"cpu:1:{LITESMITH}", phrase("Litesmith's kernels, int16x8 and sparse")
+    return (Delegate(name, title, probes.kernels, room.place, True, room.place),)
 
 
 def with_custom() -> tuple[Delegate, ...]:
@@ -91,7 +91,7 @@ def with_custom() -> tuple[Delegate, ...]:
         for name, one in delegates().items()
         for place in [partial(delegated.place, delegate=one, name=name)]
     ]
-    return (*DELEGATES, KERNELS, *own)
+    return (*DELEGATES, *_own_kernels(), *own)
 
 
 def _title(delegate: object) -> str:
@@ -120,6 +120,9 @@ def refuse_unusable(target: Target) -> None:
     if target.kind == "custom":
         find_delegate(target.kernels)
         return
+    missing = why_missing("kernels") if target.kernels == LITESMITH else ""
+    if missing:
+        raise CannotRun("target {target}: {missing}", target, missing)
     delegate = BY_NAME[target.kind]
     found = delegate.probe()
     if not found.usable:

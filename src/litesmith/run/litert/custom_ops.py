@@ -22,13 +22,14 @@ from litesmith.ir.dtype import DTYPES
 from litesmith.ir.edit import rewrite, with_graphs
 from litesmith.ir.model_text import op_name
 from litesmith.ir.types import Array, Model, Op, Tensor
+from litesmith.native import call_record as at
+from litesmith.native.compile import address_of
 from litesmith.ops.call import Call
 from litesmith.ops.delegate import Kernel, Native, Shape
 from litesmith.ops.registry import find_op
 from litesmith.ops.results import error_text
 from litesmith.phrases import phrase
 from litesmith.run.litert.capi import ELEMENT_TYPES, Layout, api
-from litesmith.run.litert.native_ops import between, record_of, renew
 from litesmith.tflite.write import to_bytes
 
 _Init = ctypes.CFUNCTYPE(c_int, c_void_p, c_void_p, c_size_t)
@@ -131,8 +132,8 @@ class _Node:
         """Makes what the runtime calls."""
         native, run = self._kernel.native(), _Run(self._run)
         if native is not None:
-            self._native, self._record = native, record_of(native, _locks().places, failed, number)
-            run = _Run(between())
+            self._native, self._record = native, _record_of(native, _locks().places, failed, number)
+            run = _Run(address_of(at.BETWEEN))
         self.callbacks = _Callbacks(_do_nothing, _Layouts(self._layouts), run, _keep)
 
     @property
@@ -155,7 +156,7 @@ class _Node:
         shapes = self._kernel.shapes(inputs)
         if self._record is not None:  # other shapes may have other code, or none
             self._native = self._kernel.native() or self._called()
-            renew(self._record, self._native)
+            _renew(self._record, self._native)
         for memory, shape in zip((*self._inputs, *self._outputs), (*inputs, *shapes), strict=True):
             memory.set_shape(shape)
         for place, shape in enumerate(shapes):
@@ -277,3 +278,21 @@ def _kernel(op: Op, given: Mapping[str, Kernel]) -> Kernel | None:
         return given[op.custom]
     operator = find_op(op.custom)
     return None if operator is None else Call(operator, op, native=True)
+
+
+def _record_of(native: Native, locks: tuple[int, int], failed: Array, number: int) -> Array:
+    """What the function between the runtime and a kernel is called with.
+
+    The kernel's number goes into `failed` when the kernel fails.
+    """
+    record = np.zeros(at.NUMBER + 1, np.int64)
+    record[[at.LOCK, at.UNLOCK]] = locks
+    record[[at.FAILED, at.NUMBER]] = failed.ctypes.data, number
+    _renew(record, native)
+    return record
+
+
+def _renew(record: Array, native: Native) -> None:
+    """Has the record tell of another kernel."""
+    room = native.room.ctypes.data
+    record[[at.FUNCTION, at.USER, at.ROOM]] = native.address, native.user, room

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from litesmith.errors import BadInput
 from litesmith.ir.types import Model
-from litesmith.networks import Spec, build, is_name, parse
+from litesmith.known_networks import NetworkSpec, catalogue_room, is_network
 from litesmith.phrases import phrase
 from litesmith.tflite.file import digest, load
 from litesmith.tflite.write import to_bytes
@@ -64,10 +64,10 @@ def listed(texts: Sequence[str | os.PathLike[str]]) -> Listed:
     kept: dict[str, Candidate] = {}
     notes: list[str] = []
     for path in paths:
-        if isinstance(path, Spec):
-            found = _built(path)
-        else:
+        if isinstance(path, Path):
             found = Candidate(next(names), load(path), path, digest(path))
+        else:
+            found = _build(path)
         twin = kept.setdefault(found.digest, found)
         if twin.path and found.path and not os.path.samefile(twin.path, found.path):
             notes.append(
@@ -78,10 +78,10 @@ def listed(texts: Sequence[str | os.PathLike[str]]) -> Listed:
     return Listed(tuple(kept.values()), tuple(notes))
 
 
-def _names(paths: Sequence[Path | Spec]) -> list[str]:
+def _names(paths: Sequence[Path | NetworkSpec]) -> list[str]:
     """A name for each file, none of which is that of a network of the catalogue."""
     files = [path for path in paths if isinstance(path, Path)]
-    taken = {str(path) for path in paths if isinstance(path, Spec)}
+    taken = {str(path) for path in paths if not isinstance(path, Path)}
     found: list[str] = []
     for name, path in zip(short_names(files), files, strict=True):
         found.append(distinct(name if name not in taken else f"{name}{path.suffix}", taken))
@@ -95,26 +95,27 @@ def distinct(name: str, taken: Collection[str]) -> str:
     return name if name not in taken else next(one for one in numbered if one not in taken)
 
 
-def _built(spec: Spec) -> Candidate:
+def _build(network: NetworkSpec) -> Candidate:
     """A network of the catalogue: its weights are random numbers."""
-    model = build(spec)
+    model = catalogue_room().build(str(network))
+    size = network.width, network.resolution
     told = next(
-        (p for p in spec.row.published if (p.width, p.resolution) == (spec.width, spec.resolution)),
+        (p for p in network.row.published if (p.width, p.resolution) == size),
         None,
     )
     share = None if told is None else typed_share(told.accuracy)
-    source = phrase("{source}, on {data}", spec.row.source, spec.row.data)
+    source = phrase("{source}, on {data}", network.row.source, network.row.data)
     published = None if share is None else Published(share, source)
     return Candidate(
-        str(spec), model, None, content_digest(model), is_taught=False, published=published
+        str(network), model, None, content_digest(model), is_taught=False, published=published
     )
 
 
-def _paths(text: str) -> Sequence[Path | Spec]:
+def _paths(text: str) -> Sequence[Path | NetworkSpec]:
     """The files of a path or a pattern, or a network of the catalogue."""
     path = Path(text)
-    if is_name(text) and not path.exists():
-        return [parse(text)]
+    if is_network(text) and not path.exists():
+        return [catalogue_room().parse(text)]
     if path.is_dir():
         raise BadInput("{path}: is a folder; give its files, as in '{path}/*.tflite'", path)
     if path.exists():

@@ -18,8 +18,7 @@ from litesmith.search.choosing.pick import CEILINGS, Asked
 from litesmith.search.choosing.shared_data import Source
 from litesmith.search.trial.trial_facts import Json
 from litesmith.timing.latency import parse_place
-from litesmith.workers.engine import Engine, Lost
-from litesmith.workers.open_engine import opened as opened_engine
+from litesmith.workers.engine import Engine, Lost, open_engine
 
 DEFAULT_FOLDER = Path("chosen")
 
@@ -98,7 +97,7 @@ def choose(
         retrains=retrain,
         val=val,
     )
-    with opened_engine(engine) as found:
+    with open_engine(engine) as found:
         return carry_out(replace(request, engine=found))
 
 

@@ -22,8 +22,7 @@ from litesmith.passes.core.step import Skip
 from litesmith.phrases import phrase
 from litesmith.tflite.write import to_bytes
 from litesmith.training.apply import some, trainings
-from litesmith.workers.engine import Engine, Held
-from litesmith.workers.open_engine import inside
+from litesmith.workers.engine import Engine, Held, inside
 
 
 class Checked(NamedTuple):

@@ -23,8 +23,7 @@ from litesmith.search.tuning.tune_summary import DONE, RUNNING, STOPPED, recipe_
 from litesmith.tflite.file import load
 from litesmith.training.apply import trainings
 from litesmith.training.settings import Training
-from litesmith.workers.engine import Engine, Lost
-from litesmith.workers.open_engine import opened as opened_engine
+from litesmith.workers.engine import Engine, Lost, open_engine
 
 
 @dataclass(frozen=True)
@@ -101,7 +100,7 @@ def tune(
         training,
         opened=opening(data, calibrate, preparation),
     )
-    with opened_engine(engine) as found:
+    with open_engine(engine) as found:
         return carry_out(replace(request, engine=found))
 
 

@@ -8,8 +8,8 @@ from typing import cast
 from litesmith._version import VERSION
 from litesmith.data.preparation import Preparation
 from litesmith.data.sample_splits import items
-from litesmith.kernels import litesmith_target as kernels
 from litesmith.phrases import phrase
+from litesmith.run.litert.own_kernels import own_kernels
 from litesmith.search.trial.budget import LIKELY, PROVEN
 from litesmith.search.trial.target_place import left_text
 from litesmith.search.trial.trial_facts import Json, evaluation_of, told
@@ -75,7 +75,7 @@ def _own_ops(search: Search, proof: Proof) -> int:
     """Ops of the model to ship that kernels of this package run, where these were asked for."""
     if proof.shipped is None or not search.workshop.asked.place.has_own_kernels:
         return 0
-    return kernels.place(load(search.workshop.file(proof.shipped))).taken
+    return own_kernels().place(load(search.workshop.file(proof.shipped))).taken
 
 
 def _data(search: Search) -> Json:

@@ -1,0 +1,68 @@
+"""The functions of this room as machine code: by name, compiled when first asked for."""
+
+import ctypes
+from collections.abc import Callable
+from functools import cache
+from time import thread_time_ns
+
+from litesmith.native.compile import Function, address_of, machine
+
+Run = Callable[[int, int, int, int, int], None]
+
+_DEPTHWISE, _PRODUCT = "kernels.loops.loops_depthwise", "kernels.loops.loops_product"
+_PROGRAM, _VALUES = "kernels.loops.program_loop", "kernels.loops.loops_values"
+_SPARSE, _SPARSE_INT8 = "kernels.loops.loops_sparse", "kernels.loops.loops_sparse_int8"
+
+FUNCTIONS = {
+    "average": Function(_VALUES, "average_unit", 4),
+    "copy": Function(_VALUES, "copy_unit", 4),
+    "depthwise": Function(_DEPTHWISE, "depthwise_unit", 4),
+    "dequantize": Function(_VALUES, "dequantize_unit", 4),
+    "largest": Function(_VALUES, "largest_unit", 4),
+    "many_rows": Function(_PRODUCT, "many_rows", 7),
+    "mean": Function(_VALUES, "mean_unit", 4),
+    "one_row": Function(_PRODUCT, "one_row", 7),
+    "pad": Function(_VALUES, "pad_unit", 4),
+    "part": Function(_PROGRAM, "run_part", 2, tells=True),
+    "peak": Function(_PRODUCT, "peak", 2),
+    "peak_int8": Function(_SPARSE_INT8, "peak_int8", 2),
+    "product": Function(_PRODUCT, "product_unit", 4),
+    "quantize": Function(_VALUES, "quantize_unit", 4),
+    "repeat": Function(_VALUES, "repeat_unit", 4),
+    "run": Function(_PROGRAM, "run_program", 5),
+    "softmax": Function(_VALUES, "softmax_unit", 4),
+    "sparse": Function(_SPARSE, "sparse_unit", 4),
+    "sparse_int8": Function(_SPARSE_INT8, "sparse_int8_unit", 4),
+    "sparse_int8_row": Function(_SPARSE_INT8, "sparse_int8_row_unit", 4),
+    "sparse_row": Function(_SPARSE, "sparse_row_unit", 4),
+    "table": Function(_VALUES, "table_unit", 4),
+    "two": Function(_VALUES, "two_unit", 4),
+}
+
+
+def kernel_address(name: str) -> int:
+    """Where a kernel lies in memory. The first call in a process loads or compiles it."""
+    return address_of(FUNCTIONS[name])
+
+
+@cache
+def run_native() -> Run:
+    """(code, ops, buffers, scratch, counters): see `run_program`; without the interpreter."""
+    return ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 5)(kernel_address("run"))
+
+
+# Products of a lane, and what makes as many as the machine can.
+_PEAKS = {"int16": (2, "peak"), "int8": (4, "peak_int8")}
+
+
+def peak_gmacs(dtype: str = "int16", rounds: int = 200_000) -> float | None:
+    """Products a nanosecond, one thread, at most; None where it cannot be measured."""
+    cpu = machine()
+    if cpu.pairs != "avx512bw":
+        return None
+    products, name = _PEAKS[dtype]
+    run = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64)(kernel_address(name))
+    out = ctypes.create_string_buffer(64)
+    began = thread_time_ns()
+    run(rounds, ctypes.addressof(out))
+    return rounds * cpu.rows * cpu.vectors * 16 * products / (thread_time_ns() - began)

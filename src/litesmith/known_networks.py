@@ -1,0 +1,117 @@
+"""Networks by name, as the rest of the package knows them: a catalogue that can be taken away."""
+
+import os
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+from litesmith.errors import CannotRun
+from litesmith.ir.types import Model
+from litesmith.plugins import find_plugin, why_missing
+
+
+class Published(NamedTuple):
+    """What was printed of one size of a network, as it was printed; "" for what was not.
+
+    Parameters and MACs counted in the built graph are within one of the last printed digit,
+    unless `differs` says why not.
+    """
+
+    width: float
+    resolution: int
+    parameters: str
+    macs: str
+    accuracy: str
+    differs: str = ""
+
+
+class NetworkFamily(Protocol):
+    """A network of the catalogue, at any size.
+
+    title      what the network is, in a few words
+    published  sizes that were trained, the usual one first
+    data       what they were trained on
+    source     who printed that
+    classes    how many, where the user gives no number
+    shape      of an input that has no resolution: height, width, channels
+    norm       the normalisation that the published weights want
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def title(self) -> str: ...
+    @property
+    def published(self) -> tuple[Published, ...]: ...
+    @property
+    def data(self) -> str: ...
+    @property
+    def source(self) -> str: ...
+    @property
+    def classes(self) -> int: ...
+    @property
+    def shape(self) -> tuple[int, int, int] | None: ...
+    @property
+    def norm(self) -> str: ...
+
+
+class NetworkSpec(Protocol):
+    """A network of the catalogue at one size; its text is the name that users type.
+
+    row      the network at any size
+    classes  None for the row's own number
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def width(self) -> float: ...
+    @property
+    def resolution(self) -> int: ...
+    @property
+    def classes(self) -> int | None: ...
+    @property
+    def row(self) -> NetworkFamily: ...
+    def __str__(self) -> str: ...
+
+
+class CatalogueRoom(Protocol):
+    """What the catalogue offers; networks are given to it by their text.
+
+    families      every network, at any size
+    is_name       True where a text means a network of the catalogue, be it a size that there is not
+    parse         the network that a text means; a number of classes wins over the text's own
+    at_size       the network of a name at a size
+    build         the network as a float32 model with random weights; zeros where the seed is None
+    load_weights  the network as a model with the weights of a file
+    """
+
+    def families(self) -> Sequence[NetworkFamily]: ...
+    def is_name(self, text: str) -> bool: ...
+    def parse(self, text: str, classes: int | None = None) -> NetworkSpec: ...
+    def at_size(self, name: str, width: float, resolution: int) -> NetworkSpec: ...
+    def build(
+        self, what: str, classes: int | None = None, seed: int | None = 0, *, style: str = ""
+    ) -> Model: ...
+    def load_weights(
+        self, what: str, path: str | os.PathLike[str], *, head: bool = True
+    ) -> Model: ...
+
+
+def find_catalogue_room() -> CatalogueRoom | None:
+    """The catalogue; None where it is not installed."""
+    found = find_plugin("catalogue")
+    return None if found is None else found.PLUG
+
+
+def catalogue_room() -> CatalogueRoom:
+    """The catalogue; raises where it is not installed."""
+    found = find_catalogue_room()
+    if found is None:
+        raise CannotRun(why_missing("catalogue"))
+    return found
+
+
+def is_network(text: str) -> bool:
+    """True where a text means a network of the catalogue, and that is installed."""
+    found = find_catalogue_room()
+    return found is not None and found.is_name(text)

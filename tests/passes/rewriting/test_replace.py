@@ -13,8 +13,8 @@ from litesmith.errors import BadInput, CannotApply, LitesmithError
 from litesmith.ir.build import Builder
 from litesmith.ir.model_text import lines
 from litesmith.ir.types import Model, Quant
-from litesmith.passes.core.pattern import matches, parse
 from litesmith.passes.core.recipe import apply
+from litesmith.passes.rewriting.replace import matches, parse
 from litesmith.run.session import Session
 from tests import zoo
 

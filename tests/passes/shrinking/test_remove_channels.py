@@ -20,7 +20,7 @@ from litesmith.passes.core.recipe import apply
 from litesmith.passes.core.step import Change, Context
 from litesmith.passes.shrinking.remove_channels import remove_channels
 from litesmith.tflite.write import to_bytes
-from tests.passes.shrinking.test_channel_ids import assert_removed
+from tests.passes.shrinking.test_channel_rules import assert_removed
 from tests.random_graphs import graphs
 from tests.runtime import run
 from tests.zoo import noise

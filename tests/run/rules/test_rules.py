@@ -333,7 +333,7 @@ def test_rules_predict_what_the_compiler_takes(name: str) -> None:
 
 
 def test_the_rules_of_the_guide_work() -> None:
-    guide = Path(__file__).parents[2] / "docs" / "add-a-target.md"
+    guide = Path(__file__).parents[3] / "docs" / "add-a-target.md"
     (block,) = re.findall(r"```python\n(.+?)```", guide.read_text(), re.DOTALL)
     names = {"Op": Op, "Rules": Rules, "reads": reads, "takes": takes}
     exec(compile(dedent(block), str(guide), "exec"), names)

@@ -18,8 +18,7 @@ from litesmith.ir.window import slides
 from litesmith.numeric.patches import patches, some_places
 from litesmith.passes.core.layers import Layer, layers_of, real_bias, real_values, shared_by
 from litesmith.passes.core.step import Run, Tools
-from litesmith.passes.shrinking.channel_loss import is_sparse, with_weights
-from litesmith.passes.shrinking.channel_moments import Float64s, macs_of
+from litesmith.passes.shrinking.channel_loss import Float64s, is_sparse, macs_of, with_weights
 
 Samples = Sequence[tuple[Array, ...]]
 

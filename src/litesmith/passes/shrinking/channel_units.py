@@ -11,8 +11,7 @@ from litesmith.ir.ops import OPS
 from litesmith.ir.types import Graph, Model
 from litesmith.passes.core.layers import layers_of
 from litesmith.passes.shrinking.channel_joins import Channels, Numbers
-from litesmith.passes.shrinking.channel_loss import Loss, Reader
-from litesmith.passes.shrinking.channel_moments import Float64s, macs_of
+from litesmith.passes.shrinking.channel_loss import Float64s, Loss, Reader, macs_of
 from litesmith.passes.shrinking.channel_rules import RULES
 
 # Layers that lose channels: the rules know what else goes with these.

@@ -16,11 +16,19 @@ from litesmith.ir.types import Array, Graph, Model, Op, Tensor, constant_numbers
 from litesmith.passes.core.layers import Layer
 from litesmith.passes.core.step import Change, Context, Skip, Tools
 from litesmith.passes.shrinking.channel_cut import without
-from litesmith.passes.shrinking.channel_ids import channel_ids
 from litesmith.passes.shrinking.channel_joins import Channels
-from litesmith.passes.shrinking.channel_loss import guessed, made_up, reader, readers_of
-from litesmith.passes.shrinking.channel_moments import Float64s, macs_of, moments, some_samples
+from litesmith.passes.shrinking.channel_loss import (
+    Float64s,
+    guessed,
+    macs_of,
+    made_up,
+    moments,
+    reader,
+    readers_of,
+    some_samples,
+)
 from litesmith.passes.shrinking.channel_refit import refitted
+from litesmith.passes.shrinking.channel_rules import channel_ids
 from litesmith.passes.shrinking.channel_units import LAYERS, Unit, Work, find_units, weights_gone
 from litesmith.passes.tidy.fold import Fold
 from litesmith.phrases import phrase

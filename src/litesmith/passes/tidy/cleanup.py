@@ -166,7 +166,9 @@ def _bypass_in(graph: Graph) -> tuple[Graph, list[str], list[Skip]]:
         old, new = (source, target) if target in leaving else (target, source)
         joined[old] = new
     final = {old: _final(old, joined) for old in joined}
-    touched = [phrase("dropped {op_name}, which does nothing", op_name(op)) for op in dropped]
+    touched: list[str] = [
+        phrase("dropped {op_name}, which does nothing", op_name(op)) for op in dropped
+    ]
     return rewrite(graph, ops=dropped, tensors=final), touched, skipped
 
 
@@ -275,7 +277,9 @@ def _join_repeats_in(graph: Graph) -> tuple[Graph, list[str], list[Skip]]:
         else:
             dropped[op] = ()
             joined.update(zip(op.outputs, twin.outputs, strict=True))
-    touched = [phrase("dropped {op_name}, which repeats another op", op_name(op)) for op in dropped]
+    touched: list[str] = [
+        phrase("dropped {op_name}, which repeats another op", op_name(op)) for op in dropped
+    ]
     return rewrite(graph, ops=dropped, tensors=joined), touched, skipped
 
 
@@ -309,7 +313,7 @@ def _drop_dead_in(graph: Graph) -> tuple[Graph, list[str], list[Skip]]:
             wanted.update(t for t in op.inputs if t is not None)
         else:
             dropped[op] = ()
-    touched = [
+    touched: list[str] = [
         phrase("dropped {op_name}, whose result nobody reads", op_name(op)) for op in dropped
     ]
     cleaned = rewrite(graph, ops=dropped)

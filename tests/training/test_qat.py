@@ -45,7 +45,9 @@ def trained(recipe: str, model: Model | None = None, training: Training = TRAINI
     """What a recipe makes of a small model, read back from its bytes."""
     model = model or regression()
     change = apply(model, recipe, inputs(model)[0], training=training)
-    return Change(read(memoryview(to_bytes(change.model))), change.touched, change.skipped)
+    return Change(
+        read(memoryview(to_bytes(change.model))), change.touched, change.skipped, change.notes
+    )
 
 
 @pytest.mark.parametrize("per_channel", ["true", "false"])
@@ -59,7 +61,7 @@ def test_the_result_obeys_the_exporters_laws(to: str, per_channel: str) -> None:
     for target in TARGETS:
         least = 10 if to == "w4a8" else 25
         assert snr(wanted, results(change.model, data, target)[0]) > least
-    assert any("held-out loss" in line or "kept" in line for line in change.touched)
+    assert any("held-out loss" in line or "kept" in line for line in change.notes)
 
 
 @pytest.mark.parametrize("settings", ["io=int8", "io=uint8", "to=int16x8, io=int16", "keep=[0]"])

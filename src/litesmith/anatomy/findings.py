@@ -7,8 +7,9 @@ from typing import NamedTuple
 from litesmith.errors import CannotApply
 from litesmith.ir.dtype import DTYPES
 from litesmith.ir.types import Model, Tensor
-from litesmith.passes.core.recipe import apply
-from litesmith.phrases import phrase
+from litesmith.passes.core.recipe import parse, step_name
+from litesmith.passes.core.step import Context
+from litesmith.phrases import join, phrase
 from litesmith.tflite.write import chunks
 from litesmith.units import bytes_text, plain
 
@@ -78,9 +79,13 @@ def _waste(model: Model) -> Iterator[Finding]:
         size = sum(map(len, chunks(model)))
     except CannotApply:  # a model that cannot be copied can still be looked at
         return
-    change = apply(model, TIDY)
-    ops = sum(len(g.ops) for g in model.graphs) - sum(len(g.ops) for g in change.model.graphs)
-    saved = size - sum(map(len, chunks(change.model)))
+    tidy, edits = model, Counter[str]()
+    for step in parse(TIDY):
+        change = step.apply(tidy, Context())
+        tidy = change.model
+        edits[step_name(step)] += len(change.touched)
+    ops = sum(len(g.ops) for g in model.graphs) - sum(len(g.ops) for g in tidy.graphs)
+    saved = size - sum(map(len, chunks(tidy)))
     if ops or saved > _WORTH_SAYING * size:
         yield Finding(
             phrase(
@@ -88,14 +93,14 @@ def _waste(model: Model) -> Iterator[Finding]:
                 ops,
                 bytes_text(max(saved, 0)),
             ),
-            phrase("edits: {summary}", _summary(change.touched)),
+            phrase("edits: {edits}", _summary(edits)),
             f'litesmith apply MODEL "{TIDY}" -o OUT',
         )
 
 
-def _summary(touched: tuple[str, ...]) -> str:
-    kinds = Counter(text.split()[0] for text in touched)
-    return ", ".join(f"{count} {word}" for word, count in kinds.most_common())
+def _summary(edits: Counter[str]) -> str:
+    counts = [phrase("{count} by {step}", n, step) for step, n in edits.most_common() if n]
+    return join(counts, ", ")
 
 
 def _half(model: Model) -> Iterator[Finding]:

@@ -7,9 +7,25 @@ from litesmith.phrases import phrase
 from litesmith.units import plain
 
 
-def op_name(op: Op) -> str:
+class OpName(str):
     """An op as reports name it: its kind and the name of what it writes."""
-    return f"{op.label} {plain(op.outputs[0].name)!r}" if op.outputs else op.label
+
+    __slots__ = ("kind", "output")
+    kind: str
+    output: str | None
+
+    def __new__(cls, kind: str, output: str | None) -> "OpName":
+        made = str.__new__(cls, kind if output is None else f"{kind} {output!r}")
+        made.kind, made.output = kind, output
+        return made
+
+    def __reduce__(self) -> tuple[type["OpName"], tuple[str, str | None]]:
+        return OpName, (self.kind, self.output)
+
+
+def op_name(op: Op) -> OpName:
+    """The name of an op in sentences, which lists group by its kind."""
+    return OpName(op.label, plain(op.outputs[0].name) if op.outputs else None)
 
 
 def type_text(tensor: Tensor) -> str:

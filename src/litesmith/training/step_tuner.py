@@ -92,14 +92,18 @@ class Tuner:
         """What was learned, or the model as it came where it is not surely worse in the runtime."""
         before, after = student.model, student.written()
         told = _told(fitted)
-        notes = (*self._notes, *(f"{where}: {why}" for where, why in student.frozen))
+        notes = (
+            *self._notes,
+            *(phrase("{where}: {why}", where, why) for where, why in student.frozen),
+        )
         if fitted.best >= fitted.first and not student.masks:
-            return Tuned(before, (*notes, told))
+            return Tuned(before, (*notes, told), fitted.steps)
         if student.is_quantized:
             ours, theirs = (lesson.in_runtime(model, self.data) for model in (after, before))
             if not is_surely_less(ours, theirs):
-                return Tuned(before, (*notes, phrase("{told}; {no_gain}", told, _NO_GAIN)))
-        return Tuned(after, (*notes, told))
+                kept = phrase("{told}; {no_gain}", told, _NO_GAIN)
+                return Tuned(before, (*notes, kept), fitted.steps)
+        return Tuned(after, (*notes, told), fitted.steps)
 
     def _gathered(self) -> tuple[Gathered, tuple[Array, ...], Aim]:
         """The samples, what the original answers to them, and what is aimed at."""

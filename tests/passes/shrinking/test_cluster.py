@@ -167,7 +167,7 @@ def test_tuning_must_keep_the_codes() -> None:
         return moved(1.01, model)
 
     change = apply(network(), "cluster", Context(tune=same))
-    assert change.touched[-1] == "it was trained"
+    assert change.notes[-1] == "it was trained"
     with pytest.raises(CannotApply, match="lost its codebook in tuning"):
         apply(network(), "cluster", Context(tune=lost))
     with pytest.raises(CannotApply, match=r"cluster\(tune=true\): there is no data"):

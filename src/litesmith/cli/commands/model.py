@@ -2,7 +2,6 @@
 
 import json
 import os
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -142,7 +141,7 @@ def _applied(model: Path, job: Job, as_json: bool) -> int:
             facts["litesmith"] = skipping_json(done.change.model)
         click.echo(json.dumps(facts))
         return status
-    apply_text(out, (before, after), source, replace(done.change, touched=done.deeds))
+    apply_text(out, (before, after), source, done.change)
     for told in done.trained:
         show.line(told)
     if record is not None:

@@ -1,6 +1,5 @@
 """Options that every command that trains has, and what becomes of them."""
 
-import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -35,7 +34,7 @@ from litesmith.ir.types import Model
 from litesmith.lang import language
 from litesmith.passes.core import recipe as recipes
 from litesmith.passes.core.recipe import Recipe, step_name
-from litesmith.passes.core.step import Change, Context, Masks, Skip, Tools, Tune, Tuned
+from litesmith.passes.core.step import Change, Context, Masks, Tools, Tune, Tuned
 from litesmith.phrases import phrase
 from litesmith.regression.size_report import Shrunk, shrunk
 from litesmith.tflite.file import save
@@ -47,9 +46,6 @@ from litesmith.units import number_text
 _SHAPING = ("prune", "cluster")
 _SHRINKING = (*_SHAPING, "qat")
 _QUANTIZING = ("quantize", "qat")
-
-# What is said of a training that was one.
-_TOOK_STEPS = re.compile(r": trained [1-9]")
 
 # What lies in the folder of a training: records, and what a kill has left of them.
 _RECORDS, _TORN = "stage-*.pt", ".litesmith-*.part"
@@ -144,13 +140,11 @@ class Job:
 class Done(NamedTuple):
     """What came of a job.
 
-    deeds    what was done beside training
     shaped   the models after steps that make zeros and codes, which are to be in the result
     trained  how each training went, a sentence each
     """
 
     change: Change
-    deeds: tuple[str, ...]
     shaped: tuple[Model, ...]
     trained: tuple[str, ...]
     data: Data | None
@@ -158,7 +152,7 @@ class Done(NamedTuple):
     @property
     def is_trained(self) -> bool:
         """True where a training took a step."""
-        return any(_TOOK_STEPS.search(told) for told in self.trained)
+        return self.change.steps > 0
 
 
 def refuse_early(job: Job) -> None:
@@ -226,9 +220,7 @@ def carry_out(job: Job, evaluation: Data | None = None) -> Done:
         save(change.model, job.out)
     if job.trains:
         forget(job.folder)
-    notes = {told.partition(": ")[2] for told in lessons.told}
-    deeds = tuple(text for text in change.touched if text not in notes)
-    return Done(change, deeds, shaped, tuple(lessons.told), opened)
+    return Done(change, shaped, tuple(lessons.told), opened)
 
 
 def _context(job: Job, data: Data | None, lessons: "_Lessons") -> Context:
@@ -264,17 +256,13 @@ def _applied(job: Job, context: Context, lessons: "_Lessons") -> tuple[Change, t
     """The recipe part by part, and the models whose zeros and codes are to stay."""
     model = job.model
     shaped: list[Model] = []
-    touched: list[str] = []
-    skipped: list[Skip] = []
+    whole = Change(model)
     for part in _parts(job.recipe):
         lessons.step = next((name for name in map(step_name, part) if name in _SHRINKING), "")
-        change = recipes.apply(model, part, context)
-        model = change.model
+        whole = recipes.apply(whole.model, part, context).after(whole)
         if step_name(part[-1]) in _SHAPING:
-            shaped.append(model)
-        touched += change.touched
-        skipped += change.skipped
-    return Change(model, tuple(touched), tuple(skipped)), tuple(shaped)
+            shaped.append(whole.model)
+    return whole, tuple(shaped)
 
 
 def _parts(recipe: Recipe) -> Iterator[Recipe]:
@@ -325,7 +313,7 @@ class _Lessons:
             finally:
                 if self._shown is not None:
                     self._shown.close()
-            self.told += [f"{self.step}: {note}" for note in found.notes]
+            self.told += [phrase("{step}: {note}", self.step, note) for note in found.notes]
             return found
 
         return tune

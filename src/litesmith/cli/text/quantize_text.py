@@ -1,9 +1,8 @@
 """How quantize prints: what was done, what is left, what was checked, what to type next."""
 
 import json
-import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
@@ -18,12 +17,11 @@ from litesmith.calibration.quantize_effort import Outcome
 from litesmith.cli.commands.evaluate import finite
 from litesmith.cli.commands.model import sizes_of
 from litesmith.cli.text import printing as show
-from litesmith.cli.text.apply_text import apply_json
+from litesmith.cli.text.apply_text import apply_json, print_done, print_left
 from litesmith.data.samples import Data
 from litesmith.ir.types import Model
 from litesmith.passes.core.recipe import text_of
 from litesmith.passes.core.schemes import SCHEMES
-from litesmith.passes.core.step import Skip
 from litesmith.passes.quantizing.quantize import Quantize
 from litesmith.phrases import phrase
 from litesmith.run.litert.capi import installed_version
@@ -40,11 +38,6 @@ from litesmith.units import (
 
 # How many groups of a list a person reads.
 _MOST_GROUPS = 6
-
-_NAME = re.compile(r"""\s*('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")""")
-_FORM = re.compile(r" (?:to|as) (?:int|float)\S+$")
-_NUMBER = re.compile(r"(?<![\w.,])\d[\d,.]*(?:e[+-]?\d+)?(?![\w.:])")
-_KIND = re.compile(r"\b[A-Z][A-Z0-9_]{2,}\b")
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,50 +96,6 @@ def print_text(result: Result) -> None:
     _print_warnings(result)
     files = quote(str(result.out)), quote(str(result.path))
     show.command(f"litesmith eval {files[0]} {result.next_data} --against {files[1]}")
-
-
-def print_done(touched: Sequence[str]) -> None:
-    """One line for each thing that was done, with the kinds of op it was done to."""
-    deeds: dict[str, Counter[str]] = {}
-    for text in touched:
-        kind = _KIND.search(_NAME.sub("", text))
-        deeds.setdefault(_deed(text), Counter())[kind.group() if kind else ""] += 1
-    for deed, kinds in deeds.items():
-        named = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common() if kind)
-        show.line(f"{deed}: {named or kinds.total()}")
-
-
-def _deed(text: str) -> str:
-    """`moved to int8`: what was done, whatever it was done to."""
-    nameless = _NAME.sub("", text)
-    kind = _KIND.match(nameless)
-    if kind:
-        return nameless[kind.end() :].strip()
-    form = _FORM.search(nameless)
-    return nameless.split()[0] + (form.group() if form else "")
-
-
-def print_left(skipped: Sequence[Skip]) -> None:
-    """What was left alone, grouped by its kind and the reason without names and numbers; those
-    of the first of a group are told, names only where it is the only one."""
-    groups: Counter[tuple[str, str]] = Counter()
-    first: dict[tuple[str, str], str] = {}
-    for skip in skipped:
-        group = skip.where.split()[0], _reason(skip.why)
-        groups[group] += 1
-        first.setdefault(group, skip.why)
-    for group, count in groups.most_common(_MOST_GROUPS):
-        why = first[group] if count == 1 else _NAME.sub("", first[group])
-        show.line(f"left {count} {plain(group[0])}: {plain(why)}")
-    if len(groups) > _MOST_GROUPS:
-        show.line(
-            phrase("… and {count} more reasons (--json lists all)", len(groups) - _MOST_GROUPS)
-        )
-
-
-def _reason(why: str) -> str:
-    """What reasons that differ by names and numbers share."""
-    return _NUMBER.sub("#", _NAME.sub("", why))
 
 
 def _print_sizes(result: Result) -> None:

@@ -13,8 +13,8 @@ from litesmith.cli.commands.quantize import settled
 from litesmith.cli.options.data_options import typed
 from litesmith.cli.options.training_options import Done, Job
 from litesmith.cli.text import printing as show
-from litesmith.cli.text.apply_text import apply_json
-from litesmith.cli.text.quantize_text import print_done, print_left, print_score, score_json
+from litesmith.cli.text.apply_text import apply_json, print_done, print_left
+from litesmith.cli.text.quantize_text import print_score, score_json
 from litesmith.cli.text.size_text import (
     arm_json,
     print_shrunk,
@@ -63,7 +63,7 @@ def print_json(result: Result) -> None:
 def print_text(result: Result) -> None:
     job, done = result.job, result.done
     show.line(phrase("recipe: {text_of}", text_of(job.recipe)))
-    print_done(done.deeds)
+    print_done(done.change.touched)
     print_left(done.change.skipped)
     for told in done.trained:
         show.line(told)

@@ -14,7 +14,7 @@ from litesmith.errors import BadInput
 from litesmith.ir.check import check
 from litesmith.ir.types import Model
 from litesmith.passes import STEPS
-from litesmith.passes.core.step import Change, Context, Skip, Step
+from litesmith.passes.core.step import Change, Context, Step
 from litesmith.phrases import phrase
 
 Recipe = tuple[Step, ...]
@@ -27,18 +27,15 @@ _WORDS: dict[str, Setting] = {"true": True, "false": False, "none": None}
 
 def apply(model: Model, recipe: Recipe | str, context: Context | None = None) -> Change:
     """The model after every step of a recipe, checked, with all that was touched and skipped."""
-    touched: list[str] = []
-    skipped: list[Skip] = []
+    whole = Change(model)
     context = context or Context()
     for step in parse(recipe) if isinstance(recipe, str) else recipe:
         if is_float(model) or (context.reference is None and step_name(step) == "quantize"):
             context = replace(context, reference=model)
-        change = step.apply(model, context)
-        model = change.model
-        touched += change.touched
-        skipped += change.skipped
+        whole = step.apply(model, context).after(whole)
+        model = whole.model
     check(model)
-    return Change(model, tuple(touched), tuple(skipped))
+    return whole
 
 
 def is_float(model: Model) -> bool:

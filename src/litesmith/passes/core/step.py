@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from litesmith.errors import BadInput
 from litesmith.ir.edit import with_graphs
+from litesmith.ir.model_text import OpName
 from litesmith.ir.types import Array, Graph, Model, Tensor
 from litesmith.phrases import phrase
 
@@ -20,14 +21,35 @@ class Skip(NamedTuple):
     where: str
     why: str
 
+    @property
+    def kind(self) -> str:
+        """The kind of the op that was left alone, or what else was."""
+        return self.where.kind if isinstance(self.where, OpName) else self.where
+
 
 @dataclass(frozen=True)
 class Change:
-    """What a step gives: the new model, what it touched, and what it left alone."""
+    """What a step gives: the new model, what it touched, and what it left alone.
+
+    notes  what is to be said of trainings
+    steps  how many steps these took
+    """
 
     model: Model
     touched: tuple[str, ...] = ()
     skipped: tuple[Skip, ...] = ()
+    notes: tuple[str, ...] = ()
+    steps: int = 0
+
+    def after(self, earlier: "Change") -> "Change":
+        """This change and an earlier one, which it began with, as one."""
+        return Change(
+            self.model,
+            (*earlier.touched, *self.touched),
+            (*earlier.skipped, *self.skipped),
+            (*earlier.notes, *self.notes),
+            earlier.steps + self.steps,
+        )
 
 
 # What was seen of some tensors of a model's main graph over all samples: "range", "channels",
@@ -64,10 +86,11 @@ Masks = Callable[[float, Mapping[Tensor, Array]], Mapping[Tensor, Array]]
 
 
 class Tuned(NamedTuple):
-    """A model after training, and what is to be said of it, a sentence each."""
+    """A model after training, what is to be said of it, a sentence each, and the steps it took."""
 
     model: Model
     notes: tuple[str, ...] = ()
+    steps: int = 0
 
 
 class Tune(Protocol):

@@ -46,11 +46,7 @@ class Qat:
         begun = self._begun().apply(first.model, context)
         assert context.tune is not None
         tuned = context.tune(begun.model, origin=model)
-        return Change(
-            tuned.model,
-            (*first.touched, *begun.touched, *tuned.notes),
-            (*first.skipped, *begun.skipped),
-        )
+        return Change(tuned.model, notes=tuned.notes, steps=tuned.steps).after(begun.after(first))
 
     def _begun(self) -> Correct | Round:
         """What comes before the training: rounding with care, which fine steps need not."""

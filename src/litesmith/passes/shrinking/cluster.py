@@ -81,7 +81,7 @@ class Cluster:
             return Change(result, tuple(touched), tuple(skipped))
         after = tuned(result, context)
         self._verify(result, after.model, [new for _, new in found])
-        return Change(after.model, (*touched, *after.notes), tuple(skipped))
+        return Change(after.model, tuple(touched), tuple(skipped), after.notes, after.steps)
 
     def _clustered(
         self, model: Model, ops: set[Op], own: Mapping[Op, int]

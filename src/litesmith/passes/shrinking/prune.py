@@ -24,7 +24,7 @@ from litesmith.numeric.sparse import (
 )
 from litesmith.passes.core.layers import Layer, layers_of, shared_by
 from litesmith.passes.core.schemes import Names, chosen, roles
-from litesmith.passes.core.step import Change, Context, Masks, Skip, Tools
+from litesmith.passes.core.step import Change, Context, Masks, Skip, Tools, Tuned
 from litesmith.passes.core.training_request import may_tune, tuned, why_not_tuned
 from litesmith.passes.core.weight_structure import codebook_of
 from litesmith.passes.shrinking.prune_sensitivity import (
@@ -103,16 +103,15 @@ class Prune:
         tools = context.tools
         data = picked(tools, model, _RESTORING, _SAMPLES) if tools is not None else None
         parts = _planned(_Seen(model, tools, data), parts, self)
-        notes: tuple[str, ...] = ()
         if is_gradual:
-            result, notes = tuned(model, context, _masks(parts))
+            found = tuned(model, context, _masks(parts))
         else:
             result, left = _one_shot(_Seen(model, tools, data), parts)
             skipped += left
-            if tunes:
-                result, notes = tuned(result, context)
+            found = tuned(result, context) if tunes else Tuned(result)
         skipped += why_not_tuned("prune", self.tune, context)
-        return Change(result, (*_lines(model, result, parts), *notes), tuple(skipped))
+        lines = _lines(model, found.model, parts)
+        return Change(found.model, lines, tuple(skipped), found.notes, found.steps)
 
     def _check(self) -> None:
         if not 0 <= self.sparsity < 1:
@@ -143,7 +142,7 @@ class Prune:
             left = why_not_tuned("prune", self.tune, context)
             return replace(change, skipped=(*change.skipped, *left))
         found = tuned(change.model, context)
-        return Change(found.model, (*change.touched, *found.notes), change.skipped)
+        return Change(found.model, change.touched, change.skipped, found.notes, found.steps)
 
     def _parts(self, model: Model, ops: set[Op]) -> tuple[list["Part"], list[Skip]]:
         """The weights to prune, each once, and the layers that stay."""
@@ -165,7 +164,7 @@ class Prune:
                 skipped += [Skip(op_name(user.op), why) for user in sharing]
             else:
                 parts.append(Part(layer, self.block))
-        order = {op_name(op): place for place, op in enumerate(model.main.ops)}
+        order: dict[str, int] = {op_name(op): n for n, op in enumerate(model.main.ops)}
         return parts, sorted(skipped, key=lambda skip: order[skip.where])
 
 

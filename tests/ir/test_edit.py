@@ -9,8 +9,8 @@ from litesmith.ir.edit import (
     rewrite,
     with_graphs,
 )
-from litesmith.ir.effects import has_effect, is_repeatable
 from litesmith.ir.match import chains, reads
+from litesmith.ir.ops import has_effect, is_repeatable
 from tests.zoo import MODELS, blockwise, branches, convnet, described, loop, variables
 
 

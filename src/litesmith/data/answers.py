@@ -12,7 +12,7 @@ from typing import TypeVar
 from litesmith.data.samples import Sample, as_stored
 from litesmith.errors import BadInput
 from litesmith.ir.edit import called_graphs
-from litesmith.ir.effects import is_repeatable
+from litesmith.ir.ops import is_repeatable
 from litesmith.ir.types import Array, Model, Tensor
 from litesmith.run.core.runner import port_names
 from litesmith.run.core.target import Target, usable_cores

@@ -8,9 +8,8 @@ import numpy as np
 
 from litesmith.errors import BadInput, CannotRun
 from litesmith.ir.edit import called_graphs, regraph, substitute
-from litesmith.ir.effects import has_effect
 from litesmith.ir.model_text import op_name
-from litesmith.ir.ops import OPS
+from litesmith.ir.ops import OPS, has_effect
 from litesmith.ir.softmax_scores import moved_from, scores_of
 from litesmith.ir.types import Array, Graph, Model, Op, Quant, Tensor
 from litesmith.passes.core.layers import (

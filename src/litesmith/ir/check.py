@@ -1,4 +1,4 @@
-"""The rules that every valid model obeys. The runtime, and our steps, rely on each of them."""
+"""The rules that every valid model obeys; the runtime and the steps rely on each of them."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
@@ -23,7 +23,7 @@ def check(model: Model) -> None:
 
 
 def problems(model: Model) -> Iterator[str]:
-    """What breaks the first broken rule: what, where, why. Later rules rely on the earlier ones."""
+    """Every breach of the first rule that the model breaks; later rules rely on that one."""
     for rule in RULES.values():
         broken = False
         for problem in rule(model):
@@ -62,7 +62,7 @@ def _constants(model: Model) -> Iterator[str]:
 
 
 def _constant_problem(tensor: Tensor, data: Array) -> str:
-    """What is wrong with a constant's bytes; "" where it is fine."""
+    """What is wrong with a constant's bytes; "" where nothing is."""
     row = DTYPES[tensor.dtype]
     if row.name == "string":
         try:
@@ -93,7 +93,7 @@ def _scales(model: Model) -> Iterator[str]:
 
 
 def _quant_problem(tensor: Tensor, quant: Quant) -> str:
-    """What the runtime's loader would refuse in a tensor's scales; "" where it is fine."""
+    """What the runtime's loader would refuse in a tensor's scales; "" where nothing."""
     count = quant.scale.size
     if quant.block is not None:
         return (
@@ -163,7 +163,8 @@ def _order(model: Model) -> Iterator[str]:
 
 
 def _is_given(tensor: Tensor) -> bool:
-    """True for what needs no op: a constant here or in another file, a state, no elements."""
+    """True for a tensor that no op has to write: a constant here or in another file, a state, or a
+    tensor without elements."""
     return (
         tensor.is_const
         or tensor.variable
@@ -181,7 +182,7 @@ def _options(model: Model) -> Iterator[str]:
 
 
 def _option_problem(options: Record) -> str:
-    """An option outside what any kernel accepts; "" where all are fine."""
+    """The first option with a value that no kernel accepts; "" where there is none."""
     for name, field in schema.TABLES[options.table].items():
         value = options[name]
         if name.startswith(_AT_LEAST_ONE) and isinstance(value, int) and value < 1:

@@ -15,7 +15,7 @@ from litesmith.units import plain
 
 
 class Difference(NamedTuple):
-    """One thing that is not the same. `kind` is ops, op, constant, interface or metadata."""
+    """One difference between two models. `kind` is ops, op, constant, interface or metadata."""
 
     kind: str
     where: str
@@ -24,7 +24,7 @@ class Difference(NamedTuple):
 
 
 def differences(a: Model, b: Model) -> list[Difference]:
-    """Everything that differs, from the coarse to the fine."""
+    """All differences between two models, from the coarse to the fine."""
     found = [*_interface(a, b), *_op_counts(a, b), *_metadata(a, b)]
     if len(a.graphs) != len(b.graphs):
         found.append(Difference("interface", "graphs", str(len(a.graphs)), str(len(b.graphs))))
@@ -80,7 +80,7 @@ def _metadata(a: Model, b: Model) -> Iterator[Difference]:
 
 
 def _ops(where: str, a: Graph, b: Graph) -> Iterator[Difference]:
-    """Ops matched in order by kind and shape, whatever their names; matched ones are compared."""
+    """Ops are matched in order by kind and shape, whatever their names; each match is compared."""
     matcher = SequenceMatcher(None, [_key(op) for op in a.ops], [_key(op) for op in b.ops], False)
     blocks = matcher.get_matching_blocks()
     pairs = {i + n: j + n for i, j, length in blocks for n in range(length)}

@@ -64,7 +64,7 @@ DTYPES = {row.name: row for row in _ROWS}
 
 
 def stored_bytes(dtype: str, elements: int) -> int:
-    """Bytes that so many elements take in a file; 0 where the size is not fixed."""
+    """Bytes that a number of elements takes in a file; 0 for a type without a fixed size."""
     return (elements * DTYPES[dtype].bits + 7) // 8
 
 

@@ -1,4 +1,4 @@
-"""Edits: new graphs from old ones. Nothing here changes a value it was given."""
+"""Edits: new graphs from old ones. No function here changes its arguments."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -52,7 +52,7 @@ def regraph(
 
 
 def consumers(graph: Graph) -> dict[Tensor, list[Op]]:
-    """The ops that read each tensor, once for every time they do."""
+    """The readers of each tensor; an op that reads the tensor twice is listed twice."""
     readers: dict[Tensor, list[Op]] = {}
     for op in graph.ops:
         for tensor in op.inputs:
@@ -62,7 +62,7 @@ def consumers(graph: Graph) -> dict[Tensor, list[Op]]:
 
 
 def substitute(op: Op, tensors: Mapping[Tensor, Tensor]) -> Op:
-    """The op with some tensors replaced by others; itself where none of them occurs."""
+    """The op with some tensors replaced by others; the same op where none of them occurs."""
     if not any(tensor in tensors for tensor in op_tensors(op)):
         return op
     return replace(
@@ -79,7 +79,7 @@ def rewrite(
     ops: Mapping[Op, Sequence[Op]] | None = None,
     tensors: Mapping[Tensor, Tensor] | None = None,
 ) -> Graph:
-    """The graph with some ops replaced by others (none to drop one), then some tensors."""
+    """The graph with some ops replaced by others (by none, to drop an op), then some tensors."""
     ops, tensors = ops or {}, tensors or {}
     edited = [substitute(new, tensors) for op in graph.ops for new in ops.get(op, (op,))]
     return regraph(

@@ -17,7 +17,7 @@ def has_computed_settings(op: Op) -> bool:
 
 
 def is_sized_late(op: Op, late: Collection[Tensor]) -> bool:
-    """True where the sizes of the op's outputs are known only after it ran."""
+    """True where the sizes of the op's outputs are known only after the op has run."""
     inherits = any(tensor in late for tensor in op.inputs if tensor is not None)
     by_values = OPS[op.kind].sized_by_values and any(t and not t.is_const for t in op.inputs)
     return inherits or by_values or has_computed_settings(op)

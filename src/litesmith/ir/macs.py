@@ -1,4 +1,4 @@
-"""Multiply-accumulates of one call, by the shapes of its tensors; 0 where they make no sense."""
+"""Multiply-accumulates of one call, from the shapes of its tensors; 0 for senseless shapes."""
 
 from math import prod
 

@@ -10,7 +10,7 @@ Test = Callable[[Op], bool]
 
 
 class Chain(NamedTuple):
-    """Ops in order; each one's first output is read by the next one alone."""
+    """Ops in order: the first output of each is read by the next op alone."""
 
     ops: tuple[Op, ...]
 
@@ -24,7 +24,7 @@ class Chain(NamedTuple):
 
 
 class Reads(NamedTuple):
-    """Who reads each tensor, and which ones leave the graph."""
+    """The readers of each tensor, and the tensors that leave the graph."""
 
     readers: dict[Tensor, list[Op]]
     leaving: frozenset[Tensor]

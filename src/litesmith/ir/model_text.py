@@ -8,7 +8,7 @@ from litesmith.units import plain
 
 
 class OpName(str):
-    """An op as reports name it: its kind and the name of what it writes."""
+    """An op as reports name it: its kind and the name of its first output."""
 
     __slots__ = ("kind", "output")
     kind: str

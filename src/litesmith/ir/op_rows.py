@@ -1,4 +1,4 @@
-"""The rows of the op table, sorted by kind; `ops` says what each column means.
+"""The rows of the op table, sorted by kind; `op_row` explains columns and traits.
 
 A kind that is not here has a bare row: no options, nothing known.
 """

@@ -1,17 +1,19 @@
 """The op table: what each operator means to the rest of Litesmith, one row a kind.
 
-Every builtin of the format has a row. A full row says what its inputs are for, how its output's
-scale is chosen when quantized, how much work it is and which shape comes out; a bare row only
-keeps the op intact through reading, editing and writing.
+Every builtin of the format has a row. A full row says what the inputs are for, how the scale of
+the output is chosen, how much work a call is, which shape comes out, and in its traits what the op
+is: steps ask for a trait, not for a name. A bare row keeps the op intact through reading, editing
+and writing.
 """
 
 from collections.abc import Callable, Sequence
 
 from litesmith import schema
+from litesmith.ir.edit import called_graphs
 from litesmith.ir.infer import Shapes as Shapes
 from litesmith.ir.op_row import Row as Row
 from litesmith.ir.op_rows import ROWS
-from litesmith.ir.types import Record, Tensor
+from litesmith.ir.types import Op, Record, Tensor
 from litesmith.ir.versions import VERSIONS
 
 OPS: dict[str, Row] = {
@@ -25,10 +27,22 @@ def kinds_where(holds: Callable[[Row], bool]) -> frozenset[str]:
     return frozenset(kind for kind, row in OPS.items() if holds(row))
 
 
-def options_or_defaults(kind: str, options: Record | None) -> Record:
-    """The options, or the schema's defaults where there are none or those of another op.
+def has_effect(op: Op) -> bool:
+    """True where the op matters even if nobody reads its outputs."""
+    keeps_state = any(t is not None and t.variable for t in (*op.inputs, *op.outputs))
+    acts = OPS[op.kind].has_effect or bool(called_graphs(op))
+    return acts or keeps_state or not op.outputs
 
-    The runtime does the same: to it, options of another type are no options.
+
+def is_repeatable(op: Op) -> bool:
+    """True where calling the op twice with the same inputs gives the same outputs."""
+    return not has_effect(op) and not OPS[op.kind].varies
+
+
+def options_or_defaults(kind: str, options: Record | None) -> Record:
+    """The options of a call; the schema's defaults where the file has none, or another op's.
+
+    The runtime does the same: it ignores options of another type.
     """
     table = OPS[kind].options
     return options if options is not None and options.table == table else Record(table or "Model")
@@ -37,7 +51,7 @@ def options_or_defaults(kind: str, options: Record | None) -> Record:
 def infer_shapes(
     kind: str, inputs: Sequence[Tensor | None], options: Record | None
 ) -> Shapes | None:
-    """Output shapes by the op's rule; None where there is no rule or it needs computed values."""
+    """Output shapes by the op's rule; None where the op has no rule, or only a run could tell."""
     rule = OPS[kind].shape
     return rule(inputs, options_or_defaults(kind, options)) if rule else None
 
@@ -45,7 +59,7 @@ def infer_shapes(
 def output_dtypes(
     kind: str, inputs: Sequence[Tensor | None], options: Record | None, count: int
 ) -> tuple[str, ...]:
-    """Element types of `count` outputs by the op's rule; float32 where it cannot say."""
+    """Element types of `count` outputs by the op's rule; float32 where the rule cannot say."""
     words = OPS[kind].dtype.split()
     words += words[-1:] * (count - len(words))
     settings = options_or_defaults(kind, options)

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from litesmith.ir.edit import referenced
-from litesmith.ir.effects import is_repeatable
+from litesmith.ir.ops import is_repeatable
 from litesmith.ir.types import Graph, Op, Tensor
 
 
@@ -43,7 +43,7 @@ def partition(graph: Graph, claimed: Collection[Op]) -> list[Part]:
 
 
 def part_graph(graph: Graph, ops: Sequence[Op]) -> Graph:
-    """Ops as a graph of their own: it takes what others compute, and gives what others read."""
+    """Some ops as a graph of their own, with inputs and outputs where other ops meet them."""
     made = {t for op in ops for t in op.outputs}
     read = dict.fromkeys(t for op in ops for t in op.inputs if t is not None)
     inputs = tuple(t for t in read if t not in made and not t.is_const)

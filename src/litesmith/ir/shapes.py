@@ -1,7 +1,7 @@
-"""Output shapes of windows, products, joining, cutting and reshaping, one rule for each way.
+"""Output shapes of windows, products, joining, cutting and reshaping, a rule for each.
 
 A rule gives None where the shapes depend on computed values, and where the call makes no sense:
-a file can hold anything, so nothing here may fail on what it is given.
+a file can hold anything, so no rule may fail on its inputs.
 """
 
 from collections.abc import Sequence

@@ -223,7 +223,7 @@ class Op:
 
     @property
     def is_custom(self) -> bool:
-        """True for an op that the format does not know: what it does is its kernel's affair."""
+        """True for an op that the format does not know; only its kernel knows what the op does."""
         return self.kind == "CUSTOM"
 
     @property

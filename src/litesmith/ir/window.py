@@ -52,7 +52,7 @@ def slid_size(padding: str, size: int, slide: Slide) -> int:
 
 
 def pads(padding: str, size: int, slide: Slide) -> tuple[int, int]:
-    """Elements missing before and after, so that every window is whole; the odd one is after."""
+    """Elements to add before and after so that every window is whole; an odd one goes after."""
     last = (slid_size(padding, size, slide) - 1) * slide.stride + slide.reach
     missing = max(last - size, 0)
     return missing // 2, missing - missing // 2

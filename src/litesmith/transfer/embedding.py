@@ -9,8 +9,7 @@ import numpy as np
 from litesmith.data.readers import batch_of
 from litesmith.errors import BadInput
 from litesmith.ir.edit import called_graphs, regraph, with_graphs
-from litesmith.ir.effects import has_effect
-from litesmith.ir.ops import OPS
+from litesmith.ir.ops import OPS, has_effect
 from litesmith.ir.types import Array, Graph, Model, Op, Record, Tensor
 from litesmith.phrases import phrase
 from litesmith.tflite.metadata import metadata

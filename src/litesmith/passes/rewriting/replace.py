@@ -18,9 +18,8 @@ import numpy as np
 
 from litesmith.errors import BadInput, CannotApply, LitesmithError
 from litesmith.ir.edit import regraph, with_graphs
-from litesmith.ir.effects import has_effect
 from litesmith.ir.model_text import op_name
-from litesmith.ir.ops import OPS
+from litesmith.ir.ops import OPS, has_effect
 from litesmith.ir.partition import collapsed, part_graph, partition
 from litesmith.ir.types import Graph, Model, Op, Tensor, constant_numbers, op_tensors
 from litesmith.ops.call import Call

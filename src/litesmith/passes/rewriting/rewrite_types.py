@@ -6,9 +6,8 @@ import numpy as np
 
 from litesmith.ir.dtype import DTYPES
 from litesmith.ir.edit import regraph, rewrite
-from litesmith.ir.effects import has_effect
 from litesmith.ir.model_text import op_name
-from litesmith.ir.ops import OPS, kinds_where
+from litesmith.ir.ops import OPS, has_effect, kinds_where
 from litesmith.ir.types import Array, Graph, Op, Record, Tensor, constant_numbers
 from litesmith.numeric.affine import dequantize
 from litesmith.passes.core.step import Skip

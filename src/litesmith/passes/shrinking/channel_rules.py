@@ -38,22 +38,21 @@ def _elementwise(joins: Joins, op: Op) -> None:
                 joins.pin(tensor, axis)
 
 
-def _layer(joins: Joins, op: Op, data: int, out_axis: int) -> tuple[Tensor, Tensor, Tensor]:
+def _layer(joins: Joins, op: Op) -> tuple[Tensor, Tensor, Tensor]:
     """A layer's data, weight and output; its filters, bias and output channels are joined."""
     if op not in joins.layers or joins.layers[op].data.is_const:
         raise ValueError(phrase("its weights are computed, or its data is constant"))
-    source, weight, (result,) = tensor_at(op.inputs, data), tensor_at(op.inputs, 1), op.outputs
-    at = max(data + 1, 2)
-    bias = op.inputs[at] if at < len(op.inputs) else None
-    joins.join(joins.of(weight, out_axis), joins.of(result))
-    if bias is not None:
-        joins.join(joins.of(bias), joins.of(result))
+    layer, (result,) = joins.layers[op], op.outputs
+    weight = tensor_at(op.inputs, layer.weight_at)
+    joins.join(joins.of(weight, layer.axis), joins.of(result))
+    if layer.bias is not None:
+        joins.join(joins.of(layer.bias), joins.of(result))
     joins.pin(result, *range(len(result.shape) - 1))
-    return source, weight, result
+    return layer.data, weight, result
 
 
 def _conv(joins: Joins, op: Op) -> None:
-    source, weight, _ = _layer(joins, op, 2 if op.kind == "TRANSPOSE_CONV" else 0, 0)
+    source, weight, _ = _layer(joins, op)
     joins.join(joins.of(weight), joins.of(source))
     joins.pin(weight, 1, 2)
     joins.pin(source, 0, 1, 2)
@@ -61,7 +60,7 @@ def _conv(joins: Joins, op: Op) -> None:
 
 def _depthwise(joins: Joins, op: Op) -> None:
     """A channel of the input goes with all that are made of it."""
-    source, weight, result = _layer(joins, op, 0, 3)
+    source, weight, result = _layer(joins, op)
     times = result.shape[-1] // max(source.shape[-1], 1)
     joins.join(np.repeat(joins.of(source), times), joins.of(result))
     joins.pin(weight, 0, 1, 2)
@@ -72,7 +71,7 @@ def _fully_connected(joins: Joins, op: Op) -> None:
     """The data counts as rows of as many values as the weight takes, across axes if need be."""
     if op.option("weights_format") not in (None, "DEFAULT"):
         raise ValueError(phrase("its weights are shuffled"))
-    source, weight, _ = _layer(joins, op, 0, 0)
+    source, weight, _ = _layer(joins, op)
     rank, taken = len(source.shape), 1
     while prod(source.shape[rank - taken :]) < weight.shape[1]:
         taken += 1
@@ -130,9 +129,15 @@ def _aligned(a: Sequence[int], b: Sequence[int]) -> Iterable[tuple[list[int], li
 
 
 def _depth_to_space(joins: Joins, op: Op) -> None:
+    _blocks(joins, tensor_at(op.inputs, 0), op.outputs[0])
+
+
+def _space_to_depth(joins: Joins, op: Op) -> None:
+    _blocks(joins, op.outputs[0], tensor_at(op.inputs, 0))
+
+
+def _blocks(joins: Joins, deep: Tensor, wide: Tensor) -> None:
     """Blocks of pixels lie one behind the other in the channels of the deeper tensor."""
-    source, result = tensor_at(op.inputs, 0), op.outputs[0]
-    deep, wide = (source, result) if op.kind == "DEPTH_TO_SPACE" else (result, source)
     rows = joins.of(deep).reshape(-1, wide.shape[-1])
     joins.join(rows, np.broadcast_to(joins.of(wide), rows.shape))
     for tensor in (deep, wide):
@@ -208,15 +213,21 @@ def _strided_slice(joins: Joins, op: Op) -> None:
 
 
 def _pad(joins: Joins, op: Op) -> None:
-    """What is added is a channel like others, but for mirrored ones."""
+    """What is added is a channel like others."""
     source, result = tensor_at(op.inputs, 0), op.outputs[0]
     widths = np.reshape(integers_at(op.inputs, 1), (-1, 2))
-    for axis, (before, after) in enumerate(widths.tolist()):
+    for axis, before in enumerate(widths[:, 0].tolist()):
         middle = joins.of(result, axis)[before : before + source.shape[axis]]
         joins.join(joins.of(source, axis), middle)
-        if op.kind == "MIRROR_PAD" and before + after:
-            joins.pin(source, axis)
-            joins.pin(result, axis)
+
+
+def _mirror_pad(joins: Joins, op: Op) -> None:
+    """What is added repeats other channels: none of these can go alone."""
+    _pad(joins, op)
+    widths = np.reshape(integers_at(op.inputs, 1), (-1, 2))
+    for axis in np.flatnonzero(widths.sum(axis=1)).tolist():
+        joins.pin(tensor_at(op.inputs, 0), axis)
+        joins.pin(op.outputs[0], axis)
 
 
 def _reduce(joins: Joins, op: Op) -> None:
@@ -278,13 +289,13 @@ RULES: dict[str, Rule] = {
     "DEPTH_TO_SPACE": _depth_to_space,
     "EXPAND_DIMS": _reshape,
     "FULLY_CONNECTED": _fully_connected,
-    "MIRROR_PAD": _pad,
+    "MIRROR_PAD": _mirror_pad,
     "PAD": _pad,
     "PADV2": _pad,
     "RESHAPE": _reshape,
     "SHAPE": _shape,
     "SLICE": _slice,
-    "SPACE_TO_DEPTH": _depth_to_space,
+    "SPACE_TO_DEPTH": _space_to_depth,
     "SPLIT": _split,
     "SPLIT_V": _split_v,
     "SQUEEZE": _reshape,

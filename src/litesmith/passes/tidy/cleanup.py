@@ -7,11 +7,10 @@ from hashlib import blake2b
 import numpy as np
 
 from litesmith.ir.edit import regraph, rewrite
-from litesmith.ir.effects import has_effect, is_repeatable
 from litesmith.ir.late_sizes import has_computed_settings, late_tensors
 from litesmith.ir.match import chains
 from litesmith.ir.model_text import op_name
-from litesmith.ir.ops import OPS, kinds_where
+from litesmith.ir.ops import OPS, has_effect, is_repeatable, kinds_where
 from litesmith.ir.types import (
     Array,
     Graph,

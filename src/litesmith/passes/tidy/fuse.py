@@ -7,10 +7,9 @@ import numpy as np
 
 from litesmith import schema
 from litesmith.ir.edit import consumers, rewrite
-from litesmith.ir.effects import has_effect
 from litesmith.ir.match import chains
 from litesmith.ir.model_text import op_name
-from litesmith.ir.ops import OPS, kinds_where
+from litesmith.ir.ops import OPS, has_effect, kinds_where
 from litesmith.ir.types import Array, Graph, Model, Op, Tensor, constant_numbers
 from litesmith.ir.window import pads, slides
 from litesmith.numeric.channels import along

@@ -246,7 +246,7 @@ def _labelled(scores: dict[str, tuple[float, float]], count: int) -> Choice:
         (
             phrase(
                 "normalisation {name} ({formula}) guessed{sure}: {share} of {count} labelled "
-                "samples right, next best {following} {share2}; fix it with --norm {name}",
+                "samples right, next best {following} {share2}; to pin it: --norm {name}",
                 name,
                 NORMS[name].formula,
                 sure,
@@ -282,10 +282,19 @@ def _unlabelled(
     return Choice(
         Preparation(norm=best),
         (
-            f"normalisation {best} ({NORMS[best].formula}) guessed{sure}: from how well "
-            f"{len(pixels)} images and their {'mirror images' if scores else 'shifted copies'} "
-            f"agree, {number_text(round(found[best], 2))} (next {following} "
-            f"{number_text(round(found[following], 2))}); set it with --norm",
+            phrase(
+                "normalisation {name} ({formula}) guessed{sure}: from how well {count} images and "
+                "their {twins} agree, {score} (next {following} {score2}); "
+                "to pin it: --norm {name}",
+                best,
+                NORMS[best].formula,
+                sure,
+                len(pixels),
+                phrase("mirror images") if scores else phrase("shifted copies"),
+                number_text(round(found[best], 2)),
+                following,
+                number_text(round(found[following], 2)),
+            ),
         ),
     )
 

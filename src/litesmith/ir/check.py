@@ -204,7 +204,8 @@ def _arity(model: Model) -> Iterator[str]:
         least = sum(1 for role in roles if role[-1] not in "?*")
         most = None if any(role.endswith("*") for role in roles) else len(roles)
         if len(op.inputs) < least or (most is not None and len(op.inputs) > most):
-            wanted = f"{least}" if least == most else f"{least} to {most or 'any number'}"
+            wanted = phrase("{least} or more", least) if most is None else f"{least} to {most}"
+            wanted = f"{least}" if least == most else wanted
             yield phrase(
                 "op {index} ({label}) has {count} inputs; it takes {wanted}",
                 index,

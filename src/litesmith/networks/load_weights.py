@@ -132,9 +132,14 @@ def _left_over(targets: Sequence[Target], loose: Sequence[Loose]) -> str:
     if len(loose) > len(targets):
         return phrase("{counts}; the first too many is {label}", counts, loose[len(targets)].label)
     missing = targets[len(loose)]
-    return f"{counts}; none for {missing.name!r} with weights {missing.weight.shape}" + (
-        phrase(" (head=False, --no-head leave it random)") if missing.name == _HEAD else ""
+    none = phrase(
+        "{counts}; none for {name!r} with weights {shape}",
+        counts,
+        missing.name,
+        missing.weight.shape,
     )
+    is_head = missing.name == _HEAD
+    return phrase("{none} (head=False, --no-head leave it random)", none) if is_head else none
 
 
 def _fill(model: Model, filled: dict[Tensor, Tensor]) -> Model:

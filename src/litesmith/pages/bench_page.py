@@ -5,7 +5,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from litesmith.lang.language import say
-from litesmith.pages.drawing.markdown import Markdown, code, escaped, folded, paragraphs, table
+from litesmith.pages.drawing.markdown import (
+    Markdown,
+    again,
+    escaped,
+    folded,
+    paragraphs,
+    table,
+)
 from litesmith.pages.drawing.markup import Html, joined, tag
 from litesmith.pages.drawing.page import Page, Part
 from litesmith.pages.records.read_folder import read_optional, read_summary
@@ -119,8 +126,10 @@ def _how(shown: Fields) -> str:
     how, runs = text(shown.get("how")), positive(shown.get("runs"))
     if runs is None:
         return how
-    count = "1 run" if runs == 1 else phrase("{count} runs", int(runs))
-    return f"{how}, {count}{' by itself' if shown.get('is_alone') is True else ''}"
+    count = phrase("1 run") if runs == 1 else phrase("{count} runs", int(runs))
+    if shown.get("is_alone") is True:
+        return phrase("{how}, {count} by itself", phrase(how), count)
+    return phrase("{how}, {count}", phrase(how), count)
 
 
 def _left(placed: Fields) -> tuple[Left, ...]:
@@ -194,14 +203,23 @@ def _reasons(left: Sequence[Left]) -> Html | None:
         return None
     return tag(
         "details",
-        tag("summary", f"{total} op{'s stay' if total > 1 else ' stays'} on the CPU"),
+        tag("summary", _stay(total)),
         tag("ul", *(tag("li", words) for words in _lines(left))),
     )
 
 
+def _stay(count: int) -> str:
+    if count == 1:
+        return phrase("1 op stays on the CPU")
+    return phrase("{count} ops stay on the CPU", count)
+
+
 def _lines(left: Sequence[Left]) -> list[str]:
     more = len(left) - _MOST_REASONS
-    lines = [f"{one.count} {one.kind}: {one.why}" for one in left[:_MOST_REASONS]]
+    lines: list[str] = [
+        phrase("{count} {kind}: {why}", one.count, one.kind, one.why)
+        for one in left[:_MOST_REASONS]
+    ]
     return [*lines, phrase("and {more} more reasons", more)] if more > 0 else lines
 
 
@@ -231,11 +249,11 @@ def benched_markdown(folder: Path, stem: str) -> Markdown:
     record = read_benched(folder)
     parts: list[str] = []
     for one in record.models:
-        parts += [f"# {escaped(one.model or 'a model')}: {say('every target')}", _table(one.rows)]
+        title = phrase("{model}: every target", one.model or phrase("a model"))
+        parts += [f"# {escaped(title)}", _table(one.rows)]
         parts.append(_folded_reasons(one.rows))
     meanings = "\n".join(f"- {say(name)}: {escaped(words)}" for name, words in _MEANINGS)
-    again = f"{say('Again:')} {code(record.command)}" if record.command else ""
-    return Markdown(paragraphs(*parts, meanings, again))
+    return Markdown(paragraphs(*parts, meanings, again(record.command)))
 
 
 def _table(shown: Iterable[Row]) -> str:
@@ -246,7 +264,7 @@ def _table(shown: Iterable[Row]) -> str:
         ]
         for r in shown
     ]
-    return table([title.lower() for title in _TITLES], cells)
+    return table(_TITLES, cells)
 
 
 def _folded_reasons(shown: Iterable[Row]) -> str:

@@ -7,8 +7,8 @@ from litesmith.lang.language import say
 from litesmith.pages.drawing.choose_graphs import graphs
 from litesmith.pages.drawing.markdown import (
     Markdown,
+    again,
     cell,
-    code,
     escaped,
     paragraphs,
     picture,
@@ -50,7 +50,7 @@ def chosen_page(folder: Path) -> Page:
         ("about", phrase("Data, machine, and how to do it again"), _about(record)),
     )
     parts = tuple(Part(name, title, body) for name, title, body in shown if body is not None)
-    return Page(_heading(record), verdict_of(record).title.lower(), record.version, parts)
+    return Page(_heading(record), verdict_of(record).title, record.version, parts)
 
 
 def verdict_of(record: Record) -> Verdict:
@@ -261,14 +261,14 @@ def chosen_markdown(folder: Path, stem: str) -> Markdown:
     """The same for a pull request; `stem` begins the names of its pictures."""
     record = read_chosen(folder)
     drawn = {f"{stem}-{graph.name}.png": graph for graph in graphs(record)}
-    head = ("", "model", *(title.lower() for title in _COLUMNS), "front", "")
+    head = ("", "model", *_COLUMNS, "front", "")
     told = paragraphs(
-        f"# {escaped(_heading(record))}: {escaped(verdict_of(record).title.lower())}",
+        f"# {escaped(_heading(record))}: {escaped(verdict_of(record).title)}",
         f"**{escaped(record.reason)}**" if record.reason else "",
-        f"{say('Asked for:')} {escaped(_asked(record))}.",
+        escaped(phrase("Asked for: {asked}.", _asked(record))),
         "\n".join(picture(graph.title, name) for name, graph in drawn.items()),
         table(head, [_line(record, place) for place in range(len(record.models))]),
-        f"{say('Again:')} {code(record.command)}" if record.command else "",
+        again(record.command),
     )
     return Markdown(told, {name: png(graph) for name, graph in drawn.items()})
 

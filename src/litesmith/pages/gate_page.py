@@ -55,7 +55,8 @@ def _markdown_row(check: Check) -> list[str]:
 def _reason(check: Check) -> str:
     told = f"- **{escaped(plain(check.title))}**: {escaped(plain(check.why))}"
     is_open = check.verdict in (WORSE, UNCLEAR)
-    return f"{told}. {say('Look into it:')} {code(plain(check.command))}" if is_open else told
+    look = say(phrase("Look into it:"))
+    return f"{told}. {look} {code(plain(check.command))}" if is_open else told
 
 
 def _footer(found: Gated) -> str:

@@ -3,8 +3,7 @@
 from importlib.resources import files
 from pathlib import Path
 
-from litesmith.lang.language import say
-from litesmith.pages.drawing.markdown import Markdown, code, escaped, paragraphs, table
+from litesmith.pages.drawing.markdown import Markdown, again, escaped, paragraphs, table
 from litesmith.pages.drawing.markup import Html, as_is, joined, tag
 from litesmith.pages.drawing.page import Page, Part
 from litesmith.pages.records.record_words import duration_words
@@ -64,8 +63,11 @@ def _how(record: Record) -> str:
         )
     ]
     if record.backbone:
-        how = "{} from scratch" if record.is_scratch else "a new head on {}"
-        parts.append(how.format(record.backbone))
+        parts.append(
+            phrase("{backbone} from scratch", record.backbone)
+            if record.is_scratch
+            else phrase("a new head on {backbone}", record.backbone)
+        )
     if record.seconds is not None:
         parts.append(phrase("in {duration}", duration_words(record.seconds)))
     if record.tuned and record.tuned.get("is_kept") is True:
@@ -225,6 +227,5 @@ def retrained_markdown(folder: Path, stem: str) -> Markdown:
         for row in record.classes
     ]
     notes = "\n".join(f"- {escaped(note)}" for note in record.notes)
-    again = f"{say('Again:')} {code(record.command)}" if record.command else ""
-    shown = table([title.lower() for title in _TITLES], rows) if rows else ""
-    return Markdown(paragraphs(head, escaped(_how(record)), shown, notes, again))
+    shown = table(_TITLES, rows) if rows else ""
+    return Markdown(paragraphs(head, escaped(_how(record)), shown, notes, again(record.command)))

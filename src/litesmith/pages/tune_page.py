@@ -35,7 +35,7 @@ def tuned_page(folder: Path) -> Page:
 def page_of(record: Record) -> Page:
     shown = [(section, made) for section in SECTIONS if (made := section.show(record))]
     parts = tuple(Part(section.name, section.title, made) for section, made in shown)
-    return Page(record.model, verdict_of(record).title.lower(), record.version, parts)
+    return Page(record.model, verdict_of(record).title, record.version, parts)
 
 
 def tuned_markdown(folder: Path, stem: str) -> Markdown:
@@ -48,9 +48,9 @@ def tuned_markdown(folder: Path, stem: str) -> Markdown:
 def _text(record: Record, drawn: Mapping[str, Graph]) -> str:
     shown = verdict_of(record)
     return paragraphs(
-        f"# {escaped(record.model or 'model')}: {escaped(shown.title.lower())}",
+        f"# {escaped(record.model or 'model')}: {escaped(shown.title)}",
         f"**{escaped(record.sentence)}**" if record.sentence else "",
-        f"{say(shown.meaning)} {say('Asked for:')} {escaped(asked_words(record) or 'nothing')}.",
+        f"{say(shown.meaning)} {escaped(phrase('Asked for: {asked}.', asked_words(record)))}",
         _gains(record),
         "\n".join(picture(graph.title, name) for name, graph in drawn.items()),
         _accelerators(record),
@@ -74,7 +74,7 @@ def _trials(record: Record) -> str:
     if not record.entries:
         return ""
     columns = columns_of(record)
-    head = ("model", "result", *(column.title.lower() for column in columns), "why")
+    head = ("model", "result", *(column.title for column in columns), "why")
     rows = [_row(record, entry) for entry in record.entries]
     count = phrase("All {count} models that were tried", len(rows))
     return folded(count, table(head, rows))

@@ -293,7 +293,8 @@ def _growth_words(then: int, now: int, allowed: Allowed, verdict: str) -> str:
     if then < 1:
         return ""
     is_noise = verdict == FINE and growth_verdict(now / then, allowed) == WORSE
-    return f"{growth_text(now / then)}{', in the noise' if is_noise else ''}"
+    growth = growth_text(now / then)
+    return phrase("{growth}, in the noise", growth) if is_noise else growth
 
 
 def _delegation(case: Case) -> list[Check]:

@@ -101,7 +101,8 @@ class Allowed:
         if self.unit == OFF:
             return ""
         if not self.unit:
-            return f"{number_text(self.amount)} op{'' if self.amount == 1 else 's'}"
+            ops = number_text(self.amount)
+            return phrase("1 op") if self.amount == 1 else phrase("{count} ops", ops)
         return f"{number_text(100 * self.amount)} {self.unit}"
 
 

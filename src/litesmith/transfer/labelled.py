@@ -188,13 +188,21 @@ def _refuse_few(found: Labelled, samples: int | None) -> None:
         )
     few = [name for name, count in zip(found.names, found.counts, strict=True) if count < _FEWEST]
     if few:
-        raise BadInput(
-            f"{source}: class {listed_names(few)} has fewer than {_FEWEST} items"
-            + (
-                phrase("; add some, or take it away")
-                if samples is None
-                else phrase(" of --samples {samples}; take more", samples)
+        few_names = listed_names(few)
+        if samples is not None:
+            raise BadInput(
+                "{source}: class {names} has fewer than {least} items of --samples {samples}; "
+                "take more",
+                source,
+                few_names,
+                _FEWEST,
+                samples,
             )
+        raise BadInput(
+            "{source}: class {names} has fewer than {least} items; add some, or take it away",
+            source,
+            few_names,
+            _FEWEST,
         )
 
 

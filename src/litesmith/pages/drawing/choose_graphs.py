@@ -141,12 +141,14 @@ def _graph(axis: Axis, record: Record) -> Graph | None:
 
 def _x_title(axis: Axis, record: Record, unit: str, is_log: bool) -> str:
     on = phrase(" on {target}", record.target) if axis.name == "latency" and record.target else ""
-    return f"{axis.title.lower()}{on}, {unit}{' (logarithmic)' if is_log else ''}"
+    title = phrase("{title}{on}, {unit}", axis.title, on, unit)
+    return phrase("{title} (logarithmic)", title) if is_log else title
 
 
 def _y_title(score: Score, is_measured: bool) -> str:
     unit = {"share": ", %", "": ""}.get(score.unit, phrase(", {unit}", score.unit))
-    return f"{score.title if is_measured else 'published accuracy'}{unit}"
+    title = score.title if is_measured else phrase("published accuracy")
+    return phrase("{title}{unit}", title, unit)
 
 
 def _unit(axis: Axis, largest: float) -> str:

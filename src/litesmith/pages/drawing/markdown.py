@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from litesmith.lang.language import say
+from litesmith.phrases import phrase
 
 # What Markdown, or the HTML in it, could take for more than a letter.
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()#+!|~<>&@:-])")
@@ -38,6 +39,11 @@ def code(words: str) -> str:
     longest = max((len(run) for run in re.findall(r"`+", words)), default=0)
     fence = "`" * (longest + 1)
     return f"{fence} {words} {fence}" if longest else f"{fence}{words}{fence}"
+
+
+def again(command: str) -> str:
+    """The command that measures the same anew, where it is known."""
+    return f"{say(phrase('Again:'))} {code(command)}" if command else ""
 
 
 def picture(title: str, name: str) -> str:

@@ -161,7 +161,7 @@ def _graph(axis: Axis, record: Record) -> Graph | None:
     return Graph(
         name=axis.name,
         title=phrase("{title} and accuracy", axis.title),
-        x_title=phrase("{title}{on}, {unit}", axis.title.lower(), _on(axis, found), unit),
+        x_title=phrase("{title}{on}, {unit}", axis.title, _on(axis, found), unit),
         y_title=f"{first.title}{y_unit}",
         x_ticks=_ticks(across, axis.units[unit]),
         y_ticks=_ticks(up, worth * (0.01 if first.unit == "share" else 1.0)),

@@ -18,10 +18,10 @@ from typing import NamedTuple
 from litesmith.errors import BadInput, CannotRun
 from litesmith.phrases import phrase
 from litesmith.run.core.target import Target
-from litesmith.run.devices.address import TRANSPORTS, Address, Lost, parse
+from litesmith.run.devices.address import TRANSPORTS, Address, Lost, after_runs, parse
 from litesmith.run.devices.benchmark_model import Told, read
 from litesmith.tflite.file import mapped, pieces, write_whole
-from litesmith.units import plain, total_text
+from litesmith.units import plain
 
 Fact = str | int | float
 
@@ -246,7 +246,7 @@ class Phone:
             raise self._lost(str(error)) from None
         text, mark, status = done.stdout.rpartition(_END)
         if not mark or not status.strip().isdecimal():
-            runs = f"after {total_text(self._runs)} run{'' if self._runs == 1 else 's'}"
+            runs = after_runs(self._runs)
             what = phrase("{name}: the connection was lost {runs}", self.name, runs)
             raise self._lost(phrase("{what}; plug the phone in again, then measure again", what))
         return _Answer(text, int(status))

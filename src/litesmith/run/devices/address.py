@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from litesmith.errors import BadInput, CannotRun
-from litesmith.phrases import phrase
+from litesmith.phrases import Phrase, phrase
 from litesmith.run.core.target import Target
+from litesmith.units import total_text
 
 
 class Transport(NamedTuple):
@@ -169,3 +170,8 @@ def _program(text: str, query: str, transport: Transport) -> str:
             transport.program,
         )
     return path
+
+
+def after_runs(count: int) -> Phrase:
+    """When a connection was lost, in runs."""
+    return phrase("after 1 run") if count == 1 else phrase("after {count} runs", total_text(count))

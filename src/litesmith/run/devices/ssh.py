@@ -20,9 +20,9 @@ from typing import Any, NamedTuple
 from litesmith.errors import BadInput, CannotRun
 from litesmith.phrases import phrase
 from litesmith.run.core.target import Target
-from litesmith.run.devices.address import TRANSPORTS, Address, Lost, parse
+from litesmith.run.devices.address import TRANSPORTS, Address, Lost, after_runs, parse
 from litesmith.tflite.file import mapped
-from litesmith.units import plain, total_text
+from litesmith.units import plain
 
 Fact = str | int | float
 
@@ -245,9 +245,9 @@ class Device:
         self._errors.seek(0)
         said = self._errors.read().decode("utf-8", "replace")
         if not hasattr(self, "facts"):
-            return CannotRun(f"{self.name}: {self._way_out(said)}")
+            return CannotRun("{name}: {way_out}", self.name, self._way_out(said))
         runs = sum(map(len, self._samples))
-        kept = f"after {total_text(runs)} run{'' if runs == 1 else 's'}"
+        kept = after_runs(runs)
         crash = re.search("Fatal Python error: (.+)", said)
         if crash:
             what = phrase("the runtime crashed there {kept} ({crash})", kept, plain(crash[1]))
@@ -255,7 +255,7 @@ class Device:
         else:
             what = phrase("the connection was lost {kept}", kept)
             way_out = phrase("see that the device is on and reachable, then measure again")
-        message = f"{self.name}: {what}; {way_out}"
+        message = phrase("{name}: {what}; {way_out}", self.name, what, way_out)
         return Lost(message, self.samples, tuple(self._digests))
 
     def _way_out(self, said: str) -> str:

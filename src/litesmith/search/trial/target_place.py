@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from litesmith.diagnosis.fitting import placed_on
 from litesmith.errors import BadInput
 from litesmith.ir.types import Model
-from litesmith.phrases import phrase
+from litesmith.phrases import join, phrase
 from litesmith.run.accelerators.targets import BY_NAME, FAMILIES, refuse_unusable
 from litesmith.run.accelerators.vela import ACCELERATORS
 from litesmith.run.core.placement import ESTIMATED, Placement
@@ -114,8 +114,10 @@ def refuse_place(place: Place, minimize: str, *, limits_time: bool) -> None:
         phrase("times come from the device"),
     ]
     raise BadInput(
-        f"tune --on {place} {asked}: nothing here tells how long a model takes there; "
-        + "; ".join(filter(None, ways))
+        "tune --on {place} {asked}: nothing here tells how long a model takes there; {ways}",
+        place,
+        asked,
+        join(filter(None, ways), "; "),
     )
 
 

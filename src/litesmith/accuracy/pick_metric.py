@@ -116,5 +116,5 @@ def _known_classes(data: Data, first: Sample) -> NDArray[np.int64]:
 
 
 def _ends_in_classes(graph: Graph) -> bool:
-    """True where the first output is a SOFTMAX, whatever is done to its shape and type."""
+    """True where the first output is a softmax, whatever is done to its shape and type."""
     return bool(graph.outputs) and ends_in_softmax(graph, graph.outputs[0])

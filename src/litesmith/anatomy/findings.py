@@ -7,6 +7,7 @@ from typing import NamedTuple
 from litesmith.errors import CannotApply
 from litesmith.ir.dtype import DTYPES
 from litesmith.ir.types import Model, Tensor
+from litesmith.passes.core.layers import unpacked_constants
 from litesmith.passes.core.recipe import parse, step_name
 from litesmith.passes.core.step import Context
 from litesmith.phrases import join, phrase
@@ -104,12 +105,9 @@ def _summary(edits: Counter[str]) -> str:
 
 
 def _half(model: Model) -> Iterator[Finding]:
-    packed = [
-        op.inputs[0]
-        for _, _, op in model.ops()
-        if op.kind == "DEQUANTIZE" and op.inputs[0] is not None and op.inputs[0].is_const
-    ]
-    packed = [t for t in packed if t is not None and t.dtype == "float16"]
+    unpacking = (op for graph in model.graphs for op in unpacked_constants(graph).values())
+    stored = (op.inputs[0] for op in unpacking)
+    packed = [t for t in stored if t is not None and t.dtype == "float16"]
     if packed:
         size = bytes_text(sum(t.nbytes for t in packed))
         yield Finding(

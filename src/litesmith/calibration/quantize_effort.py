@@ -138,8 +138,8 @@ def _without_tuning(model: Model, plan: Plan, data: Data | None, error: CannotAp
 
 
 def _nearest(model: Model, recipes: tuple[Recipe, ...], data: Data) -> Outcome | None:
-    """The recipe whose result differs least from the float model, before SOFTMAX, on samples that
-    were held out, with all samples; None where the surest does not fit.
+    """The recipe whose result differs least from the float model, before a softmax, on samples
+    that were held out, with all samples; None where the surest does not fit.
 
     The better of those with `correct` is also tried with `round` in its place.
     """
@@ -222,9 +222,9 @@ def _short(recipe: Recipe) -> str:
 
 
 def _before_softmax(model: Model) -> Model:
-    """The model with the scores that SOFTMAX is made of as its outputs, where it ends in one.
+    """The model with the scores before its softmax as outputs, where the model ends in one.
 
-    SOFTMAX hides how far scores have moved wherever one class is sure to win.
+    A softmax hides how far scores have moved wherever one class is sure to win.
     """
     outputs = [scores_of(model.main, tensor) for tensor in model.main.outputs]
     graph = regraph(model.main, outputs=outputs)

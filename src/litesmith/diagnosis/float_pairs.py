@@ -187,7 +187,7 @@ def _key(kind: str, tensors: Sequence[Tensor]) -> tuple[str, tuple[int, ...]]:
 
 
 def scores(reference: Model, found: Sequence[Twin]) -> list[Twin]:
-    """The outputs of both, before a SOFTMAX: what follows it hides errors, or makes them large."""
+    """The outputs of both, before a softmax, which hides errors or makes them large."""
     by_float = {twin.theirs: twin for twin in found}
     chosen: list[Twin] = []
     for output in reference.main.outputs:

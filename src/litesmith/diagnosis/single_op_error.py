@@ -117,7 +117,7 @@ class Judge:
 
 
 def _is_chosen_from(graph: Graph, tensor: Tensor) -> bool:
-    """True where a SOFTMAX turns these scores, at once or in another shape, into an output."""
+    """True where a softmax turns these scores, at once or in another shape, into an output."""
     if tensor.shape[-1:] == (1,) and len(tensor.shape) < 3:
         return False
     chosen = [t for t in graph.outputs if ends_in_softmax(graph, t)]

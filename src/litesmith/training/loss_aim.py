@@ -97,7 +97,7 @@ def aim_of(
 
 
 def scores_place(graph: Graph, rows: int) -> int | None:
-    """The place of the output that has a score for each class of so many rows, SOFTMAX first."""
+    """The output with a score for each class of so many rows, by its place; a softmax is first."""
     fitting = [
         place
         for place, tensor in enumerate(graph.outputs)

@@ -24,7 +24,7 @@ MOST_MISTAKES = 24
 
 _THUMB, _QUALITY = 112, 75
 
-# SOFTMAX gives less as 0, whose logarithm is nothing to count with.
+# A softmax gives less as 0, whose logarithm is nothing to count with.
 _LEAST_CHANCE = 1e-7
 
 

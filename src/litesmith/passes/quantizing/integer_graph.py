@@ -329,7 +329,7 @@ def _as_io(form: Form, io: str) -> Form:
 
 
 def _with_options(op: Op) -> Op:
-    """Integer ADD and SUB scale freely, not by powers of two."""
+    """Integer sums and differences scale freely, not by powers of two."""
     if op.options is not None and "pot_scale_int16" in op.options:
         return replace(op, options=op.options.set(pot_scale_int16=False))
     return op

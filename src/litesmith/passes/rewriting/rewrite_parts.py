@@ -176,7 +176,7 @@ def int32(values: list[int] | tuple[int, ...]) -> Array:
 
 
 def target_shape(tensor: Tensor) -> Array:
-    """The shape as RESHAPE is told it; one free dimension stays free."""
+    """The shape that a reshape asks for; one free dimension stays free."""
     marks = tensor.dynamic or tensor.shape
     if sum(mark == -1 for mark in marks) > 1 or (-1 in marks and 0 in tensor.shape):
         raise Unfit(

@@ -131,7 +131,7 @@ def _widths_text(widths: list[list[int]]) -> str:
 
 
 def _scale(layer: Op, arithmetic: Op, readers: Readers) -> Fused:
-    """A layer with weights and bias multiplied as the MUL or DIV after it would."""
+    """A layer with weights and bias multiplied as the arithmetic after it would."""
     parts = _layer_parts(layer, arithmetic, readers)
     if not isinstance(parts, _Parts):
         return parts
@@ -145,7 +145,7 @@ def _scale(layer: Op, arithmetic: Op, readers: Readers) -> Fused:
 
 
 def _bias(layer: Op, arithmetic: Op, readers: Readers) -> Fused:
-    """A layer with the constant of the ADD or SUB after it in its bias."""
+    """A layer with the constant that is added or subtracted after it in its bias."""
     parts = _layer_parts(layer, arithmetic, readers)
     if not isinstance(parts, _Parts):
         return parts
@@ -226,7 +226,7 @@ def _constant_like(tensor: Tensor, values: Array) -> Tensor:
 
 
 def _other_operand(known: Tensor, arithmetic: Op) -> Array | None:
-    """The constant beside the known operand; only MUL and ADD may have it first."""
+    """The constant beside the known operand; only a product and a sum may have it first."""
     a, b = arithmetic.inputs
     if a is known and b is not known:
         return _float_constant(b)

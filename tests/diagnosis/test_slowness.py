@@ -58,6 +58,14 @@ def test_ops_outside_and_conversions(mixed: Patient) -> None:
     assert "QUANTIZE" in between.what and "DEQUANTIZE" in between.what
 
 
+def test_conversions_beside_a_custom_op(mixed: Patient) -> None:
+    assert mixed.profile is not None
+    first, *others = mixed.profile.ops
+    ops = (replace(first, kind="CUSTOM Mine"), *others)
+    (between,) = by_rule("_boundaries", replace(mixed, profile=replace(mixed.profile, ops=ops)))
+    assert "DEQUANTIZE" in between.what and "CUSTOM" not in between.what
+
+
 def test_builtin_kernels_that_were_asked_for_are_not_outside() -> None:
     assert not by_rule("_outside", patient(zoo.convnet(), "cpu:1:builtin"))
 

@@ -13,7 +13,7 @@ import numpy as np
 from litesmith.anatomy.findings import findings
 from litesmith.anatomy.sparse_speedup import skipping
 from litesmith.errors import LitesmithError
-from litesmith.ir.ops import OPS
+from litesmith.ir.ops import kinds_where
 from litesmith.ir.types import Model
 from litesmith.passes.core.recipe import apply
 from litesmith.phrases import phrase
@@ -33,6 +33,8 @@ _MOST_NAMED = 3
 _SECONDS = 1.0  # to time a remedy against the model as it is
 
 NOT_MEASURED = phrase("not measured")
+
+_CONVERSIONS = kinds_where(lambda row: row.rescales)
 
 # Why a kind of op is far from the speed of a matrix product, where there is more to say than that.
 _WHY_SLOW = {
@@ -245,7 +247,7 @@ def _ours(target: Target) -> str:
 
 
 def _boundaries(patient: Patient) -> Iterator[Diagnosis]:
-    ops = [op for op in patient.ops if OPS[op.kind].rescales]
+    ops = [op for op in patient.ops if op.kind in _CONVERSIONS]
     if ops:
         us = _sum(ops)
         yield Diagnosis(

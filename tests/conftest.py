@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import pytest
 
 from litesmith.calibration.observed_cache import VARIABLE
-from tests.blink import blink
 
 os.environ["LITESMITH_LANG"] = "en"  # whatever language those speak who run the tests
 
@@ -27,11 +26,3 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     del os.environ[VARIABLE]
     if before is not None:
         os.environ[VARIABLE] = before
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _blink() -> Iterator[None]:
-    """Hundreds of measurements are taken that no test looks at the width of."""
-    with pytest.MonkeyPatch.context() as patch:
-        blink(patch)
-        yield

@@ -17,10 +17,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import IO
 
-import pytest
-
-from tests.blink import blink
-
 ROOT = Path(__file__).resolve().parents[1]
 # Nothing of the command line: what it imports may look at variables of the one command.
 _IMPORTED = (
@@ -90,7 +86,6 @@ def _serve(line: socket.socket) -> None:
     """Forks a child for each command, and tells its number and then its status."""
     for name in _IMPORTED:
         import_module(name)
-    blink(pytest.MonkeyPatch())
     while True:
         message, streams, *_ = socket.recv_fds(line, _LARGEST, 2)
         child = os.fork() if message else 0

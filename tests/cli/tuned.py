@@ -1,4 +1,4 @@
-"""`litesmith` as a child process in which times are taken in a blink."""
+"""`litesmith` as a child process in whose folder a search runs."""
 
 import os
 import subprocess

@@ -30,7 +30,6 @@ _SLOW, _HEAVY = 0.3, 0.05  # below this share of the best speed, above this shar
 _COPIED = 0.05  # of the run, to copy inputs and outputs once
 _LEAST_COPY_US = 10.0  # less than that is noise, whatever its share
 _MOST_NAMED = 3
-_SECONDS = 1.0  # to time a remedy against the model as it is
 
 NOT_MEASURED = phrase("not measured")
 
@@ -80,12 +79,14 @@ class Diagnosis:
 
 @dataclass(frozen=True)
 class Patient:
-    """A model on a target, with its profile, or why there is none."""
+    """A model on a target, with its profile, or why there is none; a remedy is timed against the
+    model as it is for `seconds`."""
 
     model: Model
     target: Target
     profile: Profile | None
     no_profile: str = ""
+    seconds: float = 1.0
 
     @cached_property
     def ops(self) -> tuple[OpTime, ...]:
@@ -127,7 +128,7 @@ def _with_gain(diagnosis: Diagnosis, patient: Patient, recipe: str) -> Iterator[
     try:
         better = apply(patient.model, recipe).model
         group = list_contenders([patient.model, better], patient.target)
-        timed = measure(group, Rule(seconds=_SECONDS), memory=False)
+        timed = measure(group, Rule(seconds=patient.seconds, look_seconds=0), memory=False)
     except LitesmithError as error:
         yield replace(diagnosis, costs=phrase("{not_measured}: {error}", NOT_MEASURED, error))
         return
@@ -306,7 +307,7 @@ def _threads(patient: Patient) -> Iterator[Diagnosis]:
     if target.kind != "cpu" or target.threads == 1:
         return
     group = list_contenders(patient.model, [target, replace(target, threads=1)])
-    timed = measure(group, Rule(seconds=_SECONDS), memory=False)
+    timed = measure(group, Rule(seconds=patient.seconds, look_seconds=0), memory=False)
     many, one = (result.percentile_us(50) for result in timed.results)
     is_faster_alone = timed.comparisons[0].ratio.verdict == FASTER
     if not is_faster_alone and not target.warning:

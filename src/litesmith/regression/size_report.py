@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from math import inf
 from pathlib import Path
 
 import numpy as np
@@ -20,9 +21,9 @@ from litesmith.timing.statistics import FASTER, SAME, SLOWER, Ratio
 from litesmith.timing.turns import Contender, Quota, one_load
 from litesmith.units import ratio_text, time_text
 
-_SECONDS = 1.0
+SECONDS = 1.0
 _SLOW_SECONDS = 0.05  # a run as long as this is its own warm-up
-_MOST_SECONDS = 0.5
+MOST_SECONDS = 0.5
 
 # So much more of all weights must be zero, or so few of the different ones be left, that someone
 # may hope it is faster.
@@ -150,9 +151,12 @@ def shrunk(
     *,
     promised: Sequence[Model] = (),
     patient: bool = False,
+    seconds: float = SECONDS,
+    most_seconds: float = MOST_SECONDS,
     progress: Progress = silent,
 ) -> Shrunk:
-    """Weighs and times two files; `patient` times slow ones too.
+    """Weighs two files and times them for so many seconds; `patient` times slow ones too, whose run
+    takes longer than `most_seconds`.
 
     `promised` are the models that a recipe went through: their zeros and codes, like those of the
     first file, are looked for in the second.
@@ -162,7 +166,8 @@ def shrunk(
     found = [promises(model, models[1]) for model in (models[0], *promised)]
     broken = dict.fromkeys(text for one in found for text in one.broken)
     kept = Promises(max(one.layers for one in found), tuple(broken))
-    latency, untimed = _timed(list_contenders([before, after]), patient, progress)
+    group = list_contenders([before, after])
+    latency, untimed = _timed(group, seconds, inf if patient else most_seconds, progress)
     return Shrunk(costs[0], costs[1], kept, latency, untimed)
 
 
@@ -178,20 +183,21 @@ def _costs(path: Path, model: Model) -> Costs:
 
 
 def _timed(
-    group: Sequence[Contender], patient: bool, progress: Progress
+    group: Sequence[Contender], seconds: float, most_seconds: float, progress: Progress
 ) -> tuple[Latency | None, str]:
     """The times of two contenders, or why there are none."""
     try:
         with ThreadPoolExecutor() as pool:
             list(pool.map(lambda one: probe(one.name, one.target), group))
-        seconds = _run_seconds(group)
+        one_run = _run_seconds(group)
     except CannotRun as error:
         return None, str(error)
-    if seconds > _MOST_SECONDS and not patient:
+    if one_run > most_seconds:
         return None, phrase(
-            "a run takes {time}; litesmith bench compares the two", time_text(1e6 * seconds)
+            "a run takes {time}; litesmith bench compares the two", time_text(1e6 * one_run)
         )
-    rule = Rule(seconds=_SECONDS, warmup_runs=0 if seconds > _SLOW_SECONDS else None)
+    warmup_runs = 0 if one_run > _SLOW_SECONDS else None
+    rule = Rule(seconds=seconds, warmup_runs=warmup_runs, look_seconds=0)
     done = measure(group, rule, progress, memory=False)
     times = [result.percentile_us(50) for result in done.results]
     return Latency(times[0], times[1], done.comparisons[0].ratio, str(group[0].target)), ""

@@ -22,7 +22,7 @@ _RAPL = Path("/sys/class/powercap")
 
 # A share of the cores' time above which other programs disturb ours.
 _BUSY = 0.1
-_LOOK_SECONDS = 0.2
+LOOK_SECONDS = 0.2
 
 
 @dataclass(frozen=True)
@@ -62,14 +62,14 @@ class Host:
         return asdict(self)
 
 
-def host() -> Host:
-    """This machine, now."""
+def host(look_seconds: float = LOOK_SECONDS) -> Host:
+    """This machine, now; looked at for so long to tell how busy it is, with 0 not at all."""
     return Host(
         cpu=_cpu_name(),
         cores=usable_cores(),
         governor=_text(_GOVERNOR),
         load=_load(),
-        busy=_busy(),
+        busy=_busy(look_seconds) if look_seconds else 0.0,
         memory_bytes=_memory_bytes(),
         system=f"{platform.system()} {platform.release()} {platform.machine()}",
         python=platform.python_version(),
@@ -80,7 +80,7 @@ def host() -> Host:
 
 def machine_here() -> str:
     """This machine in a line, without what changes from minute to minute."""
-    return str(replace(host(), load=0.0, busy=0.0))
+    return str(replace(host(look_seconds=0), load=0.0))
 
 
 def noise(facts: Host, targets: Sequence[Target]) -> tuple[str, ...]:
@@ -141,14 +141,14 @@ def _load() -> float:
     return os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
 
 
-def _busy() -> float:
+def _busy(look_seconds: float) -> float:
     """What the cores do while this process sleeps; the last minute's load where that is not told.
 
     The load alone would count the run before this one."""
     before = _ticks()
     if before is None:
         return min(1.0, _load() / usable_cores())
-    sleep(_LOOK_SECONDS)
+    sleep(look_seconds)
     idle, every = np.subtract(_ticks() or before, before).tolist()
     return max(0.0, 1 - idle / every) if every else 0.0
 

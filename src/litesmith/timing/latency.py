@@ -25,7 +25,7 @@ from litesmith.run.session import Source
 from litesmith.tflite.file import digest
 from litesmith.tflite.write import to_bytes
 from litesmith.timing.copies import Copies
-from litesmith.timing.host import Host, host, noise
+from litesmith.timing.host import LOOK_SECONDS, Host, host, noise
 from litesmith.timing.loaded_models import Devices
 from litesmith.timing.memory import peak_bytes
 from litesmith.timing.statistics import (
@@ -53,7 +53,8 @@ class Rule:
     """When to stop: after so many runs, so many seconds, or once the 95 % interval is narrow.
 
     The interval is that of the ratio where there are several contenders, and that of the median
-    where there is one; its width is meant as a share of the value.
+    where there is one; its width is meant as a share of the value. Before the first run the machine
+    is watched for `look_seconds`, to tell how busy others keep it.
     """
 
     runs: int | None = None
@@ -63,6 +64,7 @@ class Rule:
     least_seconds: float = 2.0
     most_seconds: float = 20.0
     seed: int = 0
+    look_seconds: float = LOOK_SECONDS
 
     def __post_init__(self) -> None:
         if self.runs is not None and self.seconds is not None:
@@ -362,7 +364,7 @@ def measure(
     group: Sequence[Contender], rule: Rule, progress: Progress = silent, memory: bool = True
 ) -> Bench:
     """Times a group of contenders in turns until the rule says stop."""
-    machine = host()
+    machine = host(rule.look_seconds)
     peaks = [_peak_bytes(contender) if memory else None for contender in group]
     loads = _loads(group, rule, progress)
     results = tuple(

@@ -1,14 +1,10 @@
 """A small model that knows its classes, data for it, and searches that are over in seconds."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from litesmith.calibration.observe import tools
-from litesmith.cli.main import main
 from litesmith.data.samples import Data
 from litesmith.data.sources import open_data
 from litesmith.evidence import Trial
@@ -16,15 +12,12 @@ from litesmith.ir.build import Builder
 from litesmith.ir.types import Array, Model
 from litesmith.passes.core.recipe import apply
 from litesmith.passes.core.step import Context
-from litesmith.profiling import profiled_runs as gather
-from litesmith.search.trial import trial_runner as workshop
 from litesmith.search.trial.trial_record import Record
-from litesmith.search.tuning import proof as finish
 from litesmith.tflite.file import save
-from litesmith.timing.latency import Rule
 from tests.training.small import CLASSES, labelled
 
 WIDE = 16  # what `labelled` makes
+BLINK = 12  # runs that times are taken in: the intervals are wide, all else is as ever
 
 
 def taught() -> Model:
@@ -67,19 +60,6 @@ def integer(model: Model) -> Model:
     return apply(model, "quantize", Context(tools(opened(model, 32), threads=1))).model
 
 
-BLINK = Rule(runs=12, warmup_runs=1)
-
-
-@contextmanager
-def hurried(rule: Rule = BLINK) -> Iterator[None]:
-    """Times are taken in a blink: the intervals are wide, all else is as ever."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(workshop, "_QUICK", rule)
-        patch.setattr(finish, "_PATIENT", rule)
-        patch.setattr(gather, "_SECONDS", 0.02)  # of a profile, whose least runs stay as they are
-        yield
-
-
 def record(
     name: str = "int8",
     *,
@@ -105,9 +85,3 @@ def record(
         "room": {"estimate": room, "low": room - 0.01, "high": room + 0.01, "allowed": allowed},
     }
     return Record(Trial("", "in", f"of {name}", details={**facts, **details}))
-
-
-def hurried_command(seconds: float | None = None) -> None:
-    """The command line with times taken in a blink, or for so long, for a child process."""
-    with hurried(BLINK if seconds is None else Rule(seconds=seconds)):
-        main()

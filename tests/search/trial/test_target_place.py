@@ -26,10 +26,9 @@ from litesmith.search.trial.trial_record import FLOAT, front, nearest, ranked
 from litesmith.search.tuning.decision_tree import State
 from litesmith.search.tuning.tune_search import tune
 from litesmith.tflite.file import load
-from litesmith.timing.latency import Rule
 from tests import zoo
 from tests.search.choosing import taught
-from tests.search.choosing.taught import hurried, record
+from tests.search.choosing.taught import BLINK, record
 
 NPU = "ethos-u55-128"
 vela = pytest.mark.skipif(not BY_NAME[NPU].probe().usable, reason=BY_NAME[NPU].probe().why)
@@ -140,10 +139,10 @@ def on_edgetpu(tmp_path_factory: pytest.TempPathFactory):
     return searched(tmp_path_factory.mktemp("edgetpu"), on="edgetpu", minimize="size")
 
 
-def searched(tmp_path: Path, rule: Rule = taught.BLINK, **asked):
+def searched(tmp_path: Path, runs: int = BLINK, **asked):
     path, data = taught.written(tmp_path / "in")
-    with hurried(rule):
-        return tune(path, str(data), max_drop="20pt", out=tmp_path / "out", **asked)
+    out = tmp_path / "out"
+    return tune(path, str(data), max_drop="20pt", runs=runs, out=out, **asked)
 
 
 def test_what_the_rules_refuse_is_set_aside_and_what_they_take_is_shipped(on_edgetpu) -> None:
@@ -175,7 +174,7 @@ def test_a_time_is_the_compilers_estimate_and_said_to_be(tmp_path: Path) -> None
 
 @openvino
 def test_where_it_runs_it_is_timed_and_proven_there(tmp_path: Path) -> None:
-    found = searched(tmp_path, Rule(runs=2, warmup_runs=0), on="openvino:1", minimize="size")
+    found = searched(tmp_path, runs=2, on="openvino:1", minimize="size")
     best = found.facts["best"]
     assert best["latency"]["target"] == "openvino:1" and best["latency"]["how"] == "measured"
     assert best["scored_on"] == "openvino:1" and "kernels" not in found.sentence
@@ -202,10 +201,15 @@ def test_a_model_that_is_taken_in_part_can_still_be_shipped(tmp_path: Path) -> N
     y = b.op("FULLY_CONNECTED", x, np.eye(taught.WIDE, dtype=np.float32) * 2, None)
     cut = b.op("ABS", b.op("FULLY_CONNECTED", y, np.eye(taught.WIDE, dtype=np.float32)[:4], None))
     path, data = taught.written(tmp_path / "in", b.model(cut))
-    with hurried():
-        found = tune(
-            path, str(data), min_snr="5", on="edgetpu", minimize="size", out=tmp_path / "out"
-        )
+    found = tune(
+        path,
+        str(data),
+        min_snr="5",
+        on="edgetpu",
+        minimize="size",
+        runs=BLINK,
+        out=tmp_path / "out",
+    )
     shipped = next(one for one in found.records if one.name == found.facts["best"]["name"])
     assert shipped.left > 0 and "edgetpu takes" in found.sentence
     assert "edgetpu" not in found.facts["best"]["whole_on"]

@@ -1,6 +1,5 @@
 """Candidates made and measured: each once, with the reason for whatever came of it."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,17 +18,11 @@ from litesmith.search.trial.trial_record import FITS, MISSES, REFUSED, SET_ASIDE
 from litesmith.search.trial.trial_runner import Workshop
 from litesmith.search.tuning.decision_tree import float_candidate
 from litesmith.tflite.file import digest, load
-from tests.search.choosing.taught import examples, hurried, opened, written
+from tests.search.choosing.taught import BLINK, examples, opened, written
 
 INT8 = Candidate("int8", "int8", "cleanup | fold | fuse | quantize | correct", "small")
 HALF = Candidate("float16", "float16", "cleanup | quantize(to=float16)", "half the size")
-USUAL = Asked("latency", Budget.parse("5pt"), Limits(), Place.parse("cpu:1"), "top1")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _quick() -> Iterator[None]:
-    with hurried():
-        yield
+USUAL = Asked("latency", Budget.parse("5pt"), Limits(), Place.parse("cpu:1"), "top1", runs=BLINK)
 
 
 def workshop(place: Path, asked: Asked = USUAL, wrong_from: int | None = None) -> Workshop:

@@ -1,9 +1,6 @@
 """Mixtures of float and integers that a search asks for, and asks for again after a restart."""
 
-from collections.abc import Iterator
 from pathlib import Path
-
-import pytest
 
 from litesmith.data.sources import open_data
 from litesmith.ir.build import Builder
@@ -19,17 +16,11 @@ from litesmith.search.trial.trial_runner import Workshop
 from litesmith.search.tuning.decision_tree import State
 from litesmith.search.tuning.mixed_candidates import mixed_candidates
 from litesmith.tflite.file import load, save
-from tests.search.choosing.taught import hurried, record
+from tests.search.choosing.taught import BLINK, record
 from tests.zoo import noise
 
 WIDE = 192
 BASE = "cleanup | fold | fuse | quantize | correct"
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _quick() -> Iterator[None]:
-    with hurried():
-        yield
 
 
 def loud() -> Model:
@@ -53,7 +44,9 @@ def workshop(place: Path) -> Workshop:
     folder = Folder(place / "out")
     folder.path.mkdir(exist_ok=True)
     data = split(open_data(noise(90, WIDE, seed=3), model))
-    asked = Asked("latency", Budget.parse(min_snr="15"), Limits(), Place.parse("numpy"), "snr")
+    asked = Asked(
+        "latency", Budget.parse(min_snr="15"), Limits(), Place.parse("numpy"), "snr", runs=BLINK
+    )
     return Workshop(folder, source, model, data, asked)
 
 

@@ -12,7 +12,7 @@ from litesmith.errors import BadInput
 from litesmith.search.tuning.replay import replay
 from litesmith.tflite.file import digest, save
 from litesmith.tflite.write import to_bytes
-from tests.search.choosing.taught import examples, hurried, write_data, written
+from tests.search.choosing.taught import BLINK, examples, write_data, written
 
 
 @pytest.fixture(scope="module")
@@ -21,15 +21,15 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("replay")
     model, data = written(place)
     write_data(place / "other.npz", examples(60, seed=3))
-    with hurried():
-        litesmith.tune(
-            model,
-            str(data),
-            max_drop="5pt",
-            minimize="size",
-            calibrate=str(place / "other.npz"),
-            out=place / "out",
-        )
+    litesmith.tune(
+        model,
+        str(data),
+        max_drop="5pt",
+        minimize="size",
+        runs=BLINK,
+        calibrate=str(place / "other.npz"),
+        out=place / "out",
+    )
     with_recipe(place, "cleanup | quantize | correct")
     return place
 
@@ -62,14 +62,14 @@ def test_the_result_is_the_same_each_time(place: Path, tmp_path: Path) -> None:
 
 
 def test_what_a_search_ships_comes_back_to_the_byte(copied: Path, tmp_path: Path) -> None:
-    with hurried():
-        found = litesmith.tune(
-            copied / "model.tflite",
-            str(copied / "data.npz"),
-            max_drop="5pt",
-            minimize="size",
-            out=copied / "own",
-        )
+    found = litesmith.tune(
+        copied / "model.tflite",
+        str(copied / "data.npz"),
+        max_drop="5pt",
+        minimize="size",
+        runs=BLINK,
+        out=copied / "own",
+    )
     change, wanted = replay(copied / "own" / "recipe.json", copied / "model.tflite")
     assert found.best is not None
     save(change.model, tmp_path / "again.tflite")
@@ -130,10 +130,9 @@ def test_a_recipe_that_is_not_there_is_refused(place: Path) -> None:
 
 def test_data_that_lived_in_a_program_cannot_be_opened_again(tmp_path: Path) -> None:
     model, _ = written(tmp_path)
-    with hurried():
-        found = litesmith.tune(
-            model, examples(), max_drop="5pt", minimize="size", out=tmp_path / "out"
-        )
+    found = litesmith.tune(
+        model, examples(), max_drop="5pt", minimize="size", runs=BLINK, out=tmp_path / "out"
+    )
     assert found.best is not None
     with pytest.raises(BadInput, match="its data lived in a program"):
         replay(tmp_path / "out" / "recipe.json", model)

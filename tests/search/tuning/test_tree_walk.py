@@ -1,6 +1,5 @@
 """What a search refuses before long work, in one line each."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -11,13 +10,7 @@ from litesmith.data.sources import open_data
 from litesmith.errors import BadInput
 from litesmith.search.trial.data_split import split
 from litesmith.tflite.file import load
-from tests.search.choosing.taught import examples, hurried, written
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _quick() -> Iterator[None]:
-    with hurried():
-        yield
+from tests.search.choosing.taught import BLINK, examples, written
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +25,9 @@ def test_a_model_that_guesses_is_refused_before_anything_is_tried(tmp_path: Path
     given = examples(2000)
     wrong = np.random.default_rng(0).permutation(given["y"])
     with pytest.raises(BadInput, match="no better than guessing"):
-        litesmith.tune(model, {**given, "y": wrong}, max_drop="5pt", out=tmp_path / "out")
+        litesmith.tune(
+            model, {**given, "y": wrong}, max_drop="5pt", runs=BLINK, out=tmp_path / "out"
+        )
     assert not (tmp_path / "out").exists()
 
 
@@ -64,6 +59,7 @@ def test_too_few_samples_are_refused_with_how_many_it_takes(tmp_path: Path) -> N
         ),
         ({"on": "hexagon", "minimize": "memory"}, "peaks are seen on this machine only"),
         ({"minutes": 0.0}, "a number above 0 is needed"),
+        ({"runs": 0}, "runs=0: give a number from 1"),
         ({"max_drop": "1"}, "give points of the metric, as in 1pt"),
         ({"min_snr": "20"}, "give one of --max-drop, --min-agreement and --min-snr"),
         ({"max_drop": None}, "give one of --max-drop, --min-agreement and --min-snr"),

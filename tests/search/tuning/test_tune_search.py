@@ -1,7 +1,6 @@
 """A search from a model and a budget to the best file, and everything that it leaves behind."""
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from shutil import copytree
@@ -22,7 +21,7 @@ from litesmith.search.tuning.decision_tree import BRANCHES
 from litesmith.search.tuning.tree_walk import Request, View
 from litesmith.search.tuning.tune_search import Found, carry_out, opening
 from litesmith.tflite.file import digest, load
-from tests.search.choosing.taught import examples, hurried, integer, opened, taught, written
+from tests.search.choosing.taught import BLINK, examples, integer, opened, taught, written
 from tests.training.small import classifier
 
 SUMMARY = (
@@ -30,12 +29,6 @@ SUMMARY = (
     "front path threads next environment seconds"
 )
 BEST = "name file recipe target accuracy latency bytes gzip_bytes"
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _quick() -> Iterator[None]:
-    with hurried():
-        yield
 
 
 @pytest.fixture(scope="module")
@@ -61,6 +54,7 @@ def request_in(place: Path, **more: object) -> Request:
         Budget.parse("5pt"),
         "size",
         opened=opening(data, None, UNTOUCHED),
+        runs=BLINK,
     )
     return replace(usual, **more)  # pyright: ignore[reportArgumentType]
 
@@ -303,7 +297,7 @@ def test_where_only_a_ceiling_is_missed_the_sentence_says_so(copied: Path) -> No
 def test_agreement_needs_no_labels(tmp_path: Path) -> None:
     model, _ = written(tmp_path)
     items = examples()["x"]
-    found = litesmith.tune(model, items, min_agreement="90%", out=tmp_path / "out")
+    found = litesmith.tune(model, items, min_agreement="90%", runs=BLINK, out=tmp_path / "out")
     assert found.best is not None and found.verdict in ("proven", "likely")
     accuracy = cast(Json, cast(Json, found.facts["best"])["accuracy"])
     assert accuracy["metric"] == "agreement"
@@ -313,7 +307,7 @@ def test_agreement_needs_no_labels(tmp_path: Path) -> None:
 def test_an_snr_is_kept(tmp_path: Path) -> None:
     model, _ = written(tmp_path)
     found = litesmith.tune(
-        model, examples()["x"], min_snr="50dB", minimize="size", out=tmp_path / "out"
+        model, examples()["x"], min_snr="50dB", minimize="size", runs=BLINK, out=tmp_path / "out"
     )
     accuracy = cast(Json, cast(Json, found.facts["best"])["accuracy"])
     assert accuracy["metric"] == "snr"
@@ -324,7 +318,9 @@ def test_an_snr_is_kept(tmp_path: Path) -> None:
 
 def test_no_time_still_ends_in_order(tmp_path: Path) -> None:
     model, data = written(tmp_path)
-    found = litesmith.tune(model, data, max_drop="5pt", minutes=1e-6, out=tmp_path / "out")
+    found = litesmith.tune(
+        model, data, max_drop="5pt", minutes=1e-6, runs=BLINK, out=tmp_path / "out"
+    )
     assert found.facts["state"] == "done" and found.best is None
     answers = [step["answer"] for step in cast(list[Json], found.facts["path"])]
     assert answers == ["not asked: the time is over"] * len(BRANCHES)
@@ -333,7 +329,7 @@ def test_no_time_still_ends_in_order(tmp_path: Path) -> None:
 
 def test_a_quantized_model_is_not_quantized_again(tmp_path: Path) -> None:
     model, data = written(tmp_path, integer(taught()))
-    found = litesmith.tune(model, data, max_drop="5pt", out=tmp_path / "out")
+    found = litesmith.tune(model, data, max_drop="5pt", runs=BLINK, out=tmp_path / "out")
     assert {r.branch for r in found.records} == {"float", "clean-up"}
 
 
@@ -352,6 +348,7 @@ def test_the_proof_sees_samples_that_the_search_does_not(tmp_path: Path) -> None
         {"x": given["x"], "y": np.array(labels)},
         max_drop="5pt",
         minimize="size",
+        runs=BLINK,
         out=tmp_path / "out",
     )
     assert all(r.value in (None, 1.0) for r in found.records)

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 from litesmith import demo_files as shipped
-from litesmith.cli.commands.tune import carried_out
+from litesmith.cli.commands.tune import Runs, carried_out
 from litesmith.cli.options.data_options import ImageOptions, open_evaluation
 from litesmith.cli.options.declare import option
 from litesmith.cli.text.printing import command, heading, line
@@ -20,6 +20,7 @@ def demo(
     out: Annotated[Path, option("-o", "--output", help="The folder for the demo's files.")] = Path(
         "litesmith-demo"
     ),
+    runs: Runs = None,
 ) -> int:
     """Tune a small classifier of clothes that ships with litesmith, and show the proof."""
     model, data = shipped.write(out)
@@ -35,6 +36,7 @@ def demo(
         Budget.parse(_DROP),
         command=text,
         opened=opening(str(data), None, options.preparation()),
+        runs=runs,
     )
     status = carried_out(request)
     heading("next: your own model")

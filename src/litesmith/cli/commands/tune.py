@@ -96,6 +96,12 @@ Calibrate = Annotated[
         show_default=False,
     ),
 ]
+Runs = Annotated[
+    int | None,
+    option(
+        "--runs", help="Time each candidate in so many runs. [until steady]", show_default=False
+    ),
+]
 NoTrain = Annotated[bool, option("--no-train", help="Train nothing, also where it helps.")]
 Resume = Annotated[bool, option("--resume", help="Go on with what -o holds.")]
 OutFolder = Annotated[
@@ -122,6 +128,7 @@ def tune(
     on: On = "cpu:1",
     calibrate: Calibrate = None,
     minutes: Minutes = None,
+    runs: Runs = None,
     no_train: NoTrain = False,
     resume: Resume = False,
     trust_data: TrustData = False,
@@ -165,6 +172,7 @@ def tune(
         trust_data,
         shlex.join(["litesmith", *sys.argv[1:]]),
         opening(data, calibrate, options.preparation(), samples),
+        runs=runs,
     )
     with open_engine(engine) as cluster:
         return carried_out(replace(request, engine=cluster), as_json=as_json)

@@ -10,6 +10,7 @@ from litesmith.search.trial.budget import MISSED, Budget, Limits, verdict
 from litesmith.search.trial.target_place import Place, left_text
 from litesmith.search.trial.trial_facts import Json, evaluation_of, room_facts, told
 from litesmith.search.trial.trial_record import FITS, FLOAT, MISSES
+from litesmith.timing.latency import Rule
 from litesmith.training.settings import Training
 from litesmith.units import ratio_text, time_text
 
@@ -21,6 +22,7 @@ class Asked:
     place     where the result is to run
     metric    the metric that the budget is about
     training  how to train; None where nothing is trained
+    runs      times are taken in so many; None: until they are steady
     """
 
     minimize: str
@@ -29,6 +31,13 @@ class Asked:
     place: Place
     metric: str
     training: Training | None = None
+    runs: int | None = None
+
+    def rule(self, usual: Rule) -> Rule:
+        """When timing stops, where the usual rule is this."""
+        if self.runs is None:
+            return usual
+        return Rule(runs=self.runs, warmup_runs=1, look_seconds=usual.look_seconds)
 
     def allowed(self, found: Evaluation) -> float:
         """What may be lost at all, in the unit of the metric."""

@@ -50,11 +50,12 @@ from litesmith.training.settings import Watch
 from litesmith.units import ratio_text
 from litesmith.workers.engine import Engine, Lost
 
-# How long the two of a pair take turns: enough to tell candidates apart, not yet to prove it.
-_QUICK = Rule(width=0.04, least_seconds=1.0, most_seconds=6.0)
+# How long the two of a pair take turns: enough to tell candidates apart, not yet to prove it. How
+# busy the machine is, is told of the proof.
+_QUICK = Rule(width=0.04, least_seconds=1.0, most_seconds=6.0, look_seconds=0)
 
 # Enough to know whether scoring takes seconds or minutes.
-_GLANCE = Rule(runs=2, warmup_runs=1)
+_GLANCE = Rule(runs=2, warmup_runs=1, look_seconds=0)
 _TIMES_OF_BOTH = ("p50_us", "float_us")
 
 # Scoring one model may take so long; a slower one is scored on fewer samples, but not on fewer
@@ -354,7 +355,7 @@ class Workshop:
             assert placed is not None
             return estimated_facts(placed), (), ""
         group = self._beside_float(name, path, target)
-        bench, device = measure_on(self.engine, group, _QUICK, memory=False)
+        bench, device = measure_on(self.engine, group, self.asked.rule(_QUICK), memory=False)
         found = bench.comparisons[0] if bench.comparisons else None
         facts = latency_facts(bench.results[-1], bench.results[0])
         return facts, found.ratio.blocks if found else (), device

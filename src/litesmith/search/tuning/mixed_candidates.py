@@ -88,7 +88,13 @@ def _found(workshop: Workshop, base: str, slower: bool) -> tuple[Mixture, ...]:
     quantized = apply(reference, alone, context_of(few)).model
     on = workshop.asked.place.cpu or workshop.asked.place.scores
     found = sensitivities(
-        reference, quantized, few, seconds=_SECONDS, on=on, engine=workshop.engine
+        reference,
+        quantized,
+        few,
+        seconds=_SECONDS,
+        runs=workshop.asked.runs,
+        on=on,
+        engine=workshop.engine,
     )
     return mixtures(reference, found, slower=slower)
 

@@ -98,6 +98,7 @@ def sensitivities(
     data: Data,
     *,
     seconds: float | None = None,
+    runs: int | None = None,
     on: str | Target = "cpu:1",
     engine: Engine | None = None,
 ) -> tuple[Sensitivity, ...]:
@@ -105,13 +106,13 @@ def sensitivities(
 
     `quantized` is what `quantize` alone made of the reference: `correct` would count against the
     weights what it makes up for elsewhere. What it does for the weights themselves is taken into
-    account. About so many seconds are spent; the worst is told apart first. With an engine, times
-    come from its devices.
+    account. About so many seconds are spent; the worst is told apart first. Ops are timed in so
+    many runs. With an engine, times come from its devices.
     """
     start = perf_counter()
     found = _with_forms(twins(quantized, reference), quantized)
     units = _units(reference, found)
-    times = _times((reference, quantized), Target.parse(on), engine)
+    times = _times((reference, quantized), Target.parse(on), runs, engine)
     rows = _rows(reference, quantized, found, times)
     if not units:
         return rows
@@ -286,27 +287,30 @@ def _computed(tensors: Iterable[Tensor | None]) -> Iterable[Tensor]:
     return (t for t in tensors if t is not None and not t.is_const)
 
 
-def _times(models: Sequence[Model], target: Target, engine: Engine | None) -> list[list[float]]:
+def _times(
+    models: Sequence[Model], target: Target, runs: int | None, engine: Engine | None
+) -> list[list[float]]:
     """Microseconds of each op of the main graphs; all estimated where the runtime tells not all."""
     try:
-        return [_profiled(model, target, engine) for model in models]
+        return [_profiled(model, target, runs, engine) for model in models]
     except Lost:
         raise
     except CannotRun:
         return [[_estimated_us(op) for op in model.main.ops] for model in models]
 
 
-def _profiled(model: Model, target: Target, engine: Engine | None) -> list[float]:
+def _profiled(model: Model, target: Target, runs: int | None, engine: Engine | None) -> list[float]:
     """A model whose sizes depend on values has no profile: shapes are fixed first, and the ops that
     only compute shapes take no time."""
     fixed = Fold(shapes=True).apply(model, Context()).model
-    by_name = run_alone(engine, "profiling", usual_times, fixed, target)
+    by_name = run_alone(engine, "profiling", usual_times, fixed, target, runs)
     return [by_name.get(_name(op), 0.0) for op in model.main.ops]
 
 
-def usual_times(source: Source, target: Target) -> dict[str, float]:
+def usual_times(source: Source, target: Target, runs: int | None = None) -> dict[str, float]:
     """What each op of the main graph usually takes, by its name."""
-    return {op.name: _usual_us(op) for op in profile_ops(source, target).ops if op.graph == 0}
+    found = profile_ops(source, target, runs=runs)
+    return {op.name: _usual_us(op) for op in found.ops if op.graph == 0}
 
 
 def _usual_us(op: OpTime) -> float:

@@ -149,7 +149,7 @@ def _bench(
     beside = [r for r in others if r.name not in (FLOAT, best.name)][:_MOST_TIMED]
     group = [_contender(workshop, name, record, t) for name, record, t in pairs]
     group += [_contender(workshop, record.name, record, targets[0]) for record in beside]
-    return measure_on(workshop.engine, group, _PATIENT, memory=False)
+    return measure_on(workshop.engine, group, workshop.asked.rule(_PATIENT), memory=False)
 
 
 def _fastest(bench: Bench) -> Result:
@@ -247,22 +247,21 @@ def _takers(path: Path, *, compiled: bool) -> list[Json]:
 
 def _op_times(workshop: Workshop, path: Path) -> Json:
     """Of a CPU; nothing of other places, which tell no time of single ops."""
-    target = workshop.asked.place.cpu
+    target, runs = workshop.asked.place.cpu, workshop.asked.runs
     if target is None:
         return {}
     try:
-        return run_alone(
-            workshop.engine, phrase("profiling {stem}", path.stem), op_times, path, target
-        )
+        what = phrase("profiling {stem}", path.stem)
+        return run_alone(workshop.engine, what, op_times, path, target, runs)
     except Lost:
         raise
     except LitesmithError:  # a model whose ops the runtime does not tell apart
         return {}
 
 
-def op_times(source: Source, target: Target) -> Json:
+def op_times(source: Source, target: Target, runs: int | None = None) -> Json:
     """The time of a run, and of each op of it."""
-    found = profile_ops(source, target)
+    found = profile_ops(source, target, runs=runs)
     keys = ("index", "kind", "name", "us", "macs")
     rows = (op.row() for op in found.ops if op.graph == found.entry)
     return {"run_us": found.run_us, "ops": [{key: row[key] for key in keys} for row in rows]}

@@ -42,6 +42,7 @@ from litesmith.search.tuning.mixed_candidates import mixed_candidates
 from litesmith.tflite.file import digest, load
 from litesmith.timing.cluster_timing import machine_of
 from litesmith.timing.host import host
+from litesmith.timing.latency import Rule
 from litesmith.training.apply import has_torch
 from litesmith.training.settings import Look, Training
 from litesmith.units import total_text
@@ -62,6 +63,7 @@ class Request:
                  is no other `calibration`
     targets      where the result is to run; the first decides
     minutes      no longer than this; None for as long as it takes
+    runs         each candidate is timed in so many; None: until its time is steady
     training     how to train where that is needed; None never trains
     trusted      True where data that looks wrong is to be used
     command      what the user typed, for the records
@@ -84,8 +86,10 @@ class Request:
     command: str = ""
     opened: Json | None = None
     engine: Engine | None = None
+    runs: int | None = None
 
     def __post_init__(self) -> None:
+        Rule(runs=self.runs)  # raises where nothing can be timed so
         if self.minimize not in MINIMIZE:
             raise BadInput(
                 "minimize {minimize}: there are {minimize2}", self.minimize, ", ".join(MINIMIZE)
@@ -157,6 +161,7 @@ class Search:
             self.request.targets[0],
             metric,
             self._training(),
+            self.request.runs,
         )
         self._doing, self._seconds_left = "", None
         self._training_began: float | None = None

@@ -70,6 +70,7 @@ def tune(
     on: str | Sequence[str | Target] = "cpu:1",
     calibrate: Given | None = None,
     minutes: float | None = None,
+    runs: int | None = None,
     training: Training | None = None,
     preparation: Preparation = UNTOUCHED,
     out: str | os.PathLike[str] | None = None,
@@ -79,6 +80,7 @@ def tune(
 
     >>> litesmith.tune("model.tflite", "val/", max_drop="1pt").best     # doctest: +SKIP
 
+    Each candidate is timed until its time is steady, or in so many `runs`.
     `training` says how to train where nothing else fits; without it nothing is trained. The folder
     `out` has every trial; where it has been used before, what is on record is not measured again.
     `engine="ray"` has the workers of a Ray cluster make, time and score the candidates.
@@ -99,6 +101,7 @@ def tune(
         minutes,
         training,
         opened=opening(data, calibrate, preparation),
+        runs=runs,
     )
     with open_engine(engine) as found:
         return carry_out(replace(request, engine=found))

@@ -26,7 +26,7 @@ def litesmith(
     if not CAN_FORK:
         return fresh_litesmith(*words, cwd=cwd, **environment)
     variables = {**os.environ, "COLUMNS": "80", **environment}
-    return forked(AS_MODULE, [*map(str, words)], cwd=cwd, variables=variables, seconds=60)
+    return forked(AS_MODULE, [*map(str, words)], cwd=cwd, variables=variables, seconds=180)
 
 
 def fresh_litesmith(
@@ -38,7 +38,7 @@ def fresh_litesmith(
         text=True,
         cwd=cwd,
         env={**os.environ, "COLUMNS": "80", **environment},
-        timeout=60,
+        timeout=180,
         check=False,
     )
 

@@ -29,18 +29,9 @@ from tests.zoo import noise
 torch = pytest.importorskip("torch")
 
 CLASSES = 5
-QUICK = ("--data", "train.npz", "--epochs", 1, "--rate", 0.001)
-
-# Both files are timed in a blink.
-PLAIN = """
-import litesmith.regression.size_report as shrunk
-from litesmith.cli.main import main  # noqa: E402
-shrunk._SECONDS = 0.05
-main()
-"""
-
-# Records as often as can be, so that a kill soon after the start finds one.
-OFTEN = f"import litesmith.training.checkpoint as c; c._SECONDS, c._SHARE = 0.05, 0.5; {PLAIN}"
+BLINK = ("--runs", 12)  # both files are timed in
+QUICK = ("--data", "train.npz", "--epochs", 1, "--rate", 0.001, *BLINK)
+AS_COMMAND = "from litesmith.cli.main import main; main()"
 
 
 class Shown(NamedTuple):
@@ -161,7 +152,7 @@ def test_blocks_of_a_wide_layer_are_stored_sparse(place: Path, told: Run) -> Non
     b = zoo.Builder()
     x = b.op("FULLY_CONNECTED", b.input("x", (1, 256)), noise(256, 256), None)
     save(b.model(b.op("FULLY_CONNECTED", x, noise(8, 256), None)), place / "model.tflite")
-    found = told("prune", "--sparsity", 0.9, "--block", "1x4")
+    found = told("prune", "--sparsity", 0.9, "--block", "1x4", *BLINK)
     assert found["recipe"].endswith("prune(sparsity=0.9, block=1x4) | sparsify")
     assert any(weight["sparse"] for weight in found["weights"])
     assert found["bytes"] < 0.3 * found["before"]["bytes"]
@@ -169,13 +160,14 @@ def test_blocks_of_a_wide_layer_are_stored_sparse(place: Path, told: Run) -> Non
 
 
 def test_nothing_is_trained_where_nobody_wants_it(place: Path, told: Run) -> None:
-    found = told("prune", "--data", "train.npz", "--no-tune")
+    found = told("prune", "--data", "train.npz", "--no-tune", *BLINK)
     assert found["trained"] == [] and found["zeros"] >= 160
     assert not any("not tuned" in skip["why"] for skip in found["skipped"])
 
 
 def test_data_that_nothing_was_trained_on_was_looked_at(run: Run) -> None:
-    shown = run("prune", "model.tflite", "-o", "out.tflite", "--data", "train.npz", "--no-tune")
+    words = ("--data", "train.npz", "--no-tune", *BLINK)
+    shown = run("prune", "model.tflite", "-o", "out.tflite", *words)
     assert shown.returncode == 0, shown.stderr
     assert "looked at 144 samples of train.npz" in shown.stdout
     assert "trained" not in shown.stdout
@@ -188,7 +180,7 @@ def test_data_that_nothing_was_trained_on_was_looked_at(run: Run) -> None:
 def test_codes_that_are_lost_are_status_one(run: Run, more: tuple[str, ...]) -> None:
     loses = "cluster | quantize(to=weight-int8, per_channel=false)"
     for recipe in (loses, loses.replace("false", "true"), "quantize(to=float16) | prune"):
-        shown = run("apply", "model.tflite", recipe, "-o", "out.tflite", *more)
+        shown = run("apply", "model.tflite", recipe, "-o", "out.tflite", *BLINK, *more)
         assert shown.returncode == (recipe == loses), shown
 
 
@@ -316,7 +308,7 @@ def test_bad_input_is_one_line(words: str, text: str, place: Path, run: Run) -> 
     assert sorted(place.iterdir()) == before, "nothing is left behind"
 
 
-def child(place: Path, *words: object, program: str = OFTEN) -> subprocess.Popen[str]:
+def child(place: Path, *words: object, program: str = AS_COMMAND) -> subprocess.Popen[str]:
     variables = {**os.environ, "OMP_NUM_THREADS": "1"}
     return started("-c", program, *words, cwd=place, env=variables)
 
@@ -333,8 +325,9 @@ def once_there(path: Path, process: subprocess.Popen[str]) -> None:
 
 def test_interrupted_killed_and_resumed_it_is_the_same_file(place: Path) -> None:
     recipe = "prune(sparsity=0.6, schedule=gradual) | qat"
-    words = ["apply", "model.tflite", recipe, "--data", "train.npz", "--epochs", 30, "-o"]
-    whole = child(place, *words, "whole.tflite", program=PLAIN)
+    words = ["apply", "model.tflite", recipe, "--data", "train.npz", "--epochs", 30, *BLINK]
+    words += ["--record-every", 0.05, "-o"]  # so that a kill soon after the start finds one
+    whole = child(place, *words, "whole.tflite")
     folder, out = place / "out.tflite.training", place / "out.tflite"
     process = child(place, *words, "out.tflite")
     once_there(folder / "stage-0.pt", process)

@@ -14,7 +14,7 @@ from tests import zoo
 
 
 def patient(model: Model, target: str = "cpu:1") -> Patient:
-    return Patient(model, Target.parse(target), profile_ops(model, target, runs=2))
+    return Patient(model, Target.parse(target), profile_ops(model, target, runs=2), seconds=0.05)
 
 
 def by_rule(name: str, who: Patient) -> list[Diagnosis]:
@@ -85,7 +85,7 @@ def test_an_op_far_from_the_best_speed(mixed: Patient) -> None:
 
 def test_more_threads_than_cores() -> None:
     target = Target("cpu", usable_cores() + 1)
-    (found,) = by_rule("_threads", Patient(zoo.convnet(), target, None))
+    (found,) = by_rule("_threads", Patient(zoo.convnet(), target, None, seconds=0.05))
     assert found.command == "litesmith bench MODEL --threads auto"
     assert not by_rule("_threads", Patient(zoo.convnet(), Target(), None))
 

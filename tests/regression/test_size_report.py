@@ -97,7 +97,7 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
 
 def test_two_files(files: tuple[Path, Path]) -> None:
     other = dense(pruned(64, 64, share=0.8, seed=5))
-    done = shrunk(*files, promised=[load(files[1]), other, other])
+    done = shrunk(*files, promised=[load(files[1]), other, other], runs=12)
     for found, path in zip((done.before, done.after), files, strict=True):
         content = path.read_bytes()
         assert found.bytes == len(content)
@@ -114,11 +114,8 @@ def test_two_files(files: tuple[Path, Path]) -> None:
     assert not done.untimed
 
 
-def test_slow_models_are_not_timed_unless_asked(
-    files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("litesmith.regression.size_report._MOST_SECONDS", 0.0)
-    done = shrunk(*files)
+def test_slow_models_are_not_timed_unless_asked(files: tuple[Path, Path]) -> None:
+    done = shrunk(*files, most_seconds=0)
     assert done.latency is None
     assert "a run takes" in done.verdict
     assert "litesmith bench" in done.verdict

@@ -21,7 +21,7 @@ from litesmith.timing.statistics import FASTER, SAME, SLOWER, Ratio
 from litesmith.timing.turns import Contender, Quota, one_load
 from litesmith.units import ratio_text, time_text
 
-SECONDS = 1.0
+_SECONDS = 1.0
 _SLOW_SECONDS = 0.05  # a run as long as this is its own warm-up
 MOST_SECONDS = 0.5
 
@@ -151,12 +151,12 @@ def shrunk(
     *,
     promised: Sequence[Model] = (),
     patient: bool = False,
-    seconds: float = SECONDS,
+    runs: int | None = None,
     most_seconds: float = MOST_SECONDS,
     progress: Progress = silent,
 ) -> Shrunk:
-    """Weighs two files and times them for so many seconds; `patient` times slow ones too, whose run
-    takes longer than `most_seconds`.
+    """Weighs two files and times them, in so many runs or for about a second; `patient` times slow
+    ones too, whose run takes longer than `most_seconds`.
 
     `promised` are the models that a recipe went through: their zeros and codes, like those of the
     first file, are looked for in the second.
@@ -167,7 +167,7 @@ def shrunk(
     broken = dict.fromkeys(text for one in found for text in one.broken)
     kept = Promises(max(one.layers for one in found), tuple(broken))
     group = list_contenders([before, after])
-    latency, untimed = _timed(group, seconds, inf if patient else most_seconds, progress)
+    latency, untimed = _timed(group, runs, inf if patient else most_seconds, progress)
     return Shrunk(costs[0], costs[1], kept, latency, untimed)
 
 
@@ -183,7 +183,7 @@ def _costs(path: Path, model: Model) -> Costs:
 
 
 def _timed(
-    group: Sequence[Contender], seconds: float, most_seconds: float, progress: Progress
+    group: Sequence[Contender], runs: int | None, most_seconds: float, progress: Progress
 ) -> tuple[Latency | None, str]:
     """The times of two contenders, or why there are none."""
     try:
@@ -197,7 +197,8 @@ def _timed(
             "a run takes {time}; litesmith bench compares the two", time_text(1e6 * one_run)
         )
     warmup_runs = 0 if one_run > _SLOW_SECONDS else None
-    rule = Rule(seconds=seconds, warmup_runs=warmup_runs, look_seconds=0)
+    seconds = _SECONDS if runs is None else None
+    rule = Rule(runs, seconds, warmup_runs, look_seconds=0)
     done = measure(group, rule, progress, memory=False)
     times = [result.percentile_us(50) for result in done.results]
     return Latency(times[0], times[1], done.comparisons[0].ratio, str(group[0].target)), ""

@@ -1,4 +1,4 @@
-"""`litesmith demo`: the whole job on what ships with the package, with times taken in a blink."""
+"""`litesmith demo`: the whole job on what ships with the package."""
 
 import json
 import subprocess
@@ -9,7 +9,7 @@ import pytest
 from litesmith.demo_files import DATA, LICENCE, MODEL, TOP1, content
 from litesmith.run.session import Session
 from litesmith.tflite.file import digest
-from tests.cli.tuned import hurried_litesmith
+from tests.cli.test_cli import litesmith
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +20,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def shown(place: Path) -> subprocess.CompletedProcess[str]:
     """What the command prints that a README begins with."""
-    return hurried_litesmith("demo", cwd=place)
+    return litesmith("demo", "--runs", 12, cwd=place)
 
 
 def facts(place: Path) -> dict[str, object]:
@@ -72,7 +72,7 @@ def test_the_command_it_shows_is_answered_from_the_same_records(
     """The user may type it: nothing is measured again, and the same file comes out."""
     (line,) = [line for line in shown.stdout.splitlines() if line.startswith("litesmith tune lite")]
     wanted = digest(place / "litesmith-demo" / "tuned" / "best.tflite")
-    again = hurried_litesmith(*line.split()[1:], cwd=place)
+    again = litesmith(*line.split()[1:], cwd=place)
     assert again.returncode == 0, again.stderr
     assert "nothing was measured again" in again.stderr
     assert digest(place / "litesmith-demo" / "tuned" / "best.tflite") == wanted
@@ -80,6 +80,6 @@ def test_the_command_it_shows_is_answered_from_the_same_records(
 
 def test_a_place_that_cannot_be_is_refused_in_one_line(place: Path) -> None:
     (place / "file").touch()
-    refused = hurried_litesmith("demo", "-o", "file", cwd=place)
+    refused = litesmith("demo", "-o", "file", cwd=place)
     assert refused.returncode == 2
     assert len(refused.stderr.splitlines()) == 1 and "file" in refused.stderr

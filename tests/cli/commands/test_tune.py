@@ -14,22 +14,18 @@ import pytest
 from litesmith.cli.main import _run  # pyright: ignore[reportPrivateUsage]
 from litesmith.run.session import Session
 from litesmith.tflite.file import digest, save
-from tests.cli.tuned import (
-    HURRIED,
-    environment,
-    fresh_hurried_litesmith,
-    hurried_litesmith,
-)
+from tests.cli.test_cli import fresh_litesmith, litesmith
 from tests.interruptible import started
 from tests.search.choosing.taught import examples, taught, written
 from tests.training.small import classifier
 
 KEYS = "best float value drop latency_ratio bytes_ratio within_budget front"
+BLINK = ("--runs", 12)
 SMALLEST = ("--max-drop", "5pt", "--minimize", "size")
 
 
 def tune(place: Path, *words: object) -> subprocess.CompletedProcess[str]:
-    return hurried_litesmith("tune", "model.tflite", "--data", "data.npz", *words, cwd=place)
+    return litesmith("tune", "model.tflite", "--data", "data.npz", *BLINK, *words, cwd=place)
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +71,9 @@ def test_the_folder_has_the_report_and_the_command(place: Path) -> None:
     assert "<html" in (place / "out" / "report.html").read_text()
     told = summary(place)
     assert told["state"] == "done"
-    wanted = "tune model.tflite --data data.npz --max-drop 5pt --minimize size -o out --json"
+    wanted = (
+        "tune model.tflite --data data.npz --runs 12 --max-drop 5pt --minimize size -o out --json"
+    )
     assert str(told["command"]).endswith(wanted)
 
 
@@ -93,20 +91,20 @@ def test_again_it_answers_from_its_records_in_words(copied: Path) -> None:
 
 def test_the_recipe_makes_the_same_bytes(place: Path, tmp_path: Path) -> None:
     again = tmp_path / "again.tflite"
-    shown = fresh_hurried_litesmith(
+    shown = fresh_litesmith(
         "apply", "model.tflite", "out/recipe.json", "-o", again, "--json", cwd=place
     )
     assert shown.returncode == 0, shown.stderr
     told = json.loads(shown.stdout)
     assert told["same"] is True
     assert digest(again) == digest(place / "out" / "best.tflite") == told["digest"]
-    shown = hurried_litesmith("apply", "model.tflite", "out/recipe.json", "-o", again, cwd=place)
+    shown = litesmith("apply", "model.tflite", "out/recipe.json", "-o", again, cwd=place)
     assert "the same bytes as then" in shown.stdout
 
 
 def test_the_recipe_can_be_followed_from_another_folder(place: Path, tmp_path: Path) -> None:
     recipe, model = place / "out" / "recipe.json", place / "model.tflite"
-    shown = hurried_litesmith("apply", model, recipe, "-o", "again.tflite", cwd=tmp_path)
+    shown = litesmith("apply", model, recipe, "-o", "again.tflite", cwd=tmp_path)
     assert shown.returncode == 0, shown.stderr
 
 
@@ -129,9 +127,8 @@ def test_where_nothing_fits_it_says_what_is_nearest_and_fails(copied: Path) -> N
 
 def _started(place: Path) -> subprocess.Popen[str]:
     """A run that takes some seconds."""
-    words = ["tune", "model.tflite", "--data", "data.npz", *SMALLEST, "-o", "out"]
-    program = HURRIED.replace("command()", "command(0.7)")
-    return started("-c", program, *words, cwd=place, env=environment())
+    words = ("tune", "model.tflite", "--data", "data.npz", "--runs", 6000, *SMALLEST, "-o", "out")
+    return started("-m", "litesmith", *words, cwd=place)
 
 
 def _wait_for_lines(place: Path, count: int) -> None:
@@ -159,7 +156,7 @@ def test_ctrl_c_keeps_the_best_and_another_run_goes_on(place: Path, tmp_path: Pa
     best = facts["best"]
     assert isinstance(best, dict) and best["digest"] == digest(tmp_path / "out" / "best.tflite")
     assert "goes on" in str(facts["next"]) and "the same command goes on" in told
-    assert hurried_litesmith("report", "out", cwd=tmp_path).returncode == 0
+    assert litesmith("report", "out", cwd=tmp_path).returncode == 0
     shown = tune(tmp_path, *SMALLEST, "-o", "out", "--resume", "--json")
     assert shown.returncode == 0, shown.stderr
     ends = [digest(where / "out" / "best.tflite") for where in (place, tmp_path)]

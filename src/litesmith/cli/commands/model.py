@@ -33,8 +33,10 @@ from litesmith.cli.options.training_options import (
     LabelShare,
     Minutes,
     Rate,
+    RecordEvery,
     Resume,
     Seed,
+    TimedRuns,
     TrainingCount,
     carry_out,
     refuse_early,
@@ -57,7 +59,7 @@ from litesmith.phrases import phrase
 from litesmith.search.tuning.replay import replay
 from litesmith.tflite.file import digest, load, pieces, refuse_unwritable, save
 from litesmith.tflite.write import chunks
-from litesmith.training.settings import Training
+from litesmith.training.settings import RECORD_SECONDS, Training
 
 ModelFile = Annotated[Path, argument(metavar="MODEL", help="A .tflite file.", show_default=False)]
 Json = Annotated[bool, option("--json", help="Print one JSON object.")]
@@ -101,6 +103,8 @@ def apply(
     seed: Seed = Training.seed,
     device: Device = Training.device,
     resume: Resume = False,
+    every: RecordEvery = RECORD_SECONDS,
+    runs: TimedRuns = None,
     trust_data: TrustData = False,
     mean: Mean = None,
     std: Std = None,
@@ -120,7 +124,7 @@ def apply(
     options = ImageOptions(mean, std, norm, resize, crop, label_offset)
     given = Calibration(data, options, samples, trusted=trust_data, quiet=as_json)
     training = Training(epochs, minutes, rate, batch, labels, augment, seed, device)
-    job = Job(source, out, steps, given, training, resume, reference)
+    job = Job(source, out, steps, given, training, resume, reference, every, runs)
     refuse_early(job)
     return _applied(model, job, as_json)
 

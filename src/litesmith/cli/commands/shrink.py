@@ -42,8 +42,10 @@ from litesmith.cli.options.training_options import (
     Minutes,
     NoTune,
     Rate,
+    RecordEvery,
     Resume,
     Seed,
+    TimedRuns,
     TrainingCount,
     carry_out,
     refuse_early,
@@ -58,7 +60,7 @@ from litesmith.passes.shrinking.cluster import Cluster
 from litesmith.passes.shrinking.prune import Prune
 from litesmith.passes.shrinking.sparsify import Sparsify
 from litesmith.tflite.file import load
-from litesmith.training.settings import Training
+from litesmith.training.settings import RECORD_SECONDS, Training
 
 Sparsity = Annotated[
     float, option("--sparsity", help="The share of zeros among all weights that are pruned.")
@@ -117,6 +119,8 @@ def prune(
     seed: Seed = Training.seed,
     device: Device = Training.device,
     resume: Resume = False,
+    every: RecordEvery = RECORD_SECONDS,
+    runs: TimedRuns = None,
     trust_data: TrustData = False,
     mean: Mean = None,
     std: Std = None,
@@ -135,7 +139,8 @@ def prune(
     training = Training(epochs, minutes, rate, batch, labels, augment, seed, device)
     content = _content(model, out)
     recipe = (*tidying(content, (*step.keep, *step.only)), step, *last)
-    return _shrunk(model, Job(content, out, recipe, given, training, resume), evaluation)
+    job = Job(content, out, recipe, given, training, resume, every=every, runs=runs)
+    return _shrunk(model, job, evaluation)
 
 
 def cluster(
@@ -159,6 +164,8 @@ def cluster(
     seed: Seed = Training.seed,
     device: Device = Training.device,
     resume: Resume = False,
+    every: RecordEvery = RECORD_SECONDS,
+    runs: TimedRuns = None,
     trust_data: TrustData = False,
     mean: Mean = None,
     std: Std = None,
@@ -178,7 +185,8 @@ def cluster(
     content = _content(model, out)
     numbered = tuple(0 for text in owned if text.partition(":")[0].isdecimal())
     recipe = (*tidying(content, (*step.keep, *step.only, *numbered)), step)
-    return _shrunk(model, Job(content, out, recipe, given, training, resume), evaluation)
+    job = Job(content, out, recipe, given, training, resume, every=every, runs=runs)
+    return _shrunk(model, job, evaluation)
 
 
 def qat(
@@ -201,6 +209,8 @@ def qat(
     seed: Seed = Training.seed,
     device: Device = Training.device,
     resume: Resume = False,
+    every: RecordEvery = RECORD_SECONDS,
+    runs: TimedRuns = None,
     trust_data: TrustData = False,
     mean: Mean = None,
     std: Std = None,
@@ -219,7 +229,8 @@ def qat(
     training = Training(epochs, minutes, rate, batch, labels, augment, seed, device)
     content = _content(model, out)
     recipe = (*tidying(content, (*step.keep, *step.only)), step)
-    return _shrunk(model, Job(content, out, recipe, given, training, resume), evaluation)
+    job = Job(content, out, recipe, given, training, resume, every=every, runs=runs)
+    return _shrunk(model, job, evaluation)
 
 
 def _content(path: Path, out: Path) -> Model:

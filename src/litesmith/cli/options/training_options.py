@@ -39,7 +39,7 @@ from litesmith.phrases import phrase
 from litesmith.regression.size_report import Shrunk, shrunk
 from litesmith.tflite.file import save
 from litesmith.training.apply import Record, has_torch, training_context, trainings
-from litesmith.training.settings import AUGMENTS, Look, Training
+from litesmith.training.settings import AUGMENTS, RECORD_SECONDS, Look, Training
 from litesmith.units import number_text
 
 # Steps that give weights zeros or codes, and those whose results are weighed.
@@ -88,6 +88,13 @@ AugmentName = Annotated[
 Seed = Annotated[int, option("--seed", help="Of the order of samples, and all chance.")]
 Device = Annotated[str, option("--device", metavar="auto|cpu|cuda", help="Where to train.")]
 Resume = Annotated[bool, option("--resume", help="Go on with an interrupted training.")]
+RecordEvery = Annotated[
+    float, option("--record-every", metavar="SECONDS", help="Between two records to go on from.")
+]
+TimedRuns = Annotated[
+    int | None,
+    option("--runs", help="Time both files in so many runs. [for a second]", show_default=False),
+]
 NoTune = Annotated[bool, option("--no-tune", help="Train nothing, also where there is data.")]
 TrainingCount = Annotated[
     int | None,
@@ -107,6 +114,8 @@ class Job:
     given      the data, where there is some
     resume     True to go on with what an interrupted run has left
     reference  the float model that a quantized one was made from
+    every      seconds between two records of a training
+    runs       both files are timed in so many; None for about a second
     """
 
     model: Model
@@ -116,6 +125,8 @@ class Job:
     training: Training
     resume: bool = False
     reference: Path | None = None
+    every: float = RECORD_SECONDS
+    runs: int | None = None
 
     @property
     def folder(self) -> Path:
@@ -232,7 +243,7 @@ def _context(job: Job, data: Data | None, lessons: "_Lessons") -> Context:
         job.recipe,
         job.training,
         reference=job.reference,
-        record=Record(job.folder, job.resume),
+        record=Record(job.folder, job.resume, job.every),
         watch=lessons.watch,
     )
 
@@ -278,11 +289,11 @@ def _parts(recipe: Recipe) -> Iterator[Recipe]:
 def weighed(path: Path, job: Job, done: Done) -> Shrunk:
     """What the file that was given and the one that was written cost."""
     if path.is_file():
-        return shrunk(path, job.out, promised=done.shaped)
+        return shrunk(path, job.out, promised=done.shaped, runs=job.runs)
     with TemporaryDirectory() as folder:  # a pipe is read only once
         copy = Path(folder) / "model.tflite"
         save(job.model, copy)
-        return shrunk(copy, job.out, promised=done.shaped)
+        return shrunk(copy, job.out, promised=done.shaped, runs=job.runs)
 
 
 class _Lessons:

@@ -9,7 +9,7 @@ from litesmith import demo_files as demo
 
 with TemporaryDirectory() as folder:
     model, data = demo.write(Path(folder))
-    found = litesmith.tune(model, data, max_drop="2pt", minutes=0.2, out=Path(folder, "tuned"))
+    found = litesmith.tune(model, data, max_drop="2pt", runs=12, out=Path(folder, "tuned"))
     print(found.verdict, found.sentence)
     for record in found.records:
         print(f"{record.name:10} {record.status:10} {record.trial.reason}")

@@ -15,15 +15,6 @@ ROOT = Path(__file__).parent.parent
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 
 
-# The script as it is written, with times taken in a blink.
-HURRIED = """
-import runpy, sys
-from tests.search.choosing.taught import hurried
-with hurried():
-    runpy.run_path(sys.argv[1], run_name="__main__")
-"""
-
-
 def call(script: Path, *words: Path) -> str:
     return _shown([script, *words])
 
@@ -82,7 +73,7 @@ def test_train(model: Path, tmp_path: Path) -> None:
 
 
 def test_tune() -> None:
-    shown = _shown(["-c", HURRIED, ROOT / "examples" / "07_tune.py"], cwd=ROOT)
+    shown = call(ROOT / "examples" / "07_tune.py")
     assert re.search(r"(proven|likely) \S+ is .* × smaller", shown)
 
 

@@ -14,16 +14,6 @@ MOST_BYTES = 8000
 # What a notebook needs beside the package itself.
 NEEDS = {"04_train": "torch"}
 
-# Run before a notebook that searches, which is as it is written but for times taken in a blink.
-HURRIED = f"""
-import sys
-sys.path.append({str(ROOT)!r})
-from tests.search.choosing.taught import hurried
-hurry = hurried()
-hurry.__enter__()
-"""
-SEARCHES = ("03_tune", "05_choose_and_retrain")
-
 
 def cells(path: Path) -> list[dict]:
     return json.loads(path.read_text())["cells"]
@@ -58,8 +48,6 @@ def test_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     place.mkdir()
     book = nbformat.read(path, as_version=4)
     nbformat.validate(book)
-    if path.stem in SEARCHES:
-        book.cells.insert(0, nbformat.v4.new_code_cell(HURRIED))
     client = nbclient.NotebookClient(
         book, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(place)}}
     )

@@ -27,7 +27,7 @@ from litesmith.timing.latency import Rule, list_contenders
 from litesmith.training.apply import apply
 from litesmith.workers.engine import Engine, Lost, Worker, host_name, open_engine
 from tests.accuracy.test_sharded import bare
-from tests.search.choosing.taught import examples, hurried, integer, opened, taught, written
+from tests.search.choosing.taught import examples, integer, opened, taught, written
 
 ray = pytest.importorskip("ray", reason="ray is not installed")
 
@@ -74,12 +74,6 @@ def engine(nodes: Nodes) -> Iterator[Engine]:
     with open_engine("ray") as found:
         assert found is not None
         yield found
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _quick() -> Iterator[None]:
-    with hurried(Rule(runs=6, warmup_runs=1)):
-        yield
 
 
 # What is called there.
@@ -192,7 +186,15 @@ def searched(place: Path, **more: Any) -> tuple[object, ...]:
     """The smallest file within a budget, which no time decides, and how good each candidate is."""
     folder = place / ("there" if "engine" in more else "here")
     model, _ = written(folder)
-    found = tune(model, examples(400), max_drop="5pt", minimize="size", out=folder / "out", **more)
+    found = tune(
+        model,
+        examples(400),
+        max_drop="5pt",
+        minimize="size",
+        runs=6,
+        out=folder / "out",
+        **more,
+    )
     assert found.best is not None
     scores = [(r.name, r.digest, r.status, r.accuracy, r.cost("size")) for r in found.records]
     return digest(found.best), found.facts["verdict"], scores

@@ -1,14 +1,14 @@
 """Float models worth quantizing, each with something that a quantizer may trip over."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
 
 import numpy as np
 
 from litesmith.calibration.observe import tools
-from litesmith.data.samples import Sample
+from litesmith.data.samples import Items, Sample
 from litesmith.ir.build import Builder
 from litesmith.ir.types import Model, Tensor
 from litesmith.passes.core.step import Context
@@ -23,6 +23,7 @@ class Few:
     rows: tuple[tuple[np.ndarray, ...], ...]
     source: str = "a few samples"
     notes: tuple[str, ...] = ()
+    items: Items = field(default_factory=Items)
 
     @property
     def digest(self) -> str:

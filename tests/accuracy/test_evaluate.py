@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +12,7 @@ import litesmith
 from litesmith import Builder, Model, Quant
 from litesmith.accuracy.evaluate import SAME, Evaluation, evaluate_all
 from litesmith.accuracy.paired import share, share_difference
-from litesmith.data.samples import Sample
+from litesmith.data.samples import Items, Sample
 from litesmith.errors import BadInput
 from litesmith.progress import Status
 from litesmith.tflite.write import to_bytes
@@ -28,6 +28,7 @@ class Given:
     source: str = "rows"
     digest: str = ""
     notes: tuple[str, ...] = ("from the data",)
+    items: Items = field(default_factory=Items)
     passes: int = 0
 
     def __len__(self) -> int:

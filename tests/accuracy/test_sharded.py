@@ -14,7 +14,7 @@ from litesmith.accuracy.evaluate import Evaluation, evaluate_all
 from litesmith.accuracy.metrics import METRICS
 from litesmith.calibration import observed_cache as cache
 from litesmith.calibration.observe import Spread, observe
-from litesmith.data.sample_shipping import joined, piece, portions, samples_of
+from litesmith.data.sample_shipping import join_pieces, piece, portions
 from litesmith.data.samples import Data
 from litesmith.data.sources import Samples, open_data
 from litesmith.numeric.ranges import WHAT, Seen
@@ -135,8 +135,8 @@ def test_samples_arrive_as_they_were_sent(pictures: Path, kind: str, width: int)
     data = kinds(pictures)[kind]
     engine = Here(width)
     pieces = [lying.held.value for lying in portions(engine, data, digests=True)]
-    assert same(data, [sample for one in pieces for sample in samples_of(one)])
-    whole = joined(pieces)
+    assert same(data, [sample for one in pieces for sample in one.one_by_one()])
+    whole = join_pieces(pieces)
     assert same(data, whole)
     assert whole.digest == data.digest
     again = [lying.held for lying in portions(engine, data, digests=True)]

@@ -5,6 +5,7 @@ import pytest
 
 from litesmith import BadInput, Builder, Model, Session
 from litesmith.calibration.observe import StoredSamples, observe, tools
+from litesmith.data.samples import Items
 from litesmith.data.sources import open_data
 from litesmith.numeric.ranges import WHAT
 from tests.zoo import convnet, noise, residual_int8, stateful
@@ -58,7 +59,7 @@ def test_a_value_that_is_not_a_number_is_named() -> None:
 
 def test_no_samples_is_no_data() -> None:
     class Nothing:
-        source, digest, notes = "nothing", "0", ()
+        source, digest, notes, items = "nothing", "0", (), Items()
 
         def __len__(self) -> int:
             return 0

@@ -1,6 +1,6 @@
 """Each rule fires on bad data and is silent on good data."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ import pytest
 from litesmith import Builder, Model, Quant
 from litesmith.data.lint import RULES, Problem, lint
 from litesmith.data.preparation import Preparation
-from litesmith.data.samples import Sample
+from litesmith.data.samples import Items, Sample
 from litesmith.data.sources import open_data
 from tests.data.test_sources import scorer
 from tests.tflite.test_metadata import described
@@ -156,6 +156,7 @@ class Plain:
     source: str = "plain"
     digest: str = ""
     notes: tuple[str, ...] = ()
+    items: Items = field(default_factory=Items)
 
     def __len__(self) -> int:
         return len(self.samples)

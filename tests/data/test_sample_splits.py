@@ -48,8 +48,8 @@ def test_the_two_parts_are_the_whole(count: int, share: int, seed: int) -> None:
 def test_classes_are_those_of_the_part(count: int, batch: int, held_out: bool) -> None:
     part = Part(opened(rows(count), np.arange(count), batch), 2, held_out)
     labels = [label for sample in part for label in sample.inputs[0].argmax(axis=1)]
-    assert part.classes is not None
-    assert part.classes.tolist() == labels
+    assert part.items.classes is not None
+    assert part.items.classes.tolist() == labels
 
 
 def test_a_limit_takes_some_of_the_same() -> None:
@@ -63,5 +63,5 @@ def test_a_limit_takes_some_of_the_same() -> None:
 
 def test_data_without_classes_has_none() -> None:
     part = Part(open_data(rows(8), reading(1)), 4, held_out=True)
-    assert part.classes is None
+    assert part.items.classes is None
     assert part.source and part.notes is part.data.notes

@@ -3,7 +3,7 @@
 import doctest
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from shutil import copytree
 
@@ -12,7 +12,7 @@ import pytest
 
 import litesmith
 from litesmith import Builder, Model, Quant
-from litesmith.data.samples import Sample
+from litesmith.data.samples import Items, Sample
 from litesmith.data.sources import open_data
 from litesmith.errors import BadInput
 from litesmith.ir.types import Tensor
@@ -243,6 +243,7 @@ class Torn:
     source: str = "torn"
     digest: str = ""
     notes: tuple[str, ...] = ()
+    items: Items = field(default_factory=Items)
 
     def __len__(self) -> int:
         return 5

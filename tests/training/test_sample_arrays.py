@@ -1,7 +1,7 @@
 """The samples of a training: which ones judge, whatever their order, and which are refused."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 pytest.importorskip("torch", reason="torch is not installed: the extra `train`")
 
 from litesmith.data.sample_splits import Part
-from litesmith.data.samples import Sample
+from litesmith.data.samples import Items, Sample
 from litesmith.errors import BadInput
 from litesmith.training.sample_arrays import FEWEST, Gathered, gathered
 from litesmith.training.settings import HELD_OUT
@@ -25,6 +25,7 @@ class Listed:
     source: str = "a list"
     digest: str = ""
     notes: tuple[str, ...] = ()
+    items: Items = field(default_factory=Items)
 
     def __len__(self) -> int:
         return len(self.samples)

@@ -142,12 +142,13 @@ def _luck(answers: Answers) -> float:
 def _parts(data: Data) -> Iterator[Iterable[Sample]]:
     """Samples from all over the data, a look at a time."""
     starts = (0, *_LOOKS[:-1])
-    if not isinstance(data, Samples):
+    stored = data.items.stored
+    if stored is None:
         samples = iter(data)
         for start, end in zip(starts, _LOOKS, strict=True):
             yield list(islice(samples, end - start))
         return
-    few = data.spread(_LOOKS[-1])
+    few = stored.spread(_LOOKS[-1])
     order = np.random.default_rng(0).permutation(len(few)).tolist()
     for start, end in zip(starts, _LOOKS, strict=True):
         yield few.at(order[start:end])
@@ -200,10 +201,11 @@ def _interval(answers: Answers) -> tuple[float, float]:
 
 def _prepared_otherwise(data: Data) -> Iterator[tuple[str, Samples]]:
     """A few samples under every other normalisation that fits them, where they are pixels."""
-    wanted = picture(data.model.main.inputs[0]) if isinstance(data, Samples) else None
-    if not isinstance(data, Samples) or wanted is None:
+    stored = data.items.stored
+    wanted = None if stored is None else picture(stored.model.main.inputs[0])
+    if stored is None or wanted is None:
         return
-    few = data.spread(_TRIED)
+    few = stored.spread(_TRIED)
     scaled = _pixel_scale(few)
     if scaled is None:
         return
@@ -242,7 +244,7 @@ def _numbered_otherwise(way: Way, model: Model, data: Data) -> Iterator[Way]:
     """The same answers under other numbers of the classes."""
     given = phrase("{how} and ", way.how) if way.how else ""
     chosen, labels = way.answers
-    preparation = data.preparation if isinstance(data, Samples) else None
+    preparation = data.items.preparation
     offset = (preparation.label_offset or 0) if preparation is not None else 0
     for other in (0, 1, -1):
         if other != offset:

@@ -23,7 +23,6 @@ from litesmith.accuracy.pick_metric import chosen_metric
 from litesmith.accuracy.sharded import sharded_tallies
 from litesmith.data.answers import outputs_of
 from litesmith.data.model_shipping import source_digest
-from litesmith.data.preparation import Preparation
 from litesmith.data.samples import Data, Sample
 from litesmith.data.sources import Given, open_data
 from litesmith.errors import BadInput
@@ -285,8 +284,8 @@ def _loaded(source: Source) -> Model:
 
 def preparation_text(data: Data) -> str:
     """What was done to the data, as far as it tells."""
-    known = getattr(data, "preparation", None)
-    return known.text if isinstance(known, Preparation) else ""
+    known = data.items.preparation
+    return "" if known is None else known.text
 
 
 @cache

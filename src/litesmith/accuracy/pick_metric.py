@@ -67,7 +67,7 @@ def _misfit(name: str, graph: Graph, data: Data, first: Sample) -> str:
     """Why labels that are known now will stop a metric at the end; "" where they will not."""
     if name in ("top1", "top5"):
         return _outside(graph, data, first)
-    known = getattr(data, "classes", None)
+    known = data.items.classes
     if name == "auc" and known is not None and len(np.unique(known)) == 1:
         return phrase(
             "data {source}: auc needs samples of both classes; all labels are {known}",
@@ -108,7 +108,7 @@ def _outside(graph: Graph, data: Data, first: Sample) -> str:
 
 def _known_classes(data: Data, first: Sample) -> NDArray[np.int64]:
     """The labels of all samples where the data knows them, else those of the first."""
-    known = getattr(data, "classes", None)
+    known = data.items.classes
     label = first.label if known is None else known
     if label is None or label.dtype.kind not in "iub" or label.size != len(label):
         return np.zeros(0, np.int64)

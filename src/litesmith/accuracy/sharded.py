@@ -14,7 +14,7 @@ from litesmith.accuracy.metrics import METRICS, metric_named
 from litesmith.accuracy.per_sample import Tally, as_it_is, joined, kept
 from litesmith.data.answers import Outputs, is_stateless
 from litesmith.data.model_shipping import Content, answering, sent, source_digest
-from litesmith.data.sample_shipping import Portion, portions, samples_of
+from litesmith.data.sample_shipping import Portion, portions
 from litesmith.data.samples import Data, Sample
 from litesmith.ir.types import Model
 from litesmith.phrases import phrase
@@ -128,7 +128,7 @@ def _notes(places: Sequence[str]) -> tuple[str, ...]:
 def answers(portion: Portion, key: str, target: str, content: Content) -> list[Outputs]:
     """What one model answers to some of the samples."""
     model = answering(key, content, target)
-    return [model(sample) for sample in samples_of(portion)]
+    return [model(sample) for sample in portion.one_by_one()]
 
 
 def scored(
@@ -139,7 +139,7 @@ def scored(
     models = [answering(key, content, job.target) for key, content in pairs]
     keep = _keep(job)
     found: list[object] = []
-    for number, sample in enumerate(samples_of(portion)):
+    for number, sample in enumerate(portion.one_by_one()):
         own = [model(sample) for model in models]
         if reference is not None:
             own.append(reference[number])

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,8 +12,8 @@ from litesmith.accuracy.scoring import MOST_DB
 from litesmith.calibration.context import RandomSamples
 from litesmith.calibration.outside_xnnpack import outside_xnnpack
 from litesmith.data.answers import Outputs, outputs_of
+from litesmith.data.sample_splits import look_at_some
 from litesmith.data.samples import Data, Sample
-from litesmith.data.sources import Samples
 from litesmith.errors import CannotRun, LitesmithError
 from litesmith.ir.dtype import DTYPES
 from litesmith.ir.model_text import op_name
@@ -176,7 +175,7 @@ def _outside(written: Path) -> tuple[tuple[Group, ...] | None, str]:
 def _drift(
     written: Path, original: Model, data: Data, source: Path | Model
 ) -> tuple[tuple[Drift, ...], int]:
-    few = data.spread(_TRIED) if isinstance(data, Samples) else islice(data, _TRIED)
+    few = look_at_some(data, _TRIED)
     tallies = list(outputs_of([written, source], few, _powers, workers=1))
     names = [plain(tensor.name) for tensor in original.main.outputs]
     if not tallies or any(len(tally) != len(names) for tally in tallies):

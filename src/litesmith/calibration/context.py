@@ -10,8 +10,8 @@ from litesmith.calibration.observe import Spread, tools
 from litesmith.data.images import channel_axis, picture
 from litesmith.data.lint import Problem, lint
 from litesmith.data.preparation import Norm, Preparation, normalized
-from litesmith.data.samples import Data, Sample
-from litesmith.data.sources import UNTOUCHED, Samples
+from litesmith.data.samples import Data, Items, Sample
+from litesmith.data.sources import UNTOUCHED
 from litesmith.errors import BadInput
 from litesmith.ir.types import Array, Model, Tensor
 from litesmith.passes.core.step import Context
@@ -38,9 +38,11 @@ def context_of(
 
 def problems(data: Data, model: Model, evaluation: Data | None = None) -> list[Problem]:
     """What is wrong with data for calibration, which no label takes part in."""
-    if isinstance(data, Samples):
-        data = replace(data, rows=replace(data.rows, classes=None))
-    return lint(data, model, evaluation=evaluation)
+    stored = data.items.stored
+    unlabelled = (
+        data if stored is None else replace(stored, rows=replace(stored.rows, classes=None))
+    )
+    return lint(unlabelled, model, evaluation=evaluation)
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +70,10 @@ class RandomSamples:
                 "means nothing; use it to measure speed and size only"
             ),
         )
+
+    @property
+    def items(self) -> Items:
+        return Items(is_random=True)
 
     @property
     def _inputs(self) -> tuple[Tensor, ...]:

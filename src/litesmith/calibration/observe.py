@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from tempfile import TemporaryFile
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from litesmith.calibration import observed_cache as cache
 from litesmith.data.model_shipping import Content, loaded, sent, source_digest
@@ -181,7 +181,7 @@ def observed_piece(
     """What some samples make of the tensors of these numbers, on one core."""
     model = loaded(content)
     tensors = [model.main.tensors[number] for number in numbers]
-    seen = _observe(model, tensors, what, cast(Data, piece.opened()), "cpu:1")
+    seen = _observe(model, tensors, what, piece.open_samples(), "cpu:1")
     return [seen[tensor].state() for tensor in tensors]
 
 

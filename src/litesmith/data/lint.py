@@ -2,15 +2,14 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 
 from litesmith.data.guess_norm import class_count
 from litesmith.data.readers import contents_digest
+from litesmith.data.sample_splits import look_at_some
 from litesmith.data.samples import Data
-from litesmith.data.sources import Samples
 from litesmith.ir.ops import OPS
 from litesmith.ir.types import Array, Model, Tensor, constant_numbers
 from litesmith.phrases import phrase
@@ -105,7 +104,7 @@ def lint_evaluation(data: Data, model: Model) -> list[Problem]:
 
 
 def _looked_at(data: Data, model: Model) -> Seen:
-    few = data.spread(_MOST_SEEN) if isinstance(data, Samples) else islice(data, _MOST_SEEN)
+    few = look_at_some(data, _MOST_SEEN)
     # The inputs themselves are let go at once: hundreds of them would fill the memory.
     looked = [(s.name, tuple(map(_span, s.inputs)), s.label) for s in few]
     return Seen(
@@ -119,8 +118,9 @@ def _looked_at(data: Data, model: Model) -> Seen:
 
 def _digests(data: Data) -> list[tuple[str, str]]:
     """The digest of every item with its name."""
-    if isinstance(data, Samples):
-        return list(zip(data.digests, data.names, strict=True))
+    stored = data.items.stored
+    if stored is not None:
+        return list(zip(stored.digests, stored.names, strict=True))
     return [(contents_digest(sample.inputs), sample.name) for sample in data]
 
 
@@ -135,9 +135,10 @@ def _span(array: Array) -> Span | None:
 
 
 def _classes(data: Data, labels: list[tuple[str, Array | None]]) -> Iterator[tuple[str, int]]:
-    if isinstance(data, Samples):
-        numbers = data.classes
-        yield from zip(data.names, [] if numbers is None else numbers.tolist(), strict=False)
+    stored = data.items.stored
+    if stored is not None:
+        numbers = stored.classes
+        yield from zip(stored.names, [] if numbers is None else numbers.tolist(), strict=False)
         return
     for name, label in labels:
         if label is not None and label.dtype.kind in "iu" and label.ndim == 1:

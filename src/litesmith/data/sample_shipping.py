@@ -56,12 +56,16 @@ class Piece:
         arrays = (array for column in self.columns for array in column)
         return sum(map(len, self.stored)) + sum(array.nbytes for array in arrays)
 
-    def opened(self) -> Samples:
+    def open_samples(self) -> Samples:
         """The samples, to be made one by one."""
         rows = Rows(self.names, self._item, self.digests.__getitem__, self.classes)
         chosen = tuple(range(len(self.names)))
         model = read(memoryview(self.inputs))
         return Samples(self.source, rows, chosen, model, self.preparation, (), self.others)
+
+    def one_by_one(self) -> Iterator[Sample]:
+        """The samples, one after the other: a worker has one core."""
+        return self.open_samples().one_by_one()
 
     def _item(self, index: int) -> Item:
         if self.decode is not None:
@@ -79,8 +83,9 @@ class Ready:
     def nbytes(self) -> int:
         return sum(array.nbytes for sample in self.samples for array in sample.inputs)
 
-    def opened(self) -> Sequence[Sample]:
-        return self.samples
+    def one_by_one(self) -> Iterator[Sample]:
+        """The samples, one after the other."""
+        return iter(self.samples)
 
 
 Portion = Piece | Ready
@@ -93,14 +98,6 @@ class Lying(NamedTuple):
     held: Held[Portion]
 
 
-def samples_of(portion: Portion) -> Iterator[Sample]:
-    """The samples of a portion, one after the other: a worker has one core."""
-    found = portion.opened()
-    if isinstance(found, Samples):
-        return found.one_by_one()
-    return iter(found)
-
-
 def portions(
     engine: Engine, data: Data, *, whole: bool = False, digests: bool = False
 ) -> Iterator[Lying]:
@@ -110,18 +107,19 @@ def portions(
     of its own there too.
     """
     token = _TOKENS.setdefault(data, uuid4().hex)
-    if not isinstance(data, Samples):
+    stored = data.items.stored
+    if stored is None:
         yield from _ready(engine, data, token, whole)
         return
-    count = _piece_samples(engine, data, whole)
+    count = _piece_samples(engine, stored, whole)
     for start in range(0, len(data), count):
         places = range(start, min(start + count, len(data)))
         key = f"data {token} {places.start} {places.stop} {digests}"
-        made = partial(piece, data, places, digests=digests)
+        made = partial(piece, stored, places, digests=digests)
         yield Lying(key, engine.hold(key, made, _nbytes))
 
 
-def joined(pieces: Sequence[Piece]) -> Samples:
+def join_pieces(pieces: Sequence[Piece]) -> Samples:
     """All pieces of some data as one again."""
     first = pieces[0]
     places = range(len(first.columns))
@@ -138,7 +136,7 @@ def joined(pieces: Sequence[Piece]) -> Samples:
         first.preparation,
         first.others,
         _chained([p.digests for p in pieces]),
-    ).opened()
+    ).open_samples()
 
 
 def piece(data: Samples, places: Sequence[int], *, digests: bool = False) -> Piece:

@@ -1,14 +1,14 @@
 """Some of the samples for the work, the others to judge it by."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
-from typing import cast
+from itertools import islice
 
 import numpy as np
 
-from litesmith.data.samples import Data, Sample
+from litesmith.data.samples import Data, Items, Sample
 from litesmith.data.sources import Samples
 from litesmith.ir.types import Array
 from litesmith.phrases import phrase
@@ -32,14 +32,12 @@ class _Chosen:
         return self.data.notes
 
     @property
-    def batch(self) -> int:
-        """Items in a sample."""
-        return getattr(self.data, "batch", 1)
+    def items(self) -> Items:
+        return replace(self.data.items, classes=self._classes(), stored=None)
 
-    @property
-    def classes(self) -> Array | None:
+    def _classes(self) -> Array | None:
         """The class of each item, where the data knows them."""
-        known: Array | None = getattr(self.data, "classes", None)
+        known = self.data.items.classes
         if known is None:
             return None
         batch = len(known) // max(1, len(self.data))
@@ -50,8 +48,9 @@ class _Chosen:
         return len(self._places)
 
     def __iter__(self) -> Iterator[Sample]:
-        if isinstance(self.data, Samples):  # what is not asked for is not read
-            return iter(self.data.at(self._places))
+        stored = self.data.items.stored
+        if stored is not None:  # what is not asked for is not read
+            return iter(stored.at(self._places))
         places = frozenset(self._places)
         return (sample for place, sample in enumerate(self.data) if place in places)
 
@@ -110,7 +109,8 @@ def parted(data: Data, shares: Sequence[float]) -> list[Data]:
     Samples are told apart by what they hold: the order of the data does not matter, and a sample
     that is there twice is twice in one part.
     """
-    digests = _item_digests(data) if isinstance(data, Samples) else _input_digests(data)
+    stored = data.items.stored
+    digests = _input_digests(data) if stored is None else _item_digests(stored)
     order = _by_digest(digests)
     parts: list[Data] = []
     start = 0
@@ -121,23 +121,38 @@ def parted(data: Data, shares: Sequence[float]) -> list[Data]:
         while 0 < end < len(order) and digests[order[end]] == digests[order[end - 1]]:
             end += 1
         places = order[start:end]  # by their contents too: what is chosen of a part is the same
-        chosen = data.at(places) if isinstance(data, Samples) else _At(data, tuple(sorted(places)))
-        parts.append(cast(Data, chosen))
+        parts.append(_At(data, tuple(sorted(places))) if stored is None else stored.at(places))
         start = end
     return parts
 
 
 def shared(a: Data, b: Data) -> int:
     """How many samples of the first are in the second too, by what they hold."""
-    alike = isinstance(a, Samples) and isinstance(b, Samples) and a.batch == b.batch
-    known = {*(_item_digests(cast(Samples, b)) if alike else _input_digests(b))}
-    own = _item_digests(cast(Samples, a)) if alike else _input_digests(a)
+    one, other = a.items.stored, b.items.stored
+    if one is not None and other is not None and one.batch == other.batch:
+        own, known = _item_digests(one), {*_item_digests(other)}
+    else:
+        own, known = _input_digests(a), {*_input_digests(b)}
     return sum(digest in known for digest in own)
+
+
+def take_some(data: Data, most: int) -> Data:
+    """The data, or so many of its samples from all over it."""
+    if len(data) <= most:
+        return data
+    stored = data.items.stored
+    return Part(data, 1, True, most) if stored is None else stored.spread(most)
+
+
+def look_at_some(data: Data, most: int) -> Iterable[Sample]:
+    """At most so many samples: from all over stored data, of other data the first."""
+    stored = data.items.stored
+    return islice(data, most) if stored is None else stored.spread(most)
 
 
 def items(data: Data) -> int:
     """How many items there are: a sample of a model with a batch has several."""
-    return len(data) * getattr(data, "batch", 1)
+    return len(data) * data.items.batch
 
 
 def _by_digest(digests: Sequence[bytes]) -> list[int]:

@@ -1,13 +1,17 @@
 """What calibration and evaluation run over: samples, ready for a model's inputs."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 
+from litesmith.data.preparation import Preparation
 from litesmith.ir.types import Array, Tensor
 from litesmith.run.litert.numpy_walker import quantize
+
+if TYPE_CHECKING:
+    from litesmith.data.sources import Samples
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,12 +29,32 @@ class Sample:
     name: str = ""
 
 
+@dataclass(frozen=True, eq=False)
+class Items:
+    """What data declares of the items that its samples are made of.
+
+    batch        items in a sample
+    preparation  what is done to the items; None where they come as they are
+    classes      the model's class of each item, where the labels are class numbers
+    stored       the data itself, where single items of it can be read, each with a name
+    is_random    True where the items are made up
+    """
+
+    batch: int = 1
+    preparation: Preparation | None = None
+    classes: Array | None = None
+    stored: "Samples | None" = None
+    is_random: bool = False
+
+
+@runtime_checkable
 class Data(Protocol):
     """Samples in an order that does not change; each iteration starts afresh.
 
     source  where they come from, as the user wrote it
     digest  equal for equal samples with equal preparation
     notes   what was chosen on the user's behalf, one sentence each, to be said aloud
+    items   what is known of the items in the samples; `Items()` where nothing is
     """
 
     @property
@@ -39,8 +63,40 @@ class Data(Protocol):
     def digest(self) -> str: ...
     @property
     def notes(self) -> tuple[str, ...]: ...
+    @property
+    def items(self) -> Items: ...
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator[Sample]: ...
+
+
+@dataclass(frozen=True, eq=False)
+class WatchedData:
+    """The same data, each iteration of which passes through `watch`."""
+
+    data: Data
+    watch: Callable[[Iterable[Sample]], Iterator[Sample]]
+
+    @property
+    def source(self) -> str:
+        return self.data.source
+
+    @property
+    def digest(self) -> str:
+        return self.data.digest
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return self.data.notes
+
+    @property
+    def items(self) -> Items:
+        return replace(self.data.items, stored=None)  # what reads them would pass by the watch
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def __iter__(self) -> Iterator[Sample]:
+        return self.watch(self.data)
 
 
 def as_stored(tensor: Tensor, value: Array) -> Array:

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
-from typing import cast
 
 import numpy as np
 
@@ -39,7 +38,7 @@ from litesmith.data.readers import (
     spooled_rows,
 )
 from litesmith.data.sample_items import are_pixels, is_real, prepared
-from litesmith.data.samples import Data, Sample
+from litesmith.data.samples import Data, Items, Sample
 from litesmith.data.unusable import Chosen, only_usable
 from litesmith.data.user_functions import users_function
 from litesmith.errors import BadInput
@@ -125,9 +124,17 @@ class Samples:
         pairs = zip(self.digests, self._label_digests(), strict=True)
         return tuple(f"{item} {label}" for item, label in pairs)
 
-    @cached_property
+    @property
+    def items(self) -> Items:
+        return Items(self.batch, self.preparation, self.classes, self)
+
+    @property
     def digest(self) -> str:
         """Equal for the same items and labels with the same preparation, in any order."""
+        return self._digest
+
+    @cached_property
+    def _digest(self) -> str:
         items = sorted(self.labelled_digests)
         inputs = [f"{t.dtype} {t.dynamic or t.shape}" for t in self.model.main.inputs]
         done = [self.preparation.text, *(f"{place} {other.text}" for place, other in self.others)]
@@ -180,22 +187,28 @@ def open_data(
     *,
     preparation: Preparation = UNTOUCHED,
     samples: int | None = None,
+    is_asked: bool = True,
 ) -> Data:
     """Samples for a model from a folder, an .npz or .npy, `module:function`, arrays or a generator.
 
     `samples` takes so many of them, the same ones each time, spread over the classes; of a
-    generator, which may be endless, the first ones.
+    generator, which may be endless, the first ones. Where there are fewer, a note says so, unless
+    nobody asked for that number.
     """
     if samples is not None and samples < 1:
         raise BadInput("{samples} samples: give a number from 1 on", samples)
-    if hasattr(source, "digest") and hasattr(source, "notes"):
-        return cast(Data, source)
+    if isinstance(source, Data):
+        return source
     name = _name(source)
     if not model.main.inputs:
         raise BadInput("{name}: the model has no input to feed", plain(name))
     rows = _rows(source, name, model, preparation, samples)
     batch = batch_of(model) or 1
-    chosen, notes = only_usable(rows, lambda some: _chosen(rows, some, batch, samples), name)
+
+    def choose(some: Sequence[int]) -> Chosen:
+        return _choose(rows, some, batch, samples, is_asked=is_asked)
+
+    chosen, notes = only_usable(rows, choose, name)
     if len(chosen) < batch:
         count = len(rows.names)
         raise BadInput(
@@ -207,7 +220,7 @@ def open_data(
     found = Samples(name, rows, chosen, model, preparation)
     settled = _settled(found, _has_images(source))
     told = (*rows.notes, *notes, *settled.notes)
-    return cast(Data, replace(settled, chosen=chosen, notes=told))
+    return replace(settled, chosen=chosen, notes=told)
 
 
 def _name(source: Given) -> str:
@@ -280,7 +293,9 @@ def _called(function: Callable[[], object], name: str) -> Iterable[object]:
     return given
 
 
-def _chosen(rows: Rows, some: Sequence[int], batch: int, samples: int | None) -> Chosen:
+def _choose(
+    rows: Rows, some: Sequence[int], batch: int, samples: int | None, *, is_asked: bool
+) -> Chosen:
     """Which of some items are taken, in order, and what is to be said about it."""
     count = len(some)
     wanted = count if samples is None else samples * batch
@@ -288,7 +303,7 @@ def _chosen(rows: Rows, some: Sequence[int], batch: int, samples: int | None) ->
     places = _stratified(classes, count, wanted) if wanted < count else range(count)
     chosen = [some[place] for place in places]
     notes: list[str] = []
-    if samples is not None and wanted > count:
+    if samples is not None and is_asked and wanted > count:
         notes.append(
             phrase("{samples} samples asked for; there are {count}", samples, count // batch)
         )

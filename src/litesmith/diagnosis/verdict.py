@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,8 +12,7 @@ from litesmith.calibration.context import problems as calibration_problems
 from litesmith.calibration.observe import tools
 from litesmith.data.guess_norm import class_count
 from litesmith.data.lint import Problem, lint
-from litesmith.data.samples import Data, Sample
-from litesmith.data.sources import Samples
+from litesmith.data.samples import Data, Items, Sample
 from litesmith.diagnosis.causes import CAUSES, Blame, Cause, blamed
 from litesmith.diagnosis.float_pairs import Twin, inseparable, renumbered, scores, twins
 from litesmith.diagnosis.loss import losses
@@ -136,7 +135,8 @@ def _without_float(model: Model, data: Data, problems: Sequence[Diagnosis]) -> V
 
 def spread(data: Data, most: int) -> Data:
     """At most so many samples, from all over the data."""
-    return cast(Data, data.spread(most)) if isinstance(data, Samples) else data
+    stored = data.items.stored
+    return data if stored is None else stored.spread(most)
 
 
 def _told(problems: Sequence[Problem], source: str) -> tuple[Diagnosis, ...]:
@@ -166,6 +166,7 @@ class _Unlabelled:
     source: str
     digest: str
     notes: tuple[str, ...]
+    items: Items = field(default_factory=Items)
 
     def __len__(self) -> int:
         return len(self.data)
@@ -188,7 +189,7 @@ def _evaluated(pair: Pair, data: Data, watch: Watch) -> tuple[Evaluation | None,
         )
     except LitesmithError as error:  # labels or outputs that no metric is for
         notes = (phrase("the labels are left out: {error}", error),)
-    unlabelled = cast(Data, _Unlabelled(watched, data.source, data.digest, data.notes))
+    unlabelled = _Unlabelled(watched, data.source, data.digest, data.notes)
     try:
         return evaluate_all([pair.model], unlabelled, against=pair.reference)[0], notes
     except LitesmithError:
@@ -198,7 +199,7 @@ def _evaluated(pair: Pair, data: Data, watch: Watch) -> tuple[Evaluation | None,
 def _knows_classes(reference: Model, data: Data, found: Evaluation) -> bool:
     """Whether labels that are class numbers can be those of the model: it has no fewer, and is
     right more often than by chance."""
-    classes = data.classes if isinstance(data, Samples) else None
+    classes = data.items.classes
     if found.metric != "top1" or classes is None or found.against is None:
         return True
     count = class_count(reference)

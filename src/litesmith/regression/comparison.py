@@ -4,7 +4,6 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,8 +17,9 @@ from litesmith.anatomy.footprint import gzip_bytes
 from litesmith.calibration.context import RandomSamples
 from litesmith.data.answers import Outputs, outputs_of
 from litesmith.data.sample_items import is_real
+from litesmith.data.sample_splits import look_at_some
 from litesmith.data.samples import Data, Sample
-from litesmith.data.sources import Given, Samples, open_data
+from litesmith.data.sources import Given, open_data
 from litesmith.errors import BadInput
 from litesmith.ir.types import Model, Tensor
 from litesmith.phrases import phrase
@@ -234,8 +234,7 @@ def drift(a: Source, b: Source, data: Data | None, *, on: str | Target = "cpu:1"
     tallies: list[list[_Tally]]
     try:
         some = RandomSamples(model, _RANDOM_SAMPLES) if data is None else data
-        few = some.spread(_DRIFT_SAMPLES) if isinstance(some, Samples) else some
-        samples = islice(few, _DRIFT_SAMPLES)
+        samples = look_at_some(some, _DRIFT_SAMPLES)
         tallies = list(outputs_of([b, a], samples, partial(_kept, count=len(outputs)), on=on))
     except BadInput as error:
         if data is not None:

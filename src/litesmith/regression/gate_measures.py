@@ -192,7 +192,7 @@ class Scores:
 def _scores(found: Evaluation, data: Data, reference: str = "") -> Scores:
     """What an evaluation says, to be held against another one's."""
     assert found.rows is not None
-    items: tuple[str, ...] = getattr(data, "labelled_digests", ())
+    items = _item_digests(data)
     rows = found.rows.astype(np.float32).astype(np.float64)
     if len(items) == len(rows):
         rows = rows[np.argsort(np.array(items), kind="stable")]
@@ -227,9 +227,15 @@ def scored(model: Path, data: Data, target: Target, manner: Manner) -> Scores:
     return _scores(found, data, held)
 
 
+def _item_digests(data: Data) -> tuple[str, ...]:
+    """What each item holds and its label; none where the data does not know its items."""
+    stored = data.items.stored
+    return () if stored is None else stored.labelled_digests
+
+
 def data_digest(data: Data) -> str:
     """Equal for the same items and labels, in any order, however they are prepared."""
-    items: tuple[str, ...] = getattr(data, "labelled_digests", ())
+    items = _item_digests(data)
     return sha256("\n".join(sorted(items)).encode()).hexdigest() if items else data.digest
 
 

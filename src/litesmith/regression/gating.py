@@ -268,7 +268,8 @@ def _notes(case: Case) -> tuple[str, ...]:
             )
         )
     scored = case.baseline.scores
-    prepared = getattr(getattr(case.data, "preparation", None), "text", None)
+    preparation = None if case.data is None else case.data.items.preparation
+    prepared = None if preparation is None else preparation.text
     if scored is not None and prepared is not None and prepared != scored.preparation:
         notes.append(
             phrase(

@@ -4,13 +4,13 @@ import os
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from litesmith.calibration.context import CALIBRATION_SAMPLES, context_of
 from litesmith.data.preparation import Preparation
-from litesmith.data.sample_splits import Part
+from litesmith.data.sample_splits import Part, take_some
 from litesmith.data.samples import Data
-from litesmith.data.sources import UNTOUCHED, Given, Samples, open_data
+from litesmith.data.sources import UNTOUCHED, Given, open_data
 from litesmith.errors import CannotApply
 from litesmith.ir.types import Model
 from litesmith.passes.core import recipe as recipes
@@ -78,7 +78,7 @@ def training_context(
     if not trainings(recipe):
         return context_of(data, reference)
     if not has_torch():
-        context = context_of(some(data, CALIBRATION_SAMPLES), reference)
+        context = context_of(take_some(data, CALIBRATION_SAMPLES), reference)
         return replace(context, why_fixed=_NO_TORCH)
     learned = Part(data, HELD_OUT, held_out=False, most=CALIBRATION_SAMPLES)
     context = context_of(learned, reference)
@@ -99,14 +99,6 @@ def trainings(recipe: Recipe) -> int:
 
 def _tunes(step: object) -> bool:
     return getattr(step, "tune", False) is not False
-
-
-def some(data: Data, most: int) -> Data:
-    """The data, or so many of its samples."""
-    if len(data) <= most:
-        return data
-    fewer = data.spread(most) if isinstance(data, Samples) else Part(data, 1, True, most)
-    return cast(Data, fewer)
 
 
 def _later(

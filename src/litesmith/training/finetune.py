@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from hashlib import sha256
-from typing import cast
 
 import numpy as np
 import torch
@@ -42,7 +41,7 @@ def fine_tuned(
     The head that training begins with is solved anew without the samples that are held out from
     it: one that knows them could not be beaten on them.
     """
-    data = cast(Data, learned.data)
+    data = learned.data
     samples = gathered(data, labelled=True)
     start = _start(features, learned, samples, request)
     device = device_named(request.training.device)

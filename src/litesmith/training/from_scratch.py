@@ -2,13 +2,11 @@
 
 import re
 from dataclasses import replace
-from typing import cast
 
 import numpy as np
 import torch
 
 from litesmith.data.preparation import NORMS, Preparation
-from litesmith.data.samples import Data
 from litesmith.errors import BadInput, CannotApply
 from litesmith.ir.types import Array, Model
 from litesmith.known_networks import NetworkSpec, catalogue_room
@@ -109,12 +107,12 @@ def opened(job: Job, request: Request) -> tuple[Model, Embedding, Labelled, Labe
 def trained(learned: Labelled, request: Request, watch: Watch | None = None) -> Trained:
     """The network for the classes of the data, trained; CannotApply where it learned nothing."""
     spec, training = _spec(request), request.training
-    samples = gathered(cast(Data, learned.data), labelled=True)
+    samples = gathered(learned.data, labelled=True)
     if request.balance:
         samples = _balanced(samples)
     start = _build(spec, len(learned.names), training.seed)
     course = _Course(Normed(start, device_named(training.device)), samples, training)
-    record = record_of(start, cast(Data, learned.data), request)
+    record = record_of(start, learned.data, request)
     fitted = fit(course, training, course.batch, checkpoint=record, watch=watch, manner=_MANNER)
     told = _told(spec, fitted, course)
     if not fitted.best < fitted.first:

@@ -3,13 +3,12 @@
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from typing import cast
 
 import numpy as np
 
 from litesmith.calibration.observed_cache import outputs_place, read_outputs, write_outputs
 from litesmith.data.answers import Outputs, outputs_of
-from litesmith.data.samples import Data, Sample
+from litesmith.data.samples import Sample
 from litesmith.data.sources import Samples
 from litesmith.errors import BadInput
 from litesmith.ir.types import Array, Model
@@ -63,7 +62,7 @@ def embedded(model: Model, data: Samples, labels: Array, tell: Tell | None = Non
 
 def rows_of(model: Model, data: Samples, tell: Tell | None = None) -> Array:
     """What a model answers to each item, a row each: from the cache where it is there."""
-    place = outputs_place(model, cast(Data, data))
+    place = outputs_place(model, data)
     known = read_outputs(place, data.digests)
     if known is not None:
         return known

@@ -124,17 +124,18 @@ def open_beside(
 def _opened(source: Given, model: Model, preparation: Preparation, samples: int | None) -> Samples:
     asked = replace(preparation, label_offset=0)
     data = open_data(source, model, preparation=asked, samples=samples)
-    if not isinstance(data, Samples):
+    stored = data.items.stored
+    if stored is None:
         raise BadInput(
             "{source}: give a folder, arrays or a function, not opened data", data.source
         )
-    if data.rows.classes is None:
+    if stored.rows.classes is None:
         raise BadInput(
             "{source}: no classes to learn; give a folder that has a folder for each class, "
             "or arrays with class numbers as y",
             data.source,
         )
-    return data
+    return stored
 
 
 def _names(data: Samples) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from shlex import quote
-from typing import Annotated, NamedTuple, cast
+from typing import Annotated, NamedTuple
 
 import click
 from rich.cells import cell_len, set_cell_size
@@ -43,7 +43,7 @@ from litesmith.cli.options.overlay_option import (
 )
 from litesmith.cli.text import printing as show
 from litesmith.data.samples import Data
-from litesmith.data.sources import Samples, open_data
+from litesmith.data.sources import open_data
 from litesmith.diagnosis.bundle import bundle_files, write_bundle
 from litesmith.diagnosis.fitting import Fit, obstacles, recipe_for
 from litesmith.diagnosis.slowness import Diagnosis, Patient, diagnoses
@@ -270,11 +270,17 @@ def _fitting_command(path: Path, fit: Fit, recipe: str) -> str:
 def _opened(source: str, model: Model, options: ImageOptions, samples: int | None) -> Data:
     """The data, or a part of it that is large enough; what was chosen is said on stderr."""
     wanted = samples or _USUAL_SAMPLES
-    data = open_data(source, model, preparation=options.preparation(), samples=wanted)
-    if samples is None and isinstance(data, Samples):
-        asked = phrase("{wanted} samples asked for", wanted)  # which nobody did
-        kept = [note for note in data.notes if not note.startswith(asked)]
-        count = len(data.rows.names) // data.batch
+    data = open_data(
+        source,
+        model,
+        preparation=options.preparation(),
+        samples=wanted,
+        is_asked=samples is not None,
+    )
+    stored = data.items.stored
+    if samples is None and stored is not None:
+        kept = list(data.notes)
+        count = len(stored.rows.names) // stored.batch
         if count > len(data):
             told = phrase(
                 "accuracy is told of {count} of {count2} samples",
@@ -290,7 +296,7 @@ def _opened(source: str, model: Model, options: ImageOptions, samples: int | Non
                     wanted,
                 )
             )
-        data = cast(Data, replace(data, notes=tuple(kept)))
+        data = replace(stored, notes=tuple(kept))
     say_notes(data)
     return data
 

@@ -32,7 +32,6 @@ from litesmith.cli.options.data_options import (
 )
 from litesmith.cli.options.declare import option
 from litesmith.cli.text.quantize_text import Result, print_json, print_text
-from litesmith.data.preparation import Preparation
 from litesmith.data.samples import Data
 from litesmith.errors import BadInput, CannotApply, LitesmithError
 from litesmith.ir.types import Model
@@ -152,8 +151,8 @@ def _carried_out(model: Model, todo: Plan, data: Data | None, given: Calibration
 
 def settled(options: ImageOptions, data: Data | None) -> ImageOptions:
     """The options with the normalisation that was chosen for the user."""
-    known = getattr(data, "preparation", None)
-    if not isinstance(known, Preparation) or options.preparation().is_chosen:
+    known = None if data is None else data.items.preparation
+    if known is None or options.preparation().is_chosen:
         return options
     if known.norm or not known.is_chosen:
         return options._replace(norm=known.norm or None)

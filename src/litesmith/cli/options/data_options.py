@@ -1,10 +1,9 @@
 """Options that every command with data has, and what becomes of them."""
 
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator
 from shlex import quote
-from typing import Annotated, NamedTuple, cast
+from typing import Annotated, NamedTuple
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -14,12 +13,11 @@ from litesmith.cli.options.declare import option
 from litesmith.cli.text.deliver import say as say
 from litesmith.data.lint import lint_evaluation
 from litesmith.data.preparation import NORMS, RESIZES, Preparation
-from litesmith.data.samples import Data, Sample
-from litesmith.data.sources import Samples, open_data
+from litesmith.data.samples import Data, Sample, WatchedData
+from litesmith.data.sources import open_data
 from litesmith.errors import BadInput
-from litesmith.ir.types import Array, Model
+from litesmith.ir.types import Model
 from litesmith.lang import language
-from litesmith.phrases import phrase
 
 DataSource = Annotated[
     str | None,
@@ -169,11 +167,13 @@ def open_calibration(
         return RandomSamples(model, count, given.options.preparation())
     if given.source is None:
         return None
-    data = open_data(given.source, model, preparation=given.options.preparation(), samples=count)
-    if given.samples is None and isinstance(data, Samples):  # nobody asked for so many
-        asked = phrase("{count} samples asked for", count)
-        kept = tuple(note for note in data.notes if not note.startswith(asked))
-        data = cast(Data, replace(data, notes=kept))
+    data = open_data(
+        given.source,
+        model,
+        preparation=given.options.preparation(),
+        samples=count,
+        is_asked=given.samples is not None,
+    )
     say_notes(data)
     for problem in problems(data, model, evaluation):
         told = f"{data.source}: {problem.what}: {problem.why}; {problem.fix}"
@@ -183,45 +183,18 @@ def open_calibration(
     return data
 
 
-@dataclass(frozen=True, eq=False)
-class _Watched:
-    """Data that shows how far each iteration has come."""
-
-    data: Data
-    what: str
-
-    @property
-    def source(self) -> str:
-        return self.data.source
-
-    @property
-    def digest(self) -> str:
-        return self.data.digest
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        return self.data.notes
-
-    @property
-    def classes(self) -> Array | None:
-        return getattr(self.data, "classes", None)
-
-    def __len__(self) -> int:
-        return len(self.data)
-
-    def __iter__(self) -> Iterator[Sample]:
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-        console = Console(stderr=True)
-        with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as shown:
-            what = language.say(self.what)
-            yield from shown.track(self.data, total=len(self.data), description=what)
-
-
 def with_progress(data: Data, what: str, *, quiet: bool = False) -> Data:
     """The same data with a bar on the terminal, which goes away; none where nobody looks."""
     if quiet or not sys.stderr.isatty():
         return data
-    return _Watched(data, what)
+
+    def watch(samples: Iterable[Sample]) -> Iterator[Sample]:
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+        console = Console(stderr=True)
+        with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as shown:
+            yield from shown.track(samples, total=len(data), description=language.say(what))
+
+    return WatchedData(data, watch)
 
 
 def _numbers(option: str, text: str | None) -> tuple[float, ...]:

@@ -12,7 +12,6 @@ import click
 from litesmith.accuracy.evaluate import Evaluation, preparation_text
 from litesmith.accuracy.scoring import MOST_DB
 from litesmith.calibration.claims import Claims, Drift, Group
-from litesmith.calibration.context import RandomSamples
 from litesmith.calibration.quantize_effort import Outcome
 from litesmith.cli.commands.evaluate import finite
 from litesmith.cli.commands.model import sizes_of
@@ -66,7 +65,7 @@ def print_json(result: Result) -> None:
         "recipe": text_of(result.done.recipe),
         "data": None if result.data is None else result.data.source,
         "samples": 0 if result.data is None else len(result.data),
-        "random_data": isinstance(result.data, RandomSamples),
+        "random_data": result.data is not None and result.data.items.is_random,
         "preparation": "" if result.data is None else preparation_text(result.data),
         "claims": result.claims.facts(),
         "notes": result.notes,
@@ -217,7 +216,7 @@ def print_score(score: Evaluation) -> None:
 def _print_warnings(result: Result) -> None:
     """What must not be overlooked, last and loud."""
     claims = result.claims
-    if isinstance(result.data, RandomSamples):
+    if result.data is not None and result.data.items.is_random:
         show.line("RANDOM DATA: the accuracy of this file means nothing", "bold red")
     if claims.failure:
         show.line(phrase("WARNING: it does not run: {failure}", plain(claims.failure)), "bold red")

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from hashlib import sha256
 from itertools import count
 from math import inf, isfinite
@@ -22,8 +22,8 @@ from litesmith.calibration.observe import Spread
 from litesmith.calibration.quantize_effort import carry_out, plan
 from litesmith.data.model_shipping import Content, loaded, sent
 from litesmith.data.sample_shipping import Piece, portions
-from litesmith.data.samples import Data, Sample
-from litesmith.data.sources import Samples
+from litesmith.data.sample_splits import take_some
+from litesmith.data.samples import Data, Sample, WatchedData
 from litesmith.errors import CannotRun
 from litesmith.evidence import Measurement, Trial
 from litesmith.ir.check import check
@@ -45,7 +45,6 @@ from litesmith.tflite.write import to_bytes
 from litesmith.timing.cluster_timing import machine_of, measure_on
 from litesmith.timing.latency import Bench, Result, Rule, ratio
 from litesmith.timing.turns import Contender
-from litesmith.training.apply import some
 from litesmith.workers.engine import Engine, Held
 
 MADE, TIMED, SCORED = "made", "timed", "scored"
@@ -154,7 +153,7 @@ class Weighing:
         for parent, calibration in parents if self.engine is not None else ():
             few = self._few(parent, calibration)
             key = self.key(MADE, parent.digest, (few.digest, effort))
-            if parent.digest in self._begun or key in self._known or not isinstance(few, Samples):
+            if parent.digest in self._begun or key in self._known or few.items.stored is None:
                 continue
             assert self.engine is not None
             content = sent(self.engine, cast(Path, parent.path), parent.digest)
@@ -166,7 +165,7 @@ class Weighing:
     def _few(self, parent: Candidate, calibration: Data | None) -> Data:
         if parent.digest not in self._calibration:
             data = RandomSamples(parent.model, 16) if calibration is None else calibration
-            self._calibration[parent.digest] = some(cast(Data, data), CALIBRATION_SAMPLES)
+            self._calibration[parent.digest] = take_some(data, CALIBRATION_SAMPLES)
         return self._calibration[parent.digest]
 
     # Times.
@@ -397,33 +396,12 @@ class Course:
         self._guessed += self._weights.pop(self._doing, 0.0)
 
 
-@dataclass(frozen=True, eq=False)
-class Counted:
-    """Data that tells how far each iteration has come."""
+def count_samples(data: Data, tell: Callable[[float], None]) -> Data:
+    """The same data, which tells how far each iteration has come."""
 
-    data: Data
-    tell: Callable[[float], None]
-
-    @property
-    def source(self) -> str:
-        return self.data.source
-
-    @property
-    def digest(self) -> str:
-        return self.data.digest
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        return self.data.notes
-
-    @property
-    def classes(self) -> object:
-        return getattr(self.data, "classes", None)
-
-    def __len__(self) -> int:
-        return len(self.data)
-
-    def __iter__(self) -> Iterator[Sample]:
-        for number, sample in enumerate(self.data, 1):
-            self.tell(number / max(len(self.data), 1))
+    def watch(samples: Iterable[Sample]) -> Iterator[Sample]:
+        for number, sample in enumerate(samples, 1):
+            tell(number / max(len(data), 1))
             yield sample
+
+    return WatchedData(data, watch)

@@ -21,7 +21,7 @@ from litesmith.run.core.target import Target, usable_cores
 from litesmith.run.devices.address import Address
 from litesmith.search.choosing.candidate_table import MEASURED, NONE, PUBLISHED, Standings
 from litesmith.search.choosing.candidates import Candidate, Listed, distinct
-from litesmith.search.choosing.choose_measure import Counted, Course, Weighing
+from litesmith.search.choosing.choose_measure import Course, Weighing, count_samples
 from litesmith.search.choosing.pick import Asked, Pick, pick
 from litesmith.search.choosing.retrain_candidates import Lesson
 from litesmith.search.choosing.shared_data import (
@@ -329,7 +329,7 @@ class Choosing:
             )
 
         try:
-            watched = cast(Data, Counted(data, told))
+            watched = count_samples(data, told)
             facts, each = self.weighing.scored(candidate, data, self.metric, watched)
         except Lost:
             raise

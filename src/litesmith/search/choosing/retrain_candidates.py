@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import NamedTuple, cast
 
 from litesmith.data.preparation import Preparation
-from litesmith.data.samples import Data
 from litesmith.data.sources import Given
 from litesmith.errors import BadInput, LitesmithError
 from litesmith.ir.types import Model
@@ -56,7 +55,7 @@ class Lesson(NamedTuple):
             known = {*beside.data.digests}
             digests = found.data.digests
             learned = found.at(row for row, one in enumerate(digests) if one not in known)
-        return Judge(cast(Data, beside.data), cast(Data, learned.data))
+        return Judge(beside.data, learned.data)
 
     def teach(self, candidate: Candidate, place: Path, tell: Tell) -> tuple[str, tuple[str, ...]]:
         """Writes the candidate with a head for the classes of the data; tells the recipe, and what

@@ -13,7 +13,7 @@ from litesmith.data.guess_norm import class_count
 from litesmith.data.preparation import Preparation
 from litesmith.data.sample_splits import parted, shared
 from litesmith.data.samples import Data
-from litesmith.data.sources import Given, Samples, open_data
+from litesmith.data.sources import Given, open_data
 from litesmith.errors import BadInput, LitesmithError
 from litesmith.ir.types import Array
 from litesmith.phrases import phrase
@@ -110,7 +110,8 @@ def refuse_others(opened: dict[str, Data]) -> None:
 
 def item_names(data: Data) -> tuple[str, ...]:
     """What tells the items of data from others."""
-    return data.names if isinstance(data, Samples) else (data.digest,)
+    stored = data.items.stored
+    return (data.digest,) if stored is None else stored.names
 
 
 def common_metric(
@@ -162,13 +163,14 @@ def _metric(candidate: Candidate, data: Data, asked: str) -> str:
 
 def _other_classes(candidate: Candidate, data: Data) -> str:
     """Why classes that have names of their own are not the model's; "" where they may be."""
-    if not isinstance(data, Samples) or data.rows.settled or data.rows.classes is None:
+    rows = None if data.items.stored is None else data.items.stored.rows
+    if rows is None or rows.settled or rows.classes is None:
         return ""
-    folders = {name.split("/")[0] for name in data.rows.names if "/" in name}
+    folders = {name.split("/")[0] for name in rows.names if "/" in name}
     count, known = len(folders), class_count(candidate.model)
     if not folders or known is None or all(name.isdecimal() for name in folders):
         return ""
-    if not np.array_equal(np.unique(data.rows.classes), np.arange(count)):
+    if not np.array_equal(np.unique(rows.classes), np.arange(count)):
         return ""  # a list of labels numbers them
     if known in (count, count + 1):
         return ""

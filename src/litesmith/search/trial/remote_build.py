@@ -12,16 +12,16 @@ from litesmith.calibration.claims import Claims, check_claims
 from litesmith.calibration.context import CALIBRATION_SAMPLES, context_of
 from litesmith.calibration.observe import Spread
 from litesmith.data.model_shipping import Content, loaded, sent
-from litesmith.data.sample_shipping import Piece, joined, portions
+from litesmith.data.sample_shipping import Piece, join_pieces, portions
+from litesmith.data.sample_splits import take_some
 from litesmith.data.samples import Data
-from litesmith.data.sources import Samples
 from litesmith.ir.check import check
 from litesmith.ir.types import Model
 from litesmith.passes.core import recipe as recipes
 from litesmith.passes.core.step import Skip
 from litesmith.phrases import phrase
 from litesmith.tflite.write import to_bytes
-from litesmith.training.apply import some, trainings
+from litesmith.training.apply import trainings
 from litesmith.workers.engine import Engine, Held, inside
 
 
@@ -59,11 +59,11 @@ class Making:
     _begun: dict[str, Held[Built]] = field(default_factory=dict[str, Held[Built]])
 
     def __post_init__(self) -> None:
-        self._few = some(self.calibration, CALIBRATION_SAMPLES)
+        self._few = take_some(self.calibration, CALIBRATION_SAMPLES)
 
     def can(self, recipe: str) -> bool:
         """True for what workers make: data of other kinds does not travel with its digest."""
-        return bool(recipe) and isinstance(self._few, Samples) and not trains(recipe)
+        return bool(recipe) and self._few.items.stored is not None and not trains(recipe)
 
     def begin(self, names: Iterable[tuple[str, str]]) -> None:
         """Starts to make what may be asked for next: recipes, each with its name."""
@@ -112,7 +112,7 @@ class Arrived(NamedTuple):
 def arrived(pieces: tuple[Held[Piece], ...]) -> Arrived:
     """The data that a worker was given in pieces."""
     engine = inside()
-    few = cast(Data, joined(list(engine.gathered(pieces))))
+    few = cast(Data, join_pieces(list(engine.gathered(pieces))))
     return Arrived(few, Spread(engine, pieces) if len(pieces) > 1 else None)
 
 

@@ -13,6 +13,7 @@ from litesmith.accuracy.evaluate import Evaluation, evaluate_all
 from litesmith.anatomy.footprint import gzip_bytes
 from litesmith.calibration.claims import check_claims
 from litesmith.calibration.context import CALIBRATION_SAMPLES, context_of
+from litesmith.data.sample_splits import take_some
 from litesmith.data.samples import Data
 from litesmith.errors import BadInput, CannotApply, LitesmithError
 from litesmith.evidence import Measurement, Trial
@@ -45,7 +46,7 @@ from litesmith.timing.cluster_timing import machine_of, measure_on, peak_of, run
 from litesmith.timing.latency import Rule
 from litesmith.timing.turns import Contender
 from litesmith.training.apply import Record as TrainingRecord
-from litesmith.training.apply import some, training_context, trainings
+from litesmith.training.apply import training_context, trainings
 from litesmith.training.settings import Watch
 from litesmith.units import ratio_text
 from litesmith.workers.engine import Engine, Lost
@@ -282,7 +283,7 @@ class Workshop:
     def _checked(self, file: "_File") -> Checked:
         if file.checked is not None:
             return file.checked
-        few = some(self.split.calibration, CALIBRATION_SAMPLES)
+        few = take_some(self.split.calibration, CALIBRATION_SAMPLES)
         path, skipped = file.path, file.skipped
         return Checked.of(check_claims(path, self.model, few, skipped, self.source, profiled=False))
 
@@ -290,7 +291,7 @@ class Workshop:
         """What steps may use: some of the calibration samples, and all of them to train on."""
         data = self.split.calibration
         if not trainings(recipe) or self.asked.training is None:
-            return context_of(some(data, CALIBRATION_SAMPLES))
+            return context_of(take_some(data, CALIBRATION_SAMPLES))
         place = self.folder.training(name, self._key(recipes.text_of(recipe), CANDIDATE))
         record = TrainingRecord(place, resume=True)
         return training_context(
@@ -341,7 +342,7 @@ class Workshop:
             return phrase("not scored: it takes {ratio} the time of the float model", ratio), blocks
         data = self.split.search
         if seconds > _MOST_SECONDS:
-            data = some(data, max(_FEWEST_SCORED, int(len(data) * _MOST_SECONDS / seconds)))
+            data = take_some(data, max(_FEWEST_SCORED, int(len(data) * _MOST_SECONDS / seconds)))
         details["accuracy"] = accuracy_facts(self._scored(path, data, self.asked.place.scores))
         return "", blocks
 

@@ -6,6 +6,7 @@ from hashlib import sha256
 from typing import cast
 
 from litesmith.calibration.context import CALIBRATION_SAMPLES, context_of
+from litesmith.data.sample_splits import take_some
 from litesmith.errors import LitesmithError
 from litesmith.ir.types import Model
 from litesmith.passes.core.recipe import Recipe, apply, parse, step_name, text_of
@@ -16,7 +17,6 @@ from litesmith.search.trial.trial_runner import Workshop
 from litesmith.search.tuning.decision_tree import EIGHT_BITS, State
 from litesmith.search.tuning.mixed_precision import Mixture, Tried, mixtures, next_mixture
 from litesmith.search.tuning.op_sensitivity import sensitivities
-from litesmith.training.apply import some
 from litesmith.workers.engine import Lost
 
 # What telling the ops apart may take.
@@ -83,7 +83,7 @@ def _mixture(row: dict[str, object]) -> Mixture:
 
 def _found(workshop: Workshop, base: str, slower: bool) -> tuple[Mixture, ...]:
     reference, front = _front_of(workshop, base)
-    few = some(workshop.split.calibration, CALIBRATION_SAMPLES)
+    few = take_some(workshop.split.calibration, CALIBRATION_SAMPLES)
     alone = tuple(step for step in front if step_name(step) == "quantize")
     quantized = apply(reference, alone, context_of(few)).model
     on = workshop.asked.place.cpu or workshop.asked.place.scores
@@ -103,6 +103,6 @@ def _front_of(workshop: Workshop, base: str) -> tuple[Model, Recipe]:
     """The float model that the recipe quantizes, and the rest of the recipe."""
     recipe = parse(base)
     place = next(n for n, step in enumerate(recipe) if step_name(step) == "quantize")
-    few = some(workshop.split.calibration, CALIBRATION_SAMPLES)
+    few = take_some(workshop.split.calibration, CALIBRATION_SAMPLES)
     before = apply(workshop.model, parse(text_of(recipe[:place])), context_of(few)).model
     return before, recipe[place:]

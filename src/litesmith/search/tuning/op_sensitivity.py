@@ -9,16 +9,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from heapq import heappop, heappush
 from time import perf_counter
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from litesmith.anatomy.footprint import op_macs
 from litesmith.calibration.observe import tools
-from litesmith.data.sample_splits import Part as DataPart
+from litesmith.data.sample_splits import take_some
 from litesmith.data.samples import Data
-from litesmith.data.sources import Samples
 from litesmith.diagnosis.float_pairs import Twin, has_stored_weights, scores, twins
 from litesmith.diagnosis.single_op_error import FORM, WEIGHTS, Judge, Part
 from litesmith.diagnosis.verdict import HARMLESS_NATS, HARMLESS_NOISE
@@ -216,9 +215,7 @@ def _sample_count(rows: Sequence[Sensitivity], reference: Model, seconds: float)
 
 
 def _few(data: Data, count: int) -> Data:
-    if isinstance(data, Samples):
-        return cast(Data, data.spread(count))
-    return cast(Data, DataPart(data, 1, held_out=True, most=count))
+    return take_some(data, count)
 
 
 def _damages(

@@ -8,6 +8,7 @@ from typing import NamedTuple, cast
 
 from litesmith.calibration.context import CALIBRATION_SAMPLES
 from litesmith.calibration.quantize_effort import tidying
+from litesmith.data.sample_splits import take_some
 from litesmith.diagnosis.all_targets import takers
 from litesmith.diagnosis.float_pairs import twins
 from litesmith.diagnosis.loss import decibels, losses
@@ -29,7 +30,6 @@ from litesmith.timing.cluster_timing import Timed, measure_on, run_alone
 from litesmith.timing.latency import Bench, Result, Rule, ratio
 from litesmith.timing.statistics import FASTER
 from litesmith.timing.turns import Contender
-from litesmith.training.apply import some
 from litesmith.workers.engine import Lost
 
 # The proof's own run: long enough for a narrow interval.
@@ -269,7 +269,7 @@ def op_times(source: Source, target: Target, runs: int | None = None) -> Json:
 
 def _layers(workshop: Workshop, path: Path) -> Json:
     """The error of each layer's output, as a ratio of signal and noise."""
-    few = some(some(workshop.split.calibration, CALIBRATION_SAMPLES), _LOOKED_AT)
+    few = take_some(take_some(workshop.split.calibration, CALIBRATION_SAMPLES), _LOOKED_AT)
     try:
         tidy = parse(f"{text_of(tidying(workshop.model, ()))} | fold(float16=true)")
         model, reference = load(path), apply(workshop.model, tidy).model

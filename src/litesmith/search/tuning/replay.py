@@ -6,6 +6,7 @@ from typing import cast
 
 from litesmith.calibration.context import CALIBRATION_SAMPLES, context_of
 from litesmith.data.preparation import Preparation
+from litesmith.data.sample_splits import take_some
 from litesmith.data.sources import open_data
 from litesmith.errors import BadInput
 from litesmith.ir.types import Model
@@ -15,7 +16,7 @@ from litesmith.search.trial.data_split import split
 from litesmith.search.trial.trial_facts import Json
 from litesmith.search.tuning.tune_search import open_beside
 from litesmith.tflite.file import digest, load
-from litesmith.training.apply import some, training_context, trainings
+from litesmith.training.apply import training_context, trainings
 from litesmith.training.settings import Training
 
 
@@ -70,6 +71,6 @@ def _context(place: Path, facts: Json, model: Model, recipe: recipes.Recipe) -> 
         )
     training = cast("Json | None", facts["training"])
     if training is None or not trainings(recipe):
-        return context_of(some(part, CALIBRATION_SAMPLES))
+        return context_of(take_some(part, CALIBRATION_SAMPLES))
     settings = Training(**training)  # pyright: ignore[reportArgumentType]
     return training_context(model, part, recipe, settings)

@@ -109,8 +109,7 @@ def tune(
 
 def open_beside(source: Given, data: Data, model: Model, preparation: Preparation) -> Data:
     """Other data, prepared as the first: a guess of its own might differ."""
-    settled = getattr(data, "preparation", preparation)
-    asked = replace(settled, label_offset=preparation.label_offset)
+    asked = replace(data.items.preparation or preparation, label_offset=preparation.label_offset)
     return open_data(source, model, preparation=asked)
 
 

@@ -6,7 +6,6 @@ from shlex import quote
 from typing import cast
 
 from litesmith._version import VERSION
-from litesmith.data.preparation import Preparation
 from litesmith.data.sample_splits import items
 from litesmith.phrases import phrase
 from litesmith.run.litert.own_kernels import own_kernels
@@ -81,14 +80,14 @@ def _own_ops(search: Search, proof: Proof) -> int:
 def _data(search: Search) -> Json:
     split, data = search.split, search.request.data
     other = search.request.calibration
-    preparation = getattr(data, "preparation", None)
+    preparation = data.items.preparation
     return {
         "source": data.source,
         "calibration_source": None if other is None else other.source,
         "calibration": items(split.calibration),
         "search": items(split.search),
         "held_out": items(split.held_out),
-        "preparation": preparation.text if isinstance(preparation, Preparation) else "",
+        "preparation": "" if preparation is None else preparation.text,
         "notes": list(data.notes),
     }
 

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 import litesmith
-from tests.test_layers import DEPTH, TAKEN_AWAY
 
 PACKAGE = Path(litesmith.__file__).parent
 ROOT = Path(__file__).parent.parent

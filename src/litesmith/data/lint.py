@@ -10,7 +10,7 @@ from litesmith.data.guess_norm import class_count
 from litesmith.data.readers import contents_digest
 from litesmith.data.sample_splits import look_at_some
 from litesmith.data.samples import Data
-from litesmith.ir.ops import OPS
+from litesmith.ir.ops import OPS, Row
 from litesmith.ir.types import Array, Model, Tensor, constant_numbers
 from litesmith.phrases import phrase
 from litesmith.tflite.metadata import metadata
@@ -264,9 +264,14 @@ def own_divisor(model: Model, tensor: Tensor) -> float:
         if row.arithmetic in ("*", "/") and len(numbers) == 1:
             factor = float(np.abs(numbers[0].astype(np.float64)).max())
             divisor *= factor if row.arithmetic == "/" else 1 / max(factor, 1e-12)
-        elif not (row.moves_data or row.converts or (row.arithmetic and len(numbers) == 1)):
+        elif not (_passes(row) or (row.arithmetic and len(numbers) == 1)):
             return divisor
         tensor = op.outputs[0]
+
+
+def _passes(row: Row) -> bool:
+    """True where pixels stay pixels: in another type, order, frame or shape that is told."""
+    return row.converts or row.pads or row.transposes or (row.reshapes and row.takes_shape)
 
 
 def _few(seen: Seen) -> Iterator[Problem]:

@@ -15,7 +15,7 @@ from litesmith.numeric.kernels import KERNELS
 from litesmith.passes.shrinking.channel_rules import RULES as CHANNEL_RULES
 from litesmith.profiling.alignment import TAGS
 from litesmith.run.rules.all_rules import RULES as ACCELERATOR_RULES
-from litesmith.training.ops.op_table import TORCH_OPS
+from litesmith.training.ops.lift import TORCH_OPS
 from tests.op_cases_shaping import CASES
 
 GUIDE = Path(__file__).parents[1] / "docs" / "add-an-op.md"
@@ -83,7 +83,7 @@ PLACES: dict[str, Place] = {
         },
     ),
     "torch form": Place(
-        "src/litesmith/training/ops/op_table.py",
+        "src/litesmith/training/ops/lift.py",
         lambda row: row.scale != "none",
         lambda kind, row: kind in TORCH_OPS,
         dict.fromkeys(
@@ -128,7 +128,7 @@ def test_a_forgotten_place_is_named() -> None:
         "CONV_4D has no shape rule: src/litesmith/ir/shapes.py",
         "CONV_4D has no multiply-accumulates: src/litesmith/ir/macs.py",
         "CONV_4D has no integer kernels: src/litesmith/ir/versions.py",
-        "CONV_4D has no torch form: src/litesmith/training/ops/op_table.py",
+        "CONV_4D has no torch form: src/litesmith/training/ops/lift.py",
         "CONV_4D has no channel rule: src/litesmith/passes/shrinking/channel_rules.py",
         "CONV_4D has no profiler tag: src/litesmith/profiling/alignment.py",
     ]

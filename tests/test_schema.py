@@ -8,8 +8,8 @@ import pytest
 from ai_edge_litert import schema_py_generated as official
 
 from litesmith import schema
-from litesmith.tflite.pack import Node, Packer
 from litesmith.tflite.unpack import Source, Table
+from litesmith.tflite.write import Node, Packer
 
 OBJECTS = {
     name.removesuffix("T"): value

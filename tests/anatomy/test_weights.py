@@ -7,8 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from litesmith.anatomy.sparse_weights import dense_values
-from litesmith.anatomy.weights import kept_promises, promises, weight_facts, zero_share
+from litesmith.anatomy.weights import (
+    dense_values,
+    kept_promises,
+    promises,
+    weight_facts,
+    zero_share,
+)
 from litesmith.errors import BadModel
 from litesmith.ir.build import Builder
 from litesmith.ir.types import Model, Quant, Record, Tensor

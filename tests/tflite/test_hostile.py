@@ -12,8 +12,7 @@ from litesmith.anatomy.footprint import footprint
 from litesmith.errors import BadModel, CannotApply
 from litesmith.passes.core.recipe import apply
 from litesmith.tflite.file import load
-from litesmith.tflite.pack import Node, Packer
-from litesmith.tflite.write import to_bytes
+from litesmith.tflite.write import Node, Packer, to_bytes
 from tests.tflite.mutate import mutated
 from tests.zoo import MODELS
 

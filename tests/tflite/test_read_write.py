@@ -11,9 +11,8 @@ from ai_edge_litert import schema_py_generated as official
 from litesmith.errors import BadModel, CannotApply
 from litesmith.ir.build import Builder
 from litesmith.ir.types import Record
-from litesmith.tflite.pack import Node, Packer
 from litesmith.tflite.read import read
-from litesmith.tflite.write import to_bytes
+from litesmith.tflite.write import Node, Packer, to_bytes
 from tests.runtime import run
 from tests.zoo import MODELS, NOT_RUNNABLE, convnet, custom, described, same_names
 

@@ -13,8 +13,11 @@ from hypothesis import strategies as st
 torch = pytest.importorskip("torch", reason="torch is not installed: the extra `train`")
 
 from litesmith.errors import BadInput  # noqa: E402
-from litesmith.training.checkpoint import Checkpoint  # noqa: E402
-from litesmith.training.fit import Fitted, fit  # noqa: E402
+from litesmith.training.fit import (  # noqa: E402
+    Checkpoint,
+    Fitted,
+    fit,
+)
 from litesmith.training.settings import Look, Training, Watch  # noqa: E402
 
 NOWHERE = Checkpoint(None, "", resume=False)

@@ -100,7 +100,7 @@ def test_a_network_without_normalization_does_what_the_normalised_one_did(name: 
     """On the samples that say what is usual, both are the same; in the runtime too."""
     import torch
 
-    from litesmith.training.batch_norm import Normed
+    from litesmith.training.from_scratch import Normed
 
     network = Normed(catalogue.build(name, classes=5))
     random = torch.Generator().manual_seed(0)

@@ -13,9 +13,9 @@ from litesmith.ir.types import Graph  # noqa: E402
 from litesmith.passes.core.weight_structure import Codebook  # noqa: E402
 from litesmith.passes.quantizing.quantize import Quantize  # noqa: E402
 from litesmith.training.augment import Augment, Mixed  # noqa: E402
-from litesmith.training.fake_quantize import Forms  # noqa: E402
-from litesmith.training.loss_aim import Aim, aim_of, scores_place  # noqa: E402
+from litesmith.training.lesson import Aim, aim_of, scores_place  # noqa: E402
 from litesmith.training.settings import AUGMENTS, Training  # noqa: E402
+from litesmith.training.student import Forms  # noqa: E402
 from litesmith.training.weight_parameters import Coded, Free, Rounded, rounded, unit_of  # noqa: E402
 from tests.training.small import classifier, pictures, regression, several  # noqa: E402
 from tests.zoo import noise  # noqa: E402

@@ -18,9 +18,8 @@ from litesmith.accuracy.metrics import (
     value_of,
 )
 from litesmith.accuracy.paired import Rows
-from litesmith.accuracy.per_sample import Tally, as_it_is, joined, kept
 from litesmith.accuracy.pick_metric import chosen_metric
-from litesmith.accuracy.sharded import sharded_tallies
+from litesmith.accuracy.sharded import Tally, as_it_is, joined, kept, sharded_tallies
 from litesmith.data.answers import outputs_of
 from litesmith.data.model_shipping import source_digest
 from litesmith.data.samples import Data, Sample

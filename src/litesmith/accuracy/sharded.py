@@ -10,8 +10,11 @@ from dataclasses import replace
 from functools import cache, partial
 from typing import NamedTuple, cast
 
-from litesmith.accuracy.metrics import METRICS, metric_named
-from litesmith.accuracy.per_sample import Tally, as_it_is, joined, kept
+import numpy as np
+
+from litesmith.accuracy.metrics import METRICS, Metric, metric_named
+from litesmith.accuracy.paired import Rows
+from litesmith.accuracy.scoring import Case
 from litesmith.data.answers import Outputs, is_stateless
 from litesmith.data.model_shipping import Content, answering, sent, source_digest
 from litesmith.data.sample_shipping import Portion, portions
@@ -24,6 +27,53 @@ from litesmith.tflite.file import load
 from litesmith.timing.host import machine_here
 from litesmith.units import total_text
 from litesmith.workers.engine import Engine, Held
+
+Tally = dict[str, Rows]
+
+
+def kept(
+    sample: Sample, answers: Sequence[Outputs], *, metric: Metric, compared: bool
+) -> list[Tally]:
+    """Of each model; where they are compared, the last is the reference of the others."""
+    reference = answers[-1] if compared else None
+    cases = [Case(outputs, sample.label, reference, sample.name) for outputs in answers]
+    tallies = [_tally(case, metric, compared) for case in cases[: len(cases) - compared]]
+    if compared and metric.needs != "reference":
+        tallies.append(_tally(cases[-1], metric, False))
+    elif compared:
+        tallies.append({})
+    return tallies
+
+
+def joined(tallies: Sequence[Tally]) -> Tally:
+    """Rows of all samples, of what every sample has."""
+    names = [name for name in tallies[0] if all(name in tally for tally in tallies)]
+    return {name: np.concatenate([tally[name] for tally in tallies]) for name in names}
+
+
+def as_it_is(sample: Sample, answers: Sequence[Outputs]) -> tuple[Sample, Sequence[Outputs]]:
+    """Everything."""
+    return sample, answers
+
+
+def _tally(case: Case, metric: Metric, compared: bool) -> Tally:
+    nan = any(o.dtype.kind == "f" and bool(np.isnan(o).any()) for o in case.outputs)
+    tally = {"own": metric.statistics(case), "nan": np.array([[float(nan)]])}
+    if compared and _alike(case):
+        tally["cosine"] = METRICS["cosine"].statistics(case)
+        tally["snr"] = METRICS["snr"].statistics(case)
+        if metric.chooses:
+            tally["agreement"] = METRICS["agreement"].statistics(case)
+    return tally
+
+
+def _alike(case: Case) -> bool:
+    """True where the model and its reference answer with numbers of the same shapes."""
+    reference = case.reference or ()
+    return [o.shape for o in case.outputs] == [o.shape for o in reference] and all(
+        o.dtype.kind in "fiub" and o.size for o in (*case.outputs, *reference)
+    )
+
 
 # Answers of a reference to a piece of the data are kept for the next model, if they are no larger.
 _MOST_BYTES = 4_000_000

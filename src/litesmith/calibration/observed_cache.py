@@ -9,13 +9,16 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
+from litesmith.arguments import check_types
 from litesmith.data.samples import Data
+from litesmith.display import show_html, show_line
 from litesmith.errors import BadInput
 from litesmith.ir.types import Array, Model, Tensor
 from litesmith.native.user_cache import VARIABLE as VARIABLE
@@ -23,9 +26,61 @@ from litesmith.native.user_cache import compiled_files
 from litesmith.native.user_cache import folder as folder
 from litesmith.numeric.ranges import Seen
 from litesmith.ops.registry import meaning
+from litesmith.phrases import phrase
 from litesmith.run.litert.capi import installed_version
 from litesmith.tflite.file import write_whole
 from litesmith.tflite.write import chunks
+from litesmith.units import bytes_text, plain
+
+
+@dataclass(frozen=True, repr=False)
+class CacheState:
+    """What is kept between runs, or was until it was cleared.
+
+    folder   None where nothing is kept
+    cleared  True where the files have been removed
+    """
+
+    folder: Path | None
+    files: int = 0
+    bytes: int = 0
+    cleared: bool = False
+
+    __repr__ = show_line
+    _repr_html_ = show_html
+
+    @property
+    def sentence(self) -> str:
+        if self.folder is None:
+            return phrase(
+                "nothing is kept: {variable} is empty, or there is no home folder", VARIABLE
+            )
+        place, what = (
+            plain(str(self.folder)),
+            phrase("{files} files, {size}", self.files, bytes_text(self.bytes)),
+        )
+        return (
+            phrase("removed {what} from {place}", what, place)
+            if self.cleared
+            else f"{place}: {what}"
+        )
+
+    def to_rows(self) -> list[dict[str, object]]:
+        shown = "" if self.folder is None else str(self.folder)
+        return [{"folder": shown, "files": self.files, "bytes": self.bytes}]
+
+
+@check_types
+def cache(action: str = "") -> CacheState:
+    """What is kept between runs and where; with the action "clear" it is removed."""
+    if action not in ("", "clear"):
+        raise BadInput("cache {action}: there is only clear", action)
+    place = folder()
+    if place is None:
+        return CacheState(None)
+    kept: Kept = clear() if action else held()
+    return CacheState(place, kept.files, kept.nbytes, bool(action))
+
 
 # Raised whenever `Seen` comes to gather something in another way.
 _FORMAT = "facts 1"

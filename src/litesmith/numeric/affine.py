@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from litesmith.ir.types import Array
-from litesmith.numeric.channels import along
+from litesmith.numeric.arrays import along
 from litesmith.phrases import phrase
 
 Float64s = NDArray[np.float64]

@@ -8,8 +8,16 @@ from math import prod
 
 import numpy as np
 
-from litesmith.ir.types import Record
+from litesmith.ir.types import Array, Record
 from litesmith.phrases import phrase
+
+
+def along(values: Array, rank: int, axis: int) -> Array:
+    """One value a channel, shaped to broadcast: (channels,) -> (1, …, channels, …, 1)."""
+    if values.size == 1:
+        return values.reshape((1,) * rank)
+    return values.reshape(tuple(-1 if place == axis else 1 for place in range(rank)))
+
 
 Result = np.ndarray | tuple[np.ndarray, ...]
 Kernel = Callable[..., Result]

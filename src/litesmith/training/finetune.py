@@ -14,10 +14,8 @@ from litesmith.passes.core.layers import Layer
 from litesmith.phrases import phrase
 from litesmith.tflite.write import chunks
 from litesmith.training.augment import Augment, Changed
-from litesmith.training.checkpoint import Checkpoint
-from litesmith.training.fit import Fitted, fit
-from litesmith.training.lesson import Lesson
-from litesmith.training.loss_aim import Aim
+from litesmith.training.fit import Checkpoint, Fitted, fit
+from litesmith.training.lesson import Aim, Lesson
 from litesmith.training.retrain_request import FineTuned, Request
 from litesmith.training.sample_arrays import Gathered, gathered
 from litesmith.training.settings import Watch

@@ -18,10 +18,8 @@ from litesmith.passes.tidy.fold import Fold
 from litesmith.phrases import phrase
 from litesmith.tflite.write import chunks
 from litesmith.training.augment import Augment
-from litesmith.training.checkpoint import Checkpoint
-from litesmith.training.fit import Fitted, fit
-from litesmith.training.lesson import Augmented, Lesson, Teacher, answers
-from litesmith.training.loss_aim import Aim, aim_of, scores_place
+from litesmith.training.fit import Checkpoint, Fitted, fit
+from litesmith.training.lesson import Aim, Augmented, Lesson, Teacher, aim_of, answers, scores_place
 from litesmith.training.sample_arrays import Gathered, gathered
 from litesmith.training.settings import RECORD_SECONDS, Training, Watch
 from litesmith.training.student import Student

@@ -6,7 +6,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch is not installed: the extra `train`")
 
 from litesmith.numeric.kernels import KERNELS, evaluate  # noqa: E402
-from litesmith.training.ops.op_table import TORCH_OPS  # noqa: E402
+from litesmith.training.ops.lift import TORCH_OPS  # noqa: E402
 from tests.op_cases import Case, Input, State, case, real  # noqa: E402
 from tests.op_cases_shaping import CASES  # noqa: E402
 from tests.op_models import Built, build, run  # noqa: E402

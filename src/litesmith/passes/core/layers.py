@@ -10,7 +10,7 @@ from litesmith.ir.dtype import DTYPES, pack
 from litesmith.ir.ops import OPS
 from litesmith.ir.types import Array, Graph, Op, Quant, Tensor, constant_numbers
 from litesmith.numeric.affine import bias_codes, weight_codes
-from litesmith.numeric.channels import along
+from litesmith.numeric.arrays import along
 from litesmith.passes.core.schemes import roles
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from litesmith.ir.types import Array
 from litesmith.numeric.affine import weight_scales
-from litesmith.numeric.channels import along
+from litesmith.numeric.arrays import along
 from litesmith.numeric.codebook import MOST_CODE
 
 # With fewer zeros than this share nobody has pruned: they came about by themselves.

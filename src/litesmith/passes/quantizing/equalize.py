@@ -16,7 +16,7 @@ from litesmith.ir.edit import rewrite, with_graphs
 from litesmith.ir.ops import OPS
 from litesmith.ir.types import Graph, Model, Op, Tensor
 from litesmith.numeric.affine import rows_of
-from litesmith.numeric.channels import along
+from litesmith.numeric.arrays import along
 from litesmith.numeric.ranges import Seen
 from litesmith.passes.core.step import Change, Context, Observe, Skip
 from litesmith.passes.quantizing.equalize_groups import Group, channel_groups, multiplier

@@ -10,7 +10,7 @@ from litesmith.ir.edit import consumers, rewrite, with_graphs
 from litesmith.ir.model_text import op_name
 from litesmith.ir.types import Model, Op, Tensor
 from litesmith.numeric.affine import weight_scales
-from litesmith.numeric.channels import along
+from litesmith.numeric.arrays import along
 from litesmith.numeric.codebook import MOST_CODE, codebook, nearest
 from litesmith.passes.core.layers import Layer, layers_of, shared_by
 from litesmith.passes.core.schemes import Names, chosen, roles

@@ -13,7 +13,7 @@ from litesmith.errors import BadInput
 from litesmith.ir.edit import regraph, rewrite, with_graphs
 from litesmith.ir.ops import OPS
 from litesmith.ir.types import Array, Graph, Model, Op, Tensor
-from litesmith.numeric.channels import along
+from litesmith.numeric.arrays import along
 from litesmith.passes.core.layers import Layer, layers_of
 from litesmith.passes.core.step import Tools
 

@@ -12,7 +12,7 @@ from litesmith.ir.model_text import op_name
 from litesmith.ir.ops import OPS, has_effect, kinds_where
 from litesmith.ir.types import Array, Graph, Model, Op, Tensor, constant_numbers
 from litesmith.ir.window import pads, slides
-from litesmith.numeric.channels import along
+from litesmith.numeric.arrays import along
 from litesmith.passes.core.step import Change, Context, Skip, on_graphs, settle
 from litesmith.passes.tidy.cleanup import same_quant
 from litesmith.phrases import phrase

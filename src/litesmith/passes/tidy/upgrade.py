@@ -14,7 +14,7 @@ from litesmith.ir.edit import called_graphs, regraph, with_graphs
 from litesmith.ir.model_text import op_name
 from litesmith.ir.ops import OPS, Row
 from litesmith.ir.types import Graph, Model, Op, Quant, Tensor, constant_numbers
-from litesmith.numeric.channels import along
+from litesmith.numeric.arrays import along
 from litesmith.passes.core.step import Change, Context, Skip
 from litesmith.passes.tidy.cleanup import same_quant
 from litesmith.phrases import phrase

@@ -13,7 +13,7 @@ from torch.nn import functional
 from litesmith.ir.types import Array, Op, Record
 from litesmith.ir.window import Slide, pads, slides
 from litesmith.numeric.arrays import integers
-from litesmith.training.ops.op_values import TorchOp, activated, indices, options_of
+from litesmith.training.ops.elementwise_ops import TorchOp, activated, indices, options_of
 
 
 def _channels_first(x: torch.Tensor) -> torch.Tensor:

@@ -8,7 +8,7 @@ from torch.nn import functional
 
 from litesmith.ir.types import Op
 from litesmith.phrases import phrase
-from litesmith.training.ops.op_values import ACTIVATIONS, TorchOp, options_of
+from litesmith.training.ops.elementwise_ops import ACTIVATIONS, TorchOp, options_of
 
 Weight = torch.Tensor | None
 # The runtime adds it to a variance before it divides (kernels/internal/tensor_utils.h).

@@ -9,7 +9,7 @@ from litesmith.ir.shapes import fill_rest, reshaped, slice_ranges
 from litesmith.ir.types import Array, Op
 from litesmith.ir.window import Pick, strided_picks
 from litesmith.numeric.arrays import integer, integers
-from litesmith.training.ops.op_values import TorchOp, Value, activated, indices, options_of
+from litesmith.training.ops.elementwise_ops import TorchOp, Value, activated, indices, options_of
 
 
 def reshape(op: Op, x: torch.Tensor, shape: Array | None = None) -> torch.Tensor:

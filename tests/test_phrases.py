@@ -68,6 +68,11 @@ def test_without_values_a_template_is_the_sentence() -> None:
     assert phrase("braces {stay}") == "braces {stay}"
 
 
+def test_quotes_are_those_of_the_thing_itself() -> None:
+    told = phrase("{a!r} {b!r} {c!r} {d!r}", "x", b"y", (1, "z"), 2)
+    assert told == "'x' b'y' (1, 'z') 2"
+
+
 def test_too_many_values_are_a_bug_that_is_told() -> None:
     with pytest.raises(ValueError, match="longer"):
         phrase("{one}", 1, 2)

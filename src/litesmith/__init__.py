@@ -97,7 +97,7 @@ _GIVEN = {
     "accuracy.evaluate": "evaluate",
     "anatomy.inspection": "inspect",
     "anatomy.model_diff": "diff",
-    "calibration.cache_state": "cache",
+    "calibration.observed_cache": "cache",
     "diagnosis.target_list": "targets",
     "errors": "BadInput BadModel CannotApply CannotRun LitesmithError",
     "front.bench": "bench",

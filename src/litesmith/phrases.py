@@ -52,7 +52,9 @@ def phrase(template: str, /, *values: object) -> Phrase:
     """
     if not values:
         return template if isinstance(template, Phrase) else Phrase(template, {})
-    return Phrase(template, dict(zip(names_of(template), map(_plain, values), strict=True)))
+    quoted = {name for _, name, _, how in _PARSER.parse(template) if how == "r"}
+    pairs = zip(names_of(template), values, strict=True)
+    return Phrase(template, {name: _plain(value, name in quoted) for name, value in pairs})
 
 
 def names_of(template: str) -> list[str]:
@@ -88,7 +90,14 @@ def fill(
     return whole
 
 
-def _plain(value: object) -> Value:
+class _AsIs(str):
+    """What a program calls something, which has its own quotes."""
+
+    __slots__ = ()
+    __repr__ = str.__str__
+
+
+def _plain(value: object, is_quoted: bool = False) -> Value:
     """A value that can be written to a file and read again."""
     if isinstance(value, str | int | float | bool | None):
         return value
@@ -98,4 +107,4 @@ def _plain(value: object) -> Value:
         return float(value)
     if isinstance(value, BaseException) and value.args and isinstance(value.args[0], Phrase):
         return value.args[0]
-    return str(value)
+    return _AsIs(repr(value)) if is_quoted else str(value)

@@ -1,5 +1,7 @@
 """The laws of `quantize`, for every scheme on every sort of float model, judged by stock LiteRT."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -7,10 +9,12 @@ from litesmith.calibration.observe import tools
 from litesmith.errors import BadInput, CannotApply, LitesmithError
 from litesmith.ir.build import Builder
 from litesmith.ir.types import Model
-from litesmith.passes.core.recipe import apply
+from litesmith.passes.core.recipe import apply, parse
 from litesmith.passes.core.step import Context
 from litesmith.tflite.write import to_bytes
+from tests.pairwise import sampled
 from tests.quantized import CONVERSIONS, TARGETS, broken_laws, results, snr
+from tests.refusals import fitting, refused
 from tests.zoo import MODELS, noise
 from tests.zoo_float import FLOATS, Few, context, few
 
@@ -53,15 +57,6 @@ WHOLE = sorted(
 )
 
 
-def applied(model: Model, recipe: str) -> Model | None:
-    """The model after a recipe; None where a step has nothing to work on, and says so."""
-    try:
-        return apply(model, recipe, context(model)).model
-    except CannotApply as error:
-        assert "\n" not in str(error) and "no " in str(error)
-        return None
-
-
 def near(model: Model, quantized: Model, least: float) -> None:
     data = few(model)
     wanted = results(model, data)
@@ -71,15 +66,38 @@ def near(model: Model, quantized: Model, least: float) -> None:
             assert snr(a, b) >= least, target
 
 
-@pytest.mark.parametrize("recipe", LEAST)
-@pytest.mark.parametrize("name", FLOATS)
-def test_every_scheme(name: str, recipe: str) -> None:
+def schemes_of(recipe: str) -> tuple[str, ...]:
+    """The types that a recipe quantizes to, of all its settings."""
+    return tuple(step.to for step in parse(recipe))
+
+
+SCHEMES_OF_MODELS = list(product(LEAST, FLOATS))
+BOTH_ENDS = list(product((recipe for recipe, _ in IO), FLOATS))
+BY_SCHEME = (
+    lambda pair: (schemes_of(pair[0])[0], pair[1]),
+    lambda pair: (schemes_of(pair[0])[-1], pair[1]),
+    lambda pair: pair[0],
+)
+
+
+@pytest.mark.parametrize(
+    ("recipe", "name", "words"), sampled(refused(SCHEMES_OF_MODELS + BOTH_ENDS), *BY_SCHEME)
+)
+def test_what_does_not_fit_is_refused_in_a_line(recipe: str, name: str, words: str) -> None:
     model = FLOATS[name]()
     before = to_bytes(model)
-    quantized = applied(model, recipe)
+    with pytest.raises(CannotApply, match=words) as caught:
+        apply(model, recipe, context(model))
+    assert "\n" not in str(caught.value)
     assert to_bytes(model) == before, "the input was changed"
-    if quantized is None:
-        return
+
+
+@pytest.mark.parametrize(("recipe", "name"), sampled(fitting(SCHEMES_OF_MODELS), *BY_SCHEME))
+def test_every_scheme(recipe: str, name: str) -> None:
+    model = FLOATS[name]()
+    before = to_bytes(model)
+    quantized = apply(model, recipe, context(model)).model
+    assert to_bytes(model) == before, "the input was changed"
     assert broken_laws(quantized) == []
     assert to_bytes(apply(FLOATS[name](), recipe, context(model)).model) == to_bytes(quantized)
     for ours, theirs in zip(model.main.inputs, quantized.main.inputs, strict=True):
@@ -91,13 +109,10 @@ def test_every_scheme(name: str, recipe: str) -> None:
     near(model, quantized, -200 if name in BEYOND else LEAST[recipe])
 
 
-@pytest.mark.parametrize(("recipe", "dtype"), IO)
-@pytest.mark.parametrize("name", FLOATS)
-def test_inputs_and_outputs_in_integers(name: str, recipe: str, dtype: str) -> None:
-    model = FLOATS[name]()
-    quantized = applied(model, recipe)
-    if quantized is None:
-        return
+@pytest.mark.parametrize(("recipe", "name"), sampled(fitting(BOTH_ENDS), *BY_SCHEME))
+def test_inputs_and_outputs_in_integers(recipe: str, name: str) -> None:
+    model, dtype = FLOATS[name](), dict(IO)[recipe]
+    quantized = apply(model, recipe, context(model)).model
     assert broken_laws(quantized) == []
     near(model, quantized, -200 if name in BEYOND else 20)
     change = apply(model, recipe, context(model))

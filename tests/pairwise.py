@@ -1,0 +1,44 @@
+"""Large grids by a sample: every pair of values by default, every combination with `-m full`.
+
+    @pytest.mark.parametrize(("name", "recipe", "threads"), pairwise(NAMES, RECIPES, (1, 4)))
+
+The sample depends on nothing but the grid: it is the same on every machine and in every process.
+"""
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from itertools import combinations, product
+from typing import TypeVar
+
+import pytest
+
+Row = tuple[Hashable, ...]
+R = TypeVar("R", bound=Row)
+
+
+def pairwise(*axes: Iterable[Hashable]) -> list[object]:
+    """All combinations of the axes; those that meet no new pair of values are `full`."""
+    rows = list(product(*axes))
+    pairs = combinations(range(len(axes)), 2)
+    return sampled(rows, *(lambda row, a=a, b=b: (row[a], row[b]) for a, b in pairs))
+
+
+def sampled(rows: Sequence[R], *views: Callable[[R], Hashable]) -> list[object]:
+    """Parameters of a test; those that show no new value of a view are `full`."""
+    kept = set(covering(rows, *views))
+    return [
+        pytest.param(*row, marks=() if place in kept else pytest.mark.full)
+        for place, row in enumerate(rows)
+    ]
+
+
+def covering(rows: Sequence[R], *views: Callable[[R], Hashable]) -> list[int]:
+    """The places of rows that together show every value of every view: again and again the row
+    with the most that is new, the first of equals."""
+    left = [{(number, view(row)) for number, view in enumerate(views)} for row in rows]
+    chosen: list[int] = []
+    while any(left):
+        best = max(range(len(rows)), key=lambda place: (len(left[place]), -place))
+        new = left[best]
+        chosen.append(best)
+        left = [values - new for values in left]
+    return sorted(chosen)

@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from litesmith.anatomy.model_diff import differences
 from litesmith.ir.build import Builder
-from litesmith.ir.diff import differences
 from litesmith.ir.types import Model, Tensor
 from litesmith.passes.core.recipe import apply
 from litesmith.tflite.read import read

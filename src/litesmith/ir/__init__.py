@@ -9,5 +9,5 @@ build, edit     models in code, and new graphs from old ones
 check           the rules that every valid model obeys
 match           chains of ops; partition: parts of a graph that can run as one
 late_sizes      sizes that only a run decides; softmax_scores: the scores behind an output
-model_text      a model as text; diff: what changed between two models
+model_text      a model as text
 """

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from litesmith.anatomy.model_diff import differences
 from litesmith.ir.build import Builder
-from litesmith.ir.diff import differences
 from litesmith.ir.types import Model
 from litesmith.passes.core.recipe import apply
 from litesmith.tflite.read import read

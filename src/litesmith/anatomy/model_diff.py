@@ -148,12 +148,12 @@ def _source_text(tensor: Tensor | None) -> str:
     return "none" if tensor is None else "constant" if tensor.is_const else "computed"
 
 
-Source = tuple[object, ...]
+_Origin = tuple[object, ...]
 
 
-def _sources(graph: Graph, numbers: dict[int, int]) -> dict[Tensor, Source]:
+def _sources(graph: Graph, numbers: dict[int, int]) -> dict[Tensor, _Origin]:
     """Where each value comes from, in the numbers of the model after; what is gone is left out."""
-    found: dict[Tensor, Source] = {t: ("input", n) for n, t in enumerate(graph.inputs)}
+    found: dict[Tensor, _Origin] = {t: ("input", n) for n, t in enumerate(graph.inputs)}
     for index, op in enumerate(graph.ops):
         if index in numbers:
             for place, tensor in enumerate(op.outputs):
@@ -162,7 +162,7 @@ def _sources(graph: Graph, numbers: dict[int, int]) -> dict[Tensor, Source]:
 
 
 def _wiring(
-    where: str, a: Op, b: Op, sources: tuple[dict[Tensor, Source], dict[Tensor, Source]]
+    where: str, a: Op, b: Op, sources: tuple[dict[Tensor, _Origin], dict[Tensor, _Origin]]
 ) -> Iterator[Difference]:
     for place, (x, y) in enumerate(zip(a.inputs, b.inputs, strict=False)):
         if x is None or y is None or x.is_const or y.is_const:

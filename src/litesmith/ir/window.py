@@ -86,15 +86,19 @@ def strided_picks(
     dimensions = list(shape)
     picks: list[Pick] = []
     for place in range(len(begin)):
-        if masks.has("ellipsis", place):
+        if _is_set(masks.ellipsis, place):
             keep = len(dimensions) - masks.taken_after(place, len(begin))
             picks += [range(size) for size in _take(dimensions, max(keep, 0))]
-        elif masks.has("new_axis", place):
+        elif _is_set(masks.new_axis, place):
             picks.append(None)
         else:
             bounds = begin[place], end[place], strides[place]
             picks.append(_pick(_take(dimensions, 1)[0], bounds, place, masks))
     return (*picks, *(range(size) for size in dimensions))
+
+
+def _is_set(mask: int, place: int) -> bool:
+    return bool(mask >> place & 1)
 
 
 class _Masks(NamedTuple):
@@ -104,16 +108,12 @@ class _Masks(NamedTuple):
     new_axis: int
     shrink_axis: int
 
-    def has(self, name: str, place: int) -> bool:
-        mask: int = getattr(self, name)
-        return bool(mask >> place & 1)
-
     def taken_after(self, place: int, count: int) -> int:
         """How many later entries use up a dimension each."""
         later = range(place + 1, count)
-        if any(self.has("ellipsis", other) for other in later):
+        if any(_is_set(self.ellipsis, other) for other in later):
             raise ValueError(phrase("more than one ellipsis"))
-        return sum(not self.has("new_axis", other) for other in later)
+        return sum(not _is_set(self.new_axis, other) for other in later)
 
 
 def _take(dimensions: list[int], count: int) -> list[int]:
@@ -128,9 +128,9 @@ def _pick(size: int, bounds: tuple[int, int, int], place: int, masks: _Masks) ->
     begin, end, stride = bounds
     if stride == 0:
         raise ValueError(phrase("a stride is 0"))
-    if masks.has("shrink_axis", place):
+    if _is_set(masks.shrink_axis, place):
         # The begin mask counts here too, as it does in the runtime.
-        first = 0 if masks.has("begin", place) else begin
+        first = 0 if _is_set(masks.begin, place) else begin
         first += size if first < 0 else 0
         if not 0 <= first < size or stride < 0:
             raise ValueError(
@@ -143,8 +143,8 @@ def _pick(size: int, bounds: tuple[int, int, int], place: int, masks: _Masks) ->
             )
         return first
     span = slice(
-        None if masks.has("begin", place) else begin,
-        None if masks.has("end", place) else end,
+        None if _is_set(masks.begin, place) else begin,
+        None if _is_set(masks.end, place) else end,
         stride,
     )
     return range(*span.indices(size))

@@ -29,14 +29,14 @@ from stock import ASSETS, MISSING, arguments, want_folder
 import litesmith
 from litesmith.accuracy.evaluate import Evaluation, evaluate_all
 from litesmith.calibration.context import CALIBRATION_SAMPLES
-from litesmith.cli.commands.model import MISSES_WHAT_WAS_ASKED
+from litesmith.cli.text.deliver import MISSES_WHAT_WAS_ASKED
 from litesmith.data.samples import Data
 from litesmith.data.sources import open_data
 from litesmith.search.trial.budget import MISSED, Budget, verdict
 from litesmith.search.trial.data_split import split
 from litesmith.timing.latency import Rule, list_contenders, measure, ratio
 from litesmith.timing.statistics import SLOWER, Ratio
-from litesmith.training.apply import some
+from litesmith.training.recipe_context import some
 from litesmith.units import (
     bytes_text,
     factor_text,

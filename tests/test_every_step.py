@@ -16,7 +16,7 @@ from litesmith.passes.core.step import Change
 from litesmith.passes.rewriting.rewrite import WAYS
 from litesmith.tflite.read import read
 from litesmith.tflite.write import to_bytes
-from litesmith.training.apply import training_context
+from litesmith.training.recipe_context import training_context
 from litesmith.training.settings import Training
 from tests.pairwise import sampled
 from tests.refusals import fitting, refused

@@ -24,16 +24,19 @@ from typing import TYPE_CHECKING
 from litesmith._version import VERSION as __version__
 
 if TYPE_CHECKING:
-    from litesmith.accuracy.evaluate import evaluate
     from litesmith.anatomy.inspection import inspect
     from litesmith.anatomy.model_diff import diff
     from litesmith.calibration.observed_cache import cache
     from litesmith.diagnosis.target_list import targets
     from litesmith.errors import BadInput, BadModel, CannotApply, CannotRun, LitesmithError
+    from litesmith.front.apply import apply
     from litesmith.front.bench import bench
     from litesmith.front.catalogue import catalogue
+    from litesmith.front.evaluate import evaluate
     from litesmith.front.profile import profile
+    from litesmith.front.quantize import quantize
     from litesmith.front.report import report
+    from litesmith.front.shrink import cluster, prune, qat
     from litesmith.ir.build import Builder
     from litesmith.ir.types import Graph, Model, Op, Quant, Tensor
     from litesmith.ops.registry import delegate, op
@@ -46,7 +49,6 @@ if TYPE_CHECKING:
     from litesmith.search.choosing.choose_models import choose
     from litesmith.search.tuning.tune_search import tune
     from litesmith.tflite.file import load, save
-    from litesmith.training.apply import apply
     from litesmith.training.retraining import retrain
     from litesmith.training.settings import Training
 
@@ -73,6 +75,7 @@ __all__ = [
     "cache",
     "catalogue",
     "choose",
+    "cluster",
     "compare",
     "delegate",
     "diff",
@@ -82,6 +85,9 @@ __all__ = [
     "load",
     "op",
     "profile",
+    "prune",
+    "qat",
+    "quantize",
     "record",
     "report",
     "retrain",
@@ -94,16 +100,19 @@ __all__ = [
 
 # module -> what it gives this one; imported when it is used, so that no program waits for the rest
 _GIVEN = {
-    "accuracy.evaluate": "evaluate",
     "anatomy.inspection": "inspect",
     "anatomy.model_diff": "diff",
     "calibration.observed_cache": "cache",
     "diagnosis.target_list": "targets",
     "errors": "BadInput BadModel CannotApply CannotRun LitesmithError",
+    "front.apply": "apply",
     "front.bench": "bench",
     "front.catalogue": "catalogue",
+    "front.evaluate": "evaluate",
     "front.profile": "profile",
+    "front.quantize": "quantize",
     "front.report": "report",
+    "front.shrink": "cluster prune qat",
     "ir.build": "Builder",
     "ir.types": "Graph Model Op Quant Tensor",
     "ops.registry": "delegate op",
@@ -116,7 +125,6 @@ _GIVEN = {
     "search.choosing.choose_models": "choose",
     "search.tuning.tune_search": "tune",
     "tflite.file": "load save",
-    "training.apply": "apply",
     "training.retraining": "retrain",
     "training.settings": "Training",
 }

@@ -15,6 +15,7 @@ from typing import ParamSpec, TypeVar, Union, Unpack, get_args, get_origin, get_
 
 from litesmith.errors import BadInput
 from litesmith.phrases import Phrase, phrase
+from litesmith.units import number_text
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -40,13 +41,15 @@ def argument(name: str, value: object = None) -> Argument:
 
 
 def _python_text(value: object) -> str:
+    if isinstance(value, float):
+        return number_text(value)
     return repr(str(value) if isinstance(value, PathLike) else value)
 
 
 def _shell_text(value: object) -> str:
     if isinstance(value, Sequence) and not isinstance(value, str | bytes):
         return quote(",".join(map(str, value)))
-    return quote(str(value))
+    return number_text(value) if isinstance(value, float) else quote(str(value))
 
 
 def as_options(text: str) -> str:

@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 import litesmith
 from litesmith import Builder, Model
 from litesmith.anatomy.sparse_speedup import expected_gain, skipping
-from litesmith.cli.text.size_text import skipping_json, skipping_lines
+from litesmith.cli.text.size_text import skipping_lines
 from litesmith.diagnosis.slowness import Patient, diagnoses
 from litesmith.kernels.litesmith_target import Kernels
 from litesmith.profiling.op_times import profile_ops
+from litesmith.regression.zero_skipping import skipping_facts
 from litesmith.run.core.target import Target
 from tests import zoo
 from tests.kernels.one_op import needs_numba, needs_x86
@@ -70,7 +71,7 @@ def test_the_lines_say_where_it_breaks_even() -> None:
     model = layer(0.9, 64, 512, 512)
     head, line = skipping_lines(model)
     assert head.startswith("on cpu:1:litesmith, 1 of 1 layers should be faster")
-    (told,) = skipping_json(model)
+    (told,) = skipping_facts(model)
     even = told["even"]
     assert isinstance(even, float)
     assert f"even at {100 * even:.1f} %" in line and "expected" in line

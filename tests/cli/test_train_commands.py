@@ -13,13 +13,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
+from litesmith.anatomy.source_file import SourceFile
 from litesmith.anatomy.weights import weight_facts
 from litesmith.cli import main
-from litesmith.cli.options.data_options import Calibration, ImageOptions
-from litesmith.cli.options.training_options import Done, Job, _kept, _Lessons
+from litesmith.data.preparation import Preparation
 from litesmith.errors import BadInput, CannotApply
+from litesmith.front.given_data import Calibration
+from litesmith.front.recipe_job import Job, Lessons, keep_records
 from litesmith.passes.core.recipe import parse
-from litesmith.passes.core.step import Change
 from litesmith.tflite.file import digest, load, save
 from litesmith.training.settings import Training
 from tests import zoo
@@ -97,7 +98,7 @@ def test_prune_in_words(place: Path, run: Run) -> None:
     text = " ".join(shown.stdout.split())
     for part in (
         "recipe: cleanup | fold | fuse | prune",
-        "pruned: 1 FULLY_CONNECTED",
+        "pruned FULLY_CONNECTED",
         "left 1 DEPTHWISE_CONV_2D: depthwise weights are few",
         " steps at rate 0.001, ",
         "trained on 144 samples of train.npz (norm=none)",
@@ -171,9 +172,6 @@ def test_data_that_nothing_was_trained_on_was_looked_at(run: Run) -> None:
     assert shown.returncode == 0, shown.stderr
     assert "looked at 144 samples of train.npz" in shown.stdout
     assert "trained" not in shown.stdout
-    no_step = "qat: trained 0 steps at rate 0.001, 3 ms: no better than before"
-    assert not Done(Change(zoo.convnet()), (), (), (no_step,), None).is_trained
-    assert Done(Change(zoo.convnet()), (), (), (no_step.replace("0", "10", 1),), None).is_trained
 
 
 @pytest.mark.parametrize("more", [(), ("--json",)])
@@ -190,18 +188,19 @@ def test_help_offers_what_can_be_trained(run: Run) -> None:
 
 
 @pytest.fixture
-def begun(place: Path) -> _Lessons:
+def begun(place: Path) -> Lessons:
     """A training that has left a record."""
     (place / "out.tflite.training").mkdir()
     (place / "out.tflite.training" / "stage-0.pt").write_bytes(b"")
-    lessons = _Lessons(pruning(place))
+    lessons = Lessons(pruning(place))
     lessons.begun = True
     return lessons
 
 
 def pruning(place: Path) -> Job:
-    given = Calibration("train.npz", ImageOptions(), None)
-    return Job(zoo.convnet(), place / "out.tflite", parse("prune"), given, Training())
+    given = Calibration("train.npz", Preparation())
+    source = SourceFile(zoo.convnet())
+    return Job(source, place / "out.tflite", parse("prune"), given, Training())
 
 
 @pytest.mark.parametrize(
@@ -214,23 +213,23 @@ def pruning(place: Path) -> Job:
     ],
 )
 def test_only_what_does_not_come_again_is_told_to_resume(
-    error: Exception, is_noted: bool, place: Path, begun: _Lessons
+    error: Exception, is_noted: bool, place: Path, begun: Lessons
 ) -> None:
-    with pytest.raises(type(error)) as caught, _kept(pruning(place), begun):
+    with pytest.raises(type(error)) as caught, keep_records(pruning(place), begun):
         raise error
     assert bool(getattr(caught.value, "__notes__", ())) == is_noted
 
 
 def test_a_full_disk_is_told_to_resume(
-    place: Path, begun: _Lessons, monkeypatch: pytest.MonkeyPatch
+    place: Path, begun: Lessons, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "replace", full)
-    with pytest.raises(BadInput) as caught, _kept(pruning(place), begun):
+    with pytest.raises(BadInput) as caught, keep_records(pruning(place), begun):
         save(zoo.convnet(), place / "out.tflite")
-    assert "--resume goes on" in caught.value.__notes__[0]
+    assert "resume=True goes on" in caught.value.__notes__[0]
 
 
 @pytest.mark.parametrize("command", ["prune", "cluster"])
@@ -266,15 +265,15 @@ def test_without_torch_there_is_no_qat(run: Run, monkeypatch: pytest.MonkeyPatch
         ("qat model.tflite --data train.npz --io bool", "io=bool"),
         ("qat model.tflite --data train.npz --keep LSTM", "'LSTM'"),
         ("qat model.tflite --data train.npz --eval train.npz", "other samples than those"),
-        ("qat model.tflite --data train.npz --epochs 0", "epochs=0: a number above 0"),
-        ("qat model.tflite --data train.npz --epochs inf", "epochs=inf: a number above 0"),
-        ("qat model.tflite --data train.npz --minutes -1", "minutes=-1: a number above 0"),
-        ("qat model.tflite --data train.npz --rate nan", "rate=nan: a number above 0"),
-        ("qat model.tflite --data train.npz --batch -1", "batch=-1: a number from 0 on"),
-        ("qat model.tflite --data train.npz --labels 1.5", "labels=1.5: a share from 0 to 1"),
-        ("qat model.tflite --data train.npz --labels nan", "labels=nan: a share from 0 to 1"),
-        ("qat model.tflite --data train.npz --seed -1", "seed=-1: a number from 0 on"),
-        ("qat model.tflite --data train.npz --augment all", "augment=all: there are auto, "),
+        ("qat model.tflite --data train.npz --epochs 0", "--epochs 0: a number above 0"),
+        ("qat model.tflite --data train.npz --epochs inf", "--epochs inf: a number above 0"),
+        ("qat model.tflite --data train.npz --minutes -1", "--minutes -1: a number above 0"),
+        ("qat model.tflite --data train.npz --rate nan", "--rate nan: a number above 0"),
+        ("qat model.tflite --data train.npz --batch -1", "--batch -1: a number from 0 on"),
+        ("qat model.tflite --data train.npz --labels 1.5", "--labels 1.5: a share from 0 to 1"),
+        ("qat model.tflite --data train.npz --labels nan", "--labels nan: a share from 0 to 1"),
+        ("qat model.tflite --data train.npz --seed -1", "--seed -1: a number from 0 on"),
+        ("qat model.tflite --data train.npz --augment all", "--augment all: there are auto, "),
         ("qat model.tflite --data train.npz --device tpu", "device tpu: cannot be used"),
         ("qat model.tflite --data train.npz --resume", "leave out --resume"),
         ("qat int8.tflite --data int8.npy", "quantized already"),
@@ -294,7 +293,7 @@ def test_without_torch_there_is_no_qat(run: Run, monkeypatch: pytest.MonkeyPatch
         ("apply model.tflite prune|qat|prune --data train.npz", "put it before qat"),
         ("apply model.tflite quantize|cluster --data none.npz", "cluster works on float weights"),
         ("apply model.tflite prune|quantize|qat", "put it before quantize"),
-        ("apply model.tflite qat --labels 2 --data train.npz", "labels=2: a share from 0 to 1"),
+        ("apply model.tflite qat --labels 2 --data train.npz", "--labels 2: a share from 0 to 1"),
     ],
 )
 def test_bad_input_is_one_line(words: str, text: str, place: Path, run: Run) -> None:

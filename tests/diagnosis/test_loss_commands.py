@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from litesmith.accuracy.evaluate import evaluate
+from litesmith import evaluate
 from litesmith.calibration.observe import tools
 from litesmith.data.samples import Data
 from litesmith.data.sources import open_data

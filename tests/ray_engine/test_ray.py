@@ -24,7 +24,7 @@ from litesmith.tflite.file import digest
 from litesmith.tflite.write import to_bytes
 from litesmith.timing.cluster_timing import measure_on
 from litesmith.timing.latency import Rule, list_contenders
-from litesmith.training.apply import apply
+from litesmith.training.recipe_context import apply
 from litesmith.workers.engine import Engine, Lost, Worker, host_name, open_engine
 from tests.accuracy.test_sharded import bare
 from tests.search.choosing.taught import examples, integer, opened, taught, written

@@ -12,7 +12,7 @@ from litesmith import Training  # noqa: E402
 from litesmith.data.preparation import Preparation  # noqa: E402
 from litesmith.passes.core.layers import layers_of  # noqa: E402
 from litesmith.tflite.file import load, save  # noqa: E402
-from litesmith.training.apply import Record  # noqa: E402
+from litesmith.training.recipe_context import Record  # noqa: E402
 from litesmith.training.retraining import Request, Retrained, carry_out  # noqa: E402
 from litesmith.training.settings import Look  # noqa: E402
 from tests.training.flowers import backbone, write_pictures  # noqa: E402

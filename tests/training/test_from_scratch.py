@@ -16,7 +16,7 @@ from litesmith.data.preparation import Preparation
 from litesmith.errors import CannotApply
 from litesmith.tflite.file import load, save
 from litesmith.tflite.metadata import metadata
-from litesmith.training.apply import Record, has_torch
+from litesmith.training.recipe_context import Record, has_torch
 from litesmith.training.retrain_request import Request
 from litesmith.training.retraining import Retrained, carry_out, default_out, default_training
 from litesmith.training.settings import Look

@@ -16,7 +16,7 @@ from litesmith.passes.core.step import Change, Context  # noqa: E402
 from litesmith.passes.quantizing.qat import Qat  # noqa: E402
 from litesmith.tflite.read import read  # noqa: E402
 from litesmith.tflite.write import to_bytes  # noqa: E402
-from litesmith.training.apply import apply, trainings  # noqa: E402
+from litesmith.training.recipe_context import apply, trainings  # noqa: E402
 from litesmith.training.settings import Training  # noqa: E402
 from tests.quantized import TARGETS, broken_laws, results, snr  # noqa: E402
 from tests.training.small import (  # noqa: E402

@@ -360,7 +360,7 @@ def test_only_one_picture_is_mixed() -> None:
 
 def test_none_is_idle_and_others_are_named() -> None:
     assert Augment(graph_of(PICTURE), "none", 0).is_idle
-    with pytest.raises(BadInput, match="augment=spin") as caught:
+    with pytest.raises(BadInput, match="augment='spin'") as caught:
         Training(augment="spin")
     assert all(how in str(caught.value) for how in AUGMENTS)
     assert "\n" not in str(caught.value)

@@ -23,17 +23,19 @@ from litesmith.accuracy.sharded import Tally, as_it_is, joined, kept, sharded_ta
 from litesmith.data.answers import outputs_of
 from litesmith.data.model_shipping import source_digest
 from litesmith.data.samples import Data, Sample
-from litesmith.data.sources import Given, open_data
+from litesmith.display import show_html, show_line
 from litesmith.errors import BadInput
 from litesmith.evidence import Measurement
 from litesmith.ir.types import Model
 from litesmith.phrases import phrase
 from litesmith.progress import Progress, Status, silent, watch
 from litesmith.run.core.target import Target
+from litesmith.run.litert.capi import installed_version
 from litesmith.run.session import Source
 from litesmith.tflite.file import load
 from litesmith.timing.host import host
-from litesmith.workers.engine import Engine, open_engine
+from litesmith.units import score_text, total_text
+from litesmith.workers.engine import Engine
 
 BETTER, WORSE, HIGHER, LOWER = "better", "worse", "higher", "lower"
 SAME = phrase("no difference beyond the noise")
@@ -76,12 +78,18 @@ class Against:
         return below if self.difference_high < 0 else SAME
 
 
-@dataclass(frozen=True)
+def finite(value: float | None) -> float | None:
+    """The number for JSON, which has no word for one that is not finite."""
+    return value if value is not None and math.isfinite(value) else None
+
+
+@dataclass(frozen=True, repr=False)
 class Evaluation:
     """One metric of one model on some data, with its 95 % interval.
 
     A metric of the unit "share" is a share: 0.6915 stands for 69.15 %. `n` counts rows: samples,
     times the model's batch. `measurement` keeps the result of each, `rows` what it was made from.
+    `model` is the path of the model, where it has one.
     """
 
     metric: str
@@ -96,52 +104,70 @@ class Evaluation:
     notes: tuple[str, ...] = ()
     against: Against | None = None
     rows: Rows | None = field(default=None, repr=False, compare=False)
+    model: str = ""
+
+    __repr__ = show_line
 
     @property
     def target(self) -> str:
         return self.measurement.target
 
     @property
+    def runtime(self) -> str:
+        return "numpy" if self.target == "numpy" else f"LiteRT {installed_version()}"
+
+    @property
+    def sentence(self) -> str:
+        told = phrase("{metric} {value}", self.title, score_text(self.value, self.unit))
+        verdict = "" if self.against is None else self.against.verdict
+        return phrase("{told}; {verdict}", told, verdict) if verdict else told
+
+    def to_rows(self) -> list[dict[str, object]]:
+        """One row: the score, and what it is beside the reference's."""
+        names = ("metric", "value", "low", "high", "n", "target")
+        against = ("reference", "difference", "difference_low", "difference_high", "agreement")
+        told = self.to_json()
+        return [{name: told[name] for name in (*names, *against) if name in told}]
+
+    def to_json(self) -> dict[str, object]:
+        """Numbers that are not finite are null."""
+        found = self.against
+        told: dict[str, object] = {
+            "schema": 1,
+            "model": self.model,
+            "metric": self.metric,
+            "unit": self.unit,
+            "value": finite(self.value),
+            "low": finite(self.low),
+            "high": finite(self.high),
+            "n": self.n,
+            "data": self.source,
+            "preparation": self.preparation,
+            "target": self.target,
+            "runtime": self.runtime,
+            "notes": self.notes,
+        }
+        if found is None:
+            return told
+        return told | {
+            "reference": finite(found.value),
+            "difference": finite(found.difference),
+            "difference_low": finite(found.difference_low),
+            "difference_high": finite(found.difference_high),
+            "agreement": finite(found.agreement),
+            "cosine": finite(found.cosine),
+            "snr_db": finite(found.snr_db),
+            "verdict": found.verdict or None,
+        }
+
+    def _repr_html_(self) -> str:
+        told = phrase("{n} samples on {target}", total_text(self.n), self.target)
+        return show_html(self, [told, *self.notes])
+
+    @property
     def title(self) -> str:
         """What people call the metric."""
         return METRICS[self.metric].title if self.metric in METRICS else self.metric
-
-
-def evaluate(
-    model: Source,
-    data: Given,
-    *,
-    against: Source | None = None,
-    metric: str | Function = "auto",
-    on: str | Target = "cpu:1",
-    engine: str | Engine | None = None,
-    progress: Progress = silent,
-) -> Evaluation:
-    """The accuracy of a model; with `against`, also its paired difference from another.
-
-    >>> litesmith.evaluate("int8.tflite", "val/", against="float.tflite")   # doctest: +SKIP
-
-    `metric` is a name in METRICS, a function of yours or its name `module:function`, called for
-    each sample with the list of outputs (real numbers) and the label (or None); the mean of what it
-    returns is taken.
-    "auto" chooses: top1 for integer labels that are classes of the model, auc for 0 and 1 where it
-    has one score only, miou for class maps, rmse for other labels; without labels that suit the
-    model agreement with the reference for one that ends in SOFTMAX, else the SNR.
-
-    `engine="ray"` has the workers of a Ray cluster do it, each with some of the samples.
-    """
-    opened = open_data(data, _loaded(model))
-    with open_engine(engine) as found:
-        (evaluation,) = evaluate_all(
-            [model],
-            opened,
-            against=against,
-            metric=metric,
-            on=on,
-            engine=found,
-            progress=progress,
-        )
-    return evaluation
 
 
 def evaluate_all(

@@ -9,7 +9,7 @@ from litesmith.anatomy.footprint import gzip_bytes
 from litesmith.errors import BadInput
 from litesmith.ir.types import Model
 from litesmith.phrases import phrase
-from litesmith.tflite.file import load, pieces, refuse_unwritable
+from litesmith.tflite.file import load, pieces
 from litesmith.tflite.write import chunks
 
 Source = str | os.PathLike[str] | bytes | bytearray | memoryview | Model
@@ -34,6 +34,11 @@ class SourceFile:
     def is_file(self) -> bool:
         """True where the file can be read again: a pipe cannot."""
         return self.path is not None and self.path.is_file()
+
+    @property
+    def origin(self) -> Path | Model:
+        """What is opened to run the model: the file, where it can be read again."""
+        return self.path if self.path is not None and self.path.is_file() else self.model
 
     @cached_property
     def bytes(self) -> int:
@@ -64,12 +69,3 @@ def open_source(source: Source) -> SourceFile:
     raise BadInput(
         "model={source!r}: give the path of a .tflite file, its bytes, or a Model", source
     )
-
-
-def refuse_place(path: Path, source: Path | None) -> None:
-    """Raises before the work where a result could not, or must not, be written after it."""
-    if source is not None and path.exists() and source.exists() and path.samefile(source):
-        raise BadInput(
-            "{path}: is the input, and an input file is never changed; choose another", path
-        )
-    refuse_unwritable(path)

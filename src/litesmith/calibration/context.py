@@ -10,12 +10,13 @@ from litesmith.calibration.observe import Spread, tools
 from litesmith.data.images import channel_axis, picture
 from litesmith.data.lint import Problem, lint
 from litesmith.data.preparation import Norm, Preparation, normalized
-from litesmith.data.samples import Data, Items, Sample
+from litesmith.data.samples import Data, Items, Sample, watch_data
 from litesmith.data.sources import UNTOUCHED
 from litesmith.errors import BadInput
 from litesmith.ir.types import Array, Model, Tensor
 from litesmith.passes.core.step import Context
 from litesmith.phrases import phrase
+from litesmith.progress import Progress, silent
 from litesmith.run.session_inputs import random_values
 from litesmith.tflite.file import load
 from litesmith.tflite.metadata import metadata
@@ -29,8 +30,11 @@ def context_of(
     reference: Model | str | os.PathLike[str] | None = None,
     *,
     spread: Spread | None = None,
+    progress: Progress = silent,
 ) -> Context:
     """What steps may use beside the model; where data is spread, workers look at it."""
+    if data is not None:
+        data = watch_data(data, phrase("looking at the data"), progress)
     known = reference if isinstance(reference, Model | None) else load(reference)
     threads = 0 if spread is None else 1
     return Context(None if data is None else tools(data, threads=threads, spread=spread), known)

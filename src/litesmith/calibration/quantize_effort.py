@@ -25,6 +25,7 @@ from litesmith.passes.quantizing.equalize import Equalize
 from litesmith.passes.quantizing.quantize import Quantize
 from litesmith.passes.quantizing.round import Round
 from litesmith.phrases import phrase
+from litesmith.progress import Progress, silent
 from litesmith.units import score_text
 
 EFFORTS = ("quick", "default", "best")
@@ -110,7 +111,12 @@ def _with(step: Quantize, text: str) -> Recipe:
 
 
 def carry_out(
-    model: Model, plan: Plan, data: Data | None, *, spread: Spread | None = None
+    model: Model,
+    plan: Plan,
+    data: Data | None,
+    *,
+    spread: Spread | None = None,
+    progress: Progress = silent,
 ) -> Outcome:
     """The result of a plan's recipe; of several, the one that stays nearest to the float model.
 
@@ -118,26 +124,29 @@ def carry_out(
     """
     surest = plan.recipes[0]
     if len(plan.recipes) > 1 and data is not None and len(data) >= _FEWEST * _HELD_OUT:
-        found = _nearest(model, plan.recipes, data)
+        found = _nearest(model, plan.recipes, data, progress)
         if found is not None:
             return found._replace(notes=(*plan.notes, *found.notes))
+    context = context_of(data, spread=spread, progress=progress)
     try:
-        return Outcome(surest, apply(model, surest, context_of(data, spread=spread)), plan.notes)
+        return Outcome(surest, apply(model, surest, context), plan.notes)
     except CannotApply as error:
-        return _without_tuning(model, plan, data, error)
+        return _without_tuning(model, plan, context_of(data, progress=progress), error)
 
 
-def _without_tuning(model: Model, plan: Plan, data: Data | None, error: CannotApply) -> Outcome:
+def _without_tuning(model: Model, plan: Plan, context: Context, error: CannotApply) -> Outcome:
     """The same without the steps after `quantize`, which do not fit every model."""
     recipe = plan.recipes[0]
     end = next(n for n, step in enumerate(recipe, 1) if isinstance(step, Quantize))
     if end == len(recipe):
         raise error
-    change = apply(model, recipe[:end], context_of(data))
+    change = apply(model, recipe[:end], context)
     return Outcome(recipe[:end], change, (*plan.notes, phrase("left out: {error}", error)))
 
 
-def _nearest(model: Model, recipes: tuple[Recipe, ...], data: Data) -> Outcome | None:
+def _nearest(
+    model: Model, recipes: tuple[Recipe, ...], data: Data, progress: Progress
+) -> Outcome | None:
     """The recipe whose result differs least from the float model, before a softmax, on samples
     that were held out, with all samples; None where the surest does not fit.
 
@@ -145,7 +154,8 @@ def _nearest(model: Model, recipes: tuple[Recipe, ...], data: Data) -> Outcome |
     """
     fitting = Part(data, _HELD_OUT, held_out=False, most=_MOST_TRIED)
     judging = Part(data, _HELD_OUT, held_out=True)
-    worth = [recipe for recipe in recipes if _is_worth_trying(model, recipe, context_of(data))]
+    context = context_of(data, progress=progress)
+    worth = [recipe for recipe in recipes if _is_worth_trying(model, recipe, context)]
     tried = _fitting({recipe: _tried(model, recipe, fitting, judging) for recipe in worth})
     if recipes[0] not in tried:
         return None
@@ -167,7 +177,7 @@ def _nearest(model: Model, recipes: tuple[Recipe, ...], data: Data) -> Outcome |
     )
     return Outcome(
         best,
-        apply(model, best, context_of(data)),
+        apply(model, best, context),
         (phrase("{counts}: {told}{why}", counts, told, why),),
     )
 

@@ -81,7 +81,7 @@ COMMANDS = {
         phrase("Networks by name: list them, look at one, or write it as a .tflite."),
     ),
     "apply": (
-        "model:apply",
+        "apply:apply",
         phrase(
             "Apply a recipe to a model and write the result; the empty recipe is a faithful copy."
         ),
@@ -93,14 +93,14 @@ COMMANDS = {
         ),
     ),
     "prune": (
-        "shrink:prune",
+        "prune:prune",
         phrase("Make the weights zero that matter least, and train those that are left."),
     ),
     "cluster": (
-        "shrink:cluster",
+        "cluster:cluster",
         phrase("Have the weights of each layer share few values, and train these."),
     ),
-    "qat": ("shrink:qat", phrase("Quantize a model, and train what that has cost back into it.")),
+    "qat": ("qat:qat", phrase("Quantize a model, and train what that has cost back into it.")),
     "retrain": (
         "retrain:retrain",
         phrase("Make a classifier of your classes: a new head, or a whole network from scratch."),

@@ -1,8 +1,9 @@
 """How pixels become what a model was trained on: normalisation, size, labels."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
+from typing import TypedDict, Unpack
 
 import numpy as np
 
@@ -116,23 +117,28 @@ class Preparation:
 Numbers = float | Sequence[float] | str
 
 
+class Preparing(TypedDict, total=False):
+    """How a user asks for a preparation, one argument a setting; None is what is not given.
+
+    `mean` and `std` are numbers, or as typed: 1,2,3.
+    """
+
+    mean: Numbers | None
+    std: Numbers | None
+    norm: str | None
+    resize: str | None
+    crop: float | None
+    label_offset: int | None
+
+
 def read_preparation(
-    mean: Numbers | None = None,
-    std: Numbers | None = None,
-    norm: str | None = None,
-    resize: str = Preparation.resize,
-    crop: float = Preparation.crop,
-    label_offset: int | None = None,
+    base: Preparation = Preparation(),  # noqa: B008  a value that nothing changes
+    **asked: Unpack[Preparing],
 ) -> Preparation:
-    """The preparation that a user asks for; `mean` and `std` are numbers, or as typed: 1,2,3."""
-    return Preparation(
-        _read_numbers("mean", mean),
-        _read_numbers("std", std),
-        norm or "",
-        resize,
-        crop,
-        label_offset,
-    )
+    """The preparation that a user asks for, over one that is there."""
+    given: dict[str, object] = {n: v for n, v in asked.items() if v is not None}
+    numbers = {n: _read_numbers(n, asked.get(n)) for n in ("mean", "std") if n in given}
+    return replace(base, **given | numbers)  # pyright: ignore[reportArgumentType]
 
 
 def _read_numbers(name: str, given: Numbers | None) -> tuple[float, ...]:

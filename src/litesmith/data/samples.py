@@ -8,6 +8,7 @@ import numpy as np
 
 from litesmith.data.preparation import Preparation
 from litesmith.ir.types import Array, Tensor
+from litesmith.progress import Progress, Status, silent, watch
 from litesmith.run.litert.numpy_walker import quantize
 
 if TYPE_CHECKING:
@@ -97,6 +98,15 @@ class WatchedData:
 
     def __iter__(self) -> Iterator[Sample]:
         return self.watch(self.data)
+
+
+def watch_data(data: Data, what: str, progress: Progress) -> Data:
+    """The same data, which says `what` is done with it while it is read; itself where nobody
+    listens."""
+    if progress is silent:
+        return data
+    status = Status(what, of=len(data))
+    return WatchedData(data, lambda samples: watch(samples, status, progress))
 
 
 def as_stored(tensor: Tensor, value: Array) -> Array:

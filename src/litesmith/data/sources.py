@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
+from litesmith.arguments import argument
 from litesmith.data.audio import audio_rows, has_audio
 from litesmith.data.guess_norm import (
     MOST_TRIED,
@@ -196,7 +197,7 @@ def open_data(
     nobody asked for that number.
     """
     if samples is not None and samples < 1:
-        raise BadInput("{samples} samples: give a number from 1 on", samples)
+        raise BadInput("{samples}: a number from 1 on is needed", argument("samples", samples))
     if isinstance(source, Data):
         return source
     name = _name(source)

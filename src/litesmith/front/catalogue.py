@@ -5,14 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from litesmith.anatomy.footprint import Footprint, footprint
-from litesmith.anatomy.source_file import refuse_place
 from litesmith.arguments import argument, check_types
 from litesmith.display import show_html, show_line
 from litesmith.errors import BadInput
 from litesmith.ir.types import Model
 from litesmith.known_networks import NetworkFamily, NetworkSpec, Published, catalogue_room
 from litesmith.phrases import phrase
-from litesmith.tflite.file import digest, save
+from litesmith.tflite.file import digest, refuse_output, save
 from litesmith.units import count_text
 
 Json = dict[str, object]
@@ -171,7 +170,7 @@ def catalogue(
             )
         return _count(spec)
     place, file = Path(out), None if weights is None else Path(weights)
-    refuse_place(place, file)
+    refuse_output(place, *([] if file is None else [file]))
     if file is None:
         model = catalogue_room().build(str(spec), seed=seed)
     else:

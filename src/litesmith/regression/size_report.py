@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from math import inf
+from math import inf, isfinite
 from pathlib import Path
 
 import numpy as np
@@ -71,6 +71,16 @@ class Costs:
     def zero_share(self) -> float:
         return zero_share(self.weights)
 
+    def to_json(self) -> dict[str, object]:
+        return {
+            "bytes": self.bytes,
+            "gzip_bytes": self.gzip_bytes,
+            "zstd_bytes": self.zstd_bytes,
+            "macs": self.macs,
+            "zeros": self.zeros,
+            "zero_share": self.zero_share,
+        }
+
 
 @dataclass(frozen=True)
 class Latency:
@@ -124,6 +134,32 @@ class Shrunk:
             return self._told(phrase("not faster"))
         return self._told(phrase("within the noise") if ratio.verdict == SAME else ratio.verdict)
 
+    def to_json(self) -> dict[str, object]:
+        """What the written file costs; `zeros` is a count, `zero_share` their share of all
+        weights."""
+        return {
+            **self.after.to_json(),
+            "before": self.before.to_json(),
+            "latency": self._latency_json(),
+            "weights": [_weight_json(facts) for facts in self.after.weights],
+            "verified": self.is_verified,
+            "broken": list(self.promises.broken),
+        }
+
+    def _latency_json(self) -> dict[str, object]:
+        told = {"ratio": None, "low": None, "high": None, "verdict": self.verdict}
+        if self.latency is None:
+            return told
+        low, high = self.latency.ratio.interval
+        return told | {
+            "ratio": self.latency.ratio.value,
+            "low": low,
+            "high": high if isfinite(high) else None,
+            "before_us": self.latency.before_us,
+            "after_us": self.latency.after_us,
+            "target": self.latency.target,
+        }
+
     def _told(self, verdict: str) -> str:
         return (
             phrase("{verdict}; {idle} {multiplied}", verdict, self._idle, _MULTIPLIED)
@@ -143,6 +179,20 @@ class Shrunk:
         if after.zero_share > before.zero_share + _MORE_ZEROS:
             return "zeros"
         return ""
+
+
+def _weight_json(facts: WeightFacts) -> dict[str, object]:
+    return {
+        "name": facts.name,
+        "op": facts.op,
+        "dtype": facts.dtype,
+        "elements": facts.elements,
+        "zeros": facts.zeros,
+        "unique": facts.unique,
+        "codes": facts.codes,
+        "bits": facts.bits,
+        "sparse": facts.sparse,
+    }
 
 
 def shrunk(

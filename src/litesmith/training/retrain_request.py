@@ -10,7 +10,7 @@ from litesmith.data.sources import UNTOUCHED, Given
 from litesmith.ir.types import Model
 from litesmith.known_networks import is_network
 from litesmith.tflite.file import digest
-from litesmith.training.apply import Record
+from litesmith.training.recipe_context import Record
 from litesmith.training.settings import Training
 from litesmith.transfer.confusion import Confusion
 from litesmith.transfer.embedding import Embedding

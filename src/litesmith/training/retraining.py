@@ -22,7 +22,7 @@ from litesmith.plugins import why_missing
 from litesmith.tflite.describe import Described, describe
 from litesmith.tflite.file import load, refuse_unwritable, save
 from litesmith.tflite.metadata import Normalization, metadata
-from litesmith.training.apply import has_torch
+from litesmith.training.recipe_context import has_torch
 from litesmith.training.retrain_data import Job
 from litesmith.training.retrain_request import (
     HELD_OUT,

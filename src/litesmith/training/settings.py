@@ -1,12 +1,13 @@
 """How a training is asked for and watched; nothing here needs torch."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from math import inf
-from typing import NamedTuple
+from typing import NamedTuple, Unpack
 
+from litesmith.arguments import argument, refuse_below, refuse_unknown
+from litesmith.data.preparation import Preparing
 from litesmith.errors import BadInput
-from litesmith.units import number_text
 
 # One sample in so many is held out: it judges, and nothing is learned from it.
 HELD_OUT = 8
@@ -46,16 +47,40 @@ class Training:
             ("rate", self.rate),
         ):
             if value is not None and not 0 < value < inf:
-                raise BadInput(f"{name}={number_text(value)}: a number above 0 is needed")
+                raise BadInput("{argument}: a number above 0 is needed", argument(name, value))
         for name, count in (("batch", self.batch), ("seed", self.seed)):
-            if count < 0:
-                raise BadInput("{name}={count}: a number from 0 on is needed", name, count)
+            refuse_below(name, count, 0)
         if not 0 <= self.labels <= 1:
-            raise BadInput(
-                "labels={number}: a share from 0 to 1 is needed", number_text(self.labels)
-            )
-        if self.augment not in AUGMENTS:
-            raise BadInput(f"augment={self.augment}: there are {', '.join(AUGMENTS)}")
+            told = argument("labels", self.labels)
+            raise BadInput("{argument}: a share from 0 to 1 is needed", told)
+        refuse_unknown("augment", self.augment, AUGMENTS)
+
+
+class TrainingOptions(Preparing, total=False):
+    """How a user asks for a preparation and a training, one argument a setting; None is what is
+    not given."""
+
+    epochs: float | None
+    minutes: float | None
+    rate: float | None
+    batch: int | None
+    labels: float | None
+    augment: str | None
+    seed: int | None
+    device: str | None
+
+
+def read_training(base: Training | None = None, **asked: Unpack[TrainingOptions]) -> Training:
+    """The training that a user asks for, over one that is there; preparation is left alone."""
+    names = {field.name for field in fields(Training)}
+    given: dict[str, object] = {n: v for n, v in asked.items() if n in names and v is not None}
+    return replace(base or Training(), **given)  # pyright: ignore[reportArgumentType]
+
+
+def split_preparing(asked: TrainingOptions) -> Preparing:
+    """What of the options is about preparation."""
+    names = Preparing.__annotations__
+    return Preparing(**{n: v for n, v in asked.items() if n in names})  # pyright: ignore
 
 
 class Look(NamedTuple):

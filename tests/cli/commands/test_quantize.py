@@ -10,8 +10,10 @@ import pytest
 
 from litesmith.calibration.observed_cache import VARIABLE
 from litesmith.cli import main
-from litesmith.cli.text.quantize_text import _reason, print_left
+from litesmith.cli.text.apply_text import print_left
+from litesmith.ir.model_text import OpName
 from litesmith.passes.core.step import Skip
+from litesmith.phrases import phrase
 from litesmith.tflite.file import digest, load, save
 from tests import zoo
 from tests.zoo import noise
@@ -81,7 +83,7 @@ def test_text(run: Run) -> None:
     text = " ".join(shown.stdout.split())
     for part in (
         "recipe: cleanup | fold | fuse | quantize | correct",
-        "moved to int8: 1 CONV_2D, 1 DEPTHWISE_CONV_2D",
+        "moved 1 CONV_2D, 1 DEPTHWISE_CONV_2D",
         "corrected: 1 CONV_2D",
         "out.tflite: ",
         "gzipped",
@@ -300,17 +302,10 @@ def test_the_next_command_carries_what_was_typed(run: Run) -> None:
     )
 
 
-def test_reasons_that_differ_by_a_number_are_one() -> None:
-    few = [f"it has {count} numbers, too few to gain anything" for count in (16, 32, 1024)]
-    assert len({_reason(why) for why in few}) == 1
-    blocks = [f"{share} % of its blocks of 4 weights are zero, too few" for share in ("80.8", "3")]
-    assert len({_reason(why) for why in blocks}) == 1
-    kept = "there is no int16 kernel for it; CONV_2D stays float between two conversions"
-    assert _reason(kept) == kept
-    assert _reason("blocks of 1x4") != _reason("blocks of 2x4") != _reason("blocks of 2:4")
-
-
 def test_a_group_is_told_with_the_words_of_its_first(capsys: pytest.CaptureFixture[str]) -> None:
     shares = ("80.8", "7", "61.25")
-    print_left([Skip(f"CONV_2D 'c{n}'", f"{n} % of 'w{n}' are zero") for n in shares])
-    assert capsys.readouterr().out == "left 3 CONV_2D: 80.8 % of are zero\n"
+    reasons = [phrase("{share} % of {name!r} are zero", n, f"w{n}") for n in shares]
+    print_left(
+        [Skip(OpName("CONV_2D", f"c{n}"), why) for n, why in zip(shares, reasons, strict=True)]
+    )
+    assert capsys.readouterr().out == "left 3 CONV_2D: 80.8 % of 'w80.8' are zero\n"

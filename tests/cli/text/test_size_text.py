@@ -7,7 +7,7 @@ import pytest
 
 from litesmith.anatomy.weights import Promises, WeightFacts
 from litesmith.cli.text import printing as show
-from litesmith.cli.text.size_text import print_shrunk, shrunk_json
+from litesmith.cli.text.size_text import print_shrunk
 from litesmith.regression.size_report import Costs, Latency, Shrunk
 from litesmith.timing.statistics import Ratio
 
@@ -72,7 +72,7 @@ def test_what_was_lost_is_loud(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_json() -> None:
     one = record(facts(0), facts(1))
-    told = json.loads(json.dumps(shrunk_json(one), allow_nan=False))
+    told = json.loads(json.dumps(one.to_json(), allow_nan=False))
     assert (told["bytes"], told["gzip_bytes"], told["zstd_bytes"]) == (1000, 300, 200)
     assert (told["macs"], told["zeros"], told["verified"]) == (1234, 999, True)
     assert told["zero_share"] == one.after.zero_share
@@ -87,5 +87,5 @@ def test_json() -> None:
 
 @pytest.mark.parametrize("latency", [None, Latency(1, 1, Ratio((1.0,)), "cpu:1")])
 def test_json_without_an_interval(latency: Latency | None) -> None:
-    told = shrunk_json(replace(record(facts(0)), latency=latency, untimed="it is slow"))
+    told = replace(record(facts(0)), latency=latency, untimed="it is slow").to_json()
     assert json.loads(json.dumps(told, allow_nan=False))["latency"]["high"] is None

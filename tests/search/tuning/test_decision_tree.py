@@ -19,7 +19,7 @@ from litesmith.search.tuning.decision_tree import (
     State,
     float_candidate,
 )
-from litesmith.training.apply import trainings
+from litesmith.training.recipe_context import trainings
 from tests.search.choosing.taught import integer, record, taught
 from tests.zoo import half_weights
 

@@ -6,10 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
-from litesmith.cli.commands.evaluate import MetricName
-from litesmith.cli.commands.model import MISSES_WHAT_WAS_ASKED, Json
-from litesmith.cli.commands.profile import On
-from litesmith.cli.commands.quantize import Effort
 from litesmith.cli.commands.tune import MaxLatency, MaxSize
 from litesmith.cli.options.data_options import (
     DEFAULT_CROP,
@@ -28,7 +24,9 @@ from litesmith.cli.options.data_options import (
 )
 from litesmith.cli.options.declare import argument, option
 from litesmith.cli.options.engine_option import EngineName, refuse_unusable
+from litesmith.cli.options.shared_options import Effort, Json, MetricName, On
 from litesmith.cli.text.choose_text import Live, notes_of, print_json, print_text
+from litesmith.cli.text.deliver import MISSES_WHAT_WAS_ASKED
 from litesmith.pages.folder_kinds import write_report
 from litesmith.search.choosing.candidates import listed
 from litesmith.search.choosing.choose_models import DEFAULT_FOLDER, carry_out, one_target

@@ -7,11 +7,9 @@ from typing import Annotated
 
 import click
 
-from litesmith.accuracy.evaluate import Evaluation
+from litesmith.accuracy.evaluate import Evaluation, finite
 from litesmith.accuracy.scoring import MOST_DB
 from litesmith.cli.commands.bench import Seconds
-from litesmith.cli.commands.evaluate import MetricName, finite
-from litesmith.cli.commands.model import Json
 from litesmith.cli.commands.profile import On, checked_target
 from litesmith.cli.options.data_options import (
     DEFAULT_CROP,
@@ -30,6 +28,7 @@ from litesmith.cli.options.data_options import (
 )
 from litesmith.cli.options.declare import argument
 from litesmith.cli.options.ops_option import Ops
+from litesmith.cli.options.shared_options import Json, MetricName
 from litesmith.cli.text import printing as show
 from litesmith.cli.text.progress_text import Terminal
 from litesmith.data.lint import lint_evaluation

@@ -13,7 +13,6 @@ from typing import Annotated, NamedTuple
 import click
 from rich.cells import cell_len, set_cell_size
 
-from litesmith.cli.commands.model import Json, ModelFile, refuse_place
 from litesmith.cli.commands.profile import On, checked_target
 from litesmith.cli.options.data_options import (
     DEFAULT_CROP,
@@ -41,6 +40,7 @@ from litesmith.cli.options.overlay_option import (
     refuse_errors,
     refuse_overlay,
 )
+from litesmith.cli.options.shared_options import Json, ModelFile
 from litesmith.cli.text import printing as show
 from litesmith.data.samples import Data
 from litesmith.data.sources import open_data
@@ -56,7 +56,7 @@ from litesmith.phrases import phrase
 from litesmith.profiling.op_times import profile_ops
 from litesmith.run.core.placement import PREDICTED
 from litesmith.run.trial_run import probe
-from litesmith.tflite.file import load
+from litesmith.tflite.file import load, refuse_output
 from litesmith.units import bytes_text, plain, time_text, total_text
 
 Against = Annotated[
@@ -116,7 +116,7 @@ def doctor(
 ) -> None:
     """Why a model is slow; with data, where it loses accuracy; and the command that acts on it."""
     if bundle is not None:
-        refuse_place(bundle, model)
+        refuse_output(bundle, model)
     if overlay is not None:
         refuse_overlay(overlay, model)
     content = load(model)

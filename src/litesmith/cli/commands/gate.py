@@ -12,8 +12,6 @@ from typing import Annotated
 import click
 
 from litesmith.accuracy.metrics import metric_named
-from litesmith.cli.commands.evaluate import MetricName
-from litesmith.cli.commands.model import MISSES_WHAT_WAS_ASKED, Json, ModelFile, refuse_place
 from litesmith.cli.commands.profile import checked_target
 from litesmith.cli.options.data_options import (
     DEFAULT_CROP,
@@ -33,7 +31,9 @@ from litesmith.cli.options.data_options import (
 )
 from litesmith.cli.options.declare import argument, option
 from litesmith.cli.options.ops_option import Ops
+from litesmith.cli.options.shared_options import Json, MetricName, ModelFile
 from litesmith.cli.text import printing as show
+from litesmith.cli.text.deliver import MISSES_WHAT_WAS_ASKED
 from litesmith.cli.text.progress_text import Terminal
 from litesmith.errors import BadInput
 from litesmith.pages.gate_page import HEAD, cells, gate_json, gate_junit, gate_markdown
@@ -44,7 +44,7 @@ from litesmith.regression.gate_measures import MOST_SECONDS, Delegation, Manner
 from litesmith.regression.gate_rules import FINE, OFF, QUANTITIES, UNCLEAR, WORSE, parsed_allowances
 from litesmith.regression.gating import Gated, gated, updated
 from litesmith.run.core.target import Target
-from litesmith.tflite.file import load, write_whole
+from litesmith.tflite.file import load, refuse_output, write_whole
 from litesmith.timing.latency import Rule
 from litesmith.units import (
     bytes_text,
@@ -173,7 +173,7 @@ def _refuse_places(outs: Sequence[Path | None], sources: Sequence[Path | None]) 
     """What is written is none of what is read."""
     for out, source in product(outs, sources):
         if out is not None and source is not None:
-            refuse_place(out, source)
+            refuse_output(out, source)
 
 
 def _refuse_misplaced(

@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
-from litesmith.cli.commands.model import Json, refuse_place
 from litesmith.cli.options.data_options import (
     DEFAULT_CROP,
     DEFAULT_RESIZE,
@@ -23,6 +22,7 @@ from litesmith.cli.options.data_options import (
     say,
 )
 from litesmith.cli.options.declare import argument, option
+from litesmith.cli.options.shared_options import Json
 from litesmith.cli.options.training_options import (
     AugmentName,
     Batch,
@@ -39,7 +39,8 @@ from litesmith.errors import BadInput
 from litesmith.pages.folder_kinds import write_report
 from litesmith.phrases import phrase
 from litesmith.search.trial.folder import RETRAIN, Folder
-from litesmith.training.apply import Record
+from litesmith.tflite.file import refuse_output
+from litesmith.training.recipe_context import Record
 from litesmith.training.retrain_record import evidence_facts, record_facts, trials_of
 from litesmith.training.retrain_request import NO_TUNING, Request, Retrained, is_scratch
 from litesmith.training.retraining import SCRATCH_EPOCHS, carry_out, default_training, refuse_early
@@ -142,7 +143,7 @@ def retrain(
     """Make a classifier of your classes: a new head, or a whole network from scratch."""
     if data is None:
         raise BadInput("retrain needs data; give --data and a folder with a folder for each class")
-    refuse_place(out, backbone)
+    refuse_output(out, backbone)
     trains = fine_tune != NO_TUNING or is_scratch(backbone)
     if resume and not trains:
         raise BadInput("--resume: nothing is trained here: that needs --fine-tune")

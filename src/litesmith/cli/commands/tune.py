@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
-from litesmith.cli.commands.model import MISSES_WHAT_WAS_ASKED, Json, ModelFile
 from litesmith.cli.options.data_options import (
     DEFAULT_CROP,
     DEFAULT_RESIZE,
@@ -26,6 +25,8 @@ from litesmith.cli.options.data_options import (
 )
 from litesmith.cli.options.declare import option
 from litesmith.cli.options.engine_option import EngineName, refuse_unusable
+from litesmith.cli.options.shared_options import Json, ModelFile
+from litesmith.cli.text.deliver import MISSES_WHAT_WAS_ASKED
 from litesmith.cli.text.tune_text import Live, print_json, print_text
 from litesmith.errors import BadInput
 from litesmith.pages.folder_kinds import write_report

@@ -156,7 +156,7 @@ def _option(
     made = click.Option(
         [*declared.names, name],
         type=None if kind is bool else _click_type(kind, declared),
-        is_flag=kind is bool,
+        is_flag=True if kind is bool else None,
         metavar=declared.metavar,
         help=declared.help,
         required=required,

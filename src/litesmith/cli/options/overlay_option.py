@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
-from litesmith.cli.commands.model import refuse_place
 from litesmith.cli.options.data_options import say, with_progress
 from litesmith.cli.options.declare import option
 from litesmith.cli.text import printing as show
@@ -25,6 +24,7 @@ from litesmith.pages.overlay import (
 from litesmith.passes.core.recipe import is_float
 from litesmith.phrases import phrase
 from litesmith.profiling.op_times import Profile
+from litesmith.tflite.file import refuse_output
 from litesmith.units import plain
 
 TimesFile = Annotated[
@@ -51,7 +51,7 @@ OverlayFile = Annotated[
 def refuse_overlay(path: Path, model: Path) -> None:
     """Raises before the work where the file could not be written after it."""
     refuse_name(path)
-    refuse_place(path, model)
+    refuse_output(path, model)
 
 
 def refuse_errors(content: Model, reference: Model | None) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated, TypedDict
 
 from litesmith.cli.options.declare import argument, option
+from litesmith.errors import BadInput
 
 LOCAL = "local"
 SCHEMES = "dynamic|dynamic-int4|float16|int16x8|int8|w4a8|weight-int4|weight-int8"
@@ -53,16 +54,16 @@ class Preparing(TypedDict, total=False):
     """How data is prepared for a model."""
 
     mean: Annotated[
-        str | None,
+        str,
         option(
             "--mean",
             metavar="M",
             help="Pixels of 0 to 255 become (x − M) / S; one number or three, as in 127.5.",
         ),
     ]
-    std: Annotated[str | None, option("--std", metavar="S", help="See --mean.")]
+    std: Annotated[str, option("--std", metavar="S", help="See --mean.")]
     norm: Annotated[
-        str | None,
+        str,
         option(
             "--norm",
             metavar=NORMS,
@@ -71,13 +72,13 @@ class Preparing(TypedDict, total=False):
         ),
     ]
     resize: Annotated[
-        str | None,
+        str,
         option(
             "--resize", metavar=RESIZES, help="How images are resized.", show_default="bilinear"
         ),
     ]
     crop: Annotated[
-        float | None,
+        float,
         option(
             "--crop",
             metavar="SHARE",
@@ -86,7 +87,7 @@ class Preparing(TypedDict, total=False):
         ),
     ]
     label_offset: Annotated[
-        int | None,
+        int,
         option(
             "--label-offset",
             metavar="N",
@@ -127,6 +128,16 @@ Ops = Annotated[
         help="A Python file or module that registers custom ops or delegates.",
     ),
 ]
+
+
+def refuse_files_elsewhere(ops: list[str] | None, engine: str) -> None:
+    """Raises where workers would need files of the user's that they do not have."""
+    if ops and engine != LOCAL:
+        raise BadInput(
+            "--ops with --engine {engine}: files of yours stay here; use --engine local", engine
+        )
+
+
 MetricName = Annotated[
     str,
     option(
@@ -154,9 +165,11 @@ Keep = Annotated[
 Only = Annotated[
     list[str] | None, option("--only", metavar="OPS", help="Ops to change; no others are.")
 ]
+Effort = Annotated[
+    str, option("--effort", metavar="quick|default|best", help="Time put into accuracy.")
+]
 PerTensor = Annotated[bool, option("--per-tensor", help="One scale a weight, not one a channel.")]
 NoTune = Annotated[bool, option("--no-tune", help="Train nothing, even with data.")]
-Resume = Annotated[bool, option("--resume", help="Continue an interrupted training.")]
 TrainingCount = Annotated[
     int | None,
     option(
@@ -173,17 +186,17 @@ class TrainingPlan(Preparing, total=False):
     """How data is prepared, and how a model is trained on it."""
 
     epochs: Annotated[
-        float | None,
+        float,
         option(
             "--epochs", metavar="N", help="Number of times to use each sample.", show_default="10"
         ),
     ]
     minutes: Annotated[
-        float | None,
+        float,
         option("--minutes", metavar="N", help="Longest training time.", show_default="no limit"),
     ]
     rate: Annotated[
-        float | None,
+        float,
         option(
             "--rate",
             metavar="R",
@@ -192,7 +205,7 @@ class TrainingPlan(Preparing, total=False):
         ),
     ]
     batch: Annotated[
-        int | None,
+        int,
         option(
             "--batch",
             metavar="N",
@@ -201,7 +214,7 @@ class TrainingPlan(Preparing, total=False):
         ),
     ]
     labels: Annotated[
-        float | None,
+        float,
         option(
             "--labels",
             metavar="SHARE",
@@ -210,7 +223,7 @@ class TrainingPlan(Preparing, total=False):
         ),
     ]
     augment: Annotated[
-        str | None,
+        str,
         option(
             "--augment",
             metavar=AUGMENTS,
@@ -219,10 +232,36 @@ class TrainingPlan(Preparing, total=False):
             show_default="auto",
         ),
     ]
-    seed: Annotated[
-        int | None, option("--seed", metavar="N", help="Random seed.", show_default="0")
-    ]
+    seed: Annotated[int, option("--seed", metavar="N", help="Random seed.", show_default="0")]
     device: Annotated[
-        str | None,
+        str,
         option("--device", metavar="auto|cpu|cuda", help="Where to train.", show_default="auto"),
     ]
+    resume: Annotated[bool, option("--resume", help="Continue an interrupted training.")]
+    record_every: Annotated[
+        float,
+        option(
+            "--record-every",
+            metavar="SECONDS",
+            help="Time between two records that a training can continue from.",
+            show_default="10",
+        ),
+    ]
+    runs: Annotated[
+        int,
+        option(
+            "--runs",
+            metavar="N",
+            min=1,
+            help="Number of runs to time both files in.",
+            show_default="for a second",
+        ),
+    ]
+    trust_data: Annotated[bool, option("--trust-data", help="Use data that looks wrong.")]
+
+
+class ShrinkPlan(TrainingPlan, total=False):
+    """What prune, cluster and qat have alike."""
+
+    samples: TrainingCount
+    eval: EvaluationData

@@ -38,7 +38,7 @@ from litesmith.passes.core.step import Change, Context, Masks, Tools, Tune, Tune
 from litesmith.phrases import phrase
 from litesmith.regression.size_report import Shrunk, shrunk
 from litesmith.tflite.file import save
-from litesmith.training.apply import Record, has_torch, training_context, trainings
+from litesmith.training.recipe_context import Record, has_torch, training_context, trainings
 from litesmith.training.settings import AUGMENTS, RECORD_SECONDS, Look, Training
 from litesmith.units import number_text
 

@@ -2,48 +2,53 @@
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
-from pathlib import Path
 from typing import TypeVar
 
-from litesmith.cli.text.printing import Json, line
+from litesmith.anatomy.source_file import SourceFile
+from litesmith.cli.text.printing import line
+from litesmith.cli.text.size_text import print_shrunk, zero_lines
+from litesmith.front.apply import Applied
 from litesmith.ir.model_text import OpName
 from litesmith.ir.types import Model
-from litesmith.passes.core.step import Change, Skip
+from litesmith.passes.core.step import Skip
 from litesmith.phrases import Phrase, Value, phrase
 from litesmith.units import bytes_text, change_text, plain
 
 T = TypeVar("T")
 Key = TypeVar("Key", bound=Hashable)
-Sizes = tuple[int, int | None]  # bytes on disk; after gzip, where that was asked
 
+# How many lines of a list a person reads.
 _MOST_LINES = 12
 
 # How many groups of a list, and how many lines of one group, a person reads.
 _MOST_GROUPS, _MOST_ALIKE = 6, 3
 
 
-def apply_json(out: Path, sizes: Sizes, digest: str, change: Change) -> Json:
-    return {
-        "schema": 1,
-        "out": str(out),
-        "bytes": sizes[0],
-        "gzip_bytes": sizes[1],
-        "digest": digest,
-        "touched": [*change.touched, *change.notes],
-        "skipped": [skip._asdict() for skip in change.skipped],
-    }
+def print_applied(result: Applied) -> None:
+    _print_some(result.touched)
+    print_left(result.skipped)
+    before, after = _op_count(result.source.model), _op_count(result.model)
+    line(phrase("{out}: {before} -> {after} ops", result.out, before, after), "bold")
+    _print_sizes(result.source, SourceFile(result.model, result.out))
+    if result.same is not None:
+        same, other = phrase("the same bytes as then"), phrase("NOT the same bytes as then")
+        line(same if result.same else other)
+    for told in result.trained or result.change.notes:
+        line(told)
+    if result.costs is not None:
+        print_shrunk(result.costs, zero_lines(result.model) if result.prunes else ())
 
 
-def apply_text(out: Path, sizes: Sequence[Sizes], before: Model, change: Change) -> None:
-    counts = [sum(len(g.ops) for g in m.graphs) for m in (before, change.model)]
-    (old, old_gzip), (new, new_gzip) = sizes
-    _print_some((*change.touched, *change.notes), "edits")
-    print_left(change.skipped)
-    line(phrase("{out}: {counts} -> {counts2} ops", out, counts[0], counts[1]), "bold")
-    disk = phrase("disk {size} {change}", bytes_text(new), change_text(old, new))
-    if old_gzip is not None and new_gzip is not None:
-        gzipped = change_text(old_gzip, new_gzip)
-        disk += phrase(", gzip {size} {change}", bytes_text(new_gzip), gzipped)
+def _op_count(model: Model) -> int:
+    return sum(len(graph.ops) for graph in model.graphs)
+
+
+def _print_sizes(old: SourceFile, new: SourceFile) -> None:
+    disk = phrase("disk {size} {change}", bytes_text(new.bytes), change_text(old.bytes, new.bytes))
+    squeezed = old.quick_gzip_bytes, new.quick_gzip_bytes
+    if squeezed[0] is not None and squeezed[1] is not None:
+        change = change_text(squeezed[0], squeezed[1])
+        disk += phrase(", gzip {size} {change}", bytes_text(squeezed[1]), change)
     line(disk)
 
 
@@ -99,9 +104,9 @@ def _merge(alike: Sequence[str]) -> str:
     return Phrase(first.template, values)
 
 
-def _print_some(texts: Sequence[str], what: str) -> None:
+def _print_some(texts: Sequence[str]) -> None:
     """The first lines of a list, and how many more there are."""
     for text in texts[:_MOST_LINES]:
         line(text)
     if len(texts) > _MOST_LINES:
-        line(phrase("… and {count} more {what} (--json lists all)", len(texts) - _MOST_LINES, what))
+        line(phrase("… and {count} more edits (--json lists all)", len(texts) - _MOST_LINES))

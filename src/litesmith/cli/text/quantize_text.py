@@ -1,31 +1,21 @@
 """How quantize prints: what was done, what is left, what was checked, what to type next."""
 
-import json
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
 
-import click
-
 from litesmith.accuracy.evaluate import Evaluation, preparation_text
 from litesmith.accuracy.scoring import MOST_DB
+from litesmith.anatomy.source_file import SourceFile
 from litesmith.calibration.claims import Claims, Drift, Group
-from litesmith.calibration.quantize_effort import Outcome
-from litesmith.cli.commands.evaluate import finite
-from litesmith.cli.commands.model import sizes_of
 from litesmith.cli.text import printing as show
-from litesmith.cli.text.apply_text import apply_json, print_done, print_left
-from litesmith.data.samples import Data
-from litesmith.ir.types import Model
+from litesmith.cli.text.apply_text import print_done, print_left
+from litesmith.front.quantize import Quantized
 from litesmith.passes.core.recipe import text_of
 from litesmith.passes.core.schemes import SCHEMES
-from litesmith.passes.quantizing.quantize import Quantize
 from litesmith.phrases import phrase
 from litesmith.run.litert.capi import installed_version
-from litesmith.tflite.file import digest
-from litesmith.tflite.write import chunks
 from litesmith.units import (
     bytes_text,
     change_text,
@@ -39,51 +29,7 @@ from litesmith.units import (
 _MOST_GROUPS = 6
 
 
-@dataclass(frozen=True, eq=False)
-class Result:
-    """All that is known of one quantized file."""
-
-    path: Path
-    out: Path
-    model: Model
-    step: Quantize
-    done: Outcome
-    claims: Claims
-    data: Data | None
-    score: Evaluation | None = None
-    next_data: str = "--data LABELLED_DATA"  # the options that name data to score it on
-
-    @property
-    def notes(self) -> list[str]:
-        told = [*(self.data.notes if self.data else ()), *self.done.notes]
-        return [*told, *(self.score.notes if self.score else ())]
-
-
-def print_json(result: Result) -> None:
-    change, sizes = result.done.change, sizes_of(result.out, result.done.change.model, True)
-    told = apply_json(result.out, sizes, digest(result.out), change) | {
-        "recipe": text_of(result.done.recipe),
-        "data": None if result.data is None else result.data.source,
-        "samples": 0 if result.data is None else len(result.data),
-        "random_data": result.data is not None and result.data.items.is_random,
-        "preparation": "" if result.data is None else preparation_text(result.data),
-        "claims": result.claims.facts(),
-        "notes": result.notes,
-    }
-    if result.score is not None:
-        told["evaluation"] = score_json(result.score)
-    click.echo(json.dumps(told))
-
-
-def score_json(score: Evaluation) -> show.Json:
-    names = ("value", "difference", "difference_low", "difference_high", "agreement", "snr_db")
-    against = {name: getattr(score.against, name, None) for name in names}
-    told = {"metric": score.metric, "value": score.value, "low": score.low, "high": score.high}
-    told |= {"n": score.n, "reference": against.pop("value"), **against}
-    return {k: finite(v) if isinstance(v, float) else v for k, v in told.items()}
-
-
-def print_text(result: Result) -> None:
+def print_quantized(result: Quantized) -> None:
     show.line(phrase("recipe: {text_of}", text_of(result.done.recipe)))
     print_done(result.done.change.touched)
     print_left(result.done.change.skipped)
@@ -93,17 +39,21 @@ def print_text(result: Result) -> None:
     if result.score is not None:
         print_score(result.score)
     _print_warnings(result)
-    files = quote(str(result.out)), quote(str(result.path))
-    show.command(f"litesmith eval {files[0]} {result.next_data} --against {files[1]}")
+    print_next(result.out, result.source, result.next_data)
 
 
-def _print_sizes(result: Result) -> None:
+def print_next(out: Path | None, source: SourceFile, next_data: str) -> None:
+    """The command that scores the result."""
+    files = quote(str(out)), quote(str(source.path or "MODEL"))
+    show.command(f"litesmith eval {files[0]} {next_data} --against {files[1]}")
+
+
+def _print_sizes(result: Quantized) -> None:
     # Not the original's gzip: it would take longer than quantizing it.
-    is_file = result.path.is_file()
-    old = result.path.stat().st_size if is_file else sum(map(len, chunks(result.model)))
-    new, new_gzip = sizes_of(result.out, result.done.change.model, False)
+    made = SourceFile(result.model, result.out)
+    old, new, new_gzip = result.source.bytes, made.bytes, made.quick_gzip_bytes
     gzipped = "" if new_gzip is None else phrase(", {size} gzipped", bytes_text(new_gzip))
-    name = plain(result.out.name)
+    name = plain(made.name)
     show.line(
         phrase(
             "{name}: {size} {change}{gzipped}",
@@ -178,7 +128,7 @@ def _drift_text(worst: Drift, outputs: int) -> str:
     )
 
 
-def _print_data(result: Result) -> None:
+def _print_data(result: Quantized) -> None:
     if result.data is None:
         return
     text = preparation_text(result.data)
@@ -213,10 +163,10 @@ def print_score(score: Evaluation) -> None:
         )
 
 
-def _print_warnings(result: Result) -> None:
+def _print_warnings(result: Quantized) -> None:
     """What must not be overlooked, last and loud."""
     claims = result.claims
-    if result.data is not None and result.data.items.is_random:
+    if result.is_random:
         show.line("RANDOM DATA: the accuracy of this file means nothing", "bold red")
     if claims.failure:
         show.line(phrase("WARNING: it does not run: {failure}", plain(claims.failure)), "bold red")

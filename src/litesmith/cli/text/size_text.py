@@ -2,19 +2,17 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from math import isfinite
 
 from rich.text import Text
 
 from litesmith.anatomy.sparse_speedup import Skipping, expected_gain, skipping
 from litesmith.anatomy.weights import WeightFacts, zero_share
 from litesmith.cli.text import printing as show
-from litesmith.ir.model_text import op_name
 from litesmith.ir.types import Model
 from litesmith.passes.shrinking.arm_sparse import arm_sparse
 from litesmith.phrases import phrase
-from litesmith.regression.size_report import Costs, Shrunk
-from litesmith.run.core.target import LITESMITH, Target
+from litesmith.regression.size_report import Shrunk
+from litesmith.regression.zero_skipping import OURS
 from litesmith.timing.statistics import FASTER, SLOWER
 from litesmith.units import (
     bytes_text,
@@ -30,7 +28,6 @@ from litesmith.units import (
 _MOST_WEIGHTS, _MOST_WARNINGS, _MOST_REASONS = 12, 6, 3
 
 _LEAST_NAME = 8
-_OURS = str(Target("cpu", 1, LITESMITH))
 _STYLES = {FASTER: "green", SLOWER: "red"}
 
 
@@ -82,14 +79,6 @@ def arm_lines(model: Model) -> list[str]:
     )
 
 
-def arm_json(model: Model) -> list[show.Json]:
-    """The same for each convolution."""
-    return [
-        {"op": plain(op_name(op)), "sparse": not why, "why": why}
-        for op, why in arm_sparse(model.main).items()
-    ]
-
-
 def skipping_lines(model: Model) -> list[str]:
     """Which layers kernels of ours should compute faster for their zeros, and from when on."""
     layers = skipping(model)
@@ -106,7 +95,7 @@ def skipping_lines(model: Model) -> list[str]:
         if faster
         else ""
     )
-    lines = [phrase("on {ours}, {count}{told}", _OURS, count, told)]
+    lines = [phrase("on {ours}, {count}{told}", OURS, count, told)]
     longest = sorted(layers, key=lambda one: -one.facts.products)[:_MOST_WEIGHTS]
     lines += [_skipping_line(one) for one in sorted(longest)]
     rest = len(layers) - len(longest)
@@ -125,21 +114,6 @@ def _skipping_line(one: Skipping) -> str:
     return phrase(
         "  op {place} {kind}: {zeros}, {told}; {gain}", one.place, one.op.kind, zeros, told, gain
     )
-
-
-def skipping_json(model: Model) -> list[show.Json]:
-    """The same for each layer; `even` is None where it is never faster."""
-    return [
-        {
-            "op": plain(op_name(one.op)),
-            "index": one.place,
-            "zero_blocks": one.facts.zeros,
-            "even": one.facts.even,
-            "gain": one.facts.gain,
-            "target": _OURS,
-        }
-        for one in skipping(model)
-    ]
 
 
 def _print_costs(record: Shrunk) -> None:
@@ -209,40 +183,3 @@ def _end(name: str, room: int) -> str:
     """The end of a long name, which tells more than its start; of fused names, the first."""
     first, room = name.split(";")[0], max(room, _LEAST_NAME)
     return first if len(first) <= room else f"…{first[1 - room :]}"
-
-
-def shrunk_json(record: Shrunk) -> show.Json:
-    """The same for programs; `zeros` is a count, `zero_share` their share of all weights."""
-    return {
-        **_costs_json(record.after),
-        "before": _costs_json(record.before),
-        "latency": _latency_json(record),
-        "weights": [_weight_json(facts) for facts in record.after.weights],
-        "verified": record.is_verified,
-        "broken": list(record.promises.broken),
-    }
-
-
-def _costs_json(costs: Costs) -> show.Json:
-    names = ("bytes", "gzip_bytes", "zstd_bytes", "macs", "zeros", "zero_share")
-    return {name: getattr(costs, name) for name in names}
-
-
-def _latency_json(record: Shrunk) -> show.Json:
-    told: show.Json = {"ratio": None, "low": None, "high": None, "verdict": record.verdict}
-    if record.latency is None:
-        return told
-    low, high = record.latency.ratio.interval
-    return told | {
-        "ratio": record.latency.ratio.value,
-        "low": low,
-        "high": high if isfinite(high) else None,
-        "before_us": record.latency.before_us,
-        "after_us": record.latency.after_us,
-        "target": record.latency.target,
-    }
-
-
-def _weight_json(facts: WeightFacts) -> show.Json:
-    names = ("name", "op", "dtype", "elements", "zeros", "unique", "codes", "bits", "sparse")
-    return {name: getattr(facts, name) for name in names}

@@ -21,7 +21,7 @@ from litesmith.passes.core import recipe as recipes
 from litesmith.passes.core.step import Skip
 from litesmith.phrases import phrase
 from litesmith.tflite.write import to_bytes
-from litesmith.training.apply import trainings
+from litesmith.training.recipe_context import trainings
 from litesmith.workers.engine import Engine, Held, inside
 
 

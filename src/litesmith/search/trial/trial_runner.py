@@ -45,8 +45,8 @@ from litesmith.tflite.file import digest, load, pieces, write_whole
 from litesmith.timing.cluster_timing import machine_of, measure_on, peak_of, run_alone
 from litesmith.timing.latency import Rule
 from litesmith.timing.turns import Contender
-from litesmith.training.apply import Record as TrainingRecord
-from litesmith.training.apply import training_context, trainings
+from litesmith.training.recipe_context import Record as TrainingRecord
+from litesmith.training.recipe_context import training_context, trainings
 from litesmith.training.settings import Watch
 from litesmith.units import ratio_text
 from litesmith.workers.engine import Engine, Lost

@@ -16,7 +16,7 @@ from litesmith.search.trial.data_split import split
 from litesmith.search.trial.trial_facts import Json
 from litesmith.search.tuning.tune_search import open_beside
 from litesmith.tflite.file import digest, load
-from litesmith.training.apply import training_context, trainings
+from litesmith.training.recipe_context import training_context, trainings
 from litesmith.training.settings import Training
 
 

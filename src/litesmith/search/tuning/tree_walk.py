@@ -43,7 +43,7 @@ from litesmith.tflite.file import digest, load
 from litesmith.timing.cluster_timing import machine_of
 from litesmith.timing.host import host
 from litesmith.timing.latency import Rule
-from litesmith.training.apply import has_torch
+from litesmith.training.recipe_context import has_torch
 from litesmith.training.settings import Look, Training
 from litesmith.units import total_text
 from litesmith.workers.engine import Engine, Worker

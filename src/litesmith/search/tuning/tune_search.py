@@ -21,7 +21,7 @@ from litesmith.search.tuning.proof import look_into, prove
 from litesmith.search.tuning.tree_walk import Request, Search, Tell, silent
 from litesmith.search.tuning.tune_summary import DONE, RUNNING, STOPPED, recipe_facts, summary
 from litesmith.tflite.file import load
-from litesmith.training.apply import trainings
+from litesmith.training.recipe_context import trainings
 from litesmith.training.settings import Training
 from litesmith.workers.engine import Engine, Lost, open_engine
 

@@ -17,7 +17,7 @@ from litesmith.search.tuning.proof import Proof, whole_on
 from litesmith.search.tuning.tree_walk import LEAST_TO_TRAIN, Search
 from litesmith.tflite.file import load
 from litesmith.timing.statistics import FASTER, SLOWER
-from litesmith.training.apply import has_torch
+from litesmith.training.recipe_context import has_torch
 from litesmith.units import factor_text, plain, time_text, total_text
 
 RUNNING, STOPPED, DONE = "running", "stopped", "done"

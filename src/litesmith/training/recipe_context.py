@@ -7,16 +7,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 from litesmith.calibration.context import CALIBRATION_SAMPLES, context_of
-from litesmith.data.preparation import Preparation
 from litesmith.data.sample_splits import Part, take_some
 from litesmith.data.samples import Data
-from litesmith.data.sources import UNTOUCHED, Given, open_data
 from litesmith.errors import CannotApply
 from litesmith.ir.types import Model
 from litesmith.passes.core import recipe as recipes
 from litesmith.passes.core.recipe import Recipe
-from litesmith.passes.core.step import Change, Context, Masks, Tune, Tuned
+from litesmith.passes.core.step import Context, Masks, Tune, Tuned
 from litesmith.phrases import phrase
+from litesmith.progress import Progress, silent
 from litesmith.training.settings import HELD_OUT, RECORD_SECONDS, Training, Watch
 
 _NO_TORCH = phrase("training needs torch, which is not installed; pip install 'litesmith[train]'")
@@ -31,35 +30,6 @@ class Record(NamedTuple):
     every: float = RECORD_SECONDS
 
 
-def apply(
-    model: Model,
-    recipe: Recipe | str,
-    data: Given | None = None,
-    *,
-    reference: Model | str | os.PathLike[str] | None = None,
-    samples: int | None = None,
-    preparation: Preparation = UNTOUCHED,
-    training: Training | None = None,
-) -> Change:
-    """The model after every step of a recipe, with all that was touched and left alone.
-
-    >>> litesmith.apply(model, "quantize | correct", "images/")         # doctest: +SKIP
-    >>> litesmith.apply(model, "prune(sparsity=0.5) | qat", "data.npz")  # doctest: +SKIP
-
-    `data` is whatever `litesmith eval --data` takes, an array, or a generator: steps that look at
-    what the model computes need it, and those that train use all of it. `reference` is the float
-    model that an already quantized one was made from, where a step is to compare with it.
-    """
-    steps = recipes.parse(recipe) if isinstance(recipe, str) else recipe
-    if data is None:
-        return recipes.apply(model, steps, context_of(None, reference))
-    count = samples or (None if trainings(steps) else CALIBRATION_SAMPLES)
-    opened = open_data(data, model, preparation=preparation, samples=count)
-    return recipes.apply(
-        model, steps, training_context(model, opened, steps, training, reference=reference)
-    )
-
-
 def training_context(
     model: Model,
     data: Data,
@@ -69,6 +39,7 @@ def training_context(
     reference: Model | str | os.PathLike[str] | None = None,
     record: Record | None = None,
     watch: Watch | None = None,
+    progress: Progress = silent,
 ) -> Context:
     """What steps may use beside the model: what the data shows, and training on it.
 
@@ -76,12 +47,12 @@ def training_context(
     never from those that judge a training: a model fitted to them would look better than it is.
     """
     if not trainings(recipe):
-        return context_of(data, reference)
+        return context_of(data, reference, progress=progress)
     if not has_torch():
-        context = context_of(take_some(data, CALIBRATION_SAMPLES), reference)
+        context = context_of(take_some(data, CALIBRATION_SAMPLES), reference, progress=progress)
         return replace(context, why_fixed=_NO_TORCH)
     learned = Part(data, HELD_OUT, held_out=False, most=CALIBRATION_SAMPLES)
-    context = context_of(learned, reference)
+    context = context_of(learned, reference, progress=progress)
     asked = training or Training()
     later = _later(model, data, asked, trainings(recipe), record or Record(), watch)
     return replace(context, tune=later)

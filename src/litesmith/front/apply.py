@@ -1,0 +1,156 @@
+"""`apply`: a recipe applied to a model; the result of a search made again."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Unpack
+
+from litesmith.anatomy.source_file import Source, SourceFile, open_source
+from litesmith.arguments import check_types, refuse_below
+from litesmith.data.preparation import Preparation, read_preparation
+from litesmith.data.sources import UNTOUCHED, Given
+from litesmith.display import show_html, show_line
+from litesmith.errors import BadInput
+from litesmith.front.given_data import Calibration
+from litesmith.front.made_model import (
+    Json,
+    Place,
+    change_facts,
+    change_rows,
+    change_sentence,
+    model_digest,
+    read_place,
+)
+from litesmith.front.recipe_job import Job, carry_out, refuse_early
+from litesmith.ir.types import Model
+from litesmith.passes.core.recipe import Recipe, parse
+from litesmith.passes.core.step import Change, Skip
+from litesmith.progress import Progress, silent
+from litesmith.regression.size_report import Shrunk
+from litesmith.regression.zero_skipping import arm_facts, skipping_facts
+from litesmith.search.tuning.replay import replay
+from litesmith.tflite.file import save
+from litesmith.training.settings import (
+    RECORD_SECONDS,
+    Training,
+    TrainingOptions,
+    read_training,
+    split_preparing,
+)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Applied:
+    """A model after every step of a recipe, with all that was touched and left alone.
+
+    out      the file that was written, if one was
+    trained  how each training went, a sentence each
+    costs    of both files, where the recipe prunes, clusters or trains and a file was written
+    same     whether the bytes are those of the search that is made again; None where none is
+    """
+
+    source: SourceFile
+    change: Change
+    out: Path | None = None
+    trained: tuple[str, ...] = ()
+    costs: Shrunk | None = None
+    prunes: bool = False
+    same: bool | None = None
+
+    __repr__ = show_line
+
+    @property
+    def model(self) -> Model:
+        return self.change.model
+
+    @property
+    def touched(self) -> tuple[str, ...]:
+        return self.change.touched
+
+    @property
+    def skipped(self) -> tuple[Skip, ...]:
+        return self.change.skipped
+
+    @property
+    def is_as_asked(self) -> bool:
+        """False where zeros or codes were lost, or where a search was not made again exactly."""
+        return self.same is not False and (self.costs is None or self.costs.is_verified)
+
+    @property
+    def sentence(self) -> str:
+        return change_sentence(self.change, self.out)
+
+    def save(self, path: Place) -> None:
+        """Writes the model to a file."""
+        save(self.model, path)
+
+    def to_rows(self) -> list[Json]:
+        """One row for each thing that was changed, and for each that was left alone."""
+        return change_rows(self.change)
+
+    def to_json(self) -> Json:
+        told = change_facts(self.change, self.out)
+        if self.costs is not None:
+            told |= self.costs.to_json() | {"trained": list(self.trained)}
+        if self.prunes and self.out is not None:
+            told |= {"arm": arm_facts(self.model), "litesmith": skipping_facts(self.model)}
+        return told if self.same is None else told | {"same": self.same}
+
+    def _repr_html_(self) -> str:
+        return show_html(self, self.trained)
+
+
+@check_types
+def apply(
+    model: Source,
+    recipe: Recipe | str,
+    data: Given | None = None,
+    *,
+    out: Place | None = None,
+    reference: Model | str | os.PathLike[str] | None = None,
+    samples: int | None = None,
+    preparation: Preparation = UNTOUCHED,
+    training: Training | None = None,
+    resume: bool = False,
+    record_every: float = RECORD_SECONDS,
+    runs: int | None = None,
+    trust_data: bool = False,
+    progress: Progress = silent,
+    **options: Unpack[TrainingOptions],
+) -> Applied:
+    """The model after every step of a recipe, with all that was touched and left alone.
+
+    >>> litesmith.apply("float.tflite", "quantize | correct", "images/").save("int8.tflite")
+    ... # doctest: +SKIP
+    >>> litesmith.apply(model, "prune(sparsity=0.5) | qat", "data.npz", epochs=3)  # doctest: +SKIP
+
+    `data` is whatever `litesmith eval --data` takes, an array, or a generator: steps that look at
+    what the model computes need it, and those that train use all of it. `reference` is the float
+    model that an already quantized one was made from, where a step is to compare with it. A recipe
+    that ends in .json is that of a search, whose result is made again.
+    """
+    refuse_below("samples", samples, 1)
+    place = read_place(out, model)
+    if isinstance(recipe, str) and recipe.endswith(".json"):
+        return _replay(Path(recipe), model, place)
+    steps = parse(recipe) if isinstance(recipe, str) else recipe
+    prepared = read_preparation(preparation, **split_preparing(options))
+    given = Calibration(data, prepared, samples, trusted=trust_data)
+    told = reference if isinstance(reference, Model | None) else Path(reference)
+    asked = read_training(training, **options)
+    source = open_source(model)
+    job = Job(source, place, steps, given, asked, resume, told, record_every, runs, progress)
+    refuse_early(job)
+    done = carry_out(job)
+    return Applied(source, done.change, place, done.trained, done.costs, job.prunes)
+
+
+def _replay(recipe: Path, model: Source, out: Path | None) -> Applied:
+    """The result of a search, made again, and whether it is the same to the byte."""
+    if not isinstance(model, str | os.PathLike):
+        raise BadInput("{recipe}: is for a file; give the path of the model", recipe)
+    change, wanted = replay(recipe, Path(model))
+    if out is not None:
+        save(change.model, out)
+    same = model_digest(SourceFile(change.model, out)) == wanted
+    return Applied(open_source(model), change, out, same=same)

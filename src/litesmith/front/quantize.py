@@ -1,0 +1,262 @@
+"""`quantize`: a recipe chosen for a scheme, applied to a model, and checked on the written file."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from shlex import quote
+from tempfile import TemporaryDirectory
+from typing import NoReturn, Unpack
+
+from litesmith.accuracy.evaluate import Evaluation, preparation_text, refuse_misfit
+from litesmith.anatomy.findings import scheme
+from litesmith.anatomy.source_file import Source, SourceFile, open_source
+from litesmith.arguments import argument, check_types, refuse_below
+from litesmith.calibration.claims import Claims, check_claims
+from litesmith.calibration.quantize_effort import Outcome, Plan, carry_out, plan
+from litesmith.data.preparation import Preparing, read_preparation
+from litesmith.data.samples import Data
+from litesmith.data.sources import Given
+from litesmith.display import show_html, show_line
+from litesmith.errors import BadInput, CannotApply
+from litesmith.front.given_data import (
+    Calibration,
+    open_calibration,
+    open_evaluation,
+    settle_options,
+    source_text,
+    type_options,
+)
+from litesmith.front.made_model import (
+    Json,
+    OpNames,
+    Place,
+    change_facts,
+    change_rows,
+    change_sentence,
+    read_names,
+    read_place,
+    score,
+    score_facts,
+)
+from litesmith.ir.types import Model
+from litesmith.passes.core.recipe import apply, text_of
+from litesmith.passes.core.schemes import SCHEMES
+from litesmith.passes.core.step import Context, Skip, Tools
+from litesmith.passes.quantizing.integer_graph import integer_tensors
+from litesmith.passes.quantizing.quantize import Quantize
+from litesmith.phrases import Phrase, phrase
+from litesmith.progress import WARNING, Note, Progress, silent
+from litesmith.tflite.file import save
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Quantized:
+    """A quantized model, and what was checked of its file.
+
+    out        the file that was written, if one was
+    claims     integers only, XNNPACK only, near the original: as found in the file
+    score      of the model and the original on `eval`, where that was asked for
+    next_data  the options that name data to score it on
+    """
+
+    source: SourceFile
+    out: Path | None
+    step: Quantize
+    done: Outcome
+    claims: Claims
+    data: Data | None
+    score: Evaluation | None
+    next_data: str
+
+    __repr__ = show_line
+
+    @property
+    def model(self) -> Model:
+        return self.done.change.model
+
+    @property
+    def touched(self) -> tuple[str, ...]:
+        return self.done.change.touched
+
+    @property
+    def skipped(self) -> tuple[Skip, ...]:
+        return self.done.change.skipped
+
+    @property
+    def is_random(self) -> bool:
+        """True where ranges come from random numbers."""
+        return self.data is not None and self.data.items.is_random
+
+    @property
+    def notes(self) -> list[str]:
+        told = [*(self.data.notes if self.data else ()), *self.done.notes]
+        return [*told, *(self.score.notes if self.score else ())]
+
+    @property
+    def sentence(self) -> str:
+        return change_sentence(self.done.change, self.out)
+
+    def save(self, path: Place) -> None:
+        """Writes the model to a file."""
+        save(self.model, path)
+
+    def to_rows(self) -> list[Json]:
+        """One row for each thing that was changed, and for each that was left alone."""
+        return change_rows(self.done.change)
+
+    def to_json(self) -> Json:
+        data = self.data
+        told = change_facts(self.done.change, self.out) | {
+            "recipe": text_of(self.done.recipe),
+            "data": None if data is None else data.source,
+            "samples": 0 if data is None else len(data),
+            "random_data": self.is_random,
+            "preparation": "" if data is None else preparation_text(data),
+            "claims": self.claims.facts(),
+            "notes": self.notes,
+        }
+        return told if self.score is None else told | {"evaluation": score_facts(self.score)}
+
+    def _repr_html_(self) -> str:
+        return show_html(self, self.notes)
+
+
+@check_types
+def quantize(
+    model: Source,
+    data: Given | None = None,
+    *,
+    to: str = Quantize.to,
+    out: Place | None = None,
+    io: str = Quantize.io,
+    keep: OpNames | None = None,
+    only: OpNames | None = None,
+    ranges: str = Quantize.ranges,
+    per_tensor: bool = False,
+    block: int = Quantize.block,
+    effort: str = "default",
+    samples: int | None = None,
+    random_data: bool = False,
+    eval: Given | None = None,
+    trust_data: bool = False,
+    progress: Progress = silent,
+    **options: Unpack[Preparing],
+) -> Quantized:
+    """Makes a model smaller and faster: weights, and data between the ops, as small numbers.
+
+    >>> litesmith.quantize("float.tflite", "images/", to="int8").save("int8.tflite")
+    ... # doctest: +SKIP
+
+    Integer schemes need data, or `random_data` to measure speed only. `eval` is other data, which
+    the model and the result are scored on.
+    """
+    refuse_below("samples", samples, 1)
+    refuse_below("block", block, 0)
+    place = read_place(out, model)
+    if random_data and data is not None:
+        pair = argument("data"), argument("random_data")
+        raise BadInput("{data} and {random_data}: give one of them", *pair)
+    names = read_names(keep), read_names(only)
+    step = Quantize(to, io, *names, ranges, not per_tensor, block)
+    preparation = read_preparation(**options)
+    given = Calibration(data, preparation, samples, random_data, trust_data)
+    source = open_source(model)
+    todo = plan(source.model, step, effort, has_data=given.is_given)
+    _refuse_early(source, step, given)
+    if given.is_given:
+        _refuse_options(source.model, todo)
+    judging = None
+    if eval is not None:
+        judging = open_evaluation(eval, source.model, preparation, progress)
+        refuse_misfit(source.model, judging)
+    calibration = open_calibration(source.model, given, judging, progress)
+    done = carry_out(source.model, todo, calibration, progress=progress)
+    _tell(done, calibration, progress)
+    words = type_options(settle_options(options, calibration))
+    next_data = f"--data {quote(source_text(eval) or 'LABELLED_DATA')}{words}"
+    claims, found = _check(source, done, place, calibration, judging, effort, progress)
+    return Quantized(source, place, step, done, claims, calibration, found, next_data)
+
+
+def _tell(done: Outcome, data: Data | None, progress: Progress) -> None:
+    for note in done.notes:
+        progress(Note(note))
+    if data is not None and data.items.is_random:
+        progress(Note(data.notes[0], WARNING))
+
+
+def _check(
+    source: SourceFile,
+    done: Outcome,
+    out: Path | None,
+    data: Data | None,
+    judging: Data | None,
+    effort: str,
+    progress: Progress,
+) -> tuple[Claims, Evaluation | None]:
+    """What is found of the written file, and its score where there is data to score it on."""
+    with _written(done.change.model, out) as path:
+        file = source.path if source.is_file else None  # a pipe is read only once
+        claims = check_claims(
+            path, source.model, data, done.change.skipped, file, profiled=effort != "quick"
+        )
+        if judging is None or claims.failure:
+            return claims, None
+        made = SourceFile(done.change.model, path)
+        return claims, score(made, source, judging, progress)
+
+
+@contextmanager
+def _written(model: Model, out: Path | None) -> Iterator[Path]:
+    """The file of a model; one that goes away where none was asked for."""
+    if out is not None:
+        save(model, out)
+        yield out
+        return
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "model.tflite"
+        save(model, path)
+        yield path
+
+
+def _refuse_early(source: SourceFile, step: Quantize, given: Calibration) -> None:
+    """Raises before any data is read where it would be read in vain."""
+    held = integer_tensors(source.model)
+    if held and not step.keep and not step.only:
+        raise BadInput(
+            "{model}: is quantized already, {scheme}; {way_out}",
+            source.path or source.name,
+            scheme(source.model),
+            _way_out(held),
+        )
+    if SCHEMES[step.to].is_integer and not given.is_given:
+        raise BadInput(
+            "{to} needs data to see the ranges inside the model; give {data}, or take "
+            "{dynamic}, which needs none, or {random_data} to measure speed only",
+            argument("to", step.to),
+            argument("data"),
+            argument("to", "dynamic"),
+            argument("random_data", True),
+        )
+
+
+def _refuse_options(model: Model, todo: Plan) -> None:
+    """Raises what the step itself says of its options and of the ops that they name; it is stopped
+    where it first asks for data."""
+    recipe = todo.recipes[0]
+    place = next(number for number, step in enumerate(recipe) if isinstance(step, Quantize))
+    with suppress(CannotApply):  # that, or what the work itself will say again
+        apply(model, recipe[: place + 1], Context(Tools(_stop, _stop, _stop)))
+
+
+def _stop(*_: object) -> NoReturn:
+    raise CannotApply("no data is read yet")
+
+
+def _way_out(held: str) -> Phrase:
+    if "uint8" in held:
+        return phrase('litesmith apply MODEL "upgrade" -o OUT makes it a faster int8 one')
+    return phrase(
+        "start from the float model, or name the float ops to change with {only}", argument("only")
+    )

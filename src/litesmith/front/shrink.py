@@ -1,0 +1,264 @@
+"""`prune`, `cluster` and `qat`: one step, trained on data, and what the result costs."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from shlex import quote
+from typing import Unpack
+
+from litesmith.accuracy.evaluate import Evaluation, preparation_text, refuse_misfit
+from litesmith.anatomy.source_file import Source, SourceFile, open_source
+from litesmith.arguments import argument, check_types, refuse_below
+from litesmith.calibration.quantize_effort import tidying
+from litesmith.data.preparation import read_preparation
+from litesmith.data.sources import Given
+from litesmith.display import show_html, show_line
+from litesmith.errors import BadInput
+from litesmith.front.given_data import (
+    Calibration,
+    open_evaluation,
+    settle_options,
+    source_text,
+    type_options,
+)
+from litesmith.front.made_model import (
+    Json,
+    OpNames,
+    Place,
+    change_facts,
+    change_rows,
+    change_sentence,
+    read_names,
+    read_place,
+    score,
+    score_facts,
+)
+from litesmith.front.recipe_job import Done, Job, carry_out, refuse_early
+from litesmith.ir.types import Model
+from litesmith.passes.core.recipe import Recipe, text_of
+from litesmith.passes.core.step import Skip
+from litesmith.passes.quantizing.qat import Qat
+from litesmith.passes.shrinking.cluster import Cluster
+from litesmith.passes.shrinking.prune import Prune
+from litesmith.passes.shrinking.sparsify import Sparsify
+from litesmith.progress import Progress, silent
+from litesmith.regression.zero_skipping import arm_facts, skipping_facts
+from litesmith.tflite.file import save
+from litesmith.training.settings import (
+    RECORD_SECONDS,
+    TrainingOptions,
+    read_training,
+    split_preparing,
+)
+
+
+class ShrinkOptions(TrainingOptions, total=False):
+    """What prune, cluster and qat take alike; None is what is not given.
+
+    samples       number of samples to use, spread over the classes
+    eval          data to score the model and the result on
+    resume        True to continue an interrupted training
+    record_every  seconds between two records of a training
+    runs          number of runs that both files are timed in
+    trust_data    True to use data that looks wrong
+    """
+
+    samples: int | None
+    eval: Given | None
+    resume: bool | None
+    record_every: float | None
+    runs: int | None
+    trust_data: bool | None
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Shrinking:
+    """A model after prune, cluster or qat, and what it costs beside the original.
+
+    score      of the model and the original on `eval`, where that was asked for
+    next_data  the options that name data to score it on
+    """
+
+    source: SourceFile
+    out: Path | None
+    recipe: Recipe
+    done: Done
+    prunes: bool
+    score: Evaluation | None
+    next_data: str
+
+    __repr__ = show_line
+
+    @property
+    def model(self) -> Model:
+        return self.done.change.model
+
+    @property
+    def touched(self) -> tuple[str, ...]:
+        return self.done.change.touched
+
+    @property
+    def skipped(self) -> tuple[Skip, ...]:
+        return self.done.change.skipped
+
+    @property
+    def is_as_asked(self) -> bool:
+        """False where zeros or codes were lost."""
+        return self.done.costs is None or self.done.costs.is_verified
+
+    @property
+    def sentence(self) -> str:
+        return change_sentence(self.done.change, self.out)
+
+    def save(self, path: Place) -> None:
+        """Writes the model to a file."""
+        save(self.model, path)
+
+    def to_rows(self) -> list[Json]:
+        """One row for each thing that was changed, and for each that was left alone."""
+        return change_rows(self.done.change)
+
+    def to_json(self) -> Json:
+        data, costs = self.done.data, self.done.costs
+        told = change_facts(self.done.change, self.out)
+        told |= {} if costs is None else costs.to_json()
+        told |= {
+            "recipe": text_of(self.recipe),
+            "data": None if data is None else data.source,
+            "samples": 0 if data is None else len(data),
+            "preparation": "" if data is None else preparation_text(data),
+            "trained": list(self.done.trained),
+        }
+        if self.prunes:
+            told |= {"arm": arm_facts(self.model), "litesmith": skipping_facts(self.model)}
+        return told if self.score is None else told | {"evaluation": score_facts(self.score)}
+
+    def _repr_html_(self) -> str:
+        return show_html(self, self.done.trained)
+
+
+@check_types
+def prune(
+    model: Source,
+    data: Given | None = None,
+    *,
+    out: Place | None = None,
+    sparsity: float = Prune.sparsity,
+    block: str = Prune.block,
+    schedule: str = Prune.schedule,
+    keep: OpNames | None = None,
+    only: OpNames | None = None,
+    no_tune: bool = False,
+    progress: Progress = silent,
+    **options: Unpack[ShrinkOptions],
+) -> Shrinking:
+    """Makes the weights zero that matter least, and trains those that are left.
+
+    >>> litesmith.prune("model.tflite", "data.npz", sparsity=0.8, out="small.tflite")
+    ... # doctest: +SKIP
+    """
+    tune = False if no_tune else None
+    step = Prune(sparsity, block, schedule, read_names(keep), read_names(only), tune=tune)
+    source, place = open_source(model), read_place(out, model)
+    last = (Sparsify(),) if block == "1x4" else ()
+    recipe = (*tidying(source.model, (*step.keep, *step.only)), step, *last)
+    return _shrink(_job(source, place, recipe, data, progress, options), options)
+
+
+@check_types
+def cluster(
+    model: Source,
+    data: Given | None = None,
+    *,
+    out: Place | None = None,
+    clusters: int = Cluster.k,
+    own: OpNames | None = None,
+    per_tensor: bool = False,
+    keep: OpNames | None = None,
+    only: OpNames | None = None,
+    no_tune: bool = False,
+    progress: Progress = silent,
+    **options: Unpack[ShrinkOptions],
+) -> Shrinking:
+    """Has the weights of each layer share few values, and trains these.
+
+    >>> litesmith.cluster("model.tflite", clusters=16, own="dense*:32").save("small.tflite")
+    ... # doctest: +SKIP
+    """
+    owned = tuple(map(str, read_names(own)))
+    names, tune = (read_names(keep), read_names(only)), False if no_tune else None
+    step = Cluster(clusters, owned, not per_tensor, *names, tune=tune)
+    source, place = open_source(model), read_place(out, model)
+    numbered = tuple(0 for text in owned if text.partition(":")[0].isdecimal())
+    recipe = (*tidying(source.model, (*step.keep, *step.only, *numbered)), step)
+    return _shrink(_job(source, place, recipe, data, progress, options), options)
+
+
+@check_types
+def qat(
+    model: Source,
+    data: Given | None = None,
+    *,
+    out: Place | None = None,
+    to: str = Qat.to,
+    io: str = Qat.io,
+    per_tensor: bool = False,
+    keep: OpNames | None = None,
+    only: OpNames | None = None,
+    progress: Progress = silent,
+    **options: Unpack[ShrinkOptions],
+) -> Shrinking:
+    """Quantizes a model, and trains what that has cost back into it.
+
+    >>> litesmith.qat("float.tflite", "data.npz", epochs=3, out="int8.tflite")  # doctest: +SKIP
+    """
+    if data is None:
+        raise BadInput(
+            "qat trains on data: give {data}, or take quantize, which trains nothing",
+            argument("data"),
+        )
+    step = Qat(to, io, read_names(keep), read_names(only), not per_tensor)
+    source, place = open_source(model), read_place(out, model)
+    recipe = (*tidying(source.model, (*step.keep, *step.only)), step)
+    return _shrink(_job(source, place, recipe, data, progress, options), options)
+
+
+def _job(
+    source: SourceFile,
+    out: Path | None,
+    recipe: Recipe,
+    data: Given | None,
+    progress: Progress,
+    options: ShrinkOptions,
+) -> Job:
+    samples = options.get("samples")
+    refuse_below("samples", samples, 1)
+    prepared = read_preparation(**split_preparing(options))
+    trusted = bool(options.get("trust_data"))
+    return Job(
+        source,
+        out,
+        recipe,
+        Calibration(data, prepared, samples, trusted=trusted),
+        read_training(None, **options),
+        bool(options.get("resume")),
+        record_every=options.get("record_every") or RECORD_SECONDS,
+        runs=options.get("runs"),
+        progress=progress,
+    )
+
+
+def _shrink(job: Job, options: ShrinkOptions) -> Shrinking:
+    """Does a job, and scores what came of it."""
+    refuse_early(job)
+    judges, judging = options.get("eval"), None
+    if judges is not None:
+        judging = open_evaluation(judges, job.model, job.given.preparation, job.progress)
+        refuse_misfit(job.model, judging)
+    done = carry_out(job, judging)
+    scored = None
+    if judging is not None:
+        made = SourceFile(done.change.model, job.out)
+        scored = score(made, job.source, judging, job.progress)
+    words = type_options(settle_options(split_preparing(options), done.data))
+    next_data = f"--data {quote(source_text(judges) or 'LABELLED_DATA')}{words}"
+    return Shrinking(job.source, job.out, job.recipe, done, job.prunes, scored, next_data)

@@ -84,7 +84,7 @@ def test_text(run: Run) -> None:
     for part in (
         "recipe: cleanup | fold | fuse | quantize | correct",
         "moved 1 CONV_2D, 1 DEPTHWISE_CONV_2D",
-        "corrected: 1 CONV_2D",
+        "corrected 1 CONV_2D, 1 DEPTHWISE_CONV_2D",
         "out.tflite: ",
         "gzipped",
         "fully integer runs in XNNPACK but for 1 SOFTMAX",

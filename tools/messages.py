@@ -31,7 +31,7 @@ FIRST = ("phrase", "BadInput", "BadModel", "CannotApply", "CannotRun", "heading"
 # What is called with messages only; and with a name first, which is none.
 ALL, AFTER_A_NAME = ("table", "joined", "escaped", "paragraphs"), ("tag",)
 # Arguments that are messages, whatever is called with them.
-NAMED = ("help", "aria_label", "data_label", "data_tip", "title")
+NAMED = ("help", "aria_label", "data_label", "data_tip", "title", "show_default")
 
 _HEADER = 'msgid ""\nmsgstr ""\n"Language: {}\\n"\n"Content-Type: text/plain; charset=utf-8\\n"\n\n'
 
@@ -80,7 +80,9 @@ def extract() -> Catalog:
         catalog.add(message, locations=[(name, 0)])
     for line in FOREIGN.read_text(encoding="utf-8").splitlines():
         if line and not line.startswith("#"):
-            catalog.add(line, locations=[(FOREIGN.name, 0)])
+            forms = tuple(line.split(" | "))
+            message = forms if len(forms) > 1 else line
+            catalog.add(message, locations=[(FOREIGN.name, 0)])
     return catalog
 
 
@@ -91,6 +93,22 @@ def read_catalogue(language: str) -> Catalog:
         return Catalog(locale=language)
     with path.open("rb") as file:
         return read_po(file, locale=language)
+
+
+def translations(language: str) -> Iterator[tuple[str, str]]:
+    """Every message of a catalogue with its translation, "" without one; plurals one by one."""
+    for one in read_catalogue(language):
+        if one.id:
+            yield from zip(_forms(one.id), _forms(one.string), strict=False)
+
+
+def ids(catalog: Catalog) -> Iterator[str]:
+    """Every message of a catalogue; plurals one by one."""
+    return (form for one in catalog if one.id for form in _forms(one.id))
+
+
+def _forms(text: str | tuple[str, ...] | list[str]) -> tuple[str, ...]:
+    return (text,) if isinstance(text, str) else tuple(text)
 
 
 def update(language: str, messages: Catalog) -> None:
@@ -120,7 +138,7 @@ def main() -> None:
         messages = extract()
         for language in LANGUAGES:
             update(language, messages)
-            left = sum(1 for one in read_catalogue(language) if one.id and not one.string)
+            left = sum(not translated for _, translated in translations(language))
             print(f"{language}: {left} of {len(messages)} messages have no translation yet")
     compile_all()
 

@@ -3,6 +3,7 @@
 import sys
 from functools import cache
 from pathlib import Path
+from string import Formatter
 
 import pytest
 
@@ -21,12 +22,31 @@ import messages  # noqa: E402  # pyright: ignore[reportMissingImports]
 @cache
 def msgids() -> frozenset[str]:
     """Every message of the source."""
-    return frozenset(one.id for one in messages.extract() if one.id)
+    return frozenset(messages.ids(messages.extract()))
 
 
 def strange() -> Language:
-    """A language that puts every message of ours into brackets, and nothing else."""
-    return Language("es", lambda text: f"⟦{text}⟧" if text in msgids() else text, SPANISH)
+    """A language that puts the words of every message of ours into brackets, and nothing else: what
+    a message is filled with stays outside, and has its own brackets where it is a message too."""
+    return Language("es", lambda text: _bracketed(text) if text in msgids() else text, SPANISH)
+
+
+@cache
+def _bracketed(template: str) -> str:
+    try:
+        parts = list(Formatter().parse(template))
+    except ValueError:  # braces that are no fields, in a text without values
+        return f"⟦{template}⟧"
+    return "".join(map(_part, parts))
+
+
+def _part(part: tuple[str, str | None, str | None, str | None]) -> str:
+    literal, name, spec, conversion = part
+    shown = literal.replace("{", "{{").replace("}", "}}")
+    words = f"⟦{shown}⟧" if any(map(str.isalpha, literal)) else shown
+    if name is None:
+        return words
+    return f"{words}{{{name}{f'!{conversion}' if conversion else ''}{f':{spec}' if spec else ''}}}"
 
 
 __all__ = ["SPANISH", "messages", "msgids", "strange"]

@@ -129,16 +129,18 @@ class Commands(click.Group):
         return make_command(cmd_name, getattr(found, function), help=help_text)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, help_text) for name, (_, help_text) in COMMANDS.items()])
+        with formatter.section(language.say(phrase("Commands"))):
+            formatter.write_dl([(name, language.say(told)) for name, (_, told) in COMMANDS.items()])
 
 
-app = Commands(
-    "litesmith",
-    help="Make .tflite models small and fast, and prove it.",
-    no_args_is_help=True,
-    params=[version_option(f"litesmith {VERSION}"), language_option()],
-)
+def make_app() -> Commands:
+    """The whole command line, whose help is in the language in use."""
+    return Commands(
+        "litesmith",
+        help=language.say(phrase("Make .tflite models small and fast, and prove it.")),
+        no_args_is_help=True,
+        params=[version_option(f"litesmith {VERSION}"), language_option()],
+    )
 
 
 def main() -> NoReturn:
@@ -152,6 +154,7 @@ def _run() -> int:
         words = take_language(sys.argv[1:])
         sys.argv[1:] = words  # which records keep: they are the same in all languages
         tell_cold(words)
+        app = make_app()
         with app.make_context("litesmith", plain_switches(words)) as context:
             result = app.invoke(context)
         if sys.stdout is not None:

@@ -18,7 +18,8 @@ from typing import Annotated, Union, get_args, get_origin, get_type_hints
 
 import click
 
-from litesmith.lang.language import LANGUAGES
+from litesmith.lang.language import LANGUAGES, say
+from litesmith.phrases import phrase
 
 
 @dataclass(frozen=True)
@@ -56,13 +57,13 @@ def argument(*, metavar: str, help: str, show_default: bool = False) -> Declared
 
 
 def make_command(name: str, function: Callable[..., int | None], *, help: str) -> click.Command:
-    """The command that calls a function with what was typed."""
+    """The command that calls a function with what was typed; it speaks the language in use."""
     declared = list(_declared(function))
     parameters = [_parameter(where, *parts) for where, parts in declared]
-    made = _Command(name, callback=_call(function), help=help)
+    made = _Command(name, callback=_call(function), help=say(help))
     made.params = [*parameters, language_option()]
     made.places = [
-        (declaration.metavar or where, declaration.help)
+        (declaration.metavar or where, say(declaration.help))
         for where, (_, declaration, _) in declared
         if not declaration.names
     ]
@@ -76,7 +77,7 @@ class _Command(click.Command):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         if self.places:
-            with formatter.section("Arguments"):
+            with formatter.section(say(phrase("Arguments"))):
                 formatter.write_dl(self.places)
         super().format_options(ctx, formatter)
 
@@ -87,7 +88,7 @@ def language_option() -> click.Option:
     return click.Option(
         ["--lang"],
         metavar="|".join(LANGUAGES),
-        help="Language of reports and messages; JSON and records are the same in all.",
+        help=say(phrase("Language of reports and messages; JSON and records are the same in all.")),
         expose_value=False,
     )
 
@@ -152,15 +153,15 @@ def _option(
     name: str, kind: object, declared: Declared, default: object, *, is_list: bool = False
 ) -> click.Option:
     required = default is inspect.Parameter.empty
-    stops = declared.print_and_stop is not None
+    stops, default_text = declared.print_and_stop is not None, declared.show_default
     made = click.Option(
         [*declared.names, name],
         type=None if kind is bool else _click_type(kind, declared),
         is_flag=True if kind is bool else None,
         metavar=declared.metavar,
-        help=declared.help,
+        help=say(declared.help),
         required=required,
-        show_default=declared.show_default,
+        show_default=say(default_text) if isinstance(default_text, str) else default_text,
         hidden=declared.hidden,
         multiple=is_list,
         callback=_callback(declared),
@@ -182,11 +183,18 @@ def _plain_type(kind: object) -> tuple[object, bool]:
 
 
 def _click_type(kind: object, declared: Declared) -> click.ParamType:
-    if kind is int and declared.least is not None:
-        return click.IntRange(min=declared.least)
     if kind is Path:
         return click.Path(path_type=Path)
-    return {int: click.INT, float: click.FLOAT, str: click.STRING}[kind]  # pyright: ignore
+    if kind is str:
+        return click.STRING
+    if kind is float:
+        made, name = click.types.FloatParamType(), phrase("float")
+    elif declared.least is not None:
+        made, name = click.IntRange(min=declared.least), phrase("integer range")
+    else:
+        made, name = click.types.IntParamType(), phrase("integer")
+    made.name = say(name)
+    return made
 
 
 def _callback(

@@ -99,7 +99,7 @@ def translations(language: str) -> Iterator[tuple[str, str]]:
     """Every message of a catalogue with its translation, "" without one; plurals one by one."""
     for one in read_catalogue(language):
         if one.id:
-            yield from zip(_forms(one.id), _forms(one.string), strict=False)
+            yield from zip(_forms(one.id), _forms(one.string or ""), strict=False)
 
 
 def ids(catalog: Catalog) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """The four errors a user can meet. Each message names the thing, the rule and the way out."""
 
-from litesmith.phrases import phrase
+from litesmith.phrases import Phrase, phrase
 
 
 class LitesmithError(Exception):
@@ -24,3 +24,9 @@ class CannotApply(LitesmithError):
 
 class CannotRun(LitesmithError):
     """A model cannot run on the asked target."""
+
+
+def os_reason(error: OSError) -> Phrase:
+    """Why the operating system refused, in words that a language may have: `no such file`."""
+    told = error.strerror or str(error)
+    return phrase(f"{told[:1].lower()}{told[1:]}")

@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import median
 from typing import cast
 
-from litesmith.errors import BadInput
+from litesmith.errors import BadInput, os_reason
 from litesmith.phrases import phrase
 
 Interval = tuple[float, float]
@@ -123,7 +123,7 @@ class Log:
                 os.close(handle)
         except OSError as error:
             raise BadInput(
-                "{path}: cannot be written ({strerror})", self.path, error.strerror
+                "{path}: cannot be written ({why})", self.path, os_reason(error)
             ) from None
         if written != len(line) + torn:
             raise BadInput("{path}: a line was cut short; is the disk full?", self.path)
@@ -133,9 +133,7 @@ class Log:
         try:
             lines = self.path.read_bytes().splitlines()
         except OSError as error:
-            raise BadInput(
-                "{path}: cannot be read ({strerror})", self.path, error.strerror
-            ) from None
+            raise BadInput("{path}: cannot be read ({why})", self.path, os_reason(error)) from None
         found = [_parsed(self.path, number, line) for number, line in enumerate(lines, 1)]
         return tuple(trial for trial in found if trial is not None)
 

@@ -15,7 +15,7 @@ from litesmith.cli.options.benchmark_switches import plain_switches
 from litesmith.cli.options.compile_notice import tell_cold
 from litesmith.cli.options.declare import language_option, make_command, version_option
 from litesmith.cli.options.language_option import take_language
-from litesmith.errors import LitesmithError
+from litesmith.errors import LitesmithError, os_reason
 from litesmith.lang import language
 from litesmith.phrases import join, phrase
 
@@ -175,7 +175,8 @@ def _run() -> int:
         return 0
     except OSError as error:
         _forget_output()
-        told = f"{error.filename or 'standard output'}: {error.strerror}"
+        where = error.filename or phrase("standard output")
+        told = phrase("{where}: {why}", where, os_reason(error))
         return _fail(_noted(told, error), _BAD_INPUT)
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message())

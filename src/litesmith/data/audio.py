@@ -10,7 +10,7 @@ import numpy as np
 
 from litesmith.data.preparation import Preparation
 from litesmith.data.readers import Check, Item, Rows, listed, numbered
-from litesmith.errors import BadInput
+from litesmith.errors import BadInput, os_reason
 from litesmith.ir.types import Array, Model, Tensor
 from litesmith.phrases import phrase
 from litesmith.tflite.metadata import metadata
@@ -138,5 +138,5 @@ def _fault(path: Path) -> str:
 
 def _reason(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
-        return error.strerror.lower()
+        return os_reason(error)
     return plain(str(error).split("\n")[0]) or type(error).__name__

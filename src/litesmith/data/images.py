@@ -16,7 +16,7 @@ import numpy as np
 from PIL import Image, UnidentifiedImageError
 
 from litesmith.data.preparation import Preparation
-from litesmith.errors import BadInput
+from litesmith.errors import BadInput, os_reason
 from litesmith.ir.types import Array, Tensor
 from litesmith.phrases import phrase
 from litesmith.units import plain
@@ -173,7 +173,7 @@ def _reason(error: Exception) -> str:
     if "truncated" in said.lower():
         return "truncated"
     if isinstance(error, OSError) and error.strerror:
-        return error.strerror.lower()
+        return os_reason(error)
     return plain(said) or type(error).__name__
 
 

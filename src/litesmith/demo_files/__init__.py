@@ -12,7 +12,7 @@ from importlib.resources import files
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from litesmith.errors import BadInput
+from litesmith.errors import BadInput, os_reason
 from litesmith.tflite.file import refuse_unwritable
 
 MODEL, DATA, LICENCE = "model.tflite", "data.npz", "LICENSE-fashion-mnist.txt"
@@ -32,7 +32,9 @@ def write(folder: Path) -> tuple[Path, Path]:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise BadInput(
-            f"{folder}: cannot be made a folder ({error.strerror}); choose another place"
+            "{folder}: cannot be made a folder ({why}); choose another place",
+            folder,
+            os_reason(error),
         ) from None
     for name in _NAMES:
         refuse_unwritable(folder / name)
@@ -40,7 +42,7 @@ def write(folder: Path) -> tuple[Path, Path]:
         _write_all(folder)
     except OSError as error:
         raise BadInput(
-            f"{folder}: cannot be written to ({error.strerror}); choose another place"
+            "{folder}: cannot be written to ({why}); choose another place", folder, os_reason(error)
         ) from None
     return folder / MODEL, folder / DATA
 

@@ -13,7 +13,7 @@ import numpy as np
 import zstandard
 
 from litesmith.accuracy.paired import Rows
-from litesmith.errors import BadInput
+from litesmith.errors import BadInput, os_reason
 from litesmith.phrases import phrase
 from litesmith.regression.comparison import Size
 from litesmith.regression.gate_measures import Delegation, Scores, Timing
@@ -109,7 +109,7 @@ def _content(path: Path) -> Json | None:
     except IsADirectoryError:
         raise BadInput("{path}: is a folder; give the file of a baseline", path) from None
     except OSError as error:
-        raise BadInput("{path}: cannot be read ({strerror})", path, error.strerror) from None
+        raise BadInput("{path}: cannot be read ({why})", path, os_reason(error)) from None
     except (ValueError, RecursionError):
         return None
     return cast(Json, shown) if isinstance(shown, dict) else {}

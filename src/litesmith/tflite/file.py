@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from pathlib import Path
 
-from litesmith.errors import BadInput, BadModel
+from litesmith.errors import BadInput, BadModel, os_reason
 from litesmith.ir.check import check
 from litesmith.ir.types import Model
 from litesmith.tflite.read import read
@@ -48,7 +48,7 @@ def write_whole(path: Path, pieces: Iterable[bytes | memoryview]) -> None:
         os.replace(name, target)
     except OSError as error:
         raise BadInput(
-            "{path}: cannot be written ({strerror}); choose another place", path, error.strerror
+            "{path}: cannot be written ({why}); choose another place", path, os_reason(error)
         ) from None
     finally:
         if name:
@@ -127,4 +127,4 @@ def mapped(source: str | os.PathLike[str]) -> memoryview:
     except FileNotFoundError:
         raise BadInput("{path}: no such file", path) from None
     except OSError as error:
-        raise BadInput("{path}: cannot be read ({strerror})", path, error.strerror) from None
+        raise BadInput("{path}: cannot be read ({why})", path, os_reason(error)) from None

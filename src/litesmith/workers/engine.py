@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, contextmanager
 from importlib.util import find_spec
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
-from litesmith.errors import BadInput, CannotRun
+from litesmith.errors import BadInput, CannotRun, os_reason
 from litesmith.phrases import phrase
 from litesmith.plugins import find_plugin, why_missing
 
@@ -181,5 +181,5 @@ def unanswered(host: str, port: int) -> str:
     except TimeoutError:
         return phrase("no answer in {patience:.0f} s", _PATIENCE)
     except OSError as error:
-        return (error.strerror or str(error)).lower()
+        return os_reason(error)
     return ""

@@ -35,7 +35,7 @@ from litesmith.cli.options.shared_options import Json, MetricName, ModelFile
 from litesmith.cli.text import printing as show
 from litesmith.cli.text.deliver import MISSES_WHAT_WAS_ASKED
 from litesmith.cli.text.progress_text import Terminal
-from litesmith.errors import BadInput
+from litesmith.errors import BadInput, os_reason
 from litesmith.pages.gate_page import HEAD, cells, gate_json, gate_junit, gate_markdown
 from litesmith.phrases import phrase
 from litesmith.regression.baseline import Baseline, kept_baseline, read_baseline
@@ -217,7 +217,7 @@ def _write(found: Gated, markdown: Path | None, junit: Path | None) -> None:
     except OSError as error:
         say(
             "warning",
-            phrase("{summary}: no summary is written there ({strerror})", summary, error.strerror),
+            phrase("{summary}: no summary is written there ({why})", summary, os_reason(error)),
         )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from litesmith.errors import BadInput
+from litesmith.errors import BadInput, os_reason
 from litesmith.evidence import Log, Trial
 from litesmith.pages.records.tolerant_json import (
     Fields,
@@ -132,7 +132,7 @@ def read_summary(path: Path, command: str) -> Fields:
     try:
         shown = json.loads(path.read_bytes())
     except (ValueError, RecursionError, OSError) as error:
-        why = error.strerror if isinstance(error, OSError) else phrase("it is not JSON")
+        why = os_reason(error) if isinstance(error, OSError) else phrase("it is not JSON")
         raise BadInput(
             "{path}: cannot be read ({why}); run `litesmith {command}` again", path, why, command
         ) from None

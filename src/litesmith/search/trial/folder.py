@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import cast
 
-from litesmith.errors import BadInput
+from litesmith.errors import BadInput, os_reason
 from litesmith.evidence import Log, Trial
 from litesmith.ir.types import Model
 from litesmith.tflite.file import digest, pieces, save, write_whole
@@ -55,9 +55,9 @@ class Folder:
             handle = os.open(self.path / _LOCK, os.O_RDWR | os.O_CREAT, 0o666)
         except OSError as error:
             raise BadInput(
-                "{path}: cannot be a folder to write to ({strerror}); choose another -o",
+                "{path}: cannot be a folder to write to ({why}); choose another -o",
                 self.path,
-                error.strerror,
+                os_reason(error),
             ) from None
         try:
             if not _locked(handle):

@@ -8,7 +8,7 @@ from litesmith.calibration.context import CALIBRATION_SAMPLES, context_of
 from litesmith.data.preparation import Preparation
 from litesmith.data.sample_splits import take_some
 from litesmith.data.sources import open_data
-from litesmith.errors import BadInput
+from litesmith.errors import BadInput, os_reason
 from litesmith.ir.types import Model
 from litesmith.passes.core import recipe as recipes
 from litesmith.passes.core.step import Change, Context
@@ -41,7 +41,7 @@ def _read(place: Path) -> Json:
         facts = cast(Json, json.loads(place.read_bytes()))
         missing = {"recipe", "input_digest", "digest", "opened", "training"} - facts.keys()
     except OSError as error:
-        raise BadInput("{place}: cannot be read ({strerror})", place, error.strerror) from None
+        raise BadInput("{place}: cannot be read ({why})", place, os_reason(error)) from None
     except (ValueError, AttributeError):
         raise BadInput("{place}: is not the recipe.json of a search", place) from None
     if missing:

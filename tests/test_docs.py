@@ -1,5 +1,6 @@
-"""What the documents name is there: files, the tables in them, links, rooms."""
+"""What the documents and the docstrings of rooms name is there: files, tables, links, rooms."""
 
+import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,11 +11,12 @@ import litesmith
 
 PACKAGE = Path(litesmith.__file__).parent
 ROOT = Path(__file__).parent.parent
+ROOMS = sorted(path.parent for path in PACKAGE.glob("*/**/__init__.py"))
 PAGES = [*sorted((ROOT / "docs").glob("*.md")), *sorted(ROOT.glob("*.md"))]
 PAGES += [*sorted((ROOT / ".github").rglob("*.md")), ROOT / "bench" / "README.md"]
 
 # `timing/turns.py`, `tests/zoo.py`, `ir/edit.py:regraph`, `networks/mobilenet*.py`.
-FILE = re.compile(r"`([\w./*-]*\.py)(?::\w+)?`")
+FILE = re.compile(r"`([\w./*-]*\.(?:py|md))(?::\w+)?`")
 # `STEPS` of `passes/__init__.py`
 TABLE = re.compile(r"`(\w+)`(?:\]\([^)]*\))?\s+(?:of|in)\s+`([\w./-]+\.py)`")
 LINK = re.compile(r"\]\(([^)#:]+)(?:#([^)]*))?\)")
@@ -54,6 +56,26 @@ def test_tables_are_in_the_files_that_a_page_names(page: Path) -> None:
         found = find_file(name, ROOT, PACKAGE)
         assert found is not None, name
         assert re.search(rf"\b{table}\b", found.read_text()), f"no {table} in {name}"
+
+
+def describe(room: Path) -> str:
+    """The docstring of a room."""
+    return ast.get_docstring(ast.parse((room / "__init__.py").read_text())) or ""
+
+
+@pytest.mark.parametrize("room", ROOMS, ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_a_room_has_a_line_for_each_of_its_files(room: Path) -> None:
+    listed = re.findall(r"^(\w+\.py|\w+/)(?=  )", describe(room), re.MULTILINE)
+    files = {path.name for path in room.glob("*.py")} - {"__init__.py"}
+    inner = {f"{path.parent.name}/" for path in room.glob("*/__init__.py")}
+    assert describe(room)
+    assert set(listed) == files | inner
+    assert len(listed) == len(set(listed))
+
+
+@pytest.mark.parametrize("room", ROOMS, ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_files_that_a_room_names_exist(room: Path) -> None:
+    assert not list(missing_files(describe(room), room, PACKAGE, ROOT))
 
 
 def headings(page: Path) -> set[str]:

@@ -1,0 +1,15 @@
+"""What data makes of a model's tensors, and what is done with it: `quantize` with data.
+
+claims.py           claims about a written file (integer only, XNNPACK only), checked on that file
+context.py          the `Context` of steps, made from a user's data
+observe.py          ranges, histograms and means of tensors, streamed over the samples
+observed_cache.py   observations kept on disk, by digests; `cache`
+outside_xnnpack.py  ops that run outside XNNPACK, seen in a profiled run
+quantize_effort.py  recipes by effort and scheme; `best` tries several
+
+Observations are minima, counts and exact sums, so neither the order of samples nor the number of
+threads or workers changes a byte of the result.
+
+`--effort best` leaves the default recipe only for one that is closer to the float model beyond
+chance, sample by sample: the highest of a few noisy numbers is often not the best.
+"""

@@ -1,1 +1,14 @@
-"""The command line: words in, words out."""
+"""The command line: words in, words out.
+
+main.py    the table of commands; an error becomes one line and an exit status
+commands/  one file a command: reads its options, calls the public function, prints the result
+options/   options that several commands share, declared once
+text/      how results print: tables for people
+
+A command holds no logic. It calls the public function of the same name (`litesmith.tune` …) with
+the same arguments, so that whatever works in the shell works in Python.
+
+Exit status 0 is fine, 1 is a result that misses what was asked, 2 is bad input, 70 is a bug of
+ours, 130 is Ctrl-C. With `--json` a command prints one JSON object, whose keys are part of the
+interface.
+"""

@@ -1,13 +1,28 @@
-"""The model in memory, and what is known of every kind of op.
+"""The core values, `Model`, `Graph`, `Op`, `Tensor` and `Quant`, and the op table.
 
-types           Model, Graph, Op, Tensor, Quant: frozen values
-ops             the op table and questions to it; op_row explains a row, op_rows holds the rows,
-                versions the integer kernels of the runtime
-shapes, macs    the rules that rows name; shapes_by_index where values decide, infer and window for
-                both
-build, edit     models in code, and new graphs from old ones
-check           the rules that every valid model obeys
-match           chains of ops; partition: parts of a graph that can run as one
-late_sizes      sizes that only a run decides; softmax_scores: the scores behind an output
-model_text      a model as text
+build.py            `Builder`: models in code
+check.py            the rules that every valid model obeys (`RULES`)
+dtype.py            element types
+edit.py             new graphs from old ones
+infer.py            access to inputs, for shape rules
+late_sizes.py       sizes that only a run decides
+macs.py             multiply-accumulates of a call
+match.py            chains of ops in a graph
+model_text.py       models as text, one line an op
+op_row.py           the type of a row of the op table
+op_rows.py          the rows
+ops.py              the op table
+partition.py        parts of a graph that can run as one
+shapes.py           shape rules: windows, products, joining, cutting
+shapes_by_index.py  shape rules: picking, reducing, resizing, recurrence
+softmax_scores.py   the scores behind a softmax output
+types.py            the types
+versions.py         integer kernels of the stock runtime, with op versions
+window.py           geometry of windows and strided slices
+
+Tensors are compared by identity, because names may repeat. Ops refer to tensors, never to numbers;
+numbers exist only while a file is written. `Graph.tensors` keeps the file's order, so a copy has
+the same tensor numbers; `regraph` in `edit.py` is the one function that maintains it.
+
+A fact about an op is a column of its row. How to add an op: `docs/add-an-op.md`.
 """

@@ -1,0 +1,14 @@
+"""Compiling: loops as C functions of their own, kept on disk.
+
+call_record.py    the words of the record that `loops_between.py` is called with
+compile.py        functions compiled when first asked for, kept under a name made of all sources
+cpu.py            what this processor can do, as far as kernels differ by it
+emit_llvm.py      vectors as LLVM instructions
+loops_between.py  what stands between the runtime and a kernel
+tiles.py          emitted functions, memory, threads, calls
+user_cache.py     the platform's folder for what can be made again
+
+Numba by itself looks only at the file that a function is in, and writes beside it. Here compiled
+code is kept in the user's cache folder, under a digest of all sources of `native` and `kernels`;
+code of other sources is not loaded, and is removed.
+"""

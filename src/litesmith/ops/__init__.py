@@ -1,5 +1,14 @@
 """Operators and delegates of the user's own: what they compute, and by which name.
 
+agree.py       whether loops compute what their function means
+call.py        an operator at one place of a model, ready to compute
+delegate.py    what a kernel and a delegate are
+flexbuffer.py  options of a custom op in the file
+native.py      the user's loops as machine code
+operator.py    `Operator`: a custom op with numpy as its meaning
+registry.py    names, and the user's files that define them
+results.py     what the user's functions return, and what goes wrong in them
+
 >>> import litesmith, numpy as np
 >>> @litesmith.op("HardMish")
 ... def hard_mish(x):

@@ -1,1 +1,20 @@
-"""What a tuning left in its folder, as a page: reads records only, and runs no model."""
+"""Reports: what a command left in its folder, as a page, as Markdown, and in a notebook.
+
+bench_page.py    the page of `bench --on all`
+choose_page.py   the page of `choose`
+folder_kinds.py  the kinds of folders, told apart by the record that each holds (`KINDS`)
+gate_page.py     a gate's verdict as Markdown, JSON and JUnit XML
+notebook.py      which types a notebook shows as tables, by name (`TYPES`)
+overlay.py       numbers on a model's graph: node data for Model Explorer
+result_html.py   the tables that notebooks show
+retrain_page.py  the page of `retrain`
+tune_page.py     the page of `tune`
+records/         what the folders hold, read tolerantly
+sections/        the sections of the page of `tune`
+drawing/         HTML, Markdown, SVG and PNG
+
+A page is made from records alone: no model is run, nothing is measured, so that `litesmith report
+DIR` makes the same page on any machine and in any language.
+
+A page is one file that needs nothing else: style, script and graphs are inside.
+"""

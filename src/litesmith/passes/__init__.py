@@ -1,4 +1,18 @@
-"""Steps: each one takes a model and gives a better one. `STEPS` is the list of all of them."""
+"""Steps: each takes a model and returns a better one. `STEPS` is the list of all of them.
+
+core/        what a step, a recipe, a scheme and a layer are
+tidy/        the same results with less: `cleanup`, `fold`, `fuse`, `upgrade`, `borders`
+quantizing/  smaller numbers: `quantize`, `correct`, `round`, `equalize`, `qat`
+shrinking/   fewer or fewer different weights: `prune`, `cluster`, `sparsify`
+rewriting/   the same model with other ops: `rewrite`, `replace`
+
+A step is a frozen dataclass; its fields are its whole configuration, in Python, in recipe text and
+in the search. It is pure: whatever it needs beside the model comes in a `Context`. Nothing is
+remembered beside a model; that weights are pruned or clustered is seen in the weights.
+
+`tests/test_every_step.py` holds every step to the laws on every model of the zoo. How to add one:
+`docs/add-a-step.md`.
+"""
 
 # name in a recipe -> where its dataclass is; imported when it is used
 STEPS = {

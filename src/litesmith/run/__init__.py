@@ -1,1 +1,17 @@
-"""A model on a target: sessions over LiteRT, and without it."""
+"""A model on a target: sessions over LiteRT, and without it.
+
+gpu_check.py       a model on the GPU and on the CPU, compared in a child process
+session.py         `Session`: opens a model on a target, inputs and outputs as numpy arrays
+session_inputs.py  inputs: given ones, or seeded random ones
+trial_run.py       one trial run of an unknown file in a child process
+accelerators/      the table of targets; compilers and runners other than LiteRT's CPU
+devices/           machines over ssh and adb
+rules/             which ops accelerators accept, where no compiler can be asked
+litert/            LiteRT through its C API, its interpreter, and the target `numpy`
+core/              targets, placements, runners, child processes
+
+`Session` uses the classic interpreter where the compiled model would fail or, worse, answer wrongly
+without a word. Seen with LiteRT 2.3.0: an output whose size depends on values, an output that is an
+input or is listed twice (its memory is never written), variables and strings (refused), two inputs
+of one name (the process aborts; a session numbers repeated names first).
+"""

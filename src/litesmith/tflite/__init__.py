@@ -1,0 +1,16 @@
+"""Bytes to `Model` and back: the only room that knows flatbuffer positions.
+
+attached.py  the zip archive of label files behind a model
+describe.py  metadata for a model: normalisation and class names
+file.py      `load` and `save`: mapped in, written whole or not at all
+metadata.py  what metadata says of inputs and labels
+read.py      tables to `Model`; constants are views on the mapped file
+unpack.py    tables read by the schema; no offset is trusted
+write.py     `Model` to bytes, as a stream: one canonical file for each model
+
+What a type does not model travels in its `rest`, under the schema's own names, and is written back.
+A field newer than the schema cannot be copied, because its type is unknown: such a model can be
+inspected, and writing it is refused with the field's name.
+
+Reading has a budget: a file that visits more than twice its size is refused.
+"""

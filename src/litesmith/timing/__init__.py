@@ -1,0 +1,18 @@
+"""How long a model takes, and which of several is faster: what `bench` measures.
+
+bench_files.py     what `bench` writes: rows of a table, and a log with every sample
+clock.py           the clock of every measurement
+cluster_timing.py  times from devices of a Ray cluster
+copies.py          what feeding inputs and reading outputs costs
+host.py            the machine, and what makes it noisy
+latency.py         latency with intervals, ratios, verdicts
+loaded_models.py   a model while it is loaded: here, over ssh, on a phone
+memory.py          a model's own peak memory, in a child process
+statistics.py      percentiles, intervals, verdicts
+threads.py         how many threads pay, alone and beside other programs
+turns.py           models that take turns
+
+Two models are never compared across two runs. Where a model lies in memory makes it faster or
+slower for as long as it lies there, so each block loads all models anew, in mirrored order, and
+intervals are taken over blocks. A verdict needs the whole interval beyond 1 %.
+"""

@@ -1,4 +1,35 @@
-"""Training on a .tflite: its graph as differentiable torch code. Needs the extra `train`."""
+"""Training a .tflite: its graph as torch code, and back. Needs the extra `train`.
+
+apply.py              recipes with data and training: `litesmith.apply`
+augment.py            images shifted, mirrored and mixed
+finetune.py           a backbone and its new head trained together
+fit.py                the one training loop: learning rate by trial, early stopping, never a worse
+                      result; its checkpoint on disk
+from_scratch.py       a network of the catalogue from random weights, with batch normalization that
+                      is folded away afterwards
+lesson.py             what is learned: samples, the answers to come near to, the loss
+retrain_data.py       the data of `retrain`: opened, prepared, split
+retrain_record.py     what `retrain` leaves on record
+retrain_request.py    what `retrain` is asked, and what it returns
+retraining.py         `retrain` itself
+sample_arrays.py      samples as arrays, in memory or in a temporary file
+settings.py           how training is asked for and watched; imports no torch
+step_tuner.py         training as steps ask for it (`Context.tune`)
+student.py            a model under training: its graph lifted, its weights as parameters, rounding
+                      between the ops exactly as in the file
+weight_parameters.py  weights as parameters: free, pruned, of a codebook
+ops/                  the torch form of every op
+
+`qat` lifts the quantized graph: every tensor with a scale is rounded to it, so training sees the
+plan of the very file. A float weight starts inside the cell of its code, at most a quarter of a
+step from it; from the edge it would change sides at once and undo what `round` chose.
+
+Parameters are in units of the size of their values, channel by channel, so one learning rate suits
+all: batch normalization is folded away in a .tflite, and weights differ by orders of magnitude.
+
+On CUDA, float models train in bfloat16. Its steps are as coarse as those of int8, so quantized
+models train in TF32; losses that decide are computed in full precision.
+"""
 
 import os
 

@@ -1,0 +1,13 @@
+"""A new head on an old network: what `retrain` does without torch.
+
+backbone_norm.py  the normalisation of a backbone, if nobody states it
+confusion.py      the confusion matrix and the worst mistakes
+embedded_data.py  the embedding of every item, kept for the next time
+embedding.py      the vector before the head, found and cut out
+head.py           a head solved on embeddings and attached behind them
+labelled.py       data with a class for every item, split into parts that share nothing
+
+Held-out items decide nothing: the parts are made first, by the contents of items, and normalisation
+and penalty are chosen on the part that is learned from. Data split by hand in the same way gives
+the same file to the byte.
+"""

@@ -1,1 +1,8 @@
-"""Where work is done: in this process, or by the workers of a Ray cluster."""
+"""Where work is done: in this process, or by the workers of a Ray cluster.
+
+engine.py  what work asks of a Ray cluster, and `--engine` opened; None is this process
+
+An engine knows nothing of models: it calls functions of the rooms above, by name, on other
+machines. No result depends on what other workers do, and results are put together in the order of
+the samples, so they equal those of one machine to the last digit.
+"""

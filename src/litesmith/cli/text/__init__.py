@@ -1,0 +1,23 @@
+"""How results print for people.
+
+apply_text.py      what was done, what was left alone, what the file weighs now
+bench_text.py      latency, ratios and verdicts
+catalogue_text.py  the table of networks
+choose_text.py     progress and result of `choose`
+deliver.py         how a command ends: text for people or JSON for programs; notes go to stderr
+diff_text.py       what changed between two models
+inspect_text.py    what is in a model
+live_view.py       a view of long work that disappears when the work is done
+printing.py        lines, headings, tables and commands to copy, in the language in use
+profile_text.py    time per op
+progress_text.py   long work while it lasts: a line that disappears, and notes that stay
+quantize_text.py   what was done, what was left alone, what was checked, what to type next
+retrain_text.py    progress and result of `retrain`
+shrink_text.py     what `prune`, `cluster` and `qat` did and how training went
+size_text.py       all sizes and the time of a smaller model in one table
+targets_text.py    what a model can run on
+tune_text.py       progress and result of `tune`
+
+Only text is made here; numbers come formatted from `units.py`, and sentences are translated at the
+moment they are printed.
+"""

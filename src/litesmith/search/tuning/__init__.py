@@ -1,0 +1,19 @@
+"""`tune`: from a model and a budget to the best file within it, with the proof.
+
+decision_tree.py     the questions (`BRANCHES`): when each is asked, and which recipes it proposes
+mixed_candidates.py  mixed precision as candidates; the same ones after a restart
+mixed_precision.py   which ops of a quantized model stay float, few of them first
+op_sensitivity.py    what each op loses when quantized, and what float would cost
+proof.py             the best candidates on held-out samples, timed in earnest
+replay.py            the result made again from recipe.json, to the byte
+tree_walk.py         the walk through the tree, candidate by candidate
+tune_search.py       `tune` itself
+tune_summary.py      the search in words and numbers
+
+Candidates are ranked on the search part by estimates, not intervals: with a few hundred samples an
+interval contains everything. The proof runs at most four candidates on the held-out part, cheapest
+first; the intervals widen with each, so that together they hold with 95 %.
+
+The float model is never shipped: it fits every budget on accuracy, and "nothing fits" could not be
+said.
+"""

@@ -9,6 +9,7 @@ gate_rules.py     allowances, and a rule for each quantity (`QUANTITIES`); measu
 gating.py         `gate` and `update_baseline`
 size_report.py    what a smaller model saves: disk, download, MACs, time
 workload.py       a model's graph with made-up weights as a small text, to time others against
+zero_skipping.py  who skips the zeros of a model, op by op
 
 A time from another day or machine says nothing. A baseline therefore keeps a workload that takes as
 long as its model would on any machine, and the gate compares ratios. `docs/gate.md` tells the

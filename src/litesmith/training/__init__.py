@@ -1,6 +1,5 @@
 """Training a .tflite: its graph as torch code, and back. Needs the extra `train`.
 
-apply.py              recipes with data and training: `litesmith.apply`
 augment.py            images shifted, mirrored and mixed
 finetune.py           a backbone and its new head trained together
 fit.py                the one training loop: learning rate by trial, early stopping, never a worse
@@ -8,6 +7,7 @@ fit.py                the one training loop: learning rate by trial, early stopp
 from_scratch.py       a network of the catalogue from random weights, with batch normalization that
                       is folded away afterwards
 lesson.py             what is learned: samples, the answers to come near to, the loss
+recipe_context.py     the `Context` of steps with data and training
 retrain_data.py       the data of `retrain`: opened, prepared, split
 retrain_record.py     what `retrain` leaves on record
 retrain_request.py    what `retrain` is asked, and what it returns

@@ -6,6 +6,7 @@ catalogue_text.py  the table of networks
 choose_text.py     progress and result of `choose`
 deliver.py         how a command ends: text for people or JSON for programs; notes go to stderr
 diff_text.py       what changed between two models
+evaluate_text.py   accuracy and differences, with intervals
 inspect_text.py    what is in a model
 live_view.py       a view of long work that disappears when the work is done
 printing.py        lines, headings, tables and commands to copy, in the language in use

@@ -1,7 +1,7 @@
-"""How good answers are: metrics with intervals, and paired differences. `evaluate` is here.
+"""How good answers are: metrics with intervals, and paired differences.
 
 chance.py       whether a model beats guessing; if not, which preparation would
-evaluate.py     `evaluate`: all models on one pass over the data
+evaluate.py     all models scored on one pass over the data
 metrics.py      the metrics (`METRICS`) and their 95 % intervals
 paired.py       the interval of a metric, and of a difference on the same samples
 pick_metric.py  which metric suits data and model, decided before any long work

@@ -1,4 +1,4 @@
-"""What is in a model, without running it. `inspect` reads from here.
+"""What is in a model, without running it. `inspect` and `diff` are here.
 
 anonymous.py       a model that behaves like another and reveals no weights, names or labels
 findings.py        what stands out, why it matters, the command that acts on it (`RULES`)

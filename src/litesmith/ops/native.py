@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from litesmith.errors import CannotRun
-from litesmith.ir.types import Array, Tensor
+from litesmith.ir.types import Array
 from litesmith.native.compile import why_not
 from litesmith.ops.delegate import Native, Shape
 from litesmith.ops.results import error_text
@@ -135,9 +135,9 @@ def _extra(call: Call, name: str) -> object:
     """What a native kernel is given beside arrays; it becomes a constant of the machine code."""
     tensors = (*call.op.inputs, *call.op.outputs)
     if name == _SCALES:
-        return tuple(_number(t, "scale", 1.0) for t in tensors)
+        return tuple(_first(t.quant.scale if t and t.quant else None, 1.0) for t in tensors)
     if name == _ZERO_POINTS:
-        return tuple(_number(t, "zero_point", 0) for t in tensors)
+        return tuple(_first(t.quant.zero_point if t and t.quant else None, 0) for t in tensors)
     if name in call.settings:
         value = call.settings[name]
         return tuple(value) if isinstance(value, list) else value
@@ -150,9 +150,7 @@ def _extra(call: Call, name: str) -> object:
     )
 
 
-def _number(tensor: Tensor | None, field: str, unset: float) -> float | int:
-    quant = tensor.quant if tensor is not None else None
-    numbers: Array | None = None if quant is None else getattr(quant, field)
+def _first(numbers: Array | None, unset: float) -> float | int:
     return unset if numbers is None or not numbers.size else numbers.reshape(-1)[0].item()
 
 

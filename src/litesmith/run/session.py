@@ -42,7 +42,8 @@ class Ports(Mapping[str, Array]):
         self._session, self._side = session, side
 
     def _all(self) -> tuple[Port, ...]:
-        return getattr(self._session.runner, self._side)
+        runner = self._session.runner
+        return runner.inputs if self._side == "inputs" else runner.outputs
 
     def __getitem__(self, name: str) -> Array:
         for port in self._all():
@@ -98,6 +99,8 @@ class Session:
     of files begin that keep the weights as XNNPACK wants them, for a faster next opening.
     """
 
+    _runner: Runner | None = None  # also where the constructor was called in a wrong way
+
     def __init__(
         self,
         source: Source,
@@ -107,7 +110,6 @@ class Session:
         profile: bool = False,
         weight_cache: str | os.PathLike[str] = "",
     ) -> None:
-        self._runner: Runner | None = None
         self._profiler: ProfiledRunner | None = None  # the runner, where it can profile
         self._lock = threading.RLock()  # the runtime's calls are not safe beside each other
         self.target = Target.parse(target)
@@ -171,7 +173,7 @@ class Session:
         self.close()
 
     def __del__(self) -> None:
-        if hasattr(self, "_lock"):
+        if self._runner is not None:
             self.close()
 
     def start_profile(self) -> None:
@@ -401,8 +403,8 @@ def _why_not_shared(graph: Graph) -> str:
     return ""
 
 
-def _argument(tensor: object, arguments: Sequence[tuple[str, object]]) -> str:
-    return next((name for name, t in arguments if t is tensor), getattr(tensor, "name", ""))
+def _argument(tensor: Tensor, arguments: Sequence[tuple[str, Tensor]]) -> str:
+    return next((name for name, t in arguments if t is tensor), tensor.name)
 
 
 def _signature_number(model: Model, signature: Signature | None) -> int:

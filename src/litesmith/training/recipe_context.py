@@ -11,9 +11,11 @@ from litesmith.data.sample_splits import Part, take_some
 from litesmith.data.samples import Data
 from litesmith.errors import CannotApply
 from litesmith.ir.types import Model
-from litesmith.passes.core import recipe as recipes
 from litesmith.passes.core.recipe import Recipe
-from litesmith.passes.core.step import Context, Masks, Tune, Tuned
+from litesmith.passes.core.step import Context, Masks, Step, Tune, Tuned
+from litesmith.passes.quantizing.qat import Qat
+from litesmith.passes.shrinking.cluster import Cluster
+from litesmith.passes.shrinking.prune import Prune
 from litesmith.phrases import phrase
 from litesmith.progress import Progress, silent
 from litesmith.training.settings import HELD_OUT, RECORD_SECONDS, Training, Watch
@@ -65,11 +67,13 @@ def has_torch() -> bool:
 
 def trainings(recipe: Recipe) -> int:
     """How many steps of a recipe train where they can."""
-    return sum(recipes.step_name(step) == "qat" or _tunes(step) for step in recipe)
+    return sum(map(_trains, recipe))
 
 
-def _tunes(step: object) -> bool:
-    return getattr(step, "tune", False) is not False
+def _trains(step: Step) -> bool:
+    if isinstance(step, Prune | Cluster):
+        return step.tune is not False
+    return isinstance(step, Qat)
 
 
 def _later(

@@ -35,6 +35,8 @@ from litesmith.lang import language
 from litesmith.passes.core import recipe as recipes
 from litesmith.passes.core.recipe import Recipe, step_name
 from litesmith.passes.core.step import Change, Context, Masks, Tools, Tune, Tuned
+from litesmith.passes.quantizing.qat import Qat
+from litesmith.passes.quantizing.quantize import Quantize
 from litesmith.phrases import phrase
 from litesmith.regression.size_report import Shrunk, shrunk
 from litesmith.tflite.file import save
@@ -45,7 +47,6 @@ from litesmith.units import number_text
 # Steps that give weights zeros or codes, and those whose results are weighed.
 _SHAPING = ("prune", "cluster")
 _SHRINKING = (*_SHAPING, "qat")
-_QUANTIZING = ("quantize", "qat")
 
 # What lies in the folder of a training: records, and what a kill has left of them.
 _RECORDS, _TORN = "stage-*.pt", ".litesmith-*.part"
@@ -200,7 +201,7 @@ def _refuse_order(recipe: Recipe) -> None:
                 name,
                 before,
             )
-        if name in _QUANTIZING and getattr(step, "to", "") != "float16":
+        if isinstance(step, Quantize | Qat) and step.to != "float16":
             before = before or name
 
 

@@ -139,8 +139,9 @@ def _graph(axis: Axis, record: Record) -> Graph | None:
     )
 
 
-def _x_title(axis: Axis, record: Record, unit: str, is_log: bool) -> str:
-    on = phrase(" on {target}", record.target) if axis.name == "latency" and record.target else ""
+def _x_title(axis: Axis, record: ChooseFolder, unit: str, is_log: bool) -> str:
+    target = record.summary.request.target
+    on = phrase(" on {target}", target) if axis.name == "latency" and target else ""
     title = phrase("{title}{on}, {unit}", axis.title, on, unit)
     return phrase("{title} (logarithmic)", title) if is_log else title
 

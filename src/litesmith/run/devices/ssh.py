@@ -94,6 +94,7 @@ class Device:
         self._digests: list[str] = []
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (close() does)
         source = _AGENT.read_bytes()
+        self.facts: dict[str, Fact] = {}  # until the device has answered
         try:
             self._process = subprocess.Popen(
                 [*command, shlex.join([self._hints["python"], "-c", _BOOTSTRAP, str(len(source))])],
@@ -244,7 +245,7 @@ class Device:
             self._process.wait(timeout=3)
         self._errors.seek(0)
         said = self._errors.read().decode("utf-8", "replace")
-        if not hasattr(self, "facts"):
+        if not self.facts:
             return CannotRun("{name}: {way_out}", self.name, self._way_out(said))
         runs = sum(map(len, self._samples))
         kept = after_runs(runs)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from litesmith import Builder, CannotApply, Model, Quant
 from litesmith.ir.types import Array
 from litesmith.kernels.programs.break_even import FEW, break_even, gain
-from litesmith.kernels.programs.pack_sparse import (
+from litesmith.kernels.programs.pack_weights import (
     BLOCK,
     LANES,
     WINDOW,

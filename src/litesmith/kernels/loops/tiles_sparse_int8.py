@@ -14,7 +14,7 @@ from numba import types  # pyright: ignore[reportMissingImports]
 
 from litesmith.kernels.loops.tiles_product import peak_of
 from litesmith.kernels.loops.tiles_sparse import mixed
-from litesmith.kernels.programs.pack_sparse import MOST_VECTORS
+from litesmith.kernels.programs.pack_weights import MOST_VECTORS
 from litesmith.native import emit_llvm as emit
 from litesmith.native.emit_llvm import F32, I8, I32, I64, LANES, Value, load, store, vec
 from litesmith.native.tiles import CPU, Loop, native

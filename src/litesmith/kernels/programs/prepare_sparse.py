@@ -9,7 +9,12 @@ from litesmith.ir.ops import options_or_defaults
 from litesmith.ir.types import Array, Op
 from litesmith.kernels.programs import record_layout as at
 from litesmith.kernels.programs.break_even import FEW
-from litesmith.kernels.programs.pack_sparse import LANES, MOST_VECTORS, packed_blocks, packed_rounds
+from litesmith.kernels.programs.pack_weights import (
+    LANES,
+    MOST_VECTORS,
+    packed_blocks,
+    packed_rounds,
+)
 from litesmith.kernels.programs.program import Kernel, address, aligned
 from litesmith.kernels.programs.sparse_codes import SPANS, codes_of
 from litesmith.kernels.programs.sparse_parts import BLOCK, sparse_facts, sparse_parts

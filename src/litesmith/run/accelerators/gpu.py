@@ -16,8 +16,7 @@ from litesmith.errors import CannotRun
 from litesmith.ir.late_sizes import late_tensors
 from litesmith.ir.types import Graph, Model
 from litesmith.phrases import phrase
-from litesmith.run.core.child_process import ask
-from litesmith.run.core.isolated_call import survive
+from litesmith.run.core.child_process import ask, survive
 from litesmith.run.core.placement import MEASURED, Home, Placement, refuse
 from litesmith.run.core.target import FULL, Target
 from litesmith.run.litert.capi import STATUSES

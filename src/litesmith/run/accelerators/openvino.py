@@ -28,7 +28,7 @@ from litesmith.ir.dtype import DTYPES
 from litesmith.ir.edit import rewrite, with_graphs
 from litesmith.ir.types import Array, Graph, Model
 from litesmith.phrases import phrase
-from litesmith.run.core.isolated_call import survive
+from litesmith.run.core.child_process import survive
 from litesmith.run.core.placement import MEASURED, Home, Placement, refuse
 from litesmith.run.core.runner import Port, port_names
 from litesmith.run.litert.capi import quiet

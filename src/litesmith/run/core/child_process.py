@@ -5,7 +5,10 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from hashlib import sha256
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from litesmith.errors import CannotRun, LitesmithError
 from litesmith.phrases import phrase
@@ -59,3 +62,49 @@ def answer(measure: Callable[..., object]) -> None:
     except LitesmithError as error:
         told = {"refused": str(error)}
     print(json.dumps(told))
+
+
+_SECONDS = 300.0
+_told: dict[tuple[str, ...], str] = {}  # by digest and words, what a child said that survived
+
+
+def survive(
+    content: bytes | memoryview, program: Sequence[str], words: Sequence[str], *, who: str
+) -> str:
+    """What a child process prints about the model, the program's first word; "" where it ends with
+    status 1. Raises where it dies of it. What was survived once is not tried again."""
+    key = sha256(content).hexdigest(), *program, *words
+    if key not in _told:
+        with TemporaryDirectory(prefix="litesmith-trial-") as folder:
+            path = Path(folder, "model.tflite")
+            path.write_bytes(content)
+            _told[key] = _said(path, [*program, str(path), *words], who)
+    return _told[key]
+
+
+def _said(path: Path, words: list[str], who: str) -> str:
+    # -P: else modules beside the program would be taken for packages of their names.
+    # Where a module was found from a relative folder, it must be found from the other one too.
+    folders = [os.path.abspath(folder) for folder in sys.path if folder]
+    try:
+        child = subprocess.run(
+            [sys.executable, "-P", *words],
+            cwd=path.parent,  # where a dump of its memory is gone with the folder
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(folders)},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise CannotRun(
+            "{who} took over {seconds:g} s to open the model; use cpu", who, _SECONDS
+        ) from None
+    if child.returncode not in (0, 1):  # 1: it will say to us what it said to the child
+        status = child.returncode
+        how = signal.Signals(-status).name if status < 0 else phrase("status {status}", status)
+        raise CannotRun(
+            "{who} crashes on the model ({how}), which is a bug of its own; use cpu", who, how
+        )
+    return "" if child.returncode else child.stdout.decode(errors="replace")

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from litesmith.data.labels import as_classes
 from litesmith.data.preparation import Preparation
+from litesmith.data.readers import as_classes
 from litesmith.data.sources import Samples, open_data
 from tests.data.test_images import noise, saved
 from tests.data.test_sources import scorer

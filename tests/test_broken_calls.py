@@ -4,7 +4,7 @@ from math import prod
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from litesmith import schema
@@ -102,8 +102,7 @@ def test_evaluate_raises_nothing_but_value_errors(
     kind, inputs, options = call
     arrays = [_array(tensor) for tensor in inputs]
     shapes = infer_shapes(kind, inputs, options) or ((),)
-    if any(prod(shape) > 2**20 for shape in shapes):
-        return
+    assume(all(prod(shape) <= 2**20 for shape in shapes))
     dtypes = output_dtypes(kind, inputs, options, len(shapes))
     outputs = tuple(Tensor("y", s, d) for s, d in zip(shapes, dtypes, strict=True))
     try:

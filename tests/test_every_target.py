@@ -57,7 +57,7 @@ def test_probing_imports_no_heavy_package() -> None:
 def test_what_cannot_be_used_is_refused_in_one_line(delegate: Delegate) -> None:
     found = delegate.probe()
     if found.usable and delegate.runs:
-        refuse_unusable(Target(delegate.name))
+        assert refuse_unusable(Target(delegate.name)) is None
         return
     with pytest.raises(CannotRun, match=f"^target {delegate.name}") as refused:
         refuse_unusable(Target(delegate.name))

@@ -37,8 +37,10 @@ def test_the_same_ops_shapes_and_sizes(name: str) -> None:
 
 @pytest.mark.parametrize("name", [n for n in zoo.MODELS if n not in zoo.NOT_RUNNABLE])
 def test_it_runs(name: str) -> None:
-    with Session(anonymous(zoo.MODELS[name]())) as session:
+    model = zoo.MODELS[name]()
+    with Session(anonymous(model)) as session:
         session.run()
+        assert len(session.outputs) == len(model.main.outputs)
 
 
 @pytest.mark.parametrize("name", zoo.MODELS)

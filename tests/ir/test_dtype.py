@@ -41,10 +41,19 @@ def test_strings_come_back(texts: list[bytes]) -> None:
     assert unpack_strings(pack_strings(texts)) == texts
 
 
-@given(st.binary(max_size=60))
-def test_broken_strings_are_refused(raw: bytes) -> None:
+def unpacked(raw: bytes) -> list[bytes] | ValueError:
     try:
-        texts = unpack_strings(np.frombuffer(raw, np.uint8))
-    except ValueError:
-        return
-    assert sum(map(len, texts)) <= len(raw)
+        return unpack_strings(np.frombuffer(raw, np.uint8))
+    except ValueError as error:
+        return error
+
+
+@given(st.binary(max_size=60))
+def test_strings_are_inside_the_bytes_or_refused(raw: bytes) -> None:
+    texts = unpacked(raw)
+    assert isinstance(texts, ValueError) or sum(map(len, texts)) <= len(raw)
+
+
+@pytest.mark.parametrize("raw", [b"\1", b"\2\0\0\0\x0c\0\0\0", b"\1\0\0\0" + b"\xff" * 8])
+def test_broken_strings_are_refused(raw: bytes) -> None:
+    assert isinstance(unpacked(raw), ValueError)

@@ -67,15 +67,22 @@ def test_what_is_no_spec(text: str, message: str) -> None:
         parse(text)
 
 
+def parsed(text: str) -> Spec | BadInput:
+    try:
+        return parse(text)
+    except BadInput as error:
+        return error
+
+
 @given(st.text())
 def test_any_text_is_a_spec_or_bad_input(text: str) -> None:
     for candidate in (text, f"resnet8{text}", f"resnet8:{text}", f"resnet8@{text}"):
-        try:
-            spec = parse(candidate)
-        except BadInput:
-            continue
-        assert is_name(candidate) or candidate.endswith(".tflite")
-        assert spec.row in ROWS
+        spec = parsed(candidate)
+        if isinstance(spec, BadInput):
+            assert str(spec)
+        else:
+            assert is_name(candidate) or candidate.endswith(".tflite")
+            assert spec.row in ROWS
 
 
 def test_a_path_is_no_name() -> None:

@@ -57,7 +57,8 @@ def test_a_span_is_a_decorator_too(tmp_path: Path) -> None:
 
 def test_without_a_recording_a_span_does_nothing() -> None:
     with span("alone"):
-        pass
+        done = True
+    assert done
 
 
 def test_threads_have_tracks_of_their_own(tmp_path: Path) -> None:

@@ -220,13 +220,7 @@ def killing() -> Iterator[list[int]]:
     def kill() -> None:
         while not done.is_set() and not killed:
             for place in Path("/proc").glob("[0-9]*"):
-                try:
-                    name = (place / "cmdline").read_bytes().split(b"\0")[0]
-                    parent = (place / "stat").read_text().rpartition(")")[2].split()[1]
-                    own = (Path("/proc") / parent / "cmdline").read_bytes()
-                except OSError:
-                    continue
-                if name == b"ray::called_task" and session().encode() in own:
+                if is_worker_at_work(place):
                     os.kill(int(place.name), signal.SIGKILL)
                     killed.append(int(place.name))
                     return
@@ -239,6 +233,17 @@ def killing() -> Iterator[list[int]]:
     finally:
         done.set()
         thread.join()
+
+
+def is_worker_at_work(place: Path) -> bool:
+    """True for a process of this cluster that does what it was called for."""
+    try:
+        name = (place / "cmdline").read_bytes().split(b"\0")[0]
+        parent = (place / "stat").read_text().rpartition(")")[2].split()[1]
+        own = (Path("/proc") / parent / "cmdline").read_bytes()
+    except OSError:  # it has ended meanwhile
+        return False
+    return name == b"ray::called_task" and session().encode() in own
 
 
 def session() -> str:

@@ -55,31 +55,32 @@ def test_results_are_those_of_the_stock_interpreter(name: str, target: str) -> N
         np.testing.assert_array_equal(ours, theirs)
 
 
-@pytest.mark.parametrize("name", RUNNABLE)
-def test_numpy_agrees_or_says_what_it_cannot(name: str) -> None:
+# What numpy cannot compute, and why.
+NOT_IN_NUMPY = {
+    "blockwise": "blockwise scales are not computed here",
+    "sparse": "tensor 'w' holds no array of numbers",
+    "stateful": "tensor 'state' holds no array of numbers",
+    "strings": "is of type string",
+    "variables": "CALL_ONCE has no kernel",
+}
+
+
+@pytest.mark.parametrize("name", NOT_IN_NUMPY)
+def test_numpy_says_what_it_cannot_compute(name: str) -> None:
+    with pytest.raises(CannotRun, match=f"^target numpy.*{NOT_IN_NUMPY[name]}"):
+        outputs(zoo.MODELS[name](), "numpy")
+
+
+@pytest.mark.parametrize("name", sorted({*RUNNABLE} - {*NOT_IN_NUMPY}))
+def test_numpy_agrees(name: str) -> None:
     model = zoo.MODELS[name]()
-    try:
-        results = outputs(model, "numpy")
-    except CannotRun as error:
-        assert str(error).startswith("target numpy")
-        return
+    results = outputs(model, "numpy")
     for ours, theirs in zip(results, runtime.run(model, reference=True), strict=True):
         assert ours.dtype == theirs.dtype
         if ours.dtype.kind == "f":
             np.testing.assert_allclose(ours, theirs, atol=0.03 * np.abs(theirs).max(), rtol=1e-5)
         else:
             assert np.abs(ours.astype(int) - theirs.astype(int)).max() <= 2
-
-
-def test_numpy_computes_most_of_the_zoo() -> None:
-    computed = 0
-    for name in RUNNABLE:
-        try:
-            outputs(zoo.MODELS[name](), "numpy")
-            computed += 1
-        except CannotRun:
-            pass
-    assert computed >= 14
 
 
 def test_the_arrays_are_the_tensors() -> None:
@@ -406,8 +407,8 @@ class Sessions(RuleBasedStateMachine):
                 try:
                     session.resize(x=(rows, 4))
                     session.run()
-                except (BadInput, CannotRun):
-                    pass
+                except (BadInput, CannotRun) as error:
+                    assert "\n" not in str(error)
 
     @rule(pick=st.integers(0, 5))
     def close_one(self, pick: int) -> None:

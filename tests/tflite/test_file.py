@@ -122,7 +122,9 @@ def test_a_file_that_is_replaced_keeps_its_mode(tmp_path: Path) -> None:
 
 
 def test_a_long_name_is_fine(tmp_path: Path) -> None:
-    save(convnet(), tmp_path / ("m" * 248 + ".tflite"))
+    path = tmp_path / ("m" * 248 + ".tflite")
+    save(convnet(), path)
+    assert path.read_bytes() == to_bytes(convnet())
 
 
 def test_bytes_behind_the_model_are_kept() -> None:

@@ -31,7 +31,8 @@ def survives(data: bytes) -> bool:
     for recipe in ("", "cleanup | fold | fuse", "upgrade"):
         try:
             data = to_bytes(apply(model, recipe).model)
-        except CannotApply:
+        except CannotApply as error:
+            assert "\n" not in str(error)
             continue
         load(data)
     return True

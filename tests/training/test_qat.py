@@ -167,4 +167,4 @@ def test_what_cannot_be_trained_is_one_line() -> None:
 def test_training_warns_of_nothing() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        trained("prune(sparsity=0.5) | qat")
+        assert trained("prune(sparsity=0.5) | qat")

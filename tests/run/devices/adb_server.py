@@ -36,6 +36,7 @@ class FakePhone:
     """What the phone holds and does; tests change it."""
 
     state: str = "device"
+    facts: str = FACTS
     output: str = ""  # of benchmark_model
     status: int = 0
     is_cut_mid_run: bool = False
@@ -52,7 +53,7 @@ class FakePhone:
         if words[:2] == ["test", "-x"]:
             return "", int(words[2] not in self.files)
         if command.startswith("echo"):
-            return FACTS, 0
+            return self.facts, 0
         if "sha256sum" in words:
             path = words[words.index("sha256sum") + 1]
             known = self.files.get(path)

@@ -197,9 +197,8 @@ def _refused(address: str, message: str) -> None:
     assert "\n" not in str(caught.value)
 
 
-def test_facts_in_other_words_do_no_harm(phone: FakePhone, monkeypatch: pytest.MonkeyPatch) -> None:
-    told = "cores=sh: nproc: not found\nload=0,52\nmemory=\nmodel=A\x1b[31mB\n"
-    monkeypatch.setattr("tests.run.devices.adb_server.FACTS", told)
+def test_facts_in_other_words_do_no_harm(phone: FakePhone) -> None:
+    phone.facts = "cores=sh: nproc: not found\nload=0,52\nmemory=\nmodel=A\x1b[31mB\n"
     facts = connected(ADDRESS).facts
     assert (facts["cores"], facts["memory_bytes"]) == (0, 0)
     assert "\x1b" not in str(facts["cpu"])

@@ -32,7 +32,9 @@ if TYPE_CHECKING:
     from litesmith.front.apply import apply
     from litesmith.front.bench import bench
     from litesmith.front.catalogue import catalogue
+    from litesmith.front.compare import compare
     from litesmith.front.evaluate import evaluate
+    from litesmith.front.gate import gate, update_baseline
     from litesmith.front.profile import profile
     from litesmith.front.quantize import quantize
     from litesmith.front.report import report
@@ -42,8 +44,6 @@ if TYPE_CHECKING:
     from litesmith.ops.registry import delegate, op
     from litesmith.passes.core.step import Change, Skip
     from litesmith.profiling.spans import record, span
-    from litesmith.regression.comparison import compare
-    from litesmith.regression.gating import gate, update_baseline
     from litesmith.run.core.target import Target
     from litesmith.run.session import Session
     from litesmith.search.choosing.choose_models import choose
@@ -108,7 +108,9 @@ _GIVEN = {
     "front.apply": "apply",
     "front.bench": "bench",
     "front.catalogue": "catalogue",
+    "front.compare": "compare",
     "front.evaluate": "evaluate",
+    "front.gate": "gate update_baseline",
     "front.profile": "profile",
     "front.quantize": "quantize",
     "front.report": "report",
@@ -118,8 +120,6 @@ _GIVEN = {
     "ops.registry": "delegate op",
     "passes.core.step": "Change Skip",
     "profiling.spans": "record span",
-    "regression.comparison": "compare",
-    "regression.gating": "gate update_baseline",
     "run.core.target": "Target",
     "run.session": "Session",
     "search.choosing.choose_models": "choose",

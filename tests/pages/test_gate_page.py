@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from litesmith.pages.gate_page import HEAD, gate_json, gate_junit, gate_markdown
-from litesmith.regression.gate_case import Check
+from litesmith.pages.gate_page import HEAD, gate_junit, gate_markdown
+from litesmith.regression.gate_checks import Check
 from litesmith.regression.gate_rules import FINE, OFF, UNCLEAR, UNKNOWN, WORSE
-from litesmith.regression.gating import Gated
+from litesmith.regression.gate_run import Gated
 
 VERDICTS = (FINE, WORSE, UNCLEAR, UNKNOWN, OFF)
 
@@ -63,7 +63,7 @@ def test_only_what_needs_a_look_has_a_command(verdict: str) -> None:
 
 def test_json_has_the_numbers_beside_the_words() -> None:
     check = Check("size", "file size", WORSE, facts={"baseline": 10, "now": 20})
-    told = gate_json(Gated("b", "m", "d", "cpu:1", (check,), {"cpu": "x"}, ("note",)))
+    told = Gated("b", "m", "d", "cpu:1", (check,), {"cpu": "x"}, ("note",)).to_json()
     assert told["schema"] == 1 and told["verdict"] == WORSE
     (row,) = told["checks"]
     assert (row["quantity"], row["baseline"], row["now"]) == ("size", 10, 20)

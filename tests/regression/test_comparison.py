@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import litesmith
 from litesmith import Builder, Model, Quant
 from litesmith.accuracy.evaluate import SAME
 from litesmith.accuracy.scoring import MOST_DB
@@ -18,11 +19,10 @@ from litesmith.regression.comparison import (
     Drifts,
     Manner,
     Size,
-    compare,
-    compared,
+    compare_models,
     drift,
+    measure_size,
     misfit,
-    size,
 )
 from litesmith.tflite.file import save
 from litesmith.tflite.write import to_bytes
@@ -62,7 +62,7 @@ def labelled(count: int = 400) -> dict[str, np.ndarray]:
 def found() -> Compared:
     """A model and a coarse copy of it, timed for the shortest while."""
     data = open_data(labelled(), scorer())
-    return compared(scorer(), to_bytes(scorer(2.0)), data, Manner(seconds=0.05))
+    return compare_models(scorer(), to_bytes(scorer(2.0)), data, Manner(seconds=0.05))
 
 
 def test_accuracy_is_b_held_against_a(found: Compared) -> None:
@@ -89,9 +89,9 @@ def test_the_verdict_says_all_three(found: Compared) -> None:
 def test_sizes_are_those_of_the_files(tmp_path: Path) -> None:
     model, path = scorer(), tmp_path / "model.tflite"
     save(model, path)
-    assert size(model) == size(path) == size(to_bytes(model))
-    assert size(path).bytes == path.stat().st_size
-    assert size(str(path)).gzip_bytes < path.stat().st_size
+    assert measure_size(model) == measure_size(path) == measure_size(to_bytes(model))
+    assert measure_size(path).bytes == path.stat().st_size
+    assert measure_size(str(path)).gzip_bytes < path.stat().st_size
 
 
 def test_each_output_has_its_drift() -> None:
@@ -212,7 +212,7 @@ def test_names_are_as_long_as_tells_them_apart(found: Compared) -> None:
 
 def test_equal_models_are_called_equal() -> None:
     data = open_data(labelled(60), scorer())
-    found = compared(scorer(), scorer(), data, Manner(seconds=0.05))
+    found = compare_models(scorer(), scorer(), data, Manner(seconds=0.05))
     assert found.verdict.endswith("; the outputs are equal on all 60 samples")
     assert found.accuracy is not None and found.accuracy.against is not None
     assert found.accuracy.against.verdict == SAME
@@ -220,6 +220,6 @@ def test_equal_models_are_called_equal() -> None:
 
 def test_what_is_asked_for_is_looked_at_before_the_work() -> None:
     with pytest.raises(BadInput, match="no metric 'f1'"):
-        compare(scorer(), scorer(), labelled(20), metric="f1")
+        litesmith.compare(scorer(), scorer(), labelled(20), metric="f1")
     with pytest.raises(BadInput, match="no target 'tpu'"):
-        compare(scorer(), scorer(), on="tpu")
+        litesmith.compare(scorer(), scorer(), on="tpu")

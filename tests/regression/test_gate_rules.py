@@ -22,13 +22,13 @@ from litesmith.regression.gate_rules import (
     change_verdict,
     delegation_verdict,
     growth_verdict,
-    joined,
-    judged,
+    join_clocks,
+    judge_latency,
     latency_change,
     memory_verdict,
     overall,
-    parsed_allowances,
     ratio_change,
+    read_allowances,
 )
 
 FIVE = Allowed.parse("latency", "5%")
@@ -52,7 +52,7 @@ def test_an_allowance_is_read_as_it_is_typed(name: str, number: int, data: st.Da
     allowed = Allowed.parse(name, typed)
     assert allowed.amount == pytest.approx(number / 1e4 if unit else number)
     assert Allowed.parse(name, allowed.typed) == allowed
-    assert parsed_allowances([f"{name}={typed}"]) == {name: allowed}
+    assert read_allowances([f"{name}={typed}"]) == {name: allowed}
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_an_allowance_is_read_as_it_is_typed(name: str, number: int, data: st.Da
 )
 def test_a_wrong_allowance_is_one_line_with_the_way_out(typed: str, told: str) -> None:
     with pytest.raises(BadInput, match=told):
-        parsed_allowances([typed])
+        read_allowances([typed])
 
 
 def paired(count: int, won: int, lost: int) -> Estimate:
@@ -185,7 +185,7 @@ def verdicts(true: float, spread: float, disturbed: float, count: int = 200) -> 
         random = noise(seed, spread, disturbed)
         then = chunk(random, 1.0, spread / 2, 0.0)
         chunks = (chunk(random, true, spread, disturbed) for _ in range(20))
-        found.append(judged(chunks, then, FIVE).verdict)
+        found.append(judge_latency(chunks, then, FIVE).verdict)
     return found
 
 
@@ -207,9 +207,9 @@ def test_at_the_bound_itself_alarms_are_few() -> None:
 
 def test_a_disturbance_that_passes_is_no_alarm() -> None:
     then, usual, bad = ({"wall": (ratio,) * 12} for ratio in (1.0, 1.0, 1.4))
-    assert judged([bad, usual, usual], then, FIVE).verdict != WORSE
-    assert judged([bad], then, FIVE).verdict == UNCLEAR
-    assert judged([bad, bad], then, FIVE).verdict == WORSE
+    assert judge_latency([bad, usual, usual], then, FIVE).verdict != WORSE
+    assert judge_latency([bad], then, FIVE).verdict == UNCLEAR
+    assert judge_latency([bad, bad], then, FIVE).verdict == WORSE
 
 
 def test_a_clear_answer_ends_the_measurement() -> None:
@@ -221,14 +221,14 @@ def test_a_clear_answer_ends_the_measurement() -> None:
             asked += 1
             yield {"wall": (1.0,) * 12}
 
-    assert judged(chunks(), {"wall": (1.0,) * 12}, FIVE).verdict == FINE
+    assert judge_latency(chunks(), {"wall": (1.0,) * 12}, FIVE).verdict == FINE
     assert asked == 1
 
 
 def test_blocks_are_joined_by_clocks_that_all_chunks_have() -> None:
     first, second = {"wall": (1.0,), "processor": (2.0,)}, {"wall": (3.0,)}
-    assert joined(first, second) == {"wall": (1.0, 3.0)}
-    assert joined({}, first) == first
+    assert join_clocks(first, second) == {"wall": (1.0, 3.0)}
+    assert join_clocks({}, first) == first
 
 
 @given(st.floats(0.5, 2))

@@ -11,7 +11,7 @@ from litesmith.profiling.trace import run_pieces, write_trace
 from litesmith.progress import Note, Progress, silent
 from litesmith.run.core.target import Target
 from litesmith.run.session import Source
-from litesmith.run.trial_run import probe
+from litesmith.run.trial_run import probe_source
 from litesmith.tflite.file import load, refuse_output
 from litesmith.timing.host import host, noise
 
@@ -43,8 +43,7 @@ def profile(
     for out in outs:
         refuse_output(out, *sources)
     target = Target.parse(on)
-    if path is not None:
-        probe(path, target)
+    probe_source(model, target)
     machine = host()
     warnings = noise(machine, [target])
     found = profile_ops(model, target, runs=runs)

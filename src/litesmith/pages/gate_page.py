@@ -1,13 +1,13 @@
-"""What a gate found, for a pull request (Markdown), for programs (JSON) and for CI (JUnit XML)."""
+"""What a gate found, for a pull request (Markdown) and for CI (JUnit XML)."""
 
 from xml.etree import ElementTree
 
 from litesmith.lang.language import say
 from litesmith.pages.drawing.markdown import code, escaped, folded, paragraphs, table
 from litesmith.phrases import phrase
-from litesmith.regression.gate_case import Check
+from litesmith.regression.gate_checks import Check
 from litesmith.regression.gate_rules import FINE, OFF, UNCLEAR, UNKNOWN, WORSE
-from litesmith.regression.gating import Gated
+from litesmith.regression.gate_run import Gated
 from litesmith.units import plain
 
 HEAD = ("", "baseline", "now", "change", "allowed", "verdict")
@@ -18,22 +18,6 @@ _SIGNS = {FINE: "✓", WORSE: "✕", UNCLEAR: "≈", UNKNOWN: "–", OFF: "–"}
 def cells(check: Check) -> tuple[str, ...]:
     """A check as a row under HEAD."""
     return check.title, check.then, check.now, check.change, check.allowed, check.verdict
-
-
-def gate_json(found: Gated) -> dict[str, object]:
-    """Everything by name."""
-    return {
-        "schema": 1,
-        "verdict": found.verdict,
-        "baseline": found.baseline,
-        "model": found.model,
-        "digest": found.digest,
-        "target": found.target,
-        "strict": found.strict,
-        "checks": [check.row() for check in found.checks],
-        "notes": list(found.notes),
-        "host": dict(found.host),
-    }
 
 
 def gate_markdown(found: Gated) -> str:

@@ -4,6 +4,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import isfinite
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,7 +20,7 @@ from litesmith.data.answers import Outputs, outputs_of
 from litesmith.data.sample_items import is_real
 from litesmith.data.sample_splits import look_at_some
 from litesmith.data.samples import Data, Sample
-from litesmith.data.sources import Given, open_data
+from litesmith.display import show_html, show_line
 from litesmith.errors import BadInput
 from litesmith.ir.types import Model, Tensor
 from litesmith.phrases import phrase
@@ -29,11 +30,13 @@ from litesmith.run.session import Source
 from litesmith.tflite.file import load, pieces
 from litesmith.tflite.write import chunks
 from litesmith.timing.latency import Bench, Result, Rule, list_contenders, measure
-from litesmith.timing.statistics import FASTER, MARGIN, SLOWER, UNKNOWN, Ratio
+from litesmith.timing.statistics import FASTER, MARGIN, SLOWER, UNKNOWN, Ratio, Row
 from litesmith.units import factor_text, gain_text, plain, score_text, total_text
 
 # Samples that tell how far each output has drifted, and random ones in place of them.
 _DRIFT_SAMPLES, _RANDOM_SAMPLES = 64, 16
+
+Json = dict[str, object]
 
 NO_DATA = phrase("no data was given")
 
@@ -69,8 +72,16 @@ class Drifts:
     is_random: bool = False
     why: str = ""
 
+    def to_json(self) -> Json:
+        return {
+            "samples": self.samples,
+            "random": self.is_random,
+            "outputs": [drift._asdict() for drift in self.outputs],
+            "why": self.why,
+        }
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Compared:
     """Two models: A is what there was, B is what is to take its place.
 
@@ -85,6 +96,9 @@ class Compared:
     drifts: Drifts
     why: str = ""
 
+    __repr__ = show_line
+    _repr_html_ = show_html
+
     @property
     def results(self) -> tuple[Result, Result]:
         return self.bench.results[0], self.bench.results[1]
@@ -93,6 +107,21 @@ class Compared:
     def ratio(self) -> Ratio:
         """Time of B / time of A."""
         return self.bench.comparisons[0].ratio
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What makes the times unsteady."""
+        return self.bench.warnings
+
+    @property
+    def file_sizes(self) -> dict[str, tuple[int | None, int | None]]:
+        """What A and B weigh, by the name of the place."""
+        (a, b), (first, second) = self.sizes, self.results
+        return {
+            "disk": (a.bytes, b.bytes),
+            "gzip": (a.gzip_bytes, b.gzip_bytes),
+            "peak memory": (first.peak_bytes, second.peak_bytes),
+        }
 
     @property
     def names(self) -> tuple[str, str]:
@@ -115,23 +144,77 @@ class Compared:
             _quality(self.accuracy, self.why),
         )
 
+    @property
+    def sentence(self) -> str:
+        return self.verdict
 
-def compare(
-    a: Source,
-    b: Source,
-    data: Given | None = None,
-    *,
-    on: str | Target = "cpu:1",
-    metric: str = "auto",
-) -> Compared:
-    """Whether B is as accurate as A, how much faster it is, and how much smaller.
+    def to_rows(self) -> list[Row]:
+        """One row a model, for a data frame."""
+        return [
+            {**result.row(), "bytes": size.bytes, "gzip_bytes": size.gzip_bytes}
+            for result, size in zip(self.results, self.sizes, strict=True)
+        ]
 
-    >>> litesmith.compare("float.tflite", "int8.tflite", "val/").verdict   # doctest: +SKIP
+    def to_json(self) -> Json:
+        """Everything, as `--json` prints it; numbers that are not finite are null."""
+        low, high = self.ratio.interval
+        times = [result.percentile_us(50) for result in self.results]
+        disk, gzipped, peak = (_pair(*sizes) for sizes in self.file_sizes.values())
+        return {
+            "schema": 1,
+            **_pair(*(result.model for result in self.results)),
+            "accuracy": None if self.accuracy is None else _accuracy_json(self.accuracy),
+            "no_accuracy": self.why,
+            "latency": {
+                "ratio": self.ratio.value,
+                "low": low,
+                "high": _finite(high),
+                "verdict": self.ratio.verdict,
+                "a_us": times[0],
+                "b_us": times[1],
+                "target": self.results[0].target,
+                "block_ratios": self.ratio.blocks,
+            },
+            "bytes": disk,
+            "gzip_bytes": gzipped,
+            "peak_bytes": peak,
+            "drift": self.drifts.to_json(),
+            "verdict": self.verdict,
+            "digests": _pair(*(result.contender.digest for result in self.results)),
+            "host": self.bench.host.facts(),
+            "warnings": self.warnings,
+        }
 
-    Without data there is no accuracy, and random inputs show how far the outputs drift.
-    """
-    opened = None if data is None else open_data(data, loaded(a))
-    return compared(a, b, opened, Manner(on, metric))
+
+def _pair(a: object, b: object) -> Json:
+    return {"a": a, "b": b}
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and isfinite(value) else None
+
+
+def _accuracy_json(found: Evaluation) -> Json:
+    """`low` and `high` are of the difference; where there is none, B's value is the comparison."""
+    against = found.against
+    assert against is not None
+    return {
+        "metric": found.metric,
+        "unit": found.unit,
+        "a": _finite(against.value),
+        "b": _finite(found.value),
+        "b_low": _finite(found.low),
+        "b_high": _finite(found.high),
+        "difference": _finite(against.difference),
+        "low": _finite(against.difference_low),
+        "high": _finite(against.difference_high),
+        "verdict": against.verdict or None,
+        "agreement": _finite(against.agreement),
+        "n": found.n,
+        "data": found.source,
+        "preparation": found.preparation,
+        "notes": found.notes,
+    }
 
 
 class Manner(NamedTuple):
@@ -146,9 +229,9 @@ class Manner(NamedTuple):
     progress: Progress = silent
 
 
-def compared(a: Source, b: Source, data: Data | None, manner: Manner) -> Compared:
-    """The same for data that has been opened for A."""
-    why = misfit(loaded(a), loaded(b)) or (NO_DATA if data is None else "")
+def compare_models(a: Source, b: Source, data: Data | None, manner: Manner) -> Compared:
+    """Scores B beside A on data that was opened for A, and times both in turns."""
+    why = misfit(load_source(a), load_source(b)) or (NO_DATA if data is None else "")
     accuracy = None
     if data is not None and not why:
         (accuracy,) = evaluate_all(
@@ -157,14 +240,14 @@ def compared(a: Source, b: Source, data: Data | None, manner: Manner) -> Compare
     drifts = drift(a, b, data, on=manner.on)
     group, rule = list_contenders([a, b], manner.on), Rule(seconds=manner.seconds)
     timed = measure(group, rule, manner.progress)
-    return Compared((size(a), size(b)), timed, accuracy, drifts, why)
+    return Compared((measure_size(a), measure_size(b)), timed, accuracy, drifts, why)
 
 
-def loaded(source: Source) -> Model:
+def load_source(source: Source) -> Model:
     return source if isinstance(source, Model) else load(source)
 
 
-def size(source: Source) -> Size:
+def measure_size(source: Source) -> Size:
     """Bytes of a model's file, and after gzip."""
     if isinstance(source, str | os.PathLike):
         path = Path(source)
@@ -226,8 +309,8 @@ def _answer_alike(a: Tensor, b: Tensor) -> bool:
 
 def drift(a: Source, b: Source, data: Data | None, *, on: str | Target = "cpu:1") -> Drifts:
     """How far each output of B is from A's, on some of the samples, or on random inputs."""
-    model = loaded(a)
-    why = misfit(model, loaded(b))
+    model = load_source(a)
+    why = misfit(model, load_source(b))
     if why:
         return Drifts(why=why)
     outputs = model.main.outputs

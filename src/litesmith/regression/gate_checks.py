@@ -2,26 +2,30 @@
 
 import math
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from shlex import quote
 
 from litesmith.accuracy.metrics import difference_of, metric_named
+from litesmith.arguments import argument
+from litesmith.data.samples import Data
 from litesmith.errors import BadInput
+from litesmith.ir.types import Model
 from litesmith.phrases import phrase
-from litesmith.regression.comparison import NO_DATA, size
-from litesmith.regression.gate_case import Case, Check
+from litesmith.regression.baseline import Baseline, Facts, Json
+from litesmith.regression.comparison import NO_DATA, measure_size
 from litesmith.regression.gate_measures import (
     Delegation,
+    Manner,
     Scores,
     Timing,
     data_digest,
-    delegations,
+    join_timings,
     least_peak_bytes,
-    scored,
+    list_delegations,
+    score_model,
     timing_chunks,
-    together,
 )
 from litesmith.regression.gate_rules import (
     FINE,
@@ -30,6 +34,8 @@ from litesmith.regression.gate_rules import (
     OFF,
     QUANTITIES,
     UNCLEAR,
+    UNKNOWN,
+    UPDATE,
     WORSE,
     Allowed,
     Clocks,
@@ -38,11 +44,13 @@ from litesmith.regression.gate_rules import (
     accuracy_verdict,
     delegation_verdict,
     growth_verdict,
-    judged,
+    judge_latency,
     memory_verdict,
 )
-from litesmith.regression.workload import unpacked_workload
+from litesmith.regression.gate_workload import unpack_workload
+from litesmith.run.core.target import Target
 from litesmith.run.trial_run import probe
+from litesmith.tflite.file import digest
 from litesmith.units import (
     bytes_text,
     gain_text,
@@ -56,8 +64,82 @@ from litesmith.units import (
 
 NOT_ASKED = phrase("not asked for")
 
+# What stands in a command for the model of the baseline, where its file is not there any more.
+_BEFORE = "BEFORE.tflite"
 
-def checked(case: Case) -> tuple[Check, ...]:
+
+@dataclass(frozen=True)
+class Check:
+    """One quantity held against the baseline, in words, with the numbers for programs in `facts`.
+
+    command  what looks into it
+    """
+
+    quantity: str
+    title: str
+    verdict: str
+    allowed: str = ""
+    then: str = ""
+    now: str = ""
+    change: str = ""
+    why: str = ""
+    command: str = ""
+    facts: Facts = field(default_factory=dict[str, object])
+
+    def row(self) -> Json:
+        """By name, for JSON."""
+        named = {name: getattr(self, name) for name in ("quantity", "title", "verdict", "allowed")}
+        return {**named, "why": self.why, "command": self.command, **self.facts}
+
+
+@dataclass(frozen=True)
+class Case:
+    """What every check looks at."""
+
+    baseline: Baseline
+    path: Path
+    model: Path
+    content: Model
+    data: Data | None
+    manner: Manner
+    host: Facts
+
+    @property
+    def allowed(self) -> Mapping[str, Allowed]:
+        return {**self.baseline.allowed, **self.manner.allow}
+
+    @property
+    def target(self) -> Target:
+        return self.baseline.target
+
+    @property
+    def same_machine(self) -> bool:
+        return machine_kind(self.host) == machine_kind(self.baseline.host)
+
+    @property
+    def before(self) -> str:
+        """The baseline's own model in a command."""
+        old = Path(self.baseline.model)
+        is_there = old.is_file() and digest(old) == self.baseline.digest
+        return quote(str(old)) if is_there else _BEFORE
+
+    @property
+    def file(self) -> str:
+        """The model of now in a command."""
+        return quote(str(self.model))
+
+    def check(self, quantity: str, why: str = "") -> Check:
+        """The check of a quantity of which nothing is known yet."""
+        title, allowed = QUANTITIES[quantity].title, self.allowed[quantity]
+        return Check(quantity, title, UNKNOWN, allowed.text, why=why)
+
+
+def machine_kind(facts: Facts) -> tuple[object, ...]:
+    """What of a machine decides how kernels work: its processor and its system."""
+    return facts.get("cpu"), str(facts.get("system", "")).partition(" ")[0]
+
+
+def check_all(case: Case) -> tuple[Check, ...]:
     """Every quantity, but for those that are switched off."""
     return tuple(
         check
@@ -81,21 +163,24 @@ def _accuracy(case: Case) -> list[Check]:
         return [case.check("accuracy", why=why)]
     _refuse_other_data(case, then)
     manner = replace(case.manner, metric=then.metric)
-    now = scored(case.model, case.data, case.target, manner)
+    now = score_model(case.model, case.data, case.target, manner)
     if now.reference != then.reference:
         raise BadInput(
             "{path}: was held against another reference model (sha256 {reference}); give "
-            "that with --against, or --update",
+            "that with {against}, or {update}",
             case.path,
             then.reference[:12] or "none",
+            argument("against"),
+            UPDATE,
         )
     if now.rows.shape != then.rows.shape:
         raise BadInput(
             "{model}: {title} is made of other numbers than in {path}: have the classes "
-            "changed? write it anew with --update",
+            "changed? write it anew with {update}",
             case.model,
             metric_named(then.metric).title,
             case.path,
+            UPDATE,
         )
     return [_accuracy_check(case, then, now)]
 
@@ -142,12 +227,13 @@ def _refuse_other_data(case: Case, then: Scores) -> None:
     if data_digest(case.data) != then.data:
         raise BadInput(
             "{source}: not the data of {path} ({count} samples of {source2}): results on "
-            "other samples cannot be paired; give that data, with the same --samples, or "
-            "--update",
+            "other samples cannot be paired; give that data, with the same {samples}, or {update}",
             plain(case.data.source),
             case.path,
             total_text(then.count),
             plain(then.source),
+            argument("samples"),
+            UPDATE,
         )
 
 
@@ -162,12 +248,12 @@ def _latency(case: Case) -> list[Check]:
     timed = case.manner.seconds, case.manner.progress
     with tempfile.TemporaryDirectory() as folder:
         reference = Path(folder) / "workload.tflite"
-        reference.write_bytes(unpacked_workload(case.baseline.workload))
+        reference.write_bytes(unpack_workload(case.baseline.workload))
         probe(reference, case.target)
         timings: list[Timing] = []
         chunks = _noted(timing_chunks(reference, case.model, case.target, *timed), timings)
-        look = judged(chunks, then.clocks, case.allowed["latency"])
-    return [_latency_check(case, look, together(timings), then)]
+        look = judge_latency(chunks, then.clocks, case.allowed["latency"])
+    return [_latency_check(case, look, join_timings(timings), then)]
 
 
 def _noted(timings: Iterable[Timing], kept: list[Timing]) -> Iterator[Clocks]:
@@ -224,7 +310,7 @@ def _timing_command(case: Case) -> str:
 
 
 def _sizes(case: Case) -> list[Check]:
-    now, then = size(case.model), case.baseline.size
+    now, then = measure_size(case.model), case.baseline.size
     return [
         replace(
             case.check(quantity),
@@ -300,7 +386,7 @@ def _growth_words(then: int, now: int, allowed: Allowed, verdict: str) -> str:
 def _delegation(case: Case) -> list[Check]:
     before = case.baseline.delegations
     places = tuple(found.target for found in before[1:])
-    after = delegations(case.model, case.content, case.target, places)
+    after = list_delegations(case.model, case.content, case.target, places)
     return [_one_delegation(case, *pair) for pair in zip(before, after, strict=True)]
 
 
@@ -318,8 +404,8 @@ def _one_delegation(case: Case, then: Delegation, now: Delegation) -> Check:
     more = {kind: n - then.kinds.get(kind, 0) for kind, n in now.kinds.items()}
     kinds = ", ".join(f"{n} {kind}" for kind, n in more.items() if n > 0) or phrase("none more")
     how = "" if then.how == now.how else phrase("; {how} now, {how2} then", now.how, then.how)
-    look = "doctor" if is_own else phrase("doctor --for {target}", then.target)
-    where = phrase(" --on {target}", case.target) if is_own else ""
+    look = "doctor" if is_own else f"doctor --for {then.target}"
+    where = f" --on {case.target}" if is_own else ""
     return replace(
         blank,
         verdict=verdict,

@@ -31,7 +31,7 @@ from litesmith.phrases import phrase
 from litesmith.profiling.events import CUSTOM, OWN
 from litesmith.profiling.op_times import OpTime, profile_ops
 from litesmith.progress import Progress, silent
-from litesmith.regression.gate_rules import Allowed, Clocks, joined
+from litesmith.regression.gate_rules import Allowed, Clocks, join_clocks
 from litesmith.run.accelerators.targets import placed, with_custom
 from litesmith.run.core.placement import MEASURED, Placement
 from litesmith.run.core.target import LITESMITH, Target
@@ -155,7 +155,7 @@ def _counted(found: Delegation, rows: list[tuple[str, bool, int]]) -> Delegation
     )
 
 
-def delegations(
+def list_delegations(
     model: Path, content: Model, target: Target, places: tuple[str, ...]
 ) -> tuple[Delegation, ...]:
     """On the target first, then on the accelerators."""
@@ -212,7 +212,7 @@ def _scores(found: Evaluation, data: Data, reference: str = "") -> Scores:
     )
 
 
-def scored(model: Path, data: Data, target: Target, manner: Manner) -> Scores:
+def score_model(model: Path, data: Data, target: Target, manner: Manner) -> Scores:
     reference = manner.against
     (found,) = evaluate_all(
         [model],
@@ -287,11 +287,11 @@ def _processor_clock(reference: Result, model: Result) -> dict[str, tuple[float,
     return {PROCESSOR: tuple(exp((first + second) / 2) for first, second in pairs)}
 
 
-def together(timings: list[Timing]) -> Timing:
+def join_timings(timings: list[Timing]) -> Timing:
     """One timing of several."""
     clocks: Clocks = {}
     for timing in timings:
-        clocks = joined(clocks, timing.clocks)
+        clocks = join_clocks(clocks, timing.clocks)
     us, reference_us = (
         median(getattr(timing, name) for timing in timings) for name in ("us", "reference_us")
     )
@@ -306,9 +306,9 @@ def baseline_timing(
     seconds = min(seconds, _BASELINE_SECONDS)
     for timing in timing_chunks(reference, model, target, seconds, progress):
         timings.append(timing)
-        if relative_width(together(timings).ratio.blocks) <= _WIDTH:
+        if relative_width(join_timings(timings).ratio.blocks) <= _WIDTH:
             break
-    return together(timings)
+    return join_timings(timings)
 
 
 def least_peak_bytes(model: str | os.PathLike[str], target: Target, enough: float) -> int | None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from litesmith.accuracy.paired import Estimate
+from litesmith.arguments import Argument, argument
 from litesmith.errors import BadInput
 from litesmith.phrases import phrase
 from litesmith.timing.statistics import Ratio
@@ -22,6 +23,10 @@ from litesmith.units import number_text, typed_number
 FINE, WORSE, UNCLEAR, UNKNOWN = "ok", "worse", "unclear", "unknown"
 
 OFF = "off"
+
+# What writes a baseline anew: a function of the package, an option of the command.
+UPDATE = Argument("update_baseline()")
+UPDATE.option = "--update"
 
 # Sums of differences may miss a bound that they reach by as much.
 _ROUNDING = 1e-9
@@ -76,9 +81,8 @@ class Allowed:
         """What is allowed of a quantity, as typed."""
         if name not in QUANTITIES:
             known = ", ".join(QUANTITIES)
-            raise BadInput(
-                "--allow {name}={what}: no such quantity; there are {known}", name, text, known
-            )
+            given = argument("allow", f"{name}={text}")
+            raise BadInput("{allow}: no such quantity; there are {known}", given, known)
         if text.strip() == OFF:
             return Allowed(math.inf, OFF)
         row = QUANTITIES[name]
@@ -86,7 +90,8 @@ class Allowed:
             amount = typed_number(text, {unit: 0.01 if unit else 1})
             if amount is not None and amount >= 0:
                 return Allowed(amount, unit)
-        raise BadInput(f"--allow {name}={text}: give {row.example}, or {OFF}")
+        given = argument("allow", f"{name}={text}")
+        raise BadInput("{allow}: give {example}, or {off}", given, row.example, OFF)
 
     @property
     def typed(self) -> str:
@@ -106,13 +111,19 @@ class Allowed:
         return f"{number_text(100 * self.amount)} {self.unit}"
 
 
-def parsed_allowances(typed: Sequence[str]) -> dict[str, Allowed]:
-    """`latency=5%` and the like, by quantity."""
+Allowances = Mapping[str, str] | Sequence[str]
+
+
+def read_allowances(given: Allowances) -> dict[str, Allowed]:
+    """What is allowed by quantity: {"latency": "5%"}, or as typed: latency=5%."""
+    if isinstance(given, Mapping):
+        return {name: Allowed.parse(name, text) for name, text in given.items()}
     found: dict[str, Allowed] = {}
-    for text in typed:
+    for text in [given] if isinstance(given, str) else given:
         name, sign, amount = text.partition("=")
         if not sign:
-            raise BadInput("--allow {what}: give a quantity and an amount, as in latency=5%", text)
+            allow = argument("allow", text)
+            raise BadInput("{allow}: give a quantity and an amount, as in latency=5%", allow)
         found[name.strip()] = Allowed.parse(name.strip(), amount)
     return found
 
@@ -139,9 +150,9 @@ def accuracy_bound(allowed: Allowed, value: float, unit: str) -> float:
     """What may be lost, in the unit of a metric of which the baseline has `value`."""
     if allowed.unit == "pt" and unit != "share":
         raise BadInput(
-            "--allow accuracy={typed}: this metric is no share and has no points; give a "
-            "share of its value, as in accuracy=1%",
-            allowed.typed,
+            "{allow}: this metric is no share and has no points; give a share of its value, as in "
+            "accuracy=1%",
+            argument("allow", f"accuracy={allowed.typed}"),
         )
     return allowed.amount * abs(value) if allowed.unit == "%" else allowed.amount
 
@@ -204,7 +215,7 @@ class Look(NamedTuple):
     clocks: Clocks
 
 
-def judged(chunks: Iterable[Clocks], then: Clocks, allowed: Allowed) -> Look:
+def judge_latency(chunks: Iterable[Clocks], then: Clocks, allowed: Allowed) -> Look:
     """Takes chunk by chunk until the answer is clear, or there are no more.
 
     Fine ends it at once. Worse has to be said twice in a row, and the chunk that came in between
@@ -214,7 +225,7 @@ def judged(chunks: Iterable[Clocks], then: Clocks, allowed: Allowed) -> Look:
     look = Look(UNCLEAR, latency_change({}, then), {})
     was_worse = False
     for chunk in chunks:
-        gathered = joined(gathered, chunk)
+        gathered = join_clocks(gathered, chunk)
         change = latency_change(gathered, then)
         verdict = change_verdict(change.times, allowed)
         fresh = latency_change(chunk, then).times.value
@@ -226,7 +237,7 @@ def judged(chunks: Iterable[Clocks], then: Clocks, allowed: Allowed) -> Look:
     return look
 
 
-def joined(a: Clocks, b: Clocks) -> dict[str, tuple[float, ...]]:
+def join_clocks(a: Clocks, b: Clocks) -> dict[str, tuple[float, ...]]:
     """The blocks of both, by the clocks that both have; one without any does not count."""
     if not a or not b:
         return dict(a or b)

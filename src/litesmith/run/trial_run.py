@@ -5,7 +5,7 @@ import os
 
 from litesmith.run.core.child_process import answer, ask
 from litesmith.run.core.target import Target
-from litesmith.run.session import Session
+from litesmith.run.session import Session, Source
 from litesmith.run.session_inputs import fill_inputs
 
 _SECONDS = 120.0
@@ -14,6 +14,12 @@ _SECONDS = 120.0
 def probe(path: str | os.PathLike[str], target: str | Target = "cpu:1") -> None:
     """Raises CannotRun where opening the model or running it once fails or kills the process."""
     ask("litesmith.run.trial_run", path, str(target), seconds=_SECONDS)
+
+
+def probe_source(source: Source, target: str | Target = "cpu:1") -> None:
+    """The same for a file; a model in memory has been read, or made, by this process."""
+    if isinstance(source, str | os.PathLike):
+        probe(source, target)
 
 
 def _run_once(path: str, target: str) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from litesmith.tflite.file import save
 from tests.cli.test_cli import litesmith
-from tests.regression.test_gating import labelled, scorer
+from tests.regression.test_gate_run import labelled, scorer
 
 ROOT = Path(__file__).parents[3]
 CI = ROOT / "examples" / "ci"

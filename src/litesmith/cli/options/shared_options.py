@@ -147,6 +147,10 @@ MetricName = Annotated[
         "module:function, called with outputs and label.",
     ),
 ]
+Seconds = Annotated[
+    float | None,
+    option("--seconds", metavar="N", help="Time to measure for.", show_default="until steady"),
+]
 
 # Quantization and other steps.
 

@@ -1,35 +1,35 @@
 """Is a model worse than its baseline allows? One check a quantity, each with its evidence."""
 
-import os
 import tempfile
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
+from litesmith.accuracy.metrics import metric_named
+from litesmith.arguments import argument
 from litesmith.data.samples import Data
-from litesmith.data.sources import Given, open_data
+from litesmith.display import show_html, show_line
 from litesmith.errors import BadInput, CannotRun
 from litesmith.ir.types import Model
 from litesmith.phrases import phrase
 from litesmith.regression.baseline import (
     Baseline,
     Facts,
+    Json,
     kept_baseline,
     read_baseline,
     write_baseline,
 )
-from litesmith.regression.comparison import NO_DATA, size
-from litesmith.regression.gate_case import Case, Check
-from litesmith.regression.gate_checks import NOT_ASKED, checked
+from litesmith.regression.comparison import NO_DATA, measure_size
+from litesmith.regression.gate_checks import NOT_ASKED, Case, Check, check_all
 from litesmith.regression.gate_measures import (
-    MOST_SECONDS,
+    Delegation,
     Manner,
     Scores,
     Timing,
     baseline_timing,
-    delegations,
     least_peak_bytes,
-    scored,
+    list_delegations,
+    score_model,
 )
 from litesmith.regression.gate_rules import (
     OFF,
@@ -42,15 +42,23 @@ from litesmith.regression.gate_rules import (
     accuracy_bound,
     overall,
 )
-from litesmith.regression.workload import packed_workload, unpacked_workload
+from litesmith.regression.gate_workload import pack_workload, unpack_workload
 from litesmith.run.core.target import Target
 from litesmith.run.trial_run import probe
 from litesmith.tflite.file import digest, load, refuse_unwritable
 from litesmith.timing.host import host
-from litesmith.units import plain
+from litesmith.units import (
+    bytes_text,
+    percent_text,
+    plain,
+    ratio_text,
+    score_text,
+    time_text,
+    total_text,
+)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Gated:
     """All checks of a model.
 
@@ -67,10 +75,18 @@ class Gated:
     notes: tuple[str, ...] = ()
     strict: bool = False
 
+    __repr__ = show_line
+    _repr_html_ = show_html
+
     @property
     def verdict(self) -> str:
         """ok, worse or unclear."""
         return overall((check.verdict for check in self.checks), strict=self.strict)
+
+    @property
+    def passes(self) -> bool:
+        """False where the model is worse than the baseline allows."""
+        return self.verdict != WORSE
 
     @property
     def failures(self) -> tuple[Check, ...]:
@@ -96,75 +112,74 @@ class Gated:
         doubt = phrase("; not certain: {open_ones}", ", ".join(open_ones)) if open_ones else ""
         return phrase("{name} is within what {file} allows{doubt}", name, file, doubt)
 
+    def to_rows(self) -> list[Json]:
+        """One row a check, for a data frame."""
+        return [check.row() for check in self.checks]
 
-def gate(
-    baseline: str | os.PathLike[str],
-    model: str | os.PathLike[str],
-    data: Given | None = None,
-    *,
-    against: str | os.PathLike[str] | None = None,
-    allow: Mapping[str, str] | None = None,
-    strict: bool = False,
-    seconds: float = MOST_SECONDS,
-) -> Gated:
-    """Holds a model against a baseline that `update_baseline` wrote, on the baseline's target.
+    def to_json(self) -> Json:
+        """Everything, as `--json` prints it."""
+        return {
+            "schema": 1,
+            "verdict": self.verdict,
+            "baseline": self.baseline,
+            "model": self.model,
+            "digest": self.digest,
+            "target": self.target,
+            "strict": self.strict,
+            "checks": self.to_rows(),
+            "notes": list(self.notes),
+            "host": dict(self.host),
+        }
 
-    >>> import litesmith, numpy as np, pathlib, tempfile
-    >>> folder = pathlib.Path(tempfile.mkdtemp())
-    >>> baseline, model = folder / "baseline.json", folder / "model.tflite"
-    >>> b = litesmith.Builder()
-    >>> weight = np.eye(64, dtype=np.float32)
-    >>> made = b.model(b.op("FULLY_CONNECTED", b.input("x", (1, 64)), weight, None))
-    >>> litesmith.save(made, model)
-    >>> data = {"x": np.eye(64, dtype=np.float32), "y": np.arange(64)}
-    >>> _ = litesmith.update_baseline(baseline, model, data, seconds=1)
-    >>> found = litesmith.gate(baseline, model, data, seconds=1)
-    >>> [check.verdict for check in found.checks if check.quantity in ("accuracy", "size")]
-    ['ok', 'ok']
 
-    `against` is a model that stands in for labels. `allow` replaces what the baseline allows, as in
-    {"latency": "10%"}. `strict` makes what could not be told, or not for certain, worse too.
-    `seconds` is how long it is timed at the most.
+@dataclass(frozen=True, repr=False, eq=False)
+class Renewed:
+    """A baseline that was written.
+
+    command  what holds the next model against it
     """
-    path = Path(model)
-    opened = None if data is None else open_data(data, load(path))
-    manner = Manner(against=_path(against), allow=_parsed(allow), seconds=seconds)
-    return replace(gated(Path(baseline), path, opened, manner), strict=strict)
+
+    path: Path
+    baseline: Baseline
+    command: str = ""
+
+    __repr__ = show_line
+    _repr_html_ = show_html
+
+    @property
+    def sentence(self) -> str:
+        name = plain(Path(self.baseline.model).name)
+        return phrase("{path}: the baseline is {name}", self.path, name)
+
+    def to_rows(self) -> list[dict[str, str]]:
+        """One row a quantity: what the baseline has of it, and how much worse it may get."""
+        return [
+            {"quantity": quantity, "title": title, "baseline": words, "allowed": allowed.text}
+            for quantity, title, words in known_quantities(self.baseline)
+            for allowed in (self.baseline.allowed[quantity],)
+        ]
+
+    def to_json(self) -> Json:
+        """What was written, as `--json` prints it."""
+        made = self.baseline
+        return {
+            "schema": 1,
+            "out": str(self.path),
+            "model": made.model,
+            "digest": made.digest,
+            "target": str(made.target),
+            "allow": {name: allowed.typed for name, allowed in made.allowed.items()},
+            "bytes": made.size.bytes,
+        }
 
 
-def update_baseline(
-    baseline: str | os.PathLike[str],
-    model: str | os.PathLike[str],
-    data: Given | None = None,
-    *,
-    on: str | Target | None = None,
-    against: str | os.PathLike[str] | None = None,
-    allow: Mapping[str, str] | None = None,
-    seconds: float = MOST_SECONDS,
-) -> Baseline:
+def renew_baseline(path: Path, model: Path, data: Data | None, manner: Manner) -> Baseline:
     """Measures a model and writes what later ones are held against; what was allowed stays, and
     so does the target, which is cpu:1 at first."""
-    path = Path(model)
-    opened = None if data is None else open_data(data, load(path))
-    target = None if on is None else Target.parse(on)
-    manner = Manner(target, against=_path(against), allow=_parsed(allow), seconds=seconds)
-    return updated(Path(baseline), path, opened, manner)
-
-
-def _path(given: str | os.PathLike[str] | None) -> Path | None:
-    return None if given is None else Path(given)
-
-
-def _parsed(allow: Mapping[str, str] | None) -> dict[str, Allowed]:
-    return {name: Allowed.parse(name, text) for name, text in (allow or {}).items()}
-
-
-def updated(path: Path, model: Path, data: Data | None, manner: Manner) -> Baseline:
-    """The same for data that has been opened."""
     refuse_unwritable(path)
     kept = kept_baseline(path)
     content, target = load(model), manner.on or (kept.target if kept else Target())
-    own_scores = None if data is None else scored(model, data, target, manner)
+    own_scores = None if data is None else score_model(model, data, target, manner)
     allowed = _allowances(kept, own_scores, manner)
     if own_scores is not None:  # refuses points of what has none, before the long work
         accuracy_bound(allowed["accuracy"], own_scores.value, own_scores.unit)
@@ -176,9 +191,9 @@ def updated(path: Path, model: Path, data: Data | None, manner: Manner) -> Basel
         model=str(model),
         digest=digest(model),
         target=target,
-        size=size(model),
+        size=measure_size(model),
         peak_bytes=_least_peak(model, target, allowed["memory"]),
-        delegations=delegations(model, content, target, manner.places or known),
+        delegations=list_delegations(model, content, target, manner.places or known),
         workload=workload,
         timing=timing,
         scores=own_scores,
@@ -214,8 +229,8 @@ def _timed_baseline(
     """The workload, the model's ratio to it, and why there is none where there is none."""
     with tempfile.TemporaryDirectory() as folder:
         reference = Path(folder) / "workload.tflite"
-        workload = packed_workload(content)
-        reference.write_bytes(unpacked_workload(workload))
+        workload = pack_workload(content)
+        reference.write_bytes(unpack_workload(workload))
         try:
             probe(reference, target)
         except CannotRun as error:
@@ -225,16 +240,17 @@ def _timed_baseline(
         return workload, timing, ""
 
 
-def gated(path: Path, model: Path, data: Data | None, manner: Manner) -> Gated:
+def run_gate(path: Path, model: Path, data: Data | None, manner: Manner) -> Gated:
     """Every quantity of a model against the baseline in a file."""
     baseline = read_baseline(path)
     if manner.on is not None and manner.on != baseline.target:
         raise BadInput(
-            "{path}: is of {target}, not of {on}; leave out --on, or write a baseline of "
+            "{path}: is of {target}, not of {place}; leave out {on}, or write a baseline of "
             "its own for each target",
             path,
             baseline.target,
             manner.on,
+            argument("on"),
         )
     case = Case(baseline, path, model, load(model), data, manner, host().facts())
     return Gated(
@@ -242,7 +258,7 @@ def gated(path: Path, model: Path, data: Data | None, manner: Manner) -> Gated:
         str(model),
         digest(model),
         str(baseline.target),
-        checked(case),
+        check_all(case),
         case.host,
         _notes(case),
     )
@@ -279,3 +295,44 @@ def _notes(case: Case) -> tuple[str, ...]:
             )
         )
     return tuple(notes)
+
+
+def known_quantities(made: Baseline) -> list[tuple[str, str, str]]:
+    """Quantity, title and words of all that a baseline has."""
+    scores, timing = made.scores, made.timing
+    accuracy = phrase("none: {unscored}", made.unscored)
+    if scores is not None:
+        value = score_text(scores.value, scores.unit, scores.low, scores.high)
+        accuracy = phrase(
+            "{title} {value}, {count} samples",
+            metric_named(scores.metric).title,
+            value,
+            total_text(scores.count),
+        )
+    time = phrase("none: {untimed}", made.untimed)
+    if timing is not None:
+        ratio = ratio_text(timing.ratio.value, *timing.ratio.interval)
+        time = phrase(
+            "{time} on {target}; {ratio} of its own graph", time_text(timing.us), made.target, ratio
+        )
+    peak = "none" if made.peak_bytes is None else bytes_text(made.peak_bytes)
+    words = {
+        "accuracy": accuracy,
+        "latency": time,
+        "size": bytes_text(made.size.bytes),
+        "gzip": bytes_text(made.size.gzip_bytes),
+        "memory": peak,
+    }
+    known = [(name, QUANTITIES[name].title, told) for name, told in words.items()]
+    places = [
+        ("delegation", phrase("ops on {target}", one.target), _taken(one))
+        for one in made.delegations
+    ]
+    return known + places
+
+
+def _taken(one: Delegation) -> str:
+    ops = phrase("{ops} of {ops2} ops delegated", one.ops - one.left, one.ops)
+    return one.why or phrase(
+        "{ops}, {share} of the MACs ({how})", ops, percent_text(one.macs), one.how
+    )

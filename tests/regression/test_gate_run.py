@@ -16,7 +16,6 @@ from litesmith.data.samples import Items, Sample
 from litesmith.data.sources import open_data
 from litesmith.errors import BadInput
 from litesmith.ir.types import Tensor
-from litesmith.regression import gating as gate
 from litesmith.regression.baseline import read_baseline
 from litesmith.regression.gate_checks import CHECKS
 from litesmith.regression.gate_measures import (
@@ -24,8 +23,8 @@ from litesmith.regression.gate_measures import (
     Timing,
     delegation,
     delegation_for,
+    join_timings,
     timing_chunks,
-    together,
 )
 from litesmith.regression.gate_rules import (
     FINE,
@@ -34,9 +33,9 @@ from litesmith.regression.gate_rules import (
     UNCLEAR,
     UNKNOWN,
     WORSE,
-    parsed_allowances,
+    read_allowances,
 )
-from litesmith.regression.gating import Gated, gated, updated
+from litesmith.regression.gate_run import Gated, renew_baseline, run_gate
 from litesmith.run.core.target import Target
 from litesmith.tflite.file import load, save
 
@@ -67,7 +66,7 @@ def labelled(count: int = 600, seed: int = 0) -> dict[str, np.ndarray]:
 
 
 def manner(*allow: str, **rest: object) -> Manner:
-    return Manner(allow=parsed_allowances((*UNTIMED, *allow)), **rest)  # pyright: ignore
+    return Manner(allow=read_allowances((*UNTIMED, *allow)), **rest)  # pyright: ignore
 
 
 def saved(folder: Path, model: Model, name: str = "model.tflite") -> Path:
@@ -84,7 +83,7 @@ def first(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a baseline of a model on labelled data."""
     folder = tmp_path_factory.mktemp("first")
     model = saved(folder, scorer())
-    updated(folder / "b.json", model, open_data(labelled(), load(model)), manner())
+    renew_baseline(folder / "b.json", model, open_data(labelled(), load(model)), manner())
     return folder
 
 
@@ -105,7 +104,7 @@ def test_every_quantity_has_a_check() -> None:
 
 def test_an_unchanged_model_has_no_difference_at_all(place: Path) -> None:
     model = place / "model.tflite"
-    found = gated(place / "b.json", model, opened(model, labelled()), manner())
+    found = run_gate(place / "b.json", model, opened(model, labelled()), manner())
     assert found.verdict == FINE
     assert verdicts(found) == {**dict.fromkeys(QUANTITIES, FINE), "latency": OFF, "memory": OFF}
     accuracy = found.checks[0].facts
@@ -117,14 +116,14 @@ def test_samples_in_another_order_are_paired_all_the_same(place: Path) -> None:
     order = np.random.default_rng(1).permutation(600)
     data = {name: values[order] for name, values in labelled().items()}
     model = saved(place, scorer(1.0), "coarse.tflite")
-    usual = gated(place / "b.json", model, opened(model, labelled()), manner())
-    mixed = gated(place / "b.json", model, opened(model, data), manner())
+    usual = run_gate(place / "b.json", model, opened(model, labelled()), manner())
+    mixed = run_gate(place / "b.json", model, opened(model, data), manner())
     assert usual.checks[0].facts == mixed.checks[0].facts
 
 
 def test_less_accurate_is_called_with_what_looks_into_it(first: Path, place: Path) -> None:
     model = saved(place, scorer(3.0), "coarse.tflite")
-    found = gated(
+    found = run_gate(
         place / "b.json", model, opened(model, labelled()), manner("size=off", "gzip=off")
     )
     (worse,) = [c for c in found.failures if c.quantity == "accuracy"]
@@ -136,27 +135,30 @@ def test_less_accurate_is_called_with_what_looks_into_it(first: Path, place: Pat
 
 def test_where_the_file_of_the_baseline_changed_a_command_does_not_name_it(tmp_path: Path) -> None:
     path, model = tmp_path / "b.json", saved(tmp_path, scorer())
-    updated(path, model, opened(model, labelled()), manner())
+    renew_baseline(path, model, opened(model, labelled()), manner())
     save(scorer(3.0), model)
-    found = gated(path, model, opened(model, labelled()), manner())
+    found = run_gate(path, model, opened(model, labelled()), manner())
     assert "litesmith compare BEFORE.tflite " in found.checks[0].command
 
 
 def test_larger_is_called_by_both_sizes(place: Path) -> None:
-    found = gated(place / "b.json", saved(place, scorer(spare=4000), "l.tflite"), None, manner())
+    found = run_gate(place / "b.json", saved(place, scorer(spare=4000), "l.tflite"), None, manner())
     assert {"size", "gzip"} <= {check.quantity for check in found.failures}
-    allowed = gated(place / "b.json", place / "l.tflite", None, manner("size=9000%", "gzip=9000%"))
+    allowed = run_gate(
+        place / "b.json", place / "l.tflite", None, manner("size=9000%", "gzip=9000%")
+    )
     assert verdicts(allowed)["size"] == verdicts(allowed)["gzip"] == FINE
 
 
 def test_an_op_outside_the_delegate_is_called_by_its_kind(place: Path) -> None:
     model = saved(place, scorer(left=2), "left.tflite")
-    found = gated(place / "b.json", model, None, manner())
+    found = run_gate(place / "b.json", model, None, manner())
     (worse,) = [check for check in found.failures if check.quantity == "delegation"]
     assert "2 ops more left (2 CUMSUM)" in worse.why
     assert worse.command == f"litesmith doctor {model} --on cpu:1"
     assert (
-        verdicts(gated(place / "b.json", model, None, manner("delegation=2")))["delegation"] == FINE
+        verdicts(run_gate(place / "b.json", model, None, manner("delegation=2")))["delegation"]
+        == FINE
     )
 
 
@@ -172,13 +174,13 @@ def test_what_xnnpack_takes_is_counted(tmp_path: Path) -> None:
 
 def test_an_accelerator_is_watched_from_the_update_on(place: Path) -> None:
     model = place / "model.tflite"
-    updated(place / "b.json", model, None, manner(places=("nnapi",)))
-    found = gated(place / "b.json", model, None, manner())
+    renew_baseline(place / "b.json", model, None, manner(places=("nnapi",)))
+    found = run_gate(place / "b.json", model, None, manner())
     assert [c.title for c in found.checks if c.quantity == "delegation"] == [
         "delegation",
         "ops on nnapi",
     ]
-    updated(place / "b.json", model, None, manner())  # which are not named again
+    renew_baseline(place / "b.json", model, None, manner())  # which are not named again
     assert [one.target for one in read_baseline(place / "b.json").delegations] == ["cpu:1", "nnapi"]
 
 
@@ -186,17 +188,17 @@ def test_other_data_is_refused_and_not_compared(place: Path) -> None:
     model = place / "model.tflite"
     for other in (labelled(seed=1), labelled(599), {**labelled(), "y": labelled()["y"][::-1]}):
         with pytest.raises(BadInput, match=r"not the data of .* cannot be paired"):
-            gated(place / "b.json", model, opened(model, other), manner())
+            run_gate(place / "b.json", model, opened(model, other), manner())
 
 
 def test_without_data_accuracy_is_not_known_and_that_is_said(place: Path) -> None:
     model = place / "model.tflite"
-    found = gated(place / "b.json", model, None, manner())
+    found = run_gate(place / "b.json", model, None, manner())
     assert (found.checks[0].verdict, found.checks[0].why) == (UNKNOWN, "no data was given")
     assert found.verdict == FINE
     assert "not certain: accuracy" in found.sentence
-    updated(place / "b.json", model, None, manner())
-    told = gated(place / "b.json", model, opened(model, labelled()), manner()).checks[0].why
+    renew_baseline(place / "b.json", model, None, manner())
+    told = run_gate(place / "b.json", model, opened(model, labelled()), manner()).checks[0].why
     assert told == "the baseline has none: no data was given"
 
 
@@ -206,32 +208,32 @@ def test_without_labels_a_reference_stands_in_for_them(tmp_path: Path) -> None:
     )
     plain = {"x": labelled()["x"]}
     path = tmp_path / "b.json"
-    made = updated(path, fine, opened(fine, plain), manner(against=exact))
+    made = renew_baseline(path, fine, opened(fine, plain), manner(against=exact))
     assert made.scores is not None and made.scores.metric == "snr"
     assert made.allowed["accuracy"].typed == "1%"
     sizes = ("size=off", "gzip=off")
-    same = gated(path, fine, opened(fine, plain), manner(*sizes, against=exact))
+    same = run_gate(path, fine, opened(fine, plain), manner(*sizes, against=exact))
     assert same.checks[0].verdict == FINE
-    worse = gated(path, coarse, opened(coarse, plain), manner(*sizes, against=exact))
+    worse = run_gate(path, coarse, opened(coarse, plain), manner(*sizes, against=exact))
     assert worse.checks[0].verdict == WORSE
     with pytest.raises(BadInput, match="held against another reference model"):
-        gated(path, fine, opened(fine, plain), manner(*sizes, against=coarse))
+        run_gate(path, fine, opened(fine, plain), manner(*sizes, against=coarse))
 
 
 def test_points_of_what_has_none_are_refused_before_the_work(tmp_path: Path) -> None:
     model = saved(tmp_path, scorer())
     data = {"x": labelled()["x"], "y": labelled()["x"] + np.float32(0.1)}
     with pytest.raises(BadInput, match="has no points; give a share of its value"):
-        updated(tmp_path / "b.json", model, opened(model, data), manner("accuracy=1pt"))
+        renew_baseline(tmp_path / "b.json", model, opened(model, data), manner("accuracy=1pt"))
     assert not (tmp_path / "b.json").exists()
-    made = updated(tmp_path / "b.json", model, opened(model, data), manner())
+    made = renew_baseline(tmp_path / "b.json", model, opened(model, data), manner())
     assert made.scores is not None and (made.scores.metric, made.scores.better) == ("rmse", -1)
 
 
 def test_what_was_allowed_stays_and_the_file_is_no_larger_than_it_needs(place: Path) -> None:
     model, path = place / "model.tflite", place / "b.json"
-    updated(path, model, opened(model, labelled()), manner("accuracy=2pt", "size=7%"))
-    again = updated(path, model, opened(model, labelled()), manner("size=8%"))
+    renew_baseline(path, model, opened(model, labelled()), manner("accuracy=2pt", "size=7%"))
+    again = renew_baseline(path, model, opened(model, labelled()), manner("size=8%"))
     assert (again.allowed["accuracy"].typed, again.allowed["size"].typed) == ("2pt", "8%")
     assert path.stat().st_size < 5000
 
@@ -256,7 +258,7 @@ class Torn:
 def test_what_is_interrupted_leaves_the_baseline_as_it_was(place: Path) -> None:
     before = (place / "b.json").read_bytes()
     with pytest.raises(KeyboardInterrupt):
-        updated(place / "b.json", place / "model.tflite", Torn(), manner())
+        renew_baseline(place / "b.json", place / "model.tflite", Torn(), manner())
     assert (place / "b.json").read_bytes() == before
     assert sorted(p.name for p in place.iterdir()) == ["b.json", "model.tflite"]
 
@@ -265,7 +267,7 @@ def test_update_does_not_write_over_another_file(place: Path) -> None:
     other = place / "package.json"
     other.write_text('{"name": "app"}')
     with pytest.raises(BadInput, match="is no baseline"):
-        updated(other, place / "model.tflite", None, manner())
+        renew_baseline(other, place / "model.tflite", None, manner())
     assert other.read_text() == '{"name": "app"}'
 
 
@@ -273,8 +275,10 @@ def test_from_python_the_target_stays_and_a_reference_stands_in_for_labels(tmp_p
     exact, fine = (saved(tmp_path, scorer(scale), f"{scale}.tflite") for scale in (0.0, 0.02))
     path, plain = tmp_path / "b.json", {"x": labelled()["x"]}
     allow = {"latency": "off", "memory": "off"}
-    first = litesmith.update_baseline(path, fine, plain, on="cpu:2", against=exact, allow=allow)
-    again = litesmith.update_baseline(path, fine, plain, against=str(exact))
+    first = litesmith.update_baseline(
+        path, fine, plain, on="cpu:2", against=exact, allow=allow
+    ).baseline
+    again = litesmith.update_baseline(path, fine, plain, against=str(exact)).baseline
     assert first.target == again.target == Target.parse("cpu:2")
     found = litesmith.gate(path, fine, plain, against=exact)
     assert (found.checks[0].verdict, found.target) == (FINE, "cpu:2")
@@ -295,7 +299,7 @@ def test_what_looks_into_latency_runs_on_the_target(tmp_path: Path, target: str,
 
 def test_a_baseline_is_of_one_target(place: Path) -> None:
     with pytest.raises(BadInput, match="is of cpu:1, not of cpu:2"):
-        gated(place / "b.json", place / "model.tflite", None, manner(on=Target.parse("cpu:2")))
+        run_gate(place / "b.json", place / "model.tflite", None, manner(on=Target.parse("cpu:2")))
 
 
 def test_a_model_takes_turns_with_its_workload(tmp_path: Path) -> None:
@@ -309,13 +313,13 @@ def test_a_model_takes_turns_with_its_workload(tmp_path: Path) -> None:
 
 def test_timings_are_joined() -> None:
     one, two = Timing({"wall": (1.0,)}, 10, 20), Timing({"wall": (2.0,)}, 30, 40)
-    assert together([one, two]) == Timing({"wall": (1.0, 2.0)}, 20, 30)
+    assert join_timings([one, two]) == Timing({"wall": (1.0, 2.0)}, 20, 30)
 
 
 def test_from_python_with_times(tmp_path: Path) -> None:
     model, path = saved(tmp_path, scorer()), tmp_path / "b.json"
     allow = {"latency": "400%", "memory": "off"}
-    made = litesmith.update_baseline(path, model, allow=allow, seconds=0.2)
+    made = litesmith.update_baseline(path, model, allow=allow, seconds=0.2).baseline
     assert made.timing is not None and made.timing.us > 0
     found = litesmith.gate(path, model, allow={"accuracy": "off"}, seconds=0.2)
     latency = next(check for check in found.checks if check.quantity == "latency")
@@ -325,18 +329,19 @@ def test_from_python_with_times(tmp_path: Path) -> None:
 
 
 def test_the_example_of_the_documentation() -> None:
-    failed, tried = doctest.testmod(gate)
+    (example,) = doctest.DocTestFinder().find(litesmith.gate, globs={})
+    failed, tried = doctest.DocTestRunner().run(example)
     assert tried > 5
     assert not failed
 
 
 def test_another_machine_and_another_runtime_are_noted(place: Path) -> None:
     path, model = place / "b.json", place / "model.tflite"
-    assert not gated(path, model, None, manner()).notes
+    assert not run_gate(path, model, None, manner()).notes
     shown = json.loads(path.read_text())
     shown["host"] |= {"cpu": "another cpu", "runtime": "a runtime 0.1"}
     path.write_text(json.dumps(shown))
-    machine, runtime = gated(path, model, None, manner()).notes
+    machine, runtime = run_gate(path, model, None, manner()).notes
     assert "from another machine (another cpu)" in machine
     assert "the baseline's was a runtime 0.1" in runtime
 
@@ -354,9 +359,9 @@ def test_a_metric_of_other_classes_is_refused(tmp_path: Path) -> None:
         "y": random.integers(0, 2, (40, 2, 2)),
     }
     two, three = mapper(2), mapper(3)
-    made = updated(tmp_path / "b.json", two, opened(two, data), manner())
+    made = renew_baseline(tmp_path / "b.json", two, opened(two, data), manner())
     assert made.scores is not None and made.scores.metric == "miou"
-    same = gated(tmp_path / "b.json", two, opened(two, data), manner())
+    same = run_gate(tmp_path / "b.json", two, opened(two, data), manner())
     assert (same.checks[0].verdict, same.checks[0].facts["difference"]) == (FINE, 0)
     with pytest.raises(BadInput, match="mean IoU is made of other numbers"):
-        gated(tmp_path / "b.json", three, opened(three, data), manner())
+        run_gate(tmp_path / "b.json", three, opened(three, data), manner())

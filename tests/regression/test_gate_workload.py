@@ -9,7 +9,7 @@ import zstandard
 from litesmith import Builder, Model, Session
 from litesmith.anatomy.footprint import footprint
 from litesmith.errors import BadInput
-from litesmith.regression.workload import packed_workload, unpacked_workload
+from litesmith.regression.gate_workload import pack_workload, unpack_workload
 from litesmith.tflite.file import load
 from litesmith.tflite.write import to_bytes
 from tests import zoo
@@ -26,7 +26,7 @@ def wide(size: int = 512) -> Model:
 @pytest.mark.parametrize("make", [wide, zoo.careless], ids=["wide", "careless"])
 def test_it_does_the_same_work(make) -> None:
     model = make()
-    workload = unpacked_workload(packed_workload(model))
+    workload = unpack_workload(pack_workload(model))
     assert footprint(load(workload)) == footprint(load(to_bytes(model)))
     with Session(workload) as session:
         session.run()
@@ -34,9 +34,9 @@ def test_it_does_the_same_work(make) -> None:
 
 def test_it_takes_little_room_and_holds_no_weights() -> None:
     model = wide()
-    packed = packed_workload(model)
+    packed = pack_workload(model)
     assert len(packed) < len(to_bytes(model)) / 500
-    (mine, *others) = (op.inputs[1] for op in load(unpacked_workload(packed)).main.ops)
+    (mine, *others) = (op.inputs[1] for op in load(unpack_workload(packed)).main.ops)
     assert mine is not None and mine.data is not None
     assert all(other is mine for other in others)
     weight = model.main.ops[0].inputs[1]
@@ -46,7 +46,7 @@ def test_it_takes_little_room_and_holds_no_weights() -> None:
 
 
 def test_the_same_model_has_the_same_workload() -> None:
-    assert packed_workload(wide(64)) == packed_workload(wide(64))
+    assert pack_workload(wide(64)) == pack_workload(wide(64))
 
 
 @pytest.mark.parametrize(
@@ -60,4 +60,4 @@ def test_the_same_model_has_the_same_workload() -> None:
 )
 def test_what_is_damaged_is_said_to_be(text: str) -> None:
     with pytest.raises(BadInput, match="the reference workload is damaged"):
-        unpacked_workload(text)
+        unpack_workload(text)

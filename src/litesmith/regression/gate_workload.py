@@ -25,14 +25,14 @@ _LEVEL = 19
 _MOST_BYTES = 8_000_000_000
 
 
-def packed_workload(model: Model) -> str:
+def pack_workload(model: Model) -> str:
     """The graph, its constants replaced by random ones of the same range that soon repeat."""
     content = to_bytes(_repeating(anonymous(model, keep_custom_options=True)))
     squeezed = zstandard.ZstdCompressor(level=_LEVEL).compress(content)
     return base64.b64encode(squeezed).decode()
 
 
-def unpacked_workload(text: str) -> bytes:
+def unpack_workload(text: str) -> bytes:
     """The .tflite that was packed."""
     try:
         squeezed = base64.b64decode(text, validate=True)

@@ -1,0 +1,61 @@
+"""`compare`: is one model as good as another, and faster?"""
+
+import os
+from typing import Unpack
+
+from litesmith.accuracy.metrics import Function
+from litesmith.arguments import check_types
+from litesmith.data.lint import lint_evaluation
+from litesmith.data.preparation import Preparing, read_preparation
+from litesmith.data.samples import Data
+from litesmith.data.sources import Given
+from litesmith.front.given_data import open_evaluation
+from litesmith.phrases import phrase
+from litesmith.progress import WARNING, Note, Progress, silent, tell_once
+from litesmith.regression.comparison import Compared, Manner, compare_models, load_source, misfit
+from litesmith.run.core.target import Target
+from litesmith.run.session import Source
+from litesmith.run.trial_run import probe_source
+from litesmith.timing.latency import Rule
+
+
+@check_types
+def compare(
+    a: Source,
+    b: Source,
+    data: Given | None = None,
+    *,
+    on: str | Target = "cpu:1",
+    metric: str | Function = "auto",
+    seconds: float | None = None,
+    samples: int | None = None,
+    progress: Progress = silent,
+    **preparing: Unpack[Preparing],
+) -> Compared:
+    """Whether B is as accurate as A, how much faster it is, and how much smaller.
+
+    >>> litesmith.compare("float.tflite", "int8.tflite", "val/").verdict   # doctest: +SKIP
+
+    Without data there is no accuracy, and random inputs show how far the outputs drift. The two
+    take turns for so many `seconds`, or else until the interval is narrow.
+    """
+    Rule(seconds=seconds)  # refuses a wrong number before the work
+    target = Target.parse(on)
+    preparation = read_preparation(**preparing)
+    models = load_source(a), load_source(b)
+    opened: Data | None = None
+    if data is not None and not misfit(*models):
+        opened = open_evaluation(data, models[0], preparation, progress, samples=samples)
+        for problem in lint_evaluation(opened, models[1]):
+            name, told = _name(b), (problem.what, problem.why, problem.fix)
+            progress(Note(phrase("for {paths}: {what}: {why}; {fix}", name, *told), WARNING))
+    for source in (a, b):
+        probe_source(source, target)
+    found = compare_models(a, b, opened, Manner(target, metric, seconds, progress))
+    known = () if opened is None else opened.notes
+    tell_once(found.accuracy.notes if found.accuracy else (), known, progress)
+    return found
+
+
+def _name(source: Source) -> str:
+    return str(source) if isinstance(source, str | os.PathLike) else "B"

@@ -1,0 +1,196 @@
+"""`gate` and `update_baseline`: is a model worse than its baseline allows?"""
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from shlex import quote
+from typing import Unpack
+
+from litesmith.accuracy.metrics import Function
+from litesmith.arguments import check_types
+from litesmith.data.preparation import Preparing, read_preparation
+from litesmith.data.samples import Data
+from litesmith.data.sources import Given
+from litesmith.front.given_data import open_evaluation, type_options
+from litesmith.pages.gate_page import gate_junit, gate_markdown
+from litesmith.errors import os_reason
+from litesmith.phrases import phrase
+from litesmith.progress import WARNING, Note, Progress, silent
+from litesmith.regression.baseline import Baseline, kept_baseline, read_baseline
+from litesmith.regression.gate_measures import MOST_SECONDS, Manner
+from litesmith.regression.gate_rules import Allowances, read_allowances
+from litesmith.regression.gate_run import Gated, Renewed, renew_baseline, run_gate
+from litesmith.run.core.target import Target
+from litesmith.run.trial_run import probe
+from litesmith.tflite.file import load, refuse_output, write_whole
+from litesmith.timing.latency import Rule
+
+Place = str | os.PathLike[str]
+
+# GitHub shows what is appended to the file of this name beside the run.
+_SUMMARY = "GITHUB_STEP_SUMMARY"
+
+
+@check_types
+def gate(
+    baseline: Place,
+    model: Place,
+    data: Given | None = None,
+    *,
+    on: str | Target | None = None,
+    against: Place | None = None,
+    allow: Allowances = (),
+    strict: bool = False,
+    seconds: float = MOST_SECONDS,
+    markdown: Place | None = None,
+    junit: Place | None = None,
+    samples: int | None = None,
+    progress: Progress = silent,
+    **preparing: Unpack[Preparing],
+) -> Gated:
+    """Holds a model against a baseline that `update_baseline` wrote, on the baseline's target.
+
+    >>> import litesmith, numpy as np, pathlib, tempfile
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> baseline, model = folder / "baseline.json", folder / "model.tflite"
+    >>> b = litesmith.Builder()
+    >>> weight = np.eye(64, dtype=np.float32)
+    >>> made = b.model(b.op("FULLY_CONNECTED", b.input("x", (1, 64)), weight, None))
+    >>> litesmith.save(made, model)
+    >>> data = {"x": np.eye(64, dtype=np.float32), "y": np.arange(64)}
+    >>> _ = litesmith.update_baseline(baseline, model, data, seconds=1)
+    >>> found = litesmith.gate(baseline, model, data, seconds=1)
+    >>> [check.verdict for check in found.checks if check.quantity in ("accuracy", "size")]
+    ['ok', 'ok']
+
+    `against` is a model that stands in for labels. `allow` replaces what the baseline allows, as in
+    {"latency": "10%"}. `strict` makes what could not be told, or not for certain, worse too.
+    `seconds` is the longest time to measure for. `markdown` and `junit` are files for a pull
+    request and for CI; on GitHub the run's summary has the same.
+    """
+    _refuse_outputs((markdown, junit), (baseline, model, against, data))
+    manner = _manner(on, "auto", against, allow, (), seconds, progress)
+    kept = read_baseline(Path(baseline))
+    opened = _open(Path(model), data, kept, manner, samples, preparing)
+    found = run_gate(Path(baseline), Path(model), opened, manner)
+    found = replace(_with_options(found, type_options(preparing, samples)), strict=strict)
+    for note in found.notes:
+        progress(Note(note))
+    _write(found, markdown, junit, progress)
+    return found
+
+
+@check_types
+def update_baseline(
+    baseline: Place,
+    model: Place,
+    data: Given | None = None,
+    *,
+    on: str | Target | None = None,
+    accelerator: str | Sequence[str] = (),
+    metric: str | Function = "auto",
+    against: Place | None = None,
+    allow: Allowances = (),
+    seconds: float = MOST_SECONDS,
+    samples: int | None = None,
+    ops: Sequence[str] = (),
+    progress: Progress = silent,
+    **preparing: Unpack[Preparing],
+) -> Renewed:
+    """Measures a model and writes what later ones are held against.
+
+    What was allowed stays, and so does the target, which is cpu:1 at first. No `accelerator` that
+    is named may lose ops later. `ops` are the sources of custom ops, for the command of the next
+    gate.
+    """
+    _refuse_outputs((baseline,), (model, against, data))
+    places = (accelerator,) if isinstance(accelerator, str) else tuple(accelerator)
+    manner = _manner(on, metric, against, allow, places, seconds, progress)
+    kept = kept_baseline(Path(baseline))
+    opened = _open(Path(model), data, kept, manner, samples, preparing)
+    made = renew_baseline(Path(baseline), Path(model), opened, manner)
+    command = f"litesmith gate {quote(str(baseline))} {quote(made.model)}"
+    if made.scores is not None:
+        command += f" --data {quote(made.scores.source)}"
+    if against is not None:
+        command += f" --against {quote(str(against))}"
+    command += "".join(f" --ops {quote(source)}" for source in ops)
+    return Renewed(Path(baseline), made, command + type_options(preparing, samples))
+
+
+def _refuse_outputs(outs: Sequence[Place | None], inputs: Sequence[object]) -> None:
+    """Refuses outputs that are also inputs."""
+    files = [Path(one) for one in inputs if isinstance(one, str | os.PathLike)]
+    for out in outs:
+        if out is not None:
+            refuse_output(Path(out), *files)
+
+
+def _manner(
+    on: str | Target | None,
+    metric: str | Function,
+    against: Place | None,
+    allow: Allowances,
+    places: tuple[str, ...],
+    seconds: float,
+    progress: Progress,
+) -> Manner:
+    """How the model is measured; wrong values are refused before the work."""
+    Rule(seconds=seconds)
+    return Manner(
+        None if on is None else Target.parse(on),
+        metric,
+        None if against is None else Path(against),
+        read_allowances(allow),
+        places,
+        seconds,
+        progress,
+    )
+
+
+def _open(
+    model: Path,
+    data: Given | None,
+    kept: Baseline | None,
+    manner: Manner,
+    samples: int | None,
+    preparing: Preparing,
+) -> Data | None:
+    """The data, once a child process has survived the model where it is measured."""
+    preparation = read_preparation(**preparing)
+    content = load(model)
+    opened = None
+    if data is not None:
+        opened = open_evaluation(data, content, preparation, manner.progress, samples=samples)
+    probe(model, manner.on or (kept.target if kept is not None else Target()))
+    return opened
+
+
+def _with_options(found: Gated, options: str) -> Gated:
+    """With the data's options in the command that looks into accuracy, so that it can be run."""
+    checks = tuple(
+        replace(check, command=check.command + options) if check.quantity == "accuracy" else check
+        for check in found.checks
+    )
+    return replace(found, checks=checks)
+
+
+def _write(found: Gated, markdown: Place | None, junit: Place | None, progress: Progress) -> None:
+    """Writes the files that were asked for, and what GitHub shows beside the run."""
+    text = gate_markdown(found)
+    if markdown is not None:
+        write_whole(Path(markdown), [text.encode()])
+    if junit is not None:
+        write_whole(Path(junit), [gate_junit(found).encode()])
+    summary = os.environ.get(_SUMMARY)
+    if not summary:
+        return
+    try:
+        with Path(summary).open("a", encoding="utf-8") as file:
+            file.write(f"{text}\n")
+    except OSError as error:
+        told = phrase(
+            "{summary}: no summary is written there ({strerror})", summary, os_reason(error)
+        )
+        progress(Note(told, WARNING))

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from litesmith.front.profile import profile
     from litesmith.front.quantize import quantize
     from litesmith.front.report import report
+    from litesmith.front.retrain import retrain
     from litesmith.front.shrink import cluster, prune, qat
     from litesmith.ir.build import Builder
     from litesmith.ir.types import Graph, Model, Op, Quant, Tensor
@@ -49,7 +50,6 @@ if TYPE_CHECKING:
     from litesmith.search.choosing.choose_models import choose
     from litesmith.search.tuning.tune_search import tune
     from litesmith.tflite.file import load, save
-    from litesmith.training.retraining import retrain
     from litesmith.training.settings import Training
 
 __all__ = [
@@ -114,6 +114,7 @@ _GIVEN = {
     "front.profile": "profile",
     "front.quantize": "quantize",
     "front.report": "report",
+    "front.retrain": "retrain",
     "front.shrink": "cluster prune qat",
     "ir.build": "Builder",
     "ir.types": "Graph Model Op Quant Tensor",
@@ -125,7 +126,6 @@ _GIVEN = {
     "search.choosing.choose_models": "choose",
     "search.tuning.tune_search": "tune",
     "tflite.file": "load save",
-    "training.retraining": "retrain",
     "training.settings": "Training",
 }
 _MODULES = {name: module for module, names in _GIVEN.items() for name in names.split()}

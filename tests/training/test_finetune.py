@@ -11,10 +11,11 @@ import litesmith  # noqa: E402
 from litesmith import Training  # noqa: E402
 from litesmith.data.preparation import Preparation  # noqa: E402
 from litesmith.passes.core.layers import layers_of  # noqa: E402
+from litesmith.progress import Note, Status  # noqa: E402
 from litesmith.tflite.file import load, save  # noqa: E402
 from litesmith.training.recipe_context import Record  # noqa: E402
-from litesmith.training.retraining import Request, Retrained, carry_out  # noqa: E402
-from litesmith.training.settings import Look  # noqa: E402
+from litesmith.training.retrain_request import Request, Retrained  # noqa: E402
+from litesmith.training.retraining import carry_out  # noqa: E402
 from tests.training.flowers import backbone, write_pictures  # noqa: E402
 
 QUICK = Training(epochs=2, rate=0.003, batch=8)
@@ -79,13 +80,13 @@ def test_an_interrupted_training_ends_in_the_same_bytes(place: Path) -> None:
             record=Record(folder, resume, every=0),
         )
 
-    def stop(look: Look) -> None:
-        if look.step == 5:
+    def stop(event: Status | Note) -> None:
+        if isinstance(event, Status) and event.more and event.done == 5:  # a step of the training
             raise KeyboardInterrupt
 
     whole = carry_out(request(False, None)).digest
     (place / "out.tflite").unlink()
     with pytest.raises(KeyboardInterrupt):
-        carry_out(request(False), watch=stop)
+        carry_out(request(False), stop)
     assert not (place / "out.tflite").exists() and list(records.glob("stage-*.pt"))
     assert carry_out(request(True)).digest == whole

@@ -14,12 +14,12 @@ from litesmith import networks as catalogue
 from litesmith.cli import main
 from litesmith.data.preparation import Preparation
 from litesmith.errors import CannotApply
+from litesmith.progress import Note, Status
 from litesmith.tflite.file import load, save
 from litesmith.tflite.metadata import metadata
 from litesmith.training.recipe_context import Record, has_torch
-from litesmith.training.retrain_request import Request
-from litesmith.training.retraining import Retrained, carry_out, default_out, default_training
-from litesmith.training.settings import Look
+from litesmith.training.retrain_request import Request, Retrained
+from litesmith.training.retraining import carry_out, default_out, default_training
 from tests.training.flowers import backbone
 
 needs_torch = pytest.mark.skipif(not has_torch(), reason="torch is not installed: `train`")
@@ -168,14 +168,14 @@ def test_an_interrupted_training_ends_in_the_same_bytes(tmp_path: Path) -> None:
             Path(TINY), stripes(0), out, training=QUICK, record=Record(folder, resume, every=0)
         )
 
-    def stop(look: Look) -> None:
-        if look.step == 5:
+    def stop(event: Status | Note) -> None:
+        if isinstance(event, Status) and event.more and event.done == 5:  # a step of the training
             raise KeyboardInterrupt
 
     whole = carry_out(request(False, None)).digest
     out.unlink()
     with pytest.raises(KeyboardInterrupt):
-        carry_out(request(False), watch=stop)
+        carry_out(request(False), stop)
     assert not out.exists() and list(records.glob("stage-*.pt"))
     assert carry_out(request(True)).digest == whole
 

@@ -15,7 +15,7 @@ from litesmith.data.preparation import Preparation
 from litesmith.numeric.logistic import log_chances
 from litesmith.tflite.file import digest, load, save
 from litesmith.tflite.metadata import metadata
-from litesmith.training.retraining import Retrained
+from litesmith.training.retrain_request import Retrained
 from litesmith.transfer.embedded_data import rows_of
 from litesmith.transfer.embedding import cut, embedding_of
 from tests import zoo
@@ -283,7 +283,7 @@ def test_float16_weights_are_unpacked(place: Path) -> None:
 
 
 def test_the_backbone_is_not_overwritten(place: Path) -> None:
-    with pytest.raises(BadInput, match="is the backbone itself"):
+    with pytest.raises(BadInput, match="is the input"):
         litesmith.retrain(place / "backbone.tflite", place / "data", place / "backbone.tflite")
 
 

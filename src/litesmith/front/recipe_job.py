@@ -19,12 +19,11 @@ from litesmith.passes.core import recipe as recipes
 from litesmith.passes.core.recipe import Recipe, step_name
 from litesmith.passes.core.step import Change, Context, Masks, Tools, Tune, Tuned
 from litesmith.phrases import phrase
-from litesmith.progress import Note, Progress, Status, silent
+from litesmith.progress import Note, Progress, silent
 from litesmith.regression.size_report import Shrunk, shrunk
 from litesmith.tflite.file import save
 from litesmith.training.recipe_context import Record, has_torch, training_context, trainings
-from litesmith.training.settings import RECORD_SECONDS, Look, Training
-from litesmith.units import number_text
+from litesmith.training.settings import RECORD_SECONDS, Look, Training, look_status
 
 # Steps that give weights zeros or codes, and those whose results are weighed.
 _SHAPING = ("prune", "cluster")
@@ -244,10 +243,7 @@ class Lessons:
     def watch(self, look: Look) -> None:
         """Passes on how far a training has come."""
         self.begun = True
-        what = phrase("{step}: {what}", self.step, look.what)
-        best, first = number_text(look.best), number_text(look.first)
-        losses = phrase("loss {best} ({first} at first)", best, first)
-        self._progress(Status(what, look.step, look.steps, losses))
+        self._progress(look_status(look, phrase("{step}: {what}", self.step, look.what)))
 
     def wrap(self, context: Context) -> Context:
         """The same context with a folder for records once something is trained."""

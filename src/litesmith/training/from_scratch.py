@@ -236,7 +236,7 @@ def opened(job: Job, request: Request) -> tuple[Model, Embedding, Labelled, Labe
     whole = _build(spec, None, None)
     embedding = embedding_of(whole)
     features = cut(whole, embedding.tensor)
-    learned, proof = job.parted(features)
+    learned, proof = job.part_data(features, features)
     found = len(learned.names)
     if spec.classes is not None and spec.classes != found:
         raise BadInput(

@@ -1,13 +1,14 @@
 """The data of a retraining: opened, prepared, and parted into what is learned and what judges."""
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from litesmith.data.preparation import NORMS
 from litesmith.errors import BadInput
 from litesmith.ir.types import Model
 from litesmith.phrases import phrase
-from litesmith.training.retrain_request import HELD_OUT, Progress, Request
+from litesmith.progress import Note, Progress, Status
+from litesmith.training.retrain_request import HELD_OUT, Request
+from litesmith.training.settings import Look, look_status
 from litesmith.transfer.backbone_norm import settled
 from litesmith.transfer.confusion import Confusion, confusion
 from litesmith.transfer.embedded_data import Embedded, embedded
@@ -28,39 +29,34 @@ _UNEVEN = 3.0
 
 
 class Job:
-    """What is being done for a request: its notes, and who is told of them."""
+    """A retraining at work: its data, its notes, and the callback that is told of them."""
 
-    def __init__(
-        self,
-        request: Request,
-        tell: Callable[[str], None] | None,
-        progress: Progress | None,
-    ) -> None:
-        self._request, self._tell, self._progress = request, tell, progress
+    def __init__(self, request: Request, progress: Progress) -> None:
+        self._request, self._progress = request, progress
         self.notes: list[str] = []
 
     def say(self, *notes: str) -> None:
+        """Passes notes on, each once."""
         for note in notes:
             if note and note not in self.notes:
                 self.notes.append(note)
-                if self._tell is not None:
-                    self._tell(note)
+                self._progress(Note(note))
 
-    def show(self, what: str, done: int, of: int) -> None:
-        if self._progress is not None:
-            self._progress(what, done, of)
+    def show(self, what: str, done: int = 0, of: int = 0) -> None:
+        self._progress(Status(what, done, of))
 
-    def opened(self, features: Model, whole: Model) -> tuple[Labelled, Labelled, Embedded]:
+    def watch(self, look: Look) -> None:
+        """Passes on how far a training has come."""
+        self._progress(look_status(look))
+
+    def open_parts(self, features: Model, whole: Model) -> tuple[Labelled, Labelled, Embedded]:
         """The data to learn from, the data to judge by, and the embeddings of the first."""
-        learned, proof = self._parted(features, whole)
+        learned, proof = self.part_data(features, whole)
         return learned, proof, self._embedded(learned, features)
 
-    def parted(self, features: Model) -> tuple[Labelled, Labelled]:
-        """The data to learn from and the data to judge by; nothing is run."""
-        return self._parted(features, features)
-
-    def _parted(self, features: Model, whole: Model) -> tuple[Labelled, Labelled]:
-        """What judges has no say in the normalisation either."""
+    def part_data(self, features: Model, whole: Model) -> tuple[Labelled, Labelled]:
+        """The data to learn from and the data to judge by, which has no say in the normalisation
+        either; nothing is run."""
         sources = sources_of(self._request.data, self._request.val)
         self.say(*sources.notes)
         found = self._found(sources, features)
@@ -93,7 +89,7 @@ class Job:
         if not asked.is_chosen:
             unset = replace(opened.data.preparation, norm="")
             opened = replace(opened, data=replace(opened.data, preparation=unset))
-        self.show(phrase("choosing the normalisation"), 0, 0)
+        self.show(phrase("choosing the normalisation"))
         found, notes = settled(opened, features, asked, whole)
         self.say(*notes)
         if found.data.preparation.as_norm().reverse:
@@ -170,7 +166,7 @@ class Job:
         )
         return found.at(kept)
 
-    def judged(self, model: Model, proof: Labelled) -> Confusion:
+    def judge(self, model: Model, proof: Labelled) -> Confusion:
         """How a model does on what it has not seen."""
         return confusion(model, proof, lambda done, of: self.show("judging", done, of))
 

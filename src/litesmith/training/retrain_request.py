@@ -1,29 +1,29 @@
 """What `retrain` is asked for, and what comes of it."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
 from litesmith.data.preparation import Preparation
 from litesmith.data.sources import UNTOUCHED, Given
+from litesmith.display import show_html, show_line
 from litesmith.ir.types import Model
 from litesmith.known_networks import is_network
+from litesmith.phrases import phrase
 from litesmith.tflite.file import digest
+from litesmith.timing.statistics import Row
 from litesmith.training.recipe_context import Record
 from litesmith.training.settings import Training
 from litesmith.transfer.confusion import Confusion
 from litesmith.transfer.embedding import Embedding
 from litesmith.transfer.head import Head
 from litesmith.transfer.labelled import Labelled
+from litesmith.units import plain, score_text, total_text
 
 # One item in so many of every class is held out where no other data is given to judge by.
 HELD_OUT = 5
 
 NO_TUNING = "none"
-
-# What is done, how far it is, and of how much.
-Progress = Callable[[str, int, int], None]
 
 
 def is_scratch(backbone: Path) -> bool:
@@ -96,12 +96,13 @@ class Trained(NamedTuple):
     best: float
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Retrained:
     """A retrained model and how good it is on items that it has not seen.
 
     value, low, high, n  the share of them that it has right, its 95 % interval, how many they are
     head       the solved head; None where a whole network was trained from scratch
+    report     the page of the folder with the evidence; None where none was asked for
     """
 
     request: Request
@@ -115,6 +116,37 @@ class Retrained:
     tuned: FineTuned | None = None
     head_alone: Confusion | None = None
     scratch: Trained | None = None
+    report: Path | None = None
+
+    __repr__ = show_line
+    _repr_html_ = show_html
+
+    @property
+    def sentence(self) -> str:
+        """What it comes to, in a line."""
+        value = score_text(self.value, "share", self.low, self.high)
+        return phrase(
+            "{name}: top-1 {value} on {count} items not learned from",
+            plain(self.out.name),
+            value,
+            total_text(self.n),
+        )
+
+    def to_rows(self) -> list[Row]:
+        """One row a class, for a data frame."""
+        counts = self.found.table.sum(axis=1).tolist()
+        shares = map(self.found.of_class, range(len(self.classes)))
+        return [
+            {"class": name, "n": count} | ({} if share is None else share._asdict())
+            for name, count, share in zip(self.classes, counts, shares, strict=True)
+        ]
+
+    def to_json(self) -> dict[str, object]:
+        """Everything that a program wants to know, as `--json` prints it."""
+        from litesmith.training.retrain_record import result_facts
+
+        page = None if self.report is None else str(self.report)
+        return {"schema": 1, **result_facts(self), "report": page}
 
     @property
     def out(self) -> Path:

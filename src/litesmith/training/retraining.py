@@ -1,15 +1,12 @@
 """`retrain`: the head of a classifier made anew for a user's classes, and fine-tuned if asked."""
 
-import os
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from litesmith.arguments import argument
 from litesmith.data.audio import has_audio, rate_of
 from litesmith.data.images import picture
-from litesmith.data.preparation import Preparation
-from litesmith.data.sources import UNTOUCHED, Given
 from litesmith.errors import BadInput
 from litesmith.ir.types import Model
 from litesmith.known_networks import catalogue_room, find_catalogue_room
@@ -19,82 +16,28 @@ from litesmith.passes.rewriting.rewrite import Rewrite
 from litesmith.passes.tidy.fold import Fold
 from litesmith.phrases import phrase
 from litesmith.plugins import why_missing
+from litesmith.progress import Progress, silent
 from litesmith.tflite.describe import Described, describe
-from litesmith.tflite.file import load, refuse_unwritable, save
+from litesmith.tflite.file import load, refuse_output, save
 from litesmith.tflite.metadata import Normalization, metadata
 from litesmith.training.recipe_context import has_torch
 from litesmith.training.retrain_data import Job
 from litesmith.training.retrain_request import (
-    HELD_OUT,
     NO_TUNING,
-    FineTuned,
-    Progress,
     Request,
     Retrained,
     is_scratch,
 )
-from litesmith.training.settings import Training, Watch
+from litesmith.training.settings import Training
 from litesmith.transfer.embedding import cut, embedding_of
 from litesmith.transfer.head import solved, with_head
 from litesmith.transfer.labelled import Labelled
-
-__all__ = [
-    "HELD_OUT",
-    "NO_TUNING",
-    "FineTuned",
-    "Request",
-    "Retrained",
-    "carry_out",
-    "default_out",
-    "default_training",
-    "float_backbone",
-    "refuse_early",
-    "retrain",
-]
 
 _TUNINGS = (NO_TUNING, "last", "all")
 _NO_TORCH = phrase("needs torch, which is not installed; pip install 'litesmith[train]'")
 
 # Times that each sample is used by a network that begins with random weights.
 SCRATCH_EPOCHS = 40.0
-
-
-def retrain(
-    backbone: str | os.PathLike[str],
-    data: Given,
-    out: str | os.PathLike[str] | None = None,
-    *,
-    val: Given | None = None,
-    at: str = "",
-    preparation: Preparation = UNTOUCHED,
-    samples: int | None = None,
-    balance: bool = False,
-    fine_tune: str = NO_TUNING,
-    training: Training | None = None,
-) -> Retrained:
-    """A classifier of your classes from any float classifier or feature extractor.
-
-    >>> litesmith.retrain("mobilenet.tflite", "flowers/", "flowers.tflite").value  # doctest: +SKIP
-
-    `data` is a folder with a folder for each class, arrays `x` and `y`, or a function. What it is
-    judged by is `val`, or one item in five of each class. `fine_tune` trains the last layers
-    ("last"), a number of them ("6") or the whole network ("all") from there on, which needs torch.
-    The name of a network of the catalogue, "resnet8", trains that from random weights, with torch.
-    """
-    path = Path(backbone)
-    request = Request(
-        path,
-        data,
-        Path(out) if out is not None else default_out(path),
-        val,
-        at,
-        preparation,
-        samples,
-        balance,
-        fine_tune,
-        training or default_training(path),
-    )
-    return carry_out(request)
 
 
 def default_out(backbone: Path) -> Path:
@@ -109,18 +52,13 @@ def default_training(backbone: Path) -> Training:
     return Training(epochs=SCRATCH_EPOCHS) if is_scratch(backbone) else Training()
 
 
-def carry_out(
-    request: Request,
-    tell: Callable[[str], None] | None = None,
-    progress: Progress | None = None,
-    watch: Watch | None = None,
-) -> Retrained:
-    """Opens, learns, writes and judges; `tell` is told what was chosen for the user, at once."""
+def carry_out(request: Request, progress: Progress = silent) -> Retrained:
+    """Opens, learns, writes and judges."""
     if request.is_scratch:
-        return _from_scratch(request, tell, progress, watch)
+        return _from_scratch(request, progress)
     began = time.monotonic()
-    job = Job(request, tell, progress)
-    whole = float_backbone(request)
+    job = Job(request, progress)
+    whole = load_backbone(request)
     embedding = embedding_of(whole, request.at)
     features = _plain(cut(whole, embedding.tensor), whole)
     job.say(
@@ -128,39 +66,34 @@ def carry_out(
             "learns from {how}: {shape} numbers an item", embedding.how, embedding.tensor.shape[-1]
         )
     )
-    learned, proof, items = job.opened(features, whole)
-    job.show(phrase("solving the head"), 0, 0)
+    learned, proof, items = job.open_parts(features, whole)
+    job.show(phrase("solving the head"))
     head = solved(items, len(learned.names), balance=request.balance)
     said = _described(features, learned)
     model = describe(with_head(features, head.linear), said, learned.names)
-    found = job.judged(model, proof)
+    found = job.judge(model, proof)
     result = Retrained(request, embedding, learned, proof, head, found, (), 0.0)
     if request.fine_tune != NO_TUNING:
-        tuned, result = _fine_tuned(job, result, features, watch)
+        tuned, result = _fine_tune(job, result, features)
         model = model if tuned is None else describe(tuned, said, learned.names)
     save(model, request.out)
     return replace(result, notes=tuple(job.notes), seconds=time.monotonic() - began)
 
 
-def _from_scratch(
-    request: Request,
-    tell: Callable[[str], None] | None,
-    progress: Progress | None,
-    watch: Watch | None,
-) -> Retrained:
+def _from_scratch(request: Request, progress: Progress) -> Retrained:
     """The same with a network of the catalogue that knows nothing yet."""
     refuse_early(request)
     from litesmith.training.from_scratch import normalised, opened, trained
 
     began = time.monotonic()
     request, note = normalised(request)
-    job = Job(request, tell, progress)
+    job = Job(request, progress)
     job.say(note)
     features, embedding, learned, proof = opened(job, request)
-    made = trained(learned, request, watch)
+    made = trained(learned, request, job.watch)
     job.say(made.told)
     model = describe(made.model, _described(features, learned), learned.names)
-    found = job.judged(model, proof)
+    found = job.judge(model, proof)
     save(model, request.out)
     return Retrained(
         request,
@@ -175,39 +108,34 @@ def _from_scratch(
     )
 
 
-def _fine_tuned(
-    job: Job, result: Retrained, features: Model, watch: Watch | None
-) -> tuple[Model | None, Retrained]:
+def _fine_tune(job: Job, result: Retrained, features: Model) -> tuple[Model | None, Retrained]:
     """The trained model and what is said of it; None where the head alone is as good."""
     from litesmith.training.finetune import fine_tuned
 
-    tuned = fine_tuned(features, result.learned, result.request, watch)
+    tuned = fine_tuned(features, result.learned, result.request, job.watch)
     job.say(tuned.told)
     if tuned.model is None:
         return None, replace(result, tuned=tuned)
-    found = job.judged(tuned.model, result.proof)
+    found = job.judge(tuned.model, result.proof)
     return tuned.model, replace(result, tuned=tuned, found=found, head_alone=result.found)
 
 
 def refuse_early(request: Request) -> None:
     """Raises before any data is read where it would be read in vain."""
-    refuse_unwritable(request.out)
+    refuse_output(request.out, request.backbone)
     if request.is_scratch:
         _refuse_unlearnable(request)
         return
     _refuse_unknown(request.backbone)
-    places = request.out, request.backbone
-    if all(place.exists() for place in places) and os.path.samefile(*places):
-        raise BadInput("{out}: is the backbone itself; choose another -o", request.out)
     layers = request.fine_tune
     if layers not in _TUNINGS and not (layers.isdecimal() and int(layers) > 0):
         raise BadInput(
-            "--fine-tune {layers}: give {tunings} or a number of layers",
-            layers,
+            "{fine_tune}: give {tunings} or a number of layers",
+            argument("fine_tune", layers),
             ", ".join(_TUNINGS),
         )
     if layers != NO_TUNING and not has_torch():
-        raise BadInput("--fine-tune {layers}: {no_torch}", layers, _NO_TORCH)
+        raise BadInput("{fine_tune}: {no_torch}", argument("fine_tune", layers), _NO_TORCH)
 
 
 def _refuse_unknown(backbone: Path) -> None:
@@ -231,18 +159,20 @@ def _refuse_unlearnable(request: Request) -> None:
     """What makes no sense, or cannot be done, with a network that begins with random weights."""
     name = catalogue_room().parse(str(request.backbone)).name
     for option, is_given in (
-        ("--at", bool(request.at)),
-        ("--fine-tune", request.fine_tune not in (NO_TUNING, "all")),
+        ("at", bool(request.at)),
+        ("fine_tune", request.fine_tune not in (NO_TUNING, "all")),
     ):
         if is_given:
             raise BadInput(
-                "{option}: {name} learns from random weights, all of it; leave it out", option, name
+                "{option}: {name} learns from random weights, all of it; leave it out",
+                argument(option),
+                name,
             )
     if not has_torch():
         raise BadInput("{name}: to train it {no_torch}", name, _NO_TORCH)
 
 
-def float_backbone(request: Request) -> Model:
+def load_backbone(request: Request) -> Model:
     """The backbone, its float16 weights unpacked; BadInput where it computes with integers."""
     refuse_early(request)
     model = load(request.backbone)

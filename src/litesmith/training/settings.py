@@ -8,6 +8,9 @@ from typing import NamedTuple, Unpack
 from litesmith.arguments import argument, refuse_below, refuse_unknown
 from litesmith.data.preparation import Preparing
 from litesmith.errors import BadInput
+from litesmith.phrases import phrase
+from litesmith.progress import Status
+from litesmith.units import number_text
 
 # One sample in so many is held out: it judges, and nothing is learned from it.
 HELD_OUT = 8
@@ -94,3 +97,11 @@ class Look(NamedTuple):
 
 
 Watch = Callable[[Look], None]
+
+
+def look_status(look: Look, what: str | None = None) -> Status:
+    """How far a training has come, with its losses."""
+    losses = phrase(
+        "loss {best} ({first} at first)", number_text(look.best), number_text(look.first)
+    )
+    return Status(what or look.what, look.step, look.steps, losses)

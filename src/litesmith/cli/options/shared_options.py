@@ -50,8 +50,8 @@ SampleCount = Annotated[
 TrustData = Annotated[bool, option("--trust-data", help="Use data that looks wrong.")]
 
 
-class Preparing(TypedDict, total=False):
-    """How data is prepared for a model."""
+class Images(TypedDict, total=False):
+    """How images are prepared for a model."""
 
     mean: Annotated[
         str,
@@ -86,6 +86,11 @@ class Preparing(TypedDict, total=False):
             show_default="0.875",
         ),
     ]
+
+
+class Preparing(Images, total=False):
+    """How data is prepared for a model."""
+
     label_offset: Annotated[
         int,
         option(
@@ -186,8 +191,8 @@ TrainingCount = Annotated[
 ]
 
 
-class TrainingPlan(Preparing, total=False):
-    """How data is prepared, and how a model is trained on it."""
+class LearningPlan(Images, total=False):
+    """How images are prepared, and how a network is trained on them."""
 
     epochs: Annotated[
         float,
@@ -217,15 +222,6 @@ class TrainingPlan(Preparing, total=False):
             show_default="as many as suit",
         ),
     ]
-    labels: Annotated[
-        float,
-        option(
-            "--labels",
-            metavar="SHARE",
-            help="Share of the loss for labels, 0 to 1; the rest follows the original.",
-            show_default="0.5",
-        ),
-    ]
     augment: Annotated[
         str,
         option(
@@ -249,6 +245,20 @@ class TrainingPlan(Preparing, total=False):
             metavar="SECONDS",
             help="Time between two records that a training can continue from.",
             show_default="10",
+        ),
+    ]
+
+
+class TrainingPlan(LearningPlan, Preparing, total=False):
+    """How data is prepared, and how a model is trained to do again what it did."""
+
+    labels: Annotated[
+        float,
+        option(
+            "--labels",
+            metavar="SHARE",
+            help="Share of the loss for labels, 0 to 1; the rest follows the original.",
+            show_default="0.5",
         ),
     ]
     runs: Annotated[

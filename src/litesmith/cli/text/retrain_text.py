@@ -1,27 +1,13 @@
 """What retrain shows while it works and when it is done."""
 
-import json
-import sys
-from pathlib import Path
 from shlex import quote
-from types import TracebackType
-from typing import Self
 
-import click
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
-from rich.progress import TimeRemainingColumn as TimeLeft
 from rich.text import Text
 
 from litesmith.cli.text import printing as show
-from litesmith.lang.language import say
 from litesmith.phrases import phrase
-from litesmith.training.retrain_record import result_facts
 from litesmith.training.retraining import Retrained
-from litesmith.training.settings import Look
-from litesmith.units import number_text, percent_text, plain, score_text, time_text, total_text
-
-_BAR_WIDTH = 20
+from litesmith.units import percent_text, plain, score_text, time_text, total_text
 
 # Classes and mistakes that are listed; the page has all of them.
 _LISTED, _MISTAKES = 12, 3
@@ -30,72 +16,9 @@ _LISTED, _MISTAKES = 12, 3
 _OTHERS = 60
 
 
-class Shown:
-    """A bar on the terminal for whatever is being done, which goes away."""
-
-    def __init__(self, *, quiet: bool) -> None:
-        self._shows = not quiet and sys.stderr.isatty()
-        self._bar = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(_BAR_WIDTH),
-            MofNCompleteColumn(),
-            TimeLeft(),
-            TextColumn("{task.fields[more]}"),
-            console=Console(stderr=True),
-            transient=True,
-        )
-        self._what, self._task = "", TaskID(0)
-
-    def __enter__(self) -> Self:
-        if self._shows:
-            self._bar.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
-        if self._shows:
-            self._bar.stop()
-
-    def progress(self, what: str, done: int, of: int) -> None:
-        self._update(what, done, of)
-
-    def watch(self, look: Look) -> None:
-        losses = phrase(
-            "loss {number} ({number2} at first)", number_text(look.best), number_text(look.first)
-        )
-        self._update(look.what, look.step, look.steps, losses)
-
-    def _update(self, what: str, done: int, of: int, more: str = "") -> None:
-        if not self._shows:
-            return
-        if what != self._what:
-            if self._what:
-                self._bar.remove_task(self._task)
-            self._what = what
-            self._task = self._bar.add_task(say(what), total=of or None, more=more)
-        self._bar.update(self._task, completed=done, more=say(more))
-
-
-def print_json(result: Retrained, page: Path) -> None:
-    click.echo(json.dumps({"schema": 1, **result_facts(result), "report": str(page)}))
-
-
-def print_text(result: Retrained, page: Path) -> None:
-    value = score_text(result.value, "share", result.low, result.high)
-    count = total_text(result.n)
-    show.line(
-        phrase(
-            "{name}: top-1 {value} on {count} items not learned from",
-            plain(result.out.name),
-            value,
-            count,
-        ),
-        "bold",
-    )
+def print_retrained(result: Retrained) -> None:
+    """The share that is right, the classes that fare worst, and what to do now."""
+    show.line(result.sentence, "bold")
     took = phrase("{time} in all", time_text(result.seconds * 1e6))
     learned = phrase("{count} items", total_text(sum(result.learned.counts)))
     if result.scratch is not None:
@@ -127,7 +50,8 @@ def print_text(result: Retrained, page: Path) -> None:
         )
     _print_classes(result)
     _print_mistakes(result)
-    show.line(phrase("report: {page}", plain(str(page))))
+    if result.report is not None:
+        show.line(phrase("report: {page}", plain(str(result.report))))
     show.line("next:")
     source = quote(str(result.learned.data.source))
     out = quote(str(result.out))

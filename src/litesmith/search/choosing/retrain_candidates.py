@@ -13,9 +13,11 @@ from litesmith.passes.core.step import Context
 from litesmith.passes.quantizing.integer_graph import integer_tensors
 from litesmith.passes.tidy.fold import Fold
 from litesmith.phrases import phrase
+from litesmith.progress import Note, Status
 from litesmith.search.choosing.candidates import Candidate
 from litesmith.search.choosing.shared_data import Judge, Source
-from litesmith.training.retraining import HELD_OUT, Request, carry_out
+from litesmith.training.retrain_request import HELD_OUT, Request
+from litesmith.training.retraining import carry_out
 from litesmith.transfer.embedding import embedding_of
 from litesmith.transfer.labelled import open_beside, open_labelled, parted, sources_of
 
@@ -69,12 +71,12 @@ class Lesson(NamedTuple):
             samples=self.source.samples,
         )
 
-        def progress(what: str, done: int, of: int) -> None:
-            tell(
-                phrase("retraining {name}: {what}", candidate.name, what), done / of if of else 0.0
-            )
+        def progress(event: Status | Note) -> None:
+            if isinstance(event, Status):
+                what = phrase("retraining {name}: {what}", candidate.name, event.what)
+                tell(what, event.done / event.of if event.of else 0.0)
 
-        notes = carry_out(request, progress=progress).notes
+        notes = carry_out(request, progress).notes
         if not candidate.is_taught:
             notes = (
                 *notes,

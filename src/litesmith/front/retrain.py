@@ -1,0 +1,161 @@
+"""`retrain`: a classifier of the user's classes from any float network."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Unpack
+
+from litesmith.arguments import argument, check_types, refuse_below
+from litesmith.data.preparation import Preparation, read_preparation
+from litesmith.data.sources import UNTOUCHED, Given
+from litesmith.errors import BadInput
+from litesmith.front.recipe_job import forget, has_record
+from litesmith.pages.folder_kinds import write_report
+from litesmith.phrases import phrase
+from litesmith.progress import Note, Progress, silent
+from litesmith.search.trial.folder import RETRAIN, Folder
+from litesmith.training.recipe_context import Record
+from litesmith.training.retrain_record import evidence_facts, record_facts, trials_of
+from litesmith.training.retrain_request import NO_TUNING, Request, Retrained
+from litesmith.training.retraining import carry_out, default_out, default_training, refuse_early
+from litesmith.training.settings import (
+    RECORD_SECONDS,
+    Training,
+    TrainingOptions,
+    read_training,
+    split_preparing,
+)
+
+Place = str | os.PathLike[str]
+
+
+@check_types
+def retrain(
+    backbone: Place,
+    data: Given | None = None,
+    out: Place | None = None,
+    *,
+    val: Given | None = None,
+    at: str = "",
+    balance: bool = False,
+    fine_tune: str | int = NO_TUNING,
+    samples: int | None = None,
+    sample_rate: int | None = None,
+    preparation: Preparation = UNTOUCHED,
+    training: Training | None = None,
+    resume: bool = False,
+    record_every: float = RECORD_SECONDS,
+    evidence: Place | None = None,
+    command: str = "",
+    progress: Progress = silent,
+    **options: Unpack[TrainingOptions],
+) -> Retrained:
+    """A classifier of your classes from any float classifier or feature extractor.
+
+    >>> litesmith.retrain("mobilenet.tflite", "flowers/", "flowers.tflite").value  # doctest: +SKIP
+
+    `data` is a folder with a folder for each class, arrays `x` and `y`, or a function. The result
+    is judged on `val`, or on one item in five of each class. `fine_tune` trains the last layers
+    ("last"), a number of them (6) or the whole network ("all") from there on, which needs torch;
+    `resume` continues a training that was interrupted. The name of a network of the catalogue,
+    "resnet8", trains that from random weights, with torch. `evidence` is a folder for the record
+    and the report, `command` what the user typed, for the record.
+    """
+    if data is None:
+        raise BadInput(
+            "retrain needs data; give {data} and a folder with a folder for each class",
+            argument("data"),
+        )
+    refuse_below("samples", samples, 1)
+    path = Path(backbone)
+    place = default_out(path) if out is None else Path(out)
+    prepared = read_preparation(preparation, **split_preparing(options))
+    request = Request(
+        path,
+        data,
+        place,
+        val,
+        at,
+        prepared if sample_rate is None else replace(prepared, rate=sample_rate),
+        samples,
+        balance,
+        str(fine_tune),
+        read_training(training or default_training(path), **options),
+    )
+    request = _with_record(request, resume, record_every)
+    refuse_early(request)
+    folder = None if evidence is None else Folder(Path(evidence), RETRAIN)
+    with nullcontext() if folder is None else _hold(folder):
+        result = _carry_out(request, progress)
+        return result if folder is None else replace(result, report=_write(folder, result, command))
+
+
+def _with_record(request: Request, resume: bool, every: float) -> Request:
+    """The request with a place for what is trained, should the training be interrupted."""
+    resuming = argument("resume", True)
+    if not request.trains:
+        if resume:
+            raise BadInput(
+                "{resume}: nothing is trained here: that needs {fine_tune}",
+                resuming,
+                argument("fine_tune"),
+            )
+        return request
+    records = request.out.with_name(f"{request.out.name}.training")
+    if resume and not records.is_dir():
+        raise BadInput(
+            "{resume}: there is no interrupted training to go on with; leave it out", resuming
+        )
+    return replace(request, record=Record(records, resume, every))
+
+
+@contextmanager
+def _hold(folder: Folder) -> Iterator[None]:
+    """Keeps others out of the folder, which goes again where it was made for nothing."""
+    was_there = folder.path.exists()
+    try:
+        with folder.held():
+            yield
+    except BaseException:
+        if not was_there:
+            for lock in folder.path.glob(".lock"):
+                lock.unlink(missing_ok=True)
+            with suppress(OSError):  # where it holds something
+                folder.path.rmdir()
+        raise
+
+
+def _carry_out(request: Request, progress: Progress) -> Retrained:
+    """Retrains, and keeps what was trained for as long as the work may be continued."""
+    records = request.record.folder
+    if records is None:
+        return carry_out(request, progress)
+    if not request.record.resume and has_record(records):
+        progress(Note(phrase("{records}: of an interrupted training, which starts anew", records)))
+        forget(records)
+    records.mkdir(exist_ok=True)
+    try:
+        result = carry_out(request, progress)
+    except KeyboardInterrupt as error:
+        if has_record(records):
+            resuming = argument("resume", True)
+            error.add_note(
+                phrase("{records} keeps what was trained: {resume} goes on", records, resuming)
+            )
+        raise
+    finally:
+        with suppress(OSError):  # where it holds something
+            records.rmdir()
+    forget(records)
+    return result
+
+
+def _write(folder: Folder, result: Retrained, command: str) -> Path:
+    """The record, the evidence and the page."""
+    folder.write_summary(record_facts(result, command))
+    for trial in trials_of(result):
+        folder.add(trial)
+    folder.write_evidence(result.digest, evidence_facts(result))
+    return write_report(folder.path)

@@ -51,11 +51,11 @@ def test_every_target_is_in_the_evidence_and_on_the_page(model: Path, tmp_path: 
 @pytest.mark.parametrize(
     ("asked", "told"),
     [
-        ({"on": "cpu:1,all"}, "--on cpu:1,all: all is every target there is"),
-        ({"on": "all", "csv": Path("x.csv")}, "--on all has no --csv"),
-        ({"on": "all", "threads": "2"}, "--on all has no --threads"),
-        ({"on": "all", "copies": True}, "--on all has no --copies"),
-        ({"out": Path("folder")}, "a folder is written with --on all"),
+        ({"on": "cpu:1,all"}, "on='cpu:1,all': all is every target there is"),
+        ({"on": "all", "csv": Path("x.csv")}, "on='all' has no csv="),
+        ({"on": "all", "threads": "2"}, "on='all' has no threads="),
+        ({"on": "all", "copies": True}, "on='all' has no copies="),
+        ({"out": Path("folder")}, "out='folder': a folder is written with on='all'"),
         ({"on": "all", "models": [Path("none.tflite")]}, "no such file"),
     ],
 )

@@ -225,8 +225,8 @@ def test_without_torch_it_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         (f"{TINY}/3", {}, "asks for 3 classes, and the given dict has 2; leave out /3"),
         ("resnet8@24", {}, "data has 16×16×3, the model's input 'image' wants 24×24×3"),
         ("resnet8@2", {}, "resnet8: 2 pixels are outside 4 to 2048"),
-        (TINY, {"at": "embedding"}, "--at: resnet8 learns from random weights, all of it"),
-        (TINY, {"fine_tune": "last"}, "--fine-tune: resnet8 learns from random weights"),
+        (TINY, {"at": "embedding"}, "at=: resnet8 learns from random weights, all of it"),
+        (TINY, {"fine_tune": "last"}, "fine_tune=: resnet8 learns from random weights"),
     ],
 )
 def test_what_does_not_fit_is_said(tmp_path: Path, name: str, more: dict, told: str) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import cast
 
 from litesmith._version import VERSION
+from litesmith.arguments import argument, check_types
 from litesmith.diagnosis.all_targets import (
     OnEveryTarget,
     TargetsBench,
@@ -35,7 +36,11 @@ _COPIES_SECONDS = 2.0
 
 Place = str | os.PathLike[str]
 
+_ALL = argument("on", "all")
+_LOOKS = argument("threads", "auto"), argument("copies", True)
 
+
+@check_types
 def bench(
     models: Source | Sequence[Source],
     on: str | Target | Sequence[str | Target] | None = None,
@@ -69,7 +74,10 @@ def bench(
         return _bench_all(_files(models), rule, log_file, _path(out), command, progress)
     if out is not None:
         raise BadInput(
-            "-o {out}: a folder is written with --on all; --log FILE keeps these times", out
+            "{out}: a folder is written with {all}; {log} keeps these times",
+            argument("out", out),
+            _ALL,
+            argument("log"),
         )
     auto = threads == "auto"
     group = list_contenders(models, _targets(on, threads))
@@ -99,7 +107,9 @@ def _is_all(on: object) -> bool:
     if not isinstance(on, str) or "all" not in on.split(","):
         return False
     if on != "all":
-        raise BadInput("--on {on}: all is every target there is; leave out the others", on)
+        raise BadInput(
+            "{on}: all is every target there is; leave out the others", argument("on", on)
+        )
     return True
 
 
@@ -107,7 +117,9 @@ def _refuse_beside_all(others: dict[str, object]) -> None:
     """Refuses what a bench on every target has no answer to."""
     for name, value in others.items():
         if value:
-            raise BadInput("--on all has no --{name}; leave it out, or name the targets", name)
+            raise BadInput(
+                "{all} has no {name}; leave it out, or name the targets", _ALL, argument(name)
+            )
 
 
 def _targets(
@@ -116,11 +128,15 @@ def _targets(
     if threads is None:
         return "cpu:1" if on is None else on
     if on is not None:
-        raise BadInput("give --on or --threads, not both; a target has its threads, as in cpu:2")
+        raise BadInput(
+            "give {on} or {threads}, not both; a target has its threads, as in cpu:2",
+            argument("on"),
+            argument("threads"),
+        )
     if threads == "auto":
         return "cpu:1"
     if not str(threads).isdecimal():
-        raise BadInput("--threads {threads}: give a number or auto", threads)
+        raise BadInput("{threads}: give a number or auto", argument("threads", threads))
     return f"cpu:{threads}"
 
 
@@ -129,15 +145,17 @@ def _refuse_outputs(group: Sequence[Contender], csv: Path | None, log: Path | No
     for path in filter(None, (csv, log)):
         refuse_output(path, *models)
     if csv is not None and csv == log:
-        raise BadInput("{log}: --csv and --log need a file each", log)
+        raise BadInput(
+            "{path}: {csv} and {log} need a file each", log, argument("csv"), argument("log")
+        )
 
 
 def _refuse_several(group: Sequence[Contender]) -> None:
     """Refuses what cannot be swept over threads, nor be fed in several ways."""
     if len({contender.name for contender in group}) > 1:
-        raise BadInput("--threads auto and --copies look at one model; give one")
+        raise BadInput("{threads} and {copies} look at one model; give one", *_LOOKS)
     if not isinstance(group[0].target, Target):
-        raise BadInput("--threads auto and --copies look at this machine; leave out the device")
+        raise BadInput("{threads} and {copies} look at this machine; leave out the device", *_LOOKS)
 
 
 def _measure(group: Sequence[Contender], rule: Rule, auto: bool, progress: Progress) -> Bench:
@@ -179,7 +197,7 @@ def _files(models: Source | Sequence[Source]) -> list[Path]:
     """The files of models, which have to be there."""
     group = list_contenders(models)
     if not all(isinstance(one.source, str) for one in group):
-        raise BadInput("--on all: other programs read the models; give .tflite files")
+        raise BadInput("{all}: other programs read the models; give .tflite files", _ALL)
     return [Path(one.name) for one in group]
 
 

@@ -4,6 +4,7 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
+from litesmith.arguments import check_types
 from litesmith.ir.types import Model
 from litesmith.pages.overlay import refuse_name, times_overlay, write_overlay
 from litesmith.profiling.op_times import Profile, profile_ops
@@ -18,6 +19,7 @@ from litesmith.timing.host import host, noise
 Place = str | os.PathLike[str]
 
 
+@check_types
 def profile(
     model: Source,
     on: str | Target = "cpu:1",

@@ -10,6 +10,7 @@ from time import perf_counter
 import numpy as np
 
 from litesmith.anatomy.footprint import op_macs
+from litesmith.arguments import argument
 from litesmith.display import show_html, show_line
 from litesmith.errors import BadInput, CannotRun
 from litesmith.ir.build import Builder
@@ -182,7 +183,8 @@ def profile_ops(model: Source, on: str | Target = "cpu:1", *, runs: int | None =
     if target.kind not in ("cpu", "custom"):
         raise CannotRun("no profile on {target}: only cpu targets tell the time of each op", target)
     if runs is not None and not 1 <= runs <= _MOST_RUNS:
-        raise BadInput("runs={runs}: give a number from 1 to {most_runs}", runs, _MOST_RUNS)
+        given = argument("runs", runs)
+        raise BadInput("{runs}: give a number from 1 to {most_runs}", given, _MOST_RUNS)
     gathered = gather(model, target, runs)
     if not gathered.runs:
         raise CannotRun(

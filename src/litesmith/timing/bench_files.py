@@ -5,6 +5,7 @@ import io
 from dataclasses import replace
 from pathlib import Path
 
+from litesmith.arguments import argument
 from litesmith.evidence import Log, Measurement, Trial
 from litesmith.phrases import phrase
 from litesmith.run.devices.address import Lost
@@ -43,7 +44,9 @@ def append_partial(path: Path | None, lost: Lost, device: str) -> None:
     if not count:
         return
     if path is None:
-        lost.add_note(phrase("{count} times were measured; --log FILE keeps them", count))
+        lost.add_note(
+            phrase("{count} times were measured; {log} keeps them", count, argument("log"))
+        )
         return
     for digest, samples in zip(lost.digests, lost.samples, strict=False):
         if samples:

@@ -13,6 +13,7 @@ from typing import cast
 
 import numpy as np
 
+from litesmith.arguments import argument
 from litesmith.display import show_html, show_line
 from litesmith.errors import BadInput
 from litesmith.evidence import Interval, Measurement, Trial, median_interval
@@ -68,15 +69,18 @@ class Rule:
 
     def __post_init__(self) -> None:
         if self.runs is not None and self.seconds is not None:
-            raise BadInput("give a number of runs or of seconds, not both")
-        if self.runs is not None and not 1 <= self.runs <= 10_000_000:
-            raise BadInput("runs={runs}: give a number from 1 to 10000000", self.runs)
-        if self.seconds is not None and not 0 < self.seconds <= 86_400:
             raise BadInput(
-                "seconds={seconds:g}: give a number above 0, at most 86400", self.seconds
+                "give {runs} or {seconds}, not both", argument("runs"), argument("seconds")
             )
+        if self.runs is not None and not 1 <= self.runs <= 10_000_000:
+            given = argument("runs", self.runs)
+            raise BadInput("{runs}: give a number from 1 to 10000000", given)
+        if self.seconds is not None and not 0 < self.seconds <= 86_400:
+            given = argument("seconds", self.seconds)
+            raise BadInput("{seconds}: give a number above 0, at most 86400", given)
         if self.warmup_runs is not None and not 0 <= self.warmup_runs <= 1_000_000:
-            raise BadInput(f"warmup_runs={self.warmup_runs}: give a number from 0 to 1000000")
+            given = argument("warmup_runs", self.warmup_runs)
+            raise BadInput("{warmup_runs}: give a number from 0 to 1000000", given)
 
 
 @dataclass(frozen=True, repr=False)

@@ -148,7 +148,7 @@ def test_bad_input_is_one_plain_line_and_status_2(model: Path, tmp_path: Path) -
         (["bench", model, "--on", "tpu"], "no target 'tpu'"),
         (["bench", model, "--threads", "many"], "--threads many"),
         (["bench", model, "--threads", "2", "--on", "cpu:1"], "not both"),
-        (["bench", model, "--runs", "0"], "runs=0"),
+        (["bench", model, "--runs", "0"], "--runs 0"),
         (["bench", model, "--runs", "few"], "--runs"),
         (["bench", model, "--format", "xml"], "--format xml"),
         (["bench", model, custom, "--copies"], "one model"),

@@ -12,9 +12,9 @@ from litesmith.arguments import check_types
 from litesmith.data.preparation import Preparing, read_preparation
 from litesmith.data.samples import Data
 from litesmith.data.sources import Given
+from litesmith.errors import os_reason
 from litesmith.front.given_data import open_evaluation, type_options
 from litesmith.pages.gate_page import gate_junit, gate_markdown
-from litesmith.errors import os_reason
 from litesmith.phrases import phrase
 from litesmith.progress import WARNING, Note, Progress, silent
 from litesmith.regression.baseline import Baseline, kept_baseline, read_baseline

@@ -139,8 +139,8 @@ def _graph(axis: Axis, record: Record) -> Graph | None:
     )
 
 
-def _x_title(axis: Axis, record: ChooseFolder, unit: str, is_log: bool) -> str:
-    target = record.summary.request.target
+def _x_title(axis: Axis, record: Record, unit: str, is_log: bool) -> str:
+    target = record.target
     on = phrase(" on {target}", target) if axis.name == "latency" and target else ""
     title = phrase("{title}{on}, {unit}", axis.title, on, unit)
     return phrase("{title} (logarithmic)", title) if is_log else title

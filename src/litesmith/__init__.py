@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from litesmith.front.bench import bench
     from litesmith.front.catalogue import catalogue
     from litesmith.front.compare import compare
+    from litesmith.front.doctor import doctor
     from litesmith.front.evaluate import evaluate
     from litesmith.front.gate import gate, update_baseline
     from litesmith.front.profile import profile
@@ -79,6 +80,7 @@ __all__ = [
     "compare",
     "delegate",
     "diff",
+    "doctor",
     "evaluate",
     "gate",
     "inspect",
@@ -109,6 +111,7 @@ _GIVEN = {
     "front.bench": "bench",
     "front.catalogue": "catalogue",
     "front.compare": "compare",
+    "front.doctor": "doctor",
     "front.evaluate": "evaluate",
     "front.gate": "gate update_baseline",
     "front.profile": "profile",

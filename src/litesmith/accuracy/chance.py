@@ -54,7 +54,7 @@ class Answers(NamedTuple):
     @property
     def right(self) -> float:
         """The share of answers that are right."""
-        return float(np.mean(self.chosen == self.labels))
+        return float(np.mean(np.equal(self.chosen, self.labels)))
 
 
 def at_chance(model: Model, data: Data) -> str | None:
@@ -127,8 +127,8 @@ def is_guessing(answers: Answers) -> bool:
 def _by_chance(answers: Answers) -> float:
     """The share that is right on average when the labels are dealt out anew."""
     both = np.intersect1d(answers.chosen, answers.labels)
-    chosen, labels = (np.array([np.mean(side == n) for n in both]) for side in answers)
-    return float((chosen * labels).sum())
+    sides = (answers.chosen, answers.labels)
+    return float(sum(np.prod([np.mean(np.equal(side, n)) for side in sides]) for n in both))
 
 
 def _luck(answers: Answers) -> float:
@@ -210,7 +210,11 @@ def _prepared_otherwise(data: Data) -> Iterator[tuple[str, Samples]]:
     if scaled is None:
         return
     given = "" if scaled == (1.0, 0.0) else phrase("pixels of 0 to 255 and ")
-    rows = replace(few.rows, read=lambda index: _as_pixels(few.rows.read(index), scaled))
+
+    def read_pixels(index: int) -> Item:
+        return _as_pixels(few.rows.read(index), scaled)
+
+    rows = replace(few.rows, read=read_pixels)
     for name, norm in NORMS.items():
         if name != few.preparation.norm and (wanted.channels == 3 or len(norm.mean) == 1):
             other = replace(few.preparation, mean=(), std=(), norm=name)

@@ -95,7 +95,8 @@ def _among_top(case: Case, most: int) -> Rows:
             classes - 1,
         )
     own = scores[np.arange(len(labels)), labels][:, None]
-    before = (scores > own) | ((scores == own) & (np.arange(classes) < labels[:, None]))
+    is_tied = np.equal(scores, own) & np.less(np.arange(classes), labels[:, None])
+    before = np.greater(scores, own) | is_tied
     return _column((before.sum(axis=1) < most) & ~np.isnan(scores).any(axis=1))
 
 

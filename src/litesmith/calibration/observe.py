@@ -2,7 +2,7 @@
 
 import mmap
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from tempfile import TemporaryFile
@@ -63,7 +63,7 @@ def tools(data: Data, *, threads: int = 0, spread: Spread | None = None) -> Tool
         return observe(model, tensors, what, data=data, target=target, spread=spread)
 
     @contextmanager
-    def opened(model: Model) -> Iterator[Run]:
+    def opened(model: Model) -> Generator[Run]:
         with Session(replace(model, signatures=()), target) as session:
             yield _run(session)
 
@@ -186,7 +186,7 @@ def observed_piece(
 
 
 @contextmanager
-def _exposing(model: Model, tensors: Sequence[Tensor], target: str) -> Iterator[Run]:
+def _exposing(model: Model, tensors: Sequence[Tensor], target: str) -> Generator[Run]:
     """A run that gives these tensors of the main graph, with nothing computed that they do not
     need."""
     if not tensors:
@@ -201,7 +201,7 @@ def _exposing(model: Model, tensors: Sequence[Tensor], target: str) -> Iterator[
 
 
 @contextmanager
-def _on_disk(model: Model) -> Iterator[mmap.mmap]:
+def _on_disk(model: Model) -> Generator[mmap.mmap]:
     """A model written to a temporary file and mapped: it does not fill memory a second time."""
     with TemporaryFile(prefix="litesmith-") as file:
         for piece in chunks(model):

@@ -20,7 +20,7 @@ def outside_xnnpack(path: Path) -> dict[str, int] | None:
     """
     told = ask("litesmith.calibration.outside_xnnpack", path, seconds=_SECONDS)
     assert told is None or isinstance(told, dict)
-    return told
+    return told  # pyright: ignore[reportUnknownVariableType]  # the program below prints it
 
 
 def _outside(path: str) -> dict[str, int] | None:

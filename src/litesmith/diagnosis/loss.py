@@ -78,7 +78,7 @@ class Loss:
     cut_samples: int = 0
     outside: int = 0
     channel_peak: Float64s = field(default_factory=lambda: np.zeros(1))
-    peaks: list[tuple[float, str]] = field(default_factory=list)
+    peaks: list[tuple[float, str]] = field(default_factory=list[tuple[float, str]])
 
     def noise(self, part: str) -> float:
         """The power of a part's error as a share of the signal's."""

@@ -2,7 +2,7 @@
 
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -223,7 +223,7 @@ def _bench_all(
 
 
 @contextmanager
-def _kept_in(out: Path | None) -> Iterator[Folder | None]:
+def _kept_in(out: Path | None) -> Generator[Folder | None]:
     """The folder that keeps the evidence, with others kept out of it; None where none is asked
     for."""
     if out is None:

@@ -2,7 +2,7 @@
 
 import gettext
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
@@ -88,7 +88,7 @@ def use(name: str) -> None:
 
 
 @contextmanager
-def speaking(spoken: str | Language | None) -> Iterator[None]:
+def speaking(spoken: str | Language | None) -> Generator[None]:
     """Speaks a language for a while; with None, the one in use."""
     before = _Now.language
     if spoken is not None:

@@ -1,5 +1,9 @@
 """Weights of the user's, read from an .npz, a .tflite or a torch state dict."""
 
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false
+# torch leaves parts of its types open.
+
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from hashlib import sha256
 from importlib import import_module
@@ -96,7 +96,7 @@ def unregister(name: str) -> None:
 
 
 @contextmanager
-def scope() -> Iterator[None]:
+def scope() -> Generator[None]:
     """What is registered inside is forgotten at the end, and what was before is back."""
     before = dict(_operators), dict(_delegates)
     try:

@@ -1,6 +1,6 @@
 """Runs with and without profiling, taken in turns, so that one tells what the other costs."""
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 
@@ -65,7 +65,7 @@ def _wanted(one_run_us: float) -> int:
 
 
 @contextmanager
-def _opened(source: Source, target: Target, *, plain_first: bool) -> Iterator[_Pair]:
+def _opened(source: Source, target: Target, *, plain_first: bool) -> Generator[_Pair]:
     """The model opened twice."""
     with ExitStack() as stack:
         opened: dict[bool, Session] = {}

@@ -2,7 +2,7 @@
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from time import perf_counter_ns
@@ -44,7 +44,7 @@ _active_lock = threading.Lock()
 
 
 @contextmanager
-def span(name: str) -> Iterator[None]:
+def span(name: str) -> Generator[None]:
     """Puts what happens inside into the recording that is on, if one is; also a decorator.
 
     >>> with litesmith.span("decode"):                                  # doctest: +SKIP
@@ -65,7 +65,7 @@ def span(name: str) -> Iterator[None]:
 
 
 @contextmanager
-def record(path: str | os.PathLike[str], *sessions: Session) -> Iterator[Recording]:
+def record(path: str | os.PathLike[str], *sessions: Session) -> Generator[Recording]:
     """Writes a trace of the spans inside it and of the runs of sessions opened with `profile=True`.
 
     >>> with litesmith.record("out.pftrace", session):                  # doctest: +SKIP

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import gettempdir
@@ -29,7 +29,7 @@ def log_file() -> Path:
 
 
 @contextmanager
-def timed_alone(node: str, what: str, models: tuple[str, ...]) -> Iterator[None]:
+def timed_alone(node: str, what: str, models: tuple[str, ...]) -> Generator[None]:
     """A time while nothing else is timed on this machine; a line of the log tells when it was."""
     place = log_file()
     place.parent.mkdir(parents=True, exist_ok=True)
@@ -48,7 +48,7 @@ def _append(place: Path, line: dict[str, object]) -> None:
 
 
 @contextmanager
-def _held(place: Path) -> Iterator[None]:
+def _held(place: Path) -> Generator[None]:
     """A lock between processes, which ends with the one that has it, however that ends."""
     with place.open("a") as file:
         with suppress(ImportError):  # Windows, where the resource of the cluster must do

@@ -2,7 +2,7 @@
 
 import os
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from time import monotonic
 from typing import Any, NoReturn, TypeVar, cast
@@ -118,7 +118,7 @@ _BOARD_SECONDS = 0.5
 
 
 @contextmanager
-def connect(text: str) -> Iterator["Cluster"]:
+def connect(text: str) -> Generator["Cluster"]:
     """The cluster at an address; `ray` is the one that runs here, or one that ends with us."""
     if ray.is_initialized():  # by the program that calls us: it stays joined
         yield _greet(text)
@@ -339,7 +339,7 @@ class Cluster:
         )
 
     @contextmanager
-    def _told_of_loss(self) -> Iterator[None]:
+    def _told_of_loss(self) -> Generator[None]:
         try:
             yield
         except (exceptions.RaySystemError, ConnectionError) as error:

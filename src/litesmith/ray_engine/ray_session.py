@@ -3,7 +3,7 @@
 import logging
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import gettempdir
@@ -68,7 +68,7 @@ def join(text: str) -> None:
 
 
 @contextmanager
-def unprinted() -> Iterator[None]:
+def unprinted() -> Generator[None]:
     """Without what ray tells of workers that it replaces: it goes to standard output, where
     results go, and there is no option for it."""
     from ray._private import worker  # pyright: ignore[reportMissingImports]

@@ -1,7 +1,7 @@
 """The clock of every measurement: how long a call takes, with nothing of Python's in between."""
 
 import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from time import perf_counter_ns
 
@@ -16,7 +16,7 @@ def time_call(call: Callable[[], object]) -> float:
 
 
 @contextmanager
-def pause_collection() -> Iterator[None]:
+def pause_collection() -> Generator[None]:
     """Python's garbage collector does not run meanwhile."""
     was_on = gc.isenabled()
     gc.disable()

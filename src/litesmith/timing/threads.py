@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
 from litesmith.errors import CannotRun
@@ -51,7 +51,7 @@ def sweep(model: Source, rule: Rule = _RULE, progress: Progress = silent) -> tup
 
 
 @contextmanager
-def competing_load(count: int) -> Iterator[tuple[int, ...]]:
+def competing_load(count: int) -> Generator[tuple[int, ...]]:
     """So many processes that spin, by their numbers; they end with the block, however it ends."""
     children: list[subprocess.Popen[bytes]] = []
     try:

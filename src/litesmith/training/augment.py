@@ -1,5 +1,8 @@
 """Pictures moved, mirrored and mixed: more than the data holds, which the original answers too."""
 
+# pyright: reportUnknownMemberType=false
+# torch leaves parts of its types open.
+
 from collections.abc import Sequence
 from typing import NamedTuple
 

@@ -2,6 +2,9 @@
 checkpoint on disk, from which an interrupted training resumes.
 """
 
+# pyright: reportUnknownMemberType=false
+# torch leaves parts of its types open.
+
 import io
 import math
 import time
@@ -124,16 +127,16 @@ class State:
     """Everything that an interrupted training needs to go on as if nothing had happened."""
 
     first: float = math.inf
-    tried: dict[float, float] = field(default_factory=dict)
+    tried: dict[float, float] = field(default_factory=dict[float, float])
     steps: int = 0
     step: int = 0
     best: float = math.inf
-    best_values: list[torch.Tensor] = field(default_factory=list)
+    best_values: list[torch.Tensor] = field(default_factory=list[torch.Tensor])
     since: int = 0
     seconds: float = 0.0
     step_seconds: float = 0.0
-    values: list[torch.Tensor] = field(default_factory=list)
-    moments: dict[str, Any] = field(default_factory=dict)
+    values: list[torch.Tensor] = field(default_factory=list[torch.Tensor])
+    moments: dict[str, Any] = field(default_factory=dict[str, Any])
     done: bool = False
 
 

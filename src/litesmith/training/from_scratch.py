@@ -2,8 +2,11 @@
 with batch normalization that is folded away afterwards.
 """
 
+# pyright: reportUnknownMemberType=false
+# torch leaves parts of its types open.
+
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -80,7 +83,7 @@ class Normed:
         return self._bare(inputs, self._constants(), self._normalised)
 
     @contextmanager
-    def settled(self, inputs: Inputs) -> Iterator[None]:
+    def settled(self, inputs: Inputs) -> Generator[None]:
         """Inside, these samples say what is normal, not each batch for itself."""
         self._settled = self._folded(inputs)
         try:

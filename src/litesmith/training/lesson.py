@@ -2,7 +2,10 @@
 of both), and how far the model is from them.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+# pyright: reportUnknownMemberType=false
+# torch leaves parts of its types open.
+
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -282,7 +285,7 @@ class Lesson:
 
 
 @contextmanager
-def precision(device: torch.device, *, exact: bool, coarse: bool) -> Iterator[None]:
+def precision(device: torch.device, *, exact: bool, coarse: bool) -> Generator[None]:
     """How finely a device computes: in full to judge, with fewer bits to train where it can.
 
     Float models train in bfloat16, whose steps are as coarse as those of int8; so models with

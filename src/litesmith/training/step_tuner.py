@@ -1,5 +1,8 @@
 """`Tune` for steps: a model trained on a user's data to do what the original does."""
 
+# pyright: reportUnknownMemberType=false
+# torch leaves parts of its types open.
+
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path

@@ -2,6 +2,10 @@
 rounded as the file rounds it; and back into a file.
 """
 
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false
+# torch leaves parts of its types open.
+
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 

@@ -4,6 +4,9 @@ Every parameter is in units of what it is the value of, so that one learning rat
 graph without batch normalization has weights of very different sizes, channel by channel.
 """
 
+# pyright: reportUnknownMemberType=false
+# torch leaves parts of its types open.
+
 from typing import Protocol
 
 import numpy as np

@@ -1,7 +1,7 @@
 """Where work is done: what is asked of a cluster, and `--engine`, which names one."""
 
 import socket
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from importlib.util import find_spec
 from typing import Generic, NamedTuple, Protocol, TypeVar
@@ -121,7 +121,7 @@ def _ray_room() -> RayRoom:
 
 
 @contextmanager
-def open_engine(engine: "str | Engine | None") -> Iterator[Engine | None]:
+def open_engine(engine: "str | Engine | None") -> Generator[Engine | None]:
     """The engine that a text names, until it is left; None is this process.
 
     One that is open already stays open.

@@ -1,6 +1,6 @@
 """The option --engine, and the workers of a cluster as a view shows them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import Annotated
 
@@ -63,7 +63,7 @@ def worker_lines(workers: Sequence[Worker]) -> list[Text]:
 
 
 @contextmanager
-def watched_engine(text: str, *, quiet: bool = False) -> Iterator[Engine | None]:
+def watched_engine(text: str, *, quiet: bool = False) -> Generator[Engine | None]:
     """The engine, with its workers on the terminal while it is at work."""
     with open_engine(text) as engine:
         if engine is None or quiet:

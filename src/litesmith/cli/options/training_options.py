@@ -1,7 +1,7 @@
 """Options that every command that trains has, and what becomes of them."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -391,7 +391,7 @@ def forget(folder: Path) -> None:
 
 
 @contextmanager
-def _kept(job: Job, lessons: _Lessons) -> Iterator[None]:
+def _kept(job: Job, lessons: _Lessons) -> Generator[None]:
     """Whatever interrupts the work says how to go on with it; what would come again does not."""
     try:
         yield

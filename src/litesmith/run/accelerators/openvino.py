@@ -13,7 +13,7 @@ refused; the rest is opened in a child process first, once for each model.
 import json
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib.util import find_spec
@@ -165,7 +165,7 @@ def openvino_place(model: Model) -> Placement:
 
 
 @contextmanager
-def _untold() -> Iterator[None]:
+def _untold() -> Generator[None]:
     """Importing OpenVINO sends an event to its makers and leaves files in the user's home, unless
     its package for that is missing: so it is missing for that moment."""
     known = sys.modules.get(_TELEMETRY)

@@ -9,7 +9,7 @@ import re
 import shlex
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
@@ -128,7 +128,7 @@ class Phone:
         return told
 
     @contextmanager
-    def tracing(self, path: str | Path) -> Iterator[None]:
+    def tracing(self, path: str | Path) -> Generator[None]:
         """Collects a Perfetto trace of what the phone does meanwhile, and puts it into a file."""
         process = self._start_trace()
         try:

@@ -9,7 +9,7 @@ import ctypes
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from ctypes import POINTER, c_bool, c_char_p, c_int, c_int32, c_int64, c_size_t, c_uint32, c_uint64
 from ctypes import c_void_p as Handle
@@ -275,7 +275,7 @@ _quiet_lock = threading.RLock()
 
 
 @contextmanager
-def quiet() -> Iterator[None]:
+def quiet() -> Generator[None]:
     """Native code's remarks on stderr go nowhere. All of the process's stderr does meanwhile, so
     this is for moments: the first compilation, and opening the classic interpreter."""
     with _diverted((2,), os.open(os.devnull, os.O_WRONLY)):
@@ -289,7 +289,7 @@ class Heard:
 
 
 @contextmanager
-def overheard() -> Iterator[Heard]:
+def overheard() -> Generator[Heard]:
     """Native code's remarks on stdout and stderr are kept, and there in the end."""
     heard = Heard()
     with TemporaryFile() as kept:
@@ -302,7 +302,7 @@ def overheard() -> Iterator[Heard]:
 
 
 @contextmanager
-def _diverted(numbers: tuple[int, ...], elsewhere: int) -> Iterator[None]:
+def _diverted(numbers: tuple[int, ...], elsewhere: int) -> Generator[None]:
     """What is written to these descriptors goes elsewhere, which is closed in the end."""
     with _quiet_lock:
         originals = {number: os.dup(number) for number in numbers if _is_open(number)}

@@ -3,7 +3,7 @@
 import ctypes
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from ctypes import c_bool, c_int, c_void_p
 
@@ -325,7 +325,7 @@ _compiled_before = threading.Event()
 
 
 @contextmanager
-def _first_time_quiet() -> Iterator[Heard]:
+def _first_time_quiet() -> Generator[Heard]:
     """The first compilation of a process announces itself on stderr, at no level one could set."""
     if _compiled_before.is_set():
         yield Heard()

@@ -3,7 +3,7 @@
 import json
 import os
 import shutil
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Generator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import cast
@@ -46,7 +46,7 @@ class Folder:
         self._log = Log(path / _TRIALS)
 
     @contextmanager
-    def held(self) -> Iterator[None]:
+    def held(self) -> Generator[None]:
         """Makes the folder and keeps others out of it; raises where one is in it, or where it holds
         what is not ours."""
         self._refuse_foreign()

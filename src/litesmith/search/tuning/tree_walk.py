@@ -1,6 +1,6 @@
 """The walk through the decision tree: what is asked for, what is tried, and where it stands."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -169,7 +169,7 @@ class Search:
         machine_of(self.request.engine, self.request.targets[0].runs)  # raises without a device
 
     @contextmanager
-    def opened(self) -> Iterator[None]:
+    def opened(self) -> Generator[None]:
         """Holds the folder; raises where it has other records, or none to go on with."""
         if self.request.resume and not self.folder.is_used:
             raise BadInput(
@@ -190,7 +190,7 @@ class Search:
                 yield
 
     @contextmanager
-    def _watching(self) -> Iterator[None]:
+    def _watching(self) -> Generator[None]:
         """Has whoever watches told what workers do."""
         engine = self.request.engine
         if engine is None or self.tell is silent:

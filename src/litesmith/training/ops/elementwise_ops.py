@@ -1,5 +1,8 @@
 """Torch ops that work on each element by itself, and those that combine elements."""
 
+# pyright: reportUnknownMemberType=false
+# torch leaves parts of its types open.
+
 from collections.abc import Callable
 
 import numpy as np
@@ -55,16 +58,26 @@ Fold = Callable[[torch.Tensor, list[int], bool], torch.Tensor]
 
 
 def unary(compute: Unary) -> TorchOp:
-    return lambda op, x: compute(x)
+    def one(op: Op, x: torch.Tensor) -> torch.Tensor:
+        return compute(x)
+
+    return one
 
 
 def binary(compute: Binary) -> TorchOp:
-    return lambda op, x, y: activated(op, compute(x, y))
+    def two(op: Op, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return activated(op, compute(x, y))
+
+    return two
 
 
 def compared(compute: Binary) -> TorchOp:
     """Truths, which have no gradient."""
-    return lambda op, x, y: numbers(compute(x, y))
+
+    def truths(op: Op, x: torch.Tensor, y: torch.Tensor) -> Array:
+        return numbers(compute(x, y))
+
+    return truths
 
 
 def reducer(fold: Fold) -> TorchOp:

@@ -4,6 +4,9 @@ A window op sees its data through a permuted view, which torch takes for its own
 channels last: nothing is copied.
 """
 
+# pyright: reportUnknownMemberType=false
+# torch leaves parts of its types open.
+
 from collections.abc import Sequence
 
 import numpy as np

@@ -4,6 +4,9 @@ Values are torch tensors where they stand for real numbers, quantized ones inclu
 arrays where they do not, so that shapes are computed without a gradient.
 """
 
+# pyright: reportUnknownMemberType=false
+# torch leaves parts of its types open.
+
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import prod

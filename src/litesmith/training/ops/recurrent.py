@@ -1,5 +1,9 @@
 """Torch ops of recurrent networks. Their states, kept by the runtime, are zeros at each start."""
 
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# torch leaves parts of its types open.
+
 from collections.abc import Sequence
 from typing import NamedTuple
 

@@ -1,5 +1,8 @@
 """Torch ops that move, join, cut, repeat and pick elements without computing with them."""
 
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
+# torch leaves parts of its types open.
+
 import numpy as np
 import torch
 from torch.nn import functional

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from litesmith.cli.commands.inspect import inspect
-from litesmith.cli.options.language_option import take_language
+from litesmith.cli.options.command_line import take_language
 from litesmith.errors import BadInput
 from litesmith.lang.language import LANGUAGES, language, say, speaking
 from litesmith.pages.folder_kinds import write_markdown, write_report

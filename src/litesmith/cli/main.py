@@ -11,10 +11,8 @@ import click
 
 from litesmith._version import VERSION
 from litesmith.arguments import as_options
-from litesmith.cli.options.benchmark_switches import plain_switches
-from litesmith.cli.options.compile_notice import tell_cold
+from litesmith.cli.options.command_line import plain_switches, take_language, tell_cold
 from litesmith.cli.options.declare import language_option, make_command, version_option
-from litesmith.cli.options.language_option import take_language
 from litesmith.errors import LitesmithError, os_reason
 from litesmith.lang import language
 from litesmith.phrases import join, phrase

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from litesmith import bench
-from litesmith.cli.options.benchmark_switches import plain_switches
+from litesmith.cli.options.command_line import plain_switches
 from litesmith.cli.text import bench_text
 from litesmith.evidence import Log
 from litesmith.tflite.file import digest, save

@@ -8,11 +8,10 @@ from typing import Annotated
 import click
 
 import litesmith
-from litesmith.cli.options.data_options import say
 from litesmith.cli.options.declare import argument, option, typed_command
-from litesmith.cli.options.ops_option import Ops
-from litesmith.cli.options.shared_options import Json
+from litesmith.cli.options.shared_options import Json, Ops
 from litesmith.cli.text import bench_text
+from litesmith.cli.text.deliver import say
 from litesmith.cli.text.progress_text import Terminal
 from litesmith.errors import BadInput
 from litesmith.phrases import phrase

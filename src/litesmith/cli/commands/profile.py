@@ -5,13 +5,10 @@ from typing import Annotated
 
 import litesmith
 from litesmith.cli.options.declare import option
-from litesmith.cli.options.overlay_option import TimesFile
 from litesmith.cli.options.shared_options import Json, ModelFile, On, Ops
 from litesmith.cli.text.deliver import deliver, say
 from litesmith.cli.text.profile_text import print_platform_help, print_profile
 from litesmith.cli.text.progress_text import Terminal
-from litesmith.run.core.target import Target
-from litesmith.run.trial_run import probe
 
 Runs = Annotated[
     int | None,
@@ -20,6 +17,14 @@ Runs = Annotated[
 Top = Annotated[int, option("--top", min=1, help="Number of the slowest ops to list.")]
 TraceFile = Annotated[
     Path | None, option("--trace", help="Trace for ui.perfetto.dev to write; .json for Chrome's.")
+]
+TimesFile = Annotated[
+    Path | None,
+    option(
+        "--overlay",
+        metavar="FILE.json",
+        help="File for Model Explorer, which colours the graph by the time of each op.",
+    ),
 ]
 PlatformHelp = Annotated[
     bool,
@@ -50,10 +55,3 @@ def profile(
     deliver(found, lambda one: print_profile(one, top, trace, overlay), as_json)
     for warning in found.warnings:
         say("warning", warning)
-
-
-def checked_target(model: Path, on: str) -> Target:
-    """The target, once a child process has survived the model on it."""
-    target = Target.parse(on)
-    probe(model, target)
-    return target

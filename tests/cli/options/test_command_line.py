@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from litesmith.cli.options.compile_notice import tell_cold
+from litesmith.cli.options.command_line import tell_cold
 from tests.kernels.one_op import needs_numba
 
 

@@ -5,10 +5,22 @@ import os
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
 
 from litesmith.calibration.observed_cache import VARIABLE
+from tests.draws import draw_all, draws
 
 os.environ["LITESMITH_LANG"] = "en"  # whatever language those speak who run the tests
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """`-m full` runs every test, each of them whole: all combinations, all examples."""
+    if config.option.markexpr != "not full":
+        draw_all()
+    if config.option.markexpr == "full":
+        config.option.markexpr = ""
+    settings.register_profile("tests", draws(100))
+    settings.load_profile("tests")
 
 
 def pytest_collection_finish() -> None:

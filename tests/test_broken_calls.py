@@ -12,6 +12,7 @@ from litesmith.ir.dtype import DTYPES
 from litesmith.ir.ops import OPS, infer_shapes, options_or_defaults, output_dtypes
 from litesmith.ir.types import Op, Record, Tensor
 from litesmith.numeric.kernels import evaluate
+from tests.draws import draws
 from tests.op_cases_shaping import CASES
 from tests.op_models import build
 
@@ -75,9 +76,7 @@ def broken_calls(draw_one: st.DrawFn) -> tuple[str, list[Tensor | None], Record 
     return kind, inputs, options
 
 
-@settings(
-    max_examples=3000, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck)
-)
+@settings(draws(3000, *HealthCheck), derandomize=True)
 @given(broken_calls())
 def test_rules_bear_every_call(call: tuple[str, list[Tensor | None], Record | None]) -> None:
     kind, inputs, options = call
@@ -92,9 +91,7 @@ def test_rules_bear_every_call(call: tuple[str, list[Tensor | None], Record | No
         assert macs(Op(kind, tuple(inputs), outputs, options)) >= 0
 
 
-@settings(
-    max_examples=1500, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck)
-)
+@settings(draws(1500, *HealthCheck), derandomize=True)
 @given(broken_calls())
 def test_evaluate_raises_nothing_but_value_errors(
     call: tuple[str, list[Tensor | None], Record | None],

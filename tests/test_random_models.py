@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import numpy as np
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from litesmith.anatomy.model_diff import differences
@@ -12,6 +12,7 @@ from litesmith.ir.types import Model, Tensor
 from litesmith.passes.core.recipe import apply
 from litesmith.tflite.read import read
 from litesmith.tflite.write import to_bytes
+from tests.draws import draws
 from tests.runtime import run
 from tests.zoo import noise
 
@@ -119,7 +120,7 @@ def models(draw: st.DrawFn) -> Model:
     return b.model(*outputs, b.op("ABS", x))
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@draws(150, HealthCheck.too_slow)
 @given(
     model=models(),
     recipe=st.sampled_from(["cleanup", "fold", "fuse", "cleanup | fold | fuse | cleanup"]),
@@ -133,7 +134,7 @@ def test_tidying_keeps_results(model: Model, recipe: str) -> None:
         assert np.abs(a - b).max() <= most
 
 
-@settings(max_examples=60, deadline=None)
+@draws(60)
 @given(models())
 def test_copies_are_equal(model: Model) -> None:
     data = to_bytes(model)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import litesmith
@@ -15,6 +15,7 @@ from litesmith.profiling.op_times import profile_ops
 from litesmith.regression.zero_skipping import skipping_facts
 from litesmith.run.core.target import Target
 from tests import zoo
+from tests.draws import draws
 from tests.kernels.one_op import needs_numba, needs_x86
 
 
@@ -29,7 +30,7 @@ def layer(zeros: float, rows: int, inputs: int, channels: int) -> Model:
 
 
 @needs_numba
-@settings(max_examples=25, deadline=None)
+@draws(25)
 @given(
     st.sampled_from([0.1, 0.5, 0.8, 0.95]),
     st.integers(1, 64),

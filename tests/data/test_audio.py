@@ -5,12 +5,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from litesmith import BadInput, Builder
 from litesmith.data.audio import clip, resampled, waveform
 from litesmith.data.sources import open_data
+from tests.draws import draws
 
 
 def write(path: Path, values: np.ndarray, rate: int, width: int = 2, channels: int = 1) -> Path:
@@ -45,7 +46,7 @@ def test_channels_are_averaged(tmp_path: Path) -> None:
     assert np.abs(read - 0.75 * tone(440, 8000)).max() < 1e-3
 
 
-@settings(max_examples=20, deadline=None)
+@draws(20)
 @given(st.sampled_from([8000, 11_025, 22_050, 44_100]), st.sampled_from([8000, 16_000, 48_000]))
 def test_a_tone_keeps_its_pitch_and_size_at_another_rate(rate: int, wanted: int) -> None:
     made = resampled(tone(400, rate, 1.0), rate, wanted)

@@ -1,13 +1,14 @@
 """Parts of data: nothing in both, nothing lost, the same samples in any order."""
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from litesmith import Builder, Model
 from litesmith.data.sample_splits import Part
 from litesmith.data.samples import Data
 from litesmith.data.sources import open_data
+from tests.draws import draws
 
 
 def reading(batch: int) -> Model:
@@ -28,7 +29,7 @@ def opened(x: np.ndarray, y: np.ndarray, batch: int = 1) -> Data:
     return open_data({"x": x, "y": y}, reading(batch))
 
 
-@settings(max_examples=20, deadline=None)
+@draws(20)
 @given(st.integers(3, 40), st.integers(1, 6), st.integers(0, 99))
 def test_the_two_parts_are_the_whole(count: int, share: int, seed: int) -> None:
     x, y = rows(count), np.arange(count)
@@ -43,7 +44,7 @@ def test_the_two_parts_are_the_whole(count: int, share: int, seed: int) -> None:
         assert shuffled.digest == part.digest
 
 
-@settings(max_examples=20, deadline=None)
+@draws(20)
 @given(st.integers(6, 40), st.integers(1, 3), st.booleans())
 def test_classes_are_those_of_the_part(count: int, batch: int, held_out: bool) -> None:
     part = Part(opened(rows(count), np.arange(count), batch), 2, held_out)

@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from litesmith import Builder, CannotApply, Model, Quant
 from litesmith.kernels.graph_programs import whole
 from litesmith.kernels.programs.pack_weights import MOST, packed
+from tests.draws import draws
 from tests.kernels.one_op import assert_same, image, needs_numba, numbers, seeds, weight
 
 ACTIVATIONS = ("NONE", "RELU", "RELU6", "RELU_N1_TO_1")
@@ -76,7 +77,7 @@ def fits(size: tuple[int, int, int], window: tuple[int, int], options: dict[str,
 
 
 @needs_numba
-@settings(max_examples=60, deadline=None)
+@draws(60)
 @given(sizes, windows, slides(), st.integers(1, 40), st.integers(1, 90), seeds)
 def test_convolutions(size, window, options, depth, channels, seed) -> None:
     assume(fits(size, window, options))
@@ -85,7 +86,7 @@ def test_convolutions(size, window, options, depth, channels, seed) -> None:
 
 
 @needs_numba
-@settings(max_examples=25, deadline=None)
+@draws(25)
 @given(sizes, st.integers(1, 150), st.integers(1, 150), seeds)
 def test_convolutions_of_one_place(size, depth, channels, seed) -> None:
     rng = np.random.default_rng(seed)
@@ -94,7 +95,7 @@ def test_convolutions_of_one_place(size, depth, channels, seed) -> None:
 
 
 @needs_numba
-@settings(max_examples=60, deadline=None)
+@draws(60)
 @given(sizes, windows, slides(), st.integers(1, 110), st.sampled_from([1, 1, 1, 2, 3]), seeds)
 def test_depthwise_convolutions(size, window, options, depth, times, seed) -> None:
     assume(fits(size, window, options))
@@ -107,7 +108,7 @@ def test_depthwise_convolutions(size, window, options, depth, times, seed) -> No
 
 
 @needs_numba
-@settings(max_examples=40, deadline=None)
+@draws(40)
 @given(st.integers(1, 20), st.integers(1, 300), st.integers(1, 150), st.booleans(), seeds)
 def test_fully_connected(rows, inputs, channels, keep, seed) -> None:
     rng = np.random.default_rng(seed)

@@ -6,7 +6,7 @@ import threading
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import litesmith
@@ -16,6 +16,7 @@ from litesmith.kernels.litesmith_target import KernelRunner
 from litesmith.run.litert.compiled_model import CompiledRunner
 from litesmith.run.trial_run import probe
 from tests import zoo
+from tests.draws import draws
 from tests.kernels.one_op import needs_numba, needs_x86
 
 OURS = "cpu:1:litesmith"
@@ -79,7 +80,7 @@ seeds = st.integers(0, 2**32 - 1)
 
 
 @needs_numba
-@settings(max_examples=8, deadline=None)
+@draws(8)
 @given(seeds, st.sampled_from([1, 2, 3]))
 def test_whole_models_run_as_one_program(seed: int, threads: int) -> None:
     model = quantized(network(np.random.default_rng(seed)), "quantize(to=int16x8)")
@@ -88,7 +89,7 @@ def test_whole_models_run_as_one_program(seed: int, threads: int) -> None:
 
 
 @needs_numba
-@settings(max_examples=6, deadline=None)
+@draws(6)
 @given(seeds, st.sampled_from(["HARD_SWISH", "ABS", "LEAKY_RELU"]), st.sampled_from([1, 2]))
 def test_other_ops_stay_with_the_runtime(seed: int, more: str, threads: int) -> None:
     model = quantized(network(np.random.default_rng(seed), more), "quantize(to=int16x8)")
@@ -97,7 +98,7 @@ def test_other_ops_stay_with_the_runtime(seed: int, more: str, threads: int) -> 
 
 
 @needs_numba
-@settings(max_examples=6, deadline=None)
+@draws(6)
 @given(seeds, st.sets(st.sampled_from([1, 3, 4, 5]), min_size=1), st.sampled_from([1, 2]))
 def test_models_of_int8_and_int16(seed: int, wide: set[int], threads: int) -> None:
     only = ", ".join(map(str, sorted(wide)))

@@ -6,7 +6,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from litesmith import Builder, CannotApply, Model, Quant
@@ -22,6 +22,7 @@ from litesmith.kernels.programs.pack_weights import (
 from litesmith.kernels.programs.prepare_sparse import sparse_layer
 from litesmith.kernels.programs.program import Program
 from litesmith.kernels.programs.sparse_parts import sparse_facts
+from tests.draws import draws
 from tests.kernels.one_op import needs_numba, needs_x86, numbers, runtime, seeds
 
 ACTIVATIONS = ("NONE", "RELU", "RELU6", "RELU_N1_TO_1")
@@ -77,7 +78,7 @@ kinds = st.sampled_from(["CONV_2D", "FULLY_CONNECTED"])
 
 @needs_numba
 @needs_x86
-@settings(max_examples=80, deadline=None)
+@draws(80)
 @given(kinds, st.integers(1, 15) | st.integers(16, 200), shapes, shares, seeds)
 def test_the_bits_are_the_runtimes(kind, rows, shape, zeros, seed) -> None:
     least = 128 if rows < FEW else 64

@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from litesmith import Builder, CannotApply, Model
 from litesmith.kernels.programs.break_even import break_even, gain
 from litesmith.kernels.programs.prepare_sparse import sparse_layer
 from litesmith.kernels.programs.program import Program
+from tests.draws import draws
 from tests.kernels.one_op import needs_numba, runtime, seeds
 
 
@@ -31,7 +32,7 @@ def model(kind: str, rows: int, shape: tuple[int, int], zeros: float, seed: int)
 
 
 @needs_numba
-@settings(max_examples=40, deadline=None)
+@draws(40)
 @given(
     st.sampled_from(["CONV_2D", "FULLY_CONNECTED"]),
     st.integers(1, 140),

@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from litesmith import Builder, CannotApply, Quant, Tensor
 from litesmith.kernels.graph_programs import PREPARE, whole
+from tests.draws import draws
 from tests.kernels.one_op import assert_same, image, needs_numba, runtime, seeds
 
 ACTIVATIONS = ("NONE", "RELU", "RELU6", "RELU_N1_TO_1")
@@ -19,7 +20,7 @@ def scale(rng: np.random.Generator, low: float = -14, high: float = -6) -> float
 
 @needs_numba
 @pytest.mark.parametrize("kind", ["ADD", "SUB", "MUL"])
-@settings(max_examples=40, deadline=None)
+@draws(40)
 @given(shape=shapes, stretched=st.lists(st.booleans(), min_size=8, max_size=8), seed=seeds)
 def test_two_inputs(kind: str, shape: tuple[int, ...], stretched: list[bool], seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -50,7 +51,7 @@ def test_long_rows_are_shared_among_threads(count: int) -> None:
 
 @needs_numba
 @pytest.mark.parametrize("kind", ["AVERAGE_POOL_2D", "MAX_POOL_2D"])
-@settings(max_examples=30, deadline=None)
+@draws(30)
 @given(
     shape=st.tuples(*(st.integers(1, n) for n in (3, 9, 9, 40))),
     window=st.tuples(st.integers(1, 4), st.integers(1, 4)),
@@ -84,7 +85,7 @@ def test_pools(kind, shape, window, strides, padding, seed) -> None:
 
 
 @needs_numba
-@settings(max_examples=30, deadline=None)
+@draws(30)
 @given(st.lists(st.integers(1, 8), min_size=2, max_size=4), st.booleans(), seeds)
 def test_means_over_neighbours(shape: list[int], keep: bool, seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -104,7 +105,7 @@ def test_means_over_neighbours(shape: list[int], keep: bool, seed: int) -> None:
 
 
 @needs_numba
-@settings(max_examples=25, deadline=None)
+@draws(25)
 @given(st.integers(1, 5), st.integers(1, 1200), seeds)
 def test_softmax(rows: int, depth: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -118,7 +119,7 @@ def test_softmax(rows: int, depth: int, seed: int) -> None:
 
 @needs_numba
 @pytest.mark.parametrize("kind", ["LOGISTIC", "TANH"])
-@settings(max_examples=8, deadline=None)
+@draws(8)
 @given(power=st.floats(-15, -3.1))
 def test_tables_of_every_int16(kind: str, power: float) -> None:
     assume(abs(power - round(power)) > 0.01)
@@ -141,7 +142,7 @@ def test_activations_that_are_ops(kind: str) -> None:
 
 
 @needs_numba
-@settings(max_examples=25, deadline=None)
+@draws(25)
 @given(shapes, st.integers(0, 3), st.integers(1, 4), seeds)
 def test_concatenations(shape: tuple[int, ...], axis: int, count: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -157,7 +158,7 @@ def test_concatenations(shape: tuple[int, ...], axis: int, count: int, seed: int
 
 
 @needs_numba
-@settings(max_examples=25, deadline=None)
+@draws(25)
 @given(shapes, seeds)
 def test_padding(shape: tuple[int, ...], seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -170,7 +171,7 @@ def test_padding(shape: tuple[int, ...], seed: int) -> None:
 
 
 @needs_numba
-@settings(max_examples=40, deadline=None)
+@draws(40)
 @given(shapes, seeds)
 def test_quantize_from_float(shape: tuple[int, ...], seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -180,7 +181,7 @@ def test_quantize_from_float(shape: tuple[int, ...], seed: int) -> None:
 
 
 @needs_numba
-@settings(max_examples=20, deadline=None)
+@draws(20)
 @given(shapes, seeds)
 def test_quantize_from_another_scale_and_dequantize(shape: tuple[int, ...], seed: int) -> None:
     rng = np.random.default_rng(seed)

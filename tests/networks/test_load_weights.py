@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import litesmith
@@ -17,6 +17,7 @@ from litesmith.networks.weight_files import read_tflite
 from litesmith.tflite.file import save
 from litesmith.tflite.write import to_bytes
 from tests import zoo
+from tests.draws import draws
 from tests.networks.test_network_table import small
 from tests.runtime import run
 
@@ -237,7 +238,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {path.suffix: path for path in folder.iterdir()}
 
 
-@settings(max_examples=60, deadline=None)
+@draws(60)
 @given(st.sampled_from([".npz", ".tflite"]), st.floats(0, 1), st.integers(0, 255))
 def test_a_damaged_file_is_refused_or_read(
     saved: dict[str, Path], suffix: str, where: float, byte: int

@@ -4,10 +4,11 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from litesmith.numeric.codebook import codebook, nearest
+from tests.draws import draws
 
 
 def cost(numbers: np.ndarray, book: np.ndarray) -> float:
@@ -17,7 +18,7 @@ def cost(numbers: np.ndarray, book: np.ndarray) -> float:
 whole = st.lists(st.integers(-127, 127), min_size=1, max_size=7)
 
 
-@settings(max_examples=30, deadline=None)
+@draws(30)
 @given(whole, st.integers(1, 3))
 def test_no_other_book_is_better_for_whole_numbers(values: list[int], k: int) -> None:
     numbers = np.array(values, float)
@@ -28,7 +29,7 @@ def test_no_other_book_is_better_for_whole_numbers(values: list[int], k: int) ->
     assert cost(numbers, book) <= least + 1e-6
 
 
-@settings(max_examples=30, deadline=None)
+@draws(30)
 @given(st.integers(0, 100), st.integers(2, 40))
 def test_at_most_k_ascending_and_inside(seed: int, k: int) -> None:
     numbers = np.random.default_rng(seed).normal(0, 40, 500).clip(-127, 127)
@@ -38,7 +39,7 @@ def test_at_most_k_ascending_and_inside(seed: int, k: int) -> None:
     assert cost(numbers, book) >= cost(numbers, codebook(numbers, k + 1)) - 1e-6
 
 
-@settings(max_examples=30, deadline=None)
+@draws(30)
 @given(st.sets(st.integers(-127, 127), min_size=1, max_size=4), st.integers(4, 8))
 def test_fixed_codes_are_there(fixed: set[int], k: int) -> None:
     numbers = np.random.default_rng(0).normal(0, 40, 300).clip(-127, 127)
@@ -64,7 +65,7 @@ def test_few_numbers_are_their_own_book() -> None:
     assert cost(numbers, codebook(numbers, 5)) == 0
 
 
-@settings(max_examples=30, deadline=None)
+@draws(30)
 @given(st.integers(0, 50))
 def test_nearest_is_nearest(seed: int) -> None:
     random = np.random.default_rng(seed)

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from litesmith.numeric.logistic import Examples, judged, log_chances, solve
+from tests.draws import draws
 
 
 def examples(count: int, features: int, classes: int, seed: int, scale: float = 1.0) -> Examples:
@@ -24,7 +25,7 @@ def penalised(given: Examples, weight: np.ndarray, bias: np.ndarray, strength: f
     return float(missed + strength / 2 * np.square(weight * size).sum())
 
 
-@settings(max_examples=25, deadline=None)
+@draws(25)
 @given(
     st.integers(6, 40),
     st.integers(1, 50),
@@ -45,7 +46,7 @@ def test_no_step_from_a_solution_loses_less(
         assert penalised(given_ones, weight, bias, strength) >= best - 1e-7
 
 
-@settings(max_examples=10, deadline=None)
+@draws(10)
 @given(st.sampled_from([1e-3, 1.0, 1e4]), st.floats(-100, 100))
 def test_units_and_offsets_of_features_change_no_score(scale: float, offset: float) -> None:
     plain = examples(30, 8, 3, 1)

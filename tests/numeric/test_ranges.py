@@ -4,11 +4,12 @@ from math import inf
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from litesmith.numeric.ranges import BUCKETS, ESTIMATORS, EXTREMES, WHAT, Seen, estimate, spread
+from tests.draws import draws
 
 samples = st.lists(
     hnp.arrays(np.float32, (2, 3, 4), elements=st.floats(-1e4, 1e4, width=32)), min_size=1
@@ -29,7 +30,7 @@ def facts(of: Seen) -> list[object]:
 
 
 @given(samples, st.randoms(use_true_random=False))
-@settings(max_examples=50)
+@draws(50)
 def test_order_changes_nothing(arrays: list[np.ndarray], random) -> None:
     expected = facts(seen(arrays))
     shuffled = random.sample(arrays, len(arrays))
@@ -37,7 +38,7 @@ def test_order_changes_nothing(arrays: list[np.ndarray], random) -> None:
 
 
 @given(samples)
-@settings(max_examples=50)
+@draws(50)
 def test_facts_are_those_of_all_samples(arrays: list[np.ndarray]) -> None:
     of, stacked = seen(arrays), np.stack(arrays)
     assert (of.low, of.high) == (stacked.min(), stacked.max())
@@ -91,7 +92,7 @@ def test_what_was_not_gathered_is_refused() -> None:
 @pytest.mark.parametrize("how", ESTIMATORS)
 @pytest.mark.parametrize("bounds", [(-inf, inf), (0, inf), (0, 6), (-1, 1)])
 @given(arrays=samples)
-@settings(max_examples=20)
+@draws(20)
 def test_a_range_holds_zero_and_stays_inside(how: str, bounds, arrays: list[np.ndarray]) -> None:
     of = seen(arrays)
     low, high = estimate(how, of, 255, bounds)

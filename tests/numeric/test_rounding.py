@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from litesmith.numeric.rounding import excess, fitted, rounded, searched_scales, weighted_error
+from tests.draws import draws
 
 
 def problem(out: int, k: int, seed: int = 0, rank: int | None = None):
@@ -24,7 +25,7 @@ def nearest(weights: np.ndarray, scales: np.ndarray, most: int) -> np.ndarray:
 
 
 @given(st.integers(1, 6), st.integers(1, 20), st.integers(0, 99), st.sampled_from([1, 7, 127]))
-@settings(max_examples=40, deadline=None)
+@draws(40)
 def test_no_row_is_worse_than_nearest(out: int, k: int, seed: int, most: int) -> None:
     weights, hessian = problem(out, k, seed, rank=max(1, k // 2))
     scales = np.abs(weights).max(1) / most * 0.7
@@ -108,7 +109,7 @@ def test_fitted_scales_keep_above_the_floor_and_do_better() -> None:
 
 
 @given(st.integers(1, 5), st.integers(1, 12), st.integers(0, 99), st.sampled_from([1.0, 1.1, 2.0]))
-@settings(max_examples=40, deadline=None)
+@draws(40)
 def test_the_excess_is_the_error_at_the_best_gain(out: int, k: int, seed: int, most: float) -> None:
     weights, hessian = problem(out, k, seed)
     found = weights * np.random.default_rng(seed).uniform(0.7, 1.3, size=weights.shape)

@@ -4,7 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from litesmith.numeric.sparse import (
@@ -18,6 +18,7 @@ from litesmith.numeric.sparse import (
     scaled,
     unit_energies,
 )
+from tests.draws import draws
 
 shapes = st.tuples(st.integers(1, 6), st.integers(1, 6))
 seeds = st.integers(0, 1000)
@@ -29,7 +30,7 @@ def rows(shape: tuple[int, int], seed: int, ties: bool = False) -> np.ndarray:
     return np.abs(np.rint(2 * values) if ties else values)
 
 
-@settings(max_examples=40, deadline=None)
+@draws(40)
 @given(shapes, seeds, st.floats(0, 1), st.booleans())
 @pytest.mark.parametrize("block", ["1x1", "1x4"])
 def test_exactly_so_many_units_go_and_they_are_the_least(
@@ -47,7 +48,7 @@ def test_exactly_so_many_units_go_and_they_are_the_least(
     assert energies[is_gone].max(initial=0) <= energies[~is_gone].min(initial=np.inf)
 
 
-@settings(max_examples=40, deadline=None)
+@draws(40)
 @given(shapes, seeds, st.booleans())
 def test_two_of_four_go(shape: tuple[int, int], seed: int, ties: bool) -> None:
     values = rows(shape, seed, ties)
@@ -57,7 +58,7 @@ def test_two_of_four_go(shape: tuple[int, int], seed: int, ties: bool) -> None:
     assert (np.where(kept, groups, np.inf).min(1) >= np.where(kept, 0, groups).max(1)).all()
 
 
-@settings(max_examples=40, deadline=None)
+@draws(40)
 @given(shapes, seeds, st.floats(0, 0.5))
 def test_fewer_of_two_in_four_are_part_of_all(
     shape: tuple[int, int], seed: int, share: float
@@ -69,7 +70,7 @@ def test_fewer_of_two_in_four_are_part_of_all(
     assert (some | ~every).all(), "none goes that would stay in the end"
 
 
-@settings(max_examples=40, deadline=None)
+@draws(40)
 @given(shapes, seeds, st.floats(0, 1), st.sampled_from(["1x1", "1x4", "2:4"]))
 def test_what_was_pruned_goes_first(
     shape: tuple[int, int], seed: int, share: float, block: str
@@ -88,7 +89,7 @@ def test_a_large_input_makes_a_small_weight_matter() -> None:
     assert dead[0, 1] > dead[0, 2] > 0, "weights on dead inputs have an order"
 
 
-@settings(max_examples=40, deadline=None)
+@draws(40)
 @given(shapes, seeds, st.floats(0.1, 1), st.sampled_from(["1x1", "1x4"]))
 def test_a_curve_is_what_the_mask_takes(
     shape: tuple[int, int], seed: int, most: float, block: str
@@ -117,7 +118,7 @@ def convex(seed: int, units: int) -> Curve:
     return Curve(np.arange(units + 1), np.concatenate([[0], np.cumsum(slopes)]))
 
 
-@settings(max_examples=40, deadline=None)
+@draws(40)
 @given(seeds, st.lists(st.integers(1, 4), min_size=1, max_size=3), st.floats(0, 1))
 def test_no_other_allocation_is_better(seed: int, sizes: list[int], share: float) -> None:
     curves = [convex(seed + n, size) for n, size in enumerate(sizes)]
@@ -137,7 +138,7 @@ def test_free_units_go_before_all_others() -> None:
     assert allocate(curves, zeros) == [zeros, 0]
 
 
-@settings(max_examples=40, deadline=None)
+@draws(40)
 @given(seeds)
 def test_refilled_weights_do_better_on_their_inputs(seed: int) -> None:
     random = np.random.default_rng(seed)

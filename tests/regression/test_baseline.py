@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -23,6 +23,7 @@ from litesmith.regression.comparison import Size
 from litesmith.regression.gate_measures import Delegation, Scores, Timing
 from litesmith.regression.gate_rules import QUANTITIES, Allowed
 from litesmith.run.core.target import Target
+from tests.draws import draws
 
 SHAPES = st.tuples(st.integers(1, 40), st.integers(1, 4))
 
@@ -164,7 +165,7 @@ WRONG = st.one_of(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200)
+@draws(200, HealthCheck.function_scoped_fixture)
 @given(st.data(), WRONG)
 def test_a_damaged_file_is_one_line_or_still_a_baseline(
     tmp_path: Path, data: st.DataObject, wrong: object

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import litesmith
@@ -27,6 +27,7 @@ from litesmith.regression.comparison import (
 from litesmith.tflite.file import save
 from litesmith.tflite.write import to_bytes
 from litesmith.timing.statistics import Ratio
+from tests.draws import draws
 
 
 def scorer(scale: float = 0.0, classes: int = 4) -> Model:
@@ -171,7 +172,7 @@ def test_models_that_do_not_fit_have_the_reason_in_place_of_drift(found: Compare
 FACTORS = st.floats(0.01, 100)
 
 
-@settings(max_examples=50)
+@draws(50)
 @given(FACTORS, st.integers(1, 10**9), st.integers(1, 10**9))
 def test_the_sentence_follows_the_numbers(
     found: Compared, factor: float, first: int, second: int

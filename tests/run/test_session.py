@@ -26,6 +26,7 @@ from litesmith.run.trial_run import probe
 from litesmith.tflite.file import save
 from litesmith.tflite.write import to_bytes
 from tests import runtime, zoo
+from tests.draws import draws
 
 TARGETS = ("cpu:1", "cpu:2", "cpu:1:builtin", "cpu:1:reference")
 RUNNABLE = [name for name in zoo.MODELS if name not in zoo.NOT_RUNNABLE]
@@ -430,7 +431,7 @@ class Sessions(RuleBasedStateMachine):
 
 
 TestSessions = Sessions.TestCase
-TestSessions.settings = settings(max_examples=25, stateful_step_count=25, deadline=None)
+TestSessions.settings = settings(draws(25), stateful_step_count=25)
 
 
 def test_thousands_of_sessions_leave_nothing_behind() -> None:

@@ -7,7 +7,7 @@ import flatbuffers
 import numpy as np
 import pytest
 from flatbuffers.table import Table
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from litesmith import BadInput, Model, Session, load
@@ -15,6 +15,7 @@ from litesmith.tflite.describe import Described, describe, label_lines
 from litesmith.tflite.metadata import Normalization, metadata
 from litesmith.tflite.write import to_bytes
 from tests import zoo
+from tests.draws import draws
 
 numbers = st.floats(-1000, 1000, width=32).filter(lambda x: abs(x) > 1e-3)
 names = st.lists(
@@ -29,7 +30,7 @@ def _lines(found: list[str]) -> list[str]:
         return []
 
 
-@settings(max_examples=60, deadline=None)
+@draws(60)
 @given(st.lists(numbers, min_size=3, max_size=3), st.lists(numbers, min_size=3, max_size=3), names)
 def test_what_is_written_is_read(mean: list[float], std: list[float], labels: list[str]) -> None:
     norm = Normalization(tuple(mean), tuple(std))

@@ -5,7 +5,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from litesmith.anatomy.footprint import footprint
@@ -13,6 +13,7 @@ from litesmith.errors import BadModel, CannotApply
 from litesmith.passes.core.recipe import apply
 from litesmith.tflite.file import load
 from litesmith.tflite.write import Node, Packer, to_bytes
+from tests.draws import draws
 from tests.tflite.mutate import mutated
 from tests.zoo import MODELS
 
@@ -51,13 +52,13 @@ def test_every_truncation(name: str) -> None:
         survives(data[:length])
 
 
-@settings(max_examples=200, deadline=None)
+@draws(200)
 @given(st.binary(max_size=400))
 def test_random_bytes_with_the_right_name(tail: bytes) -> None:
     survives(struct.pack("<I", 8) + b"TFL3" + tail)
 
 
-@settings(max_examples=300, deadline=None)
+@draws(300)
 @given(
     name=st.sampled_from(sorted(FILES)),
     places=st.lists(st.tuples(st.integers(0, 2**16), st.integers(0, 255)), min_size=1, max_size=8),

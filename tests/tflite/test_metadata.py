@@ -8,13 +8,14 @@ from dataclasses import replace
 import flatbuffers
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from litesmith import Model, load
 from litesmith.tflite.metadata import Metadata, Normalization, metadata
 from litesmith.tflite.write import to_bytes
 from tests import zoo
+from tests.draws import draws
 
 
 def described(
@@ -107,7 +108,7 @@ def test_a_lost_label_file_costs_the_labels_only() -> None:
     assert found.labels == () and "'labels.txt' cannot be read" in found.problem
 
 
-@settings(max_examples=300, deadline=None)
+@draws(300)
 @given(
     st.lists(st.tuples(st.integers(0, 10_000), st.integers(0, 255)), max_size=8),
     st.integers(0, 10_000),

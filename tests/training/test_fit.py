@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+
+from tests.draws import draws
 
 torch = pytest.importorskip("torch", reason="torch is not installed: the extra `train`")
 
@@ -83,7 +85,7 @@ def test_a_line_is_found() -> None:
     assert line.held_out() == found.best
 
 
-@settings(max_examples=30, deadline=None)
+@draws(30)
 @given(st.integers(0, 99), RATES, st.booleans(), st.sampled_from([0.5, 1, 3]))
 def test_the_result_is_never_worse(seed: int, rate: float, masked: bool, epochs: float) -> None:
     line = Line(seed, masked=masked)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, reject, settings
+from hypothesis import given, reject
 from hypothesis import strategies as st
 
 import litesmith
@@ -19,6 +19,7 @@ from litesmith.training.retrain_request import Retrained
 from litesmith.transfer.embedded_data import rows_of
 from litesmith.transfer.embedding import cut, embedding_of
 from tests import zoo
+from tests.draws import draws
 from tests.training.flowers import backbone, classifier, write_pictures
 from tests.zoo import noise
 
@@ -165,7 +166,7 @@ def test_a_small_class_is_said_and_can_count_the_same(place: Path) -> None:
     assert not any("--balance" in note for note in retrained(place, balance=True).notes)
 
 
-@settings(max_examples=5, deadline=None)
+@draws(5)
 @given(
     names=st.lists(
         st.text(st.characters(exclude_characters="/\0", exclude_categories=("Cs",)), min_size=1)

@@ -5,8 +5,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+
+from tests.draws import draws
 
 pytest.importorskip("torch", reason="torch is not installed: the extra `train`")
 
@@ -54,7 +56,7 @@ def contents(found: Gathered, places: np.ndarray) -> set[bytes]:
     }
 
 
-@settings(max_examples=20, deadline=None)
+@draws(20)
 @given(st.integers(FEWEST, 60), st.randoms())
 def test_the_same_samples_judge_in_any_order(count: int, random) -> None:
     listed = samples(count)

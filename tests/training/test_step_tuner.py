@@ -5,8 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+
+from tests.draws import draws
 
 torch = pytest.importorskip("torch", reason="torch is not installed: the extra `train`")
 
@@ -140,7 +142,7 @@ def test_a_gradient_that_is_no_number_teaches_nothing() -> None:
 # What it may never lose.
 
 
-@settings(max_examples=12, deadline=None)
+@draws(12)
 @given(
     st.integers(0, 50),
     st.sampled_from([1e-5, 1e-3, 3e-2, 10.0]),

@@ -6,8 +6,10 @@ from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import given, reject, settings
+from hypothesis import given, reject
 from hypothesis import strategies as st
+
+from tests.draws import draws
 
 torch = pytest.importorskip("torch", reason="torch is not installed: the extra `train`")
 
@@ -138,7 +140,7 @@ def test_whatever_was_learned_runs(name: str) -> None:
                 results(after, few(model, 1), target)
 
 
-@settings(max_examples=15, deadline=None)
+@draws(15)
 @given(graphs(), st.sampled_from(INTEGER), st.sampled_from([0.1, 30.0]))
 def test_random_graphs(model: Model, step: Quantize, size: float) -> None:
     try:

@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+
+from tests.draws import draws
 
 torch = pytest.importorskip("torch", reason="torch is not installed: the extra `train`")
 
@@ -42,7 +44,7 @@ def free(values: np.ndarray, mask: np.ndarray | None = None) -> Free:
     return Free(torch.from_numpy(values), torch.from_numpy(unit_of(values, 0)), zeros)
 
 
-@settings(max_examples=25, deadline=None)
+@draws(25)
 @given(SEEDS, SIZES)
 def test_a_free_weight_begins_as_it_is_and_keeps_its_zeros(seed: int, size: float) -> None:
     values = noise(5, 7, seed=seed)
@@ -53,7 +55,7 @@ def test_a_free_weight_begins_as_it_is_and_keeps_its_zeros(seed: int, size: floa
     assert not part().detach().numpy()[~mask].any()
 
 
-@settings(max_examples=25, deadline=None)
+@draws(25)
 @given(SEEDS, SIZES, st.sampled_from([4, 8]), st.booleans())
 def test_a_rounded_weight_is_codes_times_scales(
     seed: int, size: float, bits: int, per_channel: bool
@@ -71,7 +73,7 @@ def test_a_rounded_weight_is_codes_times_scales(
     assert (now > 0).all() and (now / scales).log().abs().max() < 0.71
 
 
-@settings(max_examples=25, deadline=None)
+@draws(25)
 @given(SEEDS, SIZES)
 def test_a_coded_weight_keeps_its_count_of_codes_its_ends_and_its_zeros(
     seed: int, size: float

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from litesmith.errors import BadInput
@@ -20,6 +20,7 @@ from litesmith.pages.folder_kinds import write_report
 from litesmith.pages.records.read_folder import read_folder
 from litesmith.pages.records.tune_record import Record
 from litesmith.pages.sections.section_table import SECTIONS
+from tests.draws import draws
 from tests.pages import folders
 
 VOID = {"meta", "br"}
@@ -136,7 +137,7 @@ json_values = st.recursive(
 )
 
 
-@settings(max_examples=30, deadline=None)
+@draws(30)
 @given(st.data())
 def test_any_value_may_be_missing_or_wrong(data: st.DataObject) -> None:
     """One random place of the records is replaced by a random value; there still is a page."""
@@ -164,7 +165,7 @@ def test_any_value_may_be_missing_or_wrong(data: st.DataObject) -> None:
         assert page.with_attribute("data-trial", "tr")
 
 
-@settings(max_examples=15, deadline=None)
+@draws(15)
 @given(st.sampled_from(HOSTILE) | st.text(max_size=30))
 def test_names_are_never_markup(name: str) -> None:
     """A page with hostile names has the elements of the page with harmless ones."""

@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from litesmith.numeric.affine import weight_codes, weight_scales
 from litesmith.passes.core.weight_structure import Codebook, codebook_of, from_codebook, kept
+from tests.draws import draws
 from tests.zoo import noise
 
 
@@ -22,7 +23,7 @@ def clustered(seed: int, k: int, axis: int | None, shape: tuple[int, ...]) -> np
     return from_codebook(Codebook(codes.astype(np.uint8), book, scales), axis)
 
 
-@settings(max_examples=40, deadline=None)
+@draws(40)
 @given(
     st.integers(0, 1000),
     st.integers(2, 64),
@@ -40,7 +41,7 @@ def test_a_codebook_is_found_and_is_the_weight(
     np.testing.assert_allclose(from_codebook(found, axis), weight, rtol=3e-7, atol=0)
 
 
-@settings(max_examples=30, deadline=None)
+@draws(30)
 @given(st.integers(0, 1000), st.integers(2, 64))
 def test_int8_has_the_very_codes(seed: int, k: int) -> None:
     weight = clustered(seed, k, 0, (6, 3, 3, 8))

@@ -1,18 +1,17 @@
 """Random graphs, and random mixtures of schemes in one model: what comes out is always sound."""
 
 import numpy as np
-from hypothesis import HealthCheck, given, reject, settings
+from hypothesis import HealthCheck, given, reject
 from hypothesis import strategies as st
 
 from litesmith.errors import CannotApply
 from litesmith.ir.types import Model
 from litesmith.passes.core.recipe import apply
 from litesmith.tflite.write import to_bytes
+from tests.draws import draws
 from tests.quantized import TARGETS, broken_laws, float_inside, results, snr
 from tests.random_graphs import graphs
 from tests.zoo_float import context, few
-
-SLOW = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 
 # Signal to noise below which something is broken, not merely rounded: the small models of random
 # numbers have sign flips and cancellations that cost more than any rounding of a real one.
@@ -41,19 +40,19 @@ def widest_step(model: Model) -> float:
     return max(float(quant.scale[0]) for quant in made if quant is not None)
 
 
-@settings(max_examples=50, **SLOW)
+@draws(50, HealthCheck.too_slow)
 @given(graphs(), st.sampled_from(["float", "int8", "uint8"]))
 def test_int8(model: Model, io: str) -> None:
     sound(model, f"quantize(io={io})", LEAST["int8"])
 
 
-@settings(max_examples=25, **SLOW)
+@draws(25, HealthCheck.too_slow)
 @given(graphs(), st.sampled_from(["float", "int16"]))
 def test_int16(model: Model, io: str) -> None:
     sound(model, f"quantize(to=int16x8, io={io})", LEAST["int16x8"])
 
 
-@settings(max_examples=40, **SLOW)
+@draws(40, HealthCheck.too_slow)
 @given(graphs(), st.data())
 def test_schemes_join_in_one_model(model: Model, data: st.DataObject) -> None:
     """What the first step leaves out is the second one's; together they leave nothing but detours
@@ -73,13 +72,13 @@ def test_schemes_join_in_one_model(model: Model, data: st.DataObject) -> None:
     sound(model, " | ".join(applied), LEAST["int8"])
 
 
-@settings(max_examples=25, **SLOW)
+@draws(25, HealthCheck.too_slow)
 @given(graphs(), st.sampled_from(["correct", "round"]), st.sampled_from(["int8", "int16x8"]))
 def test_what_follows_spoils_nothing(model: Model, step: str, to: str) -> None:
     sound(model, f"quantize(to={to}) | {step}", LEAST["int8"])
 
 
-@settings(max_examples=25, **SLOW)
+@draws(25, HealthCheck.too_slow)
 @given(graphs(), st.data())
 def test_kept_ops_stay_float_and_no_others(model: Model, data: st.DataObject) -> None:
     ops = range(len(model.main.ops))

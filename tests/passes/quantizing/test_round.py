@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from litesmith.anatomy.weights import kept_promises
@@ -16,12 +16,12 @@ from litesmith.passes.core.recipe import apply
 from litesmith.passes.core.step import Context
 from litesmith.passes.core.weight_structure import codebook_of
 from litesmith.tflite.write import to_bytes
+from tests.draws import draws
 from tests.quantized import TARGETS, broken_laws, results, worst
 from tests.zoo import noise
 from tests.zoo_float import FLOATS, Few, context, few, image
 
 STATELESS = sorted(set(FLOATS) - {"recurrent", "branches", "tiny_output"})
-SLOW = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 
 
 def conv(pick: int) -> Model:
@@ -69,7 +69,7 @@ def error(model: Model, quantized: Model, data: Few) -> float:
     return sum(float(((a - b) ** 2).mean()) for a, b in pairs)
 
 
-@settings(max_examples=25, **SLOW)
+@draws(25, HealthCheck.too_slow)
 @given(
     st.sampled_from([conv, depthwise, dense]),
     st.integers(0, 11),
@@ -164,7 +164,7 @@ def test_same_bytes_twice() -> None:
     assert one == two
 
 
-@settings(max_examples=20, **SLOW)
+@draws(20, HealthCheck.too_slow)
 @given(
     st.sampled_from([conv, depthwise, dense]),
     st.integers(0, 11),
@@ -187,7 +187,7 @@ def test_zeros_of_pruned_weights_stay(make, pick: int, to: str, per_channel: boo
     assert error(pruned, rounded, data) <= 1.02 * error(pruned, nearest, data) + 0.02 * step**2
 
 
-@settings(max_examples=30, **SLOW)
+@draws(30, HealthCheck.too_slow)
 @given(st.integers(0, 2**16), st.booleans(), st.floats(0, 1), st.sampled_from([1e-12, 1.0, 1e12]))
 def test_weights_under_a_mask_are_solved(seed: int, own: bool, share: float, size: float) -> None:
     """Zero where the mask says, and elsewhere as good as can be: no step to a side is better."""

@@ -7,7 +7,7 @@ from math import erf, sqrt
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from litesmith.errors import BadInput
@@ -17,6 +17,7 @@ from litesmith.ir.types import Model, Quant, Tensor
 from litesmith.passes.core.recipe import apply
 from litesmith.passes.rewriting.rewrite import WAYS, ways_for
 from litesmith.tflite.write import to_bytes
+from tests.draws import draws
 from tests.op_cases_shaping import CASES
 from tests.op_models import build
 from tests.op_models import run as answers
@@ -288,7 +289,7 @@ def test_no_error_is_larger_than_is_stated(name: str) -> None:
     assert 0.9 * STATED[name] < error <= STATED[name]
 
 
-@settings(max_examples=20, deadline=None)
+@draws(20)
 @given(
     st.tuples(st.integers(1, 6), st.integers(1, 6)),
     st.tuples(st.integers(1, 5), st.integers(1, 5)),
@@ -314,7 +315,7 @@ def test_a_custom_transposed_convolution_is_a_stock_one_with_bias(
         np.testing.assert_allclose(found, wanted, atol=1e-5)
 
 
-@settings(max_examples=25, deadline=None)
+@draws(25)
 @given(
     st.floats(0, 1, width=32),
     st.lists(st.integers(1, 5), min_size=1, max_size=4),
@@ -327,7 +328,7 @@ def test_any_slope_on_any_shape(slope: float, shape: list[int], name: str) -> No
     same(model, change.model)
 
 
-@settings(max_examples=25, deadline=None)
+@draws(25)
 @given(
     st.integers(0, 3),
     st.integers(0, 2),
@@ -342,7 +343,7 @@ def test_any_mirrored_border(before: int, behind: int, across: int, mode: str) -
     same(model, change.model)
 
 
-@settings(max_examples=25, deadline=None)
+@draws(25)
 @given(st.permutations([0, 1, 2, 3]), st.lists(st.sampled_from([1, 3, 4]), min_size=4, max_size=4))
 def test_only_a_transposition_of_ones_is_a_reshape(order: list[int], shape: list[int]) -> None:
     model = built(binary("TRANSPOSE", np.int32(order)), tuple(shape))
@@ -352,7 +353,7 @@ def test_only_a_transposition_of_ones_is_a_reshape(order: list[int], shape: list
     same(model, change.model)
 
 
-@settings(max_examples=25, deadline=None)
+@draws(25)
 @given(st.data())
 def test_any_slice_of_steps_of_one(data: st.DataObject) -> None:
     shape = tuple(data.draw(st.lists(st.integers(1, 5), min_size=2, max_size=4)))

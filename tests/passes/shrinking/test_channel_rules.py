@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from litesmith.ir.check import check
@@ -15,6 +15,7 @@ from litesmith.ir.types import Graph, Model, Tensor
 from litesmith.passes.shrinking.channel_cut import without
 from litesmith.passes.shrinking.channel_joins import Channels
 from litesmith.passes.shrinking.channel_rules import channel_ids
+from tests.draws import draws
 from tests.random_graphs import graphs
 from tests.runtime import run
 from tests.zoo_float import FLOATS
@@ -94,7 +95,7 @@ def test_every_float_model(name: str) -> None:
         assert bool(assert_removed(FLOATS[name](), seed)) == (name in FLEXIBLE)
 
 
-@settings(max_examples=40, deadline=None)
+@draws(40)
 @given(graphs(), st.integers(0, 99))
 def test_random_graphs(model: Model, seed: int) -> None:
     assert_removed(model, seed)

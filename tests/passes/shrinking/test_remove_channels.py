@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from litesmith.anatomy.footprint import footprint
@@ -20,6 +20,7 @@ from litesmith.passes.core.recipe import apply
 from litesmith.passes.core.step import Change, Context
 from litesmith.passes.shrinking.remove_channels import remove_channels
 from litesmith.tflite.write import to_bytes
+from tests.draws import draws
 from tests.passes.shrinking.test_channel_rules import assert_removed
 from tests.random_graphs import graphs
 from tests.runtime import run
@@ -76,7 +77,7 @@ def test_every_float_model(name: str, data: bool) -> None:
     assert (small is not None) == (name in LOSE)
 
 
-@settings(max_examples=25, deadline=None)
+@draws(25)
 @given(graphs(), st.sampled_from([0.1, 0.4, 0.8]), st.booleans())
 def test_random_graphs(model: Model, sparsity: float, data: bool) -> None:
     removed_or_refused(model, sparsity, context(model, 3) if data else NO_DATA)
@@ -138,13 +139,13 @@ def networks(draw: st.DrawFn) -> Model:
     return b.model(dense(b, dense(b, x, 9, 3), 3, 5), signature="serve")
 
 
-@settings(max_examples=12, deadline=None)
+@draws(12)
 @given(networks(), st.sampled_from([0.2, 0.5, 0.7]), st.booleans())
 def test_networks_of_usual_blocks(model: Model, sparsity: float, data: bool) -> None:
     removed_or_refused(model, sparsity, context(model, 3) if data else NO_DATA)
 
 
-@settings(max_examples=12, deadline=None)
+@draws(12)
 @given(networks(), st.integers(0, 99))
 def test_usual_blocks_without_any_of_their_channels(model: Model, seed: int) -> None:
     assert assert_removed(model, seed)
@@ -174,7 +175,7 @@ def without_some(model: Model, every: int) -> Model:
     return with_graphs(model, [rewrite(model.main, tensors=changed)])
 
 
-@settings(max_examples=8, deadline=None)
+@draws(8)
 @given(st.lists(st.sampled_from((depthwise, residual)), max_size=3), st.booleans())
 def test_what_is_zero_goes_first_and_is_not_missed(
     blocks: list[Callable[..., Tensor]], data: bool

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from litesmith.errors import BadInput, CannotApply
@@ -14,6 +14,7 @@ from litesmith.passes.shrinking.sparsify import with_zeros, without_zeros
 from litesmith.run.session import Session
 from litesmith.tflite.read import read
 from litesmith.tflite.write import to_bytes
+from tests.draws import draws
 from tests.runtime import run
 from tests.zoo import noise
 from tests.zoo_float import context
@@ -33,7 +34,7 @@ def layer(weight: np.ndarray, batch: int = 1, bias: bool = True, **options) -> M
     return b.model(b.op("FULLY_CONNECTED", x, weight, added, **options))
 
 
-@settings(max_examples=25, deadline=None)
+@draws(25)
 @given(st.integers(1, 40), st.integers(1, 80), st.floats(0, 1), st.integers(1, 5), st.booleans())
 def test_the_runtime_gives_the_same(
     outputs: int, quarter: int, zeros: float, batch: int, bias: bool
@@ -64,7 +65,7 @@ def test_on_every_target_with_every_activation(target: str, activation: str) -> 
     np.testing.assert_allclose(*results, rtol=1e-5, atol=1e-5)
 
 
-@settings(max_examples=30, deadline=None)
+@draws(30)
 @given(st.integers(1, 30), st.integers(1, 300), st.floats(0, 1), st.integers(0, 9))
 def test_there_and_back(outputs: int, quarter: int, zeros: float, seed: int) -> None:
     values = blocks(outputs, 4 * quarter, zeros, seed)

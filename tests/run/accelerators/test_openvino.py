@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from litesmith.errors import BadInput, CannotRun
@@ -25,6 +25,7 @@ from litesmith.run.rules.openvino_flaws import FLAWS
 from litesmith.run.session import Session
 from litesmith.tflite.file import save
 from tests import op_models, runtime, test_kernels, zoo
+from tests.draws import draws
 from tests.op_cases_shaping import CASES
 
 pytestmark = pytest.mark.skipif(
@@ -125,7 +126,7 @@ def test_ports_are_in_the_models_order_and_types() -> None:
 
 
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=4))
-@settings(max_examples=5, deadline=None)
+@draws(5)
 def test_any_size_and_back(sizes: list[int]) -> None:
     b = Builder()
     model = b.model(b.op("TANH", b.input("x", (-1, 3))))

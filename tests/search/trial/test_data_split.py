@@ -6,7 +6,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from litesmith import Builder, Model
@@ -15,6 +15,7 @@ from litesmith.data.samples import Data
 from litesmith.data.sources import open_data
 from litesmith.errors import BadInput
 from litesmith.search.trial.data_split import Split, least_samples, split
+from tests.draws import draws
 from tests.zoo_float import Few
 
 SHARES = st.lists(st.floats(0, 1), min_size=1, max_size=4)
@@ -46,7 +47,7 @@ def contents(data: Data) -> Counter[bytes]:
 NUMBERS = st.lists(st.integers(0, 30), min_size=3, max_size=40)
 
 
-@settings(max_examples=30, deadline=None)
+@draws(30)
 @given(NUMBERS, st.randoms(use_true_random=False), st.booleans())
 def test_parts_share_nothing_lose_nothing_and_know_no_order(
     numbers: list[int], random: Random, is_file: bool
@@ -61,7 +62,7 @@ def test_parts_share_nothing_lose_nothing_and_know_no_order(
     assert [contents(part) for part in split(opening(shuffled))] == parts
 
 
-@settings(max_examples=30, deadline=None)
+@draws(30)
 @given(NUMBERS, SHARES)
 def test_any_shares_cover_everything(numbers: list[int], shares: list[float]) -> None:
     data = opened(numbers)
@@ -102,7 +103,7 @@ def test_batches_stay_whole() -> None:
     assert all(sample.inputs[0].shape == (4, 8) for part in found for sample in part)
 
 
-@settings(max_examples=60, deadline=None)
+@draws(60)
 @given(st.integers(1, 3000), st.booleans())
 def test_the_least_samples_are_enough_and_hardly_more(wanted: int, calibrates: bool) -> None:
     def held_out(count: int) -> int:

@@ -4,7 +4,7 @@ import json
 import math
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from litesmith.accuracy.evaluate import Against, Evaluation
@@ -12,6 +12,7 @@ from litesmith.evidence import Log, Measurement, Trial
 from litesmith.search.trial.budget import Limits
 from litesmith.search.trial.trial_facts import accuracy_facts, evaluation_of, known
 from litesmith.search.trial.trial_record import FITS, FLOAT, Record, front, nearest, ranked
+from tests.draws import draws
 from tests.search.choosing.taught import record
 
 TIE = 1.02
@@ -128,13 +129,13 @@ def is_as_good(a: Record, b: Record) -> bool:
     return (a.value or 0) >= (b.value or 0) and all(x <= y * TIE**2 for x, y in sides(a, b))
 
 
-@settings(max_examples=300)
+@draws(300)
 @given(RECORDS | NEAR)
 def test_nobody_on_the_front_is_beaten(records: list[Record]) -> None:
     assert not any(beats(other, one) for one in front(records) for other in records)
 
 
-@settings(max_examples=300)
+@draws(300)
 @given(RECORDS | NEAR)
 def test_who_is_not_on_the_front_is_no_better_than_another(records: list[Record]) -> None:
     found = front(records)
@@ -143,7 +144,7 @@ def test_who_is_not_on_the_front_is_no_better_than_another(records: list[Record]
         assert one in found or any(is_as_good(other, one) for other in others)
 
 
-@settings(max_examples=300)
+@draws(300)
 @given(NEAR)
 def test_there_is_a_front_wherever_there_is_a_model(records: list[Record]) -> None:
     found = front(records)

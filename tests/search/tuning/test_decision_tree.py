@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from litesmith.ir.types import Model
@@ -20,6 +20,7 @@ from litesmith.search.tuning.decision_tree import (
     float_candidate,
 )
 from litesmith.training.recipe_context import trainings
+from tests.draws import draws
 from tests.search.choosing.taught import integer, record, taught
 from tests.zoo import half_weights
 
@@ -175,7 +176,7 @@ def test_without_mixtures_there_is_nothing_to_mix() -> None:
 # What holds of everything that is tried.
 
 
-@settings(max_examples=40, deadline=None)
+@draws(40)
 @given(st.sampled_from(MINIMIZE), st.booleans(), st.randoms(use_true_random=False))
 def test_names_are_unique_file_names_and_recipes_can_be_read(
     minimize: str, can_train: bool, random: Random

@@ -6,7 +6,7 @@ from math import log2
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, reject, settings
+from hypothesis import HealthCheck, given, reject
 from hypothesis import strategies as st
 
 from litesmith.calibration.observe import tools
@@ -19,11 +19,11 @@ from litesmith.passes.quantizing.integer_graph import conversions
 from litesmith.search.tuning import mixed_precision as mixed
 from litesmith.search.tuning.mixed_precision import Mixture, Tried, mixtures, next_mixture
 from litesmith.search.tuning.op_sensitivity import Sensitivity, sensitivities
+from tests.draws import draws
 from tests.random_graphs import graphs
 from tests.zoo import noise
 from tests.zoo_float import FLOATS, Few, dense, few, residual, split
 
-SLOW = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 BASE = "cleanup | quantize(ranges=mse) | correct"
 
 
@@ -174,7 +174,7 @@ DAMAGE = st.sampled_from([0.0, 0.0, 0.01, 0.5, 3.0, 40.0])
 NUMBERS = st.tuples(DAMAGE, DAMAGE, st.floats(-2, 40))
 
 
-@settings(max_examples=40, **SLOW)
+@draws(40, HealthCheck.too_slow)
 @given(graphs(), st.data())
 def test_mixtures_grow_in_ops_and_time_while_damage_falls(
     model: Model, data: st.DataObject
@@ -189,7 +189,7 @@ def test_mixtures_grow_in_ops_and_time_while_damage_falls(
         assert set(mixture.ops) <= set(range(len(model.main.ops)))
 
 
-@settings(max_examples=25, **SLOW)
+@draws(25, HealthCheck.too_slow)
 @given(st.data())
 def test_conversions_are_counted_as_they_are_made(data: st.DataObject) -> None:
     """Of models without ops that share scales: these may want a conversion between integers."""

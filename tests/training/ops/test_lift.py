@@ -4,7 +4,9 @@ import weakref
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
+
+from tests.draws import draws
 
 torch = pytest.importorskip("torch", reason="torch is not installed: the extra `train`")
 
@@ -77,7 +79,7 @@ def test_common_networks_run_as_one_batch() -> None:
         assert lift.is_batched, name
 
 
-@settings(max_examples=8, deadline=None)
+@draws(8)
 @given(graphs())
 def test_random_graphs(model: Model) -> None:
     lift = Lift(model)

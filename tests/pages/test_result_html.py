@@ -17,7 +17,7 @@ from litesmith.diagnosis.slowness import Diagnosis
 from litesmith.diagnosis.verdict import Verdict, examine
 from litesmith.pages.notebook import TYPES
 from litesmith.pages.result_html import FORMATS, html, text
-from litesmith.regression.comparison import Manner, compared
+from litesmith.regression.comparison import Manner, compare_models
 from litesmith.search.choosing.choose_models import Chosen
 from litesmith.search.tuning.tune_search import Found
 from litesmith.training.retrain_request import Retrained
@@ -106,7 +106,7 @@ def test_times_accuracy_and_both(tmp_path: Path) -> None:
 
 
 def test_compared() -> None:
-    found = compared(zoo.convnet(), zoo.convnet(), None, Manner(seconds=0.2))
+    found = compare_models(zoo.convnet(), zoo.convnet(), None, Manner(seconds=0.2))
     assert checked(found).rows == 3
 
 

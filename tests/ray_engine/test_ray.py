@@ -16,6 +16,7 @@ import pytest
 from litesmith.accuracy.evaluate import evaluate_all
 from litesmith.calibration import observed_cache as cache
 from litesmith.errors import BadInput, CannotApply, CannotRun
+from litesmith.front.apply import apply
 from litesmith.ray_engine.device_log import RESOURCE, VARIABLE
 from litesmith.search.choosing.choose_models import choose
 from litesmith.search.trial.remote_build import Making
@@ -24,7 +25,6 @@ from litesmith.tflite.file import digest
 from litesmith.tflite.write import to_bytes
 from litesmith.timing.cluster_timing import measure_on
 from litesmith.timing.latency import Rule, list_contenders
-from litesmith.training.recipe_context import apply
 from litesmith.workers.engine import Engine, Lost, Worker, host_name, open_engine
 from tests.accuracy.test_sharded import bare
 from tests.search.choosing.taught import examples, integer, opened, taught, written

@@ -4,11 +4,10 @@ answers.py          what models answer: one pass over the data for all of them, 
 audio.py            clips at a model's rate and length
 guess_norm.py       normalisation and label offset, guessed if nobody states them
 images.py           finding, decoding and cropping images, several at a time
-labels.py           one label for each item
 lint.py             what is wrong with data, before any long work (`RULES`)
 model_shipping.py   models on their way to other machines, by digest
 preparation.py      normalisation, size and label offset
-readers.py          every kind of source as numbered items
+readers.py          every kind of source as numbered items and their labels
 sample_items.py     one item as a sample holds it
 sample_shipping.py  samples on their way to other machines, in pieces
 sample_splits.py    some samples for the work, others to judge by; chosen by contents

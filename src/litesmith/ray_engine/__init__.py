@@ -1,10 +1,9 @@
 """The engine `ray`. Needs the extra `ray`; this room can be taken away.
 
-device_log.py    a machine that times are taken on: one trial at a time, on record in its log
-plug.py          what this room offers the rest of the package
-ray_cluster.py   functions as tasks of a Ray cluster
-ray_session.py   joining a cluster and leaving it; its machines
-worker_tasks.py  what runs on the machines, and the board that reports it
+device_log.py   a machine that times are taken on: one trial at a time, on record in its log
+plug.py         what this room offers the rest of the package
+ray_cluster.py  functions as tasks of a Ray cluster, and the board that reports them
+ray_session.py  joining a cluster and leaving it; its machines
 
 The rest of the package knows `plug.py` alone, through one row of `plugins.py`. `docs/cluster.md`
 tells what is shipped and what it costs.

@@ -11,7 +11,7 @@ recipe_context.py     the `Context` of steps with data and training
 retrain_data.py       the data of `retrain`: opened, prepared, split
 retrain_record.py     what `retrain` leaves on record
 retrain_request.py    what `retrain` is asked, and what it returns
-retraining.py         `retrain` itself
+retraining.py         a head solved, then fine-tuned if asked
 sample_arrays.py      samples as arrays, in memory or in a temporary file
 settings.py           how training is asked for and watched; imports no torch
 step_tuner.py         training as steps ask for it (`Context.tune`)

@@ -4,9 +4,12 @@ apply_text.py      what was done, what was left alone, what the file weighs now
 bench_text.py      latency, ratios and verdicts
 catalogue_text.py  the table of networks
 choose_text.py     progress and result of `choose`
+compare_text.py    two models side by side, and the verdict
 deliver.py         how a command ends: text for people or JSON for programs; notes go to stderr
 diff_text.py       what changed between two models
+doctor_text.py     findings, causes and the commands that help
 evaluate_text.py   accuracy and differences, with intervals
+gate_text.py       the table of a gate, and a reason for everything that is not ok
 inspect_text.py    what is in a model
 live_view.py       a view of long work that disappears when the work is done
 printing.py        lines, headings, tables and commands to copy, in the language in use

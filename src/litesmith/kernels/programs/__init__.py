@@ -2,8 +2,7 @@
 
 break_even.py      from which share of zeros a sparse layer is faster than dense
 int16_tables.py    functions of one int16 as tables
-pack_sparse.py     blocks of four weights that are not zero, in the order of the tiles
-pack_weights.py    weights in the order of the tiles
+pack_weights.py    weights in the order of the tiles, dense and sparse
 prepare_layers.py  int16x8 layers: packed weights, tables, records
 prepare_sparse.py  sparse layers
 prepare_values.py  ops without weights

@@ -232,7 +232,7 @@ UNDEFINED = {"RIGHT_SHIFT#1"}
 @needs_gpu
 def test_every_op_is_right_left_or_refused() -> None:
     program = "from tests.run.accelerators.test_gpu import judge_one_op_models as j; j()"
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     command = [sys.executable, "-c", program]
     child = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
     told = [json.loads(line) for line in child.stdout.splitlines()]

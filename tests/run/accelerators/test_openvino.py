@@ -257,7 +257,7 @@ def verdicts_on_one_op_models(*, every: bool) -> dict[str, str]:
     program = f"from {__name__} import judge_one_op_models as judge; judge(every={every})"
     child = subprocess.run(
         [sys.executable, "-c", program],
-        cwd=Path(__file__).parents[2],
+        cwd=Path(__file__).parents[3],
         capture_output=True,
         text=True,
         check=False,

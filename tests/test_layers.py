@@ -50,8 +50,8 @@ ROOMS = (
     ("tflite",),
     ("ir",),
     ("plugins",),
-    ("lang",),
     ("arguments", "display"),
+    ("lang",),
     ("errors", "units"),
     ("phrases", "progress", "schema", "_version"),
 )

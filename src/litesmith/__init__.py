@@ -148,5 +148,5 @@ def __dir__() -> list[str]:
 
 import_module("litesmith.training")  # which says how threads wait, before anyone imports torch
 
-if "IPython" in sys.modules:  # a notebook shows results as tables
-    import_module("litesmith.pages.notebook").register()
+if "IPython" in sys.modules:  # a notebook shows a model as a table
+    import_module("litesmith.front.notebook").register()

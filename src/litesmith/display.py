@@ -5,9 +5,9 @@ row. Names of columns tell what numbers are: `p50_us` is a time, `file_bytes` a 
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from html import escape
 from typing import Protocol
 
+from litesmith.lang.language import say
 from litesmith.phrases import phrase
 from litesmith.units import bytes_text, count_text, number_text, percent_text, plain, time_text
 
@@ -43,13 +43,14 @@ def show_html(result: Result, notes: Iterable[str] = ()) -> str:
     """The sentence, the first rows as a table, and what is to be said of them: a few KB of markup
     that asks for nothing from the network."""
     rows = result.to_rows()
-    told = [f"<p>{escape(plain(note)[:_MOST_LETTERS])}</p>" for note in notes][:_MOST_NOTES]
+    told = [_escape(_short(say(note))) for note in notes][:_MOST_NOTES]
     more = len(rows) - _MOST_ROWS
     if more > 0:
-        told.insert(0, f"<p>and {more} more rows in .to_rows()</p>")
-    title = f"<p><strong>{escape(plain(result.sentence))}</strong></p>"
+        told.insert(0, say(phrase("and {more} more rows in .to_rows()", more)))
+    title = f"<p><strong>{_escape(plain(say(result.sentence)))}</strong></p>"
     table = _table(rows[:_MOST_ROWS]) if rows else ""
-    return f'<div class="litesmith"><style>{_STYLE}</style>{title}{table}{"".join(told)}</div>'
+    lines = "".join(f"<p>{text}</p>" for text in told)
+    return f'<div class="litesmith"><style>{_STYLE}</style>{title}{table}{lines}</div>'
 
 
 def _table(rows: Sequence[Row]) -> str:
@@ -63,12 +64,12 @@ def _table(rows: Sequence[Row]) -> str:
         + "</tr>"
         for row in rows
     )
-    return phrase("<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>", head, body)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def _element(name: str, text: str, is_number: bool) -> str:
-    kind = phrase(' class="n"') if is_number else ""
-    return f"<{name}{kind}>{escape(text)}</{name}>"
+    kind = ' class="n"' if is_number else ""
+    return f"<{name}{kind}>{_escape(text)}</{name}>"
 
 
 def _is_number(value: object) -> bool:
@@ -81,7 +82,7 @@ def _is_cell(value: object) -> bool:
 
 
 def _title(column: str) -> str:
-    return column.removesuffix("_us").replace("_", " ")
+    return say(column.removesuffix("_us").replace("_", " "))
 
 
 def cell_text(column: str, value: object) -> str:
@@ -90,10 +91,18 @@ def cell_text(column: str, value: object) -> str:
         return "yes" if value else "no"
     if isinstance(value, int | float):
         return _number(column, value)
-    if not isinstance(value, str):
-        return ""
-    shown = plain(value)
+    return _short(say(value)) if isinstance(value, str) else ""
+
+
+def _short(text: str) -> str:
+    shown = plain(text)
     return shown if len(shown) <= _MOST_LETTERS else f"{shown[: _MOST_LETTERS - 1]}…"
+
+
+def _escape(text: str) -> str:
+    from html import escape  # which a command that prints no page need not wait for
+
+    return escape(text)
 
 
 def _number(column: str, value: float) -> str:

@@ -4,9 +4,7 @@ bench_page.py    the page of `bench --on all`
 choose_page.py   the page of `choose`
 folder_kinds.py  the kinds of folders, told apart by the record that each holds (`KINDS`)
 gate_page.py     a gate's verdict as Markdown, JSON and JUnit XML
-notebook.py      which types a notebook shows as tables, by name (`TYPES`)
 overlay.py       numbers on a model's graph: node data for Model Explorer
-result_html.py   the tables that notebooks show
 retrain_page.py  the page of `retrain`
 tune_page.py     the page of `tune`
 records/         what the folders hold, read tolerantly

@@ -25,7 +25,7 @@ def cluster(
     clusters: Annotated[
         int,
         option("--clusters", "-k", metavar="K", help="Number of values in a layer, 2 to 256."),
-    ] = 16,
+    ] = 32,
     own: Annotated[
         list[str] | None,
         option(

@@ -1,6 +1,7 @@
 """Recipes that train: what pruning and clustering made stays to the written int8 file."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ torch = pytest.importorskip("torch", reason="torch is not installed: the extra `
 
 from litesmith.data.sources import open_data  # noqa: E402
 from litesmith.errors import BadInput, CannotApply  # noqa: E402
+from litesmith.front.apply import apply  # noqa: E402
 from litesmith.ir.types import Model  # noqa: E402
 from litesmith.passes.core.layers import layers_of  # noqa: E402
 from litesmith.passes.core.recipe import parse  # noqa: E402
@@ -16,7 +18,7 @@ from litesmith.passes.core.step import Change, Context  # noqa: E402
 from litesmith.passes.quantizing.qat import Qat  # noqa: E402
 from litesmith.tflite.read import read  # noqa: E402
 from litesmith.tflite.write import to_bytes  # noqa: E402
-from litesmith.training.recipe_context import apply, trainings  # noqa: E402
+from litesmith.training.recipe_context import trainings  # noqa: E402
 from litesmith.training.settings import Training  # noqa: E402
 from tests.quantized import TARGETS, broken_laws, results, snr  # noqa: E402
 from tests.training.small import (  # noqa: E402
@@ -44,10 +46,8 @@ def _one_thread() -> None:
 def trained(recipe: str, model: Model | None = None, training: Training = TRAINING) -> Change:
     """What a recipe makes of a small model, read back from its bytes."""
     model = model or regression()
-    change = apply(model, recipe, inputs(model)[0], training=training)
-    return Change(
-        read(memoryview(to_bytes(change.model))), change.touched, change.skipped, change.notes
-    )
+    change = apply(model, recipe, inputs(model)[0], training=training).change
+    return replace(change, model=read(memoryview(to_bytes(change.model))))
 
 
 @pytest.mark.parametrize("per_channel", ["true", "false"])

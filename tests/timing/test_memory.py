@@ -38,4 +38,4 @@ def test_a_refusal_comes_back(tmp_path: Path) -> None:
 
 def test_a_crash_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match="failed in a child process, status 1"):
-        ask("litesmith.measure.no_such_module", tmp_path, seconds=30)
+        ask("litesmith.timing.no_such_module", tmp_path, seconds=30)

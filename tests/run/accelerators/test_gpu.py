@@ -287,7 +287,7 @@ def test_nothing_is_said_aloud(capfd: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_machine_without_a_driver_says_what_is_missing(tmp_path: Path) -> None:
-    program = "from litesmith.run import probes; print(probes.gpu().why)"
+    program = "from litesmith.run.accelerators import probes; print(probes.gpu().why)"
     away = {"VK_DRIVER_FILES": str(tmp_path / "no.json"), "VK_ICD_FILENAMES": str(tmp_path / "no")}
     command = [sys.executable, "-c", program]
     told = subprocess.run(command, env={**os.environ, **away}, capture_output=True, text=True)

@@ -153,4 +153,5 @@ OPENVINO = Rules(
     always=(_known_types, _no_blocks),
     sizes=True,
     whole=True,
+    inside=("complex64",),
 )

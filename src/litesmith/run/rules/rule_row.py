@@ -34,6 +34,7 @@ class Rules:
     least    ops that a partition must have
     stops    True where all that stands behind the first op it leaves is left too
     whole    True where it takes a model wholly or not at all
+    inside   element types that may flow in a model, but be none of its inputs and outputs
     final    True where its compiler takes the sizes in the file as final, and what is computed of
              them alone as constants
     """
@@ -50,6 +51,7 @@ class Rules:
     least: int = 1
     stops: bool = False
     whole: bool = False
+    inside: tuple[str, ...] = ()
     final: bool = False
 
 
@@ -156,8 +158,10 @@ def _reasons(rules: Rules, graph: Graph) -> Iterator[str]:
         )
         yield from [why] * len(graph.ops)
         return
+    ends = {t for t in (*graph.inputs, *graph.outputs) if t.dtype in rules.inside}
     for op in graph.ops:
-        yield _why_unfit(rules, op, late) or _why_unlisted(rules, _with_stored(op, stored))
+        why = _why_unfit(rules, op, late) or _why_at_the_end(op, ends)
+        yield why or _why_unlisted(rules, _with_stored(op, stored))
 
 
 def _why_unfit(rules: Rules, op: Op, late: set[Tensor]) -> str:
@@ -168,6 +172,13 @@ def _why_unfit(rules: Rules, op: Op, late: set[Tensor]) -> str:
     if rules.static and any(-1 in (tensor.dynamic or ())[1:] for tensor in op_tensors(op)):
         return phrase("{label} has a free dimension that is not the batch", plain(op.label))
     return ""
+
+
+def _why_at_the_end(op: Op, ends: set[Tensor]) -> str:
+    end = next((tensor for tensor in op_tensors(op) if tensor in ends), None)
+    if end is None:
+        return ""
+    return phrase("{name!r} is {dtype}, which it takes inside a model only", end.name, end.dtype)
 
 
 def _why_unlisted(rules: Rules, op: Op) -> str:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from litesmith.ir.build import Builder
 from litesmith.ir.types import Model, Op, Quant, Tensor
+from litesmith.phrases import phrase
 from litesmith.run.accelerators.targets import BY_NAME
 from litesmith.run.core.placement import MEASURED, Home, Placement, count_partitions
 from litesmith.run.rules.all_rules import RULES, Rules, place_by_rules
@@ -335,7 +336,7 @@ def test_rules_predict_what_the_compiler_takes(name: str) -> None:
 def test_the_rules_of_the_guide_work() -> None:
     guide = Path(__file__).parents[3] / "docs" / "add-a-target.md"
     (block,) = re.findall(r"```python\n(.+?)```", guide.read_text(), re.DOTALL)
-    names = {"Op": Op, "Rules": Rules, "reads": reads, "takes": takes}
+    names = {"Op": Op, "Rules": Rules, "phrase": phrase, "reads": reads, "takes": takes}
     exec(compile(dedent(block), str(guide), "exec"), names)
     placed = place_by_rules("new", names["NEW"], conv_model((1, 2, 2, 300)))
     assert [home.why for home in placed.homes] == ["CONV_2D of 300 channels; it takes up to 256"]

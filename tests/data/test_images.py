@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from litesmith.data.images import Picture, decode, image_files, in_parallel, picture
-from litesmith.data.preparation import NORMS, Preparation, normalized
+from litesmith.data.preparation import NORMS, Preparation, normalize
 from litesmith.errors import BadInput
 from litesmith.ir.types import Tensor
 
@@ -138,7 +138,7 @@ def test_a_failure_in_parallel_work_comes_through() -> None:
 
 def test_norms_are_what_their_names_mean() -> None:
     pixels = np.arange(256, dtype=np.uint8).repeat(3).reshape(-1, 3)
-    made = {name: normalized(pixels, norm, -1) for name, norm in NORMS.items()}
+    made = {name: normalize(pixels, norm, -1) for name, norm in NORMS.items()}
     assert made["tf"].min() == -1 and made["tf"].max() == 1
     assert made["unit"].min() == 0 and made["unit"].max() == 1
     np.testing.assert_array_equal(made["raw"], pixels.astype(np.float32))
@@ -147,12 +147,12 @@ def test_norms_are_what_their_names_mean() -> None:
     )
     colour = np.array([[10, 20, 30]], np.uint8)
     np.testing.assert_allclose(
-        normalized(colour, NORMS["caffe"], -1),
+        normalize(colour, NORMS["caffe"], -1),
         [[30 - 103.939, 20 - 116.779, 10 - 123.68]],
         rtol=1e-5,
     )
-    first = normalized(colour.reshape(3, 1, 1), NORMS["caffe"], -3)
-    np.testing.assert_allclose(first.reshape(1, 3), normalized(colour, NORMS["caffe"], -1))
+    first = normalize(colour.reshape(3, 1, 1), NORMS["caffe"], -3)
+    np.testing.assert_allclose(first.reshape(1, 3), normalize(colour, NORMS["caffe"], -1))
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_impossible_preparations_are_refused(settings: dict[str, object], word: 
 
 def test_a_norm_for_three_channels_needs_three() -> None:
     with pytest.raises(BadInput, match="data with 1"):
-        normalized(np.zeros((4, 4, 1), np.uint8), NORMS["torch"], -1)
+        normalize(np.zeros((4, 4, 1), np.uint8), NORMS["torch"], -1)
 
 
 def test_the_text_of_a_preparation() -> None:

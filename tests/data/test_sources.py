@@ -451,5 +451,5 @@ def test_images_for_a_model_that_takes_none(tmp_path: Path) -> None:
 
 
 def test_no_samples_are_refused() -> None:
-    with pytest.raises(BadInput, match="0 samples"):
+    with pytest.raises(BadInput, match="samples=0"):
         open_data(np.zeros((1, 8, 8, 3)), scorer(), samples=0)

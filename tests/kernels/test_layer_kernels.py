@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from litesmith import Builder, CannotApply, Model, Quant
 from litesmith.kernels.graph_programs import whole
-from litesmith.kernels.programs.pack_weights import MOST, packed
+from litesmith.kernels.programs.pack_weights import MOST, pack_dense
 from tests.draws import draws
 from tests.kernels.one_op import assert_same, image, needs_numba, numbers, seeds, weight
 
@@ -137,7 +137,7 @@ def test_sums_beyond_32_bits(kind: str, rows: int) -> None:
 def test_no_inputs_make_a_chunk_overflow() -> None:
     rng = np.random.default_rng(0)
     weights = rng.choice(np.array([-128, 0, 127], np.int8), (70, 3001))
-    pack = packed(weights, 4, narrow=False)
+    pack = pack_dense(weights, 4, narrow=False)
     for panel, (count, *chunks) in enumerate(pack.cuts):
         assert sum(chunks[:count]) == 1501
         start = 0

@@ -16,8 +16,8 @@ from litesmith.kernels.programs.pack_weights import (
     BLOCK,
     LANES,
     WINDOW,
-    packed_blocks,
-    packed_rounds,
+    pack_blocks,
+    pack_rounds,
 )
 from litesmith.kernels.programs.prepare_sparse import sparse_layer
 from litesmith.kernels.programs.program import Program
@@ -129,7 +129,7 @@ def test_other_processors_give_the_same_bits(name: str) -> None:
 @given(st.integers(16, 60), st.integers(32, 80), shares, seeds)
 def test_rounds_have_every_block_once(channels: int, blocks: int, zeros: float, seed: int) -> None:
     weights = pruned(np.random.default_rng(seed), (channels, BLOCK * blocks), zeros)
-    offsets, places, chosen, begins = packed_rounds(weights)
+    offsets, places, chosen, begins = pack_rounds(weights)
     assert places.max() < WINDOW and offsets.max() <= BLOCK * (blocks - WINDOW)
     firsts = np.minimum(np.arange(0, channels, LANES), channels - LANES)
     found = np.zeros((len(firsts), LANES, blocks, BLOCK), np.int64)
@@ -142,7 +142,7 @@ def test_rounds_have_every_block_once(channels: int, blocks: int, zeros: float, 
 @given(st.integers(1, 40), st.integers(1, 40), st.sampled_from([1, 8]), shares, seeds)
 def test_channels_have_every_block_once(channels, blocks, group, zeros, seed) -> None:
     weights = pruned(np.random.default_rng(seed), (channels, BLOCK * blocks), zeros)
-    offsets, packed, begins = packed_blocks(weights, 64, group)
+    offsets, packed, begins = pack_blocks(weights, 64, group)
     found = np.zeros((channels, blocks, BLOCK), np.int64)
     of_channel = np.repeat(np.arange(channels), np.diff(begins))
     np.add.at(found, (of_channel, offsets // (64 * BLOCK)), packed)

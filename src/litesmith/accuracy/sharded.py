@@ -16,7 +16,7 @@ from litesmith.accuracy.metrics import METRICS, Metric, metric_named
 from litesmith.accuracy.paired import Rows
 from litesmith.accuracy.scoring import Case
 from litesmith.data.answers import Outputs, is_stateless
-from litesmith.data.model_shipping import Content, answering, sent, source_digest
+from litesmith.data.model_shipping import Content, answering, send_model, source_digest
 from litesmith.data.sample_shipping import Portion, portions
 from litesmith.data.samples import Data, Sample
 from litesmith.ir.types import Model
@@ -113,7 +113,7 @@ def sharded_tallies(
     """What is kept of the samples, in their order."""
     keys = tuple(map(source_digest, models))
     job = _Job(metric if metric in METRICS else "", compared, str(target), keys)
-    contents = [sent(engine, source, key) for source, key in zip(models, keys, strict=True)]
+    contents = [send_model(engine, source, key) for source, key in zip(models, keys, strict=True)]
     loaded = [source if isinstance(source, Model) else load(source) for source in models]
     if target.kind not in ("cpu", "numpy"):  # an accelerator is where the devices are
         ((_, portion),) = portions(engine, data, whole=True)

@@ -9,7 +9,7 @@ import numpy as np
 from litesmith.calibration.observe import Spread, tools
 from litesmith.data.images import channel_axis, picture
 from litesmith.data.lint import Problem, lint
-from litesmith.data.preparation import Norm, Preparation, normalized
+from litesmith.data.preparation import Norm, Preparation, normalize
 from litesmith.data.samples import Data, Items, Sample, watch_data
 from litesmith.data.sources import UNTOUCHED
 from litesmith.errors import BadInput
@@ -100,7 +100,7 @@ class RandomSamples:
             )
         norm = self._norm(place)
         if norm is not None:
-            return normalized(random.integers(0, 256, tensor.shape), norm, channel_axis(tensor))
+            return normalize(random.integers(0, 256, tensor.shape), norm, channel_axis(tensor))
         is_real = tensor.quant is not None
         return random_values(
             random, np.empty(tensor.shape, np.float32 if is_real else tensor.dtype)

@@ -9,7 +9,7 @@ from tempfile import TemporaryFile
 from typing import NamedTuple
 
 from litesmith.calibration import observed_cache as cache
-from litesmith.data.model_shipping import Content, loaded, sent, source_digest
+from litesmith.data.model_shipping import Content, load_content, send_model, source_digest
 from litesmith.data.sample_shipping import Piece
 from litesmith.data.samples import Data, as_stored
 from litesmith.errors import BadInput
@@ -163,7 +163,7 @@ def _observe_spread(
     engine = spread.engine
     places = {tensor: place for place, tensor in enumerate(model.main.tensors)}
     numbers = [places[tensor] for tensor in tensors]
-    content = sent(engine, model, source_digest(model))
+    content = send_model(engine, model, source_digest(model))
     started = (
         engine.call(phrase("looking at the data"), observed_piece, content, numbers, what, piece)
         for piece in spread.pieces
@@ -179,7 +179,7 @@ def observed_piece(
     content: Content, numbers: Sequence[int], what: frozenset[str], piece: Piece
 ) -> list[dict[str, Array]]:
     """What some samples make of the tensors of these numbers, on one core."""
-    model = loaded(content)
+    model = load_content(content)
     tensors = [model.main.tensors[number] for number in numbers]
     seen = _observe(model, tensors, what, piece.open_samples(), "cpu:1")
     return [seen[tensor].state() for tensor in tensors]

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from litesmith.data.preparation import Preparation
-from litesmith.data.readers import Check, Item, Rows, listed, numbered
+from litesmith.data.readers import Check, Item, Rows, list_files, number_classes
 from litesmith.errors import BadInput, os_reason
 from litesmith.ir.types import Array, Model, Tensor
 from litesmith.phrases import phrase
@@ -44,8 +44,8 @@ def audio_rows(folder: Path, model: Model, preparation: Preparation) -> Rows:
     """A folder of clips, or of folders of clips whose names are the classes."""
     tensor = model.main.inputs[0]
     rate, note = rate_of(model, preparation)
-    files, owners = listed(folder, _audio_files, "clips")
-    classes, notes, settled = numbered(folder, owners, model) if owners else (None, (), False)
+    files, owners = list_files(folder, _audio_files, "clips")
+    classes, notes, settled = number_classes(folder, owners, model) if owners else (None, (), False)
     shape = tensor.shape[1:] if len(tensor.shape) > 1 else tensor.shape
 
     def read(index: int) -> Item:

@@ -10,7 +10,7 @@ import numpy as np
 from litesmith.anatomy.footprint import op_macs
 from litesmith.data.answers import Answering, main_session
 from litesmith.data.images import Picture, channel_axis, picture
-from litesmith.data.preparation import NORMS, Norm, Preparation, normalized
+from litesmith.data.preparation import NORMS, Norm, Preparation, normalize
 from litesmith.data.samples import Sample
 from litesmith.errors import CannotRun
 from litesmith.ir.ops import OPS
@@ -193,7 +193,7 @@ def _candidates(wanted: Picture) -> list[str]:
 def _outputs(session: Session, model: Model, name: str, pixels: Iterable[Array]) -> Array:
     tensor = model.main.inputs[0]
     axis = channel_axis(tensor)
-    made = (normalized(p, NORMS[name], axis) for p in pixels)
+    made = (normalize(p, NORMS[name], axis) for p in pixels)
     return first_outputs(session, (Sample((_filled(tensor, x),)) for x in made))
 
 

@@ -105,10 +105,12 @@ def image_files(folder: Path) -> list[Path]:
 
 def decode(path: Path, wanted: Picture, preparation: Preparation) -> Array:
     """An image file as uint8 pixels in the input's size and order, batch dimension not included."""
-    return decoded(path, str(path), wanted, preparation)
+    return decode_bytes(path, str(path), wanted, preparation)
 
 
-def decoded(content: Path | bytes, name: str, wanted: Picture, preparation: Preparation) -> Array:
+def decode_bytes(
+    content: Path | bytes, name: str, wanted: Picture, preparation: Preparation
+) -> Array:
     """The same of a file or of what it holds; messages call it by its name."""
     try:
         held = content.read_bytes() if isinstance(content, Path) else content

@@ -31,7 +31,7 @@ def source_digest(source: Source) -> str:
     return sha256(to_bytes(source) if isinstance(source, Model) else source).hexdigest()
 
 
-def sent(engine: Engine, source: Source, key: str) -> Held[Content]:
+def send_model(engine: Engine, source: Source, key: str) -> Held[Content]:
     """A model with the workers, shipped unless it is there."""
     return engine.hold(
         phrase("model {key}", key), lambda: content_of(source), lambda held: held.nbytes
@@ -55,6 +55,6 @@ def answering(key: str, content: Content, target: str) -> Answering:
     return _open[key, target][1]
 
 
-def loaded(content: Content) -> Model:
+def load_content(content: Content) -> Model:
     """The model of a content."""
     return load(content.data)

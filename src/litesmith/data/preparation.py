@@ -154,7 +154,7 @@ def _read_numbers(name: str, given: Numbers | None) -> tuple[float, ...]:
         ) from None
 
 
-def normalized(pixels: Array, norm: Norm, channel_axis: int) -> Array:
+def normalize(pixels: Array, norm: Norm, channel_axis: int) -> Array:
     """Pixels of any shape as float32 numbers for the model, the same shape."""
     if max(len(norm.mean), len(norm.std)) > 1 and pixels.shape[channel_axis] != 3:
         raise BadInput(

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from litesmith.data.guess_norm import class_count
-from litesmith.data.images import decode, decoded, image_fault, image_files, picture
+from litesmith.data.images import decode, decode_bytes, image_fault, image_files, picture
 from litesmith.data.preparation import Preparation
 from litesmith.errors import BadInput
 from litesmith.ir.types import Array, Model, Tensor
@@ -159,8 +159,8 @@ def image_rows(folder: Path, model: Model, preparation: Preparation) -> Rows:
             folder,
             shapes,
         )
-    files, owners = listed(folder)
-    classes, notes, settled = numbered(folder, owners, model) if owners else (None, (), False)
+    files, owners = list_files(folder)
+    classes, notes, settled = number_classes(folder, owners, model) if owners else (None, (), False)
 
     def read(index: int) -> Item:
         label = None if classes is None else classes[index]
@@ -177,7 +177,7 @@ def image_rows(folder: Path, model: Model, preparation: Preparation) -> Rows:
         Check(lambda index: image_fault(files[index]), phrase("images cannot be read")),
         Stored(
             lambda index: files[index].read_bytes(),
-            partial(decoded, wanted=wanted, preparation=preparation),
+            partial(decode_bytes, wanted=wanted, preparation=preparation),
         ),
     )
 
@@ -185,7 +185,7 @@ def image_rows(folder: Path, model: Model, preparation: Preparation) -> Rows:
 Find = Callable[[Path], list[Path]]
 
 
-def listed(
+def list_files(
     folder: Path, find: Find = image_files, what: str = "images"
 ) -> tuple[list[Path], list[str]]:
     """The image files, or others, and the folder of each where they are in folders."""
@@ -211,7 +211,7 @@ def listed(
     return [file for file, _ in found], [owner for _, owner in found]
 
 
-def numbered(
+def number_classes(
     folder: Path, owners: Sequence[str], model: Model
 ) -> tuple[Array, tuple[str, ...], bool]:
     """The class of each file: by number, by a list of labels, or by the order of the names."""

@@ -3,7 +3,7 @@
 import numpy as np
 
 from litesmith.data.images import channel_axis, picture
-from litesmith.data.preparation import Preparation, normalized
+from litesmith.data.preparation import Preparation, normalize
 from litesmith.errors import BadInput
 from litesmith.ir.dtype import DTYPES
 from litesmith.ir.types import Array, Tensor
@@ -21,12 +21,12 @@ def are_pixels(tensor: Tensor, array: Array) -> bool:
     return array.dtype == np.uint8 and picture(tensor) is not None
 
 
-def prepared(tensor: Tensor, item: Array, preparation: Preparation) -> Array:
+def prepare_item(tensor: Tensor, item: Array, preparation: Preparation) -> Array:
     """An item as a sample holds it: real numbers, or the input's own type where it has no scale."""
     if not is_real(tensor):
         return _in_own_type(tensor, item)
     if are_pixels(tensor, item) or preparation.is_chosen:
-        return normalized(item, preparation.as_norm(), channel_axis(tensor))
+        return normalize(item, preparation.as_norm(), channel_axis(tensor))
     if tensor.quant is not None and item.dtype == tensor.dtype:
         return dequantize(item, tensor.quant)
     return item.astype(np.float32)

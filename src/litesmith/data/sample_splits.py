@@ -103,7 +103,7 @@ class _At(_Chosen):
         return self.places
 
 
-def parted(data: Data, shares: Sequence[float]) -> list[Data]:
+def split_data(data: Data, shares: Sequence[float]) -> list[Data]:
     """The data in parts of about these shares, the last one with the rest.
 
     Samples are told apart by what they hold: the order of the data does not matter, and a sample
@@ -126,7 +126,7 @@ def parted(data: Data, shares: Sequence[float]) -> list[Data]:
     return parts
 
 
-def shared(a: Data, b: Data) -> int:
+def count_shared(a: Data, b: Data) -> int:
     """How many samples of the first are in the second too, by what they hold."""
     one, other = a.items.stored, b.items.stored
     if one is not None and other is not None and one.batch == other.batch:

@@ -38,7 +38,7 @@ from litesmith.data.readers import (
     image_rows,
     spooled_rows,
 )
-from litesmith.data.sample_items import are_pixels, is_real, prepared
+from litesmith.data.sample_items import are_pixels, is_real, prepare_item
 from litesmith.data.samples import Data, Items, Sample
 from litesmith.data.unusable import Chosen, only_usable
 from litesmith.data.user_functions import users_function
@@ -163,7 +163,7 @@ class Samples:
 
     def _joined(self, place: int, items: Sequence[Array]) -> Array:
         tensor = self.model.main.inputs[place]
-        made = [prepared(tensor, item, self._preparation(place)) for item in items]
+        made = [prepare_item(tensor, item, self._preparation(place)) for item in items]
         if not batch_of(self.model):
             return made[0]
         if len({one.shape for one in made}) > 1:

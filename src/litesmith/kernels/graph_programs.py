@@ -43,7 +43,7 @@ PREPARE: dict[str, Prepare] = {
 }
 
 
-def prepared(op: Op) -> Steps:
+def prepare_op(op: Op) -> Steps:
     """An op's kernels; raises CannotApply, with the reason, where it has none here."""
     if may_be_sparse(op):
         return [worthwhile_layer(op)]
@@ -55,17 +55,17 @@ def prepared(op: Op) -> Steps:
 
 def program_of(ops: Sequence[Op], inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> Program:
     """A program of ops in order; what flows between them stays inside."""
-    return assembled([_named(op) for op in ops], inputs, outputs)
+    return assemble([_named(op) for op in ops], inputs, outputs)
 
 
 def _named(op: Op) -> Steps:
     try:
-        return prepared(op)
+        return prepare_op(op)
     except CannotApply as error:
         raise CannotApply(f"{op_name(op)}: {error}") from None
 
 
-def assembled(
+def assemble(
     prepared_ops: Sequence[Steps], inputs: Sequence[Tensor], outputs: Sequence[Tensor]
 ) -> Program:
     """A program of ops that are prepared."""

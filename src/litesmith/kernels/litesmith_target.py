@@ -18,10 +18,10 @@ import numpy as np
 from litesmith.errors import BadInput, CannotApply, LitesmithError
 from litesmith.ir.types import Array, Graph, Model, Op, Tensor
 from litesmith.kernels.compiled import kernel_address
-from litesmith.kernels.graph_programs import Steps, assembled, prepared
+from litesmith.kernels.graph_programs import Steps, assemble, prepare_op
 from litesmith.kernels.programs.break_even import gain_over_stored
 from litesmith.kernels.programs.prepare_sparse import sparse_layer
-from litesmith.kernels.programs.program import Alias, Program, address, aligned
+from litesmith.kernels.programs.program import Alias, Program, address, align
 from litesmith.kernels.programs.sparse_parts import may_be_sparse, sparse_facts
 from litesmith.native import compile as native
 from litesmith.native.compile import why_not
@@ -88,7 +88,7 @@ class Kernels:
         for op in graph.ops:
             del self._known[op]  # the program has all of it
         threads = 1 if is_short else self._threads
-        return Part(assembled(steps, graph.inputs, graph.outputs), threads)
+        return Part(assemble(steps, graph.inputs, graph.outputs), threads)
 
     def _taken(self, op: Op) -> Steps:
         """The kernels of an op that was claimed: after a resize, those that are no faster too."""
@@ -161,7 +161,7 @@ def _steps(op: Op) -> Steps:
         raise CannotApply("it has no elements")
     if not may_be_sparse(op) and not _has_int16(op) and op.kind not in _SAME:
         raise CannotApply(_PLAIN)
-    return _stored(op) if may_be_sparse(op) and _is_stored(op.inputs[1]) else prepared(op)
+    return _stored(op) if may_be_sparse(op) and _is_stored(op.inputs[1]) else prepare_op(op)
 
 
 def _is_stored(weight: Tensor | None) -> bool:
@@ -211,7 +211,7 @@ class KernelRunner:
         self._program, self._threads = part.program, part.threads
         self.inputs, self.outputs = (
             tuple(
-                Port(name, aligned(np.zeros(t.shape, t.dtype)))
+                Port(name, align(np.zeros(t.shape, t.dtype)))
                 for name, t in zip(side, tensors, strict=True)
             )
             for side, tensors in zip(self._names, (graph.inputs, graph.outputs), strict=True)
@@ -228,7 +228,7 @@ class KernelRunner:
     def resize(self, shapes: dict[int, tuple[int, ...]]) -> None:
         wanted = [shapes.get(n, port.array.shape) for n, port in enumerate(self.inputs)]
         try:
-            self._use(delegated.resized(self._graph, wanted))
+            self._use(delegated.resize_graph(self._graph, wanted))
         except (LitesmithError, ValueError) as error:
             raise BadInput(
                 "cannot resize to {values}: {error}", list(shapes.values()), error

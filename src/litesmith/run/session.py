@@ -25,7 +25,7 @@ from litesmith.run.core.target import LITESMITH, Target
 from litesmith.run.litert.capi import Event, installed_version, why_not
 from litesmith.run.litert.compiled_model import CompiledRunner, NeedsInterpreter
 from litesmith.run.litert.custom_ops import CustomOps, custom_ops
-from litesmith.run.litert.delegated_ops import delegated
+from litesmith.run.litert.delegated_ops import delegate_ops
 from litesmith.run.litert.interpreter import InterpreterRunner
 from litesmith.run.litert.numpy_walker import WalkerRunner
 from litesmith.run.litert.own_kernels import ProfiledRunner, own_kernels
@@ -275,7 +275,7 @@ class Session:
             return self._own_kernels()
         if self.target.kind != "custom":
             return custom_ops(self.model)
-        taken = delegated(self.model, find_delegate(self.target.kernels), self.target.kernels)
+        taken = delegate_ops(self.model, find_delegate(self.target.kernels), self.target.kernels)
         if not taken.kernels:
             self.note = phrase("{target} takes no op of the model", self.target)
         self.model = taken.model
@@ -300,7 +300,7 @@ class Session:
             )
             return None
         self.note = "; ".join(filter(None, (self.note, note)))
-        taken = delegated(self.model, kernels, LITESMITH)
+        taken = delegate_ops(self.model, kernels, LITESMITH)
         self.model = taken.model
         return custom_ops(self.model, taken.kernels)
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple, TypeVar, cast
 
-from litesmith.data.model_shipping import Content, sent, source_digest
+from litesmith.data.model_shipping import Content, send_model, source_digest
 from litesmith.phrases import phrase
 from litesmith.progress import Progress, silent
 from litesmith.run.core.target import Target
@@ -50,7 +50,7 @@ def measure_on(
         return Timed(measure(group, rule, progress, memory))
     keys = list(dict.fromkeys(one.digest for one in group))
     sources = {one.digest: one.source for one in group}
-    contents = [sent(engine, sources[key], key) for key in keys]
+    contents = [send_model(engine, sources[key], key) for key in keys]
     bare = [replace(one, source="") for one in group]
     words = phrase("timing {fromkeys}", ", ".join(dict.fromkeys(one.name for one in group)))
     asked = (bare, rule, memory, keys)
@@ -88,7 +88,7 @@ def run_alone(
     if engine is None:
         return work(source, *more)
     key = source_digest(source)
-    content = sent(engine, source, key)
+    content = send_model(engine, source, key)
     return engine.alone(what, _opened_there, work, more, content, models=(key,))
 
 

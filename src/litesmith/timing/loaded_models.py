@@ -148,11 +148,11 @@ class Devices:
         key = f"{place.device} {place.program}"
         if place.transport == "ssh":
             if key not in self._ssh:
-                self._ssh[key] = self._stack.enter_context(ssh.connected(place))
+                self._ssh[key] = self._stack.enter_context(ssh.connect(place))
             return _OverSsh(self._ssh[key], source, place.target, warmup_runs)
         if place.transport == "adb":
             if key not in self._phones:
-                self._phones[key] = adb.connected(place)
+                self._phones[key] = adb.connect(place)
             return _OnPhone(self._phones[key], source, place.target)
         raise CannotRun("{place}: no way to reach it", place)
 

@@ -23,7 +23,7 @@ from litesmith.training.step_tuner import device_named, is_surely_less
 from litesmith.training.student import Student
 from litesmith.transfer.confusion import confusion
 from litesmith.transfer.embedded_data import Embedded, rows_of
-from litesmith.transfer.head import solved, with_head
+from litesmith.transfer.head import solve_head, with_head
 from litesmith.transfer.labelled import Labelled
 from litesmith.units import number_text, percent_text, time_text
 
@@ -60,7 +60,7 @@ def _start(features: Model, learned: Labelled, samples: Gathered, request: Reque
     items = Embedded(
         rows[own], learned.labels[own], tuple(learned.data.digests[i] for i in own), own
     )
-    head = solved(items, len(learned.names), balance=request.balance)
+    head = solve_head(items, len(learned.names), balance=request.balance)
     return with_head(features, head.linear)
 
 

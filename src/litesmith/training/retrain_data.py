@@ -11,7 +11,7 @@ from litesmith.training.retrain_request import HELD_OUT, Request
 from litesmith.training.settings import Look, look_status
 from litesmith.transfer.backbone_norm import settled
 from litesmith.transfer.confusion import Confusion, confusion
-from litesmith.transfer.embedded_data import Embedded, embedded
+from litesmith.transfer.embedded_data import Embedded, embed
 from litesmith.transfer.labelled import (
     Labelled,
     Sources,
@@ -114,7 +114,7 @@ class Job:
             )
 
     def _embedded(self, found: Labelled, features: Model) -> Embedded:
-        return embedded(
+        return embed(
             features,
             found.data,
             found.labels,

@@ -30,7 +30,7 @@ from litesmith.training.retrain_request import (
 )
 from litesmith.training.settings import Training
 from litesmith.transfer.embedding import cut, embedding_of
-from litesmith.transfer.head import solved, with_head
+from litesmith.transfer.head import solve_head, with_head
 from litesmith.transfer.labelled import Labelled
 
 _TUNINGS = (NO_TUNING, "last", "all")
@@ -68,7 +68,7 @@ def carry_out(request: Request, progress: Progress = silent) -> Retrained:
     )
     learned, proof, items = job.open_parts(features, whole)
     job.show(phrase("solving the head"))
-    head = solved(items, len(learned.names), balance=request.balance)
+    head = solve_head(items, len(learned.names), balance=request.balance)
     said = _described(features, learned)
     model = describe(with_head(features, head.linear), said, learned.names)
     found = job.judge(model, proof)

@@ -9,7 +9,7 @@ from litesmith.anatomy.footprint import op_macs
 from litesmith.data.answers import outputs_of
 from litesmith.data.guess_norm import Choice, Tried, from_model, guess, tried_count, with_norm
 from litesmith.data.images import channel_axis, in_parallel, picture
-from litesmith.data.preparation import NORMS, Preparation, normalized
+from litesmith.data.preparation import NORMS, Preparation, normalize
 from litesmith.data.sample_items import are_pixels, is_real
 from litesmith.data.samples import Sample
 from litesmith.ir.softmax_scores import ends_in_softmax
@@ -108,7 +108,7 @@ def _features(model: Model, pixels: list[Array], name: str) -> Array:
 
     def samples() -> Iterator[Sample]:
         for one in pixels:
-            made = normalized(one, NORMS[name], axis)
+            made = normalize(one, NORMS[name], axis)
             rows = made if made.ndim == len(tensor.shape) else made[None]
             yield Sample((np.repeat(rows, max(1, tensor.shape[0]) // len(rows) or 1, axis=0),))
 

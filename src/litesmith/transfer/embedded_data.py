@@ -43,7 +43,7 @@ class Embedded:
         )
 
 
-def embedded(model: Model, data: Samples, labels: Array, tell: Tell | None = None) -> Embedded:
+def embed(model: Model, data: Samples, labels: Array, tell: Tell | None = None) -> Embedded:
     """The embeddings of all items of labelled data."""
     rows = rows_of(model, data, tell)
     spoiled = np.flatnonzero(~np.isfinite(rows).all(axis=1))

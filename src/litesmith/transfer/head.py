@@ -37,7 +37,7 @@ class Head:
         return next(one for one in self.tried if one.strength == self.strength)
 
 
-def solved(items: Embedded, classes: int, *, balance: bool = False) -> Head:
+def solve_head(items: Embedded, classes: int, *, balance: bool = False) -> Head:
     """The head whose strength does best in cross-validation, solved on all items."""
     examples = examples_of(items, classes, balance=balance)
     folds = folds_of(items, _FOLDS)

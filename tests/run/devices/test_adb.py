@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from litesmith.errors import BadInput, CannotRun
 from litesmith.run.core.target import Target
-from litesmith.run.devices.adb import connected
+from litesmith.run.devices.adb import connect
 from litesmith.run.devices.address import Address, Lost, parse
 from litesmith.run.devices.benchmark_model import OpTime, Spread, read
 from litesmith.tflite.file import save
@@ -101,7 +101,7 @@ def phone(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakePhone]:
 
 def test_a_model_is_pushed_once_and_timed(phone: FakePhone, tmp_path: Path) -> None:
     save(zoo.convnet(), tmp_path / "m.tflite")
-    device = connected(ADDRESS)
+    device = connect(ADDRESS)
     assert device.facts["cpu"] == "Acme Phone 7, SM8550"
     assert (device.facts["cores"], device.facts["system"]) == (8, "Android 14 arm64-v8a")
     told = device.benchmark(tmp_path / "m.tflite", "cpu:4", runs=50)
@@ -125,7 +125,7 @@ def test_a_model_is_pushed_once_and_timed(phone: FakePhone, tmp_path: Path) -> N
 
 
 def test_a_trace_is_fetched_and_removed(phone: FakePhone, tmp_path: Path) -> None:
-    device = connected(ADDRESS)
+    device = connect(ADDRESS)
     with device.tracing(tmp_path / "out.pftrace"):
         device.benchmark(to_bytes(zoo.convnet()))
     assert (tmp_path / "out.pftrace").read_bytes() == TRACE
@@ -139,7 +139,7 @@ def test_a_trace_is_fetched_and_removed(phone: FakePhone, tmp_path: Path) -> Non
 
 
 def test_a_lost_phone_keeps_what_was_measured(phone: FakePhone, tmp_path: Path) -> None:
-    device = connected(ADDRESS)
+    device = connect(ADDRESS)
     device.benchmark(to_bytes(zoo.convnet()))
     phone.is_cut_mid_run = True
     with (
@@ -152,7 +152,7 @@ def test_a_lost_phone_keeps_what_was_measured(phone: FakePhone, tmp_path: Path) 
     assert caught.value.samples == ((1021,),)
     assert caught.value.digests == (hashlib.sha256(to_bytes(zoo.convnet())).hexdigest(),)
     with pytest.raises(CannotRun, match="adb sees no such phone"):
-        connected(ADDRESS)
+        connect(ADDRESS)
 
 
 @pytest.mark.parametrize(
@@ -186,38 +186,38 @@ def test_what_is_missing_is_one_line(
     monkeypatch.setenv("LITESMITH_BENCHMARK_MODEL", "/data/theirs")
     _refused(ADDRESS, f"adb -s {SERIAL} push benchmark_model /data/theirs && adb")
     phone.files["/data/theirs"] = b""
-    assert connected(ADDRESS).program == "/data/theirs"
+    assert connect(ADDRESS).program == "/data/theirs"
     monkeypatch.setenv("PATH", str(tmp_path))
     _refused(ADDRESS, "adb is not installed here; install Android's platform tools")
 
 
 def _refused(address: str, message: str) -> None:
     with pytest.raises(CannotRun, match=re.escape(message)) as caught:
-        connected(address)
+        connect(address)
     assert "\n" not in str(caught.value)
 
 
 def test_facts_in_other_words_do_no_harm(phone: FakePhone) -> None:
     phone.facts = "cores=sh: nproc: not found\nload=0,52\nmemory=\nmodel=A\x1b[31mB\n"
-    facts = connected(ADDRESS).facts
+    facts = connect(ADDRESS).facts
     assert (facts["cores"], facts["memory_bytes"]) == (0, 0)
     assert "\x1b" not in str(facts["cpu"])
 
 
 def test_remarks_of_perfetto_are_not_its_process(phone: FakePhone, tmp_path: Path) -> None:
     phone.perfetto = "[843.120] perfetto_cmd.cc:1022 Connected, 65536 kB\n4321\n"
-    with connected(ADDRESS).tracing(tmp_path / "with a space.pftrace"):
+    with connect(ADDRESS).tracing(tmp_path / "with a space.pftrace"):
         pass
     assert any(command.startswith("kill 4321; while") for command in phone.commands)
     assert (tmp_path / "with a space.pftrace").read_bytes() == TRACE
     phone.perfetto = "sh: perfetto: not found\n"
-    with pytest.raises(CannotRun, match="no perfetto there"), connected(ADDRESS).tracing(tmp_path):
+    with pytest.raises(CannotRun, match="no perfetto there"), connect(ADDRESS).tracing(tmp_path):
         pass
     assert phone.commands[-1] == "setprop debug.tflite.trace 0"
 
 
 def test_a_failing_trace_leaves_nothing_on_the_phone(phone: FakePhone, tmp_path: Path) -> None:
-    with pytest.raises(ZeroDivisionError), connected(ADDRESS).tracing(tmp_path / "t"):
+    with pytest.raises(ZeroDivisionError), connect(ADDRESS).tracing(tmp_path / "t"):
         raise ZeroDivisionError
     assert phone.files.keys() == {PROGRAM}
     assert not list(tmp_path.iterdir())
@@ -228,7 +228,7 @@ def test_a_path_with_anything_in_it_stays_one_word(
 ) -> None:
     monkeypatch.setenv("LITESMITH_BENCHMARK_MODEL", "/sdcard/a b; rm -rf $(x)'")
     with pytest.raises(CannotRun, match="no program /sdcard/a b; rm"):
-        connected(ADDRESS)
+        connect(ADDRESS)
     (asked,) = phone.commands
     assert shlex.split(asked) == ["test", "-x", "/sdcard/a b; rm -rf $(x)'"]
 
@@ -236,7 +236,7 @@ def test_a_path_with_anything_in_it_stays_one_word(
 def test_a_program_that_fails_says_why(phone: FakePhone) -> None:
     phone.output = "INFO: STARTING!\nERROR: Failed to load model x.\nERROR: Benchmarking failed.\n"
     phone.status = 1
-    device = connected(ADDRESS)
+    device = connect(ADDRESS)
     with pytest.raises(CannotRun, match=r"measured nothing: Failed to load model x$"):
         device.benchmark(to_bytes(zoo.convnet()))
     phone.output = ""

@@ -21,7 +21,7 @@ from litesmith.ir.types import Model
 from litesmith.run.core.target import Target
 from litesmith.run.devices import agent
 from litesmith.run.devices.address import Address, Lost, is_address, parse
-from litesmith.run.devices.ssh import Device, Turn, connected
+from litesmith.run.devices.ssh import Device, Turn, connect
 from litesmith.tflite.file import save
 from litesmith.tflite.write import to_bytes
 from tests import zoo
@@ -52,7 +52,7 @@ def _saved(tmp_path: Path, model: Model) -> Path:
 
 
 def test_two_models_take_turns_over_one_connection(server: Server, tmp_path: Path) -> None:
-    with connected(server.address()) as device:
+    with connect(server.address()) as device:
         assert str(device.facts["runtime"]).startswith("ai-edge-litert ")
         assert device.facts["cores"]
         one = device.opened(_saved(tmp_path, zoo.convnet()), "cpu:1")
@@ -68,7 +68,7 @@ def test_two_models_take_turns_over_one_connection(server: Server, tmp_path: Pat
 def test_a_model_is_copied_once_and_a_damaged_copy_is_replaced(server: Server) -> None:
     content = to_bytes(zoo.convnet())
     copy = server.cache / f"{hashlib.sha256(content).hexdigest()}.tflite"
-    with connected(server.address()) as device:
+    with connect(server.address()) as device:
         device.opened(content).close()
         assert copy.read_bytes() == content
         first = copy.stat().st_ino
@@ -81,7 +81,7 @@ def test_a_model_is_copied_once_and_a_damaged_copy_is_replaced(server: Server) -
 
 
 def test_a_lost_connection_keeps_what_was_measured(server: Server) -> None:
-    with connected(server.address()) as device:
+    with connect(server.address()) as device:
         session = device.opened(to_bytes(zoo.convnet()))
         session.run(5)
 
@@ -136,13 +136,13 @@ def test_what_the_device_lacks_is_one_line(server: Server, python: str, message:
     _program(server.folder / "broken", "echo it is broken today >&2; exit 3")
     where = python if "/" in python else server.folder / python
     with pytest.raises(CannotRun, match=re.escape(message)) as caught:
-        connected(server.address(where))
+        connect(server.address(where))
     assert "\n" not in str(caught.value)
 
 
 def test_what_a_login_prints_is_skipped(server: Server) -> None:
     noisy = _program(server.folder / "noisy", f'echo Welcome; echo; exec {sys.executable} "$@"')
-    with connected(server.address(noisy)) as device:
+    with connect(server.address(noisy)) as device:
         assert device.opened(to_bytes(zoo.convnet())).run(2)
 
 
@@ -155,25 +155,25 @@ def _program(path: Path, script: str) -> Path:
 def test_a_refused_login_names_the_way_out(server: Server) -> None:
     (server.folder / "accepted").write_text("")
     with pytest.raises(CannotRun, match=f"run ssh-copy-id -p {server.port} 127.0.0.1$"):
-        connected(server.address())
+        connect(server.address())
     (server.folder / "known").write_text("")
     with pytest.raises(CannotRun, match="its host key is not known yet; run `ssh -p"):
-        connected(server.address())
+        connect(server.address())
     (server.folder / "other.pub").write_text(make_key(server.folder / "other"))
     (server.folder / "known").write_text(
         f"[127.0.0.1]:{server.port} {(server.folder / 'other.pub').read_text()}"
     )
     with pytest.raises(CannotRun, match=r"run ssh-keygen -R '?\[127.0.0.1\]:"):
-        connected(server.address())
+        connect(server.address())
     server.kill()
     with pytest.raises(CannotRun, match="nothing answers on that port; start sshd there"):
-        connected(server.address())
+        connect(server.address())
 
 
 def test_without_ssh_the_line_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(CannotRun, match="ssh://pi: ssh is not installed here; install an OpenSSH"):
-        connected("ssh://pi/cpu:1")
+        connect("ssh://pi/cpu:1")
 
 
 def test_a_model_that_does_not_open_leaves_the_device_usable(here: Device) -> None:
@@ -197,7 +197,7 @@ def test_every_model_that_runs_here_runs_in_the_runner(here: Device) -> None:
 
 
 def test_a_crash_of_the_runtime_is_told_from_a_lost_connection(server: Server) -> None:
-    with connected(server.address()) as device:
+    with connect(server.address()) as device:
         device.opened(to_bytes(zoo.convnet())).run(2)
         (runner,) = server.processes("python")
         os.kill(runner, signal.SIGSEGV)

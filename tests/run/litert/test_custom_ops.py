@@ -19,7 +19,7 @@ from litesmith.ops import native
 from litesmith.ops.registry import VARIABLE, meaning
 from litesmith.profiling.op_times import profile_ops
 from litesmith.run.accelerators.targets import with_custom
-from litesmith.run.litert.delegated_ops import delegated
+from litesmith.run.litert.delegated_ops import delegate_ops
 from litesmith.run.session import Session
 from litesmith.run.trial_run import probe
 from litesmith.tflite.file import load, save
@@ -661,7 +661,7 @@ def test_what_a_delegate_takes_is_told() -> None:
     kinds = [op.kind for op in model.main.ops]
     assert [home.taken for home in found.homes] == [sum(k.encode()) % 2 == 0 for k in kinds]
     assert {home.why for home in found.homes} <= {"it claims it", "its name is odd"}
-    taken = delegated(model, Runtime(), "odd")
+    taken = delegate_ops(model, Runtime(), "odd")
     assert len(taken.kernels) == found.partitions
     assert sum(op.kind == "CUSTOM" for op in taken.model.main.ops) == found.partitions
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from litesmith import Builder, Model
-from litesmith.data.sample_splits import parted
+from litesmith.data.sample_splits import split_data
 from litesmith.data.samples import Data
 from litesmith.data.sources import open_data
 from litesmith.errors import BadInput
@@ -66,7 +66,7 @@ def test_parts_share_nothing_lose_nothing_and_know_no_order(
 @given(NUMBERS, SHARES)
 def test_any_shares_cover_everything(numbers: list[int], shares: list[float]) -> None:
     data = opened(numbers)
-    parts = parted(data, shares)
+    parts = split_data(data, shares)
     assert len(parts) == len(shares)
     assert sum(map(contents, parts), Counter()) == contents(data)
 

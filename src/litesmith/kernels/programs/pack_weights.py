@@ -27,7 +27,7 @@ class Packed(NamedTuple):
     cuts: NDArray[np.int64]  # (panels, 1 + most chunks): how many chunks, and the pairs of each
 
 
-def packed(weights: NDArray[np.int8], vectors: int, *, narrow: bool) -> Packed:
+def pack_dense(weights: NDArray[np.int8], vectors: int, *, narrow: bool) -> Packed:
     """Weights (channels, inputs) for tiles of that many vectors; int8 if narrow, else int16."""
     channels, inputs = weights.shape
     pairs, wide = -(-inputs // 2), -(-channels // 16)
@@ -71,7 +71,7 @@ def depthwise_starts(channels: int) -> list[int]:
     return whole if channels % 32 == 0 or channels < 32 else [*whole, channels - 32]
 
 
-def depthwise_packed(weights: NDArray[np.int8]) -> NDArray[np.int16]:
+def pack_depthwise(weights: NDArray[np.int8]) -> NDArray[np.int16]:
     """Weights (taps, 32 channels) of a block as (pairs of taps, 32 lanes, 2)."""
     taps = weights.shape[0]
     padded = np.zeros((-(-taps // 2) * 2, 32), np.int16)
@@ -98,7 +98,7 @@ class Blocks(NamedTuple):
     begins: NDArray[np.int64]
 
 
-def packed_blocks(weights: Array, input_bytes: int, group: int = 1) -> Blocks:
+def pack_blocks(weights: Array, input_bytes: int, group: int = 1) -> Blocks:
     """Of weights (channels, inputs). A channel has a multiple of `group` blocks, and at least one:
     blocks of zeros fill up."""
     blocks = weights.reshape(len(weights), -1, BLOCK)
@@ -129,7 +129,7 @@ class Rounds(NamedTuple):
     begins: NDArray[np.int64]
 
 
-def packed_rounds(weights: NDArray[np.int8]) -> Rounds:
+def pack_rounds(weights: NDArray[np.int8]) -> Rounds:
     """Of weights (channels, inputs); the last group of channels overlaps the one before.
 
     A window begins at the first block that any channel has left. Each channel takes the first one

@@ -14,11 +14,11 @@ from litesmith.ir.window import pads, slid_size, slides
 from litesmith.kernels.programs import record_layout as at
 from litesmith.kernels.programs.pack_weights import (
     DEPTHWISE_ORDER,
-    depthwise_packed,
     depthwise_starts,
-    packed,
+    pack_dense,
+    pack_depthwise,
 )
-from litesmith.kernels.programs.program import Kernel, address, aligned
+from litesmith.kernels.programs.program import Kernel, address, align
 from litesmith.kernels.programs.rescale import (
     DOUBLE,
     FIXED,
@@ -142,13 +142,13 @@ def _product(
     channels, inputs = weights.shape
     in_place = in_place and inputs % 2 == 0
     tile = cpu.rows if rows >= cpu.rows else 1
-    pack = packed(weights, cpu.vectors, narrow=tile == 1)
+    pack = pack_dense(weights, cpu.vectors, narrow=tile == 1)
     row_bytes = 4 * -(-inputs // 2)
     products = inputs * (cpu.vectors * 16 if in_place else channels)
     most = rows if in_place else _GATHERED // row_bytes
     block = min(_tiles(rows, tile, products, most) * tile, rows)
     blocks = -(-rows // block)
-    kept = tuple(aligned(array) for array in (pack.weights, laid_out(table), pack.cuts))
+    kept = tuple(align(array) for array in (pack.weights, laid_out(table), pack.cuts))
     own = {
         at.WEIGHTS: address(kept[0]),
         at.TABLE: address(kept[1]),
@@ -218,10 +218,10 @@ def _depthwise(
     wide[:, : channels * beside] = np.tile(taps, beside)
     rows = np.zeros((3, wide.shape[1]), np.int64)
     rows[:, : channels * beside] = np.tile(table, beside)
-    blocks = [depthwise_packed(wide[:, s : s + 32]) for s in starts]
+    blocks = [pack_depthwise(wide[:, s : s + 32]) for s in starts]
     tables = [laid_out(rows[:, s : s + 32], DEPTHWISE_ORDER) for s in starts]
     arrays = np.stack(blocks), np.stack(tables), np.array(starts), np.zeros(channels + 32, np.int16)
-    kept = tuple(aligned(array) for array in arrays)
+    kept = tuple(align(array) for array in arrays)
     own = dict(zip((at.WEIGHTS, at.TABLE, at.STARTS, at.ZEROS), map(address, kept), strict=True))
     lines = outputs[0].shape[0] * words[at.OUT_H]
     per_line = words[at.OUT_W] * channels * taps.shape[0]

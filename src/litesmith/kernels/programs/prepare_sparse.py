@@ -12,10 +12,10 @@ from litesmith.kernels.programs.break_even import FEW
 from litesmith.kernels.programs.pack_weights import (
     LANES,
     MOST_VECTORS,
-    packed_blocks,
-    packed_rounds,
+    pack_blocks,
+    pack_rounds,
 )
-from litesmith.kernels.programs.program import Kernel, address, aligned
+from litesmith.kernels.programs.program import Kernel, address, align
 from litesmith.kernels.programs.sparse_codes import SPANS, codes_of
 from litesmith.kernels.programs.sparse_parts import BLOCK, sparse_facts, sparse_parts
 from litesmith.phrases import phrase
@@ -52,7 +52,7 @@ def sparse_layer(op: Op) -> Kernel:
 def _float(op: Op, weights: Array, bias: Array, rows: int) -> Kernel:
     channels, inputs = weights.shape
     places = places_of(rows, inputs)
-    packed = packed_blocks(weights, 4 * places)
+    packed = pack_blocks(weights, 4 * places)
     names = at.NUMBERS, at.WEIGHTS, at.BEGINS, at.BIAS, at.LIMITS
     constants = dict(zip(names, (*packed, bias, _limits(op)), strict=True))
     words = {at.INPUTS: inputs, at.CHANNELS: channels, at.ROWS: rows, at.BLOCK_ROWS: places}
@@ -67,7 +67,7 @@ def places_of(rows: int, inputs: int) -> int:
 
 def _float_row(op: Op, weights: Array, bias: Array, rows: int) -> Kernel:
     channels, inputs = weights.shape
-    packed = packed_blocks(weights, 4, _GROUP)
+    packed = pack_blocks(weights, 4, _GROUP)
     names = at.NUMBERS, at.WEIGHTS, at.BEGINS, at.BIAS, at.LIMITS
     constants = dict(zip(names, (*packed, bias, _limits(op)), strict=True))
     block = max(-(-_UNIT * channels // (packed.weights.size * rows)), 1)
@@ -84,7 +84,7 @@ def _limits(op: Op) -> Array:
 def _int8(op: Op, weights: Array, bias: Array, rows: int) -> Kernel:
     channels, inputs = weights.shape
     vectors, whole = vectors_of(rows, inputs), -(-rows // LANES)
-    packed, codes = packed_blocks(weights, LANES * vectors), codes_of(op, weights, bias)
+    packed, codes = pack_blocks(weights, LANES * vectors), codes_of(op, weights, bias)
     names = at.NUMBERS, at.WEIGHTS, at.BEGINS, at.BIAS, at.SCALES, at.LIMITS
     constants = dict(zip(names, (*packed, *codes), strict=True))
     words = {at.INPUTS: inputs, at.CHANNELS: channels}
@@ -104,7 +104,7 @@ def vectors_of(rows: int, inputs: int) -> int:
 
 def _int8_row(op: Op, weights: Array, bias: Array, rows: int) -> Kernel:
     channels, inputs = weights.shape
-    packed, codes = packed_rounds(weights), codes_of(op, weights, bias)
+    packed, codes = pack_rounds(weights), codes_of(op, weights, bias)
     names = at.NUMBERS, at.PLACES, at.WEIGHTS, at.BEGINS, at.BIAS, at.SCALES, at.LIMITS
     constants = dict(zip(names, (*packed, *codes), strict=True))
     groups = len(packed.begins) - 1
@@ -124,6 +124,6 @@ def _kernel(
 ) -> Kernel:
     data = op.inputs[0]
     assert data is not None
-    kept = {place: aligned(array) for place, array in constants.items()}
+    kept = {place: align(array) for place, array in constants.items()}
     words = words | {place: address(array) for place, array in kept.items()}
     return Kernel(kind, (data,), op.outputs, units, words, tuple(kept.values()), scratch)

@@ -14,7 +14,7 @@ from litesmith.ir.types import Array, Op, Tensor, constant_numbers
 from litesmith.kernels.programs import record_layout as at
 from litesmith.kernels.programs.int16_tables import exponential_tables, logistic_table, tanh_table
 from litesmith.kernels.programs.prepare_layers import scale_of, window_words
-from litesmith.kernels.programs.program import Alias, Kernel, address, aligned
+from litesmith.kernels.programs.program import Alias, Kernel, address, align
 from litesmith.kernels.programs.rescale import factor, limits, product_words, shifts, sum_words
 from litesmith.native.cpu import Cpu
 
@@ -62,7 +62,7 @@ Three = tuple[Tensor, Tensor, Tensor]
 
 def _flat(tensors: Three, words: dict[int, int], table: Array, offset: int, count: int) -> Kernel:
     """Elements side by side, from one of them on."""
-    kept = (aligned(table),)
+    kept = (align(table),)
     units, cut = _units(count)
     cut |= {at.TABLE: address(kept[0]), at.IS_FLAT: 1, at.OFFSET: offset}
     return Kernel("two", tensors[:2], tensors[2:], units, words | cut | _SIDE_BY_SIDE, kept)
@@ -72,7 +72,7 @@ _SIDE_BY_SIDE = {at.STEP_1: 1, at.STEP_2: 1}
 
 
 def _stretched(tensors: Three, words: dict[int, int], table: Array) -> Kernel:
-    kept = (aligned(table),)
+    kept = (align(table),)
     sizes, steps_a, steps_b = _common_steps(*(tensor.shape for tensor in tensors))
     units, cut = _units(prod(sizes[:-1]), max(_UNIT // sizes[-1], 1))
     cut |= {at.TABLE: address(kept[0])}
@@ -166,7 +166,7 @@ def softmax(op: Op, cpu: Cpu) -> list[Kernel]:
     beta = np.float32(options_or_defaults(op.kind, op.options).number("beta"))
     scale_of(output)
     multiplier, shift = factor(float(np.float32(scale_of(data)) * beta) / (10.0 / 65535.0))
-    kept = (aligned(exponential_tables()),)
+    kept = (align(exponential_tables()),)
     depth = data.shape[-1]
     words = {at.INNER: depth, at.TABLE: address(kept[0]), at.MULTIPLIER: multiplier}
     words[at.LEFT], words[at.RIGHT] = shifts(shift)
@@ -177,7 +177,7 @@ def softmax(op: Op, cpu: Cpu) -> list[Kernel]:
 def by_table(op: Op, values: Array) -> list[Kernel]:
     """An op that replaces every int16 by its entry in a table."""
     data = _one(op)
-    kept = (aligned(values.astype(np.int16)),)
+    kept = (align(values.astype(np.int16)),)
     units, words = _units(data.elements)
     words[at.TABLE] = address(kept[0])
     return [Kernel("table", (data,), op.outputs, units, words, kept)]
@@ -279,7 +279,7 @@ def quantize(op: Op, cpu: Cpu) -> list[Kernel]:
 def _quantized(data: Tensor, output: Tensor, exact: int, offset: int, count: int) -> Kernel:
     step = scale_of(output)
     reciprocal = np.array([1 / step, 0], np.float32).view(np.float64)
-    kept = (aligned(np.array([step, reciprocal[0]])),)
+    kept = (align(np.array([step, reciprocal[0]])),)
     units, words = _units(count)
     words |= {at.TABLE: address(kept[0]), at.IS_EXACT: exact, at.OFFSET: offset}
     return Kernel("quantize", (data,), (output,), units, words, kept)
@@ -301,7 +301,7 @@ def dequantize(op: Op, cpu: Cpu) -> list[Kernel]:
     step = scale_of(data)
     if output.dtype != "float32":
         raise CannotApply("DEQUANTIZE to {dtype} has no kernel here", output.dtype)
-    kept = (aligned(np.array([0, step, 0, 0], np.float32)[[0, 0, 1, 0]]),)
+    kept = (align(np.array([0, step, 0, 0], np.float32)[[0, 0, 1, 0]]),)
     units, words = _units(data.elements)
     return [
         Kernel("dequantize", (data,), (output,), units, words | {at.TABLE: address(kept[0])}, kept)

@@ -41,7 +41,7 @@ class Alias:
     outputs: tuple[Tensor, ...]
 
 
-def aligned(array: Array) -> Array:
+def align(array: Array) -> Array:
     """A copy whose memory begins at a multiple of 64 bytes and is followed by 64 more."""
     place = memory(array.nbytes)[: array.nbytes].view(array.dtype).reshape(array.shape)
     place[...] = array
@@ -80,7 +80,7 @@ class Program:
         self._numbers = {tensor: number for number, tensor in enumerate(tensors)}
         self._code = _code(self.kernels, flowing, self._numbers)
         self._buffers = np.zeros(max(len(tensors), 1), np.int64)
-        self._constants = {t: aligned(t.values()) for t in tensors if t.is_const}
+        self._constants = {t: align(t.values()) for t in tensors if t.is_const}
         fixed = {*self.inputs, *self.outputs, *self._constants}
         places, self.arena_bytes = _arena(flowing, fixed)
         self._arena = memory(self.arena_bytes)

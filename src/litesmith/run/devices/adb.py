@@ -276,7 +276,7 @@ class _Answer(NamedTuple):
     status: int
 
 
-def connected(address: str | Address) -> Phone:
+def connect(address: str | Address) -> Phone:
     """The phone at an address, seen to be usable."""
     where = parse(address) if isinstance(address, str) else address
     program = where.program or os.environ.get(_PROGRAM_VARIABLE, "") or TRANSPORTS["adb"].default

@@ -302,7 +302,7 @@ class DeviceSession:
         self.close()
 
 
-def connected(address: str | Address) -> Device:
+def connect(address: str | Address) -> Device:
     """The device at an address, with the runner started on it."""
     where = parse(address) if isinstance(address, str) else address
     host = where.host.strip("[]")

@@ -42,7 +42,7 @@ class ProgramKernel:
 
     def shapes(self, inputs: Sequence[Shape]) -> list[Shape]:
         if [t.shape for t in self._made.inputs] != list(inputs):
-            self._made = resized(self._graph, inputs)
+            self._made = resize_graph(self._graph, inputs)
             self._program = self._made_for(self._made)
         return [t.shape for t in self._made.outputs]
 
@@ -64,7 +64,7 @@ class ProgramKernel:
             raise CannotRun("delegate: {where}: {error}", where, error_text(error)) from error
 
 
-def delegated(model: Model, delegate: Delegate, name: str) -> Delegated:
+def delegate_ops(model: Model, delegate: Delegate, name: str) -> Delegated:
     """The model with its claimed ops as custom ops, as few as their dependencies allow."""
     kernels: dict[str, Kernel] = {}
     graphs: list[Graph] = []
@@ -138,7 +138,7 @@ def place(model: Model, delegate: Delegate, name: str) -> Placement:
     return Placement(f"custom:{name}", MEASURED, homes, parts)
 
 
-def resized(graph: Graph, inputs: Sequence[Shape]) -> Graph:
+def resize_graph(graph: Graph, inputs: Sequence[Shape]) -> Graph:
     """The graph for other shapes of its inputs, by the shape rules of its ops."""
     new: dict[Tensor, Tensor] = {
         t: replace(t, shape=tuple(shape)) for t, shape in zip(graph.inputs, inputs, strict=True)

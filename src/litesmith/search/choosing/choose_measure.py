@@ -20,7 +20,7 @@ from litesmith.anatomy.footprint import gzip_bytes
 from litesmith.calibration.context import CALIBRATION_SAMPLES, RandomSamples
 from litesmith.calibration.observe import Spread
 from litesmith.calibration.quantize_effort import carry_out, plan
-from litesmith.data.model_shipping import Content, loaded, sent
+from litesmith.data.model_shipping import Content, load_content, send_model
 from litesmith.data.sample_shipping import Piece, portions
 from litesmith.data.sample_splits import take_some
 from litesmith.data.samples import Data, Sample, WatchedData
@@ -156,7 +156,7 @@ class Weighing:
             if parent.digest in self._begun or key in self._known or few.items.stored is None:
                 continue
             assert self.engine is not None
-            content = sent(self.engine, cast(Path, parent.path), parent.digest)
+            content = send_model(self.engine, cast(Path, parent.path), parent.digest)
             pieces = tuple(p.held for p in portions(self.engine, few, digests=True))
             words = phrase("making the int8 form of {name}", parent.name)
             given = (effort, (pieces,), content)
@@ -307,7 +307,7 @@ def quantize_there(
 ) -> Quantized:
     """The same on a worker."""
     data = arrived(given[0])
-    return quantize(loaded(content), data.few, effort, data.spread)
+    return quantize(load_content(content), data.few, effort, data.spread)
 
 
 def _try(path: Path, content: str, target: Target) -> None:

@@ -11,7 +11,7 @@ from litesmith.accuracy.metrics import Metric, difference_of, metric_named
 from litesmith.accuracy.pick_metric import chosen_metric
 from litesmith.data.guess_norm import class_count
 from litesmith.data.preparation import Preparation
-from litesmith.data.sample_splits import parted, shared
+from litesmith.data.sample_splits import count_shared, split_data
 from litesmith.data.samples import Data
 from litesmith.data.sources import Given, open_data
 from litesmith.errors import BadInput, LitesmithError
@@ -63,7 +63,7 @@ def judges(
         data = opened[candidate.name]
         if other is not None:
             beside = _opened(candidate, source._replace(given=other, samples=None))
-            both = shared(beside, data)
+            both = count_shared(beside, data)
             if both:
                 raise BadInput(
                     "{source}: {count} of its samples are in {source2} too, and what was "
@@ -74,7 +74,7 @@ def judges(
                 )
             found[candidate.name] = Judge(data, beside)
         elif calibrates:
-            few, rest = parted(data, (CALIBRATION_SHARE, 1 - CALIBRATION_SHARE))
+            few, rest = split_data(data, (CALIBRATION_SHARE, 1 - CALIBRATION_SHARE))
             found[candidate.name] = Judge(rest, few)
         else:
             found[candidate.name] = Judge(data, None)

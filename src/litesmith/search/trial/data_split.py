@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from litesmith.data.sample_splits import parted, shared
+from litesmith.data.sample_splits import count_shared, split_data
 from litesmith.data.samples import Data
 from litesmith.errors import BadInput
 from litesmith.units import total_text
@@ -28,7 +28,7 @@ class Split(NamedTuple):
 def split(data: Data, calibration: Data | None = None) -> Split:
     """The data in parts; none of it is calibrated on where there is other data for that."""
     if calibration is not None:
-        both = shared(calibration, data)
+        both = count_shared(calibration, data)
         if both:
             raise BadInput(
                 "{source}: {count} of its samples are in {source2} too, and what was "
@@ -37,10 +37,10 @@ def split(data: Data, calibration: Data | None = None) -> Split:
                 total_text(both),
                 data.source,
             )
-        (ordered,) = parted(calibration, (1.0,))  # by contents: their order must not matter
-        return Split(ordered, *parted(data, (_SEARCH, 1 - _SEARCH)))
+        (ordered,) = split_data(calibration, (1.0,))  # by contents: their order must not matter
+        return Split(ordered, *split_data(data, (_SEARCH, 1 - _SEARCH)))
     rest = 1 - _CALIBRATION
-    return Split(*parted(data, (_CALIBRATION, rest * _SEARCH, rest * (1 - _SEARCH))))
+    return Split(*split_data(data, (_CALIBRATION, rest * _SEARCH, rest * (1 - _SEARCH))))
 
 
 def least_samples(held_out: int, *, calibrates: bool) -> int:

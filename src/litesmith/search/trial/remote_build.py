@@ -11,7 +11,7 @@ import numpy as np
 from litesmith.calibration.claims import Claims, check_claims
 from litesmith.calibration.context import CALIBRATION_SAMPLES, context_of
 from litesmith.calibration.observe import Spread
-from litesmith.data.model_shipping import Content, loaded, sent
+from litesmith.data.model_shipping import Content, load_content, send_model
 from litesmith.data.sample_shipping import Piece, join_pieces, portions
 from litesmith.data.sample_splits import take_some
 from litesmith.data.samples import Data
@@ -70,7 +70,7 @@ class Making:
         for recipe, name in names:
             if recipe not in self._begun and self.can(recipe):
                 pieces = tuple(p.held for p in portions(self.engine, self._few, digests=True))
-                model = sent(self.engine, self.source, self.digest)
+                model = send_model(self.engine, self.source, self.digest)
                 words = phrase("making {name}", name)
                 self._begun[recipe] = self.engine.call(words, build, recipe, (pieces,), model)
 
@@ -93,7 +93,7 @@ def trains(recipe: str) -> bool:
 def build(recipe: str, given: tuple[tuple[Held[Piece], ...]], content: Content) -> Built:
     """What runs on a worker: a recipe, with the data looked at by several workers where it is in
     several pieces, and a look at the result."""
-    data, model = arrived(given[0]), loaded(content)
+    data, model = arrived(given[0]), load_content(content)
     context = context_of(data.few, spread=data.spread)
     change = recipes.apply(model, recipes.parse(recipe), context)
     check(change.model)

@@ -23,6 +23,11 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("tests")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The cluster first: it takes longest, and one process has to keep it."""
+    items.sort(key=lambda item: not item.nodeid.startswith("tests/ray_engine/"))
+
+
 def pytest_collection_finish() -> None:
     """What is there by now stays: thousands of tests, which no search for garbage need visit."""
     gc.collect()

@@ -188,10 +188,10 @@ def searched(place: Path, **more: Any) -> tuple[object, ...]:
     model, _ = written(folder)
     found = tune(
         model,
-        examples(400),
+        examples(200),
         max_drop="5pt",
         minimize="size",
-        runs=6,
+        runs=2,
         out=folder / "out",
         **more,
     )
@@ -205,6 +205,7 @@ def wanted(tmp_path_factory: pytest.TempPathFactory) -> tuple[object, ...]:
     return searched(tmp_path_factory.mktemp("wanted"))
 
 
+@pytest.mark.full  # the next one asserts it too, of a search that has to go on without a worker
 def test_a_search_ends_with_the_same(
     engine: Engine, tmp_path: Path, wanted: tuple[object, ...]
 ) -> None:

@@ -29,7 +29,8 @@ LANGUAGES = ("es", "pt", "zh")
 # What is called with a message first.
 FIRST = ("phrase", "BadInput", "BadModel", "CannotApply", "CannotRun", "heading", "line", "say")
 # What is called with messages only; and with a name first, which is none.
-ALL, AFTER_A_NAME = ("table", "joined", "escaped", "paragraphs"), ("tag",)
+ALL = ("add_row", "escaped", "joined", "paragraphs", "table")
+AFTER_A_NAME = ("tag",)
 # Arguments that are messages, whatever is called with them.
 NAMED = ("help", "aria_label", "data_label", "data_tip", "title", "show_default")
 

@@ -5,7 +5,7 @@ template and values, so that any language can be made of it later, exactly, by l
 up. What a program must know is never read out of a phrase: it is a field of its own.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from numbers import Integral, Real
 from string import Formatter
 
@@ -18,6 +18,9 @@ class Quantity(str):
     """A number with its unit, as English writes it: `69.15 % [67.09, 71.14]`."""
 
     __slots__ = ()
+
+    def __str__(self) -> str:
+        return self  # not a plain copy of it
 
 
 class Phrase(str):
@@ -35,6 +38,9 @@ class Phrase(str):
 
     def __reduce__(self) -> tuple[type["Phrase"], tuple[str, Mapping[str, Value]]]:
         return Phrase, (self.template, dict(self.values))
+
+    def __str__(self) -> str:
+        return self  # so that `str(error)` remembers what the error's message was made of
 
     def __add__(self, other: str) -> "Phrase":
         return join((self, other), "")
@@ -71,6 +77,12 @@ def join(parts: Iterable[str], between: str) -> Phrase:
     between = between.replace("{", "{{").replace("}", "}}")
     template = between.join(f"{{{name}}}" for name in names)
     return Phrase(template, dict(zip(names, listed, strict=True)))
+
+
+def join_and(parts: Sequence[str]) -> Phrase:
+    """Texts as a list in a sentence: `a, b and c`."""
+    *first, last = parts
+    return phrase("{first} and {last}", join(first, ", "), last) if first else phrase(last)
 
 
 def fill(

@@ -16,7 +16,7 @@ from litesmith.data.readers import Item
 from litesmith.data.samples import Data, Sample
 from litesmith.data.sources import Samples
 from litesmith.ir.types import Array, Model
-from litesmith.phrases import phrase
+from litesmith.phrases import join, phrase
 from litesmith.units import percent_text, plain
 
 # Samples that are looked at: a model that knows something shows it in the first few; only one that
@@ -88,7 +88,7 @@ def at_chance(model: Model, data: Data) -> str | None:
         phrase(
             "none of these is better: {tried}; is the data made for this model, and are its "
             "labels right?",
-            ", ".join(tried),
+            join(tried, ", "),
         )
         if best is None
         else phrase("with {how} it would be {share}", best.how, percent_text(best.answers.right))

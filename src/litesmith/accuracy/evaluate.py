@@ -37,7 +37,10 @@ from litesmith.timing.host import host
 from litesmith.units import score_text, total_text
 from litesmith.workers.engine import Engine
 
-BETTER, WORSE, HIGHER, LOWER = "better", "worse", "higher", "lower"
+BETTER: str = phrase("better")
+WORSE: str = phrase("worse")
+HIGHER: str = phrase("higher")
+LOWER: str = phrase("lower")
 SAME = phrase("no difference beyond the noise")
 
 _VERDICTS = {1: (BETTER, WORSE), -1: (WORSE, BETTER), 0: (HIGHER, LOWER)}

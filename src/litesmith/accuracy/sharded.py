@@ -20,7 +20,7 @@ from litesmith.data.model_shipping import Content, answering, send_model, source
 from litesmith.data.sample_shipping import Portion, portions
 from litesmith.data.samples import Data, Sample
 from litesmith.ir.types import Model
-from litesmith.phrases import phrase
+from litesmith.phrases import join, phrase
 from litesmith.run.core.target import Target
 from litesmith.run.session import Source
 from litesmith.tflite.file import load
@@ -129,7 +129,7 @@ def sharded_tallies(
     if not job.metric:
         keep = partial(kept, metric=metric_named(metric), compared=compared)
         found = [keep(*answer) for answer in cast("list[tuple[Sample, list[Outputs]]]", found)]
-    return Scored(cast("list[list[Tally]]", found), "; ".join(places), _notes(places))
+    return Scored(cast("list[list[Tally]]", found), join(places, "; "), _notes(places))
 
 
 def _started(
@@ -167,7 +167,7 @@ def _notes(places: Sequence[str]) -> tuple[str, ...]:
         phrase(
             "scored on {count} kinds of machines, whose kernels may round differently: {places}",
             len(places),
-            "; ".join(places),
+            join(places, "; "),
         ),
     )
 

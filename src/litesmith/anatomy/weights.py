@@ -295,8 +295,8 @@ def _pairs(before: Graph, after: Graph) -> Iterator[tuple[_Stored, _Stored]]:
 def _lost_zeros(new: _Stored, now: Array, zeros: Array) -> Iterator[str]:
     lost = zeros & ~_is_zero(now, new.weight.quant)
     if lost.any():
-        counts = (total_text(int(places.sum())) for places in (lost, zeros))
-        yield phrase("{told}: {counts} zeros are zeros no more", new.told, " of ".join(counts))
+        gone, all_zeros = (total_text(int(places.sum())) for places in (lost, zeros))
+        yield phrase("{told}: {lost} of {zeros} zeros are zeros no more", new.told, gone, all_zeros)
 
 
 def _more_codes(new: _Stored, now: Array, most: int) -> Iterator[str]:

@@ -17,7 +17,7 @@ from litesmith.data.images import decode, decode_bytes, image_fault, image_files
 from litesmith.data.preparation import Preparation
 from litesmith.errors import BadInput
 from litesmith.ir.types import Array, Model, Tensor
-from litesmith.phrases import phrase
+from litesmith.phrases import join_and, phrase
 from litesmith.tflite.describe import label_line
 from litesmith.tflite.metadata import metadata
 from litesmith.units import bytes_text, plain
@@ -260,7 +260,9 @@ def array_rows(arrays: Mapping[str, Array], model: Model, source: str) -> Rows:
     counts = [len(column) for column in columns]
     if len(set(counts)) > 1:
         raise BadInput(
-            "{source}: its inputs have {counts} items", source, " and ".join(map(str, counts))
+            "{source}: its inputs have {counts} items",
+            source,
+            join_and([str(count) for count in counts]),
         )
     if not counts[0]:
         raise BadInput("{source}: no items in it", source)

@@ -172,15 +172,15 @@ def _of_times(row: Reached) -> str:
         times = (row.latency_us or 0.0) / max(row.here_us, 1e-9)
         return phrase(
             "not worth it: about {factor} than the CPU{because}",
-            factor_text(times, "slower"),
+            factor_text(times, phrase("slower")),
             _because(row),
         )
     value, (low, high) = row.ratio.value, row.ratio.interval
     if row.ratio.verdict == FASTER:
-        gain = factor_text(1 / value, "faster", 1 / high, 1 / low)
+        gain = factor_text(1 / value, phrase("faster"), 1 / high, 1 / low)
         return phrase("worth it: {gain} than the CPU{but}", gain, _but(row))
     if row.ratio.verdict == SLOWER:
-        loss = factor_text(value, "slower", low, high)
+        loss = factor_text(value, phrase("slower"), low, high)
         return phrase("not worth it: {loss} than the CPU{because}", loss, _because(row))
     if row.ratio.verdict == SAME:
         return phrase("not worth it: no faster than the CPU{because}", _because(row))

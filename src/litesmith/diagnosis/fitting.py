@@ -13,7 +13,7 @@ from litesmith.passes.core.step import Change, Step
 from litesmith.passes.quantizing.quantize import Quantize
 from litesmith.passes.rewriting.rewrite import WAYS, Rewrite, ways_for
 from litesmith.passes.tidy.borders import Borders
-from litesmith.phrases import phrase
+from litesmith.phrases import join, phrase
 from litesmith.run.accelerators.targets import BY_NAME, FAMILIES, placed
 from litesmith.run.core.placement import PREDICTED, Home, Placement
 from litesmith.run.rules.all_rules import RULES, Rules, place_by_rules
@@ -83,7 +83,7 @@ def _counted(homes: list[Home]) -> str:
     more = (
         [phrase("{count} more kinds", len(kinds) - _MOST_KINDS)] if len(kinds) > _MOST_KINDS else []
     )
-    return phrase("{count} ops ({what})", len(homes), ", ".join((*kinds[:_MOST_KINDS], *more)))
+    return phrase("{count} ops ({what})", len(homes), join((*kinds[:_MOST_KINDS], *more), ", "))
 
 
 def _costs() -> str:

@@ -9,7 +9,7 @@ from litesmith.diagnosis.single_op_error import Drift
 from litesmith.ir.types import Model, Op, Tensor
 from litesmith.passes.core.layers import layers_of
 from litesmith.passes.core.schemes import SCHEMES
-from litesmith.phrases import phrase
+from litesmith.phrases import join, phrase
 from litesmith.units import score_text
 
 # A recipe with this step starts from the float file, another one from the quantized file.
@@ -82,7 +82,7 @@ class Remedies:
         better = self._better(tried)
         if not better:
             outcomes = [_outcome(recipe, drift) for recipe, drift in tried.items()]
-            return Remedy("", phrase("tried in vain: {outcomes}", ", ".join(outcomes)))
+            return Remedy("", phrase("tried in vain: {outcomes}", join(outcomes, ", ")))
         enough = max(self._harmless, 2 * min(drift.damage for drift in better.values()))
         recipe = next(recipe for recipe, drift in better.items() if drift.damage <= enough)
         before, after = (score_text(d.decibels, "dB") for d in (self._before, better[recipe]))

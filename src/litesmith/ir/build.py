@@ -153,7 +153,7 @@ def _record(kind: str, options: dict[str, Value]) -> Record | None:
     try:
         return Record(row.options).set(**{**row.defaults, **options})
     except KeyError as error:
-        raise BadInput(f"{kind}: {error.args[0]}") from None
+        raise BadInput("{kind}: {why}", kind, error.args[0]) from None
 
 
 def _shapes(shape: Sequence[int] | Sequence[Sequence[int]] | None) -> Shapes | None:

@@ -62,7 +62,7 @@ def _named(op: Op) -> Steps:
     try:
         return prepare_op(op)
     except CannotApply as error:
-        raise CannotApply(f"{op_name(op)}: {error}") from None
+        raise CannotApply("{op_name}: {error}", op_name(op), error) from None
 
 
 def assemble(

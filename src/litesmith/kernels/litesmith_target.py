@@ -115,7 +115,7 @@ class Kernels:
         left = Counter(why for why in reasons if why)
         taken = len(reasons) - left.total()
         counted = phrase(
-            "{taken} of {count} ops on Litesmith's kernels", taken or "none", len(reasons)
+            "{taken} of {count} ops on Litesmith's kernels", taken or phrase("none"), len(reasons)
         )
         if not left:
             return counted

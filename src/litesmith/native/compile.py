@@ -76,7 +76,7 @@ def _module(name: str) -> ModuleType:
     try:
         return import_module(f"litesmith.{name}")
     except ImportError as error:
-        raise CannotRun(f"numba is installed but cannot be used: {error}") from error
+        raise CannotRun("numba is installed but cannot be used: {error}", error) from error
 
 
 def _compile(function: Function) -> object:

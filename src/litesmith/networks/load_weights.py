@@ -75,7 +75,7 @@ def _match(targets: Sequence[Target], loose: Sequence[Loose], path: Path) -> dic
             data.setflags(write=False)
             filled[tensor] = replace(tensor, data=data)
     if len(targets) != len(loose):
-        raise BadInput(f"{path}: {_left_over(targets, loose)}")
+        raise BadInput("{path}: {left_over}", path, _left_over(targets, loose))
     return filled
 
 

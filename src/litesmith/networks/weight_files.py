@@ -86,7 +86,7 @@ def read_tflite(path: Path, _: Row) -> tuple[list[Loose], str]:
     try:
         return found, _style(graph)
     except ValueError as error:  # a stride of 0, a window larger than what it slides over
-        raise BadModel(f"{path}: {error}") from None
+        raise BadModel("{path}: {error}", path, error) from None
 
 
 def _parts(op: Op) -> tuple[Tensor | None, Tensor | None]:

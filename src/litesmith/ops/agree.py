@@ -36,7 +36,7 @@ class Agreement:
     def __str__(self) -> str:
         return phrase(
             "{what}: by {largest:.3g} at {where}",
-            "agrees" if self.agrees else "differs",
+            phrase("agrees") if self.agrees else phrase("differs"),
             self.largest,
             self.where,
         )

@@ -130,7 +130,7 @@ class Call:
         except LitesmithError:
             raise
         except Exception as error:
-            raise CannotRun(f"{self.name}: {error_text(error)}") from error
+            raise CannotRun("{name}: {error_text}", self.name, error_text(error)) from error
 
     def _shapes(self, inputs: Sequence[Shape]) -> list[Shape]:
         rule = self.operator.shape

@@ -92,7 +92,7 @@ def _warm_up(pair: _Pair) -> float:
         cure = phrase("litesmith bench times the run as a whole")
         if pair.profiled.note.endswith("depend on values"):
             cure = phrase("if they are only free, apply fold(shapes=true) first; {cure}", cure)
-        raise CannotRun(f"{error}; {cure}") from None
+        raise CannotRun("{error}; {cure}", error, cure) from None
     return max(1.0, min(time_call(pair.plain.run) for _ in range(3)))
 
 

@@ -118,9 +118,9 @@ class Compared:
         """What A and B weigh, by the name of the place."""
         (a, b), (first, second) = self.sizes, self.results
         return {
-            "disk": (a.bytes, b.bytes),
+            phrase("disk"): (a.bytes, b.bytes),
             "gzip": (a.gzip_bytes, b.gzip_bytes),
-            "peak memory": (first.peak_bytes, second.peak_bytes),
+            phrase("peak memory"): (first.peak_bytes, second.peak_bytes),
         }
 
     @property
@@ -366,9 +366,9 @@ def _speed(ratio: Ratio) -> str:
     if ratio.verdict == UNKNOWN:
         return phrase("of unknown speed ({unknown})", UNKNOWN)
     if ratio.verdict == FASTER:
-        return factor_text(1 / ratio.value, "faster", 1 / high, 1 / low)
+        return factor_text(1 / ratio.value, phrase("faster"), 1 / high, 1 / low)
     if ratio.verdict == SLOWER:
-        return factor_text(ratio.value, "slower", low, high)
+        return factor_text(ratio.value, phrase("slower"), low, high)
     return phrase(
         "not seen to be faster or slower ({factor})",
         factor_text(ratio.value, phrase("the time"), low, high),
@@ -379,7 +379,11 @@ def _weight(a: Size, b: Size) -> str:
     factor = a.bytes / b.bytes
     if abs(factor - 1) < MARGIN:
         return phrase("no smaller")
-    return factor_text(factor, "smaller") if factor > 1 else factor_text(1 / factor, "larger")
+    return (
+        factor_text(factor, phrase("smaller"))
+        if factor > 1
+        else factor_text(1 / factor, phrase("larger"))
+    )
 
 
 def _quality(found: Evaluation | None, why: str) -> str:

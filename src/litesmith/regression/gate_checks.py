@@ -169,7 +169,7 @@ def _accuracy(case: Case) -> list[Check]:
             "{path}: was held against another reference model (sha256 {reference}); give "
             "that with {against}, or {update}",
             case.path,
-            then.reference[:12] or "none",
+            then.reference[:12] or phrase("none"),
             argument("against"),
             UPDATE,
         )

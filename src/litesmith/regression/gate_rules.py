@@ -20,9 +20,12 @@ from litesmith.phrases import phrase
 from litesmith.timing.statistics import Ratio
 from litesmith.units import number_text, typed_number
 
-FINE, WORSE, UNCLEAR, UNKNOWN = "ok", "worse", "unclear", "unknown"
+FINE: str = phrase("ok")
+WORSE: str = phrase("worse")
+UNCLEAR: str = phrase("unclear")
+UNKNOWN: str = phrase("unknown")
 
-OFF = "off"
+OFF: str = phrase("off")
 
 # What writes a baseline anew: a function of the package, an option of the command.
 UPDATE = Argument("update_baseline()")
@@ -53,12 +56,12 @@ class Quantity(NamedTuple):
 
 
 QUANTITIES = {
-    "accuracy": Quantity("accuracy", "0.5pt", ("pt", "%"), "0.5pt or 1%"),
-    "latency": Quantity("latency", "5%", ("%",), "5%"),
-    "size": Quantity("file size", "2%", ("%",), "2%"),
-    "gzip": Quantity("gzipped size", "2%", ("%",), "2%"),
-    "memory": Quantity("peak memory", "5%", ("%",), "5%"),
-    "delegation": Quantity("delegation", "0", ("",), phrase("0, a number of ops")),
+    "accuracy": Quantity(phrase("accuracy"), "0.5pt", ("pt", "%"), "0.5pt or 1%"),
+    "latency": Quantity(phrase("latency"), "5%", ("%",), "5%"),
+    "size": Quantity(phrase("file size"), "2%", ("%",), "2%"),
+    "gzip": Quantity(phrase("gzipped size"), "2%", ("%",), "2%"),
+    "memory": Quantity(phrase("peak memory"), "5%", ("%",), "5%"),
+    "delegation": Quantity(phrase("delegation"), "0", ("",), phrase("0, a number of ops")),
 }
 
 # For a metric that is no share and has no points.

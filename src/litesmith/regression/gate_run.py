@@ -10,7 +10,7 @@ from litesmith.data.samples import Data
 from litesmith.display import show_html, show_line
 from litesmith.errors import BadInput, CannotRun
 from litesmith.ir.types import Model
-from litesmith.phrases import phrase
+from litesmith.phrases import join, phrase
 from litesmith.regression.baseline import (
     Baseline,
     Facts,
@@ -100,16 +100,16 @@ class Gated:
         open_ones = [c.title for c in self.checks if c.verdict in (UNCLEAR, UNKNOWN)]
         if worse:
             return phrase(
-                "{name} is worse than {file} allows: {worse}", name, file, ", ".join(worse)
+                "{name} is worse than {file} allows: {worse}", name, file, join(worse, ", ")
             )
         if self.verdict == WORSE:
             return phrase(
                 "{name} is not shown to be within what {file} allows: {open_ones}",
                 name,
                 file,
-                ", ".join(open_ones),
+                join(open_ones, ", "),
             )
-        doubt = phrase("; not certain: {open_ones}", ", ".join(open_ones)) if open_ones else ""
+        doubt = phrase("; not certain: {open_ones}", join(open_ones, ", ")) if open_ones else ""
         return phrase("{name} is within what {file} allows{doubt}", name, file, doubt)
 
     def to_rows(self) -> list[Json]:

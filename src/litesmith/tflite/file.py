@@ -25,7 +25,7 @@ def load(source: str | os.PathLike[str] | bytes | bytearray | memoryview) -> Mod
     try:
         return _checked(mapped(path))
     except BadModel as error:
-        raise BadModel(f"{path}: {error}") from None
+        raise BadModel("{path}: {error}", path, error) from None
 
 
 def save(model: Model, path: str | os.PathLike[str]) -> None:

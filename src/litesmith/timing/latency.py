@@ -350,9 +350,7 @@ def _contender(source: Source, target: Target | Address, number: int) -> Contend
         source = to_bytes(source)
     if isinstance(source, bytes | bytearray | memoryview):
         content = bytes(source)
-        return Contender(
-            phrase("model {number}", number), content, target, hashlib.sha256(content).hexdigest()
-        )
+        return Contender(f"model {number}", content, target, hashlib.sha256(content).hexdigest())
     path = Path(source)
     if not path.is_file():
         what = phrase("is not a plain file") if path.exists() else phrase("no such file")

@@ -16,7 +16,9 @@ Row = dict[str, str | float | int | None]
 # Less than this is not worth a word: a verdict needs the whole interval beyond it.
 MARGIN = 0.01
 
-FASTER, SLOWER, SAME = "faster", "slower", phrase("no difference seen")
+FASTER: str = phrase("faster")
+SLOWER: str = phrase("slower")
+SAME: str = phrase("no difference seen")
 UNKNOWN = phrase("too few runs to tell")
 
 

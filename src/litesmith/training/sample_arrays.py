@@ -99,5 +99,5 @@ def _refuse_spoiled(sample: Sample, data: Data) -> None:
                 "{source}: {name} holds numbers that are infinite or not numbers; mend or "
                 "leave out such samples",
                 data.source,
-                sample.name or "a sample",
+                sample.name or phrase("a sample"),
             )

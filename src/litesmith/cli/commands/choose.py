@@ -28,6 +28,7 @@ from litesmith.cli.options.shared_options import Effort, Json, MetricName, On
 from litesmith.cli.text.choose_text import Live, notes_of, print_json, print_text
 from litesmith.cli.text.deliver import MISSES_WHAT_WAS_ASKED
 from litesmith.pages.folder_kinds import write_report
+from litesmith.phrases import phrase
 from litesmith.search.choosing.candidates import listed
 from litesmith.search.choosing.choose_models import DEFAULT_FOLDER, carry_out, one_target
 from litesmith.search.choosing.choose_run import Request
@@ -158,6 +159,6 @@ def carried_out(request: Request, *, as_json: bool = False) -> int:
     for note in notes_of(found):
         say("note", note)
     if not found.fresh:
-        say("note", "nothing was measured again: all is on record")
+        say("note", phrase("nothing was measured again: all is on record"))
     (print_json if as_json else print_text)(found, page)
     return 0 if found.pick is not None else MISSES_WHAT_WAS_ASKED

@@ -30,6 +30,7 @@ from litesmith.cli.text.deliver import MISSES_WHAT_WAS_ASKED
 from litesmith.cli.text.tune_text import Live, print_json, print_text
 from litesmith.errors import BadInput
 from litesmith.pages.folder_kinds import write_report
+from litesmith.phrases import phrase
 from litesmith.search.trial.budget import MINIMIZE, Budget, Limits
 from litesmith.search.trial.target_place import Place
 from litesmith.search.tuning.tree_walk import Request
@@ -187,6 +188,6 @@ def carried_out(request: Request, *, as_json: bool = False) -> int:
     for warning in found.warnings:
         say("warning", warning)
     if not found.fresh:
-        say("note", "nothing was measured again: all trials are on record")
+        say("note", phrase("nothing was measured again: all trials are on record"))
     (print_json if as_json else print_text)(found, page)
     return 0 if found.best is not None else MISSES_WHAT_WAS_ASKED

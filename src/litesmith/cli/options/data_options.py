@@ -18,6 +18,7 @@ from litesmith.data.sources import open_data
 from litesmith.errors import BadInput
 from litesmith.ir.types import Model
 from litesmith.lang import language
+from litesmith.phrases import phrase
 
 DataSource = Annotated[
     str | None,
@@ -117,7 +118,16 @@ def open_evaluation(
     """Data to score a model on, with a warning of each thing that looks wrong with it."""
     data = open_given(source, model, options, samples=samples)
     for problem in lint_evaluation(data, model):
-        say("warning", f"{data.source}: {problem.what}: {problem.why}; {problem.fix}")
+        say(
+            "warning",
+            phrase(
+                "{source}: {what}: {why}; {fix}",
+                data.source,
+                problem.what,
+                problem.why,
+                problem.fix,
+            ),
+        )
     return data
 
 

@@ -43,9 +43,9 @@ def worker_lines(workers: Sequence[Worker]) -> list[Text]:
             say(
                 phrase(
                     "{what} {node}: {doing} · {count} done",
-                    "device" if one.device else "worker",
+                    phrase("device") if one.device else phrase("worker"),
                     plain(one.node),
-                    plain(one.doing) or "waits",
+                    plain(one.doing) or phrase("waits"),
                     total_text(one.done),
                 )
             ),

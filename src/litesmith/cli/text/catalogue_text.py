@@ -29,7 +29,7 @@ def _print_list(result: Catalogue) -> None:
     show.console.print(table)
     show.heading("by")
     for number, source in enumerate(sources, 1):
-        show.line(f"{number:>2}  {source}")
+        show.line(phrase("{number:>2}  {source}", number, source))
     show.line(
         "published: accuracy of trained weights, which are not in the package; params and MACs "
         "are counted here"
@@ -43,7 +43,7 @@ def _source(row: NetworkFamily) -> str:
 
 def _print_network(one: Network) -> None:
     row = one.row
-    show.line(f"{one.spec}: {row.title}", "bold")
+    show.line(phrase("{spec}: {title}", one.spec, row.title), "bold")
     show.line(one.work)
     show.line(
         phrase("input {shape}, {classes} classes", " × ".join(map(str, one.shape)), one.classes)
@@ -62,7 +62,7 @@ def _print_network(one: Network) -> None:
 
 def _print_written(result: NetworkFile) -> None:
     network, graph = result.network, result.model.main
-    show.line(f"{result.out.name}: {bytes_text(result.bytes)}", "bold")
-    show.line(f"{network.spec}, {result.origin}")
+    show.line(phrase("{name}: {size}", result.out.name, bytes_text(result.bytes)), "bold")
+    show.line(phrase("{spec}, {origin}", network.spec, result.origin))
     show.line(network.work)
     show.line(" -> ".join(f"{t.name} {t.shape}" for t in (*graph.inputs, *graph.outputs)))

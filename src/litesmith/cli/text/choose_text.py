@@ -14,7 +14,7 @@ from rich.text import Text
 from litesmith.cli.options.engine_option import worker_lines
 from litesmith.cli.text.live_view import Screen
 from litesmith.cli.text.printing import command, console, heading, line, said, shortened, table
-from litesmith.phrases import phrase
+from litesmith.phrases import join, phrase
 from litesmith.search.choosing.choose_models import Chosen
 from litesmith.search.choosing.choose_run import View
 from litesmith.search.trial.trial_facts import Json
@@ -69,7 +69,7 @@ def _accuracy(row: Json) -> Text:
     if value is None:
         published = cast("Json | None", row["published"])
         told = "" if published is None else score_text(cast(float, published["value"]), "share")
-        return said(f"({told})" if told else "", "dim")
+        return said(phrase("({told})", told) if told else "", "dim")
     if low is None or high is None:
         return said(score_text(value, unit))
     return said(spread_text(value, unit, low, high))
@@ -111,7 +111,7 @@ def print_text(found: Chosen, page: Path) -> None:
             total_text(counts["judged"]),
             data["source"],
         )
-        line("; ".join((same, *aside)))
+        line(join((same, *aside), "; "))
     heading("pick")
     line(found.reason, "bold")
     if found.pick is not None:

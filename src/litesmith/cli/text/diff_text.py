@@ -13,11 +13,21 @@ def print_diff(result: Diff) -> None:
     line(result.sentence, "bold" if found else "")
     for difference in found[:_MOST_DIFFERENCES]:
         if difference.before and difference.after:
-            line(f"{difference.where}: {difference.before} -> {difference.after}")
+            line(
+                phrase(
+                    "{where}: {before} -> {after}",
+                    difference.where,
+                    difference.before,
+                    difference.after,
+                )
+            )
         elif difference.kind == "op":
             sign, text = ("-", difference.before) if difference.before else ("+", difference.after)
-            line(f"{sign} {difference.where}: {text}", "red" if sign == "-" else "green")
+            line(
+                phrase("{sign} {where}: {text}", sign, difference.where, text),
+                "red" if sign == "-" else "green",
+            )
         else:
-            line(f"{difference.where}: {difference.before or difference.after}")
+            line(phrase("{where}: {text}", difference.where, difference.before or difference.after))
     if len(found) > _MOST_DIFFERENCES:
         line(phrase("… and {count} more (--json lists all)", len(found) - _MOST_DIFFERENCES))

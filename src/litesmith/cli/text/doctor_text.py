@@ -38,7 +38,7 @@ def _print_fitting(result: Fitting) -> None:
     if not result.findings:
         show.line("it takes the model whole")
     for one in result.findings:
-        show.line(f"- {one.what}: {one.where}", "bold")
+        show.line(phrase("- {what}: {where}", one.what, one.where), "bold")
         show.indented("  ", one.why)
         if one.command and not fit.recipe:
             show.command(f"  {one.command}")
@@ -61,7 +61,7 @@ def _print_vain(fit: Fit) -> None:
         phrase("nothing that was tried makes it take most of the model; at its best {best}:", best)
     )
     for one in obstacles(fit.vain):
-        show.line(f"- {one.what}: {one.where}")
+        show.line(phrase("- {what}: {where}", one.what, one.where))
         show.indented("  ", one.why)
 
 

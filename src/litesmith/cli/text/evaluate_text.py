@@ -22,7 +22,14 @@ def print_evaluation(result: Evaluation, against: Path | None) -> None:
         ),
         "bold",
     )
-    show.line(f"({result.target}, {result.runtime}, {result.preparation})")
+    show.line(
+        phrase(
+            "({target}, {runtime}, {preparation})",
+            result.target,
+            result.runtime,
+            result.preparation,
+        )
+    )
     if result.against is not None and against is not None:
         _print_against(result, result.against, plain(against.name))
 

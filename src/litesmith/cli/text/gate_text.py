@@ -2,6 +2,7 @@
 
 from litesmith.cli.text import printing as show
 from litesmith.pages.gate_page import HEAD, cells
+from litesmith.phrases import phrase
 from litesmith.regression.gate_checks import Check
 from litesmith.regression.gate_rules import FINE, OFF, UNCLEAR, WORSE
 from litesmith.regression.gate_run import Gated, Renewed
@@ -25,7 +26,7 @@ def print_gate(found: Gated) -> None:
 
 
 def _print_reason(check: Check) -> None:
-    show.heading(f"{plain(check.title)}: {check.verdict}")
+    show.heading(phrase("{title}: {verdict}", plain(check.title), check.verdict))
     show.line(check.why)
     if check.command and check.verdict in (WORSE, UNCLEAR):
         show.command(f"  {check.command}")

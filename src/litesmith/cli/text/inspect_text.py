@@ -10,7 +10,7 @@ from litesmith.anatomy.inspection import Inspection
 from litesmith.cli.text.printing import LEAST_NAME, command, console, heading, line, table
 from litesmith.ir.model_text import type_text
 from litesmith.ir.types import Model, Op, Tensor
-from litesmith.phrases import phrase
+from litesmith.phrases import join, phrase
 from litesmith.units import bytes_text, count_text, percent_text, plain
 
 
@@ -19,7 +19,7 @@ def print_inspection(result: Inspection) -> None:
     squeezed = source.quick_gzip_bytes
     name, size = plain(source.name), bytes_text(source.bytes)
     if squeezed is None:
-        line(f"{name}: {size}", "bold")
+        line(phrase("{name}: {size}", name, size), "bold")
     else:
         line(phrase("{name}: {size}, {squeezed} gzipped", name, size, bytes_text(squeezed)), "bold")
     line(result.scheme)
@@ -64,7 +64,7 @@ def _print_interface(model: Model) -> None:
         line(
             phrase(
                 "graphs: {name}",
-                ", ".join(plain(g.name) or phrase("(no name)") for g in model.graphs),
+                join([plain(g.name) or phrase("(no name)") for g in model.graphs], ", "),
             )
         )
 
@@ -147,6 +147,6 @@ def _print_findings(noticed: Sequence[Finding]) -> None:
     if not noticed:
         line("nothing stands out")
     for finding in noticed:
-        line(f"- {finding.what}", "bold")
-        line(f"  {finding.why}")
+        line(phrase("- {what}", finding.what), "bold")
+        line(phrase("  {why}", finding.why))
         command(f"  {finding.command}")

@@ -71,7 +71,7 @@ def _print_claims(claims: Claims, *, is_integer: bool) -> None:
         show.line(phrase("fully integer") if claims.is_integer else _float_text(claims))
         for group in claims.float_ops[:_MOST_GROUPS]:
             if group.why:
-                show.line(f"  {group.kind}: {plain(group.why)}")
+                show.line(phrase("  {kind}: {why}", group.kind, plain(group.why)))
     if claims.failure:
         return
     if claims.outside is None:

@@ -71,7 +71,7 @@ def _print_classes(result: Retrained) -> None:
             Text(names[found.names[place]]),
             total_text(int(found.table[place].sum())),
             percent_text(value.value),
-            f"{percent_text(value.low)}–{percent_text(value.high)}",
+            phrase("{share}–{share2}", percent_text(value.low), percent_text(value.high)),
             show.said(_taken_for(result, place, names)),
         )
     show.console.print(table)

@@ -36,4 +36,4 @@ def _print_data(data: Data, *, is_trained: bool) -> None:
         told = phrase("trained on {count} samples of {source}", count, source)
     else:
         told = phrase("looked at {count} samples of {source}", count, source)
-    show.line(told + f" ({text})" if text else told)
+    show.line(phrase("{told} ({text})", told, text) if text else told)

@@ -46,7 +46,7 @@ def print_shrunk(record: Shrunk, zeros: Sequence[str] = ()) -> None:
         )
     broken = record.promises.broken
     for text in broken[:_MOST_WARNINGS]:
-        show.line(f"WARNING: {text}", "bold red")
+        show.line(phrase("WARNING: {text}", text), "bold red")
     if len(broken) > _MOST_WARNINGS:
         show.line(
             phrase("… and {count} more like it (--json lists all)", len(broken) - _MOST_WARNINGS)
@@ -65,8 +65,10 @@ def arm_lines(model: Model) -> list[str]:
         return []
     taken = sum(not why for why in reasons.values())
     against = Counter(why for why in reasons.values() if why)
-    count = phrase("{taken} of the {count} convolutions", taken or "none", len(reasons))
-    lines = [f"on ARM, XNNPACK's sparse path takes {count}{':' if against else ''}"]
+    count = phrase("{taken} of the {count} convolutions", taken or phrase("none"), len(reasons))
+    lines: list[str] = [
+        phrase("on ARM, XNNPACK's sparse path takes {count}{colon}", count, ":" if against else "")
+    ]
     lines += [
         phrase("  not {number}: {why}", number, why)
         for why, number in against.most_common(_MOST_REASONS)
@@ -87,11 +89,11 @@ def skipping_lines(model: Model) -> list[str]:
     faster = [one for one in layers if one.is_faster]
     count = phrase(
         "{count} of {count2} layers should be faster for their zeros",
-        len(faster) or "none",
+        len(faster) or phrase("none"),
         len(layers),
     )
     told = (
-        phrase(": {factor}", factor_text(expected_gain(layers), "faster together"))
+        phrase(": {factor}", factor_text(expected_gain(layers), phrase("faster together")))
         if faster
         else ""
     )
@@ -106,7 +108,7 @@ def _skipping_line(one: Skipping) -> str:
     even = one.facts.even
     told = "never faster" if even is None else phrase("breaks even at {share}", percent_text(even))
     gain = (
-        phrase("expected {factor}", factor_text(one.facts.gain, "faster"))
+        phrase("expected {factor}", factor_text(one.facts.gain, phrase("faster")))
         if one.is_faster
         else "stays dense"
     )
@@ -120,7 +122,7 @@ def _print_costs(record: Shrunk) -> None:
     before, after, latency = record.before, record.after, record.latency
     rows = show.table("", "before", "after", "after / before", right=(1, 2))
     for name, sizes in (
-        ("disk", (before.bytes, after.bytes)),
+        (phrase("disk"), (before.bytes, after.bytes)),
         ("gzip", (before.gzip_bytes, after.gzip_bytes)),
         ("zstd", (before.zstd_bytes, after.zstd_bytes)),
     ):

@@ -46,7 +46,11 @@ class Live(Screen):
         elif not self.quiet and view.look is None:
             for record in view.records[self._told :]:
                 status = "" if record.name == FLOAT else phrase("{status}, ", record.status)
-                self.console.print(said(f"{record.name}: {status}{record.trial.reason}"))
+                self.console.print(
+                    said(
+                        phrase("{name}: {status}{reason}", record.name, status, record.trial.reason)
+                    )
+                )
             self._told = len(view.records)
 
     def _picture(self, view: View) -> Group:
@@ -56,7 +60,9 @@ class Live(Screen):
             if view.left is None
             else phrase(", about {time} left", time_text(1e6 * max(view.left, 1)))
         )
-        doing = said(phrase("{doing} · {took}{left}", view.doing or "looking", took, left), "bold")
+        doing = said(
+            phrase("{doing} · {took}{left}", view.doing or phrase("looking"), took, left), "bold"
+        )
         parts: list[Text | Table] = [doing]
         if view.look is not None:
             look = view.look
@@ -124,7 +130,7 @@ def print_text(found: Found, page: Path) -> None:
     """The verdict, what was tried, and what to do now."""
     facts = found.facts
     best = cast("Json | None", facts["best"])
-    line(f"{found.verdict}: {found.sentence}", "bold")
+    line(phrase("{verdict}: {sentence}", found.verdict, found.sentence), "bold")
     heading("tried")
     name, wanted = str(best["name"]) if best else "", cast(Json, facts["request"])
     console.print(trial_table(found.records, name, str(wanted["minimize"])))

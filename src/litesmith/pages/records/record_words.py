@@ -79,8 +79,10 @@ def faster_words(speed: Speed) -> str:
     if low and high and low <= 1 <= high:
         return phrase("same speed [{ratio}, {ratio2} the time]", ratio_text(low), ratio_text(high))
     if ratio > 1:
-        return factor_text(ratio, "slower", low, high)
-    return factor_text(1 / ratio, "faster", 1 / high if high else None, 1 / low if low else None)
+        return factor_text(ratio, phrase("slower"), low, high)
+    return factor_text(
+        1 / ratio, phrase("faster"), 1 / high if high else None, 1 / low if low else None
+    )
 
 
 def smaller_words(before: float, after: float) -> str:
@@ -88,7 +90,11 @@ def smaller_words(before: float, after: float) -> str:
     if round(before) == round(after):
         return phrase("same size")
     return factor_text(
-        *((before / after, "smaller") if after < before else (after / before, "larger"))
+        *(
+            (before / after, phrase("smaller"))
+            if after < before
+            else (after / before, phrase("larger"))
+        )
     )
 
 

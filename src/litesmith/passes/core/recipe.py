@@ -171,7 +171,13 @@ def _fitting(make: type[Step], step: str, setting: str, value: Setting) -> Setti
         return float(value)
     if not _is_a(value, wanted):
         shown = getattr(wanted, "__name__", str(wanted))
-        raise BadInput(f"recipe: {step}({setting}={_setting_text(value)}): a {shown} is needed")
+        raise BadInput(
+            "recipe: {step}({setting}={setting_text}): a {shown} is needed",
+            step,
+            setting,
+            _setting_text(value),
+            shown,
+        )
     return value
 
 

@@ -31,7 +31,7 @@ class Qat:
 
     def apply(self, model: Model, context: Context) -> Change:
         if self.to not in _TRAINED:
-            raise BadInput(f"qat(to={self.to}): there are {', '.join(_TRAINED)}")
+            raise BadInput("qat(to={to}): there are {known}", self.to, ", ".join(_TRAINED))
         held = integer_tensors(model)
         if held:
             raise CannotApply(

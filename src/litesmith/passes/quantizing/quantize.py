@@ -239,4 +239,6 @@ def _nothing_to_do(model: Model, to: str, skipped: Sequence[Skip]) -> str:
 
 def _refuse_unknown(setting: str, value: str, known: Mapping[str, object] | Sequence[str]) -> None:
     if value not in known:
-        raise BadInput(f"quantize({setting}={value}): there are {', '.join(known)}")
+        raise BadInput(
+            "quantize({setting}={value}): there are {known}", setting, value, ", ".join(known)
+        )

@@ -45,7 +45,9 @@ class Rewrite:
     def apply(self, model: Model, context: Context) -> Change:
         unknown = [name for name in self.ops if name not in WAYS]
         if unknown:
-            raise BadInput(f"rewrite(ops=[{unknown[0]}]): there are {', '.join(WAYS)}")
+            raise BadInput(
+                "rewrite(ops=[{unknown}]): there are {known}", unknown[0], ", ".join(WAYS)
+            )
         if not self.ops and not self.int32 and not self.unpack:
             return Change(
                 model,

@@ -124,7 +124,9 @@ class Prune:
             ("schedule", self.schedule, _SCHEDULES),
         ):
             if value not in known:
-                raise BadInput(f"prune({name}={plain(value)}): there are {', '.join(known)}")
+                raise BadInput(
+                    "prune({name}={value}): there are {known}", name, plain(value), ", ".join(known)
+                )
         if self.block == "2:4" and self.sparsity != 0.5:
             raise BadInput(
                 "prune(sparsity={sparsity}, block=2:4): two of four are half of them; leave "

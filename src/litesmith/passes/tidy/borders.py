@@ -34,7 +34,7 @@ class Borders:
 
     def apply(self, model: Model, context: Context) -> Change:
         if self.io not in _TYPES:
-            raise BadInput(f"borders(io={self.io}): there are {', '.join(_TYPES[1:])}")
+            raise BadInput("borders(io={io}): there are {known}", self.io, ", ".join(_TYPES[1:]))
         touched: list[str] = []
         skipped: list[Skip] = []
         dtype = "float32" if self.io == "float" else self.io

@@ -12,7 +12,9 @@ from litesmith.phrases import phrase
 
 # How a placement or a latency came about: the compiler or runtime really did it; a tool made for
 # the accelerator worked it out; rules from public documents say so.
-MEASURED, ESTIMATED, PREDICTED = "measured", "estimated", "predicted"
+MEASURED: str = phrase("measured")
+ESTIMATED: str = phrase("estimated")
+PREDICTED: str = phrase("predicted")
 
 Fact = float | int | str
 

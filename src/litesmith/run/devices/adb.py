@@ -122,7 +122,7 @@ class Phone:
         try:
             told = read(answer.text)
         except CannotRun as error:
-            raise CannotRun(f"{self.name}: {error}") from None
+            raise CannotRun("{name}: {error}", self.name, error) from None
         self._runs += told.runs.count
         self._samples.setdefault(path, []).append(told.runs.typical_us)
         return told

@@ -78,7 +78,7 @@ def read(text: str) -> Told:
     told = [_spread(found[1]) for found in map(_SPREAD.match, text.splitlines()) if found]
     spreads = [spread for spread in told if spread is not None]
     if timings is None or not spreads:
-        raise CannotRun(f"benchmark_model measured nothing: {_cause(text)}")
+        raise CannotRun("benchmark_model measured nothing: {cause}", _cause(text))
     memory = _MEMORY.search(text)
     overall = float(memory[1]) if memory else -1.0
     delegate = next(filter(None, map(_DELEGATE.match, text.splitlines())), None)

@@ -226,7 +226,7 @@ class Device:
     def _answer(self) -> dict[str, Any]:
         told = json.loads(self._line())
         if "refused" in told:
-            raise CannotRun(f"{self.name}: {plain(told['refused'])}")
+            raise CannotRun("{name}: {told}", self.name, plain(told["refused"]))
         return told
 
     def _line(self) -> bytes:

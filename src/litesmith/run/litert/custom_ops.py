@@ -112,7 +112,7 @@ class CustomOps:
             op = list(self._nodes.values())[int(self._failed[0]) - 1].op
             self._failed[0] = 0
             told = phrase("its native kernel raised an exception; litesmith.ops.check tells which")
-            self._failures.append(CannotRun(f"{op_name(op)}: {told}"))
+            self._failures.append(CannotRun("{op_name}: {told}", op_name(op), told))
         if self._failures:
             first = self._failures[0]
             self._failures.clear()
@@ -213,7 +213,7 @@ class _Node:
         """The error as the session is to raise it: with the op's name, unless it stops all."""
         if isinstance(error, LitesmithError) or not isinstance(error, Exception):
             return error
-        named = CannotRun(f"{op_name(self.op)}: {error_text(error)}")
+        named = CannotRun("{op_name}: {error_text}", op_name(self.op), error_text(error))
         named.__cause__ = error
         return named
 

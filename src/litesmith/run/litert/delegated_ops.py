@@ -114,7 +114,9 @@ def _claimed(op: Op, delegate: Delegate) -> str:
     except LitesmithError:
         raise
     except Exception as error:
-        raise CannotRun(f"delegate: claims({op_name(op)}): {error_text(error)}") from error
+        raise CannotRun(
+            "delegate: claims({op_name}): {error_text}", op_name(op), error_text(error)
+        ) from error
     if answer is True:
         return ""
     if isinstance(answer, str):

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from litesmith.errors import BadInput
-from litesmith.phrases import phrase
+from litesmith.phrases import join_and, phrase
 from litesmith.search.trial.budget import MINIMIZE
 from litesmith.units import (
     bytes_text,
@@ -280,7 +280,7 @@ def _outside(best: Option, able: Sequence[Option], asked: Asked, goal: str) -> s
         rival.name,
         verb,
         what,
-        " and ".join(rival.misses(asked)),
+        join_and(rival.misses(asked)),
     )
 
 

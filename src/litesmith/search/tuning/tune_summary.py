@@ -187,10 +187,10 @@ def _over(search: Search, record: Record) -> tuple[str, ...]:
 def _gains(search: Search, proof: Proof) -> list[str]:
     """How much faster and smaller; nothing inside the noise."""
     assert proof.shipped is not None
-    own = "Litesmith's kernels" if _own_ops(search, proof) else ""
+    own = phrase("Litesmith's kernels") if _own_ops(search, proof) else ""
     gains = list(_time_gains(search, proof.speed, own))
     first = search.workshop.records[FLOAT]
-    for kind, word in (("size", "smaller"), ("download", phrase("smaller to download"))):
+    for kind, word in (("size", phrase("smaller")), ("download", phrase("smaller to download"))):
         before, after = first.cost(kind), proof.shipped.cost(kind)
         if before and after and before / after > 1.02:
             gains.append(factor_text(before / after, word))
@@ -208,10 +208,10 @@ def _time_gains(search: Search, speed: Json, own: str) -> Iterator[str]:
     low, high = (cast("float | None", speed[key]) for key in ("low", "high"))
     on = own if place.cpu is not None else str(place)
     if speed["verdict"] == FASTER and low and high:
-        gain = factor_text(1 / ratio, "faster", 1 / high, 1 / low)
+        gain = factor_text(1 / ratio, phrase("faster"), 1 / high, 1 / low)
         yield phrase("{gain} on {on}", gain, on) if on else gain
     elif speed["verdict"] == SLOWER and low and high:
-        loss = factor_text(ratio, "slower", low, high)
+        loss = factor_text(ratio, phrase("slower"), low, high)
         yield phrase("{loss} on {on}", loss, on) if on else loss
     else:
         where = phrase(" on {on}", on) if on else ""
@@ -252,7 +252,7 @@ def next_steps(search: Search, proof: Proof | None) -> list[str]:
         ]
     if proof.verified is not None and proof.verified.room.estimate >= 0:
         return _over_the_ceiling(search)
-    steps = [
+    steps: list[str] = [
         phrase("litesmith doctor {model} --data {data}: which layers lose it, and why", model, data)
     ]
     if not has_torch():
@@ -273,7 +273,7 @@ def _over_the_ceiling(search: Search) -> list[str]:
     """Where nothing is lost, and yet nothing fits."""
     if not search.request.limits.texts:
         return [phrase("the model as it came is the best there is: nothing that fits costs less")]
-    steps = [phrase("higher ceilings, or a smaller model to begin with")]
+    steps: list[str] = [phrase("higher ceilings, or a smaller model to begin with")]
     if search.request.minimize == "latency" and search.request.limits.max_bytes is not None:
         steps.insert(0, phrase("--minimize size: tries whatever makes the file smaller"))
     return steps

@@ -1,7 +1,9 @@
 """Compiled functions: made when first asked for, kept on disk for the next process."""
 
-# pyright: reportIncompatibleMethodOverride=false
-# numba has no types of its own.
+# pyright: reportIncompatibleMethodOverride=false, reportPrivateUsage=false
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false
+# numba leaves parts of its types open.
 
 from __future__ import annotations
 

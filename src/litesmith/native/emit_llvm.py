@@ -1,7 +1,9 @@
 """Vectors in LLVM's language: values with operators, and the few instructions numpy cannot say."""
 
-# pyright: reportAttributeAccessIssue=false, reportArgumentType=false
-# llvmlite has no types of its own.
+# pyright: reportArgumentType=false, reportAttributeAccessIssue=false
+# pyright: reportMissingTypeStubs=false, reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# llvmlite leaves parts of its types open.
 
 from __future__ import annotations
 

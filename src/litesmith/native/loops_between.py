@@ -1,5 +1,8 @@
 """What stands between the runtime, which calls it as a custom op, and a kernel."""
 
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
+# llvmlite and numba leave parts of their types open.
+
 from collections.abc import Callable, Sequence
 
 from llvmlite import ir

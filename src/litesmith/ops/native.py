@@ -1,8 +1,9 @@
 """Loops of the user's as machine code: compiled once for the types and ranks of a call."""
 
-# pyright: reportMissingImports=false, reportCallIssue=false, reportArgumentType=false
-# pyright: reportPrivateImportUsage=false
-# numba is optional, and has no types of its own.
+# pyright: reportArgumentType=false, reportCallIssue=false, reportMissingImports=false
+# pyright: reportPrivateImportUsage=false, reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# numba leaves parts of its types open.
 
 from __future__ import annotations
 

@@ -1,5 +1,9 @@
 """Ray, as it is set up here: joining a cluster and leaving it, and the machines that it has."""
 
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# ray leaves parts of its types open.
+
 import logging
 import os
 import warnings

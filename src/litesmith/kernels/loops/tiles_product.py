@@ -1,7 +1,9 @@
 """The innermost loops of layers with weights, packed by `pack` and rescaled by `rescale`."""
 
-# pyright: reportAttributeAccessIssue=false, reportArgumentType=false
-# llvmlite has no types of its own.
+# pyright: reportArgumentType=false, reportAttributeAccessIssue=false
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false
+# llvmlite and numba leave parts of their types open.
 
 from __future__ import annotations
 

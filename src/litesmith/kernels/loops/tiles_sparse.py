@@ -1,7 +1,9 @@
 """The innermost loops of sparse float32 layers."""
 
-# pyright: reportAttributeAccessIssue=false, reportArgumentType=false
-# llvmlite has no types of its own.
+# pyright: reportArgumentType=false, reportAttributeAccessIssue=false
+# pyright: reportMissingTypeStubs=false, reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# llvmlite and numba leave parts of their types open.
 
 from __future__ import annotations
 

@@ -3,8 +3,8 @@
 Data is multiplied as bytes from 0, its zero point moved by 128; the sums begin with what that adds.
 """
 
-# pyright: reportAttributeAccessIssue=false, reportArgumentType=false
-# llvmlite has no types of its own.
+# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportUnknownMemberType=false
+# numba leaves parts of its types open.
 
 from __future__ import annotations
 

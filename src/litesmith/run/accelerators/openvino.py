@@ -10,6 +10,9 @@ It dies of some models, and gives wrong numbers for others without a word. What 
 refused; the rest is opened in a child process first, once for each model.
 """
 
+# pyright: reportUnknownMemberType=false
+# openvino leaves parts of its types open.
+
 import json
 import re
 import sys

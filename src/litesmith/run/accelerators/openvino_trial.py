@@ -5,6 +5,9 @@ inputs and the settings. It ends with 0 where all went well, with 1 where OpenVI
 Nothing is run: a loop may need the right inputs to come to its end.
 """
 
+# pyright: reportUnknownMemberType=false
+# openvino leaves parts of its types open.
+
 import json
 import sys
 

@@ -25,7 +25,7 @@ from report import print_table, verdict_line
 import litesmith
 from litesmith.accuracy.evaluate import Evaluation
 from litesmith.data.sources import open_data
-from litesmith.search.tuning.mixed_precision import Mixture, Tried, mixtures, next_mixture
+from litesmith.search.tuning.mixed_precision import Mixture, TriedMixture, mixtures, next_mixture
 from litesmith.search.tuning.op_sensitivity import sensitivities
 from litesmith.timing.statistics import Ratio
 from litesmith.units import gain_text, ratio_text, score_text, time_text
@@ -233,12 +233,12 @@ def mixed(model: litesmith.Model, calibration: Floats, judged: Data) -> litesmit
     tidy = litesmith.apply(model, TIDY).model
     quantized = litesmith.apply(tidy, "quantize", calibration).model
     ladder = mixtures(tidy, sensitivities(tidy, quantized, open_data(calibration, tidy)))
-    tried: list[Tried] = []
+    tried: list[TriedMixture] = []
     fitting: dict[Mixture, litesmith.Model] = {}
     while (mixture := next_mixture(ladder, tried)) is not None:
         made = litesmith.apply(tidy, mixture.recipe(BASE), calibration).model
         fits = is_within(litesmith.evaluate(made, judged, against=model))
-        tried.append(Tried(mixture.ops, fits))
+        tried.append(TriedMixture(mixture.ops, fits))
         fitting |= {mixture: made} if fits else {}
     return fitting[min(fitting, key=lambda one: len(one.ops))] if fitting else None
 

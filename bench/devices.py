@@ -18,7 +18,8 @@ from report import print_table, verdict_line
 from stock import MISSING as NO_FOLDER
 from stock import arguments, want_folder
 
-from litesmith.evidence import Log
+from litesmith.evidence.benching import PartialBench
+from litesmith.evidence.log import Log
 from litesmith.units import ratio_text, time_text, total_text
 from tools.sshd import MISSING, Server, serving
 
@@ -65,14 +66,14 @@ def interrupted(server: Server, path: Path, log: Path) -> tuple[tuple[str, ...],
     shown = said(*words)
     killer.join()
     lines = [line for line in shown.stderr.splitlines() if "warning" not in line and line.strip()]
-    kept = Log(log).read() if log.exists() else []
+    kept = Log(log).read({"": PartialBench}) if log.exists() else []
     samples = sum(len(m.samples) for trial in kept for m in trial.measurements)
     missed: list[str] = []
     if shown.returncode != LOST or "the connection was lost" not in shown.stderr:
         missed.append(f"lost: exit status {shown.returncode}: {shown.stderr.strip()}")
     if len(lines) != 1:
         missed.append(f"lost: {len(lines)} lines instead of one")
-    if not samples or not all(trial.details["is_partial"] for trial in kept):
+    if not samples or not all(trial.details.is_partial for trial in kept):
         missed.append("lost: the times so far are not in the log")
     print("\n".join(lines), end="\n\n")
     return (path.stem, str(shown.returncode), total_text(samples)), missed

@@ -24,7 +24,8 @@ from stock import ASSETS, MISSING
 
 from litesmith import Session, load
 from litesmith.errors import LitesmithError
-from litesmith.evidence import Log
+from litesmith.evidence.log import Log
+from litesmith.evidence.tuning import TUNE_KINDS
 from litesmith.ir.check import problems
 from litesmith.tflite.file import digest
 from litesmith.units import ratio_text, time_text
@@ -101,7 +102,7 @@ def _read(path: Path) -> None:
     elif path.suffix == ".json":
         json.loads(path.read_bytes())
     elif path.name == "trials.jsonl":
-        Log(path).read()
+        Log(path).read(TUNE_KINDS)
     if path.name == "best.tflite":
         with Session(path) as session:
             session.run()

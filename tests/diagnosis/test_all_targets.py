@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from litesmith.diagnosis.all_targets import Reached, _Look, bench_everywhere
-from litesmith.evidence import Log
+from litesmith.evidence.benching import TargetTrial
+from litesmith.evidence.log import Log
 from litesmith.run.accelerators.targets import BY_NAME, DELEGATES
 from litesmith.run.core.placement import Home, Placement
 from litesmith.tflite.file import save
@@ -118,14 +119,14 @@ def test_outputs_that_are_far_off_are_said_to_be() -> None:
 def test_the_evidence_has_the_samples_and_what_stays_behind(row: Reached, tmp_path: Path) -> None:
     log = Log(tmp_path / "log.jsonl")
     log.append(row.trial("model.tflite", "ab12", "a host"))
-    (trial,) = log.read()
+    (trial,) = log.read({"": TargetTrial})
     samples = {one.metric: one.samples for one in trial.measurements}
     assert samples.get("latency", ()) == row.samples_us
     assert ("latency_ratio" in samples) == (row.ratio is not None)
     left = row.placement.left if row.placement else 0
     assert sum(int(where.split()[0]) for where, _ in trial.skipped) == left
-    assert trial.details["verdict"] == row.verdict
-    assert trial.details["runs"] == len(row.samples_us)
+    assert trial.details.row.verdict == row.verdict
+    assert trial.details.row.runs == len(row.samples_us)
 
 
 def test_whoever_is_hopelessly_slow_takes_no_turns() -> None:

@@ -8,7 +8,9 @@ import pytest
 
 from litesmith import bench
 from litesmith.errors import BadInput
-from litesmith.evidence import Log
+from litesmith.evidence.benching import BenchSummary, BenchTrial, TargetTrial
+from litesmith.evidence.codec import decode
+from litesmith.evidence.log import Log
 from litesmith.pages.folder_kinds import write_markdown
 from litesmith.progress import Status
 from litesmith.run.accelerators.targets import DELEGATES
@@ -36,11 +38,12 @@ def test_every_target_is_in_the_evidence_and_on_the_page(model: Path, tmp_path: 
     told = json.loads(done.stdout)
     targets = [row["target"] for row in told["targets"]]
     assert {t.partition(":")[0] for t in targets} == {d.name for d in DELEGATES} - {"numpy"}
-    for trials in (Log(log).read(), Log(out / "trials.jsonl").read()):
-        assert [trial.details["target"] for trial in trials] == targets
+    for path in (log, out / "trials.jsonl"):
+        trials = Log(path).read({"": TargetTrial})
+        assert [trial.details.row.target for trial in trials] == targets
         assert {trial.model_digest for trial in trials} == {digest(model)}
-    kept = json.loads((out / "bench.json").read_bytes())["models"]
-    assert [row["verdict"] for row in kept[0]["targets"]] == [r["verdict"] for r in told["targets"]]
+    (kept,) = decode(BenchSummary, json.loads((out / "bench.json").read_bytes())).models
+    assert [row.verdict for row in kept.targets] == [row["verdict"] for row in told["targets"]]
     placed = json.loads((out / "evidence" / f"{digest(model)}.json").read_bytes())["placements"]
     assert all(len(p["homes"]) == len(zoo.residual_int8().main.ops) for p in placed.values())
     page = (out / "report.html").read_text(encoding="utf-8")
@@ -93,7 +96,7 @@ def test_what_the_shell_can_do_a_program_can_do_too(tmp_path: Path) -> None:
     assert "<table>" in done._repr_html_()
     assert {one["way"] for one in done.to_json()["copies"]} == {one.way for one in done.copies}
     assert (tmp_path / "rows.csv").read_text().count("\n") == 2
-    assert len(Log(tmp_path / "log.jsonl").read()) == 1
+    assert len(Log(tmp_path / "log.jsonl").read({"": BenchTrial})) == 1
     assert Status("copies") in seen
 
 

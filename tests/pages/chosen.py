@@ -39,6 +39,10 @@ def row(name: str, value: float, us: float, size: int, on_front: bool) -> Json:
         "misses": ["takes 14.0 ms"] if us > 13_000 else [],
         "published": None,
         "preparation": "norm=tf",
+        "parent": None,
+        "recipe": "",
+        "is_integer": False,
+        "fits": us <= 13_000,
         "notes": [],
     }
 

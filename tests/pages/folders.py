@@ -5,8 +5,6 @@ import math
 from collections.abc import Mapping
 from pathlib import Path
 
-from litesmith.evidence import Measurement, Trial
-
 Json = dict[str, object]
 
 FLOAT_BYTES, FLOAT_US, FLOAT_TOP1 = 16_900_000, 10_430.0, 0.6915
@@ -128,6 +126,16 @@ def hash_of(name: str) -> int:
     return sum(ord(letter) * 31**place for place, letter in enumerate(name, 1)) % 2**255
 
 
+FLOAT_DIGEST = digest("float")
+
+
+def name_of(line: Json) -> object:
+    """The name of the trial in a line."""
+    details = line["details"]
+    assert isinstance(details, dict)
+    return details["name"]
+
+
 def accuracy(change: float, count: int = 640, reference: float = FLOAT_TOP1) -> Json:
     value = reference + change
     half, paired = 1.96 * math.sqrt(value * (1 - value) / count), 0.006 + abs(change) / 4
@@ -159,9 +167,16 @@ def latency(ratio: float, target: str = "cpu:1") -> Json:
     }
 
 
-def trials() -> list[Trial]:
+def trial(details: Json, recipe: str = "", digest: str = "", **more: object) -> Json:
+    """A line of trials.jsonl."""
+    usual = {"measurements": [], "skipped": [], "reason": ""}
+    names = {"recipe": recipe, "parent_digest": FLOAT_DIGEST, "model_digest": digest}
+    return {**names, **usual, **more, "details": details}
+
+
+def trials() -> list[Json]:
     """Every trial of the whole folder, the proof of the best one last."""
-    made: list[Trial] = []
+    made: list[Json] = []
     for name, branch, recipe, status, size, change, ratio, reason in TRIED:
         details: Json = {"name": name, "kind": "candidate", "branch": branch, "status": status}
         if size is not None:
@@ -170,24 +185,20 @@ def trials() -> list[Trial]:
             details |= {"accuracy": accuracy(change), "latency": latency(ratio)}
             details["room"] = {"estimate": change + 0.01, "allowed": 0.01}
         details |= {"is_integer": name.startswith("int8"), "seconds": 11.2, "notes": []}
-        skipped = (("SOFTMAX 30", "stays float: its output is the model's"),)
-        measured = Measurement(
-            "latency_ratio", "ratio", (ratio or 1.0,) * 6, "cpu:1", digest(name), "a host"
-        )
+        skipped = [{"where": "SOFTMAX 30", "why": "stays float: its output is the model's"}]
+        own = "" if status == "refused" else digest(name)
         made.append(
-            Trial(
-                recipe,
-                digest("float"),
-                "" if status == "refused" else digest(name),
-                (measured,) if ratio else (),
-                skipped if name.startswith("int8") else (),
-                reason,
+            trial(
                 details,
+                recipe,
+                own,
+                skipped=skipped if name.startswith("int8") else [],
+                reason=reason,
             )
         )
     proof: Json = {"name": BEST, "kind": "verified", "branch": "equalize", "status": "fits"}
     proof |= {"accuracy": accuracy(-0.0021, 960, 0.6948), "latency": latency(0.42)}
-    made.append(Trial("", digest("float"), digest(BEST), details=proof))
+    made.append(trial(proof, digest=digest(BEST)))
     return made
 
 
@@ -204,6 +215,7 @@ def summary() -> Json:
             "minimize": "latency",
             "budget": "a drop of at most 1 pt",
             "limits": ["at most 6.00 MB"],
+            "ceilings": {"size": 6e6},
             "targets": ["cpu:1", "cpu:2"],
         },
         "data": {
@@ -343,13 +355,13 @@ def inside(name: str, speed: float) -> Json:
 def write_folder(
     folder: Path,
     told: Mapping[str, object] | None = None,
-    tried: list[Trial] | None = None,
+    tried: list[Json] | None = None,
     details: bool = True,
 ) -> Path:
     """Writes what is given, or the whole example, as a tuning would."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "tune.json").write_text(json.dumps(summary() if told is None else told))
-    lines = [trial.to_line() + "\n" for trial in (trials() if tried is None else tried)]
+    lines = [json.dumps(line) + "\n" for line in (trials() if tried is None else tried)]
     (folder / "trials.jsonl").write_text("".join(lines))
     if details:
         (folder / "evidence").mkdir(exist_ok=True)
@@ -387,16 +399,14 @@ def missed(folder: Path) -> Path:
             "more samples to calibrate on, with --calibrate, or a larger budget",
         ],
     }
-    kept = [trial for trial in trials() if trial.details["name"] in ("float", "int8", "int4")]
+    kept = [line for line in trials() if name_of(line) in ("float", "int8", "int4")]
     return write_folder(folder, told, kept)
 
 
 def float_only(folder: Path) -> Path:
     """The first moment: only the float model is known, and almost nothing of it."""
-    trial = Trial(
-        "", digest("float"), digest("float"), details={"name": "float", "kind": "candidate"}
-    )
-    return write_folder(folder, {"schema": 1, "state": "running"}, [trial], details=False)
+    line = trial({"name": "float", "kind": "candidate"}, digest=digest("float"))
+    return write_folder(folder, {"schema": 1, "state": "running"}, [line], details=False)
 
 
 MOMENTS = {

@@ -17,7 +17,7 @@ from litesmith.pages.drawing.plot import (
 )
 from litesmith.pages.drawing.tradeoff import Graph
 from litesmith.pages.folder_kinds import write_markdown, write_report
-from litesmith.pages.records.choose_record import read_chosen
+from litesmith.pages.records.choose_folder import read_chosen
 from tests.pages import chosen
 
 HOSTILE = "<script>alert('&')</script> | `x` \x1b[2J"

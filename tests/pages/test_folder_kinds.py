@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from litesmith.errors import BadInput
+from litesmith.evidence.folder import RECORDS, Folder
 from litesmith.pages.folder_kinds import KINDS, kind_of, write_markdown, write_report
-from litesmith.search.trial.folder import RECORDS, Folder
 from tests.pages import chosen, folders, retrained
 
 HOSTILE = "<script>alert('&')</script> | `x` \x1b[2J"

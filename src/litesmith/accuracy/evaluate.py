@@ -25,7 +25,7 @@ from litesmith.data.model_shipping import source_digest
 from litesmith.data.samples import Data, Sample
 from litesmith.display import show_html, show_line
 from litesmith.errors import BadInput
-from litesmith.evidence import Measurement
+from litesmith.evidence.measurement import Measurement
 from litesmith.ir.types import Model
 from litesmith.phrases import phrase
 from litesmith.progress import Progress, Status, silent, watch

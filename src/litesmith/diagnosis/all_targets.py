@@ -12,7 +12,9 @@ import numpy as np
 
 from litesmith.display import show_html, show_line
 from litesmith.errors import BadInput, LitesmithError
-from litesmith.evidence import Measurement, Trial
+from litesmith.evidence.benching import OpHome, PlacementRow, TargetRow, TargetTrial
+from litesmith.evidence.codec import encode_fields
+from litesmith.evidence.measurement import Measurement, Skipped, Trial
 from litesmith.ir.types import Array, Model
 from litesmith.phrases import phrase
 from litesmith.progress import Progress, Status, silent
@@ -97,35 +99,40 @@ class Reached:
         found = None if self.why or self.samples_us else self.placement
         return found is not None and _needs_int8(found)
 
-    def facts(self) -> Json:
+    @property
+    def row(self) -> TargetRow:
         """Everything but the samples and the homes of ops."""
         low, high = self.ratio.interval if self.ratio else (None, None)
         found = self.placement
-        return {
-            "target": self.target,
-            "how": self.how,
-            "why": self.why,
-            "latency_us": self.latency_us,
-            "runs": len(self.samples_us),
-            "is_alone": self.is_alone,
-            "ratio": self.ratio.value if self.ratio else None,
-            "low": low,
-            "high": None if high == float("inf") else high,
-            "difference": self.difference,
-            "verdict": self.verdict,
-            "taken": None if found is None else found.taken,
-            "ops": None if found is None else len(found.homes),
-            "partitions": None if found is None else found.partitions,
-            "placed": "" if found is None else found.how,
-            "main_reason": "" if found is None else plain(found.main_reason),
-        }
+        return TargetRow(
+            target=self.target,
+            how=self.how,
+            why=self.why,
+            latency_us=self.latency_us,
+            runs=len(self.samples_us),
+            is_alone=self.is_alone,
+            ratio=self.ratio.value if self.ratio else None,
+            low=low,
+            high=high,
+            difference=self.difference,
+            verdict=self.verdict,
+            taken=None if found is None else found.taken,
+            ops=None if found is None else len(found.homes),
+            partitions=None if found is None else found.partitions,
+            placed="" if found is None else found.how,
+            main_reason="" if found is None else plain(found.main_reason),
+        )
+
+    def facts(self) -> Json:
+        """The same as JSON has it."""
+        return encode_fields(self.row)
 
     def to_json(self) -> Json:
         """Everything but the samples."""
         homes = None if self.placement is None else placement_facts(self.placement)
         return self.facts() | {"placement": homes}
 
-    def trial(self, model: str, digest: str, host: str) -> Trial:
+    def trial(self, model: str, digest: str, host: str) -> Trial[TargetTrial]:
         """The evidence: the samples, the ops that stay behind with the reason, the verdict."""
         place = (self.target, digest, host)
         made: list[Measurement] = []
@@ -137,33 +144,39 @@ class Reached:
             made.append(Measurement("latency_ratio", "ratio", self.ratio.blocks, *place))
         if self.difference is not None:
             made.append(Measurement("difference", "share", (self.difference,), *place))
-        details = {"model": model, **self.facts()}
-        return Trial(
-            "", "", digest, tuple(made), _left(self.placement), phrase("bench on all"), details
-        )
+        details, left = TargetTrial(model, self.row), _left(self.placement)
+        told = phrase("bench on all")
+        return Trial("", "", digest, tuple(made), left, told, details=details)
+
+
+def placement_row(found: Placement) -> PlacementRow:
+    """What a target makes of a model, with a reason for each op."""
+    return PlacementRow(
+        how=found.how,
+        taken=found.taken,
+        left=found.left,
+        partitions=found.partitions,
+        is_whole=found.is_whole,
+        refused=found.refused,
+        latency_us=found.latency_us,
+        latency_how=found.latency_how,
+        facts=found.facts,
+        homes=tuple(
+            OpHome(home.place, plain(home.kind), home.taken, home.why) for home in found.homes
+        ),
+    )
 
 
 def placement_facts(found: Placement) -> Json:
-    """What a target makes of a model, with a reason for each op."""
-    return {
-        "how": found.how,
-        "taken": found.taken,
-        "left": found.left,
-        "partitions": found.partitions,
-        "is_whole": found.is_whole,
-        "refused": found.refused,
-        "latency_us": found.latency_us,
-        "latency_how": found.latency_how,
-        "facts": dict(found.facts),
-        "homes": [home._asdict() | {"kind": plain(home.kind)} for home in found.homes],
-    }
+    """The same as JSON has it."""
+    return encode_fields(placement_row(found))
 
 
-def _left(found: Placement | None) -> tuple[tuple[str, str], ...]:
+def _left(found: Placement | None) -> tuple[Skipped, ...]:
     """The ops that it leaves, by kind and reason."""
     homes = () if found is None else found.homes
     counts = Counter((plain(home.kind), home.why) for home in homes if not home.taken)
-    return tuple((f"{count} {kind}", why) for (kind, why), count in counts.items())
+    return tuple(Skipped(f"{count} {kind}", why) for (kind, why), count in counts.items())
 
 
 def _of_times(row: Reached) -> str:

@@ -6,7 +6,6 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
 
 from litesmith._version import VERSION
 from litesmith.arguments import argument, check_types
@@ -14,21 +13,22 @@ from litesmith.diagnosis.all_targets import (
     OnEveryTarget,
     TargetsBench,
     bench_everywhere,
-    placement_facts,
+    placement_row,
 )
 from litesmith.errors import BadInput
-from litesmith.evidence import Log
+from litesmith.evidence.benching import BenchedInside, BenchedModel, BenchSummary
+from litesmith.evidence.folder import BENCH, Folder
+from litesmith.evidence.log import Log
 from litesmith.pages.folder_kinds import write_report
 from litesmith.progress import Progress, Status, silent
 from litesmith.run.core.target import Target
 from litesmith.run.devices.address import Lost
 from litesmith.run.session import Source
 from litesmith.run.trial_run import probe
-from litesmith.search.trial.folder import BENCH, Folder
 from litesmith.tflite.file import digest, refuse_output
 from litesmith.timing.bench_files import append_log, append_partial, write_csv
 from litesmith.timing.copies import Copies, time_copies
-from litesmith.timing.latency import Bench, Contender, Json, Rule, list_contenders, measure
+from litesmith.timing.latency import Bench, Contender, Rule, list_contenders, measure
 from litesmith.timing.threads import sweep
 
 _SWEEP_SECONDS = 5.0
@@ -246,27 +246,27 @@ def _keep(one: OnEveryTarget, folder: Folder | None, log: Path | None, command: 
     if folder is None:
         return
     placed = {row.target: row.placement for row in one.rows if row.placement is not None}
-    facts = {target: placement_facts(found) for target, found in placed.items()}
-    folder.write_evidence(own, {"schema": 1, "name": name, "placements": facts})
-    folder.write_summary(_summary(folder.summary(), one, own, command))
+    rows = {target: placement_row(found) for target, found in placed.items()}
+    folder.write_evidence(own, BenchedInside(1, name, rows))
+    folder.write_summary(_summary(folder.summary(BenchSummary), one, own, command))
 
 
-def _summary(known: Json, one: OnEveryTarget, own: str, command: str) -> Json:
+def _summary(
+    known: BenchSummary | None, one: OnEveryTarget, own: str, command: str
+) -> BenchSummary:
     """What the folder tells, with this model in place of what was known of it."""
-    before = known.get("models")
-    models = cast(list[Json], before) if isinstance(before, list) else []
-    others = [other for other in models if other.get("digest") != own]
-    told: Json = {
-        "model": one.model.name,
-        "digest": own,
-        "bytes": one.model.stat().st_size,
-        "targets": [row.facts() for row in one.rows],
-        "warnings": list(one.bench.warnings),
-    }
-    return {
-        "schema": 1,
-        "version": VERSION,
-        "command": command,
-        "models": [*others, told],
-        "environment": one.bench.host.facts(),
-    }
+    others = [other for other in known.models if other.digest != own] if known else []
+    told = BenchedModel(
+        model=one.model.name,
+        digest=own,
+        bytes=one.model.stat().st_size,
+        targets=tuple(row.row for row in one.rows),
+        warnings=one.bench.warnings,
+    )
+    return BenchSummary(
+        schema=1,
+        version=VERSION,
+        command=command,
+        models=(*others, told),
+        environment=one.bench.host.facts(),
+    )

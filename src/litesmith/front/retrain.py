@@ -11,13 +11,13 @@ from litesmith.arguments import argument, check_types, refuse_below
 from litesmith.data.preparation import Preparation, read_preparation
 from litesmith.data.sources import UNTOUCHED, Given
 from litesmith.errors import BadInput
+from litesmith.evidence.folder import RETRAIN, Folder
 from litesmith.front.recipe_job import forget, has_record
 from litesmith.pages.folder_kinds import write_report
 from litesmith.phrases import phrase
 from litesmith.progress import Note, Progress, silent
-from litesmith.search.trial.folder import RETRAIN, Folder
 from litesmith.training.recipe_context import Record
-from litesmith.training.retrain_record import evidence_facts, record_facts, trials_of
+from litesmith.training.retrain_record import list_trials, retrain_inside, retrain_summary
 from litesmith.training.retrain_request import NO_TUNING, Request, Retrained
 from litesmith.training.retraining import carry_out, default_out, default_training, refuse_early
 from litesmith.training.settings import (
@@ -154,8 +154,8 @@ def _carry_out(request: Request, progress: Progress) -> Retrained:
 
 def _write(folder: Folder, result: Retrained, command: str) -> Path:
     """The record, the evidence and the page."""
-    folder.write_summary(record_facts(result, command))
-    for trial in trials_of(result):
+    folder.write_summary(retrain_summary(result, command))
+    for trial in list_trials(result):
         folder.add(trial)
-    folder.write_evidence(result.digest, evidence_facts(result))
+    folder.write_evidence(result.digest, retrain_inside(result))
     return write_report(folder.path)

@@ -1,9 +1,18 @@
 """What `bench --on all` left in its folder, as a page and as Markdown."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
+from litesmith.evidence.benching import (
+    BenchedInside,
+    BenchedModel,
+    BenchSummary,
+    PlacementRow,
+    TargetRow,
+)
+from litesmith.evidence.folder import BENCH
 from litesmith.lang.language import say
 from litesmith.pages.drawing.markdown import (
     Markdown,
@@ -15,19 +24,11 @@ from litesmith.pages.drawing.markdown import (
 )
 from litesmith.pages.drawing.markup import Html, joined, tag
 from litesmith.pages.drawing.page import Page, Part
-from litesmith.pages.records.read_folder import read_optional, read_summary
 from litesmith.pages.records.record_words import size_words, time_words
-from litesmith.pages.records.tolerant_json import (
-    Fields,
-    fields,
-    number,
-    positive,
-    rows,
-    text,
-    texts,
-)
-from litesmith.pages.sections.about import machine, pairs
+from litesmith.pages.records.salvage_folder import read_inside, read_summary
+from litesmith.pages.sections.about import machine, pairs, show_losses
 from litesmith.phrases import phrase
+from litesmith.timing.statistics import MARGIN
 from litesmith.units import error_text
 
 _MOST_REASONS = 12
@@ -43,8 +44,8 @@ class Left:
 
 
 @dataclass(frozen=True)
-class Row:
-    """One target, in words; "" is what is not known."""
+class ShownTarget:
+    """One target in words, "" for what is not known; `tone` is one of those of trials."""
 
     target: str
     ops: str
@@ -53,104 +54,103 @@ class Row:
     how: str
     difference: str
     verdict: str
+    tone: str
     left: tuple[Left, ...] = ()
 
 
 @dataclass(frozen=True)
-class Benched:
+class ShownModel:
     """A model on every target."""
 
-    model: str
-    digest: str
-    size: float | None
-    rows: tuple[Row, ...]
-    warnings: tuple[str, ...]
+    row: BenchedModel
+    targets: tuple[ShownTarget, ...]
 
 
 @dataclass(frozen=True)
-class Record:
-    version: str = ""
-    command: str = ""
-    models: tuple[Benched, ...] = ()
-    environment: Fields = field(default_factory=dict[str, object])
+class BenchFolder:
+    """Everything that the report of a bench is made of; `losses` is what could not be read."""
+
+    summary: BenchSummary
+    models: tuple[ShownModel, ...]
+    losses: tuple[str, ...]
 
     @property
     def heading(self) -> str:
-        return ", ".join(one.model or "a model" for one in self.models)
+        return ", ".join(one.row.model or "a model" for one in self.models)
 
 
-def read_benched(folder: Path) -> Record:
+def read_benched(folder: Path) -> BenchFolder:
     """Everything that the folder holds."""
-    shown = read_summary(folder / "bench.json", "bench")
-    return Record(
-        text(shown.get("version")),
-        text(shown.get("command")),
-        tuple(_model(folder, row) for row in rows(shown.get("models"))),
-        fields(shown.get("environment")),
-    )
+    summary, losses = read_summary(BenchSummary, folder / BENCH)
+    inside = [read_inside(BenchedInside, folder, row.digest) for row in summary.models]
+    models = tuple(_model(row, one.value) for row, one in zip(summary.models, inside, strict=True))
+    more = (why for one in inside for why in one.losses)
+    return BenchFolder(summary, models, (*losses, *more))
 
 
-def _model(folder: Path, shown: Fields) -> Benched:
-    digest = text(shown.get("digest"))
-    place = folder / "evidence" / f"{digest}.json"
-    placed = fields(read_optional(place).get("placements")) if digest.isalnum() else {}
-    targets = rows(shown.get("targets"))
-    return Benched(
-        text(shown.get("model")),
-        digest,
-        positive(shown.get("bytes")),
-        tuple(_row(row, fields(placed.get(text(row.get("target"))))) for row in targets),
-        texts(shown.get("warnings")),
-    )
+def _model(row: BenchedModel, inside: BenchedInside | None) -> ShownModel:
+    placed = inside.placements if inside else {}
+    return ShownModel(row, tuple(_target(one, placed.get(one.target)) for one in row.targets))
 
 
-def _row(shown: Fields, placed: Fields) -> Row:
-    taken, ops = number(shown.get("taken")), number(shown.get("ops"))
-    parts, difference = positive(shown.get("partitions")), number(shown.get("difference"))
-    return Row(
-        target=text(shown.get("target")),
-        ops="all"
-        if taken is None or ops is None
-        else phrase("{count} of {count2}", int(taken), int(ops)),
-        parts="" if parts is None else str(int(parts)),
-        time=time_words(positive(shown.get("latency_us"))),
-        how=_how(shown),
-        difference="" if difference is None else error_text(difference),
-        verdict=text(shown.get("verdict")),
+def _target(row: TargetRow, placed: PlacementRow | None) -> ShownTarget:
+    ops = "all"
+    if row.taken is not None and row.ops is not None:
+        ops = phrase("{count} of {count2}", row.taken, row.ops)
+    return ShownTarget(
+        target=row.target,
+        ops=ops,
+        parts=str(row.partitions) if row.partitions else "",
+        time=time_words(row.latency_us),
+        how=_how(row),
+        difference="" if row.difference is None else error_text(row.difference),
+        verdict=row.verdict,
+        tone=_tone(row),
         left=_left(placed),
     )
 
 
-def _how(shown: Fields) -> str:
+def _how(row: TargetRow) -> str:
     """How it is known: `measured, 3 runs by itself`."""
-    how, runs = text(shown.get("how")), positive(shown.get("runs"))
-    if runs is None:
-        return how
-    count = phrase("1 run") if runs == 1 else phrase("{count} runs", int(runs))
-    if shown.get("is_alone") is True:
-        return phrase("{how}, {count} by itself", phrase(how), count)
-    return phrase("{how}, {count}", phrase(how), count)
+    if not row.runs:
+        return row.how
+    count = phrase("1 run") if row.runs == 1 else phrase("{count} runs", row.runs)
+    if row.is_alone:
+        return phrase("{how}, {count} by itself", phrase(row.how), count)
+    return phrase("{how}, {count}", phrase(row.how), count)
 
 
-def _left(placed: Fields) -> tuple[Left, ...]:
-    counts: dict[tuple[str, str], int] = {}
-    for home in rows(placed.get("homes")):
-        if home.get("taken") is False:
-            reason = text(home.get("kind")), text(home.get("why"))
-            counts[reason] = counts.get(reason, 0) + 1
-    order = sorted(counts, key=lambda reason: -counts[reason])
-    return tuple(Left(counts[kind, why], kind, why) for kind, why in order)
+def _tone(row: TargetRow) -> str:
+    """Whether a model should go to a target: "" where nothing speaks for it or against it."""
+    if row.why:
+        return ""
+    if row.runs:
+        if row.ratio is None:
+            return "set-aside" if row.is_alone else ""
+        return "fits" if row.high is not None and row.high < 1 - MARGIN else "set-aside"
+    if row.taken is None or not row.ops:
+        return ""
+    return "fits" if row.taken == row.ops else "" if row.taken else "set-aside"
+
+
+def _left(placed: PlacementRow | None) -> tuple[Left, ...]:
+    homes = placed.homes if placed else ()
+    counts = Counter((home.kind, home.why) for home in homes if not home.taken)
+    return tuple(Left(count, kind, why) for (kind, why), count in counts.most_common())
 
 
 def benched_page(folder: Path) -> Page:
     """The page of a folder that `bench --on all -o` wrote."""
     record = read_benched(folder)
     parts = [
-        Part(f"model-{place}", one.model or phrase("A model"), _section(one))
+        Part(f"model-{place}", one.row.model or phrase("A model"), _section(one))
         for place, one in enumerate(record.models)
     ]
     parts.append(Part("about", phrase("How to read it, and how to do it again"), _about(record)))
-    return Page(record.heading, "every target", record.version, tuple(parts))
+    lost = show_losses(record.losses)
+    if lost is not None:
+        parts.append(Part("losses", phrase("What could not be read"), lost))
+    return Page(record.heading, "every target", record.summary.version, tuple(parts))
 
 
 _TITLES = (
@@ -164,18 +164,19 @@ _TITLES = (
 )
 
 
-def _section(one: Benched) -> Html:
+def _section(one: ShownModel) -> Html:
     head = tag("tr", *(tag("th", title) for title in _TITLES))
-    body = [_html_row(row) for row in one.rows]
+    body = [_html_row(row) for row in one.targets]
     shown = tag("table", tag("thead", head), tag("tbody", *body), class_="targets cards")
+    warnings = one.row.warnings
     return joined(
-        tag("p", size_words(one.size), class_="hint") if one.size else None,
+        tag("p", size_words(one.row.bytes), class_="hint") if one.row.bytes else None,
         tag("div", shown, class_="scroll"),
-        tag("ul", *(tag("li", warning) for warning in one.warnings)) if one.warnings else None,
+        tag("ul", *(tag("li", told) for told in warnings)) if warnings else None,
     )
 
 
-def _html_row(row: Row) -> Html:
+def _html_row(row: ShownTarget) -> Html:
     cells = (row.ops, row.parts, row.time, row.how, row.difference)
     return tag(
         "tr",
@@ -185,15 +186,8 @@ def _html_row(row: Row) -> Html:
             for title, cell in zip(_TITLES[1:], cells, strict=False)
         ),
         tag("td", tag("p", row.verdict), _reasons(row.left), class_="why"),
-        class_=_tone(row.verdict),
+        class_=row.tone or None,
     )
-
-
-def _tone(verdict: str) -> str | None:
-    """Which of the tones of trials a verdict has."""
-    if verdict.startswith(("worth it", "takes it whole")):
-        return "fits"
-    return "set-aside" if verdict.startswith(("not", "needs")) else None
 
 
 def _reasons(left: Sequence[Left]) -> Html | None:
@@ -238,10 +232,11 @@ _MEANINGS = (
 )
 
 
-def _about(record: Record) -> Html:
-    digests = [(phrase("SHA-256 of {model}", one.model), one.digest) for one in record.models]
-    command = tag("pre", tag("code", record.command)) if record.command else None
-    return joined(pairs(_MEANINGS), command, pairs([*machine(record.environment), *digests]))
+def _about(record: BenchFolder) -> Html:
+    told = record.summary
+    digests = [(phrase("SHA-256 of {model}", one.model), one.digest) for one in told.models]
+    command = tag("pre", tag("code", told.command)) if told.command else None
+    return joined(pairs(_MEANINGS), command, pairs([*machine(told.environment), *digests]))
 
 
 def benched_markdown(folder: Path, stem: str) -> Markdown:
@@ -249,14 +244,14 @@ def benched_markdown(folder: Path, stem: str) -> Markdown:
     record = read_benched(folder)
     parts: list[str] = []
     for one in record.models:
-        title = phrase("{model}: every target", one.model or phrase("a model"))
-        parts += [f"# {escaped(title)}", _table(one.rows)]
-        parts.append(_folded_reasons(one.rows))
+        title = phrase("{model}: every target", one.row.model or phrase("a model"))
+        parts += [f"# {escaped(title)}", _table(one.targets)]
+        parts.append(_folded_reasons(one.targets))
     meanings = "\n".join(f"- {say(name)}: {escaped(words)}" for name, words in _MEANINGS)
-    return Markdown(paragraphs(*parts, meanings, again(record.command)))
+    return Markdown(paragraphs(*parts, meanings, again(record.summary.command)))
 
 
-def _table(shown: Iterable[Row]) -> str:
+def _table(shown: Iterable[ShownTarget]) -> str:
     cells = [
         [
             escaped(cell)
@@ -267,7 +262,7 @@ def _table(shown: Iterable[Row]) -> str:
     return table(_TITLES, cells)
 
 
-def _folded_reasons(shown: Iterable[Row]) -> str:
+def _folded_reasons(shown: Iterable[ShownTarget]) -> str:
     lines = [
         f"- {escaped(row.target)}: {escaped('; '.join(_lines(row.left)))}"
         for row in shown

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from pathlib import Path
 
+from litesmith.evidence.tuning import DONE
 from litesmith.lang.language import say
 from litesmith.pages.drawing.choose_graphs import graphs
 from litesmith.pages.drawing.markdown import (
@@ -18,7 +19,7 @@ from litesmith.pages.drawing.markup import Html, joined, tag
 from litesmith.pages.drawing.page import Page, Part
 from litesmith.pages.drawing.png import png
 from litesmith.pages.drawing.svg import figures
-from litesmith.pages.records.choose_record import Model, Record, read_chosen
+from litesmith.pages.records.choose_folder import ChooseFolder, ChosenModel, read_chosen
 from litesmith.pages.records.record_words import (
     duration_words,
     score_words,
@@ -26,8 +27,7 @@ from litesmith.pages.records.record_words import (
     split_interval,
     time_words,
 )
-from litesmith.pages.records.tolerant_json import positive, text
-from litesmith.pages.sections.about import pairs, value_words
+from litesmith.pages.sections.about import pairs, show_losses, value_words
 from litesmith.pages.sections.trial_table import STATUSES
 from litesmith.pages.sections.tune_verdict import Tile, Verdict, run_line, tile_html
 from litesmith.phrases import phrase
@@ -48,54 +48,62 @@ def chosen_page(folder: Path) -> Page:
         ("trade-offs", phrase("Accuracy against size and latency"), _figures(record)),
         ("trials", "Every candidate", _models(record)),
         ("about", phrase("Data, machine, and how to do it again"), _about(record)),
+        ("losses", phrase("What could not be read"), show_losses(record.losses)),
     )
     parts = tuple(Part(name, title, body) for name, title, body in shown if body is not None)
-    return Page(_heading(record), verdict_of(record).title, record.version, parts)
+    return Page(_heading(record), verdict_of(record).title, record.summary.version, parts)
 
 
-def verdict_of(record: Record) -> Verdict:
-    if record.state != "done":
+def verdict_of(record: ChooseFolder) -> Verdict:
+    if record.summary.state != DONE:
         return _UNFINISHED
-    return _PICKED if record.pick else _NOTHING
+    return _PICKED if record.summary.pick else _NOTHING
 
 
-def _heading(record: Record) -> str:
-    return record.pick or phrase("{count} models", len(record.models))
+def _heading(record: ChooseFolder) -> str:
+    return record.summary.pick or phrase("{count} models", len(record.models))
 
 
-def _asked(record: Record) -> str:
+def _asked(record: ChooseFolder) -> str:
     goals = {"accuracy": phrase("the most accurate"), "": ""}
-    goal = goals.get(record.goal, phrase("least {goal}", record.goal))
-    on = phrase("on {target}", record.target) if record.target else ""
-    return "; ".join(filter(None, (goal, *record.limits, on)))
+    goal = goals.get(
+        record.summary.request.goal, phrase("least {goal}", record.summary.request.goal)
+    )
+    on = (
+        phrase("on {target}", record.summary.request.target)
+        if record.summary.request.target
+        else ""
+    )
+    return "; ".join(filter(None, (goal, *record.summary.request.limits, on)))
 
 
-def _verdict(record: Record) -> Html:
+def _verdict(record: ChooseFolder) -> Html:
     shown = verdict_of(record)
     kind = {_PICKED: phrase("proven"), _NOTHING: phrase("missed")}.get(shown, "none")
-    own = record.model(record.pick or record.nearest)
-    took = phrase(" Took {duration}.", duration_words(record.seconds)) if record.seconds else ""
+    own = record.model(record.summary.pick or record.summary.nearest)
+    seconds = record.summary.seconds
+    took = phrase(" Took {duration}.", duration_words(seconds)) if seconds else ""
     return tag(
         "div",
         tag("span", shown.sign, class_="sign", aria_hidden="true"),
         tag(
             "div",
             tag("p", shown.title, class_="word"),
-            tag("p", record.reason, class_="sentence") if record.reason else None,
+            tag("p", record.summary.reason, class_="sentence") if record.summary.reason else None,
             tag("p", shown.meaning, class_="meaning") if shown.meaning else None,
             tag("p", phrase("Asked for: {asked}.{took}", _asked(record), took), class_="asked"),
         ),
         tag("div", *map(tile_html, _tiles(own)), class_="tiles") if own else None,
-        _ship(own, record.target) if own and record.pick else None,
+        _ship(own, record.summary.request.target) if own and record.summary.pick else None,
         class_=f"verdict {kind}",
     )
 
 
-def _tiles(model: Model) -> Iterable[Tile]:
-    entry, sizes = model.entry, model.entry.sizes
+def _tiles(model: ChosenModel) -> Iterable[Tile]:
+    entry = model.entry
     if entry.score is not None:
         gain, interval = split_interval(score_words(entry.score))
-        count = total_text(int(entry.score.count)) if entry.score.count else ""
+        count = total_text(entry.score.n) if entry.score.n else ""
         yield Tile(
             entry.score.title,
             gain,
@@ -105,12 +113,16 @@ def _tiles(model: Model) -> Iterable[Tile]:
     words, ends = split_time(model)
     if words:
         yield Tile(phrase("Latency"), words, ends, "")
-    for title, count in (("File", sizes.file), ("gzip", sizes.gzip), ("Peak memory", sizes.peak)):
+    for title, count in (
+        ("File", entry.bytes),
+        ("gzip", entry.gzip_bytes),
+        ("Peak memory", entry.peak_bytes),
+    ):
         if count is not None:
             yield Tile(title, size_words(count), "", "")
 
 
-def split_time(model: Model) -> tuple[str, str]:
+def split_time(model: ChosenModel) -> tuple[str, str]:
     """`11.3 ms` and `(11.2–11.4)`; the second is "" where it is not known."""
     speed, (low, high) = model.entry.speed, model.time_ends
     if speed is None or speed.p50_us is None:
@@ -121,10 +133,11 @@ def split_time(model: Model) -> tuple[str, str]:
     return words, f"({ends}"
 
 
-def _ship(model: Model, target: str) -> Html:
+def _ship(model: ChosenModel, target: str) -> Html:
+    file = model.row.file or ""
     rows = (
-        ("Take", model.file),
-        (phrase("Run it with"), run_line(model.file, target) if model.file and target else ""),
+        ("Take", file),
+        (phrase("Run it with"), run_line(file, target) if file and target else ""),
         (phrase("Made by"), model.entry.recipe),
     )
     shown = [
@@ -133,7 +146,7 @@ def _ship(model: Model, target: str) -> Html:
     return tag("dl", *shown, class_="ship")
 
 
-def _figures(record: Record) -> Html | None:
+def _figures(record: ChooseFolder) -> Html | None:
     hint = phrase(
         "Up and to the left is better. Thin bars are 95 % intervals. On the line are the "
         "models that no other beats in accuracy, time and size at once. A number in place "
@@ -143,10 +156,10 @@ def _figures(record: Record) -> Html | None:
     return figures(graphs(record), hint)
 
 
-def _models(record: Record) -> Html | None:
+def _models(record: ChooseFolder) -> Html | None:
     if not record.models:
         return None
-    result = ("Result",) if record.limits else ()
+    result = ("Result",) if record.summary.request.limits else ()
     titles = ("Model", *result, *_COLUMNS, phrase("What there is to know"))
     head = tag("tr", *(tag("th", tag("button", title, type="button")) for title in titles))
     body = [_row(record, place) for place in range(len(record.models))]
@@ -154,14 +167,14 @@ def _models(record: Record) -> Html | None:
     return tag("div", made, class_="scroll")
 
 
-def _row(record: Record, place: int) -> Html:
+def _row(record: ChooseFolder, place: int) -> Html:
     model = record.models[place]
-    is_pick = model.name == record.pick
+    is_pick = model.name == record.summary.pick
     badges = [
         tag("span", badge, class_=f"badge {kind}")
         for badge, kind, given in (
             ("take", "best", is_pick),
-            ("front", "front", model.on_front),
+            ("front", "front", model.row.on_front),
         )
         if given
     ]
@@ -170,7 +183,7 @@ def _row(record: Record, place: int) -> Html:
     return tag(
         "tr",
         tag("th", f"{place + 1}. ", tag("b", model.name), *badges, scope="row"),
-        tag("td", result, data_label="Result") if record.limits else None,
+        tag("td", result, data_label="Result") if record.summary.request.limits else None,
         *(_cell(title, *cell) for title, cell in zip(_COLUMNS, _cells(model), strict=True)),
         tag("td", *(tag("p", words) for words in known_words(model)), class_="why"),
         id=f"trial-{place}",
@@ -179,9 +192,9 @@ def _row(record: Record, place: int) -> Html:
     )
 
 
-def _cells(model: Model) -> tuple[tuple[str, str, float | None], ...]:
+def _cells(model: ChosenModel) -> tuple[tuple[str, str, float | None], ...]:
     """Of each column the words, what is below them, and what they are sorted by."""
-    entry, sizes = model.entry, model.entry.sizes
+    entry = model.entry
     value, ends = split_interval(score_words(entry.score))
     if not model.is_measured:
         value, ends = f"({value})", "published"
@@ -190,11 +203,11 @@ def _cells(model: Model) -> tuple[tuple[str, str, float | None], ...]:
         (value, ends, entry.score.value if entry.score else None),
         (time, time_ends, entry.speed.p50_us if entry.speed else None),
         (
-            size_words(sizes.file),
-            phrase("{size} gzip", size_words(sizes.gzip)) if sizes.gzip else "",
-            sizes.file,
+            size_words(entry.bytes),
+            phrase("{size} gzip", size_words(entry.gzip_bytes)) if entry.gzip_bytes else "",
+            entry.bytes,
         ),
-        (size_words(sizes.peak), "", sizes.peak),
+        (size_words(entry.peak_bytes), "", entry.peak_bytes),
     )
 
 
@@ -209,50 +222,49 @@ def _cell(title: str, words: str, below: str, key: float | None) -> Html:
     )
 
 
-def known_words(model: Model) -> tuple[str, ...]:
+def known_words(model: ChosenModel) -> tuple[str, ...]:
     """What a row says beside its numbers."""
-    near = ", ".join(model.as_good)
+    near = ", ".join(model.row.as_good)
     matched = phrase("as good within the noise: {near}", near) if near else ""
     source = phrase("accuracy published by {source}, not measured here", model.source)
     return tuple(
         filter(
             None,
             (
-                " and ".join(model.misses),
+                " and ".join(model.row.misses),
                 matched,
                 phrase("made by {recipe}", model.entry.recipe) if model.entry.recipe else "",
                 source if model.source and not model.is_measured else "",
-                model.preparation,
+                model.row.preparation,
                 *model.entry.notes,
             ),
         )
     )
 
 
-def _about(record: Record) -> Html:
-    data = record.data
-    judged, others = positive(data.get("judged")), positive(data.get("calibration"))
-    learned = positive(data.get("learned"))
+def _about(record: ChooseFolder) -> Html:
+    data = record.summary.data
+    judged, others, learned = (data.judged, data.calibration, data.learned) if data else (0, 0, 0)
     lines = [
-        ("data", text(data.get("source"))),
+        ("data", data.source if data else ""),
         (
             phrase("judged by"),
-            phrase("{count} samples, the same for all", total_text(int(judged))) if judged else "",
+            phrase("{count} samples, the same for all", total_text(judged)) if judged else "",
         ),
         (
             phrase("learned from"),
-            phrase("{count} other samples", total_text(int(learned))) if learned else "",
+            phrase("{count} other samples", total_text(learned)) if learned else "",
         ),
         (
             phrase("calibrated on"),
-            phrase("{count} other samples", total_text(int(others))) if others else "",
+            phrase("{count} other samples", total_text(others)) if others else "",
         ),
     ]
-    machine = ((text(key), value_words(text(key), v)) for key, v in record.environment.items())
-    told = (*record.notes, *record.warnings)
+    machine = ((key, value_words(key, v)) for key, v in record.summary.environment.items())
+    told = (*record.summary.notes, *record.summary.warnings)
     return joined(
         tag("ul", *(tag("li", words) for words in told)) if told else None,
-        tag("pre", tag("code", record.command)) if record.command else None,
+        tag("pre", tag("code", record.summary.command)) if record.summary.command else None,
         pairs([*lines, *machine]),
     )
 
@@ -264,23 +276,23 @@ def chosen_markdown(folder: Path, stem: str) -> Markdown:
     head = ("", "model", *_COLUMNS, "front", "")
     told = paragraphs(
         f"# {escaped(_heading(record))}: {escaped(verdict_of(record).title)}",
-        f"**{escaped(record.reason)}**" if record.reason else "",
+        f"**{escaped(record.summary.reason)}**" if record.summary.reason else "",
         escaped(phrase("Asked for: {asked}.", _asked(record))),
         "\n".join(picture(graph.title, name) for name, graph in drawn.items()),
         table(head, [_line(record, place) for place in range(len(record.models))]),
-        again(record.command),
+        again(record.summary.command),
     )
     return Markdown(told, {name: png(graph) for name, graph in drawn.items()})
 
 
-def _line(record: Record, place: int) -> list[str]:
+def _line(record: ChooseFolder, place: int) -> list[str]:
     model = record.models[place]
     name = escaped(model.name)
     cells = (cell(words, below) for words, below, _ in _cells(model))
     return [
         str(place + 1),
-        f"**{name}**" if model.name == record.pick else name,
+        f"**{name}**" if model.name == record.summary.pick else name,
         *cells,
-        say("yes") if model.on_front else "",
+        say("yes") if model.row.on_front else "",
         escaped("; ".join(known_words(model))),
     ]

@@ -3,20 +3,13 @@
 from importlib.resources import files
 from pathlib import Path
 
+from litesmith.evidence.retraining import HeadTried, MistakeRow, RetrainSummary, ShareRight
 from litesmith.pages.drawing.markdown import Markdown, again, escaped, paragraphs, table
 from litesmith.pages.drawing.markup import Html, as_is, joined, tag
 from litesmith.pages.drawing.page import Page, Part
 from litesmith.pages.records.record_words import duration_words
-from litesmith.pages.records.retrain_record import (
-    ClassRow,
-    Mistake,
-    Record,
-    Share,
-    Tried,
-    read_retrained,
-)
-from litesmith.pages.records.tolerant_json import text
-from litesmith.pages.sections.about import machine, pairs
+from litesmith.pages.records.retrain_folder import ClassRow, RetrainFolder, read_retrained
+from litesmith.pages.sections.about import machine, pairs, show_losses
 from litesmith.phrases import phrase
 from litesmith.units import number_text, percent_text, score_text, total_text
 
@@ -33,14 +26,16 @@ def retrained_page(folder: Path) -> Page:
         ("mistakes", phrase("The worst mistakes"), _mistakes(record)),
         ("head", phrase("How the head was chosen"), _head(record)),
         ("about", phrase("How it was made, and how to do it again"), _about(record)),
+        ("losses", phrase("What could not be read"), show_losses(record.losses)),
     )
     parts = tuple(Part(name, title, body) for name, title, body in sections if body is not None)
-    outcome = _share_words(record.share, interval=False) or "retrained"
-    return Page(record.model, outcome, record.version, parts)
+    outcome = _share_words(record.result.right, interval=False) or "retrained"
+    return Page(record.summary.model, outcome, record.summary.version, parts)
 
 
-def _verdict(record: Record) -> Html:
-    share, count = _share_words(record.share), total_text(record.count)
+def _verdict(record: RetrainFolder) -> Html:
+    share, count = _share_words(record.result.right), total_text(record.result.n)
+    notes = record.result.notes
     judged = phrase("{share} of {count} items that it has not seen are right.", share, count)
     return joined(
         tag("style", Html(files("litesmith.pages").joinpath("retrained.css").read_text("utf-8"))),
@@ -48,35 +43,39 @@ def _verdict(record: Record) -> Html:
             "div",
             tag("p", judged if share else phrase("It was not judged."), class_="sentence"),
             tag("p", _how(record), class_="meaning"),
-            tag("ul", *(tag("li", note) for note in record.notes)) if record.notes else None,
+            tag("ul", *(tag("li", note) for note in notes)) if notes else None,
             class_="verdict none",
         ),
     )
 
 
-def _how(record: Record) -> str:
-    parts = [
+def _how(record: RetrainFolder) -> str:
+    parts: list[str] = [
         phrase(
             "{count} classes, learned from {count2} items",
             len(record.classes),
-            total_text(record.learned),
+            total_text(record.result.learned),
         )
     ]
-    if record.backbone:
+    if record.summary.backbone:
+        name = record.summary.backbone
+        is_scratch = record.result.from_scratch is not None
         parts.append(
-            phrase("{backbone} from scratch", record.backbone)
-            if record.is_scratch
-            else phrase("a new head on {backbone}", record.backbone)
+            phrase("{name} from scratch", name)
+            if is_scratch
+            else phrase("a new head on {name}", name)
         )
-    if record.seconds is not None:
-        parts.append(phrase("in {duration}", duration_words(record.seconds)))
-    if record.tuned and record.tuned.get("is_kept") is True:
-        parts.append(phrase("fine-tuned; the head alone has {share}", _share_words(record.alone)))
+    if record.result.seconds is not None:
+        parts.append(phrase("in {duration}", duration_words(record.result.seconds)))
+    tuned = record.result.fine_tuned
+    if tuned is not None and tuned.is_kept:
+        alone = _share_words(tuned.head_alone)
+        parts.append(phrase("fine-tuned; the head alone has {share}", alone))
     return ", ".join(parts) + "."
 
 
-def _share_words(share: Share, *, interval: bool = True) -> str:
-    if share.value is None:
+def _share_words(share: ShareRight | None, *, interval: bool = True) -> str:
+    if share is None:
         return ""
     ends = (share.low, share.high) if interval else (None, None)
     return score_text(share.value, "share", *ends)
@@ -91,11 +90,13 @@ _TITLES = (
 )
 
 
-def _classes(record: Record) -> Html | None:
+def _classes(record: RetrainFolder) -> Html | None:
     if not record.classes:
         return None
     head = tag("tr", *(tag("th", title, scope="col") for title in _TITLES))
-    order = sorted(record.classes, key=lambda row: (row.share.value is None, row.share.value or 0))
+    order = sorted(
+        record.classes, key=lambda row: (row.share is None, row.share.value if row.share else 0)
+    )
     body = [_class_row(row) for row in order]
     shown = tag("table", tag("thead", head), tag("tbody", *body), class_="cards")
     return tag("div", shown, class_="scroll")
@@ -118,7 +119,7 @@ def _class_row(row: ClassRow) -> Html:
     )
 
 
-def _confusion(record: Record) -> Html | None:
+def _confusion(record: RetrainFolder) -> Html | None:
     """A table: rows are what it is, columns what the model says, by the numbers of the rows."""
     if not record.matrix:
         return None
@@ -152,7 +153,7 @@ def _cell(names: list[str], place: int, other: int, row: tuple[int, ...]) -> Htm
     return tag("td", str(count), class_=kind, style=style, title=told)
 
 
-def _mistakes(record: Record) -> Html | None:
+def _mistakes(record: RetrainFolder) -> Html | None:
     if not record.mistakes:
         return None
     hint = phrase("The ones that the model was surest of. A wrong label is found here too.")
@@ -160,7 +161,7 @@ def _mistakes(record: Record) -> Html | None:
     return joined(tag("p", hint, class_="hint"), tag("ul", *items, class_="thumbs"))
 
 
-def _mistake(one: Mistake) -> Html:
+def _mistake(one: MistakeRow) -> Html:
     sure = "" if one.confidence is None else phrase(" ({share})", percent_text(one.confidence))
     picture = None
     if one.thumbnail:
@@ -175,13 +176,13 @@ def _mistake(one: Mistake) -> Html:
     )
 
 
-def _head(record: Record) -> Html | None:
-    if not record.tried:
+def _head(record: RetrainFolder) -> Html | None:
+    if not record.summary.head:
         return _tuned(record)
     titles = ("Penalty", "Loss", "Right")
     head = tag("tr", *(tag("th", title, scope="col") for title in titles))
-    most = max(one.loss for one in record.tried) or 1.0
-    body = [_tried(one, most, record.strength) for one in record.tried]
+    most = max(one.loss for one in record.summary.head) or 1.0
+    body = [_tried(one, most, record.result.strength) for one in record.summary.head]
     hint = phrase(
         "Strengths of the penalty on the head's weights, each judged by cross-validation on "
         "what it was learned from. The one with the least loss is taken."
@@ -190,7 +191,7 @@ def _head(record: Record) -> Html | None:
     return joined(tag("p", hint, class_="hint"), tag("div", shown, class_="scroll"), _tuned(record))
 
 
-def _tried(one: Tried, most: float, taken: float | None) -> Html:
+def _tried(one: HeadTried, most: float, taken: float | None) -> Html:
     width = f"width:{_BAR_EMS * one.loss / most:.2f}em"
     mark = phrase(" (taken)") if one.strength == taken else ""
     return tag(
@@ -202,20 +203,37 @@ def _tried(one: Tried, most: float, taken: float | None) -> Html:
     )
 
 
-def _tuned(record: Record) -> Html | None:
-    told = text(record.tuned.get("told"))
-    return tag("p", told) if told else None
+def _tuned(record: RetrainFolder) -> Html | None:
+    tuned = record.result.fine_tuned
+    return tag("p", tuned.told) if tuned and tuned.told else None
 
 
-def _about(record: Record) -> Html:
-    command = tag("pre", tag("code", record.command)) if record.command else None
-    return joined(command, pairs([*record.facts, *machine(record.environment)]))
+def _about(record: RetrainFolder) -> Html:
+    told = record.summary
+    command = tag("pre", tag("code", told.command)) if told.command else None
+    return joined(command, pairs([*_facts(told), *machine(told.environment)]))
+
+
+def _facts(told: RetrainSummary) -> tuple[tuple[str, str], ...]:
+    result, embedding = told.result, told.result.embedding
+    part = phrase("a part of it that was held out") if told.data.is_part else ""
+    return (
+        (phrase("learned from"), told.data.learned),
+        (phrase("judged by"), part or told.data.judged),
+        (phrase("preparation"), result.preparation),
+        (phrase("embedding"), embedding.how),
+        (phrase("its tensor"), embedding.tensor),
+        (phrase("numbers in it"), str(embedding.size) if embedding.size else ""),
+        (phrase("SHA-256 of the model"), result.digest),
+        (phrase("SHA-256 of the backbone"), told.backbone_digest),
+    )
 
 
 def retrained_markdown(folder: Path, stem: str) -> Markdown:
     """The same for a pull request; it has no pictures."""
     record = read_retrained(folder)
-    head = f"# {escaped(record.model or 'a model')}: {escaped(_share_words(record.share))}"
+    right = escaped(_share_words(record.result.right))
+    head = f"# {escaped(record.summary.model or 'a model')}: {right}"
     rows = [
         [
             escaped(row.name),
@@ -226,6 +244,7 @@ def retrained_markdown(folder: Path, stem: str) -> Markdown:
         ]
         for row in record.classes
     ]
-    notes = "\n".join(f"- {escaped(note)}" for note in record.notes)
+    notes = "\n".join(f"- {escaped(note)}" for note in record.result.notes)
     shown = table(_TITLES, rows) if rows else ""
-    return Markdown(paragraphs(head, escaped(_how(record)), shown, notes, again(record.command)))
+    told = again(record.summary.command)
+    return Markdown(paragraphs(head, escaped(_how(record)), shown, notes, told))

@@ -17,8 +17,7 @@ from litesmith.pages.drawing.markdown import (
 from litesmith.pages.drawing.page import Page, Part
 from litesmith.pages.drawing.png import png
 from litesmith.pages.drawing.tradeoff import Graph, graphs
-from litesmith.pages.records.read_folder import read_folder
-from litesmith.pages.records.tune_record import Entry, Record
+from litesmith.pages.records.tune_folder import Entry, TuneFolder, read_tuned
 from litesmith.pages.sections.accelerators import rows as accelerator_rows
 from litesmith.pages.sections.accelerators import whole_words
 from litesmith.pages.sections.section_table import SECTIONS
@@ -29,27 +28,28 @@ from litesmith.phrases import phrase
 
 def tuned_page(folder: Path) -> Page:
     """The page of a folder that `tune` wrote."""
-    return page_of(read_folder(folder))
+    return page_of(read_tuned(folder))
 
 
-def page_of(record: Record) -> Page:
+def page_of(record: TuneFolder) -> Page:
     shown = [(section, made) for section in SECTIONS if (made := section.show(record))]
     parts = tuple(Part(section.name, section.title, made) for section, made in shown)
-    return Page(record.model, verdict_of(record).title, record.version, parts)
+    summary = record.summary
+    return Page(summary.model, verdict_of(record).title, summary.version, parts)
 
 
 def tuned_markdown(folder: Path, stem: str) -> Markdown:
     """The same for a pull request; `stem` begins the names of its pictures."""
-    record = read_folder(folder)
+    record = read_tuned(folder)
     drawn = {f"{stem}-{graph.name}.png": graph for graph in graphs(record)}
     return Markdown(_text(record, drawn), {name: png(graph) for name, graph in drawn.items()})
 
 
-def _text(record: Record, drawn: Mapping[str, Graph]) -> str:
+def _text(record: TuneFolder, drawn: Mapping[str, Graph]) -> str:
     shown = verdict_of(record)
     return paragraphs(
-        f"# {escaped(record.model or 'model')}: {escaped(shown.title)}",
-        f"**{escaped(record.sentence)}**" if record.sentence else "",
+        f"# {escaped(record.summary.model or 'model')}: {escaped(shown.title)}",
+        f"**{escaped(record.summary.sentence)}**" if record.summary.sentence else "",
         f"{say(shown.meaning)} {escaped(phrase('Asked for: {asked}.', asked_words(record)))}",
         _gains(record),
         "\n".join(picture(graph.title, name) for name, graph in drawn.items()),
@@ -59,7 +59,7 @@ def _text(record: Record, drawn: Mapping[str, Graph]) -> str:
     )
 
 
-def _gains(record: Record) -> str:
+def _gains(record: TuneFolder) -> str:
     rows = [
         [
             escaped(" ".join(cell.split()))
@@ -70,7 +70,7 @@ def _gains(record: Record) -> str:
     return table(("", phrase("against float"), phrase("95 % interval"), ""), rows) if rows else ""
 
 
-def _trials(record: Record) -> str:
+def _trials(record: TuneFolder) -> str:
     if not record.entries:
         return ""
     columns = columns_of(record)
@@ -80,7 +80,7 @@ def _trials(record: Record) -> str:
     return folded(count, table(head, rows))
 
 
-def _accelerators(record: Record) -> str:
+def _accelerators(record: TuneFolder) -> str:
     found = accelerator_rows(record)
     if not found:
         return ""
@@ -90,8 +90,9 @@ def _accelerators(record: Record) -> str:
     )
 
 
-def _row(record: Record, entry: Entry) -> list[str]:
-    is_best = record.best is not None and record.best.name == entry.name
+def _row(record: TuneFolder, entry: Entry) -> list[str]:
+    best = record.summary.best
+    is_best = best is not None and best.name == entry.name
     name = f"**{escaped(entry.name)}**" if is_best else escaped(entry.name)
     sign = STATUSES.get(entry.status, "")
     cells = [cell(column.words(entry), column.small(entry)) for column in columns_of(record)]
@@ -104,11 +105,11 @@ def _row(record: Record, entry: Entry) -> list[str]:
     ]
 
 
-def _commands(record: Record) -> str:
+def _commands(record: TuneFolder) -> str:
     lines = [
         f"- {say(words)}: {code(command)}"
         for words, command in (
-            (phrase("the same search"), record.command),
+            (phrase("the same search"), record.summary.command),
             (phrase("the same file"), record.replay),
         )
         if command

@@ -6,7 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from litesmith.arguments import argument
-from litesmith.evidence import Log, Measurement, Trial
+from litesmith.evidence.benching import PartialBench
+from litesmith.evidence.log import Log
+from litesmith.evidence.measurement import Measurement, Trial
 from litesmith.phrases import phrase
 from litesmith.run.devices.address import Lost
 from litesmith.tflite.file import write_whole
@@ -26,11 +28,11 @@ def write_csv(path: Path, done: Bench) -> None:
 def append_log(path: Path, done: Bench) -> None:
     """Adds a trial for each contender to a log, with its samples and the comparisons of its run."""
     for run, busy in _runs(done):
-        ratios = [comparison.to_json() for comparison in run.comparisons]
+        ratios = tuple(comparison.numbers for comparison in run.comparisons)
         for result in run.results:
             trial = result.trial()
-            extra = {"competitors": busy, "comparisons": ratios}
-            Log(path).append(replace(trial, details={**trial.details, **extra}))
+            details = replace(trial.details, competitors=busy, comparisons=ratios)
+            Log(path).append(replace(trial, details=details))
 
 
 def _runs(done: Bench) -> list[tuple[Bench, int]]:
@@ -51,6 +53,6 @@ def append_partial(path: Path | None, lost: Lost, device: str) -> None:
     for digest, samples in zip(lost.digests, lost.samples, strict=False):
         if samples:
             latency = Measurement("latency", "us", samples, device, digest, "")
-            details = {"device": device, "is_partial": True}
-            Log(path).append(Trial("", "", digest, (latency,), (), "bench", details))
+            details = PartialBench(device)
+            Log(path).append(Trial("", "", digest, (latency,), (), "bench", details=details))
     lost.add_note(phrase("{count} times are in {path}", count, path))

@@ -4,8 +4,8 @@ import hashlib
 import os
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
-from math import exp, inf, isnan, log
+from dataclasses import dataclass, replace
+from math import exp, log
 from pathlib import Path
 from statistics import median
 from time import perf_counter
@@ -16,7 +16,9 @@ import numpy as np
 from litesmith.arguments import argument
 from litesmith.display import show_html, show_line
 from litesmith.errors import BadInput
-from litesmith.evidence import Interval, Measurement, Trial, median_interval
+from litesmith.evidence.benching import BenchTrial, ComparedTimes, LatencyRow, ThreadsRow
+from litesmith.evidence.codec import encode_fields
+from litesmith.evidence.measurement import Interval, Measurement, Trial, median_interval
 from litesmith.ir.types import Model
 from litesmith.phrases import join, phrase
 from litesmith.progress import Progress, Status, silent
@@ -39,8 +41,6 @@ from litesmith.timing.statistics import (
 )
 from litesmith.timing.turns import Contender, Load, Quota, one_load
 from litesmith.units import ratio_text, time_interval_text, time_text
-
-PERCENTILES = (50, 90, 95, 99)
 
 # An interval needs six values. One contender gives a value a load, a pair of contenders a value
 # for two loads of mirrored order. Twelve values are the usual: fewer make intervals wide.
@@ -145,31 +145,39 @@ class Result:
         used = [t.joules for load in self.loads for t in load.turns if t.joules is not None]
         return sum(used) / len(used) if used else None
 
+    @property
+    def numbers(self) -> LatencyRow:
+        """Everything but the samples."""
+        low, high = self.interval_us
+        return LatencyRow(
+            model=self.model,
+            target=self.target,
+            p50_us=self.percentile_us(50),
+            p90_us=self.percentile_us(90),
+            p95_us=self.percentile_us(95),
+            p99_us=self.percentile_us(99),
+            p50_low_us=low,
+            p50_high_us=high,
+            create_us=median(load.create_us for load in self.loads),
+            first_us=median(load.first_us for load in self.loads),
+            cpu_us=self.cpu_us,
+            joules=self.joules,
+            peak_bytes=self.peak_bytes,
+            runs=self.runs,
+            loads=len(self.loads),
+            digest=self.contender.digest,
+            note=self.note,
+        )
+
     def row(self) -> Row:
         """The numbers without the samples, by name."""
-        low, high = self.interval_us
-        return {
-            "model": self.model,
-            "target": self.target,
-            **{f"p{rank}_us": self.percentile_us(rank) for rank in PERCENTILES},
-            "p50_low_us": low,
-            "p50_high_us": None if high == inf else high,
-            "create_us": median(load.create_us for load in self.loads),
-            "first_us": median(load.first_us for load in self.loads),
-            "cpu_us": None if isnan(self.cpu_us) else self.cpu_us,
-            "joules": self.joules,
-            "peak_bytes": self.peak_bytes,
-            "runs": self.runs,
-            "loads": len(self.loads),
-            "digest": self.contender.digest,
-            "note": self.note,
-        }
+        return encode_fields(self.numbers)
 
     def to_json(self) -> Json:
         """The numbers and the samples."""
         return {**self.row(), "samples_us": self.samples_us}
 
-    def trial(self) -> Trial:
+    def trial(self) -> Trial[BenchTrial]:
         """The evidence: the samples, evenly thinned beyond a thousand a load, and their place."""
         samples = {
             "latency": self.samples_us,
@@ -186,7 +194,7 @@ class Result:
             model_digest=self.contender.digest,
             measurements=tuple(made),
             reason="bench",
-            details={"model": self.model, "host": self.host.facts()},
+            details=BenchTrial(self.model, self.host.facts()),
         )
 
     def _measurement(self, metric: str, unit: str, values: tuple[float, ...]) -> Measurement:
@@ -212,23 +220,28 @@ class Comparison:
             ratio_text(self.ratio.value, *self.ratio.interval),
         )
 
-    def row(self) -> Row:
+    @property
+    def numbers(self) -> ComparedTimes:
+        """The numbers with the ratios of the blocks, from which the interval can be had again."""
         low, high = self.ratio.interval
-        return {
-            "a": self.a.name,
-            "b": self.b.name,
-            "a_target": str(self.a.target),
-            "b_target": str(self.b.target),
-            "ratio": self.ratio.value,
-            "low": low,
-            "high": None if high == inf else high,
-            "verdict": self.ratio.verdict,
-            "blocks": len(self.ratio.blocks),
-        }
+        return ComparedTimes(
+            a=self.a.name,
+            b=self.b.name,
+            a_target=str(self.a.target),
+            b_target=str(self.b.target),
+            ratio=self.ratio.value,
+            low=low,
+            high=high,
+            verdict=self.ratio.verdict,
+            blocks=len(self.ratio.blocks),
+            block_ratios=self.ratio.blocks,
+        )
+
+    def row(self) -> Row:
+        return encode_fields(replace(self.numbers, block_ratios=()))
 
     def to_json(self) -> Json:
-        """The numbers with the ratios of the blocks, from which the interval can be had again."""
-        return {**self.row(), "block_ratios": self.ratio.blocks}
+        return encode_fields(self.numbers)
 
 
 @dataclass(frozen=True)
@@ -254,14 +267,16 @@ class Situation:
     def rows(self) -> list[Row]:
         """One row a thread count. Joules are of the whole machine."""
         return [
-            {
-                "threads": result.contender.target.threads,
-                "p50_us": result.percentile_us(50),
-                "p95_us": result.percentile_us(95),
-                "variability": spread(result.samples_us),
-                "cpu_us": result.cpu_us,
-                "joules": result.joules,
-            }
+            encode_fields(
+                ThreadsRow(
+                    threads=result.contender.target.threads,
+                    p50_us=result.percentile_us(50),
+                    p95_us=result.percentile_us(95),
+                    variability=spread(result.samples_us),
+                    cpu_us=result.cpu_us,
+                    joules=result.joules,
+                )
+            )
             for result in self.bench.results
         ]
 

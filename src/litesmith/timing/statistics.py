@@ -7,11 +7,11 @@ from statistics import median
 
 import numpy as np
 
-from litesmith.evidence import Interval, median_interval
+from litesmith.evidence.measurement import Interval, median_interval
 from litesmith.phrases import phrase
 
 # Numbers by name: one row of a table, or of a data frame.
-Row = dict[str, str | float | int | None]
+Row = dict[str, object]
 
 # Less than this is not worth a word: a verdict needs the whole interval beyond it.
 MARGIN = 0.01

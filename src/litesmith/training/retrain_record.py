@@ -1,8 +1,24 @@
 """What a retraining leaves on record: enough to rebuild its report from the record alone."""
 
+from collections.abc import Iterator
+
 from litesmith._version import VERSION
 from litesmith.accuracy.paired import Estimate
-from litesmith.evidence import Measurement, Trial
+from litesmith.evidence.measurement import Measurement, Trial
+from litesmith.evidence.retraining import (
+    ClassShare,
+    EmbeddingRow,
+    FineTuning,
+    FromScratch,
+    HeadTried,
+    MistakeRow,
+    RetrainData,
+    RetrainInside,
+    RetrainResult,
+    RetrainSummary,
+    RetrainTrial,
+    ShareRight,
+)
 from litesmith.phrases import phrase
 from litesmith.tflite.file import digest
 from litesmith.timing.host import host
@@ -10,69 +26,70 @@ from litesmith.training.retrain_request import NO_TUNING, Retrained
 from litesmith.transfer.confusion import Confusion
 from litesmith.units import number_text
 
-Json = dict[str, object]
-
 _TARGET = "cpu:1"
 
 
-def result_facts(result: Retrained) -> Json:
+def retrain_result(result: Retrained) -> RetrainResult:
     """What a program wants to know: the same in the record and with --json."""
-    return {
-        "out": str(result.out),
-        **_estimate(result.found.value),
-        "n": result.n,
-        "classes": list(result.classes),
-        "metric": "top1",
-        "per_class": per_class(result.found),
-        "confusion": result.found.table.tolist(),
-        "learned": sum(result.learned.counts),
-        "embedding": {
-            "tensor": result.embedding.tensor.name,
-            "size": result.embedding.tensor.shape[-1],
-            "how": result.embedding.how,
-        },
-        "preparation": result.learned.data.preparation.text,
-        "strength": None if result.head is None else result.head.strength,
-        "fine_tuned": _tuned_facts(result),
-        "from_scratch": _scratch_facts(result),
-        "digest": result.digest,
-        "seconds": round(result.seconds, 3),
-        "notes": list(result.notes),
-    }
+    return RetrainResult(
+        out=str(result.out),
+        right=_share(result.found.value),
+        n=result.n,
+        classes=tuple(result.classes),
+        metric="top1",
+        per_class=tuple(_class_shares(result.found)),
+        confusion=tuple(tuple(row) for row in result.found.table.tolist()),
+        learned=sum(result.learned.counts),
+        embedding=EmbeddingRow(
+            tensor=result.embedding.tensor.name,
+            size=result.embedding.tensor.shape[-1],
+            how=result.embedding.how,
+        ),
+        preparation=result.learned.data.preparation.text,
+        strength=None if result.head is None else result.head.strength,
+        fine_tuned=_fine_tuning(result),
+        from_scratch=_from_scratch(result),
+        digest=result.digest,
+        seconds=round(result.seconds, 3),
+        notes=result.notes,
+    )
 
 
-def record_facts(result: Retrained, command: str) -> Json:
+def retrain_summary(result: Retrained, command: str) -> RetrainSummary:
     """The record of a folder."""
-    request = result.request
-    return {
-        "schema": 1,
-        "version": VERSION,
-        "command": command,
-        "model": result.out.name,
-        "backbone": result.scratch.name if result.scratch else request.backbone.name,
-        "backbone_digest": _backbone_digest(result),
-        "data": {
-            "learned": result.learned.data.source,
-            "judged": result.proof.data.source,
-            "is_part": result.proof.data.source == result.learned.data.source,
-            "learned_counts": list(result.learned.counts),
-            "judged_counts": list(result.proof.counts),
-        },
-        "head": [
-            {"strength": one.strength, "loss": one.loss, "accuracy": one.accuracy}
-            for one in (() if result.head is None else result.head.tried)
-        ],
-        "environment": host().facts(),
-        **result_facts(result),
-    }
+    learned, judged = result.learned, result.proof
+    tried = () if result.head is None else result.head.tried
+    return RetrainSummary(
+        schema=1,
+        version=VERSION,
+        command=command,
+        model=result.out.name,
+        backbone=result.scratch.name if result.scratch else result.request.backbone.name,
+        backbone_digest=_backbone_digest(result),
+        data=RetrainData(
+            learned=learned.data.source,
+            judged=judged.data.source,
+            is_part=judged.data.source == learned.data.source,
+            learned_counts=tuple(learned.counts),
+            judged_counts=tuple(judged.counts),
+        ),
+        head=tuple(HeadTried(one.strength, one.loss, one.accuracy) for one in tried),
+        environment=host().facts(),
+        result=retrain_result(result),
+    )
 
 
-def evidence_facts(result: Retrained) -> Json:
+def retrain_inside(result: Retrained) -> RetrainInside:
     """The bulky part: the mistakes with their pictures."""
-    return {"mistakes": [vars(mistake) for mistake in result.found.mistakes]}
+    return RetrainInside(
+        tuple(
+            MistakeRow(one.name, one.true, one.said, one.confidence, one.thumbnail)
+            for one in result.found.mistakes
+        )
+    )
 
 
-def trials_of(result: Retrained) -> tuple[Trial, ...]:
+def list_trials(result: Retrained) -> tuple[Trial[RetrainTrial], ...]:
     """The head alone, and what fine-tuning made of it, where that was asked for; or the network
     that was trained from scratch."""
     parent, own, made = _backbone_digest(result), result.digest, result.scratch
@@ -100,51 +117,44 @@ def _backbone_digest(result: Retrained) -> str:
     return "" if result.scratch is not None else digest(result.request.backbone)
 
 
-def _scratch_facts(result: Retrained) -> Json | None:
+def _from_scratch(result: Retrained) -> FromScratch | None:
     made = result.scratch
-    if made is None:
-        return None
-    return {"network": made.name, "first": made.first, "best": made.best, "told": made.told}
+    return None if made is None else FromScratch(made.name, made.first, made.best, made.told)
 
 
 def _trial(
     found: Confusion | None, own: str, parent: str, recipe: str, name: str, reason: str = ""
-) -> Trial:
+) -> Trial[RetrainTrial]:
     measured: tuple[Measurement, ...] = ()
     if found is not None:
         hits = tuple(found.right.tolist())
         measured = (Measurement("top1", "share", hits, _TARGET, own, str(host())),)
-    return Trial(
-        recipe, parent, own, measured, reason=reason, details={"name": name, "kind": "retrained"}
-    )
+    return Trial(recipe, parent, own, measured, reason=reason, details=RetrainTrial(name))
 
 
-def per_class(found: Confusion) -> list[Json]:
+def _class_shares(found: Confusion) -> Iterator[ClassShare]:
     """How each class fares."""
     counts = found.table.sum(axis=1).tolist()
-    told: list[Json] = []
     for place, name in enumerate(found.names):
         value = found.of_class(place)
-        numbers = _estimate(value) if value is not None else {}
-        told.append({"class": name, "n": counts[place], **numbers})
-    return told
+        yield ClassShare(name, counts[place], None if value is None else _share(value))
 
 
-def _estimate(value: Estimate) -> Json:
-    return {"value": value.value, "low": value.low, "high": value.high}
+def _share(value: Estimate) -> ShareRight:
+    return ShareRight(value.value, value.low, value.high)
 
 
-def _tuned_facts(result: Retrained) -> Json | None:
+def _fine_tuning(result: Retrained) -> FineTuning | None:
     tuned = result.tuned
     if tuned is None:
         return None
     alone = result.head_alone or result.found
-    return {
-        "layers": result.request.fine_tune,
-        "is_kept": tuned.model is not None,
-        "before": tuned.before,
-        "after": tuned.after,
-        "held_out": tuned.held,
-        "told": tuned.told,
-        "head_alone": _estimate(alone.value),
-    }
+    return FineTuning(
+        layers=result.request.fine_tune,
+        is_kept=tuned.model is not None,
+        before=tuned.before,
+        after=tuned.after,
+        held_out=tuned.held,
+        told=tuned.told,
+        head_alone=_share(alone.value),
+    )

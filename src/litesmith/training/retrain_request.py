@@ -7,6 +7,7 @@ from typing import NamedTuple
 from litesmith.data.preparation import Preparation
 from litesmith.data.sources import UNTOUCHED, Given
 from litesmith.display import show_html, show_line
+from litesmith.evidence.codec import encode_fields
 from litesmith.ir.types import Model
 from litesmith.known_networks import is_network
 from litesmith.phrases import phrase
@@ -143,10 +144,10 @@ class Retrained:
 
     def to_json(self) -> dict[str, object]:
         """Everything that a program wants to know, as `--json` prints it."""
-        from litesmith.training.retrain_record import result_facts
+        from litesmith.training.retrain_record import retrain_result
 
         page = None if self.report is None else str(self.report)
-        return {"schema": 1, **result_facts(self), "report": page}
+        return {"schema": 1, **encode_fields(retrain_result(self)), "report": page}
 
     @property
     def out(self) -> Path:

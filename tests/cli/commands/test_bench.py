@@ -12,7 +12,8 @@ import pytest
 from litesmith import bench
 from litesmith.cli.options.command_line import plain_switches
 from litesmith.cli.text import bench_text
-from litesmith.evidence import Log
+from litesmith.evidence.benching import BenchTrial
+from litesmith.evidence.log import Log
 from litesmith.tflite.file import digest, save
 from litesmith.units import energy_text, number_text, ratio_text, time_interval_text
 from tests import zoo
@@ -73,7 +74,7 @@ def test_json(model: Path, tmp_path: Path) -> None:
     rows = list(csv.DictReader((tmp_path / "rows.csv").read_text().splitlines()))
     assert [row["target"] for row in rows] == ["cpu:1", "cpu:1:builtin"]
     assert len(comparison["block_ratios"]) == comparison["blocks"]
-    trials = Log(tmp_path / "log.jsonl").read()
+    trials = Log(tmp_path / "log.jsonl").read({"": BenchTrial})
     assert [trial.model_digest for trial in trials] == [digest(model)] * 2
     assert trials[0].measurements[0].samples == tuple(told["results"][0]["samples_us"])
 

@@ -15,10 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from litesmith.errors import BadInput
-from litesmith.evidence import Trial
+from litesmith.evidence.codec import salvage
+from litesmith.evidence.tuning import TuneSummary
 from litesmith.pages.folder_kinds import write_report
-from litesmith.pages.records.read_folder import read_folder
-from litesmith.pages.records.tune_record import Record
+from litesmith.pages.records.tune_folder import TuneFolder, read_tuned
 from litesmith.pages.sections.section_table import SECTIONS
 from tests.draws import draws
 from tests.pages import folders
@@ -71,7 +71,7 @@ def page_of(folder: Path) -> Page:
 def test_every_trial_has_one_row_at_every_moment(moment: str, tmp_path: Path) -> None:
     folder = folders.MOMENTS[moment](tmp_path / "tuned")
     names = Counter(row["data-trial"] for row in page_of(folder).with_attribute("data-trial", "tr"))
-    assert names == Counter(entry.name for entry in read_folder(folder).entries)
+    assert names == Counter(entry.name for entry in read_tuned(folder).entries)
     assert set(names.values()) == {1}
 
 
@@ -79,7 +79,8 @@ def test_every_section_is_shown_where_there_is_something_to_show(tmp_path: Path)
     page = page_of(folders.write_folder(tmp_path))
     shown = [found.get("id") for kind, found in page.elements if kind == "section"]
     assert shown == [section.name for section in SECTIONS]
-    assert [section.name for section in SECTIONS if section.show(Record())] == ["verdict"]
+    nothing = TuneFolder(salvage(TuneSummary, {}).value)
+    assert [section.name for section in SECTIONS if section.show(nothing)] == ["verdict"]
 
 
 @pytest.mark.parametrize("moment", folders.MOMENTS)
@@ -109,11 +110,9 @@ def test_the_front_that_is_drawn_is_the_front_that_was_found(tmp_path: Path) -> 
 
 def test_a_later_line_of_a_trial_replaces_the_earlier(tmp_path: Path) -> None:
     again = folders.trials()
-    changed = Trial(
-        "", "", folders.digest("int8"), reason="measured anew", details=again[4].details
-    )
+    changed = {**again[4], "reason": "measured anew"}
     folder = folders.write_folder(tmp_path, None, [*again, changed])
-    entry = read_folder(folder).entry("int8")
+    entry = read_tuned(folder).entry("int8")
     assert entry is not None and entry.reasons == ("measured anew",)
 
 
@@ -150,7 +149,8 @@ def test_any_value_may_be_missing_or_wrong(data: st.DataObject) -> None:
     else:
         told[place] = value
     chosen = data.draw(st.integers(0, len(tried) - 1))
-    details = dict(tried[chosen].details)
+    details = tried[chosen]["details"]
+    assert isinstance(details, dict)
     key = data.draw(st.sampled_from([*sorted(details), "accuracy", "latency"]))
     inner = details.get(key)
     other = data.draw(json_values)
@@ -158,7 +158,7 @@ def test_any_value_may_be_missing_or_wrong(data: st.DataObject) -> None:
         other = {**inner, data.draw(st.sampled_from(sorted(inner))): other}
     with TemporaryDirectory() as name:
         folder = folders.write_folder(Path(name), told, tried, details=False)
-        line = {**json.loads(tried[chosen].to_line()), "details": {**details, key: other}}
+        line = {**tried[chosen], "details": {**details, key: other}}
         with (folder / "trials.jsonl").open("a") as log:
             log.write(json.dumps(line) + "\n")
         page = page_of(folder)
@@ -194,11 +194,14 @@ def _renamed(value: Any, name: str) -> Any:
     return name if isinstance(value, str) and value not in ("done", "proven", "latency") else value
 
 
-def _renamed_trial(trial: Trial, name: str) -> Trial:
-    details = {**trial.details, "notes": [name], "status": name}
+def _renamed_trial(line: folders.Json, name: str) -> folders.Json:
+    before = line["details"]
+    assert isinstance(before, dict)
+    details = {**before, "notes": [name], "status": name}
     if details["name"] != "float":
         details["name"] = f"{name}{details['name']}"
-    return Trial(name, "", trial.model_digest, (), ((name, name),), name, details)
+    skipped = [{"where": name, "why": name}]
+    return {**line, "recipe": name, "skipped": skipped, "reason": name, "details": details}
 
 
 @pytest.mark.parametrize(
@@ -227,7 +230,7 @@ def test_a_missing_folder_is_refused(tmp_path: Path) -> None:
 def test_a_digest_does_not_lead_out_of_the_folder(tmp_path: Path) -> None:
     (tmp_path / "secret.json").write_text(json.dumps(folders.inside("float", 1.0)))
     told = {**folders.summary(), "model_digest": "../../secret"}
-    record = read_folder(folders.write_folder(tmp_path / "tuned", told, [], details=False))
+    record = read_tuned(folders.write_folder(tmp_path / "tuned", told, [], details=False))
     assert record.inside == {}
 
 

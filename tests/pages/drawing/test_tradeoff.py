@@ -1,14 +1,17 @@
 """The graphs as values: what is drawn is where the numbers say."""
 
 import math
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from typing import cast
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from litesmith.evidence.codec import salvage
+from litesmith.evidence.records import PairedScore, Score, Speed
+from litesmith.evidence.tuning import TuneSummary
 from litesmith.pages.drawing.plot import (
     BOTTOM,
     HEIGHT,
@@ -24,15 +27,22 @@ from litesmith.pages.drawing.plot import (
 from litesmith.pages.drawing.png import png
 from litesmith.pages.drawing.svg import LEGEND
 from litesmith.pages.drawing.tradeoff import AXES, Graph, graphs
-from litesmith.pages.records.read_folder import read_folder
-from litesmith.pages.records.tune_record import Entry, Record, Request, Score, Sizes, Speed
+from litesmith.pages.records.tune_folder import Entry, TuneFolder, read_tuned
 from tests.pages import folders
 
 points = st.tuples(st.floats(LEFT, RIGHT), st.floats(TOP, BOTTOM))
 
 
+PAIRED = PairedScore(2.0, None, None, None, None, None, None, None)
+
+
+def asked(minimize: str) -> TuneSummary:
+    """A summary of which no more is known than what is to be small."""
+    return salvage(TuneSummary, {"request": {"minimize": minimize}}).value
+
+
 def drawn(folder: Path) -> dict[str, Graph]:
-    return {graph.name: graph for graph in graphs(read_folder(folder))}
+    return {graph.name: graph for graph in graphs(read_tuned(folder))}
 
 
 @given(st.lists(points, min_size=1, max_size=8))
@@ -68,7 +78,7 @@ def test_every_shape_is_in_the_legend() -> None:
 def test_less_is_left_and_better_is_up(tmp_path: Path) -> None:
     for graph in drawn(folders.write_folder(tmp_path)).values():
         marks = [m for m in graph.marks if m.shape not in ("below", "beyond")]
-        cost = {"size": lambda m: m.entry.sizes.file, "latency": lambda m: m.entry.speed.ratio}
+        cost = {"size": lambda m: m.entry.bytes, "latency": lambda m: m.entry.speed.ratio}
         by_cost = sorted(marks, key=cost[graph.name])
         assert [m.x for m in by_cost] == sorted(m.x for m in marks)
         by_score = sorted(marks, key=lambda m: m.entry.score.value if m.entry.score else 0.0)[::-1]
@@ -92,8 +102,8 @@ def test_a_collapsed_model_is_at_the_edge_and_presses_nothing(tmp_path: Path) ->
 
 def test_a_model_of_another_speed_presses_nothing(tmp_path: Path) -> None:
     slow = folders.trials()[7]
-    details = {**slow.details, "latency": folders.latency(70.0)}
-    tried = [*folders.trials(), replace(slow, details=details)]
+    details = {**cast(folders.Json, slow["details"]), "latency": folders.latency(70.0)}
+    tried = [*folders.trials(), {**slow, "details": details}]
     graph = drawn(folders.write_folder(tmp_path, None, tried))["latency"]
     marks = {mark.entry.name: mark for mark in graph.marks}
     assert marks["int16x8"].shape == "beyond" and marks["int16x8"].on_front
@@ -112,13 +122,13 @@ def test_where_less_is_better_less_is_up() -> None:
     tried = tuple(
         Entry(
             name,
-            sizes=Sizes(file=size),
-            score=Score("error", "", error, is_lower_better=True, reference=2.0),
+            bytes=size,
+            score=Score("error", "error", "", error, None, None, 9, -1, PAIRED),
             room=2.1 - error,
         )
-        for name, size, error in (("float", 100.0, 2.0), ("good", 50.0, 2.05), ("bad", 25.0, 2.3))
+        for name, size, error in (("float", 100, 2.0), ("good", 50, 2.05), ("bad", 25, 2.3))
     )
-    (graph,) = graphs(Record(entries=tried))
+    (graph,) = graphs(TuneFolder(asked(""), tried))
     places = {mark.entry.name: mark.y for mark in graph.marks}
     assert graph.budget is not None
     assert places["float"] < places["good"] < graph.budget.place < places["bad"]
@@ -130,15 +140,20 @@ def test_where_less_is_better_less_is_up() -> None:
 def test_what_is_to_be_small_has_a_graph(axis: object) -> None:
     name = getattr(axis, "name", "")
     entry = Entry(
-        "a", sizes=Sizes(3e6, 2e6, 1e6), speed=Speed("cpu:1", 900.0), score=Score("t", "", 1)
+        "a",
+        bytes=3_000_000,
+        gzip_bytes=2_000_000,
+        peak_bytes=1_000_000,
+        speed=Speed("cpu:1", "measured", 900.0, None, None, None, None, ""),
+        score=Score("t", "t", "", 1.0, None, None, 9),
     )
-    found = [graph.name for graph in graphs(Record(entries=(entry,), request=Request(name)))]
+    found = [graph.name for graph in graphs(TuneFolder(asked(name), (entry,)))]
     assert set(found) == {"size", "latency", name}
 
 
 def test_limits_are_drawn_on_their_own_axis(tmp_path: Path) -> None:
     told = folders.summary()
-    told["request"] = {"limits": ["at most 6.00 MB", "at most 5.00 ms"]}
+    told["request"] = {"ceilings": {"size": 6e6, "latency": 5e3}}
     found = drawn(folders.write_folder(tmp_path, told))
     size, latency = found["size"].limit, found["latency"].limit
     assert size is not None and latency is not None

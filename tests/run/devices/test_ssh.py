@@ -16,7 +16,8 @@ import pytest
 
 import litesmith
 from litesmith.errors import BadInput, CannotRun
-from litesmith.evidence import Log
+from litesmith.evidence.benching import PartialBench
+from litesmith.evidence.log import Log
 from litesmith.ir.types import Model
 from litesmith.run.core.target import Target
 from litesmith.run.devices import agent
@@ -310,6 +311,6 @@ def test_times_before_a_loss_are_kept(server: Server, tmp_path: Path) -> None:
     watcher.join()
     assert shown.returncode == 2 and "the connection was lost" in shown.stderr
     assert f"times are in {log}" in " ".join(shown.stderr.split())
-    kept = Log(log).read()
-    assert kept and all(trial.details["is_partial"] for trial in kept)
+    kept = Log(log).read({"": PartialBench})
+    assert kept and all(trial.details.is_partial for trial in kept)
     assert {trial.model_digest for trial in kept} == {hashlib.sha256(path.read_bytes()).hexdigest()}

@@ -1,5 +1,7 @@
 """A small model that knows its classes, data for it, and searches that are over in seconds."""
 
+import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -7,12 +9,14 @@ import numpy as np
 from litesmith.calibration.observe import tools
 from litesmith.data.samples import Data
 from litesmith.data.sources import open_data
-from litesmith.evidence import Trial
+from litesmith.evidence.measurement import Trial
+from litesmith.evidence.records import Score, Speed
+from litesmith.evidence.tuning import RoomLeft, Tried
 from litesmith.ir.build import Builder
 from litesmith.ir.types import Array, Model
 from litesmith.passes.core.recipe import apply
 from litesmith.passes.core.step import Context
-from litesmith.search.trial.trial_record import Record
+from litesmith.search.trial.tried_model import TriedModel
 from litesmith.tflite.file import save
 from tests.training.small import CLASSES, labelled
 
@@ -71,17 +75,24 @@ def record(
     allowed: float = 0.01,
     branch: str = "",
     **details: object,
-) -> Record:
-    """A trial as a search would have it."""
-    facts: dict[str, object] = {
-        "name": name,
-        "kind": "candidate",
-        "branch": branch or name,
-        "status": status,
-        "bytes": size,
-        "gzip_bytes": size // 2,
-        "accuracy": {"metric": "top1", "unit": "share", "value": value},
-        "latency": {"target": "cpu:1", "ratio": ratio},
-        "room": {"estimate": room, "low": room - 0.01, "high": room + 0.01, "allowed": allowed},
-    }
-    return Record(Trial("", "in", f"of {name}", details={**facts, **details}))
+) -> TriedModel:
+    """A trial as a search would have it; `details` replaces what is said otherwise."""
+    made = Tried(
+        name=name,
+        branch=branch or name,
+        why="",
+        kind="candidate",
+        key=name,
+        status=status,
+        bytes=size,
+        gzip_bytes=size // 2,
+        accuracy=Score("top1", "top-1", "share", value, None, None, 9),
+        latency=Speed("cpu:1", "measured", None, None, ratio, None, None, ""),
+        room=RoomLeft(
+            *(None if math.isnan(room) else end for end in (room, room - 0.01, room + 0.01)),
+            reason="",
+            allowed=allowed,
+        ),
+    )
+    made = replace(made, **details)  # pyright: ignore[reportArgumentType]
+    return TriedModel(Trial("", "in", f"of {name}", details=made))

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from litesmith.errors import BadInput
-from litesmith.search.choosing.candidates import distinct, listed, short_names
+from litesmith.search.choosing.candidates import list_candidates, make_distinct, short_names
 from litesmith.tflite.file import save
 from tests.search.choosing.chosen import MODELS, written_models
 
@@ -48,7 +48,7 @@ def test_names_do_not_depend_on_the_order(paths: list[Path], random: object) -> 
 
 def test_a_pattern_is_its_files_in_order(tmp_path: Path) -> None:
     written_models(tmp_path)
-    found = listed([str(tmp_path / "*.tflite")])
+    found = list_candidates([str(tmp_path / "*.tflite")])
     assert [c.name for c in found.candidates] == sorted(MODELS)
     assert not found.notes
 
@@ -57,7 +57,7 @@ def test_files_of_one_name_are_told_apart_by_their_folders(tmp_path: Path) -> No
     for folder, make in zip(("one", "two"), MODELS.values(), strict=False):
         (tmp_path / folder).mkdir()
         save(make(), tmp_path / folder / "model.tflite")
-    found = listed([str(tmp_path / "*" / "model.tflite")])
+    found = list_candidates([str(tmp_path / "*" / "model.tflite")])
     assert [c.name for c in found.candidates] == ["one/model", "two/model"]
 
 
@@ -65,10 +65,10 @@ def test_a_file_that_is_called_like_a_network_is_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    (network,) = listed(["ds_cnn_s"]).candidates
+    (network,) = list_candidates(["ds_cnn_s"]).candidates
     assert not network.is_taught and network.path is None and network.published is not None
     save(MODELS["good"](), tmp_path / "ds_cnn_s")
-    (file,) = listed(["ds_cnn_s"]).candidates
+    (file,) = list_candidates(["ds_cnn_s"]).candidates
     assert file.is_taught and file.path == Path("ds_cnn_s")
 
 
@@ -76,7 +76,7 @@ def test_a_file_that_is_called_like_a_network_is_the_file(
 def test_a_file_and_a_network_of_one_name_are_two(tmp_path: Path, turned: bool) -> None:
     save(MODELS["good"](), tmp_path / "ds_cnn_s.tflite")
     texts = ["ds_cnn_s", str(tmp_path / "ds_cnn_s.tflite")]
-    found = listed(texts[::-1] if turned else texts).candidates
+    found = list_candidates(texts[::-1] if turned else texts).candidates
     names = {c.name: c.is_taught for c in found}
     assert names == {"ds_cnn_s": False, "ds_cnn_s.tflite": True}
 
@@ -84,15 +84,15 @@ def test_a_file_and_a_network_of_one_name_are_two(tmp_path: Path, turned: bool) 
 @given(st.text(max_size=3), st.sets(st.text(max_size=5)))
 def test_a_distinct_name_is_none_of_the_taken_ones(name: str, taken: set[str]) -> None:
     for _ in range(3):
-        found = distinct(name, taken)
+        found = make_distinct(name, taken)
         assert found not in taken and found.startswith(name)
         assert found == name or name in taken
         taken.add(found)
 
 
 def test_a_network_twice_is_one_and_wrong_sizes_are_refused() -> None:
-    assert len(listed(["ds_cnn_s", "ds_cnn_s"]).candidates) == 1
+    assert len(list_candidates(["ds_cnn_s", "ds_cnn_s"]).candidates) == 1
     with pytest.raises(BadInput, match="width 9 is outside"):
-        listed(["mobilenet_v1:9"])
+        list_candidates(["mobilenet_v1:9"])
     with pytest.raises(BadInput, match="no network that `litesmith catalogue` lists"):
-        listed(["mobilenet_v9"])
+        list_candidates(["mobilenet_v9"])

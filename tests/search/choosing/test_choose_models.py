@@ -11,15 +11,15 @@ import litesmith
 from litesmith import BadInput, Builder
 from litesmith.data.preparation import Preparation
 from litesmith.data.sources import UNTOUCHED, Samples
+from litesmith.evidence.folder import CHOOSE, Folder
 from litesmith.run.core.target import Target
-from litesmith.search.choosing.candidates import listed
-from litesmith.search.choosing.choose_measure import Weighing
+from litesmith.search.choosing.candidates import list_candidates
 from litesmith.search.choosing.choose_models import Chosen, carry_out, choose
 from litesmith.search.choosing.choose_run import Request, View
-from litesmith.search.choosing.pick import Asked
+from litesmith.search.choosing.choose_trials import ChooseTrials
+from litesmith.search.choosing.pick import Requirements
 from litesmith.search.choosing.retrain_candidates import Lesson
-from litesmith.search.choosing.shared_data import Source, judges
-from litesmith.search.trial.folder import CHOOSE, Folder
+from litesmith.search.choosing.shared_data import Source, find_judges
 from litesmith.tflite.file import digest, save
 from tests.search.choosing.chosen import QUICK, heavy, written_models
 from tests.search.choosing.taught import examples, integer, taught, write_data
@@ -134,7 +134,7 @@ def test_a_stop_leaves_what_there_is(place: Path, again: Path) -> None:
     times = [line for line in lines if json.loads(line)["details"]["kind"] == "timed"]
     (again / "trials.jsonl").write_text("".join(times))
     request = Request(
-        listed([place / f"{name}.tflite" for name in ("good", "poor", "heavy")]),
+        list_candidates([place / f"{name}.tflite" for name in ("good", "poor", "heavy")]),
         again,
         source=Source(place / "data.npz", UNTOUCHED),
         seconds=QUICK,
@@ -203,11 +203,11 @@ def test_what_a_candidate_learns_from_is_not_what_it_is_judged_by(
     place: Path, tmp_path: Path, samples: int | None
 ) -> None:
     data = place / "data.npz"
-    (candidate,) = listed([place / "good.tflite"]).candidates
+    (candidate,) = list_candidates([place / "good.tflite"]).candidates
     made = litesmith.retrain(place / "good.tflite", data, tmp_path / "new.tflite", samples=samples)
-    (taught,) = listed([tmp_path / "new.tflite"]).candidates
+    (taught,) = list_candidates([tmp_path / "new.tflite"]).candidates
     lesson = Lesson(Source(data, UNTOUCHED, samples))
-    for judge in (lesson.opened(candidate), lesson.judge(taught)):
+    for judge in (lesson.open(candidate), lesson.judge(taught)):
         assert isinstance(judge.data, Samples)
         assert judge.data.digests == made.proof.data.digests
         assert not {*judge.data.digests} & {*made.learned.data.digests}
@@ -219,10 +219,10 @@ def test_models_with_nothing_to_learn_from_are_refused_before_others_learn(
     b = Builder()
     x = b.input("x", (1, 4, 4))
     save(b.model(b.op("MUL", x, np.ones(4, np.float32))), tmp_path / "map.tflite")
-    (candidate,) = listed([tmp_path / "map.tflite"]).candidates
+    (candidate,) = list_candidates([tmp_path / "map.tflite"]).candidates
     lesson = Lesson(Source(place / "data.npz", UNTOUCHED))
     with pytest.raises(BadInput, match=r"map: has no vector before a classifier.*--at"):
-        lesson.opened(candidate)
+        lesson.open(candidate)
 
 
 def test_quantized_files_do_not_learn(place: Path, tmp_path: Path) -> None:
@@ -271,11 +271,11 @@ def test_the_same_file_is_measured_once(place: Path, again: Path, tmp_path: Path
 def test_every_name_has_a_file_of_its_own(place: Path, tmp_path: Path) -> None:
     given = tmp_path / "models" / "a-b.tflite"
     folder = Folder(tmp_path, CHOOSE)
-    weighing = Weighing(folder, Target(), [given])
+    trials = ChooseTrials(folder, Target(), [given])
     names = ["a b", "a:b", "A-B", "a-b", "x" * 300, "x" * 301, "ü" * 200]
-    paths = [weighing.place(name) for name in names]
+    paths = [trials.place(name) for name in names]
     assert len({str(path).casefold() for path in (given, *paths)}) == 1 + len(names)
-    assert [weighing.place(name) for name in names] == paths
+    assert [trials.place(name) for name in names] == paths
     for path in paths:
         save(taught(), path)
 
@@ -317,8 +317,8 @@ def test_pictures_that_cannot_be_read_are_said_or_refused(tmp_path: Path) -> Non
     write_pictures(tmp_path / "data", 8, ["0", "1", "2"])
     (tmp_path / "data" / "0" / "bad.png").write_bytes(b"no picture")
     source = Source(tmp_path / "data", Preparation(norm="unit"))
-    candidates = listed([tmp_path / "model.tflite"]).candidates
-    data = judges(candidates, source, None, calibrates=False)["model"].data
+    candidates = list_candidates([tmp_path / "model.tflite"]).candidates
+    data = find_judges(candidates, source, None, calibrates=False)["model"].data
     assert len(data) == 24 and any("left out" in note for note in data.notes)
     for file in (tmp_path / "data" / "1").iterdir():
         file.write_bytes(b"no picture")
@@ -381,7 +381,7 @@ def test_a_model_without_numbers_is_not_picked(place: Path, again: Path, tmp_pat
 
 
 def test_the_objective_is_said(place: Path) -> None:
-    assert Asked().goal(knows_accuracy=True) == "accuracy"
-    assert Asked(min_accuracy=0.5).goal(knows_accuracy=True) == "latency"
-    assert Asked({"size": 1.0}, 0.5).goal(knows_accuracy=True) == "accuracy"
-    assert Asked().goal(knows_accuracy=False) == "latency"
+    assert Requirements().goal(knows_accuracy=True) == "accuracy"
+    assert Requirements(min_accuracy=0.5).goal(knows_accuracy=True) == "latency"
+    assert Requirements({"size": 1.0}, 0.5).goal(knows_accuracy=True) == "accuracy"
+    assert Requirements().goal(knows_accuracy=False) == "latency"

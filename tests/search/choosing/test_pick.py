@@ -8,10 +8,10 @@ from litesmith.errors import BadInput
 from litesmith.search.choosing.pick import (
     CEILINGS,
     COSTS,
-    Asked,
     Option,
-    as_good,
-    front,
+    Requirements,
+    find_as_good,
+    find_front,
     pick,
     standing,
 )
@@ -33,7 +33,7 @@ def option_lists(draw: st.DrawFn, knows: bool = True) -> list[Option]:
 
 
 ASKED = st.builds(
-    Asked,
+    Requirements,
     st.dictionaries(st.sampled_from(["latency", "size", "memory"]), NUMBERS, max_size=3),
     st.none() | MERITS,
     st.none() | st.sampled_from([*COSTS]),
@@ -61,19 +61,19 @@ def dominates(a: Option, b: Option) -> bool:
 @given(option_lists())
 def test_the_front_is_what_nothing_dominates(options: list[Option]) -> None:
     wanted = {o.name for o in options if not any(dominates(other, o) for other in options)}
-    assert {*front(options)} == wanted
+    assert {*find_front(options)} == wanted
 
 
 @given(option_lists(knows=False))
 def test_without_accuracy_the_front_is_of_time_and_size(options: list[Option]) -> None:
-    assert {*front(options)} == {
+    assert {*find_front(options)} == {
         o.name for o in options if not any(dominates(other, o) for other in options)
     }
 
 
 @given(option_lists(), ASKED)
 def test_the_pick_fits_and_none_that_fits_serves_better(
-    options: list[Option], asked: Asked
+    options: list[Option], asked: Requirements
 ) -> None:
     found = pick(options, asked, worse)
     fitting = [o for o in options if not o.misses(asked)]
@@ -93,20 +93,20 @@ def test_the_pick_fits_and_none_that_fits_serves_better(
 
 @given(option_lists(), ASKED, st.randoms())
 def test_the_order_of_options_changes_nothing(
-    options: list[Option], asked: Asked, random: object
+    options: list[Option], asked: Requirements, random: object
 ) -> None:
     shuffled = list(options)
     random.shuffle(shuffled)  # type: ignore[attr-defined]
     assert pick(shuffled, asked, worse) == pick(options, asked, worse)
-    assert {*front(shuffled)} == {*front(options)}
+    assert {*find_front(shuffled)} == {*find_front(options)}
 
 
 @given(option_lists(), st.sampled_from(["accuracy", "latency"]))
 def test_the_most_accurate_and_the_fastest_are_on_the_front(
     options: list[Option], goal: str
 ) -> None:
-    asked = Asked(minimize=None if goal == "accuracy" else goal)
-    assert pick(options, asked, worse).name in front(options)
+    asked = Requirements(minimize=None if goal == "accuracy" else goal)
+    assert pick(options, asked, worse).name in find_front(options)
 
 
 @given(option_lists())
@@ -114,7 +114,7 @@ def test_a_lower_ceiling_never_gains_accuracy(options: list[Option]) -> None:
     merits = {o.name: o.merit or 0.0 for o in options}
     before = 1.0
     for limit in (5.0, 4.0, 3.0, 2.0, 1.0):
-        name = pick(options, Asked({"latency": limit}), worse).name
+        name = pick(options, Requirements({"latency": limit}), worse).name
         now = -1.0 if name is None else merits[name]
         assert now <= before
         before = now
@@ -122,11 +122,11 @@ def test_a_lower_ceiling_never_gains_accuracy(options: list[Option]) -> None:
 
 @given(option_lists())
 def test_where_every_difference_counts_none_on_the_front_is_matched(options: list[Option]) -> None:
-    names = front(options)
+    names = find_front(options)
     places = {o.name: standing(o) for o in options}
     for option in options:
         if option.name in names:
-            near = as_good(option, options, worse)
+            near = find_as_good(option, options, worse)
             assert {*near} == {
                 n for n, at in places.items() if n != option.name and at == places[option.name]
             }
@@ -134,28 +134,38 @@ def test_where_every_difference_counts_none_on_the_front_is_matched(options: lis
 
 @given(option_lists())
 def test_where_all_is_noise_all_are_as_good(options: list[Option]) -> None:
-    names = {*front(options)}
+    names = {*find_front(options)}
     for option in options:
         others = {o.name for o in options} - {option.name}
         wanted = others if option.name in names else names
-        assert {*as_good(option, options, never)} == wanted
+        assert {*find_as_good(option, options, never)} == wanted
 
 
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
-        (Asked(), "b: the most accurate of all 3"),
-        (Asked({"latency": 10_000.0}), "a: the most accurate of the 2 under 10.0 ms; b is 1.20 pt "
-         "better but takes 14.0 ms"),
-        (Asked(min_accuracy=0.7), "a: the fastest of the 2 with at least 70.00 %; c takes 5.00 ms "
-         "but has 60.00 %"),
-        (Asked(minimize="size"), "c: the smallest of all 3"),
-        (Asked({"latency": 1000.0}), "none is under 1.00 ms; nearest is c, which takes 5.00 ms"),
-        (Asked({"latency": 8_000.0}, 0.5), "c: the only one under 8.00 ms with at least 50.00 %; "
-         "a is 10.80 pt better but takes 9.00 ms"),
+        (Requirements(), "b: the most accurate of all 3"),
+        (
+            Requirements({"latency": 10_000.0}),
+            "a: the most accurate of the 2 under 10.0 ms; b is 1.20 pt better but takes 14.0 ms",
+        ),
+        (
+            Requirements(min_accuracy=0.7),
+            "a: the fastest of the 2 with at least 70.00 %; c takes 5.00 ms but has 60.00 %",
+        ),
+        (Requirements(minimize="size"), "c: the smallest of all 3"),
+        (
+            Requirements({"latency": 1000.0}),
+            "none is under 1.00 ms; nearest is c, which takes 5.00 ms",
+        ),
+        (
+            Requirements({"latency": 8_000.0}, 0.5),
+            "c: the only one under 8.00 ms with at least 50.00 %; a is 10.80 pt better but takes "
+            "9.00 ms",
+        ),
     ],
-)  # fmt: skip
-def test_the_reason_is_one_sentence(asked: Asked, words: str) -> None:
+)
+def test_the_reason_is_one_sentence(asked: Requirements, words: str) -> None:
     options = [
         Option("a", 0.708, 0.708, "share", 9_000.0, 4e6, 3e6, 9e6),
         Option("b", 0.720, 0.720, "share", 14_000.0, 8e6, 6e6, 18e6),
@@ -169,22 +179,22 @@ def test_one_that_is_as_accurate_within_the_noise_is_told() -> None:
         Option("slow", 0.720, 0.720, "share", 14_000.0, 8e6),
         Option("fast", 0.715, 0.715, "share", 3_000.0, 9e6),
     ]
-    found = pick(options, Asked(), never)
+    found = pick(options, Requirements(), never)
     assert found.name == "slow"
     assert found.reason.endswith("fast is as accurate within the noise and takes 3.00 ms")
-    assert "within the noise" not in pick(options, Asked(), worse).reason
+    assert "within the noise" not in pick(options, Requirements(), worse).reason
 
 
 def test_less_of_an_error_is_better() -> None:
     options = [Option("a", -0.3, 0.3, "", 1.0, 1.0), Option("b", -0.2, 0.2, "", 1.0, 1.0)]
-    assert pick(options, Asked(), worse).name == "b"
-    assert front(options) == ("b",)
+    assert pick(options, Requirements(), worse).name == "b"
+    assert find_front(options) == ("b",)
 
 
 def test_what_has_no_accuracy_is_not_picked_beside_what_has() -> None:
     options = [Option("a", None, None, "", 1.0, 1.0), Option("b", 0.5, 0.5, "share", 9.0, 9.0)]
-    assert pick(options, Asked(minimize="latency"), worse).name == "b"
-    assert front(options) == ("b",)
+    assert pick(options, Requirements(minimize="latency"), worse).name == "b"
+    assert find_front(options) == ("b",)
 
 
 @pytest.mark.parametrize(
@@ -199,18 +209,18 @@ def test_what_has_no_accuracy_is_not_picked_beside_what_has() -> None:
 def test_ceilings_that_make_no_sense_are_refused(option: str, text: str, words: str) -> None:
     assert option in CEILINGS
     with pytest.raises(BadInput, match=words):
-        Asked.parse({option: text}, None, None)
+        Requirements.parse({option: text}, None, None)
 
 
 @pytest.mark.parametrize("text", ["80", "101%", "-1%", "most"])
 def test_an_accuracy_is_a_share(text: str) -> None:
     with pytest.raises(BadInput, match=r"give a share, as in 80% or 0\.8"):
-        Asked.parse({}, text, None)
+        Requirements.parse({}, text, None)
 
 
 def test_bounds_are_read_as_typed() -> None:
-    asked = Asked.parse({"--max-latency": "10ms", "--max-size": "1.5MiB"}, "80%", "memory")
-    assert asked == Asked({"latency": 10_000.0, "size": 1.5 * 2**20}, 0.8, "memory")
+    asked = Requirements.parse({"--max-latency": "10ms", "--max-size": "1.5MiB"}, "80%", "memory")
+    assert asked == Requirements({"latency": 10_000.0, "size": 1.5 * 2**20}, 0.8, "memory")
     assert asked.texts == ("at most 10.0 ms", "at most 1.57 MB", "at least 80.00 %")
     with pytest.raises(BadInput, match="there are latency, size, download, memory"):
-        Asked(minimize="weight")
+        Requirements(minimize="weight")

@@ -11,7 +11,7 @@ from litesmith.accuracy.evaluate import Against, Evaluation
 from litesmith.accuracy.metrics import METRICS
 from litesmith.accuracy.paired import share_difference, wilson
 from litesmith.errors import BadInput
-from litesmith.evidence import Measurement
+from litesmith.evidence.measurement import Measurement
 from litesmith.search.trial.budget import (
     LEAST_SAMPLES,
     LIKELY,

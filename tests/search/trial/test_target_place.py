@@ -8,22 +8,23 @@ import numpy as np
 import pytest
 
 from litesmith.errors import CannotRun
+from litesmith.evidence.codec import encode
+from litesmith.evidence.records import Speed
+from litesmith.evidence.tuning import FLOAT
 from litesmith.ir.build import Builder
 from litesmith.passes.core.recipe import parse
 from litesmith.run.accelerators.targets import BY_NAME, DELEGATES, FAMILIES
 from litesmith.run.core.placement import Home, Placement
 from litesmith.run.core.target import Target
 from litesmith.search.trial.budget import Limits
-from litesmith.search.trial.candidate import Candidate
+from litesmith.search.trial.measured_values import estimated_speed, taken_of
 from litesmith.search.trial.target_place import (
     Place,
-    estimated_facts,
-    left_text,
-    placed_facts,
+    describe_left,
     refuse_place,
 )
-from litesmith.search.trial.trial_record import FLOAT, front, nearest, ranked
-from litesmith.search.tuning.decision_tree import State
+from litesmith.search.trial.tried_model import TriedModel, find_front, find_nearest, rank
+from litesmith.search.tuning.decision_tree import Candidate, State
 from litesmith.search.tuning.tune_search import tune
 from litesmith.tflite.file import load
 from tests import zoo
@@ -73,43 +74,42 @@ def placement(taken: int, us: float | None = None) -> Placement:
 
 
 def test_an_estimate_has_no_ratio_and_says_what_it_is() -> None:
-    whole, part = estimated_facts(placement(4, 9.0)), estimated_facts(placement(3))
-    assert (whole["p50_us"], whole["how"], whole["ratio"]) == (9.0, "estimated", None)
-    assert (part["p50_us"], part["part_us"]) == (None, 9.0)
-    json.dumps([whole, part], allow_nan=False)
+    whole, part = estimated_speed(placement(4, 9.0)), estimated_speed(placement(3))
+    assert (whole.p50_us, whole.how, whole.ratio) == (9.0, "estimated", None)
+    assert (part.p50_us, part.estimate and part.estimate.part_us) == (None, 9.0)
+    json.dumps([encode(whole), encode(part)], allow_nan=False)
 
 
 def test_what_stays_behind_is_said_with_the_reason() -> None:
-    assert left_text(None) == left_text(placed_facts(placement(4))) == ""
-    assert left_text(placed_facts(placement(3))) == f"{NPU} takes 3 of 4 ops in 1 part: a reason"
-    assert left_text(placed_facts(placement(0))) == f"{NPU} takes none of its ops: a reason"
+    assert describe_left(None) == describe_left(taken_of(placement(4))) == ""
+    assert describe_left(taken_of(placement(3))) == f"{NPU} takes 3 of 4 ops in 1 part: a reason"
+    assert describe_left(taken_of(placement(0))) == f"{NPU} takes none of its ops: a reason"
 
 
-def placed(taken: int) -> dict[str, object]:
-    return {"placed": placed_facts(placement(taken))}
+def placed(name: str, taken: int, ratio: float = 0.5, **details: object) -> TriedModel:
+    return record(name, ratio=ratio, placed=taken_of(placement(taken)), **details)
 
 
 def test_what_is_taken_whole_wins_whatever_it_costs() -> None:
-    quick, whole = record("quick", ratio=0.1, **placed(3)), record("whole", ratio=0.9, **placed(4))
-    worse = record("worse", ratio=0.05, **placed(1))
-    order = [one.name for one in ranked([quick, whole, worse], "latency")]
+    quick, whole = placed("quick", 3, 0.1), placed("whole", 4, 0.9)
+    worse = placed("worse", 1, 0.05)
+    order = [one.name for one in rank([quick, whole, worse], "latency")]
     assert order == ["whole", "quick", "worse"]
-    assert {one.name for one in front([quick, whole])} == {"quick", "whole"}
-    same = record("same", ratio=0.9, **placed(3))
-    assert {one.name for one in front([same, whole])} == {"whole"}
+    assert {one.name for one in find_front([quick, whole])} == {"quick", "whole"}
+    same = placed("same", 3, 0.9)
+    assert {one.name for one in find_front([same, whole])} == {"whole"}
 
 
 def test_estimates_are_costs_of_their_own() -> None:
     def estimated(name: str, taken: int, us: float | None):
-        facts = estimated_facts(placement(taken, us))
-        return record(name, latency=facts, **placed(taken))
+        return placed(name, taken, latency=estimated_speed(placement(taken, us)))
 
     slow, fast, part = estimated("a", 4, 9.0), estimated("b", 4, 3.0), estimated("c", 3, None)
-    none = record(FLOAT, latency={"ratio": None, "p50_us": None}, **placed(0))
-    assert [one.name for one in ranked([slow, none, part, fast], "latency")] == ["b", "a", "c"]
-    assert nearest([slow, fast, none], Limits()) == fast
-    assert "b" in {one.name for one in front([slow, fast, part, none])}
-    assert "a" not in {one.name for one in front([slow, fast, part])}
+    none = placed(FLOAT, 0, latency=Speed(NPU, "", None, None, None, None, None, ""))
+    assert [one.name for one in rank([slow, none, part, fast], "latency")] == ["b", "a", "c"]
+    assert find_nearest([slow, fast, none], Limits()) == fast
+    assert "b" in {one.name for one in find_front([slow, fast, part, none])}
+    assert "a" not in {one.name for one in find_front([slow, fast, part])}
 
 
 def test_inputs_become_integers_where_the_place_wants_them() -> None:
@@ -123,10 +123,10 @@ def test_inputs_become_integers_where_the_place_wants_them() -> None:
         "": "",
     }
     for text, wanted in texts.items():
-        fitted = state.fitted(Candidate("a", "a", text, ""))
+        fitted = state.fit(Candidate("a", "a", text, ""))
         assert fitted.recipe == wanted
-        assert parse(state.fitted(fitted).recipe) == parse(wanted)
-    assert State(taught.taught(), "latency").fitted(Candidate("a", "a", "qat", "")).recipe == "qat"
+        assert parse(state.fit(fitted).recipe) == parse(wanted)
+    assert State(taught.taught(), "latency").fit(Candidate("a", "a", "qat", "")).recipe == "qat"
 
 
 @pytest.mark.parametrize("name", [NPU, "edgetpu", "hexagon", "coreml", "cpu:1", "gpu"])

@@ -8,14 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from litesmith.evidence.tuning import FLOAT
 from litesmith.ir.types import Model
 from litesmith.passes.core.recipe import parse, step_name, text_of
 from litesmith.search.trial.budget import MINIMIZE
-from litesmith.search.trial.candidate import Candidate
-from litesmith.search.trial.trial_record import FLOAT, Record
+from litesmith.search.trial.tried_model import TriedModel
 from litesmith.search.tuning.decision_tree import (
     BRANCHES,
     EIGHT_BITS,
+    Candidate,
     State,
     float_candidate,
 )
@@ -51,7 +52,7 @@ def walked(
     return tried
 
 
-def judged(candidate: Candidate, status: str, room: float) -> Record:
+def judged(candidate: Candidate, status: str, room: float) -> TriedModel:
     """What was measured: 8-bit integers throughout cost half of what all others do."""
     cost = 1 if candidate.branch in EIGHT_BITS else 2
     return record(

@@ -3,18 +3,17 @@
 from pathlib import Path
 
 from litesmith.data.sources import open_data
+from litesmith.evidence.folder import Folder
 from litesmith.ir.build import Builder
 from litesmith.ir.types import Model
 from litesmith.passes.core.recipe import parse, step_name
 from litesmith.search.trial.budget import Budget, Limits
-from litesmith.search.trial.candidate import Candidate
 from litesmith.search.trial.data_split import split
-from litesmith.search.trial.folder import Folder
-from litesmith.search.trial.goal import Asked
+from litesmith.search.trial.goal import Goal
 from litesmith.search.trial.target_place import Place
-from litesmith.search.trial.trial_runner import Workshop
-from litesmith.search.tuning.decision_tree import State
+from litesmith.search.tuning.decision_tree import Candidate, State
 from litesmith.search.tuning.mixed_candidates import mixed_candidates
+from litesmith.search.tuning.tune_trials import TuneTrials
 from litesmith.tflite.file import load, save
 from tests.search.choosing.taught import BLINK, record
 from tests.zoo import noise
@@ -35,7 +34,7 @@ def loud() -> Model:
     return b.model(x)
 
 
-def workshop(place: Path) -> Workshop:
+def workshop(place: Path) -> TuneTrials:
     """On a target whose ops cannot be timed: their times are estimated, the same each time."""
     source = place / "model.tflite"
     if not source.exists():
@@ -44,23 +43,23 @@ def workshop(place: Path) -> Workshop:
     folder = Folder(place / "out")
     folder.path.mkdir(exist_ok=True)
     data = split(open_data(noise(90, WIDE, seed=3), model))
-    asked = Asked(
+    asked = Goal(
         "latency", Budget.parse(min_snr="15"), Limits(), Place.parse("numpy"), "snr", runs=BLINK
     )
-    return Workshop(folder, source, model, data, asked)
+    return TuneTrials(folder, source, model, data, asked)
 
 
-def state_of(made: Workshop) -> State:
+def state_of(made: TuneTrials) -> State:
     return State(made.model, "latency", records=made.records)
 
 
-def tried(made: Workshop) -> list[Candidate]:
+def tried(made: TuneTrials) -> list[Candidate]:
     """What is asked for, each measured in its turn."""
-    made.tried(Candidate("int8", "int8", BASE, ""))
+    made.try_candidate(Candidate("int8", "int8", BASE, ""))
     found: list[Candidate] = []
     for candidate in mixed_candidates(made, state_of(made)):
         found.append(candidate)
-        made.tried(candidate)
+        made.try_candidate(candidate)
     return found
 
 
@@ -91,6 +90,6 @@ def test_a_model_that_int8_does_not_harm_has_no_mixture(tmp_path: Path) -> None:
     x = b.input("x", (1, WIDE))
     save(b.model(b.op("RELU", x)), tmp_path / "model.tflite")
     made = workshop(tmp_path)
-    made.tried(Candidate("int8", "int8", BASE, ""))
+    made.try_candidate(Candidate("int8", "int8", BASE, ""))
     found = list(mixed_candidates(made, state_of(made)))
     assert found == []

@@ -17,7 +17,7 @@ from litesmith.passes.core.recipe import apply
 from litesmith.passes.core.step import Context
 from litesmith.passes.quantizing.integer_graph import conversions
 from litesmith.search.tuning import mixed_precision as mixed
-from litesmith.search.tuning.mixed_precision import Mixture, Tried, mixtures, next_mixture
+from litesmith.search.tuning.mixed_precision import Mixture, TriedMixture, mixtures, next_mixture
 from litesmith.search.tuning.op_sensitivity import Sensitivity, sensitivities
 from tests.draws import draws
 from tests.random_graphs import graphs
@@ -301,10 +301,10 @@ def ladder_of(count: int, harmless: int) -> list[Mixture]:
 def test_the_first_that_fits_is_found_in_few_tries(count: int, data: st.DataObject) -> None:
     ladder = ladder_of(count, data.draw(st.integers(0, count)))
     first = data.draw(st.integers(0, count))
-    tried: list[Tried] = []
+    tried: list[TriedMixture] = []
     while (mixture := next_mixture(ladder, tried)) is not None:
         assert mixture.ops not in [one.ops for one in tried]
-        tried.append(Tried(mixture.ops, len(mixture.ops) > first))
+        tried.append(TriedMixture(mixture.ops, len(mixture.ops) > first))
     assert len(tried) <= 2 * log2(count + 1) + 2
     fitting = [one.ops for one in tried if one.fits]
     assert min(fitting, key=len, default=None) == (ladder[first].ops if first < count else None)
@@ -315,11 +315,11 @@ def test_the_order_of_what_was_tried_and_strangers_do_not_matter(
     order: list[int], first: int
 ) -> None:
     ladder = ladder_of(6, 3)
-    tried: list[Tried] = []
+    tried: list[TriedMixture] = []
     while (mixture := next_mixture(ladder, tried)) is not None:
-        tried.append(Tried(mixture.ops, len(mixture.ops) > first))
+        tried.append(TriedMixture(mixture.ops, len(mixture.ops) > first))
     mixed_up = [tried[place] for place in order if place < len(tried)]
-    assert next_mixture(ladder, [Tried((99,), True), *mixed_up]) is None
+    assert next_mixture(ladder, [TriedMixture((99,), True), *mixed_up]) is None
 
 
 def test_an_empty_ladder_has_nothing_to_try() -> None:

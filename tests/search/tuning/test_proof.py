@@ -1,12 +1,13 @@
-"""Whom the held-out samples are asked about."""
+"""Candidates to verify on held-out samples."""
 
-from litesmith.search.trial.trial_record import FLOAT, Record
-from litesmith.search.tuning.proof import candidates
+from litesmith.evidence.tuning import FLOAT
+from litesmith.search.trial.tried_model import TriedModel
+from litesmith.search.tuning.proof import find_provable
 from tests.search.choosing.taught import record
 
 
-def asked(*records: Record) -> list[str]:
-    return [one.name for one in candidates(records, "latency")]
+def asked(*records: TriedModel) -> list[str]:
+    return [one.name for one in find_provable(records, "latency")]
 
 
 def test_nothing_that_is_slower_than_the_model_as_it_came() -> None:

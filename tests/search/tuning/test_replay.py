@@ -109,7 +109,7 @@ def test_another_model_is_refused(place: Path) -> None:
     [
         (b"", "is not the recipe.json of a search"),
         (b"[1, 2]", "is not the recipe.json of a search"),
-        (b'{"recipe": "cleanup"}', "'digest' is missing"),
+        (b'{"recipe": "cleanup"}', 'has no "schema"'),
         (b"\xff\xfe", "is not the recipe.json of a search"),
     ],
 )

@@ -12,17 +12,19 @@ import pytest
 import litesmith
 from litesmith.data.sources import UNTOUCHED, open_data
 from litesmith.errors import BadInput
-from litesmith.evidence import Log
+from litesmith.evidence.log import Log
+from litesmith.evidence.tuning import CANDIDATE, TUNE_KINDS, VERIFIED, ProofTimes, Tried
 from litesmith.search.trial.budget import Budget, Limits
 from litesmith.search.trial.data_split import split
-from litesmith.search.trial.trial_facts import Json
-from litesmith.search.trial.trial_record import CANDIDATE, TIMED, VERIFIED, Record, front
+from litesmith.search.trial.tried_model import TriedModel, find_front
 from litesmith.search.tuning.decision_tree import BRANCHES
 from litesmith.search.tuning.tree_walk import Request, View
-from litesmith.search.tuning.tune_search import Found, carry_out, opening
+from litesmith.search.tuning.tune_search import Found, carry_out, remember
 from litesmith.tflite.file import digest, load
 from tests.search.choosing.taught import BLINK, examples, integer, opened, taught, written
 from tests.training.small import classifier
+
+Json = dict[str, object]
 
 SUMMARY = (
     "schema model model_digest version command state request data verdict sentence best float "
@@ -53,7 +55,7 @@ def request_in(place: Path, **more: object) -> Request:
         place / "out",
         Budget.parse("5pt"),
         "size",
-        opened=opening(data, None, UNTOUCHED),
+        opened=remember(data, None, UNTOUCHED),
         runs=BLINK,
     )
     return replace(usual, **more)  # pyright: ignore[reportArgumentType]
@@ -63,9 +65,19 @@ def summary(place: Path) -> Json:
     return json.loads((place / "out" / "tune.json").read_bytes())
 
 
-def records(place: Path, kind: str = CANDIDATE) -> list[Record]:
-    found = map(Record, Log(place / "out" / "trials.jsonl").read())
-    return [record for record in found if record.kind == kind]
+def records(place: Path, kind: str = CANDIDATE) -> list[TriedModel]:
+    found = Log(place / "out" / "trials.jsonl").read(TUNE_KINDS)
+    return [
+        TriedModel(trial.with_details(trial.details))
+        for trial in found
+        if isinstance(trial.details, Tried) and trial.details.kind == kind
+    ]
+
+
+def proofs(place: Path) -> int:
+    """How often the best was timed in earnest."""
+    found = Log(place / "out" / "trials.jsonl").read(TUNE_KINDS)
+    return sum(isinstance(trial.details, ProofTimes) for trial in found)
 
 
 @pytest.fixture
@@ -118,7 +130,7 @@ def test_accuracy_is_that_of_the_held_out_part(place: Path) -> None:
 
 def test_the_front_lies_in_its_folder(place: Path) -> None:
     told = summary(place)
-    found = {r.name: r for r in front(records(place))}
+    found = {r.name: r for r in find_front(records(place))}
     assert set(cast(list[str], told["front"])) == set(found)
     files = {path.stem: digest(path) for path in (place / "out" / "front").iterdir()}
     assert set(files) == {*found, cast(Json, told["best"])["name"]}
@@ -131,7 +143,7 @@ def test_every_trial_is_on_record_once_with_a_reason(place: Path) -> None:
     assert len({r.name for r in found}) == len(found)
     assert all(r.trial.reason and r.status for r in found)
     assert [r.name for r in found][:2] == ["float", "cleaned"]
-    assert len(records(place, VERIFIED)) == 1 and len(records(place, TIMED)) == 1
+    assert len(records(place, VERIFIED)) == 1 and proofs(place) == 1
 
 
 def test_bulky_details_are_kept_by_digest(place: Path) -> None:

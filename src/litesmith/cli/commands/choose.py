@@ -29,10 +29,10 @@ from litesmith.cli.text.choose_text import Live, notes_of, print_json, print_tex
 from litesmith.cli.text.deliver import MISSES_WHAT_WAS_ASKED
 from litesmith.pages.folder_kinds import write_report
 from litesmith.phrases import phrase
-from litesmith.search.choosing.candidates import listed
+from litesmith.search.choosing.candidates import list_candidates
 from litesmith.search.choosing.choose_models import DEFAULT_FOLDER, carry_out, one_target
 from litesmith.search.choosing.choose_run import Request
-from litesmith.search.choosing.pick import CEILINGS, Asked
+from litesmith.search.choosing.pick import CEILINGS, Requirements
 from litesmith.search.choosing.shared_data import Source
 from litesmith.search.trial.budget import MINIMIZE
 from litesmith.workers.engine import LOCAL, open_engine
@@ -125,12 +125,12 @@ def choose(
     """Compare models on your data and machine: accuracy against size and latency; pick one."""
     refuse_unusable(engine)
     ceilings = dict(zip(CEILINGS, (max_latency, max_size, max_memory), strict=True))
-    asked = Asked.parse(ceilings, min_accuracy, minimize)
+    asked = Requirements.parse(ceilings, min_accuracy, minimize)
     target = one_target(on)
     options = ImageOptions(mean, std, norm, resize, crop, label_offset)
     source = None if data is None else Source(data, options.preparation(), samples)
     request = Request(
-        listed(candidates or ()),
+        list_candidates(candidates or ()),
         out,
         asked,
         source,

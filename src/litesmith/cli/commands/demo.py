@@ -9,8 +9,8 @@ from litesmith.cli.options.data_options import ImageOptions, open_evaluation
 from litesmith.cli.options.declare import option
 from litesmith.cli.text.printing import command, heading, line
 from litesmith.search.trial.budget import Budget
+from litesmith.search.tuning.replay import remember
 from litesmith.search.tuning.tree_walk import Request
-from litesmith.search.tuning.tune_search import opening
 from litesmith.tflite.file import load
 
 _DROP = "1pt"
@@ -35,7 +35,7 @@ def demo(
         tuned,
         Budget.parse(_DROP),
         command=text,
-        opened=opening(str(data), None, options.preparation()),
+        opened=remember(str(data), None, options.preparation()),
         runs=runs,
     )
     status = carried_out(request)

@@ -33,8 +33,9 @@ from litesmith.pages.folder_kinds import write_report
 from litesmith.phrases import phrase
 from litesmith.search.trial.budget import MINIMIZE, Budget, Limits
 from litesmith.search.trial.target_place import Place
+from litesmith.search.tuning.replay import open_beside, remember
 from litesmith.search.tuning.tree_walk import Request
-from litesmith.search.tuning.tune_search import carry_out, default_folder, open_beside, opening
+from litesmith.search.tuning.tune_search import carry_out, default_folder
 from litesmith.tflite.file import load
 from litesmith.training.settings import Training
 from litesmith.workers.engine import LOCAL, open_engine
@@ -173,7 +174,7 @@ def tune(
         resume,
         trust_data,
         shlex.join(["litesmith", *sys.argv[1:]]),
-        opening(data, calibrate, options.preparation(), samples),
+        remember(data, calibrate, options.preparation(), samples),
         runs=runs,
     )
     with open_engine(engine) as cluster:

@@ -1,10 +1,9 @@
 """What choose shows while it works and when it is done."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from shlex import quote
-from typing import cast
 
 import click
 from rich.console import Group
@@ -14,10 +13,10 @@ from rich.text import Text
 from litesmith.cli.options.engine_option import worker_lines
 from litesmith.cli.text.live_view import Screen
 from litesmith.cli.text.printing import command, console, heading, line, said, shortened, table
+from litesmith.evidence.choosing import NONE, CandidateRow
 from litesmith.phrases import join, phrase
 from litesmith.search.choosing.choose_models import Chosen
 from litesmith.search.choosing.choose_run import View
-from litesmith.search.trial.trial_facts import Json
 from litesmith.units import bytes_text, score_text, spread_text, time_text, total_text
 
 PICKED, ON_FRONT = "▶", "●"
@@ -47,69 +46,57 @@ class Live(Screen):
             self._told = step
 
 
-def candidate_table(rows: Sequence[Json], picked: str) -> Table:
+def candidate_table(rows: Sequence[CandidateRow], picked: str) -> Table:
     """One row a candidate, in 80 columns."""
     shown = table("", "model", "accuracy", "time", "size", "gzip", "memory", right=(2, 3, 4, 5, 6))
-    names = shortened([str(row["model"]) for row in rows], _OTHERS)
+    names = shortened([row.model for row in rows], _OTHERS)
     for row in rows:
-        mark = PICKED if row["model"] == picked else " "
+        mark = PICKED if row.model == picked else " "
         shown.add_row(
-            mark + (ON_FRONT if row["on_front"] else ""),
-            Text(names[str(row["model"])]),
+            mark + (ON_FRONT if row.on_front else ""),
+            Text(names[row.model]),
             _accuracy(row),
-            _number(row, "p50_us", time_text),
-            *(_number(row, key, _size) for key in (phrase("bytes"), "gzip_bytes", "peak_bytes")),
+            "" if row.p50_us is None else time_text(row.p50_us),
+            *map(_size, (row.bytes, row.gzip_bytes, row.peak_bytes)),
         )
     return shown
 
 
-def _accuracy(row: Json) -> Text:
-    value, low, high = (cast("float | None", row[key]) for key in ("value", "low", "high"))
-    unit = str(row["unit"] or "")
-    if value is None:
-        published = cast("Json | None", row["published"])
-        told = "" if published is None else score_text(cast(float, published["value"]), "share")
+def _accuracy(row: CandidateRow) -> Text:
+    unit = row.unit or ""
+    if row.value is None:
+        told = "" if row.published is None else score_text(row.published.value, "share")
         return said(phrase("({told})", told) if told else "", "dim")
-    if low is None or high is None:
-        return said(score_text(value, unit))
-    return said(spread_text(value, unit, low, high))
+    if row.low is None or row.high is None:
+        return said(score_text(row.value, unit))
+    return said(spread_text(row.value, unit, row.low, row.high))
 
 
-def _number(row: Json, key: str, text: Callable[[float], str]) -> str:
-    value = cast("float | None", row[key])
-    return "" if value is None else text(value)
-
-
-def _size(count: float) -> str:
-    return bytes_text(int(count))
+def _size(count: int | None) -> str:
+    return "" if count is None else bytes_text(count)
 
 
 def print_text(found: Chosen, page: Path) -> None:
     """The pick and why, every candidate, and where to look."""
-    facts = found.facts
-    request, data = cast(Json, facts["request"]), cast(Json, facts["data"])
-    picked = str(facts["pick"] or "")
-    heading(phrase("candidates on {target}", request["target"]))
-    console.print(candidate_table(found.candidates, picked))
+    summary, data = found.summary, found.summary.data
+    heading(phrase("candidates on {target}", summary.request.target))
+    console.print(candidate_table(summary.candidates, summary.pick or ""))
     for words in _legend(found):
         line(words, "dim")
-    for row in found.candidates:
-        for words in near_words(row, found.candidates):
+    for row in summary.candidates:
+        for words in near_words(row, summary.candidates):
             line(words)
-    if data:
-        counts = {key: cast(int, data[key]) for key in ("judged", "learned", "calibration")}
+    if data is not None:
         aside = [
-            phrase("{count} others were {what}", total_text(counts[key]), what)
-            for key, what in (
-                ("learned", phrase("learned from")),
-                ("calibration", phrase("for calibration")),
+            phrase("{count} others were {what}", total_text(count), what)
+            for count, what in (
+                (data.learned, phrase("learned from")),
+                (data.calibration, phrase("for calibration")),
             )
-            if counts[key]
+            if count
         ]
         same = phrase(
-            "scored on the same {count} samples of {source}",
-            total_text(counts["judged"]),
-            data["source"],
+            "scored on the same {count} samples of {source}", total_text(data.judged), data.source
         )
         line(join((same, *aside), "; "))
     heading("pick")
@@ -122,77 +109,72 @@ def print_text(found: Chosen, page: Path) -> None:
 
 
 def _legend(found: Chosen) -> list[str]:
-    rows = found.candidates
+    rows = found.summary.candidates
     told: list[str] = []
-    if any(row["on_front"] for row in rows):
+    if any(row.on_front for row in rows):
         what = (
             phrase("accuracy, time and size")
-            if found.facts["basis"] != "none"
+            if found.summary.basis != NONE
             else phrase("time and size")
         )
         told.append(
             phrase("{on_front} on the front: no other is better in {what} at once", ON_FRONT, what)
         )
-    if any(row["value"] is None and row["published"] for row in rows):
+    if any(row.value is None and row.published for row in rows):
         told.append(phrase("(…) published by its makers, not measured here"))
     return told
 
 
-def near_words(row: Json, rows: Sequence[Json]) -> list[str]:
+def near_words(row: CandidateRow, rows: Sequence[CandidateRow]) -> list[str]:
     """What is as good within the noise, in a sentence, unless that of another row says so."""
-    told = {str(other["model"]) for other in rows if row["model"] in _near(other)}
-    names = [name for name in _near(row) if row["on_front"] or name not in told]
+    told = {other.model for other in rows if row.model in other.as_good}
+    names = [name for name in row.as_good if row.on_front or name not in told]
     if not names:
         return []
-    if row["on_front"]:
+    if row.on_front:
         verb = phrase("is") if len(names) == 1 else phrase("are")
         return [
             phrase(
                 "{names} {verb} as good as {model} within the noise",
                 ", ".join(names),
                 verb,
-                row["model"],
+                row.model,
             )
         ]
-    return [
-        phrase("{model} is as good as {names} within the noise", row["model"], ", ".join(names))
-    ]
-
-
-def _near(row: Json) -> list[str]:
-    return cast(list[str], row["as_good"])
+    return [phrase("{model} is as good as {names} within the noise", row.model, ", ".join(names))]
 
 
 def notes_of(found: Chosen) -> list[str]:
     """What was chosen for the user, once for all models that it is true of."""
     names: dict[str, list[str]] = {}
-    for row in found.candidates:
-        for note in cast(list[str], row["notes"]):
-            names.setdefault(note, []).append(str(row["model"]))
-    every = len(found.candidates)
+    for row in found.summary.candidates:
+        for note in row.notes:
+            names.setdefault(note, []).append(row.model)
+    every = len(found.summary.candidates)
     told = [
         note if len(own) == every else f"{', '.join(own)}: {note}" for note, own in names.items()
     ]
-    return [*cast(list[str], found.facts["notes"]), *told]
+    return [*found.summary.notes, *told]
 
 
 def next_steps(found: Chosen) -> list[str]:
     """What to do now."""
-    data = cast(Json, found.facts["data"])
-    own = next((row for row in found.candidates if row["model"] == found.facts["pick"]), None)
-    if own is None or own["is_integer"] or not data:
+    data, rows = found.summary.data, found.summary.candidates
+    own = next((row for row in rows if row.model == found.summary.pick), None)
+    if own is None or own.is_integer or data is None:
         return []
-    model, source = quote(str(found.pick)), quote(str(data["source"]))
+    model, source = quote(str(found.pick)), quote(data.source)
     return [f"litesmith tune {model} --data {source} --max-drop 1pt"]
 
 
 def print_json(found: Chosen, page: Path) -> None:
     """One object for programs."""
     keys = ("pick", "pick_file", "nearest", "reason", "front", "basis", "request", "data")
-    shown: Json = {
+    facts = found.facts
+    shown: dict[str, object] = {
         "schema": 1,
-        "candidates": list(found.candidates),
-        **{key: found.facts[key] for key in (*keys, "notes", "warnings")},
+        "candidates": facts["candidates"],
+        **{key: facts[key] for key in (*keys, "notes", "warnings")},
         "folder": str(found.folder),
         "report": str(page),
     }

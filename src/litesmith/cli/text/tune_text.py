@@ -2,9 +2,9 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from time import monotonic
-from typing import cast
 
 import click
 from rich.console import Group
@@ -14,10 +14,13 @@ from rich.text import Text
 from litesmith.cli.options.engine_option import worker_lines
 from litesmith.cli.text.live_view import Screen
 from litesmith.cli.text.printing import command, console, heading, line, said, table
+from litesmith.evidence.codec import encode
+from litesmith.evidence.records import Score
+from litesmith.evidence.tuning import FLOAT, TunedModel
 from litesmith.pages.records.record_words import names_words
 from litesmith.phrases import phrase
-from litesmith.search.trial.trial_facts import Json
-from litesmith.search.trial.trial_record import FLOAT, Record
+from litesmith.run.core.placement import ESTIMATED
+from litesmith.search.trial.tried_model import TriedModel
 from litesmith.search.tuning.tree_walk import View
 from litesmith.search.tuning.tune_search import Found
 from litesmith.units import (
@@ -76,7 +79,7 @@ class Live(Screen):
         return Group(*parts, *worker_lines(view.workers), rows)
 
 
-def trial_table(records: Sequence[Record], best: str, minimize: str = "latency") -> Table:
+def trial_table(records: Sequence[TriedModel], best: str, minimize: str = "latency") -> Table:
     """One row a trial: what it loses, how fast and how large it is; also what is to be small."""
     size = minimize if minimize in ("download", "memory") else "size"
     rows = table("", "tried", "result", "score", "against float", "time", size, right=(3, 5, 6))
@@ -92,7 +95,7 @@ def trial_table(records: Sequence[Record], best: str, minimize: str = "latency")
     return rows
 
 
-def _cells(record: Record, kind: str) -> tuple[str, str, str, str]:
+def _cells(record: TriedModel, kind: str) -> tuple[str, str, str, str]:
     accuracy, size = record.accuracy, record.cost(kind)
     return (
         _score(accuracy),
@@ -102,7 +105,7 @@ def _cells(record: Record, kind: str) -> tuple[str, str, str, str]:
     )
 
 
-def _time(record: Record) -> str:
+def _time(record: TriedModel) -> str:
     """A part of the float model's, or what a compiler estimates; ops that stay behind."""
     if record.ratio is not None:
         time = phrase("{number}×", number_text(round(record.ratio, 2)))
@@ -111,72 +114,63 @@ def _time(record: Record) -> str:
     return f"{time} ({record.left} left)".strip() if record.left else time
 
 
-def _score(accuracy: Json | None) -> str:
-    if accuracy is None or accuracy.get("value") is None:
+def _score(accuracy: Score | None) -> str:
+    if accuracy is None or accuracy.value is None:
         return ""
-    return score_text(cast(float, accuracy["value"]), str(accuracy["unit"]))
+    return score_text(accuracy.value, accuracy.unit)
 
 
-def _difference(accuracy: Json | None) -> str:
-    keys = ("difference", "difference_low", "difference_high")
-    ends = [None if accuracy is None else accuracy.get(key) for key in keys]
-    if accuracy is None or any(end is None for end in ends):
+def _difference(accuracy: Score | None) -> str:
+    paired = accuracy.against if accuracy else None
+    if accuracy is None or paired is None or paired.difference is None:
         return ""
-    difference, low, high = (cast(float, end) for end in ends)
-    return gain_text(difference, str(accuracy["unit"]), low, high)
+    low, high = paired.difference_low, paired.difference_high
+    if low is None or high is None:
+        return ""
+    return gain_text(paired.difference, accuracy.unit, low, high)
 
 
 def print_text(found: Found, page: Path) -> None:
     """The verdict, what was tried, and what to do now."""
-    facts = found.facts
-    best = cast("Json | None", facts["best"])
+    summary, best = found.summary, found.summary.best
     line(phrase("{verdict}: {sentence}", found.verdict, found.sentence), "bold")
     heading("tried")
-    name, wanted = str(best["name"]) if best else "", cast(Json, facts["request"])
-    console.print(trial_table(found.records, name, str(wanted["minimize"])))
-    data = cast(Json, facts["data"])
+    console.print(trial_table(found.records, best.name if best else "", summary.request.minimize))
+    data = summary.data
     line(
         phrase(
             "scored on {count} samples to choose by; the verdict is of {count2} others, and "
             "{count3} were for calibration",
-            _count(data["search"]),
-            _count(data["held_out"]),
-            _count(data["calibration"]),
+            total_text(data.search),
+            total_text(data.held_out),
+            total_text(data.calibration),
         )
     )
     heading("result")
     if best is not None:
         line(phrase("{best}: run it {where}", found.best, _where(best)))
-        whole = names_words(cast(list[str], best.get("whole_on", [])))
+        whole = names_words(best.whole_on or ())
         line(phrase("whole on: {whole}", whole or phrase("no accelerator")))
-        line(phrase("recipe: {recipe}", best["recipe"]))
+        line(phrase("recipe: {recipe}", best.recipe))
     line(phrase("report: {page}", page))
-    for step in cast(list[str], facts["next"]):
+    for step in summary.next:
         command(step)
 
 
-def _where(best: Json) -> str:
+def _where(best: TunedModel) -> str:
     """With which target; a time that nobody measured is said to be none."""
-    latency = cast(Json, best["latency"])
-    told = {"estimated": phrase(", whose compiler estimated the time (~)")}.get(
-        str(latency.get("how")), ""
-    )
-    return (
-        phrase("with {target}{told}", best["target"], told)
-        if told or latency.get("ratio")
-        else phrase("on {target}", best["target"])
-    )
-
-
-def _count(number: object) -> str:
-    return total_text(cast(int, number))
+    latency = best.latency
+    if latency is not None and latency.how == ESTIMATED:
+        return phrase("with {target}, whose compiler estimated the time (~)", best.target)
+    is_timed = latency is not None and latency.ratio
+    return phrase("with {target}", best.target) if is_timed else phrase("on {target}", best.target)
 
 
 def print_json(found: Found, page: Path) -> None:
     """One object for programs."""
-    facts = found.facts
-    best, first = cast("Json | None", facts["best"]), cast(Json, facts["float"])
-    shown: Json = {
+    summary = found.summary
+    best, first = summary.best, summary.first
+    shown: dict[str, object] = {
         "schema": 1,
         "verdict": found.verdict,
         "sentence": found.sentence,
@@ -184,23 +178,28 @@ def print_json(found: Found, page: Path) -> None:
         "folder": str(found.folder),
         "report": str(page),
         **dict.fromkeys(("best", "value", "drop", "latency_ratio", "bytes_ratio")),
-        "float": first,
-        "front": facts["front"],
-        "nearest": facts["nearest"],
-        "next": facts["next"],
+        "float": encode(first),
+        "front": summary.front,
+        "nearest": encode(summary.nearest),
+        "next": summary.next,
     }
     if best is not None:
-        accuracy, latency = cast(Json, best["accuracy"]), cast(Json, best["latency"])
         shown |= {
-            "best": {**best, "file": str(found.best)},
-            "value": accuracy["value"],
-            "drop": _drop(accuracy),
-            "latency_ratio": latency.get("ratio"),
-            "bytes_ratio": cast(int, best["bytes"]) / cast(int, first["bytes"]),
+            "best": encode(replace(best, file=str(found.best))),
+            "value": best.accuracy and best.accuracy.value,
+            "drop": _drop(best.accuracy),
+            "latency_ratio": best.latency and best.latency.ratio,
+            "bytes_ratio": _bytes_ratio(best, first),
         }
     click.echo(json.dumps(shown, indent=1))
 
 
-def _drop(accuracy: Json) -> float | None:
-    difference = cast("float | None", accuracy.get("difference"))
+def _bytes_ratio(best: TunedModel, first: TunedModel | None) -> float | None:
+    if first is None or not first.bytes or best.bytes is None:
+        return None
+    return best.bytes / first.bytes
+
+
+def _drop(accuracy: Score | None) -> float | None:
+    difference = accuracy.against.difference if accuracy and accuracy.against else None
     return None if difference is None else -difference

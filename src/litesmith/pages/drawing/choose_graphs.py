@@ -5,6 +5,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from litesmith.evidence.records import Score
+from litesmith.evidence.tuning import MISSES
 from litesmith.pages.drawing.plot import (
     BOTTOM,
     LEFT,
@@ -17,9 +19,7 @@ from litesmith.pages.drawing.plot import (
     ticks,
 )
 from litesmith.pages.drawing.tradeoff import Graph, Mark, Tick
-from litesmith.pages.records.choose_record import MISSES, Model, Record
-from litesmith.pages.records.tolerant_json import positive
-from litesmith.pages.records.tune_record import Score
+from litesmith.pages.records.choose_folder import ChooseFolder, ChosenModel
 from litesmith.phrases import phrase
 from litesmith.units import number_text, score_text
 
@@ -40,15 +40,15 @@ class Axis(NamedTuple):
     name: str
     title: str
     units: dict[str, float]
-    cost: Callable[[Model], tuple[float, float, float] | None]
+    cost: Callable[[ChosenModel], tuple[float, float, float] | None]
 
 
-def _size(model: Model) -> tuple[float, float, float] | None:
-    size = model.entry.sizes.file
+def _size(model: ChosenModel) -> tuple[float, float, float] | None:
+    size = model.entry.bytes
     return None if size is None else (size, size, size)
 
 
-def _time(model: Model) -> tuple[float, float, float] | None:
+def _time(model: ChosenModel) -> tuple[float, float, float] | None:
     speed = model.entry.speed
     if speed is None or speed.p50_us is None:
         return None
@@ -93,13 +93,13 @@ class _Across:
         return tuple(Tick(self.place(value * size), number_text(value)) for value in inside)
 
 
-def graphs(record: Record) -> tuple[Graph, ...]:
+def graphs(record: ChooseFolder) -> tuple[Graph, ...]:
     """The graphs that the models fill."""
     drawn = (_graph(axis, record) for axis in AXES)
     return tuple(graph for graph in drawn if graph is not None)
 
 
-def _graph(axis: Axis, record: Record) -> Graph | None:
+def _graph(axis: Axis, record: ChooseFolder) -> Graph | None:
     found = [
         (model, cost, model.entry.score)
         for model in record.models
@@ -111,10 +111,10 @@ def _graph(axis: Axis, record: Record) -> Graph | None:
     first = measured or found[0][2]
     worth = -1 if first.is_lower_better else 1
     found = [one for one in found if one[2].unit == first.unit]
-    limit = positive(record.ceilings.get(axis.name))
+    limit = record.summary.request.ceilings.get(axis.name)
     costs = [cost[0] for _, cost, _ in found]
     across = _Across([*costs, limit] if limit and limit < 3 * max(costs) else costs)
-    floor = record.min_accuracy
+    floor = record.summary.request.min_accuracy
     up = _up([_ends(score, worth) for _, _, score in found], floor)
     unit = _unit(axis, across.high)
     marks = [_mark(record, one, across, up, worth) for one in found]
@@ -134,13 +134,13 @@ def _graph(axis: Axis, record: Record) -> Graph | None:
         limit=Tick(across.place(limit), "limit") if limit and limit < 3 * max(costs) else None,
         meanings={
             "star": phrase("to take"),
-            "circle": phrase("fits") if record.limits else phrase("candidate"),
+            "circle": phrase("fits") if record.summary.request.limits else phrase("candidate"),
         },
     )
 
 
-def _x_title(axis: Axis, record: Record, unit: str, is_log: bool) -> str:
-    target = record.target
+def _x_title(axis: Axis, record: ChooseFolder, unit: str, is_log: bool) -> str:
+    target = record.summary.request.target
     on = phrase(" on {target}", target) if axis.name == "latency" and target else ""
     title = phrase("{title}{on}, {unit}", axis.title, on, unit)
     return phrase("{title} (logarithmic)", title) if is_log else title
@@ -159,9 +159,9 @@ def _unit(axis: Axis, largest: float) -> str:
 
 def _ends(score: Score, worth: int) -> tuple[float, float, float]:
     """A score and the ends of its interval, such that more is better."""
-    ends = (score.value if end is None else end for end in (score.low, score.high))
+    ends = (score.known_value if end is None else end for end in (score.low, score.high))
     low, high = sorted(worth * end for end in ends)
-    return worth * score.value, low, high
+    return worth * score.known_value, low, high
 
 
 def _up(worths: Sequence[tuple[float, float, float]], floor: float | None) -> Scale:
@@ -180,8 +180,8 @@ def _y_ticks(scale: Scale, size: float) -> tuple[Tick, ...]:
 
 
 def _mark(
-    record: Record,
-    one: tuple[Model, tuple[float, float, float], Score],
+    record: ChooseFolder,
+    one: tuple[ChosenModel, tuple[float, float, float], Score],
     across: _Across,
     up: Scale,
     worth: int,
@@ -194,12 +194,12 @@ def _mark(
         up.within(value),
         (across.place(cheap), up.within(high), across.place(dear), up.within(low)),
         _shape(model, record),
-        model.on_front,
+        model.row.on_front,
     )
 
 
-def _shape(model: Model, record: Record) -> str:
-    if model.name == record.pick:
+def _shape(model: ChosenModel, record: ChooseFolder) -> str:
+    if model.name == record.summary.pick:
         return "star"
     if not model.is_measured:
         return "hollow"

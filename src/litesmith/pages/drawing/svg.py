@@ -13,7 +13,7 @@ from litesmith.pages.records.record_words import (
     size_words,
     time_words,
 )
-from litesmith.pages.records.tune_record import Entry
+from litesmith.pages.records.tune_folder import Entry
 from litesmith.phrases import phrase
 
 _NOTE = 40  # what the word at a line takes
@@ -85,7 +85,7 @@ def tip_lines(entry: Entry) -> tuple[str, ...]:
         ("held-out", difference_words(entry.proof)),
         (speed.target if speed else "", time_words(speed.p50_us) if speed else ""),
         (phrase("time to float"), ratio_words(speed)),
-        ("file", size_words(entry.sizes.file)),
+        ("file", size_words(entry.bytes)),
         ("recipe", entry.recipe),
     )
     lines = (f"{name}: {value}" if name else value for name, value in facts if value)

@@ -5,6 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from litesmith.evidence.records import Score
+from litesmith.evidence.tuning import FLOAT, MISSES
 from litesmith.pages.drawing.plot import (
     BOTTOM,
     LEFT,
@@ -17,9 +19,9 @@ from litesmith.pages.drawing.plot import (
     staircase,
     ticks,
 )
-from litesmith.pages.records.tune_record import Entry, Record, Score
+from litesmith.pages.records.tune_folder import Entry, TuneFolder
 from litesmith.phrases import phrase
-from litesmith.units import number_text, typed_bytes, typed_time
+from litesmith.units import number_text
 
 _BYTES = {"B": 1.0, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}
 _TIMES = {"µs": 1.0, "ms": 1e3, "s": 1e6}
@@ -38,7 +40,7 @@ class Axis:
     name: str
     title: str
     units: dict[str, float]
-    cost: Callable[[Entry, Record], Cost | None]
+    cost: Callable[[Entry, TuneFolder], Cost | None]
 
 
 @dataclass(frozen=True)
@@ -92,12 +94,12 @@ def _bytes_of(count: float | None) -> Cost | None:
     return None if count is None else (count, count, count)
 
 
-def _time_of(entry: Entry, record: Record) -> Cost | None:
+def _time_of(entry: Entry, record: TuneFolder) -> Cost | None:
     """The ratio to the float model, times its time: what other work on the machine was, cancels."""
     speed = entry.speed
     if speed is None:
         return None
-    base = record.entry("float")
+    base = record.entry(FLOAT)
     float_us = base.speed.p50_us if base and base.speed else None
     if speed.ratio is None or float_us is None:
         return None if speed.p50_us is None else (speed.p50_us, speed.p50_us, speed.p50_us)
@@ -106,27 +108,27 @@ def _time_of(entry: Entry, record: Record) -> Cost | None:
 
 
 AXES = (
-    Axis(phrase("size"), phrase("File size"), _BYTES, lambda entry, _: _bytes_of(entry.sizes.file)),
+    Axis(phrase("size"), phrase("File size"), _BYTES, lambda entry, _: _bytes_of(entry.bytes)),
     Axis(phrase("latency"), phrase("Latency"), _TIMES, _time_of),
     Axis(
         phrase("download"),
         phrase("Download size"),
         _BYTES,
-        lambda entry, _: _bytes_of(entry.sizes.gzip),
+        lambda entry, _: _bytes_of(entry.gzip_bytes),
     ),
     Axis(
         phrase("memory"),
         phrase("Peak memory"),
         _BYTES,
-        lambda entry, _: _bytes_of(entry.sizes.peak),
+        lambda entry, _: _bytes_of(entry.peak_bytes),
     ),
 )
 _ALWAYS = ("size", "latency")
 
 
-def graphs(record: Record) -> tuple[Graph, ...]:
+def graphs(record: TuneFolder) -> tuple[Graph, ...]:
     """The graphs that the trials fill: size and latency, and what was to be small."""
-    wanted = [axis for axis in AXES if axis.name in (*_ALWAYS, record.request.minimize)]
+    wanted = [axis for axis in AXES if axis.name in (*_ALWAYS, record.summary.request.minimize)]
     drawn = (_graph(axis, record) for axis in wanted)
     return tuple(graph for graph in drawn if graph is not None)
 
@@ -141,7 +143,7 @@ def shown_score(entry: Entry) -> Score | None:
     return entry.score or entry.proof
 
 
-def _graph(axis: Axis, record: Record) -> Graph | None:
+def _graph(axis: Axis, record: TuneFolder) -> Graph | None:
     found = [
         _Found(entry, cost, score)
         for entry in record.entries
@@ -167,14 +169,14 @@ def _graph(axis: Axis, record: Record) -> Graph | None:
         y_ticks=_ticks(up, worth * (0.01 if first.unit == "share" else 1.0)),
         marks=marks,
         front=staircase((m.x, m.y) for m in marks if m.on_front),
-        budget=None if floor is None else Tick(up.within(floor), record.request.budget),
+        budget=None if floor is None else Tick(up.within(floor), record.summary.request.budget),
         limit=limit,
     )
 
 
 def _across(found: Sequence[_Found], limit: float | None) -> tuple[Scale, Tick | None]:
     """From nothing to the largest cost to look at; a limit that is far beyond it is not drawn."""
-    base = [one.cost[0] for one in found if one.entry.name == "float"]
+    base = [one.cost[0] for one in found if one.entry.name == FLOAT]
     most = _FAR_BEYOND * base[0] if base else math.inf
     largest = max(cost for one in found if (cost := one.cost[0]) <= most)
     if limit is None or limit > 1.5 * largest:
@@ -215,22 +217,17 @@ def _worths(score: Score, worth: int) -> Cost:
 
     The interval is of the paired difference where it is known: what a drop is judged by.
     """
-    low, high = score.low, score.high
-    changes = (score.difference_low, score.difference_high)
-    if score.reference is not None and changes[0] is not None and changes[1] is not None:
-        low, high = score.reference + changes[0], score.reference + changes[1]
-    ends = (score.value if low is None else low, score.value if high is None else high)
-    lower, upper = sorted(worth * end for end in ends)
-    own = worth * score.value
+    own, ends = worth * score.known_value, score.paired_ends or (score.low, score.high)
+    lower, upper = sorted(own if end is None else worth * end for end in ends)
     return own, min(lower, own), max(upper, own)
 
 
-def _mark(record: Record, one: _Found, across: Scale, up: Scale) -> Mark:
+def _mark(record: TuneFolder, one: _Found, across: Scale, up: Scale) -> Mark:
     entry, (cost, cheap, dear), score = one
     value, low, high = _worths(score, -1 if score.is_lower_better else 1)
     x, y = across.within(cost), up.within(value)
     bars = (across.within(cheap), up.within(high), across.within(dear), up.within(low))
-    on_front = entry.name in record.front
+    on_front = entry.name in record.summary.front
     if value < up.low:
         return Mark(entry, x, y - 7, (x, y, x, y), "below", on_front)
     if cost > across.high:
@@ -238,12 +235,13 @@ def _mark(record: Record, one: _Found, across: Scale, up: Scale) -> Mark:
     return Mark(entry, x, y, bars, _shape(entry, record), on_front)
 
 
-def _shape(entry: Entry, record: Record) -> str:
-    if record.best is not None and entry.name == record.best.name:
+def _shape(entry: Entry, record: TuneFolder) -> str:
+    best = record.summary.best
+    if best is not None and entry.name == best.name:
         return "star"
-    if entry.name == "float":
+    if entry.name == FLOAT:
         return "square"
-    return "cross" if entry.status == "misses" else "circle"
+    return "cross" if entry.status == MISSES else "circle"
 
 
 def _labelled(marks: list[Mark]) -> tuple[Mark, ...]:
@@ -264,19 +262,16 @@ def _ticks(scale: Scale, size: float) -> tuple[Tick, ...]:
     )
 
 
-def _floor(record: Record, worth: int) -> float | None:
+def _floor(record: TuneFolder, worth: int) -> float | None:
     """The least worth that the budget allows: what any trial has, without its room."""
     known = (
-        worth * entry.score.value - entry.room
+        worth * entry.score.known_value - entry.room
         for entry in record.entries
         if entry.score is not None and entry.room is not None
     )
     return next(known, None)
 
 
-def _limit(record: Record, axis: Axis) -> float | None:
-    """The ceiling on an axis, of limits like `at most 4.00 MB`."""
-    read = {"size": typed_bytes, "latency": typed_time}.get(axis.name)
-    typed = (words.removeprefix("at most ") for words in record.request.limits)
-    found = (read(words) for words in typed) if read else iter(())
-    return next((float(limit) for limit in found if limit and limit > 0), None)
+def _limit(record: TuneFolder, axis: Axis) -> float | None:
+    """The ceiling on an axis."""
+    return record.summary.request.ceilings.get(axis.name)

@@ -1,11 +1,11 @@
 """What the folders of commands hold, read so that anything may be missing.
 
-choose_record.py   what `choose` wrote
-read_folder.py     a folder of `tune` as one record
+choose_folder.py   what `choose` wrote
 record_words.py    records in words: every number with its interval
-retrain_record.py  what `retrain` wrote
-tolerant_json.py   values from JSON that a crash or a person may have damaged
-tune_record.py     what `tune` wrote, as values
+retrain_folder.py  what `retrain` wrote
+salvage_folder.py  the files of a folder as far as they can be read
+tune_folder.py     what `tune` wrote: a row for each model, and the rest
 
-A missing or damaged value is an empty place on the page, never an exception.
+The types are those of `evidence`. A missing or damaged value is an empty place on the page, never
+an exception, and its reason is on the page too.
 """

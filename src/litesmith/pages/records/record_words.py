@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
-from litesmith.pages.records.tune_record import Score, Speed
+from litesmith.evidence.records import Score, Speed
 from litesmith.phrases import phrase
+from litesmith.run.core.placement import ESTIMATED
 from litesmith.units import (
     bytes_text,
     factor_text,
@@ -40,21 +41,24 @@ def duration_words(seconds: float | None) -> str:
 
 def score_words(score: Score | None) -> str:
     """`68.85 % [66.10, 71.42]`"""
-    return "" if score is None else score_text(score.value, score.unit, score.low, score.high)
+    if score is None or score.value is None:
+        return ""
+    return score_text(score.value, score.unit, score.low, score.high)
 
 
 def difference_words(score: Score | None) -> str:
     """`−0.30 pt [−1.10, +0.50]`, the paired difference from the float model."""
-    if score is None or score.difference is None:
+    paired = score.against if score else None
+    if score is None or paired is None or paired.difference is None:
         return ""
-    low, high = score.difference_low, score.difference_high
+    low, high = paired.difference_low, paired.difference_high
     if low is None or high is None:
-        return gain_text(score.difference, score.unit, 0.0, 0.0).split(" [")[0]
-    return gain_text(score.difference, score.unit, low, high)
+        return gain_text(paired.difference, score.unit, 0.0, 0.0).split(" [")[0]
+    return gain_text(paired.difference, score.unit, low, high)
 
 
 def count_words(score: Score | None) -> str:
-    return "" if score is None or score.count is None else total_text(int(score.count))
+    return total_text(score.n) if score is not None and score.n else ""
 
 
 def ratio_words(speed: Speed | None) -> str:
@@ -66,7 +70,7 @@ def ratio_words(speed: Speed | None) -> str:
 
 def speed_words(speed: Speed | None) -> str:
     """The part of the float model's time; of what nobody ran, that it is an estimate."""
-    if speed is not None and speed.is_estimated:
+    if speed is not None and speed.how == ESTIMATED:
         return "estimated"
     return ratio_words(speed)
 

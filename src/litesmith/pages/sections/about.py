@@ -1,23 +1,30 @@
 """How it came about: the decisions, the threads, the data, the machine, and how to do it again."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
+from litesmith.evidence.records import Environment
+from litesmith.evidence.tuning import FLOAT, TargetTime
 from litesmith.pages.drawing.markup import Html, joined, tag
 from litesmith.pages.records.record_words import duration_words
-from litesmith.pages.records.tolerant_json import Fields, number, positive, text, texts
-from litesmith.pages.records.tune_record import Record
+from litesmith.pages.records.tune_folder import TuneFolder
 from litesmith.pages.sections.trial_table import link
 from litesmith.phrases import phrase
+from litesmith.run.core.placement import ESTIMATED
 from litesmith.units import bytes_text, number_text, time_interval_text, time_text, total_text
 
-_PARTS = {
-    "calibration": phrase("calibration: what the quantizer looks at"),
-    "search": phrase("search: what models are chosen by"),
-    "held_out": phrase("held-out: what the result is proven on"),
-}
+_MEMORY = "memory_bytes"
+
+# Reasons why something could not be read that a page lists.
+_MOST_LOSSES = 12
+
+_PARTS = (
+    phrase("calibration: what the quantizer looks at"),
+    phrase("search: what models are chosen by"),
+    phrase("held-out: what the result is proven on"),
+)
 _NAMES = {
     "cpu": "CPU",
-    "memory_bytes": phrase("memory"),
+    _MEMORY: phrase("memory"),
     "os": phrase("system"),
     "python": "Python",
     "litert": "LiteRT",
@@ -27,9 +34,9 @@ _NAMES = {
 }
 
 
-def path(record: Record) -> Html | None:
+def path(record: TuneFolder) -> Html | None:
     """The questions in the order in which they were asked."""
-    if not record.path:
+    if not record.summary.path:
         return None
     steps = [
         tag(
@@ -39,17 +46,17 @@ def path(record: Record) -> Html | None:
             tag("p", *(link(record, name) for name in one.trials)) if one.trials else None,
             class_=None if one.trials else "idle",
         )
-        for one in record.path
+        for one in record.summary.path
     ]
     return tag("ol", *steps, class_="path")
 
 
-def threads(record: Record) -> Html | None:
+def threads(record: TuneFolder) -> Html | None:
     """The time of each model on each target."""
-    rows = [(row, us) for row in record.threads if (us := positive(row.get("p50_us")))]
+    rows = [(row, us) for row in record.summary.threads if (us := row.p50_us)]
     if not rows:
         return None
-    compared = [us for row, us in rows if row.get("model") in ("float", "best")]
+    compared = [us for row, us in rows if row.model in (FLOAT, "best")]
     longest = max(compared or [us for _, us in rows])
     head = tag(
         "tr",
@@ -62,40 +69,38 @@ def threads(record: Record) -> Html | None:
     return tag("table", tag("thead", head), tag("tbody", *body), class_="plain")
 
 
-def _thread(record: Record, row: Fields, us: float, share: float) -> Html:
-    target, model = text(row.get("target")), text(row.get("model"))
-    low, high = positive(row.get("low_us")), positive(row.get("high_us"))
-    best = record.best
-    is_chosen = best is not None and target == best.target and model in ("best", best.name)
+def _thread(record: TuneFolder, row: TargetTime, us: float, share: float) -> Html:
+    low, high, best = row.low_us, row.high_us, record.summary.best
+    is_chosen = best is not None and row.target == best.target and row.model in ("best", best.name)
     words = time_interval_text(us, low, high) if low and high else time_text(us)
-    if text(row.get("how")) == "estimated":
+    if row.how == ESTIMATED:
         words += ", estimated"
     bar = tag("i", style=f"width:{round(100 * min(share, 1.0), 1)}%")
     return tag(
         "tr",
-        tag("th", target, scope="row"),
-        tag("td", model, tag("span", "ship", class_="badge best") if is_chosen else None),
+        tag("th", row.target, scope="row"),
+        tag("td", row.model, tag("span", "ship", class_="badge best") if is_chosen else None),
         tag("td", words, class_="number"),
         tag("td", tag("span", bar, class_="bar after"), class_="wide"),
     )
 
 
-def data(record: Record) -> Html | None:
+def data(record: TuneFolder) -> Html | None:
     """Where the samples came from and how they were divided."""
-    shown = record.data
-    counts = [(words, positive(shown.get(part))) for part, words in _PARTS.items()]
-    total = sum(count or 0 for _, count in counts)
+    shown = record.summary.data
+    counts = list(zip(_PARTS, (shown.calibration, shown.search, shown.held_out), strict=True))
+    total = sum(count for _, count in counts)
     lines = [
-        ("source", text(shown.get("source"))),
-        (phrase("calibration from"), text(shown.get("calibration_source"))),
-        ("preparation", text(shown.get("preparation"))),
-        *((words, total_text(int(count))) for words, count in counts if count),
+        ("source", shown.source),
+        (phrase("calibration from"), shown.calibration_source or ""),
+        ("preparation", shown.preparation),
+        *((words, total_text(count)) for words, count in counts if count),
     ]
-    notes = texts(shown.get("notes"))
+    notes = shown.notes
     if not any(value for _, value in lines) and not notes:
         return None
     split = [
-        tag("i", style=f"flex-grow:{int(count)}", class_=f"part{place}")
+        tag("i", style=f"flex-grow:{count}", class_=f"part{place}")
         for place, (_, count) in enumerate(counts)
         if count
     ]
@@ -106,22 +111,24 @@ def data(record: Record) -> Html | None:
     )
 
 
-def environment(record: Record) -> Html | None:
+def environment(record: TuneFolder) -> Html | None:
     """The machine and the versions that the numbers are of."""
-    lines = machine(record.environment)
+    lines = machine(record.summary.environment)
     return pairs(lines) if any(value for _, value in lines) else None
 
 
-def machine(facts: Fields) -> list[tuple[str, str]]:
+def machine(facts: Environment) -> list[tuple[str, str]]:
     """Names and values of a machine, in words."""
-    named = ((text(key), value) for key, value in facts.items())
-    return [(_NAMES.get(name, name), value_words(name, value)) for name, value in named if name]
+    return [
+        (_NAMES.get(name, name), value_words(name, value)) for name, value in facts.items() if name
+    ]
 
 
-def reproduce(record: Record) -> Html | None:
+def reproduce(record: TuneFolder) -> Html | None:
     """The commands that make the same again, and the digests to compare."""
+    told = record.summary
     commands = (
-        (phrase("The same search:"), record.command),
+        (phrase("The same search:"), record.summary.command),
         (phrase("The same file, without a search:"), record.replay),
     )
     shown = [
@@ -129,24 +136,39 @@ def reproduce(record: Record) -> Html | None:
         for words, command in commands
         if command
     ]
-    best = record.entry(record.best.name) if record.best else None
+    best = record.entry(told.best.name) if told.best else None
     lines = [
-        ("Litesmith", record.version),
-        (phrase("SHA-256 of the input"), record.digest),
+        ("Litesmith", told.version),
+        (phrase("SHA-256 of the input"), told.model_digest),
         (phrase("SHA-256 of the result"), best.digest if best else ""),
-        (phrase("time it took"), duration_words(record.seconds)),
+        (phrase("time it took"), duration_words(told.seconds)),
     ]
     if not shown and not any(value for _, value in lines):
         return None
     return joined(*shown, pairs(lines))
 
 
-def value_words(name: str, value: object) -> str:
+def value_words(name: str, value: str | float | None) -> str:
     """A fact of a machine, in words."""
-    found = number(value)
-    if found is None:
-        return text(value)
-    return bytes_text(int(found)) if name.endswith("bytes") else number_text(round(found, 2))
+    if value is None or isinstance(value, str):
+        return value or ""
+    return bytes_text(int(value)) if name == _MEMORY else number_text(round(value, 2))
+
+
+def losses(record: TuneFolder) -> Html | None:
+    """What could not be read of a folder, and why."""
+    return show_losses(record.losses)
+
+
+def show_losses(told: Sequence[str]) -> Html | None:
+    """Reasons, a line each; the first of many."""
+    if not told:
+        return None
+    more = len(told) - _MOST_LOSSES
+    lines: list[str] = list(told[:_MOST_LOSSES])
+    if more > 0:
+        lines.append(phrase("and {count} more", more))
+    return tag("ul", *(tag("li", line) for line in lines))
 
 
 def pairs(lines: Iterable[tuple[str, str]]) -> Html:

@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 
+from litesmith.evidence.records import Taker
+from litesmith.evidence.tuning import FLOAT
 from litesmith.pages.drawing.markup import Html, joined, tag
 from litesmith.pages.records.record_words import names_words, time_words
-from litesmith.pages.records.tune_record import Record, Taker
+from litesmith.pages.records.tune_folder import TuneFolder
 from litesmith.phrases import phrase
 
 HEAD = ("Accelerator", phrase("The model as it came"), phrase("The one to ship"))
@@ -16,7 +18,7 @@ _HINT = phrase(
 )
 
 
-def accelerators(record: Record) -> Html | None:
+def accelerators(record: TuneFolder) -> Html | None:
     """A row for each accelerator, or for several with the same answers."""
     found = rows(record)
     if not found:
@@ -39,9 +41,9 @@ def accelerators(record: Record) -> Html | None:
     )
 
 
-def rows(record: Record) -> list[tuple[str, str, str]]:
+def rows(record: TuneFolder) -> list[tuple[str, str, str]]:
     """Accelerators and what each makes of both models, in words."""
-    before, after = takers_of(record, "float"), takers_of(record, _shown(record))
+    before, after = takers_of(record, FLOAT), takers_of(record, record.shown)
     kept: dict[tuple[str, str], list[str]] = {}
     for target in dict.fromkeys((*before, *after)):
         cells = (_words(before.get(target)), _words(after.get(target)))
@@ -53,36 +55,34 @@ def whole_words(takers: Sequence[Taker]) -> str:
     """`whole on: gpu, hexagon`; "" where that was not looked at."""
     if not takers:
         return ""
-    names = names_words([taker.target for taker in takers if taker.is_whole])
+    names = names_words([taker.placed.target for taker in takers if taker.placed.is_whole])
     return phrase("whole on: {names}", names or phrase("no accelerator"))
 
 
-def takers_of(record: Record, name: str) -> dict[str, Taker]:
+def takers_of(record: TuneFolder, name: str) -> dict[str, Taker]:
     entry = record.entry(name)
-    return {taker.target: taker for taker in entry.takers} if entry else {}
+    return {taker.placed.target: taker for taker in entry.takers} if entry else {}
 
 
-def _shown(record: Record) -> str:
-    return record.chosen.name if record.chosen else ""
-
-
-def _head(record: Record) -> tuple[str, ...]:
-    is_best = record.best is not None
+def _head(record: TuneFolder) -> tuple[str, ...]:
+    is_best = record.summary.best is not None
     return HEAD if is_best else (*HEAD[:2], phrase("The nearest"))
 
 
 def _words(taker: Taker | None) -> str:
     if taker is None:
         return ""
-    if taker.is_whole:
+    placed = taker.placed
+    if placed.is_whole:
         told = "whole"
-    elif not taker.taken:
-        told = phrase("nothing of it: {why}", taker.why) if taker.why else phrase("nothing of it")
+    elif not placed.taken:
+        told = phrase("nothing of it: {why}", placed.why) if placed.why else phrase("nothing of it")
     else:
-        parts = "1 part" if taker.parts == 1 else phrase("{parts} parts", taker.parts)
-        why = phrase(": {why}", taker.why) if taker.why else ""
-        told = phrase("{taken} of {ops} ops in {parts}{why}", taker.taken, taker.ops, parts, why)
-    how = phrase(" ({how})", taker.how) if taker.how else ""
+        count = placed.partitions
+        parts = "1 part" if count == 1 else phrase("{parts} parts", count)
+        why = phrase(": {why}", placed.why) if placed.why else ""
+        told = phrase("{taken} of {ops} ops in {parts}{why}", placed.taken, placed.ops, parts, why)
+    how = phrase(" ({how})", placed.how) if placed.how else ""
     time = (
         phrase("; {time}, {latency_how}", time_words(taker.latency_us), taker.latency_how)
         if taker.latency_us

@@ -3,8 +3,9 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from litesmith.evidence.tuning import FLOAT, LayerRow, OpRow, TunedInside
 from litesmith.pages.drawing.markup import Html, joined, tag
-from litesmith.pages.records.tune_record import Inside, LayerError, OpTime, Record
+from litesmith.pages.records.tune_folder import TuneFolder
 from litesmith.phrases import phrase
 from litesmith.units import percent_text, score_text, time_text
 
@@ -17,15 +18,15 @@ _SAME_DECIBELS = 60.0
 Pair = tuple[str, float | None, float | None]  # a name, its time before and after
 
 
-def op_times(record: Record) -> Html | None:
+def op_times(record: TuneFolder) -> Html | None:
     """The time of the float model's ops beside the best model's."""
-    before, after = _inside(record, "float"), _inside(record, _best(record))
+    before, after = _inside(record, FLOAT), _inside(record, record.shown)
     if not before.ops and not after.ops:
         return None
     pairs = _paired(_by_kind(before.ops), _by_kind(after.ops))
     ops = _paired(_by_name(before.ops), _by_name(after.ops))
-    names = ("float", _best(record) or "best")
-    totals = [sum(op.us for op in inside.ops) for inside in (before, after)]
+    names = (FLOAT, record.shown or "best")
+    totals = [sum(op.us or 0.0 for op in inside.ops) for inside in (before, after)]
     shown = [
         f"{name} {time_text(total)}" for name, total in zip(names, totals, strict=True) if total
     ]
@@ -45,25 +46,25 @@ def op_times(record: Record) -> Html | None:
     )
 
 
-def layer_errors(record: Record) -> Html | None:
+def layer_errors(record: TuneFolder) -> Html | None:
     """How near each layer of the best model is to the float model's."""
-    layers = _inside(record, _best(record)).layers
+    layers = _inside(record, record.shown).layers
     if not layers:
         return None
     count = max(1, min(_MOST_LAYERS, len(layers) // 3))
-    worst = sorted(layers, key=lambda layer: layer.decibels)[:count]
-    top = min(max(1.0, *(layer.decibels for layer in layers)), _SAME_DECIBELS)
+    worst = sorted(layers, key=lambda layer: layer.snr_db)[:count]
+    top = min(max(1.0, *(layer.snr_db for layer in layers)), _SAME_DECIBELS)
     hint = phrase(
         "Signal to noise of each layer of {best} against the float model, in the order in "
         "which they run: 20 dB is an error of a tenth, 40 dB of a hundredth. Columns under "
         "a dot are the worst.",
-        _best(record),
+        record.shown,
     )
     rows = [
         tag(
             "tr",
             tag("th", _named(layer.kind, layer.name), scope="row"),
-            tag("td", score_text(layer.decibels, "dB"), class_="number"),
+            tag("td", score_text(layer.snr_db, "dB"), class_="number"),
         )
         for layer in worst
     ]
@@ -75,33 +76,28 @@ def layer_errors(record: Record) -> Html | None:
     )
 
 
-def _best(record: Record) -> str:
-    return record.chosen.name if record.chosen else ""
-
-
-def _inside(record: Record, name: str) -> Inside:
+def _inside(record: TuneFolder, name: str) -> TunedInside:
     entry = record.entry(name)
-    digest = entry.digest if entry else record.digest if name == "float" else ""
-    found = record.inside.get(digest)
-    return found or Inside()
+    digest = entry.digest if entry else record.summary.model_digest if name == FLOAT else ""
+    return record.inside.get(digest) or TunedInside(1, name)
 
 
-def _by_kind(ops: Sequence[OpTime]) -> Mapping[str, float]:
+def _by_kind(ops: Sequence[OpRow]) -> Mapping[str, float]:
     totals: dict[str, float] = {}
     for op in ops:
         kind = op.kind or "?"
-        totals[kind] = totals.get(kind, 0.0) + op.us
+        totals[kind] = totals.get(kind, 0.0) + (op.us or 0.0)
     return totals
 
 
-def _by_name(ops: Sequence[OpTime]) -> Mapping[str, float]:
+def _by_name(ops: Sequence[OpRow]) -> Mapping[str, float]:
     """Times by name; an op without one, or with another's, is told apart by its number."""
     seen: Counter[str] = Counter()
     times: dict[str, float] = {}
     for op in ops:
         name = _named(op.kind, op.name)
         seen[name] += 1
-        times[name if seen[name] == 1 else f"{name} #{seen[name]}"] = op.us
+        times[name if seen[name] == 1 else f"{name} #{seen[name]}"] = op.us or 0.0
     return times
 
 
@@ -149,9 +145,9 @@ def _bar(kind: str, us: float, width: float, share: float) -> Html:
     return tag("span", drawn, tag("span", words), class_=f"bar {kind}")
 
 
-def _column(layer: LayerError, top: float, is_worst: bool) -> Html:
-    height = min(max(100 * layer.decibels / top, 2.0), 100.0)
-    words = f"{layer.index}: {_named(layer.kind, layer.name)}, {score_text(layer.decibels, 'dB')}"
+def _column(layer: LayerRow, top: float, is_worst: bool) -> Html:
+    height = min(max(100 * layer.snr_db / top, 2.0), 100.0)
+    words = f"{layer.index}: {_named(layer.kind, layer.name)}, {score_text(layer.snr_db, 'dB')}"
     return tag(
         "i",
         style=f"height:{round(height, 1)}%",

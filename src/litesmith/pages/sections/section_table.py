@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from litesmith.pages.drawing.markup import Html
-from litesmith.pages.records.tune_record import Record
-from litesmith.pages.sections.about import data, environment, path, reproduce, threads
+from litesmith.pages.records.tune_folder import TuneFolder
+from litesmith.pages.sections.about import data, environment, losses, path, reproduce, threads
 from litesmith.pages.sections.accelerators import accelerators
 from litesmith.pages.sections.inside_models import layer_errors, op_times
 from litesmith.pages.sections.trial_table import trade_offs, trials
@@ -18,7 +18,7 @@ class Section(NamedTuple):
 
     name: str
     title: str
-    show: Callable[[Record], Html | None]
+    show: Callable[[TuneFolder], Html | None]
 
 
 SECTIONS = (
@@ -33,4 +33,5 @@ SECTIONS = (
     Section("data", phrase("Data"), data),
     Section("environment", phrase("Environment"), environment),
     Section("reproduce", phrase("How to reproduce it"), reproduce),
+    Section("losses", phrase("What could not be read"), losses),
 )

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
+from litesmith.evidence.records import Score
 from litesmith.pages.drawing.markup import Html, joined, tag
 from litesmith.pages.drawing.svg import figures
 from litesmith.pages.drawing.tradeoff import graphs
@@ -15,7 +16,7 @@ from litesmith.pages.records.record_words import (
     split_interval,
     time_words,
 )
-from litesmith.pages.records.tune_record import Entry, Record, Score
+from litesmith.pages.records.tune_folder import Entry, TuneFolder
 from litesmith.pages.sections.accelerators import whole_words
 from litesmith.phrases import phrase
 
@@ -80,27 +81,27 @@ COLUMNS = (
     ),
     Column(
         "File",
-        lambda entry: size_words(entry.sizes.file),
+        lambda entry: size_words(entry.bytes),
         lambda entry: (
-            phrase("{size} gzip", size_words(entry.sizes.gzip)) if entry.sizes.gzip else ""
+            phrase("{size} gzip", size_words(entry.gzip_bytes)) if entry.gzip_bytes else ""
         ),
-        lambda entry: entry.sizes.file,
+        lambda entry: entry.bytes,
     ),
     Column(
         "Peak memory",
-        lambda entry: size_words(entry.sizes.peak),
+        lambda entry: size_words(entry.peak_bytes),
         lambda entry: "",
-        lambda entry: entry.sizes.peak,
+        lambda entry: entry.peak_bytes,
     ),
 )
 
 
-def columns_of(record: Record) -> tuple[Column, ...]:
+def columns_of(record: TuneFolder) -> tuple[Column, ...]:
     """The columns that say something of some trial."""
     return tuple(column for column in COLUMNS if any(map(column.words, record.entries)))
 
 
-def trade_offs(record: Record) -> Html | None:
+def trade_offs(record: TuneFolder) -> Html | None:
     """The graphs, with what there is to know about reading them."""
     hint = phrase(
         "Up and to the left is better. Each point is a model; hover over it or tap it for "
@@ -111,7 +112,7 @@ def trade_offs(record: Record) -> Html | None:
     return figures(graphs(record), hint)
 
 
-def trials(record: Record) -> Html | None:
+def trials(record: TuneFolder) -> Html | None:
     """One row for every trial."""
     if not record.entries:
         return None
@@ -136,7 +137,7 @@ def trials(record: Record) -> Html | None:
     )
 
 
-def link(record: Record, name: str) -> Html:
+def link(record: TuneFolder, name: str) -> Html:
     """A trial's name, as a link to its row where it has one."""
     places = [place for place, entry in enumerate(record.entries) if entry.name == name]
     if not places:
@@ -144,14 +145,15 @@ def link(record: Record, name: str) -> Html:
     return tag("a", name, href=f"#trial-{places[0]}", class_="chip")
 
 
-def _row(record: Record, place: int, columns: tuple[Column, ...]) -> Html:
+def _row(record: TuneFolder, place: int, columns: tuple[Column, ...]) -> Html:
     entry = record.entries[place]
-    is_best = record.best is not None and entry.name == record.best.name
+    best = record.summary.best
+    is_best = best is not None and entry.name == best.name
     badges = [
         tag("span", badge, class_=f"badge {kind}")
         for badge, kind, given in (
             ("ship", "best", is_best),
-            ("front", "front", entry.name in record.front),
+            ("front", "front", entry.name in record.summary.front),
             ("integer", "integer", entry.is_integer),
         )
         if given

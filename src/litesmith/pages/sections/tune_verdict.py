@@ -4,6 +4,8 @@ import re
 from shlex import quote
 from typing import NamedTuple
 
+from litesmith.evidence.records import Score, Speed
+from litesmith.evidence.tuning import TunedModel
 from litesmith.pages.drawing.markup import Html, tag
 from litesmith.pages.records.record_words import (
     count_words,
@@ -16,8 +18,9 @@ from litesmith.pages.records.record_words import (
     split_interval,
     time_words,
 )
-from litesmith.pages.records.tune_record import Chosen, Record, Score, Sizes, Speed
+from litesmith.pages.records.tune_folder import TuneFolder
 from litesmith.phrases import phrase
+from litesmith.run.core.placement import ESTIMATED
 from litesmith.units import score_text
 
 
@@ -70,27 +73,27 @@ class Tile(NamedTuple):
     change: str
 
 
-def verdict_of(record: Record) -> Verdict:
-    return VERDICTS.get(record.verdict) or _NO_VERDICT.get(record.state, _UNKNOWN)
+def verdict_of(record: TuneFolder) -> Verdict:
+    summary = record.summary
+    return VERDICTS.get(summary.verdict or "") or _NO_VERDICT.get(summary.state, _UNKNOWN)
 
 
-def tiles(record: Record) -> tuple[Tile, ...]:
+def tiles(record: TuneFolder) -> tuple[Tile, ...]:
     """What the best model, or the nearest, gains over the float one."""
-    best = record.chosen
+    best, first = record.summary.chosen, record.summary.first
     if best is None:
         return ()
-    before = record.base.sizes if record.base else Sizes()
     found = (
-        _speed_tile(best.speed),
-        _score_tile(best.score, _elsewhere(best)),
-        _size_tile("File", before.file, best.sizes.file),
-        _size_tile("Download (gzip)", before.gzip, best.sizes.gzip),
-        _size_tile("Peak memory", before.peak, best.sizes.peak),
+        _speed_tile(best.latency),
+        _score_tile(best.accuracy, _elsewhere(best)),
+        _size_tile("File", first and first.bytes, best.bytes),
+        _size_tile("Download (gzip)", first and first.gzip_bytes, best.gzip_bytes),
+        _size_tile("Peak memory", first and first.peak_bytes, best.peak_bytes),
     )
     return tuple(tile for tile in found if tile is not None)
 
 
-def _elsewhere(best: Chosen) -> str:
+def _elsewhere(best: TunedModel) -> str:
     """Whose kernels were scored, where those are not the target's: of a CPU all are the same."""
     kinds = {target.partition(":")[0] for target in (best.scored_on, best.target) if target}
     return best.scored_on if best.scored_on and len(kinds) > 1 else ""
@@ -99,7 +102,7 @@ def _elsewhere(best: Chosen) -> str:
 def _speed_tile(speed: Speed | None) -> Tile | None:
     if speed is None:
         return None
-    if speed.is_estimated:
+    if speed.how == ESTIMATED:
         where = phrase("by the compiler for {target}; nothing ran there", speed.target)
         return Tile(phrase("Latency, estimated"), time_words(speed.p50_us), "", where)
     gain, interval = split_interval(faster_words(speed))
@@ -112,48 +115,48 @@ def _score_tile(score: Score | None, scored_on: str) -> Tile | None:
     if score is None:
         return None
     gain, interval = split_interval(difference_words(score) or score_words(score))
-    after = score_text(score.value, score.unit)
+    after = score_text(score.known_value, score.unit)
     known = score.reference is not None and score.difference is not None
     before = phrase("{score} → ", score_text(score.reference or 0.0, score.unit)) if known else ""
-    samples = phrase(", {count} held-out samples", count_words(score)) if score.count else ""
+    samples = phrase(", {count} held-out samples", count_words(score)) if score.n else ""
     samples += phrase(" by the kernels of {scored_on}", scored_on) if scored_on else ""
     title = f"{score.title[:1].upper()}{score.title[1:]}"
     return Tile(title, gain, interval, f"{before}{after}{samples}")
 
 
-def _size_tile(title: str, before: float | None, after: float | None) -> Tile | None:
-    if after is None:
+def _size_tile(title: str, before: int | None, after: int | None) -> Tile | None:
+    if not after:
         return None
-    if before is None:
+    if not before:
         return Tile(title, size_words(after), "", "")
     change = f"{size_words(before)} → {size_words(after)}"
     return Tile(title, smaller_words(before, after), "", change)
 
 
-def verdict(record: Record) -> Html:
+def verdict(record: TuneFolder) -> Html:
     """The verdict with its reasons."""
-    shown = verdict_of(record)
+    shown, told = verdict_of(record), record.summary
     return tag(
         "div",
         tag("span", shown.sign, class_="sign", aria_hidden="true"),
         tag(
             "div",
             tag("p", shown.title, class_="word"),
-            tag("p", record.sentence, class_="sentence") if record.sentence else None,
+            tag("p", told.sentence, class_="sentence") if told.sentence else None,
             tag("p", shown.meaning, class_="meaning"),
             _asked(record),
         ),
         _nearest(record),
         tag("div", *(tile_html(tile) for tile in tiles(record)), class_="tiles"),
-        _ship(record.best) if record.best else None,
-        _next(record.next),
-        class_=f"verdict {record.verdict if record.verdict in VERDICTS else 'none'}",
+        _ship(told.best) if told.best else None,
+        _next(told.next),
+        class_=f"verdict {told.verdict if told.verdict in VERDICTS else 'none'}",
     )
 
 
-def asked_words(record: Record) -> str:
+def asked_words(record: TuneFolder) -> str:
     """What was asked for, in one line."""
-    request = record.request
+    request = record.summary.request
     parts = (
         phrase("least {minimize}", request.minimize) if request.minimize else "",
         request.budget,
@@ -163,9 +166,10 @@ def asked_words(record: Record) -> str:
     return "; ".join(part for part in parts if part)
 
 
-def _asked(record: Record) -> Html | None:
+def _asked(record: TuneFolder) -> Html | None:
     words = asked_words(record)
-    took = phrase(" Took {duration}.", duration_words(record.seconds)) if record.seconds else ""
+    seconds = record.summary.seconds
+    took = phrase(" Took {duration}.", duration_words(seconds)) if seconds else ""
     return (
         tag("p", phrase("Asked for: {words}.{took}", words, took), class_="asked")
         if words
@@ -185,7 +189,7 @@ def tile_html(tile: Tile) -> Html:
     )
 
 
-def _ship(best: Chosen) -> Html:
+def _ship(best: TunedModel) -> Html:
     rows = (
         ("Ship", best.file),
         (_verb(best.target), _run_line(best)),
@@ -201,7 +205,7 @@ def _verb(target: str) -> str:
     return phrase("Compile it with") if target.startswith("ethos-") else phrase("Run it with")
 
 
-def _run_line(best: Chosen) -> str:
+def _run_line(best: TunedModel) -> str:
     return run_line(best.file, best.target) if best.file and best.target else ""
 
 
@@ -232,11 +236,12 @@ def _command(words: str) -> tuple[Html | str, ...]:
     return tag("code", command), f": {purpose}" if purpose else ""
 
 
-def _nearest(record: Record) -> Html | None:
-    if record.best is not None or record.nearest is None:
+def _nearest(record: TuneFolder) -> Html | None:
+    nearest = record.summary.nearest
+    if record.summary.best is not None or nearest is None:
         return None
     return tag(
         "p",
-        phrase("Nearest, but not within what was asked: {name}", record.nearest.name),
+        phrase("Nearest, but not within what was asked: {name}", nearest.name),
         class_="near",
     )

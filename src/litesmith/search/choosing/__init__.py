@@ -2,9 +2,9 @@
 
 candidate_table.py     what is known of the candidates, side by side
 candidates.py          files, patterns and names of the catalogue as candidates, each once
-choose_measure.py      builds, times and scores candidates unless they are on record
 choose_models.py       `choose` itself
 choose_run.py          a choice in progress: the request, the candidates, where it stands
+choose_trials.py       builds, times and scores candidates unless they are on record
 pick.py                the front, what is within the noise, the pick and its reason
 retrain_candidates.py  backbones that learn the user's classes first
 shared_data.py         the same samples for all candidates, prepared for each

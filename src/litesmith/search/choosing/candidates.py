@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from litesmith.errors import BadInput
+from litesmith.evidence.choosing import PublishedScore
 from litesmith.ir.types import Model
 from litesmith.known_networks import NetworkSpec, catalogue_room, is_network
 from litesmith.phrases import phrase
@@ -18,15 +19,8 @@ from litesmith.tflite.write import to_bytes
 from litesmith.units import typed_share
 
 
-class Published(NamedTuple):
-    """An accuracy that the makers of a model told, and where; not measured here."""
-
-    value: float
-    source: str
-
-
 @dataclass(frozen=True)
-class Candidate:
+class ModelCandidate:
     """A model to choose from.
 
     name       short, and no other's
@@ -44,28 +38,34 @@ class Candidate:
     parent: str = ""
     recipe: str = ""
     is_taught: bool = True
-    published: Published | None = None
+    published: PublishedScore | None = None
     notes: tuple[str, ...] = ()
+
+    @property
+    def file(self) -> Path:
+        """Its file, of one that is written."""
+        assert self.path is not None, f"{self.name} is not written yet"
+        return self.path
 
 
 class Listed(NamedTuple):
     """The candidates, and what is to be said about them."""
 
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[ModelCandidate, ...]
     notes: tuple[str, ...]
 
 
-def listed(texts: Sequence[str | os.PathLike[str]]) -> Listed:
+def list_candidates(texts: Sequence[str | os.PathLike[str]]) -> Listed:
     """The candidates that texts name, in their order; each file is opened, and taken once."""
     if not texts:
         raise BadInput("nothing to choose from: give .tflite files, patterns or catalogue names")
     paths = [path for text in texts for path in _paths(os.fspath(text))]
     names = iter(_names(paths))
-    kept: dict[str, Candidate] = {}
+    kept: dict[str, ModelCandidate] = {}
     notes: list[str] = []
     for path in paths:
         if isinstance(path, Path):
-            found = Candidate(next(names), load(path), path, digest(path))
+            found = ModelCandidate(next(names), load(path), path, digest(path))
         else:
             found = _build(path)
         twin = kept.setdefault(found.digest, found)
@@ -84,18 +84,18 @@ def _names(paths: Sequence[Path | NetworkSpec]) -> list[str]:
     taken = {str(path) for path in paths if not isinstance(path, Path)}
     found: list[str] = []
     for name, path in zip(short_names(files), files, strict=True):
-        found.append(distinct(name if name not in taken else f"{name}{path.suffix}", taken))
+        found.append(make_distinct(name if name not in taken else f"{name}{path.suffix}", taken))
         taken.add(found[-1])
     return found
 
 
-def distinct(name: str, taken: Collection[str]) -> str:
+def make_distinct(name: str, taken: Collection[str]) -> str:
     """The name, or one with a number, that none of the taken ones is."""
     numbered = (f"{name} {number}" for number in count(2))
     return name if name not in taken else next(one for one in numbered if one not in taken)
 
 
-def _build(network: NetworkSpec) -> Candidate:
+def _build(network: NetworkSpec) -> ModelCandidate:
     """A network of the catalogue: its weights are random numbers."""
     model = catalogue_room().build(str(network))
     size = network.width, network.resolution
@@ -105,8 +105,8 @@ def _build(network: NetworkSpec) -> Candidate:
     )
     share = None if told is None else typed_share(told.accuracy)
     source = phrase("{source}, on {data}", network.row.source, network.row.data)
-    published = None if share is None else Published(share, source)
-    return Candidate(
+    published = None if share is None else PublishedScore(share, source)
+    return ModelCandidate(
         str(network), model, None, content_digest(model), is_taught=False, published=published
     )
 

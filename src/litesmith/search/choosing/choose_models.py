@@ -4,19 +4,20 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import cast
 
 from litesmith.data.preparation import Preparation
 from litesmith.data.sources import UNTOUCHED, Given
 from litesmith.errors import BadInput
+from litesmith.evidence.choosing import ChooseSummary
+from litesmith.evidence.codec import encode_fields
+from litesmith.evidence.tuning import DONE, STOPPED
 from litesmith.phrases import phrase
 from litesmith.run.core.target import Target
 from litesmith.run.devices.address import Address
-from litesmith.search.choosing.candidates import listed
-from litesmith.search.choosing.choose_run import DONE, STOPPED, Choosing, Request, Tell, silent
-from litesmith.search.choosing.pick import CEILINGS, Asked
+from litesmith.search.choosing.candidates import list_candidates
+from litesmith.search.choosing.choose_run import Choosing, Request, Tell, silent
+from litesmith.search.choosing.pick import CEILINGS, Requirements
 from litesmith.search.choosing.shared_data import Source
-from litesmith.search.trial.trial_facts import Json
 from litesmith.timing.latency import parse_place
 from litesmith.workers.engine import Engine, Lost, open_engine
 
@@ -27,28 +28,34 @@ DEFAULT_FOLDER = Path("chosen")
 class Chosen:
     """What came out; everything else is in the folder.
 
-    pick   the file to take; None where nothing fits
-    facts  the summary
-    fresh  how many measurements were not on record
+    pick     the file to take; None where nothing fits
+    summary  where the choice stands, as choose.json has it
+    fresh    how many measurements were not on record
     """
 
     folder: Path
     pick: Path | None
-    facts: Json
+    summary: ChooseSummary
     fresh: int
 
     @property
+    def facts(self) -> dict[str, object]:
+        """The summary as JSON has it."""
+        return encode_fields(self.summary)
+
+    @property
     def reason(self) -> str:
-        return str(self.facts["reason"])
+        return self.summary.reason
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """What is to be said of the times."""
-        return tuple(cast(list[str], self.facts["warnings"]))
+        return self.summary.warnings
 
     @property
-    def candidates(self) -> tuple[Json, ...]:
-        return tuple(cast(list[Json], self.facts["candidates"]))
+    def candidates(self) -> tuple[dict[str, object], ...]:
+        """A row for each model, by name and value."""
+        return tuple(encode_fields(row) for row in self.summary.candidates)
 
 
 def choose(
@@ -84,9 +91,9 @@ def choose(
     texts = [candidates] if isinstance(candidates, str | os.PathLike) else list(candidates)
     typed = dict(zip(CEILINGS, (max_latency, max_size, max_memory), strict=True))
     request = Request(
-        listed(texts),
+        list_candidates(texts),
         Path(out) if out is not None else DEFAULT_FOLDER,
-        Asked.parse(typed, min_accuracy, minimize),
+        Requirements.parse(typed, min_accuracy, minimize),
         None if data is None else Source(data, preparation, samples),
         calibrate,
         one_target(on),
@@ -116,11 +123,11 @@ def carry_out(request: Request, tell: Tell = silent) -> Chosen:
             if request.engine is not None and tell is not silent:
                 request.engine.watch(choosing.show_workers)
             choosing.measure()
-            facts = choosing.summary(DONE)
-            choosing.folder.write_summary(facts)
+            summary = choosing.summarize(DONE)
+            choosing.folder.write_summary(summary)
         except BaseException as error:
             if choosing.rows:
-                choosing.folder.write_summary(choosing.summary(STOPPED))
+                choosing.folder.write_summary(choosing.summarize(STOPPED))
             if isinstance(error, KeyboardInterrupt | Lost):
                 place = choosing.folder.path
                 error.add_note(
@@ -131,7 +138,5 @@ def carry_out(request: Request, tell: Tell = silent) -> Chosen:
                     )
                 )
             raise
-    name = facts["pick"]
-    own = next((row for row in choosing.rows if row["model"] == name), None)
-    taken = None if own is None else Path(str(own["file"]))
-    return Chosen(choosing.folder.path, taken, facts, choosing.weighing.fresh)
+    taken = None if summary.pick_file is None else Path(summary.pick_file)
+    return Chosen(choosing.folder.path, taken, summary, choosing.trials.runner.fresh)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from litesmith._version import VERSION
 from litesmith.accuracy.metrics import metric_named
@@ -14,30 +14,40 @@ from litesmith.data.sample_splits import items
 from litesmith.data.samples import Data
 from litesmith.data.sources import Given
 from litesmith.errors import BadInput, CannotApply, CannotRun, LitesmithError
+from litesmith.evidence.choosing import (
+    MEASURED,
+    NONE,
+    PUBLISHED,
+    CandidateRow,
+    ChooseData,
+    ChooseRequest,
+    ChooseSummary,
+    ScoredModel,
+    TimedModel,
+)
+from litesmith.evidence.folder import CHOOSE, Folder
+from litesmith.evidence.tuning import DONE, RUNNING
 from litesmith.passes.quantizing.integer_graph import integer_tensors
 from litesmith.phrases import phrase
 from litesmith.progress import Note, Status
 from litesmith.run.core.target import Target, usable_cores
 from litesmith.run.devices.address import Address
-from litesmith.search.choosing.candidate_table import MEASURED, NONE, PUBLISHED, Standings
-from litesmith.search.choosing.candidates import Candidate, Listed, distinct
-from litesmith.search.choosing.choose_measure import Course, Weighing, count_samples
-from litesmith.search.choosing.pick import Asked, Pick, pick
+from litesmith.search.choosing.candidate_table import CandidateTable
+from litesmith.search.choosing.candidates import Listed, ModelCandidate, make_distinct
+from litesmith.search.choosing.choose_trials import ChooseTrials
+from litesmith.search.choosing.pick import Pick, Requirements, pick
 from litesmith.search.choosing.retrain_candidates import Lesson
 from litesmith.search.choosing.shared_data import (
     Judge,
     Source,
     common_metric,
-    judges,
+    find_judges,
     refuse_others,
 )
-from litesmith.search.trial.folder import CHOOSE, Folder
-from litesmith.search.trial.trial_facts import Json
+from litesmith.search.trial.trial_runner import Course
 from litesmith.timing.host import host
 from litesmith.timing.latency import Rule
 from litesmith.workers.engine import Engine, Lost, Worker
-
-RUNNING, STOPPED, DONE = "running", "stopped", "done"
 
 # A guess of what a machine computes in a second, for the time that is left.
 _MACS_A_SECOND = 2e10
@@ -66,7 +76,7 @@ class Request:
 
     given: Listed
     out: Path
-    asked: Asked = field(default_factory=Asked)
+    asked: Requirements = field(default_factory=Requirements)
     source: Source | None = None
     other: Given | None = None
     target: Target | Address = field(default_factory=Target)
@@ -117,7 +127,7 @@ class View(NamedTuple):
 
     doing: str
     left: float | None
-    rows: tuple[Json, ...]
+    rows: tuple[CandidateRow, ...]
     workers: tuple[Worker, ...] = ()
 
 
@@ -137,17 +147,16 @@ class Choosing:
         self.environment = host().facts()
         self.candidates = list(request.given.candidates)
         self.notes = list(request.given.notes)
-        self.warnings: tuple[str, ...] = ()
         self.metric = ""
         self.judges: dict[str, Judge] = {}
-        self._times: dict[str, Json] = {}
-        self._scores: dict[str, Json] = {}
+        self._times: dict[str, TimedModel] = {}
+        self._scores: dict[str, ScoredModel] = {}
         self._each: dict[str, tuple[float, ...]] = {}
         self._course = Course(self._show)
         self._learned: dict[str, tuple[str, ...]] = {}
         self._show(phrase("opening the candidates"), None)
         given = [c.path for c in self.candidates if c.path is not None]
-        self.weighing = Weighing(self.folder, request.target, given, request.engine)
+        self.trials = ChooseTrials(self.folder, request.target, given, request.engine)
         self._refuse_early()
 
     def measure(self) -> None:
@@ -175,16 +184,16 @@ class Choosing:
                     "--retrain a head of it"
                 )
             )
-        self.weighing.try_out(self.candidates)
+        self.trials.try_out(self.candidates)
         if self._lesson is not None:
-            opened = {c.name: self._lesson.opened(c) for c in self.candidates}
+            opened = {c.name: self._lesson.open(c) for c in self.candidates}
             refuse_others({name: judge.data for name, judge in opened.items()})
             self._learned = {name: self._lesson.key(judge) for name, judge in opened.items()}
             self.metric = self.request.metric if self.request.metric != "auto" else "top1"
             return
         if self.request.source is None or not taught:
             return
-        self.judges = judges(
+        self.judges = find_judges(
             taught, self.request.source, self.request.other, calibrates=self._calibrates
         )
         self.metric = common_metric(
@@ -205,9 +214,9 @@ class Choosing:
             return None
         return Lesson(source, self.request.val)
 
-    def _is_trusted(self, candidate: Candidate, data: Data, metric: str) -> bool:
+    def _is_trusted(self, candidate: ModelCandidate, data: Data, metric: str) -> bool:
         """True where the user says so, or what it scores is on record."""
-        return self.request.trusted or self.weighing.knows_score(candidate, data, metric)
+        return self.request.trusted or self.trials.knows_score(candidate, data, metric)
 
     @property
     def _calibrates(self) -> bool:
@@ -220,7 +229,7 @@ class Choosing:
 
     def _expect(self) -> None:
         """Guesses what there is to do."""
-        is_timed = not self.request.quantized and self.weighing.knows_times(
+        is_timed = not self.request.quantized and self.trials.knows_times(
             self.candidates, self.request.rule
         )
         weights = {"times": 0.0 if is_timed else 3.0 * len(self.candidates)}
@@ -238,15 +247,15 @@ class Choosing:
 
     def _make(self) -> None:
         """The files of catalogue names; the int8 forms, each behind what it was made of."""
-        self.candidates = [self.weighing.written(c) for c in self.candidates]
+        self.candidates = [self.trials.write(c) for c in self.candidates]
         if self._lesson is not None:
-            self.candidates = [self._taught(c, self._lesson) for c in self.candidates]
+            self.candidates = [self._teach(c, self._lesson) for c in self.candidates]
         if not self.request.quantized:
             return
         floats = [c for c in self.candidates if not integer_tensors(c.model)]
         asked = ((c, self._calibration(c)) for c in floats)
-        self.weighing.begin(asked, self.request.effort)
-        everyone: list[Candidate] = []
+        self.trials.begin(asked, self.request.effort)
+        everyone: list[ModelCandidate] = []
         for candidate in self.candidates:
             everyone.append(candidate)
             held = integer_tensors(candidate.model)
@@ -256,11 +265,11 @@ class Choosing:
                 )
                 continue
             taken = {c.name for c in (*self.candidates, *everyone)}
-            name = distinct(f"{candidate.name} int8", taken)
+            name = make_distinct(f"{candidate.name} int8", taken)
             self._course.begin(f"{candidate.name} int8", phrase("making {name}", name))
             judge, data = self.judges.get(candidate.name), self._calibration(candidate)
             try:
-                made = self.weighing.quantized(candidate, name, data, self.request.effort)
+                made = self.trials.quantize(candidate, name, data, self.request.effort)
             except Lost:
                 raise
             except (CannotApply, CannotRun) as error:
@@ -272,15 +281,15 @@ class Choosing:
             self._course.end()
         self.candidates = everyone
 
-    def _calibration(self, candidate: Candidate) -> Data | None:
+    def _calibration(self, candidate: ModelCandidate) -> Data | None:
         judge = self.judges.get(candidate.name)
         return None if judge is None else judge.calibration
 
-    def _taught(self, candidate: Candidate, lesson: Lesson) -> Candidate:
+    def _teach(self, candidate: ModelCandidate, lesson: Lesson) -> ModelCandidate:
         """The candidate with a head of its own for the classes of the data."""
         name = candidate.name
         self._course.begin(phrase("retrain {name}", name), phrase("retraining {name}", name))
-        taught = self.weighing.made(
+        taught = self.trials.make(
             candidate,
             name,
             self._learned[name],
@@ -304,42 +313,40 @@ class Choosing:
             if isinstance(event, Status):
                 self._course.show(f"{doing}: {event.what}")
 
-        found, self.warnings = self.weighing.timed(self.candidates, self.request.rule, told)
-        self._times = found
+        self._times = found = self.trials.time(self.candidates, self.request.rule, told)
         self._course.end()
         self._course.expect(
             {
-                phrase("score {name}", c.name): cast(float, found[c.name]["p50_us"])
+                phrase("score {name}", c.name): found[c.name].p50_us
                 * len(self.judges[c.name].data)
                 / 1e6
                 / usable_cores()
                 for c in self.candidates
                 if c.name in self.judges
-                and not self.weighing.knows_score(c, self.judges[c.name].data, self.metric)
+                and not self.trials.knows_score(c, self.judges[c.name].data, self.metric)
             }
         )
 
-    def _score(self, candidate: Candidate) -> None:
+    def _score(self, candidate: ModelCandidate) -> None:
         data, doing = self.judges[candidate.name].data, phrase("score {name}", candidate.name)
         self._course.begin(doing, phrase("scoring {name}", candidate.name))
 
-        def told(share: float) -> None:
-            self._course.show(
-                phrase("scoring {name}: {count} samples", candidate.name, len(data)), share
-            )
+        def told(event: Status | Note) -> None:
+            if isinstance(event, Status):
+                words = phrase("scoring {name}: {count} samples", candidate.name, len(data))
+                self._course.show(words, event.done / max(event.of, 1))
 
         try:
-            watched = count_samples(data, told)
-            facts, each = self.weighing.scored(candidate, data, self.metric, watched)
+            score, each = self.trials.score(candidate, data, self.metric, told)
         except Lost:
             raise
         except LitesmithError as error:
             raise type(error)(f"{candidate.name}: {error}") from None
-        self._scores[candidate.name], self._each[candidate.name] = facts, each
+        self._scores[candidate.name], self._each[candidate.name] = score, each
         self._course.end()
 
     def _show(self, words: str, left: float | None) -> None:
-        self._shown = View(words, left, tuple(self.rows))
+        self._shown = View(words, left, self.rows)
         self._tell(self._shown)
 
     def show_workers(self, workers: tuple[Worker, ...]) -> None:
@@ -354,56 +361,67 @@ class Choosing:
         return PUBLISHED if any(c.published for c in self.candidates) else NONE
 
     @property
-    def standings(self) -> Standings:
-        return Standings(
+    def warnings(self) -> tuple[str, ...]:
+        """What made the times noisy."""
+        told = (words for timed in self._times.values() for words in timed.warnings)
+        return tuple(dict.fromkeys(told))
+
+    @property
+    def table(self) -> CandidateTable:
+        return CandidateTable(
             self.candidates, self.basis, self.metric, self._times, self._scores, self._each
         )
 
     @property
-    def rows(self) -> list[Json]:
-        return self.standings.rows(self.request.asked)
+    def rows(self) -> tuple[CandidateRow, ...]:
+        return self.table.rows(self.request.asked)
 
     def _keep(self) -> None:
-        self.folder.write_summary(self.summary(RUNNING))
+        self.folder.write_summary(self.summarize(RUNNING))
 
-    def summary(self, state: str) -> Json:
+    def summarize(self, state: str) -> ChooseSummary:
         """Where the choice stands."""
-        rows, request = self.rows, self.request
+        rows, table = self.rows, self.table
         told = Pick(None, None, phrase("not all is measured yet"))
         if state == DONE:
-            told = pick(self.standings.options, request.asked, self.standings.worse)
-        goal = request.asked.goal(knows_accuracy=self.basis != NONE)
-        return {
-            "schema": 1,
-            "version": VERSION,
-            "command": request.command,
-            "state": state,
-            "request": {
-                "goal": goal,
-                "limits": list(request.asked.texts),
-                "ceilings": dict(request.asked.ceilings),
-                "min_accuracy": request.asked.min_accuracy,
-                "target": str(request.target),
-                "quantized": request.quantized,
-                "retrained": request.retrains,
-            },
-            "basis": self.basis,
-            "data": self._data(),
-            "candidates": rows,
-            "front": [row["model"] for row in rows if row["on_front"]],
-            "pick": told.name,
-            "pick_file": next((row["file"] for row in rows if row["model"] == told.name), None),
-            "nearest": told.nearest,
-            "reason": self._reason(told),
-            "notes": [*self.notes, *self._unknown()],
-            "warnings": list(self.warnings),
-            "environment": self.environment,
-            "seconds": monotonic() - self._began,
-        }
+            told = pick(table.options, self.request.asked, table.is_worse)
+        return ChooseSummary(
+            schema=1,
+            version=VERSION,
+            command=self.request.command,
+            state=state,
+            request=self._wanted,
+            basis=self.basis,
+            data=self._data(),
+            candidates=rows,
+            front=tuple(row.model for row in rows if row.on_front),
+            pick=told.name,
+            pick_file=next((row.file for row in rows if row.model == told.name), None),
+            nearest=told.nearest,
+            reason=self._reason(told),
+            notes=(*self.notes, *self._unknown()),
+            warnings=self.warnings,
+            environment=self.environment,
+            seconds=monotonic() - self._began,
+        )
+
+    @property
+    def _wanted(self) -> ChooseRequest:
+        """The request as the summary has it."""
+        request, asked = self.request, self.request.asked
+        return ChooseRequest(
+            goal=asked.goal(knows_accuracy=self.basis != NONE),
+            limits=asked.texts,
+            ceilings=asked.ceilings,
+            min_accuracy=asked.min_accuracy,
+            target=str(request.target),
+            quantized=request.quantized,
+            retrained=request.retrains,
+        )
 
     def _unknown(self) -> list[str]:
         """What is to be said of models that no accuracy is known of, where it is of others."""
-        names = [o.name for o in self.standings.options if o.merit is None]
+        names = [o.name for o in self.table.options if o.merit is None]
         if self.basis == NONE or not names or len(names) == len(self.candidates):
             return []
         what = (
@@ -421,16 +439,16 @@ class Choosing:
         )
         return told.reason + (published if self.basis == PUBLISHED else "")
 
-    def _data(self) -> Json:
+    def _data(self) -> ChooseData | None:
         judge = next(iter(self.judges.values()), None)
         if judge is None:
-            return {}
+            return None
         other, learns = judge.calibration, self.request.retrains
         count = 0 if other is None else items(other)
-        return {
-            "source": judge.data.source,
-            "judged": items(judge.data),
-            "learned": count if learns else 0,
-            "calibration": 0 if learns else count,
-            "calibration_source": None if self.request.other is None or not other else other.source,
-        }
+        return ChooseData(
+            source=judge.data.source,
+            judged=items(judge.data),
+            learned=count if learns else 0,
+            calibration=0 if learns else count,
+            calibration_source=None if self.request.other is None or not other else other.source,
+        )

@@ -23,11 +23,12 @@ ACCURACY = "accuracy"
 class Cost(NamedTuple):
     """What a model costs.
 
+    of      how much of it a model has
     most    superlative of the model that has the least of it
     taken   how a sentence says what a model has of it
     """
 
-    field: str
+    of: "Callable[[Option], float | None]"
     text: Callable[[float], str]
     most: str
     taken: str
@@ -38,16 +39,20 @@ def _bytes_words(count: float) -> str:
 
 
 COSTS = {
-    "latency": Cost("p50_us", time_text, phrase("the fastest"), phrase("takes {amount}")),
-    "size": Cost("bytes", _bytes_words, phrase("the smallest"), phrase("has {amount}")),
+    "latency": Cost(
+        lambda option: option.p50_us, time_text, phrase("the fastest"), phrase("takes {amount}")
+    ),
+    "size": Cost(
+        lambda option: option.bytes, _bytes_words, phrase("the smallest"), phrase("has {amount}")
+    ),
     "download": Cost(
-        "gzip_bytes",
+        lambda option: option.gzip_bytes,
         _bytes_words,
         phrase("the smallest to download"),
         phrase("has {amount} gzipped"),
     ),
     "memory": Cost(
-        "peak_bytes",
+        lambda option: option.peak_bytes,
         _bytes_words,
         phrase("the least in memory"),
         phrase("takes {amount} of memory"),
@@ -63,7 +68,7 @@ CEILINGS: dict[str, tuple[str, Callable[[str], float | None], str]] = {
 
 
 @dataclass(frozen=True)
-class Asked:
+class Requirements:
     """What is asked of a model.
 
     ceilings      the most of a cost, in microseconds or bytes
@@ -85,7 +90,7 @@ class Asked:
     @staticmethod
     def parse(
         typed: Mapping[str, str | None], min_accuracy: str | None, minimize: str | None
-    ) -> "Asked":
+    ) -> "Requirements":
         """As typed: `10ms`, `5MB`, `80%` or `0.8`; `typed` is by the names of `CEILINGS`."""
         ceilings: dict[str, float] = {}
         for option, (cost, read, example) in CEILINGS.items():
@@ -105,7 +110,7 @@ class Asked:
             raise BadInput(
                 "--min-accuracy {min_accuracy}: give a share, as in 80% or 0.8", min_accuracy
             )
-        return Asked(ceilings, share, minimize)
+        return Requirements(ceilings, share, minimize)
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -144,9 +149,9 @@ class Option:
     peak_bytes: float | None = None
 
     def cost(self, name: str) -> float | None:
-        return getattr(self, COSTS[name].field)
+        return COSTS[name].of(self)
 
-    def misses(self, asked: Asked) -> tuple[str, ...]:
+    def misses(self, asked: Requirements) -> tuple[str, ...]:
         """What it has too much or too little of, in words: `takes 14.0 ms`."""
         found: list[str] = []
         for kind, limit in asked.ceilings.items():
@@ -174,7 +179,7 @@ def standing(option: Option) -> tuple[float, ...] | None:
     return costs if option.merit is None else (*costs, -option.merit)
 
 
-def front(options: Sequence[Option]) -> tuple[str, ...]:
+def find_front(options: Sequence[Option]) -> tuple[str, ...]:
     """Those that no other beats in time, size and accuracy at once, by their estimates.
 
     Where the accuracy of some is known, the others are left out.
@@ -188,10 +193,10 @@ def _beats(a: tuple[float, ...], b: tuple[float, ...]) -> bool:
     return a != b and all(x <= y for x, y in zip(a, b, strict=True))
 
 
-def as_good(option: Option, options: Sequence[Option], worse: Worse) -> tuple[str, ...]:
+def find_as_good(option: Option, options: Sequence[Option], worse: Worse) -> tuple[str, ...]:
     """For a model on the front, those that match it but for the noise; for another, those on the
     front that it matches but for the noise."""
-    names = front(options)
+    names = find_front(options)
     others = [o for o in options if o.name != option.name and standing(o) is not None]
     if (own := standing(option)) is None:
         return ()
@@ -209,7 +214,7 @@ class Pick(NamedTuple):
     reason: str
 
 
-def pick(options: Sequence[Option], asked: Asked, worse: Worse) -> Pick:
+def pick(options: Sequence[Option], asked: Requirements, worse: Worse) -> Pick:
     """The one that serves the goal best, of those that fit; of equals the cheapest."""
     known = [o for o in options if o.merit is not None]
     goal = asked.goal(knows_accuracy=bool(known))
@@ -229,7 +234,7 @@ def pick(options: Sequence[Option], asked: Asked, worse: Worse) -> Pick:
     return Pick(best.name, None, "; ".join(filter(None, clauses)))
 
 
-def _why(goal: str, fitting: Sequence[Option], able: Sequence[Option], asked: Asked) -> str:
+def _why(goal: str, fitting: Sequence[Option], able: Sequence[Option], asked: Requirements) -> str:
     """`the most accurate of the 4 under 10.0 ms`"""
     what = phrase("the most accurate") if goal == ACCURACY else COSTS[goal].most
     within = _within(asked)
@@ -254,7 +259,7 @@ def _rank(option: Option, goal: str) -> tuple[float, float, float, float, str]:
     return first, -merit, time, size, option.name
 
 
-def _within(asked: Asked) -> str | None:
+def _within(asked: Requirements) -> str | None:
     """`under 10.0 ms with at least 80.00 %`"""
     limits = " and ".join(COSTS[cost].text(limit) for cost, limit in asked.ceilings.items())
     if asked.min_accuracy is None:
@@ -267,7 +272,7 @@ def _within(asked: Asked) -> str | None:
     )
 
 
-def _outside(best: Option, able: Sequence[Option], asked: Asked, goal: str) -> str:
+def _outside(best: Option, able: Sequence[Option], asked: Requirements, goal: str) -> str:
     """Of those that serve the goal better the one that misses by least, and what it misses."""
     better = [o for o in able if o.misses(asked) and _serves(o, best, goal)]
     if not better:
@@ -332,7 +337,7 @@ def _gain(a: Option, b: Option) -> str:
     return gain_text(difference, a.unit, 0.0, 0.0).split(" [")[0].lstrip("+")
 
 
-def _none(able: Sequence[Option], asked: Asked) -> Pick:
+def _none(able: Sequence[Option], asked: Requirements) -> Pick:
     """Nothing fits: the one that misses by least."""
     within = _within(asked) or phrase("with what is asked")
     if not able:
@@ -346,7 +351,7 @@ def _none(able: Sequence[Option], asked: Asked) -> Pick:
     )
 
 
-def _excess(option: Option, asked: Asked) -> float:
+def _excess(option: Option, asked: Requirements) -> float:
     """How many times beyond a bound a model is, at the worst of them."""
     over = [(option.cost(cost) or float("inf")) / limit for cost, limit in asked.ceilings.items()]
     if asked.min_accuracy is not None:

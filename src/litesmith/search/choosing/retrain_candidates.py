@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from litesmith.data.preparation import Preparation
 from litesmith.data.sources import Given
@@ -14,7 +14,7 @@ from litesmith.passes.quantizing.integer_graph import integer_tensors
 from litesmith.passes.tidy.fold import Fold
 from litesmith.phrases import phrase
 from litesmith.progress import Note, Status
-from litesmith.search.choosing.candidates import Candidate
+from litesmith.search.choosing.candidates import ModelCandidate
 from litesmith.search.choosing.shared_data import Judge, Source
 from litesmith.training.retrain_request import HELD_OUT, Request
 from litesmith.training.retraining import carry_out
@@ -30,7 +30,7 @@ class Lesson(NamedTuple):
     source: Source
     val: Given | None = None
 
-    def opened(self, candidate: Candidate) -> Judge:
+    def open(self, candidate: ModelCandidate) -> Judge:
         """The data of a candidate that has not learned yet; raises where it could not, or where the
         data teaches nothing."""
         try:
@@ -45,7 +45,7 @@ class Lesson(NamedTuple):
         assert judge.calibration is not None
         return judge.calibration.digest, judge.data.digest, self.source.preparation.text
 
-    def judge(self, candidate: Candidate, preparation: Preparation | None = None) -> Judge:
+    def judge(self, candidate: ModelCandidate, preparation: Preparation | None = None) -> Judge:
         """What a candidate has not learned from, and what it has."""
         given, proof, _ = sources_of(self.source.given, self.val)
         asked = self.source.preparation if preparation is None else preparation
@@ -59,11 +59,13 @@ class Lesson(NamedTuple):
             learned = found.at(row for row, one in enumerate(digests) if one not in known)
         return Judge(beside.data, learned.data)
 
-    def teach(self, candidate: Candidate, place: Path, tell: Tell) -> tuple[str, tuple[str, ...]]:
+    def teach(
+        self, candidate: ModelCandidate, place: Path, tell: Tell
+    ) -> tuple[str, tuple[str, ...]]:
         """Writes the candidate with a head for the classes of the data; tells the recipe, and what
         was chosen for the user."""
         request = Request(
-            cast(Path, candidate.path),
+            candidate.file,
             self.source.given,
             place,
             self.val,

@@ -17,7 +17,7 @@ from litesmith.data.sources import Given, open_data
 from litesmith.errors import BadInput, LitesmithError
 from litesmith.ir.types import Array
 from litesmith.phrases import phrase
-from litesmith.search.choosing.candidates import Candidate
+from litesmith.search.choosing.candidates import ModelCandidate
 from litesmith.units import plain, total_text
 
 # What is calibrated on is not judged by.
@@ -28,7 +28,7 @@ _WAY_OUT = phrase(
 )
 
 
-IsTrusted = Callable[[Candidate, Data, str], bool]  # a model on data by a metric
+IsTrusted = Callable[[ModelCandidate, Data, str], bool]  # a model on data by a metric
 
 
 class Source(NamedTuple):
@@ -50,19 +50,19 @@ class Judge(NamedTuple):
     calibration: Data | None
 
 
-def judges(
-    candidates: Sequence[Candidate], source: Source, other: Given | None, *, calibrates: bool
+def find_judges(
+    candidates: Sequence[ModelCandidate], source: Source, other: Given | None, *, calibrates: bool
 ) -> dict[str, Judge]:
     """The data of each candidate; raises where they would not be given the same samples."""
     if isinstance(source.given, Iterator):
         raise BadInput("a generator is used up by the first model; give a function that makes one")
-    opened = {c.name: _opened(c, source) for c in candidates}
+    opened = {c.name: _open(c, source) for c in candidates}
     refuse_others(opened)
     found: dict[str, Judge] = {}
     for candidate in candidates:
         data = opened[candidate.name]
         if other is not None:
-            beside = _opened(candidate, source._replace(given=other, samples=None))
+            beside = _open(candidate, source._replace(given=other, samples=None))
             both = count_shared(beside, data)
             if both:
                 raise BadInput(
@@ -81,7 +81,7 @@ def judges(
     return found
 
 
-def _opened(candidate: Candidate, source: Source) -> Data:
+def _open(candidate: ModelCandidate, source: Source) -> Data:
     """The data for a candidate; what is wrong with it names the candidate."""
     try:
         return open_data(
@@ -115,7 +115,7 @@ def item_names(data: Data) -> tuple[str, ...]:
 
 
 def common_metric(
-    candidates: Sequence[Candidate], found: dict[str, Judge], asked: str, *, trusted: IsTrusted
+    candidates: Sequence[ModelCandidate], found: dict[str, Judge], asked: str, *, trusted: IsTrusted
 ) -> str:
     """The metric that all are judged by; raises where one does not fit the labels.
 
@@ -140,7 +140,7 @@ def common_metric(
     return names[first]
 
 
-def _metric(candidate: Candidate, data: Data, asked: str) -> str:
+def _metric(candidate: ModelCandidate, data: Data, asked: str) -> str:
     first = next(iter(data), None)
     if first is None:
         raise BadInput("data {source}: there is no sample", data.source)
@@ -161,7 +161,7 @@ def _metric(candidate: Candidate, data: Data, asked: str) -> str:
         ) from None
 
 
-def _other_classes(candidate: Candidate, data: Data) -> str:
+def _other_classes(candidate: ModelCandidate, data: Data) -> str:
     """Why classes that have names of their own are not the model's; "" where they may be."""
     rows = None if data.items.stored is None else data.items.stored.rows
     if rows is None or rows.settled or rows.classes is None:
@@ -179,7 +179,7 @@ def _other_classes(candidate: Candidate, data: Data) -> str:
     )
 
 
-def _refuse_chance(candidate: Candidate, data: Data) -> None:
+def _refuse_chance(candidate: ModelCandidate, data: Data) -> None:
     told = at_chance(candidate.model, data)
     if told:
         raise BadInput("{name}: {told}; or go on anyway with --trust-data", candidate.name, told)

@@ -263,6 +263,12 @@ class Limits:
             found.append(phrase("at most {time}", time_text(self.max_latency_us)))
         return tuple(found)
 
+    @property
+    def ceilings(self) -> dict[str, float]:
+        """The same by the cost that each is on: bytes, and microseconds."""
+        given = {"size": self.max_bytes, "latency": self.max_latency_us}
+        return {cost: float(limit) for cost, limit in given.items() if limit is not None}
+
     def misses(self, file_bytes: int, latency_us: float | None) -> tuple[str, ...]:
         """A sentence for each ceiling that a file does not stay under."""
         found: list[str] = []

@@ -1,22 +1,21 @@
-"""What is asked of a search, and whether what was measured is that."""
+"""The goal of a search, and whether a measurement meets it."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import cast
 
 from litesmith.accuracy.evaluate import Evaluation
+from litesmith.evidence.records import Speed
+from litesmith.evidence.tuning import FITS, FLOAT, MISSES, Tried
 from litesmith.phrases import phrase
 from litesmith.search.trial.budget import MISSED, Budget, Limits, verdict
-from litesmith.search.trial.target_place import Place, left_text
-from litesmith.search.trial.trial_facts import Json, evaluation_of, room_facts, told
-from litesmith.search.trial.trial_record import FITS, FLOAT, MISSES
+from litesmith.search.trial.measured_values import describe_score, evaluation_of, room_left
+from litesmith.search.trial.target_place import Place, describe_left
 from litesmith.timing.latency import Rule
 from litesmith.training.settings import Training
 from litesmith.units import ratio_text, time_text
 
 
 @dataclass(frozen=True)
-class Asked:
+class Goal:
     """What is asked of a search.
 
     place     where the result is to run
@@ -50,42 +49,37 @@ class Asked:
         """True where more is lost than may be, as far as the samples tell."""
         return verdict(self.budget.room(found)) == MISSED
 
-    def judged(self, details: Json, reason: str) -> tuple[Json, str]:
+    def judge(self, details: Tried, reason: str) -> tuple[Tried, str]:
         """What was measured, with whether it fits; and what came out."""
-        if "accuracy" not in details:
+        if details.accuracy is None:
             return details, reason
-        found = evaluation_of(cast(Json, details["accuracy"]))
-        room = self.budget.room(found)
-        latency = cast(Json, details["latency"])
-        size, time_us = cast(int, details["bytes"]), cast("float | None", latency["p50_us"])
-        over = self.limits.misses(size, time_us)
+        found = evaluation_of(details.accuracy)
+        room, latency = self.budget.room(found), details.latency
+        over = self.limits.misses(details.bytes or 0, latency and latency.p50_us)
         fits = not self.is_missed(found) and not over
-        facts: Json = {
-            **details,
-            "room": room_facts(room, self.allowed(found)),
-            "status": FITS if fits else MISSES,
-        }
-        if details["name"] == FLOAT:
-            found = replace(found, against=None)
-        left = left_text(cast("Json | None", details.get("placed")))
-        words = ", ".join(filter(None, (told(found, room), _time_text(latency))))
-        return facts, "; ".join((words, *filter(None, (left,)), *over))
-
-    def is_in_vain(self, latency: Mapping[str, object]) -> bool:
-        """True for a time that is above the float model's beyond doubt, where time counts."""
-        low = cast("float | None", latency["low"])
-        return self.minimize == "latency" and low is not None and low > 1
-
-
-def _time_text(latency: Mapping[str, object]) -> str:
-    """`0.42 × the time`, or what a compiler estimates; "" where no time is known."""
-    ratio, us = (cast("float | None", latency.get(key)) for key in ("ratio", "p50_us"))
-    if ratio is not None:
-        return phrase("{ratio} the time", ratio_text(ratio))
-    return (
-        ""
-        if us is None
-        else phrase(
-            "{time} on {target} by its compiler's estimate", time_text(us), latency["target"]
+        judged = replace(
+            details,
+            room=room_left(room, self.allowed(found)),
+            status=FITS if fits else MISSES,
         )
+        if details.name == FLOAT:
+            found = replace(found, against=None)
+        words = ", ".join(filter(None, (describe_score(found, room), _describe_time(latency))))
+        return judged, "; ".join(filter(None, (words, describe_left(details.placed), *over)))
+
+    def is_in_vain(self, latency: Speed) -> bool:
+        """True for a time that is above the float model's beyond doubt, where time counts."""
+        return self.minimize == "latency" and latency.low is not None and latency.low > 1
+
+
+def _describe_time(latency: Speed | None) -> str:
+    """`0.42 × the time`, or what a compiler estimates; "" where no time is known."""
+    if latency is None or (latency.ratio is None and latency.p50_us is None):
+        return ""
+    if latency.ratio is not None:
+        return phrase("{ratio} the time", ratio_text(latency.ratio))
+    return phrase(
+        "{time} on {target} by its compiler's estimate",
+        time_text(latency.p50_us or 0.0),
+        latency.target,
     )

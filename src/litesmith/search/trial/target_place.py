@@ -4,14 +4,14 @@ from dataclasses import dataclass, replace
 
 from litesmith.diagnosis.fitting import placed_on
 from litesmith.errors import BadInput
+from litesmith.evidence.records import Taken
 from litesmith.ir.types import Model
 from litesmith.phrases import join, phrase
 from litesmith.run.accelerators.targets import BY_NAME, FAMILIES, refuse_unusable
 from litesmith.run.accelerators.vela import ACCELERATORS
-from litesmith.run.core.placement import ESTIMATED, Placement
+from litesmith.run.core.placement import Placement
 from litesmith.run.core.target import LITESMITH, Target
 from litesmith.run.devices.address import Address, is_address, parse
-from litesmith.search.trial.trial_facts import Json, known
 
 _CPU = Target()
 _NO_ACCELERATORS = ("cpu", "numpy")
@@ -121,45 +121,18 @@ def refuse_place(place: Place, minimize: str, *, limits_time: bool) -> None:
     )
 
 
-def placed_facts(found: Placement) -> Json:
-    """Which ops a place takes, for the records."""
-    return {
-        "target": found.target,
-        "how": found.how,
-        "taken": found.taken,
-        "ops": len(found.homes),
-        "partitions": found.partitions,
-        "why": found.main_reason,
-    }
-
-
-def left_text(placed: Json | None) -> str:
+def describe_left(placed: Taken | None) -> str:
     """`edgetpu takes 27 of 31 ops in 3 parts: …`; "" where it takes all, or is a CPU."""
-    if placed is None or placed["taken"] == placed["ops"]:
+    if placed is None or not placed.left:
         return ""
-    if not placed["taken"]:
-        return phrase("{target} takes none of its ops: {why}", placed["target"], placed["why"])
-    counts = phrase("{taken} of {ops} ops", placed["taken"], placed["ops"])
-    parts = (
-        "1 part"
-        if placed["partitions"] == 1
-        else phrase("{partitions} parts", placed["partitions"])
-    )
+    if not placed.taken:
+        return phrase("{target} takes none of its ops: {why}", placed.target, placed.why)
+    parts = "1 part" if placed.partitions == 1 else phrase("{partitions} parts", placed.partitions)
     return phrase(
-        "{target} takes {counts} in {parts}: {why}", placed["target"], counts, parts, placed["why"]
-    )
-
-
-def estimated_facts(found: Placement) -> Json:
-    """A time that a compiler worked out: of the whole, or where ops are left of its own part."""
-    return known(
-        {
-            "target": found.target,
-            "how": ESTIMATED if "npu_us" in found.facts else "",
-            "p50_us": found.latency_us,
-            "part_us": found.facts.get("npu_us"),
-            "cycles": found.facts.get("cycles"),
-            **dict.fromkeys(("float_us", "ratio", "low", "high")),
-            "verdict": "",
-        }
+        "{target} takes {taken} of {ops} ops in {parts}: {why}",
+        placed.target,
+        placed.taken,
+        placed.ops,
+        parts,
+        placed.why,
     )

@@ -5,10 +5,11 @@ mixed_candidates.py  mixed precision as candidates; the same ones after a restar
 mixed_precision.py   which ops of a quantized model stay float, few of them first
 op_sensitivity.py    what each op loses when quantized, and what float would cost
 proof.py             the best candidates on held-out samples, timed in earnest
-replay.py            the result made again from recipe.json, to the byte
+replay.py            recipe.json, and the result made again from it, to the byte
 tree_walk.py         the walk through the tree, candidate by candidate
 tune_search.py       `tune` itself
 tune_summary.py      the search in words and numbers
+tune_trials.py       builds, checks, times and scores a candidate unless it is on record
 
 Candidates are ranked on the search part by estimates, not intervals: with a few hundred samples an
 interval contains everything. The proof runs at most four candidates on the held-out part, cheapest

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from litesmith.calibration.quantize_effort import plan, tidying
+from litesmith.evidence.tuning import FITS, FLOAT, SET_ASIDE
 from litesmith.ir.types import Model
 from litesmith.passes.core.recipe import is_float, parse, text_of
 from litesmith.passes.core.schemes import SCHEMES
@@ -12,14 +13,26 @@ from litesmith.passes.core.step import Step
 from litesmith.passes.quantizing.qat import Qat
 from litesmith.passes.quantizing.quantize import Quantize
 from litesmith.phrases import phrase
-from litesmith.search.trial.candidate import Candidate
-from litesmith.search.trial.trial_record import FITS, FLOAT, SET_ASIDE, TIE, Record
+from litesmith.search.trial.tried_model import TIE, TriedModel
 
 # What makes the file, or its archive, smaller than the time it takes would ask for.
 _SMALL = ("size", "download")
 
 # The branches that end in 8-bit integers throughout.
 EIGHT_BITS = ("int8", "ranges", "equalize", "round", "qat")
+
+
+class Candidate(NamedTuple):
+    """A recipe to try.
+
+    name   unique, and the name of its file
+    why    what is hoped for
+    """
+
+    name: str
+    branch: str
+    recipe: str
+    why: str
 
 
 @dataclass
@@ -38,10 +51,10 @@ class State:
     why_fixed: str = ""
     mixtures: "Callable[[State], Iterator[Candidate]] | None" = None
     max_bytes: int | None = None
-    records: dict[str, Record] = field(default_factory=dict[str, Record])
+    records: dict[str, TriedModel] = field(default_factory=dict[str, TriedModel])
     integer_io: bool = False
 
-    def fitted(self, candidate: Candidate) -> Candidate:
+    def fit(self, candidate: Candidate) -> Candidate:
         """The candidate with inputs and outputs as the place wants them."""
         if not self.integer_io or not candidate.recipe:
             return candidate
@@ -62,7 +75,7 @@ class State:
         is_above = size is not None and self.max_bytes is not None and size > self.max_bytes
         return self.minimize in _SMALL or is_above
 
-    def fitting(self, *branches: str) -> list[Record]:
+    def find_fitting(self, *branches: str) -> list[TriedModel]:
         """Those of some branches that lose no more than may be lost; a ceiling that they miss is
         none that a remedy could win."""
         return [r for r in self.records.values() if r.branch in branches and r.room.estimate >= 0]
@@ -70,7 +83,7 @@ class State:
     @property
     def why_enough(self) -> str:
         """Why int8 needs no remedy: it fits with room to spare, or cannot win; "" where it does."""
-        if any(r.has_room_to_spare for r in self.fitting(*EIGHT_BITS)):
+        if any(r.has_room_to_spare for r in self.find_fitting(*EIGHT_BITS)):
             return phrase("int8 fits with room to spare")
         return self.why_beaten
 
@@ -128,7 +141,7 @@ def _if_int8_misses(state: State) -> str:
 def _if_trainable(state: State) -> str:
     if not is_float(state.model):
         return phrase("the model is quantized already")
-    if state.fitting(*EIGHT_BITS):
+    if state.find_fitting(*EIGHT_BITS):
         return phrase("int8 fits without")
     return state.why_beaten or state.why_fixed
 
@@ -295,12 +308,12 @@ BRANCHES = (
 )
 
 
-def likely(branches: Sequence[Branch], state: State) -> Iterator[Candidate]:
+def foresee(branches: Sequence[Branch], state: State) -> Iterator[Candidate]:
     """What these branches will try should nothing new be known by then, in their order. Mixtures
     depend on what was tried before them."""
     for branch in branches:
         if branch.candidates is not _mixed and not branch.why_not(state):
-            yield from map(state.fitted, branch.candidates(state))
+            yield from map(state.fit, branch.candidates(state))
 
 
 def float_candidate() -> Candidate:

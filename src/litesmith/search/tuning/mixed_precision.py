@@ -65,7 +65,7 @@ class Mixture(NamedTuple):
         return self.is_range and all("int16" in OPS[kind].versions for kind in kinds)
 
 
-class Tried(NamedTuple):
+class TriedMixture(NamedTuple):
     """A mixture by its ops, and whether the accuracy was within the budget."""
 
     ops: tuple[int, ...]
@@ -80,7 +80,7 @@ def _quantize_step(base: str) -> tuple[Recipe, int, Quantize]:
     raise BadInput("recipe {base!r}: has no step quantize that could keep ops", base)
 
 
-def next_mixture(ladder: Sequence[Mixture], tried: Sequence[Tried]) -> Mixture | None:
+def next_mixture(ladder: Sequence[Mixture], tried: Sequence[TriedMixture]) -> Mixture | None:
     """The next one to try; None once the first that fits is known, or the last does not.
 
     It begins with the first that should do no damage that counts, goes on in growing strides until
@@ -120,7 +120,7 @@ def mixtures(
         return ()
     worst = sorted(choice.parts, key=lambda part: -part.damage)[:_MOST_SEEDS]
     seeds = [part.needs for part in worst if part.damage >= _WORTH * min(whole, _RUINOUS)]
-    settle = _as_it_is if slower else choice.settled
+    settle = _as_it_is if slower else choice.settle
     rungs = [_rung(choice, kept) for kept in _growing(choice, seeds, settle)]
     layers = {place for place, op in enumerate(reference.main.ops) if layer_of(op)}
     mixed = [rung for rung in rungs if choice.free & layers - set(rung.ops)]
@@ -211,7 +211,7 @@ class _Choice:
         integer = self.free - kept
         return sum(border.is_crossed(integer) for border in self._borders)
 
-    def settled(self, kept: Kept) -> Kept:
+    def settle(self, kept: Kept) -> Kept:
         """With every neighbour, or two in a row, that is cheaper kept than left."""
         while True:
             us = self.us(kept)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from litesmith.calibration.context import CALIBRATION_SAMPLES
 from litesmith.calibration.quantize_effort import tidying
@@ -13,6 +13,17 @@ from litesmith.diagnosis.all_targets import takers
 from litesmith.diagnosis.float_pairs import twins
 from litesmith.diagnosis.loss import decibels, losses
 from litesmith.errors import LitesmithError
+from litesmith.evidence.records import Speed, Taker
+from litesmith.evidence.tuning import (
+    FLOAT,
+    MISSES,
+    TIMED,
+    LayerRow,
+    OpRow,
+    ProofTimes,
+    TargetTime,
+    TunedInside,
+)
 from litesmith.passes.core.recipe import apply, parse, text_of
 from litesmith.phrases import phrase
 from litesmith.profiling.op_times import profile_ops
@@ -21,10 +32,10 @@ from litesmith.run.core.target import Target, usable_cores
 from litesmith.run.devices.address import Address
 from litesmith.run.session import Source
 from litesmith.search.trial.budget import MISSED, at_look, verdict
-from litesmith.search.trial.target_place import Place, placed_facts
-from litesmith.search.trial.trial_facts import Json, known, latency_facts
-from litesmith.search.trial.trial_record import FLOAT, MISSES, Record, front, nearest, ranked
-from litesmith.search.trial.trial_runner import Workshop
+from litesmith.search.trial.measured_values import cycles_of, speed_of, taken_of
+from litesmith.search.trial.target_place import Place
+from litesmith.search.trial.tried_model import TriedModel, find_front, find_nearest, rank
+from litesmith.search.tuning.tune_trials import TuneTrials
 from litesmith.tflite.file import load
 from litesmith.timing.cluster_timing import Timed, measure_on, run_alone
 from litesmith.timing.latency import Bench, Result, Rule, ratio
@@ -43,7 +54,6 @@ _MOST_VERIFIED = 4
 _MOST_TIMED, _LOOKED_AT = 3, 16
 
 _THREADED = ("cpu", "openvino")
-_ACCELERATORS = "accelerators"  # the key of evidence
 
 
 class Proof(NamedTuple):
@@ -52,94 +62,113 @@ class Proof(NamedTuple):
     shipped   the trial of the model to ship; None where nothing fits
     verified  the same on held-out samples; where nothing fits, of the nearest
     verdict   proven, likely or missed; "" where there was nothing to judge
-    speed     its time beside the float model's, in the proof's own run
-    target    where it is fastest
-    threads   the times of both on every target
     front     the names of the models that no other beats
-    warnings  what is to be said of the times, a sentence each
+    target    where the model is fastest
+    times     its times beside the float model's, in the proof's own run; None where nothing ran
     """
 
-    shipped: Record | None
-    verified: Record | None
+    shipped: TriedModel | None
+    verified: TriedModel | None
     verdict: str
-    speed: Json
-    target: str
-    threads: tuple[Json, ...]
     front: tuple[str, ...]
-    warnings: tuple[str, ...] = ()
+    target: str
+    times: ProofTimes | None = None
+
+    @property
+    def speed(self) -> Speed | None:
+        return self.times.speed if self.times else None
+
+    @property
+    def threads(self) -> tuple[TargetTime, ...]:
+        """The times of both on every target."""
+        return self.times.threads if self.times else ()
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is to be said of the times, a sentence each."""
+        return self.times.warnings if self.times else ()
 
 
-def prove(workshop: Workshop, targets: Sequence[Place]) -> Proof:
+def prove(trials: TuneTrials, targets: Sequence[Place]) -> Proof:
     """Verifies candidates in the order of their cost until one holds; its time too."""
-    seen: list[Record] = []
-    limits = workshop.asked.limits
-    for record in candidates(workshop.records.values(), workshop.asked.minimize):
-        held = workshop.verified(record)
+    seen: list[TriedModel] = []
+    limits = trials.goal.limits
+    for record in find_provable(trials.records.values(), trials.goal.minimize):
+        held = trials.verify(record)
         seen.append(held)
         if held.status == MISSES:
             continue
-        times = _times(workshop, held, targets)
-        p50_us = cast("float | None", times.speed["p50_us"])
-        if not limits.misses(int(held.cost("size") or 0), p50_us):
+        times = _times(trials, held, targets)
+        if not limits.misses(held.details.bytes or 0, times.speed and times.speed.p50_us):
             return times._replace(shipped=record, verdict=verdict(at_look(held.room, held.look)))
-    close = nearest(seen, limits) or nearest(workshop.records.values(), limits)
+    close = find_nearest(seen, limits) or find_nearest(trials.records.values(), limits)
     if close is None:
-        return Proof(None, None, "", {}, str(targets[0]), (), _front_names(workshop))
-    return _times(workshop, workshop.verified(close), targets)._replace(verdict=MISSED)
+        return Proof(None, None, "", _front_names(trials), str(targets[0]))
+    return _times(trials, trials.verify(close), targets)._replace(verdict=MISSED)
 
 
-def candidates(records: Iterable[Record], minimize: str) -> list[Record]:
-    """Whom the held-out samples are asked about: those that cost least, and cost less than the
-    model as it came; one of them may be who has most room, lest nothing holds."""
-    cheaper = list(takewhile(lambda record: record.name != FLOAT, ranked(records, minimize)))
+def find_provable(records: Iterable[TriedModel], minimize: str) -> list[TriedModel]:
+    """Candidates to verify on held-out samples: those that cost least, and cost less than the model
+    as it came; one of them may be who has most room, lest nothing holds."""
+    cheaper = list(takewhile(lambda record: record.name != FLOAT, rank(records, minimize)))
     first, rest = cheaper[: _MOST_VERIFIED - 1], cheaper[_MOST_VERIFIED - 1 :]
     return first + sorted(rest, key=lambda record: -record.room.estimate)[:1]
 
 
-def _front(workshop: Workshop) -> list[Record]:
-    return front([r for r in workshop.records.values() if r.value is not None])
+def _front(trials: TuneTrials) -> list[TriedModel]:
+    return find_front([r for r in trials.records.values() if r.value is not None])
 
 
-def _front_names(workshop: Workshop) -> tuple[str, ...]:
-    return tuple(record.name for record in _front(workshop))
+def _front_names(trials: TuneTrials) -> tuple[str, ...]:
+    return tuple(record.name for record in _front(trials))
 
 
-def _times(workshop: Workshop, held: Record, targets: Sequence[Place]) -> Proof:
+def _times(trials: TuneTrials, held: TriedModel, targets: Sequence[Place]) -> Proof:
     """The proof's own run of one model, or the records of it."""
-    others, everywhere = _front(workshop), _places(targets)
+    others, everywhere = _front(trials), _places(targets)
     texts = (*map(str, everywhere), *(record.digest for record in others))
-    timed = workshop.once(held, texts, lambda: _timed(workshop, held, others, everywhere))
-    speed, threads = cast(Json, timed["speed"]), cast(list[Json], timed["threads"])
-    warnings = tuple(cast(list[str], timed.get("warnings", [])))
-    target, names = str(timed["target"]), _front_names(workshop)
-    return Proof(None, held, "", speed, target, tuple(threads), names, warnings)
+
+    def measure(key: str) -> ProofTimes:
+        return _measure_times(trials, held, others, everywhere, key)
+
+    timed = trials.time_proof(held, texts, measure)
+    return Proof(None, held, "", _front_names(trials), timed.target, timed)
 
 
-def _timed(
-    workshop: Workshop, best: Record, others: Iterable[Record], everywhere: Sequence[Place]
-) -> Json:
+def _measure_times(
+    trials: TuneTrials,
+    best: TriedModel,
+    others: Iterable[TriedModel],
+    everywhere: Sequence[Place],
+    key: str,
+) -> ProofTimes:
     """What runs in turns, and what is compiled for only by estimates; the first place decides."""
-    timed = _bench(workshop, best, others, everywhere)
+    timed = _bench(trials, best, others, everywhere)
     bench = timed.bench if timed else None
-    estimates = [
-        facts
-        for place in everywhere
-        if place.runs is None
-        for facts in _estimates(workshop, best, place)
-    ]
-    threads = [*map(_row, bench.results if bench else ()), *estimates]
+    threads = [_target_time(result) for result in (bench.results if bench else ())]
+    for place in everywhere:
+        if place.runs is None:
+            threads += _estimates(trials, best, place)
     if everywhere[0].runs is None or bench is None:
-        speed, target = best.latency or {}, str(everywhere[0])
+        speed, target = best.latency, str(everywhere[0])
     else:
-        speed = latency_facts(bench.results[1], bench.results[0])
-        target = _fastest(bench).target
-    warnings = list(bench.warnings) if bench else []
-    facts: Json = {"speed": speed, "target": target, "threads": threads, "warnings": warnings}
-    return facts | ({"device": timed.device} if timed and timed.device else {})
+        speed, target = speed_of(bench.results[1], bench.results[0]), _fastest(bench).target
+    assert speed is not None  # what was verified has been timed
+    return ProofTimes(
+        name=best.name,
+        kind=TIMED,
+        branch=best.branch,
+        key=key,
+        speed=speed,
+        target=target,
+        threads=tuple(threads),
+        warnings=bench.warnings if bench else (),
+        device=timed.device if timed else "",
+    )
 
 
 def _bench(
-    workshop: Workshop, best: Record, others: Iterable[Record], everywhere: Sequence[Place]
+    trials: TuneTrials, best: TriedModel, others: Iterable[TriedModel], everywhere: Sequence[Place]
 ) -> Timed | None:
     """All in turns: the float model and the best wherever they run, others on the first."""
     targets = [place.runs for place in everywhere if place.runs is not None]
@@ -147,9 +176,9 @@ def _bench(
         return None
     pairs = [(name, record, t) for t in targets for name, record in ((FLOAT, None), ("best", best))]
     beside = [r for r in others if r.name not in (FLOAT, best.name)][:_MOST_TIMED]
-    group = [_contender(workshop, name, record, t) for name, record, t in pairs]
-    group += [_contender(workshop, record.name, record, targets[0]) for record in beside]
-    return measure_on(workshop.engine, group, workshop.asked.rule(_PATIENT), memory=False)
+    group = [_contender(trials, name, record, t) for name, record, t in pairs]
+    group += [_contender(trials, record.name, record, targets[0]) for record in beside]
+    return measure_on(trials.engine, group, trials.goal.rule(_PATIENT), memory=False)
 
 
 def _fastest(bench: Bench) -> Result:
@@ -162,12 +191,11 @@ def _fastest(bench: Bench) -> Result:
     return fastest
 
 
-def _estimates(workshop: Workshop, best: Record, place: Place) -> Iterator[Json]:
+def _estimates(trials: TuneTrials, best: TriedModel, place: Place) -> Iterator[TargetTime]:
     """A row for the best model where a time is estimated; the float model has none there."""
-    found = place.placed(load(workshop.file(best)))
+    found = place.placed(load(trials.file(best)))
     if found is not None and found.latency_us is not None:
-        us = {"p50_us": found.latency_us, "how": found.latency_how}
-        yield {"target": str(place), "model": "best", **us}
+        yield TargetTime(str(place), "best", found.latency_us, found.latency_how)
 
 
 def _places(asked: Sequence[Place]) -> list[Place]:
@@ -181,108 +209,99 @@ def _places(asked: Sequence[Place]) -> list[Place]:
 
 
 def _contender(
-    workshop: Workshop, name: str, record: Record | None, target: Target | Address
+    trials: TuneTrials, name: str, record: TriedModel | None, target: Target | Address
 ) -> Contender:
-    path = workshop.source if record is None else workshop.file(record)
-    return Contender(name, str(path), target, record.digest if record else workshop.digest)
+    path = trials.source if record is None else trials.file(record)
+    return Contender(name, str(path), target, record.digest if record else trials.digest)
 
 
-def _row(result: Result) -> Json:
+def _target_time(result: Result) -> TargetTime:
     low, high = result.interval_us
-    return known(
-        {
-            "target": result.target,
-            "model": result.model,
-            "p50_us": result.percentile_us(50),
-            "low_us": low,
-            "high_us": high,
-            "how": MEASURED,
-        }
+    return TargetTime(result.target, result.model, result.percentile_us(50), MEASURED, low, high)
+
+
+def look_into(trials: TuneTrials, record: TriedModel | None, front: Sequence[str] = ()) -> None:
+    """Writes the time of each op of the model as it came and of another, what layers lose, and
+    which accelerators take them; that also of others on the front."""
+    wanted = [(FLOAT, trials.digest, trials.source)]
+    if record is not None:
+        wanted.append((record.name, record.digest, trials.file(record)))
+    place = trials.goal.place
+    about = (*trials.runner.place, str(place), trials.split.calibration.digest)
+    for name, digest, path in wanted:
+        kept = trials.folder.evidence(TunedInside, digest)
+        if kept is None or kept.about != about or kept.accelerators is None:
+            inside = _op_times(trials, path)
+            inside = replace(
+                inside,
+                name=name,
+                about=about,
+                layers=_layers(trials, path) if name != FLOAT else (),
+                accelerators=_takers(path, compiled=name != FLOAT),
+            )
+            trials.folder.write_evidence(digest, inside)
+    for other in (trials.records[name] for name in front):
+        kept = trials.folder.evidence(TunedInside, other.digest) or TunedInside(1, other.name)
+        if kept.accelerators is None:
+            found = _takers(trials.file(other), compiled=False)
+            trials.folder.write_evidence(other.digest, replace(kept, accelerators=found))
+
+
+def find_whole(trials: TuneTrials, record: TriedModel) -> tuple[str, ...]:
+    """The accelerators that take a model whole, of one that was looked into."""
+    kept = trials.folder.evidence(TunedInside, record.digest)
+    rows = (kept.accelerators if kept else None) or ()
+    return tuple(row.placed.target for row in rows if not row.placed.left)
+
+
+def _takers(path: Path, *, compiled: bool) -> tuple[Taker, ...]:
+    """What every accelerator makes of a model: by rules, or by the compilers that are here."""
+    return tuple(
+        Taker(taken_of(found), found.latency_us, found.latency_how, cycles_of(found))
+        for found in takers(load(path), compiled=compiled)
     )
 
 
-def look_into(workshop: Workshop, record: Record | None, front: Sequence[str] = ()) -> None:
-    """Writes the time of each op of the model as it came and of another, what layers lose, and
-    which accelerators take them; that also of others on the front."""
-    wanted = [(FLOAT, workshop.digest, workshop.source)]
-    if record is not None:
-        wanted.append((record.name, record.digest, workshop.file(record)))
-    place = workshop.asked.place
-    about = [*workshop.place, str(place), workshop.split.calibration.digest]
-    for name, digest, path in wanted:
-        kept = workshop.folder.evidence(digest) or {}
-        if kept.get("about") != about or _ACCELERATORS not in kept:
-            facts: Json = {"schema": 1, "name": name, "about": about, **_op_times(workshop, path)}
-            if name != FLOAT:
-                facts |= _layers(workshop, path)
-            facts[_ACCELERATORS] = _takers(path, compiled=name != FLOAT)
-            workshop.folder.write_evidence(digest, facts)
-    for other in (workshop.records[name] for name in front):
-        kept = workshop.folder.evidence(other.digest) or {}
-        if _ACCELERATORS not in kept:
-            facts = {"schema": 1, "name": other.name, **kept}
-            facts[_ACCELERATORS] = _takers(workshop.file(other), compiled=False)
-            workshop.folder.write_evidence(other.digest, facts)
-
-
-def whole_on(workshop: Workshop, record: Record) -> list[str]:
-    """The accelerators that take a model whole, of one that was looked into."""
-    kept = workshop.folder.evidence(record.digest) or {}
-    rows = cast(list[Json], kept.get(_ACCELERATORS, []))
-    return [str(row["target"]) for row in rows if row["taken"] == row["ops"]]
-
-
-def _takers(path: Path, *, compiled: bool) -> list[Json]:
-    """What every accelerator makes of a model: by rules, or by the compilers that are here."""
-    return [
-        {
-            **placed_facts(found),
-            "latency_us": found.latency_us,
-            "latency_how": found.latency_how,
-            "cycles": found.facts.get("cycles"),
-        }
-        for found in takers(load(path), compiled=compiled)
-    ]
-
-
-def _op_times(workshop: Workshop, path: Path) -> Json:
+def _op_times(trials: TuneTrials, path: Path) -> TunedInside:
     """Of a CPU; nothing of other places, which tell no time of single ops."""
-    target, runs = workshop.asked.place.cpu, workshop.asked.runs
+    target, runs = trials.goal.place.cpu, trials.goal.runs
     if target is None:
-        return {}
+        return TunedInside(1, "")
     try:
         what = phrase("profiling {stem}", path.stem)
-        return run_alone(workshop.engine, what, op_times, path, target, runs)
+        return run_alone(trials.engine, what, op_times, path, target, runs)
     except Lost:
         raise
     except LitesmithError:  # a model whose ops the runtime does not tell apart
-        return {}
+        return TunedInside(1, "")
 
 
-def op_times(source: Source, target: Target, runs: int | None = None) -> Json:
+def op_times(source: Source, target: Target, runs: int | None = None) -> TunedInside:
     """The time of a run, and of each op of it."""
     found = profile_ops(source, target, runs=runs)
-    keys = ("index", "kind", "name", "us", "macs")
-    rows = (op.row() for op in found.ops if op.graph == found.entry)
-    return {"run_us": found.run_us, "ops": [{key: row[key] for key in keys} for row in rows]}
+    ops = tuple(
+        OpRow(op.index, op.kind, op.name, op.us, op.macs)
+        for op in found.ops
+        if op.graph == found.entry
+    )
+    return TunedInside(1, "", run_us=found.run_us, ops=ops)
 
 
-def _layers(workshop: Workshop, path: Path) -> Json:
+def _layers(trials: TuneTrials, path: Path) -> tuple[LayerRow, ...]:
     """The error of each layer's output, as a ratio of signal and noise."""
-    few = take_some(take_some(workshop.split.calibration, CALIBRATION_SAMPLES), _LOOKED_AT)
+    few = take_some(take_some(trials.split.calibration, CALIBRATION_SAMPLES), _LOOKED_AT)
     try:
-        tidy = parse(f"{text_of(tidying(workshop.model, ()))} | fold(float16=true)")
-        model, reference = load(path), apply(workshop.model, tidy).model
+        tidy = parse(f"{text_of(tidying(trials.model, ()))} | fold(float16=true)")
+        model, reference = load(path), apply(trials.model, tidy).model
         found = twins(model, reference)
-        rows = [
-            {
-                "index": loss.twin.place,
-                "kind": loss.twin.op.kind if loss.twin.op else "input",
-                "name": loss.twin.theirs.name,
-                "snr_db": decibels(1.0, loss.noise("total")),
-            }
+        return tuple(
+            LayerRow(
+                index=loss.twin.place,
+                kind=loss.twin.op.kind if loss.twin.op else "input",
+                name=loss.twin.theirs.name,
+                snr_db=decibels(1.0, loss.noise("total")),
+            )
             for loss in losses(model, reference, found, few)
-        ]
+        )
     except LitesmithError:  # control flow, or a graph that is too different to compare
-        return {}
-    return {"layers": rows}
+        return ()

@@ -1,23 +1,78 @@
-"""The result of a search made again from its recipe.json, to the byte."""
+"""recipe.json: how the result of a search was made, and the same file made again, to the byte."""
 
-import json
+import os
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import cast
+from typing import Literal
 
 from litesmith.calibration.context import CALIBRATION_SAMPLES, context_of
 from litesmith.data.preparation import Preparation
 from litesmith.data.sample_splits import take_some
-from litesmith.data.sources import open_data
+from litesmith.data.samples import Data
+from litesmith.data.sources import Given, open_data
 from litesmith.errors import BadInput, os_reason
+from litesmith.evidence.codec import Malformed, decode, parse
 from litesmith.ir.types import Model
 from litesmith.passes.core import recipe as recipes
 from litesmith.passes.core.step import Change, Context
 from litesmith.search.trial.data_split import split
-from litesmith.search.trial.trial_facts import Json
-from litesmith.search.tuning.tune_search import open_beside
 from litesmith.tflite.file import digest, load
 from litesmith.training.recipe_context import training_context, trainings
 from litesmith.training.settings import Training
+
+
+@dataclass(frozen=True)
+class Opened:
+    """How data was opened, so that it can be again; `calibrate` is other data to calibrate on."""
+
+    data: str
+    calibrate: str | None
+    samples: int | None
+    preparation: Preparation
+
+
+@dataclass(frozen=True)
+class RecipeFile:
+    """recipe.json.
+
+    opened    how the data can be opened again; None where it lived in a program
+    training  how steps that train did; None where nothing was to be trained
+    """
+
+    schema: Literal[1]
+    recipe: str
+    input_digest: str
+    digest: str
+    command: str
+    version: str
+    calibration_digest: str
+    opened: Opened | None
+    training: Training | None
+
+
+def remember(
+    data: Given, calibrate: Given | None, preparation: Preparation, samples: int | None = None
+) -> Opened | None:
+    """How the data was opened; None for what lives in memory only."""
+    texts = [_place(source) for source in ((data,) if calibrate is None else (data, calibrate))]
+    first, other = texts[0], texts[-1]
+    if first is None or other is None:
+        return None
+    return Opened(first, None if calibrate is None else other, samples, preparation)
+
+
+def _place(source: Given) -> str | None:
+    """Where data lies, from any folder; None for data in memory."""
+    if not isinstance(source, str | os.PathLike):
+        return None
+    text = os.fspath(source)
+    return os.path.abspath(text) if os.path.exists(text) else text
+
+
+def open_beside(source: Given, data: Data, model: Model, preparation: Preparation) -> Data:
+    """Other data, prepared as the first: a guess of its own might differ."""
+    asked = replace(data.items.preparation or preparation, label_offset=preparation.label_offset)
+    return open_data(source, model, preparation=asked)
 
 
 def replay(place: Path, model: Path) -> tuple[Change, str]:
@@ -25,52 +80,41 @@ def replay(place: Path, model: Path) -> tuple[Change, str]:
 
     Raises where the model or the data is not what the recipe was found with.
     """
-    facts = _read(place)
-    if facts["input_digest"] != digest(model):
+    found = _read(place)
+    if found.input_digest != digest(model):
         raise BadInput(
             "{place}: was found for another model than {model}; give that one", place, model
         )
     content = load(model)
-    recipe = recipes.parse(str(facts["recipe"]))
-    change = recipes.apply(content, recipe, _context(place, facts, content, recipe))
-    return change, str(facts["digest"])
+    recipe = recipes.parse(found.recipe)
+    change = recipes.apply(content, recipe, _context(place, found, content, recipe))
+    return change, found.digest
 
 
-def _read(place: Path) -> Json:
+def _read(place: Path) -> RecipeFile:
     try:
-        facts = cast(Json, json.loads(place.read_bytes()))
-        missing = {"recipe", "input_digest", "digest", "opened", "training"} - facts.keys()
+        return decode(RecipeFile, parse(place.read_bytes()))
     except OSError as error:
         raise BadInput("{place}: cannot be read ({why})", place, os_reason(error)) from None
-    except (ValueError, AttributeError):
-        raise BadInput("{place}: is not the recipe.json of a search", place) from None
-    if missing:
+    except Malformed as error:
         raise BadInput(
-            "{place}: is not the recipe.json of a search; {min!r} is missing", place, min(missing)
-        )
-    return facts
+            "{place}: is not the recipe.json of a search ({error})", place, error
+        ) from None
 
 
-def _context(place: Path, facts: Json, model: Model, recipe: recipes.Recipe) -> Context:
-    opened = cast("Json | None", facts["opened"])
+def _context(place: Path, found: RecipeFile, model: Model, recipe: recipes.Recipe) -> Context:
+    opened = found.opened
     if opened is None:
         raise BadInput("{place}: its data lived in a program and cannot be opened again", place)
-    asked = {
-        key: tuple(cast("list[float]", value)) if isinstance(value, list) else value
-        for key, value in cast(Json, opened["preparation"]).items()
-    }
-    preparation = Preparation(**asked)  # pyright: ignore[reportArgumentType]
-    samples = cast("int | None", opened["samples"])
-    other = cast("str | None", opened["calibrate"])
-    data = open_data(str(opened["data"]), model, preparation=preparation, samples=samples)
+    preparation = opened.preparation
+    data = open_data(opened.data, model, preparation=preparation, samples=opened.samples)
+    other = opened.calibrate
     given = None if other is None else open_beside(other, data, model, preparation)
     part = split(data, given).calibration
-    if facts.get("calibration_digest") != part.digest:
+    if found.calibration_digest != part.digest:
         raise BadInput(
-            "{place}: {data} has changed since; the result would differ", place, opened["data"]
+            "{place}: {data} has changed since; the result would differ", place, opened.data
         )
-    training = cast("Json | None", facts["training"])
-    if training is None or not trainings(recipe):
+    if found.training is None or not trainings(recipe):
         return context_of(take_some(part, CALIBRATION_SAMPLES))
-    settings = Training(**training)  # pyright: ignore[reportArgumentType]
-    return training_context(model, part, recipe, settings)
+    return training_context(model, part, recipe, found.training)

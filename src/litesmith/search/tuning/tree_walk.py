@@ -13,32 +13,35 @@ from litesmith.accuracy.pick_metric import chosen_metric
 from litesmith.data.sample_splits import items
 from litesmith.data.samples import Data
 from litesmith.errors import BadInput
-from litesmith.phrases import phrase
-from litesmith.search.trial.budget import MINIMIZE, Budget, Limits
-from litesmith.search.trial.candidate import Candidate
-from litesmith.search.trial.data_split import least_samples, split
-from litesmith.search.trial.folder import Folder
-from litesmith.search.trial.goal import Asked
-from litesmith.search.trial.target_place import Place, refuse_place
-from litesmith.search.trial.trial_facts import Json
-from litesmith.search.trial.trial_record import (
+from litesmith.evidence.folder import Folder
+from litesmith.evidence.tuning import (
     FITS,
     FLOAT,
     MISSES,
     REFUSED,
     SET_ASIDE,
-    Record,
-    ranked,
+    TUNE_KINDS,
+    PathStep,
+    TuneRequest,
+    TuneSummary,
 )
-from litesmith.search.trial.trial_runner import Workshop
+from litesmith.phrases import phrase
+from litesmith.search.trial.budget import MINIMIZE, Budget, Limits
+from litesmith.search.trial.data_split import least_samples, split
+from litesmith.search.trial.goal import Goal
+from litesmith.search.trial.target_place import Place, refuse_place
+from litesmith.search.trial.tried_model import TriedModel, rank
 from litesmith.search.tuning.decision_tree import (
     BRANCHES,
     Branch,
+    Candidate,
     State,
     float_candidate,
-    likely,
+    foresee,
 )
 from litesmith.search.tuning.mixed_candidates import mixed_candidates
+from litesmith.search.tuning.replay import Opened
+from litesmith.search.tuning.tune_trials import TuneTrials
 from litesmith.tflite.file import digest, load
 from litesmith.timing.cluster_timing import machine_of
 from litesmith.timing.host import host
@@ -84,7 +87,7 @@ class Request:
     resume: bool = False
     trusted: bool = False
     command: str = ""
-    opened: Json | None = None
+    opened: Opened | None = None
     engine: Engine | None = None
     runs: int | None = None
 
@@ -104,15 +107,6 @@ class Request:
             )
 
 
-class Step(NamedTuple):
-    """A branch of the tree that was walked: its question, what came out, and what was tried."""
-
-    branch: str
-    question: str
-    answer: str
-    trials: tuple[str, ...] = ()
-
-
 class View(NamedTuple):
     """Where a search stands, for whoever watches.
 
@@ -124,8 +118,8 @@ class View(NamedTuple):
     """
 
     doing: str
-    records: tuple[Record, ...]
-    best: Record | None
+    records: tuple[TriedModel, ...]
+    best: TriedModel | None
     left: float | None = None
     look: Look | None = None
     workers: tuple[Worker, ...] = ()
@@ -152,9 +146,9 @@ class Search:
         self.folder = Folder(self.request.out)
         self.split = split(self.request.data, self.request.calibration)
         metric = self._metric()
-        self.path: list[Step] = []
-        self.workshop: Workshop
-        self._asked = Asked(
+        self.path: list[PathStep] = []
+        self.trials: TuneTrials
+        self._goal = Goal(
             self.request.minimize,
             self.request.budget,
             self.request.limits,
@@ -169,7 +163,7 @@ class Search:
         machine_of(self.request.engine, self.request.targets[0].runs)  # raises without a device
 
     @contextmanager
-    def opened(self) -> Generator[None]:
+    def hold(self) -> Generator[None]:
         """Holds the folder; raises where it has other records, or none to go on with."""
         if self.request.resume and not self.folder.is_used:
             raise BadInput(
@@ -177,12 +171,12 @@ class Search:
             )
         with self.folder.held():
             self._refuse_folder()
-            self.workshop = Workshop(
+            self.trials = TuneTrials(
                 self.folder,
                 self.request.model,
                 self.model,
                 self.split,
-                self._asked,
+                self._goal,
                 self._look,
                 self.request.engine,
             )
@@ -203,20 +197,20 @@ class Search:
             engine.watch(None)
 
     def _show_workers(self, workers: tuple[Worker, ...]) -> None:
-        records = tuple(self.workshop.records.values())
+        records = tuple(self.trials.records.values())
         self.tell(View(self._doing, records, self.best, self._seconds_left, workers=workers))
 
     def walk(self, on_step: Callable[[], None]) -> None:
         """Tries what the tree says; `on_step` is called whenever something is known anew."""
-        first = self.workshop.tried(float_candidate())
+        first = self.trials.try_candidate(float_candidate())
         if first.status == REFUSED:
             raise BadInput(first.trial.reason)
         self._refuse_few(first.value or 0.0)
         state = self._state()
         for number, branch in enumerate(BRANCHES):
-            self.workshop.foresee(likely(BRANCHES[number:], state))
+            self.trials.foresee(foresee(BRANCHES[number:], state))
             self._answer(branch, state, len(BRANCHES) - number, on_step)
-        self.workshop.close()
+        self.trials.close()
         self.show("")
 
     @property
@@ -232,18 +226,20 @@ class Search:
     @property
     def has_news(self) -> bool:
         """True once there is more to tell than the folder has."""
-        return self.is_new_request or self.workshop.fresh > 0
+        return self.is_new_request or self.trials.fresh > 0
 
     @property
-    def wanted(self) -> Json:
+    def wanted(self) -> TuneRequest:
         """The request as the summary has it."""
-        return {
-            "minimize": self.request.minimize,
-            "budget": self.request.budget.text,
-            "limits": list(self.request.limits.texts),
-            "targets": [str(target) for target in self.request.targets],
-            "data": [part.digest for part in self.split],
-        }
+        request = self.request
+        return TuneRequest(
+            minimize=request.minimize,
+            budget=request.budget.text,
+            limits=request.limits.texts,
+            targets=tuple(str(target) for target in request.targets),
+            data=tuple(part.digest for part in self.split),
+            ceilings=request.limits.ceilings,
+        )
 
     @property
     def is_over(self) -> bool:
@@ -251,10 +247,10 @@ class Search:
         return minutes is not None and monotonic() - self.began > 60 * minutes
 
     @property
-    def best(self) -> Record | None:
+    def best(self) -> TriedModel | None:
         """What would be shipped by what is known; the model as it came is no find."""
-        order = ranked(self.workshop.records.values(), self.request.minimize)
-        left = (r for r in order if r.name == FLOAT or not self.workshop.is_disproven(r))
+        order = rank(self.trials.records.values(), self.request.minimize)
+        left = (r for r in order if r.name == FLOAT or not self.trials.is_disproven(r))
         first = next(left, None)
         return None if first is None or first.name == FLOAT else first
 
@@ -262,9 +258,9 @@ class Search:
 
     def _state(self) -> State:
         def mixtures(state: State) -> Iterator[Candidate]:
-            return mixed_candidates(self.workshop, state)
+            return mixed_candidates(self.trials, state)
 
-        records = self.workshop.records
+        records = self.trials.records
         return State(
             self.model,
             self.request.minimize,
@@ -272,36 +268,36 @@ class Search:
             mixtures,
             self.request.limits.max_bytes,
             records,
-            self._asked.place.asks_for_integers(self.model),
+            self._goal.place.asks_for_integers(self.model),
         )
 
     def _answer(self, branch: Branch, state: State, left: int, on_step: Callable[[], None]) -> None:
-        is_late = self.is_over and not self.workshop.has_some_of(branch.name)
+        is_late = self.is_over and not self.trials.has_some_of(branch.name)
         why_not = _TOO_LATE if is_late else branch.why_not(state)
         names: list[str] = []
         for plain in branch.candidates(state) if not why_not else ():
-            candidate = state.fitted(plain)
-            if self.is_over and not self.workshop.knows(candidate):
+            candidate = state.fit(plain)
+            if self.is_over and not self.trials.knows(candidate):
                 why_not = "" if names else _TOO_LATE
                 break
             self.show(f"{branch.name}: {candidate.name}", left)
-            names.append(self.workshop.tried(candidate).name)
+            names.append(self.trials.try_candidate(candidate).name)
             on_step()
-        found = [self.workshop.records[name] for name in names]
-        answer = phrase("not asked: {why_not}", why_not) if why_not else _told(found)
-        self.path.append(Step(branch.name, branch.question, answer, tuple(names)))
+        found = [self.trials.records[name] for name in names]
+        answer = phrase("not asked: {why_not}", why_not) if why_not else _describe(found)
+        self.path.append(PathStep(branch.name, branch.question, answer, tuple(names)))
         on_step()
 
     def show(self, doing: str, branches_left: int = 0) -> None:
         """Tells whoever watches what is going on."""
         self._doing = doing
         self._seconds_left = self._left(branches_left)
-        records = tuple(self.workshop.records.values())
+        records = tuple(self.trials.records.values())
         self.tell(View(doing, records, self.best, self._seconds_left))
 
     def _look(self, look: Look) -> None:
         """A training takes as long a step as it did so far."""
-        records = tuple(self.workshop.records.values())
+        records = tuple(self.trials.records.values())
         if look.step <= 1 or self._training_began is None:
             self._training_began = monotonic()
         took = monotonic() - self._training_began
@@ -310,7 +306,7 @@ class Search:
 
     def _left(self, branches: int) -> float | None:
         """A guess: the branches that are left take as long as the trials did so far."""
-        took = [r.seconds for r in self.workshop.records.values() if r.name != FLOAT]
+        took = [r.details.seconds for r in self.trials.records.values() if r.name != FLOAT]
         if not took or not branches:
             return None
         guess = branches * sum(took) / len(took)
@@ -347,7 +343,7 @@ class Search:
 
     def _refuse_few(self, reference: float) -> None:
         """Raises where too little is held out for a float model that scores this."""
-        unit = metric_named(self._asked.metric).unit
+        unit = metric_named(self._goal.metric).unit
         needed = self.request.budget.needed_samples(reference, unit)
         have = items(self.split.held_out)
         if have < needed:
@@ -363,13 +359,13 @@ class Search:
             )
 
     def _refuse_folder(self) -> None:
-        known = self.folder.summary()
-        self._known_request = known.get("request")
-        parents = {trial.parent_digest for trial in self.folder.trials()}
-        if known:
-            parents.add(str(known.get("model_digest")))
+        known = self.folder.summary(TuneSummary)
+        self._known_request = known and known.request
+        parents = {trial.parent_digest for trial in self.folder.trials(TUNE_KINDS)}
+        if known is not None:
+            parents.add(known.model_digest)
         if parents - {digest(self.request.model)}:
-            other = known.get("model", "")
+            other = known.model if known else ""
             raise BadInput(
                 "{path}: holds the search of another model, {other}; choose another -o",
                 self.folder.path,
@@ -398,7 +394,7 @@ class Search:
         return replace(asked, minutes=self.request.minutes / 2)
 
 
-def _told(found: list[Record]) -> str:
+def _describe(found: list[TriedModel]) -> str:
     """What came of a branch: that of its best."""
     if not found:
         return phrase("nothing to try")

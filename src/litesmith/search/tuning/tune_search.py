@@ -2,24 +2,23 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import cast
 
 from litesmith.data.preparation import Preparation
-from litesmith.data.samples import Data
 from litesmith.data.sources import UNTOUCHED, Given, open_data
-from litesmith.ir.types import Model
+from litesmith.evidence.codec import encode_fields
+from litesmith.evidence.tuning import DONE, RUNNING, STOPPED, TuneSummary
 from litesmith.passes.core.recipe import parse
 from litesmith.phrases import phrase
 from litesmith.run.core.target import Target
-from litesmith.search.trial.budget import Budget, Limits
+from litesmith.search.trial.budget import MISSED, Budget, Limits
 from litesmith.search.trial.target_place import Place
-from litesmith.search.trial.trial_facts import Json
-from litesmith.search.trial.trial_record import Record
+from litesmith.search.trial.tried_model import TriedModel
 from litesmith.search.tuning.proof import look_into, prove
+from litesmith.search.tuning.replay import open_beside, remember
 from litesmith.search.tuning.tree_walk import Request, Search, Tell, silent
-from litesmith.search.tuning.tune_summary import DONE, RUNNING, STOPPED, recipe_facts, summary
+from litesmith.search.tuning.tune_summary import recipe_file, summarize
 from litesmith.tflite.file import load
 from litesmith.training.recipe_context import trainings
 from litesmith.training.settings import Training
@@ -31,30 +30,35 @@ class Found:
     """What a search ended with; everything else is in its folder.
 
     best     the file to ship; None where nothing fits
-    facts    the summary
+    summary  where it stands, as tune.json has it
     records  every candidate, in the order they were tried
     fresh    how many of them were not on record
     """
 
     folder: Path
     best: Path | None
-    facts: Json
-    records: tuple[Record, ...]
+    summary: TuneSummary
+    records: tuple[TriedModel, ...]
     fresh: int
+
+    @property
+    def facts(self) -> dict[str, object]:
+        """The summary as JSON has it."""
+        return encode_fields(self.summary)
 
     @property
     def verdict(self) -> str:
         """proven, likely or missed."""
-        return str(self.facts["verdict"] or "missed")
+        return self.summary.verdict or MISSED
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """What is to be said of the times."""
-        return tuple(cast(list[str], self.facts["warnings"]))
+        return self.summary.warnings
 
     @property
     def sentence(self) -> str:
-        return str(self.facts["sentence"])
+        return self.summary.sentence
 
 
 def tune(
@@ -100,17 +104,11 @@ def tune(
         None if calibrate is None else open_beside(calibrate, opened, content, preparation),
         minutes,
         training,
-        opened=opening(data, calibrate, preparation),
+        opened=remember(data, calibrate, preparation),
         runs=runs,
     )
     with open_engine(engine) as found:
         return carry_out(replace(request, engine=found))
-
-
-def open_beside(source: Given, data: Data, model: Model, preparation: Preparation) -> Data:
-    """Other data, prepared as the first: a guess of its own might differ."""
-    asked = replace(data.items.preparation or preparation, label_offset=preparation.label_offset)
-    return open_data(source, model, preparation=asked)
 
 
 def default_folder(model: Path) -> Path:
@@ -118,37 +116,20 @@ def default_folder(model: Path) -> Path:
     return Path(f"{model.stem}-tuned")
 
 
-def opening(
-    data: Given, calibrate: Given | None, preparation: Preparation, samples: int | None = None
-) -> Json | None:
-    """How the data was opened, so that it can be again; None for what lives in memory only."""
-    sources = [data] if calibrate is None else [data, calibrate]
-    if not all(isinstance(source, str | os.PathLike) for source in sources):
-        return None
-    texts = [os.fspath(cast("str | os.PathLike[str]", source)) for source in sources]
-    texts = [os.path.abspath(text) if os.path.exists(text) else text for text in texts]
-    return {
-        "data": texts[0],
-        "calibrate": texts[1] if len(texts) > 1 else None,
-        "samples": samples,
-        "preparation": asdict(preparation),
-    }
-
-
 def carry_out(request: Request, tell: Tell = silent) -> Found:
     """Searches, proves and writes; the best so far is on disk at every moment."""
     search = Search(request, tell)
-    with search.opened():
+    with search.hold():
         try:
             if search.is_new_request:
                 search.folder.unship()
             _keep(search)
             search.walk(lambda: _keep(search))
             search.show(phrase("proof: held-out samples, and times in turns"))
-            return _ended(search)
+            return _end(search)
         except BaseException as error:
-            if search.workshop.records and search.has_news:
-                search.folder.write_summary(summary(search, STOPPED))
+            if search.trials.records and search.has_news:
+                search.folder.write_summary(summarize(search, STOPPED))
             if isinstance(error, KeyboardInterrupt | Lost):
                 error.add_note(_kept_text(search))
             raise
@@ -175,29 +156,29 @@ def _keep(search: Search) -> None:
     made = None if best is None else search.folder.found(best.name, best.digest)
     if best is not None and made is not None:  # else it will be made again should it stay the best
         search.folder.ship(made)
-        search.folder.write_recipe(recipe_facts(search, best, search.request.opened))
-    search.folder.write_summary(summary(search, RUNNING))
+        search.folder.write_recipe(recipe_file(search, best))
+    search.folder.write_summary(summarize(search, RUNNING))
 
 
-def _ended(search: Search) -> Found:
-    folder, workshop = search.folder, search.workshop
-    proof = prove(workshop, search.request.targets)
+def _end(search: Search) -> Found:
+    folder, trials = search.folder, search.trials
+    proof = prove(trials, search.request.targets)
     shown = proof.shipped or proof.verified
     if shown is not None:
-        shown = workshop.records[shown.name]
+        shown = trials.records[shown.name]
     if proof.shipped is not None:
-        folder.ship(workshop.file(proof.shipped))
-        folder.write_recipe(recipe_facts(search, proof.shipped, search.request.opened))
+        folder.ship(trials.file(proof.shipped))
+        folder.write_recipe(recipe_file(search, proof.shipped))
     else:
         folder.unship()
     search.show(phrase("looking into the result"))
-    look_into(workshop, shown, proof.front)
+    look_into(trials, shown, proof.front)
     named = {*proof.front} | ({shown.name} if shown else set())
-    files = {name: workshop.file(r) for name, r in workshop.records.items() if name in named}
+    files = {name: trials.file(r) for name, r in trials.records.items() if name in named}
     folder.write_front(files)
-    facts = summary(search, DONE, proof)
-    folder.write_summary(facts)
-    slow = {r.name for r in workshop.records.values() if trainings(parse(r.trial.recipe))}
+    summary = summarize(search, DONE, proof)
+    folder.write_summary(summary)
+    slow = {r.name for r in trials.records.values() if trainings(parse(r.recipe))}
     folder.tidy(slow)
     best = folder.best if proof.shipped is not None else None
-    return Found(folder.path, best, facts, tuple(workshop.records.values()), workshop.fresh)
+    return Found(folder.path, best, summary, tuple(trials.records.values()), trials.fresh)

@@ -1,60 +1,55 @@
-"""A search in words and numbers: what is in its summary, and the one sentence that matters."""
+"""A search in words and numbers: its summary, and the one sentence that matters."""
 
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import replace
 from shlex import quote
-from typing import cast
 
 from litesmith._version import VERSION
 from litesmith.data.sample_splits import items
+from litesmith.evidence.records import Score, Speed
+from litesmith.evidence.tuning import FLOAT, TuneData, TunedModel, TuneSummary
 from litesmith.phrases import phrase
 from litesmith.run.litert.own_kernels import own_kernels
 from litesmith.search.trial.budget import LIKELY, PROVEN
-from litesmith.search.trial.target_place import left_text
-from litesmith.search.trial.trial_facts import Json, evaluation_of, told
-from litesmith.search.trial.trial_record import FLOAT, Record
-from litesmith.search.tuning.proof import Proof, whole_on
+from litesmith.search.trial.measured_values import describe_score
+from litesmith.search.trial.target_place import describe_left
+from litesmith.search.trial.tried_model import TriedModel
+from litesmith.search.tuning.proof import Proof, find_whole
+from litesmith.search.tuning.replay import RecipeFile
 from litesmith.search.tuning.tree_walk import LEAST_TO_TRAIN, Search
 from litesmith.tflite.file import load
 from litesmith.timing.statistics import FASTER, SLOWER
 from litesmith.training.recipe_context import has_torch
 from litesmith.units import factor_text, plain, time_text, total_text
 
-RUNNING, STOPPED, DONE = "running", "stopped", "done"
 
-_SIZES = ("bytes", "gzip_bytes", "peak_bytes", "is_integer", "placed")
-
-
-def summary(search: Search, state: str, proof: Proof | None = None) -> Json:
+def summarize(search: Search, state: str, proof: Proof | None = None) -> TuneSummary:
     """Where a search stands."""
-    request, records = search.request, search.workshop.records
-    best = proof.shipped if proof else search.best
-    first = records.get(FLOAT)
-    return {
-        "schema": 1,
-        "model": request.model.name,
-        "model_digest": search.workshop.digest,
-        "version": VERSION,
-        "command": request.command,
-        "state": state,
-        "request": search.wanted,
-        "data": _data(search),
-        "verdict": proof.verdict or None if proof else None,
-        "sentence": sentence(search, proof),
-        "best": {**_model(best, proof), **_whole_on(search, best, proof)} if best else None,
-        "nearest": _model(proof.verified, proof)
-        if proof and proof.verified and not proof.shipped
-        else None,
-        "float": _float(first, proof) if first else None,
-        "front": list(proof.front) if proof else [],
-        "keys": search.workshop.keys,
-        "warnings": [*proof.warnings, *_needed_kernels(search, proof)] if proof else [],
-        "path": [step._asdict() for step in search.path],
-        "threads": list(proof.threads) if proof else [],
-        "next": next_steps(search, proof),
-        "environment": search.environment,
-        "seconds": search.seconds,
-    }
+    request, first = search.request, search.trials.records.get(FLOAT)
+    warnings = (*proof.warnings, *_needed_kernels(search, proof)) if proof else ()
+    return TuneSummary(
+        schema=1,
+        model=request.model.name,
+        model_digest=search.trials.digest,
+        version=VERSION,
+        command=request.command,
+        state=state,
+        request=search.wanted,
+        data=_data(search),
+        verdict=proof.verdict or None if proof else None,
+        sentence=sentence(search, proof),
+        best=_best(search, proof),
+        nearest=_nearest(proof),
+        first=_first(first, proof) if first else None,
+        front=proof.front if proof else (),
+        keys=search.trials.keys,
+        warnings=warnings,
+        path=tuple(search.path),
+        threads=proof.threads if proof else (),
+        next=tuple(next_steps(search, proof)),
+        environment=search.environment,
+        seconds=search.seconds,
+    )
 
 
 def _needed_kernels(search: Search, proof: Proof) -> Iterator[str]:
@@ -72,58 +67,89 @@ def _needed_kernels(search: Search, proof: Proof) -> Iterator[str]:
 
 def _own_ops(search: Search, proof: Proof) -> int:
     """Ops of the model to ship that kernels of this package run, where these were asked for."""
-    if proof.shipped is None or not search.workshop.asked.place.has_own_kernels:
+    if proof.shipped is None or not search.trials.goal.place.has_own_kernels:
         return 0
-    return own_kernels().place(load(search.workshop.file(proof.shipped))).taken
+    return own_kernels().place(load(search.trials.file(proof.shipped))).taken
 
 
-def _data(search: Search) -> Json:
+def _data(search: Search) -> TuneData:
     split, data = search.split, search.request.data
     other = search.request.calibration
     preparation = data.items.preparation
-    return {
-        "source": data.source,
-        "calibration_source": None if other is None else other.source,
-        "calibration": items(split.calibration),
-        "search": items(split.search),
-        "held_out": items(split.held_out),
-        "preparation": "" if preparation is None else preparation.text,
-        "notes": list(data.notes),
-    }
+    return TuneData(
+        source=data.source,
+        calibration_source=None if other is None else other.source,
+        calibration=items(split.calibration),
+        search=items(split.search),
+        held_out=items(split.held_out),
+        preparation="" if preparation is None else preparation.text,
+        notes=data.notes,
+    )
 
 
-def _model(record: Record, proof: Proof | None) -> Json:
-    details = record.trial.details
-    found: Json = {
-        "name": record.name,
-        "recipe": record.trial.recipe,
-        "digest": record.digest,
-        **{key: details.get(key) for key in _SIZES},
-        "accuracy": record.accuracy,
-        "latency": record.latency,
-    }
-    if proof is not None and proof.verified is not None:
-        found |= {"accuracy": proof.verified.accuracy, "latency": proof.speed}
-        found |= {"target": proof.target, "scored_on": proof.verified.scored_on}
-    if proof is not None and proof.shipped is not None:
-        found["file"] = "best.tflite"
-    return found
+def _model(record: TriedModel) -> TunedModel:
+    details = record.details
+    return TunedModel(
+        name=record.name,
+        recipe=record.recipe,
+        digest=record.digest,
+        bytes=details.bytes,
+        gzip_bytes=details.gzip_bytes,
+        peak_bytes=details.peak_bytes,
+        is_integer=details.is_integer,
+        placed=details.placed,
+        accuracy=details.accuracy,
+        latency=details.latency,
+    )
 
 
-def _whole_on(search: Search, best: Record, proof: Proof | None) -> Json:
-    """Which accelerators take the model to ship whole, once that was looked into."""
-    return {} if proof is None else {"whole_on": whole_on(search.workshop, best)}
+def _proven(record: TriedModel, proof: Proof) -> TunedModel:
+    """The model with what the proof found of it."""
+    found = _model(record)
+    if proof.verified is None:
+        return found
+    return replace(
+        found,
+        accuracy=proof.verified.accuracy,
+        latency=proof.speed,
+        target=proof.target,
+        scored_on=proof.verified.details.scored_on,
+        file="best.tflite" if proof.shipped is not None else "",
+    )
 
 
-def _float(first: Record, proof: Proof | None) -> Json:
+def _best(search: Search, proof: Proof | None) -> TunedModel | None:
+    best = proof.shipped if proof else search.best
+    if best is None:
+        return None
+    if proof is None:
+        return _model(best)
+    return replace(_proven(best, proof), whole_on=find_whole(search.trials, best))
+
+
+def _nearest(proof: Proof | None) -> TunedModel | None:
+    if proof is None or proof.verified is None or proof.shipped is not None:
+        return None
+    return _proven(proof.verified, proof)
+
+
+def _first(first: TriedModel, proof: Proof | None) -> TunedModel:
     """The model as it came; its score on held-out samples, once these were asked."""
-    found = _model(first, None)
+    found = _model(first)
     held = proof.verified.accuracy if proof and proof.verified else None
-    if held is not None and held.get("reference") is not None:
-        same = {key: held[key] for key in ("metric", "title", "unit", "n")}
-        ends = {end: held.get(f"reference_{end}") for end in ("low", "high")}
-        found["accuracy"] = {**same, "value": held["reference"], **ends}
-    return found
+    paired = held.against if held else None
+    if held is None or paired is None or paired.reference is None:
+        return found
+    score = Score(
+        metric=held.metric,
+        title=held.title,
+        unit=held.unit,
+        value=paired.reference,
+        low=paired.reference_low,
+        high=paired.reference_high,
+        n=held.n,
+    )
+    return replace(found, accuracy=score)
 
 
 def sentence(search: Search, proof: Proof | None) -> str:
@@ -140,8 +166,9 @@ def sentence(search: Search, proof: Proof | None) -> str:
         )
     if proof.verified is None:
         return phrase("nothing could be made of this model that stays within {budget}", budget)
-    accuracy = evaluation_of(proof.verified.accuracy or {})
-    score = told(accuracy, proof.verified.room)
+    accuracy = proof.verified.evaluation
+    assert accuracy is not None  # what was verified was scored
+    score = describe_score(accuracy, proof.verified.room)
     samples = phrase("{count} held-out samples", total_text(accuracy.n))
     over = _over(search, proof.verified)
     if proof.shipped is None and over:
@@ -162,7 +189,7 @@ def sentence(search: Search, proof: Proof | None) -> str:
         LIKELY: phrase("{score}, likely within {budget} ({by})", score, budget, by),
     }
     gains = ", ".join(_gains(search, proof))
-    left = left_text(cast("Json | None", proof.shipped.trial.details.get("placed")))
+    left = describe_left(proof.shipped.details.placed)
     return "; ".join(
         filter(
             None,
@@ -171,17 +198,16 @@ def sentence(search: Search, proof: Proof | None) -> str:
     )
 
 
-def _kernels(search: Search, verified: Record) -> str:
+def _kernels(search: Search, verified: TriedModel) -> str:
     """Whose kernels gave the answers, where that is not where the model is to run."""
-    place = search.workshop.asked.place
-    same = verified.scored_on == str(place.proves) and place.runs is not None
+    place = search.trials.goal.place
+    same = verified.details.scored_on == str(place.proves) and place.runs is not None
     return "" if place.cpu is not None or same else phrase(" by the CPU's kernels")
 
 
-def _over(search: Search, record: Record) -> tuple[str, ...]:
+def _over(search: Search, record: TriedModel) -> tuple[str, ...]:
     """The ceilings that a model misses."""
-    size, latency = record.cost("size"), record.latency or {}
-    return search.request.limits.misses(int(size or 0), cast("float | None", latency.get("p50_us")))
+    return search.request.limits.misses(record.details.bytes or 0, record.p50_us)
 
 
 def _gains(search: Search, proof: Proof) -> list[str]:
@@ -189,7 +215,7 @@ def _gains(search: Search, proof: Proof) -> list[str]:
     assert proof.shipped is not None
     own = phrase("Litesmith's kernels") if _own_ops(search, proof) else ""
     gains = list(_time_gains(search, proof.speed, own))
-    first = search.workshop.records[FLOAT]
+    first = search.trials.records[FLOAT]
     for kind, word in (("size", phrase("smaller")), ("download", phrase("smaller to download"))):
         before, after = first.cost(kind), proof.shipped.cost(kind)
         if before and after and before / after > 1.02:
@@ -197,20 +223,19 @@ def _gains(search: Search, proof: Proof) -> list[str]:
     return gains or [phrase("no smaller")]
 
 
-def _time_gains(search: Search, speed: Json, own: str) -> Iterator[str]:
+def _time_gains(search: Search, speed: Speed | None, own: str) -> Iterator[str]:
     """How much faster than the float model; or, where nothing ran, what is estimated."""
-    place = search.workshop.asked.place
-    ratio, us = (cast("float | None", speed.get(key)) for key in ("ratio", "p50_us"))
-    if ratio is None:
-        if us is not None:
-            yield phrase("estimated to take {time} on {place}", time_text(us), place)
+    place = search.trials.goal.place
+    if speed is None or speed.ratio is None:
+        if speed is not None and speed.p50_us is not None:
+            yield phrase("estimated to take {time} on {place}", time_text(speed.p50_us), place)
         return
-    low, high = (cast("float | None", speed[key]) for key in ("low", "high"))
+    ratio, low, high = speed.ratio, speed.low, speed.high
     on = own if place.cpu is not None else str(place)
-    if speed["verdict"] == FASTER and low and high:
+    if speed.verdict == FASTER and low and high:
         gain = factor_text(1 / ratio, phrase("faster"), 1 / high, 1 / low)
         yield phrase("{gain} on {on}", gain, on) if on else gain
-    elif speed["verdict"] == SLOWER and low and high:
+    elif speed.verdict == SLOWER and low and high:
         loss = factor_text(ratio, phrase("slower"), low, high)
         yield phrase("{loss} on {on}", loss, on) if on else loss
     else:
@@ -230,7 +255,7 @@ def next_steps(search: Search, proof: Proof | None) -> list[str]:
         ]
     if proof.shipped is not None:
         best = quote(str(search.folder.best))
-        if search.workshop.asked.place.runs is None:
+        if search.trials.goal.place.runs is None:
             return [
                 phrase(
                     "litesmith targets {best} --compile: what every accelerator makes of it", best
@@ -279,18 +304,17 @@ def _over_the_ceiling(search: Search) -> list[str]:
     return steps
 
 
-def recipe_facts(search: Search, record: Record, opened: Json | None) -> Json:
+def recipe_file(search: Search, record: TriedModel) -> RecipeFile:
     """How the best was made, so that it can be made again."""
-    training = search.workshop.asked.training
-    return {
-        "schema": 1,
-        "recipe": record.trial.recipe,
-        "input_digest": search.workshop.digest,
-        "digest": record.digest,
-        "command": f"litesmith apply {quote(str(search.request.model))} "
-        f"{quote(str(search.folder.recipe))} -o OUT.tflite",
-        "version": VERSION,
-        "calibration_digest": search.split.calibration.digest,
-        "opened": opened,
-        "training": None if training is None else asdict(training),
-    }
+    model, place = quote(str(search.request.model)), quote(str(search.folder.recipe))
+    return RecipeFile(
+        schema=1,
+        recipe=record.recipe,
+        input_digest=search.trials.digest,
+        digest=record.digest,
+        command=f"litesmith apply {model} {place} -o OUT.tflite",
+        version=VERSION,
+        calibration_digest=search.split.calibration.digest,
+        opened=search.request.opened,
+        training=search.trials.goal.training,
+    )

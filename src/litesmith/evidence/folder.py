@@ -1,20 +1,21 @@
-"""The folder of a command: what was tried, the best so far, and one writer at a time."""
+"""The folder of a command: what was measured, the best so far, and one writer at a time."""
 
-import json
 import os
 import shutil
 from collections.abc import Collection, Generator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import cast
+from typing import TypeVar
 
 from litesmith.errors import BadInput, os_reason
-from litesmith.evidence import Log, Trial
+from litesmith.evidence.codec import Malformed, decode, dump, parse
+from litesmith.evidence.log import Kinds, Log
+from litesmith.evidence.measurement import Trial
 from litesmith.ir.types import Model
 from litesmith.tflite.file import digest, pieces, save, write_whole
 from litesmith.units import plain
 
-Facts = Mapping[str, object]
+T = TypeVar("T")
 
 # The record that tells whose a folder is, and the command that writes it.
 TUNE, BENCH, CHOOSE = "tune.json", "bench.json", "choose.json"
@@ -26,14 +27,13 @@ _LOCK, _TRIALS, _RECIPE = ".lock", "trials.jsonl", "recipe.json"
 
 
 class Folder:
-    """Where a search writes, or another command with a record of its own; every file is whole or
-    not there.
+    """Where a command keeps its evidence; every file is whole or not there.
 
     best.tflite    the best so far
     front/         every model that no other beats, by its name
     work/          models that are being tried; gone in the end
     trials.jsonl   what was tried, a line each
-    tune.json      where the search stands
+    tune.json      where the search stands; other commands have a summary of their own
     recipe.json    how the best was made
     evidence/      bulky details of single models, by digest
     """
@@ -99,47 +99,46 @@ class Folder:
     def is_used(self) -> bool:
         return self._log.path.exists() or self._record.exists()
 
-    def trials(self) -> tuple[Trial, ...]:
-        """What was tried, oldest first; lines of other origin are passed over."""
-        found = self._log.read() if self._log.path.exists() else ()
-        return tuple(trial for trial in found if {"name", "kind"} <= {*trial.details})
+    def trials(self, kinds: Kinds[T]) -> tuple[Trial[T], ...]:
+        """What was tried, oldest first."""
+        return self._log.read(kinds) if self._log.path.exists() else ()
 
-    def add(self, trial: Trial) -> None:
+    def add(self, trial: Trial[object]) -> None:
         self._log.append(trial)
 
-    def summary(self) -> dict[str, object]:
-        """Where the search stood when it was last written; nothing where it never was."""
+    def summary(self, kind: type[T]) -> T | None:
+        """Where the command stood when that was last written; None where it never was."""
         path = self._record
         try:
-            found = json.loads(path.read_bytes()) if path.exists() else {}
-        except (OSError, ValueError) as error:
+            return decode(kind, parse(path.read_bytes()))
+        except FileNotFoundError:
+            return None
+        except (OSError, Malformed) as error:
+            why = os_reason(error) if isinstance(error, OSError) else str(error)
             raise BadInput(
-                "{path}: cannot be read ({error}); choose another -o", path, error
+                "{path}: is not what `litesmith {records}` writes ({why}); choose another -o",
+                path,
+                RECORDS[path.name],
+                why,
             ) from None
-        if not isinstance(found, dict):
-            command = RECORDS[path.name]
-            raise BadInput(
-                "{path}: is not what `litesmith {command}` writes; choose another -o", path, command
-            )
-        return cast(dict[str, object], found)
 
-    def write_summary(self, facts: Facts) -> None:
-        _write_json(self._record, facts)
+    def write_summary(self, value: object) -> None:
+        _write(self._record, value)
 
-    def write_recipe(self, facts: Facts) -> None:
-        _write_json(self.recipe, facts)
+    def write_recipe(self, value: object) -> None:
+        _write(self.recipe, value)
 
-    def write_evidence(self, name: str, facts: Facts) -> None:
+    def write_evidence(self, name: str, value: object) -> None:
         """Bulky details, by the digest of a model or of what they are about."""
         place = self.path / "evidence" / f"{name}.json"
         place.parent.mkdir(exist_ok=True)
-        _write_json(place, facts)
+        _write(place, value)
 
-    def evidence(self, name: str) -> dict[str, object] | None:
+    def evidence(self, kind: type[T], name: str) -> T | None:
         """What was written of this name; None where nothing was, or it is damaged."""
         try:
-            return json.loads((self.path / "evidence" / f"{name}.json").read_bytes())
-        except (OSError, ValueError):
+            return decode(kind, parse((self.path / "evidence" / f"{name}.json").read_bytes()))
+        except (OSError, Malformed):
             return None
 
     # Models.
@@ -200,8 +199,8 @@ class Folder:
             place.rmdir()
 
 
-def _write_json(place: Path, facts: Facts) -> None:
-    write_whole(place, [json.dumps(facts, indent=1, allow_nan=False).encode()])
+def _write(place: Path, value: object) -> None:
+    write_whole(place, [dump(value, indent=1).encode()])
 
 
 def _locked(handle: int) -> bool:

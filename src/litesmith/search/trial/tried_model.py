@@ -1,18 +1,15 @@
-"""What a search knows of a model that it tried, read from its trial; and which is best."""
+"""A model that a search tried, by what later decisions ask of it; and which is best."""
 
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import cast
 
 from litesmith.accuracy.evaluate import Evaluation
-from litesmith.evidence import Trial
+from litesmith.evidence.measurement import Trial
+from litesmith.evidence.records import Score, Speed
+from litesmith.evidence.tuning import FITS, FLOAT, Tried
 from litesmith.search.trial.budget import Limits, Room
-from litesmith.search.trial.trial_facts import Json, evaluation_of
-
-CANDIDATE, VERIFIED, TIMED = "candidate", "verified", "timed"
-FITS, MISSES, REFUSED, SET_ASIDE = "fits", "misses", "refused", "set aside"
-FLOAT = "float"
+from litesmith.search.trial.measured_values import evaluation_of, room_of
 
 # Costs that differ by less are the same: files of one kind differ by a few bytes, times by noise.
 TIE = 0.02
@@ -22,131 +19,104 @@ _TO_SPARE = 0.5
 
 
 @dataclass(frozen=True)
-class Record:
-    """One trial, by what later decisions ask of it; None is what was not measured."""
+class TriedModel:
+    """One trial of a search; None is what was not measured."""
 
-    trial: Trial
+    trial: Trial[Tried]
 
     @property
-    def _details(self) -> Json:
-        return cast(Json, self.trial.details)
-
-    def _number(self, *keys: str) -> float | None:
-        found: object = self._details
-        for key in keys:
-            found = cast(Json, found).get(key) if isinstance(found, dict) else None
-        return float(found) if isinstance(found, int | float) else None
+    def details(self) -> Tried:
+        return self.trial.details
 
     @property
     def name(self) -> str:
-        return str(self._details["name"])
-
-    @property
-    def kind(self) -> str:
-        return str(self._details["kind"])
+        return self.details.name
 
     @property
     def key(self) -> str:
-        return str(self._details.get("key", ""))
+        return self.details.key
 
     @property
     def branch(self) -> str:
-        return str(self._details.get("branch", ""))
+        return self.details.branch
 
     @property
     def status(self) -> str:
-        return str(self._details.get("status", ""))
+        return self.details.status
 
     @property
     def digest(self) -> str:
         return self.trial.model_digest
 
     @property
-    def is_integer(self) -> bool:
-        return bool(self._details.get("is_integer"))
-
-    @property
-    def held_out(self) -> str:
-        """The digest of the held-out samples that it was proven on; "" for other trials."""
-        return str(self._details.get("held_out", ""))
-
-    @property
-    def scored_on(self) -> str:
-        """The target whose kernels the held-out samples were run by."""
-        return str(self._details.get("scored_on", ""))
+    def recipe(self) -> str:
+        return self.trial.recipe
 
     @property
     def look(self) -> int:
-        """How many models these samples had been asked about by then, itself among them."""
-        return int(self._number("look") or 1)
+        """How many models the held-out samples had been asked about by then, itself among them."""
+        return self.details.look or 1
 
     @property
-    def evaluation(self) -> Evaluation:
-        return evaluation_of(self.accuracy or {})
+    def evaluation(self) -> Evaluation | None:
+        return None if self.accuracy is None else evaluation_of(self.accuracy)
 
     @property
-    def seconds(self) -> float:
-        return self._number("seconds") or 0.0
+    def accuracy(self) -> Score | None:
+        return self.details.accuracy
 
     @property
-    def accuracy(self) -> Json | None:
-        return cast("Json | None", self._details.get("accuracy"))
-
-    @property
-    def latency(self) -> Json | None:
-        return cast("Json | None", self._details.get("latency"))
+    def latency(self) -> Speed | None:
+        return self.details.latency
 
     @property
     def value(self) -> float | None:
         """The metric of the task."""
-        return self._number("accuracy", "value")
+        return self.accuracy and self.accuracy.value
 
     @property
     def merit(self) -> float:
         """The metric, turned round where less of it is better."""
-        return (self.value or 0.0) * (self._number("accuracy", "better") or 1.0)
+        better = self.accuracy.better if self.accuracy else None
+        return (self.value or 0.0) * (better or 1)
 
     @property
     def ratio(self) -> float | None:
         """Its time as a part of the float model's."""
-        return self._number("latency", "ratio")
+        return self.latency and self.latency.ratio
 
     @property
     def p50_us(self) -> float | None:
-        return self._number("latency", "p50_us")
+        return self.latency and self.latency.p50_us
 
     @property
     def left(self) -> int:
         """Ops that the place it is for leaves to the CPU; 0 where that is a CPU."""
-        taken, ops = (self._number("placed", key) for key in ("taken", "ops"))
-        return 0 if taken is None or ops is None else int(ops - taken)
+        return self.details.placed.left if self.details.placed else 0
 
     @property
     def room(self) -> Room:
-        ends = [self._number("room", key) for key in ("estimate", "low", "high")]
-        estimate, low, high = (math.nan if end is None else end for end in ends)
-        return Room(estimate, low, high)
+        return room_of(self.details.room)
 
     @property
     def has_room_to_spare(self) -> bool:
         """True where chance is not likely to take it out of the budget on other samples."""
-        allowed = self._number("room", "allowed") or 0.0
-        return self.room.estimate >= _TO_SPARE * allowed
+        allowed = self.details.room.allowed if self.details.room else None
+        return self.room.estimate >= _TO_SPARE * (allowed or 0.0)
 
     def cost(self, minimize: str) -> float | None:
-        """What is to be small; a time is the part of the float model's, or an estimate in µs: one
-        search has times of one kind only."""
-        keys = {
-            "latency": (("latency", "ratio"), ("latency", "p50_us"), ("latency", "part_us")),
-            "size": (("bytes",),),
-            "download": (("gzip_bytes",),),
-            "memory": (("peak_bytes",),),
+        """What is to be small."""
+        if minimize == "latency":
+            return self.latency and self.latency.cost
+        sizes = {
+            "size": self.details.bytes,
+            "download": self.details.gzip_bytes,
+            "memory": self.details.peak_bytes,
         }
-        found = (self._number(*one) for one in keys[minimize])
-        return next((cost for cost in found if cost is not None), None)
+        return sizes[minimize]
 
 
-def ranked(records: Iterable[Record], minimize: str) -> list[Record]:
+def rank(records: Iterable[TriedModel], minimize: str) -> list[TriedModel]:
     """Those that fit, the one to ship first: what its place takes whole, or leaves least of, and of
     these the least cost.
 
@@ -155,7 +125,7 @@ def ranked(records: Iterable[Record], minimize: str) -> list[Record]:
     highest of a few noisy scores is often not the best.
     """
     left = [r for r in records if r.status == FITS and r.cost(minimize) is not None]
-    order: list[Record] = []
+    order: list[TriedModel] = []
     while left:
         fewest = min(r.left for r in left)
         able = [r for r in left if r.left == fewest]
@@ -167,13 +137,13 @@ def ranked(records: Iterable[Record], minimize: str) -> list[Record]:
     return order
 
 
-def _preference(record: Record) -> tuple[bool, bool, bool, float]:
+def _preference(record: TriedModel) -> tuple[bool, bool, bool, float]:
     spare = record.has_room_to_spare
     estimate = 0.0 if spare else record.room.estimate
-    return record.name != FLOAT, spare, spare and record.is_integer, estimate
+    return record.name != FLOAT, spare, spare and bool(record.details.is_integer), estimate
 
 
-def nearest(records: Iterable[Record], limits: Limits) -> Record | None:
+def find_nearest(records: Iterable[TriedModel], limits: Limits) -> TriedModel | None:
     """The one that misses by least, of those that are not the float model: in what it loses, or
     where enough lose little enough, in how far it is above the ceilings."""
     scored = [r for r in records if r.name != FLOAT and not math.isnan(r.room.estimate)]
@@ -183,7 +153,7 @@ def nearest(records: Iterable[Record], limits: Limits) -> Record | None:
     return max(scored, key=lambda r: r.room.estimate) if scored else None
 
 
-def _excess(record: Record, limits: Limits) -> float:
+def _excess(record: TriedModel, limits: Limits) -> float:
     """How many times above a ceiling a model is; its time beside the float model's without any."""
     latency_us = record.p50_us or math.inf
     over = [
@@ -193,13 +163,13 @@ def _excess(record: Record, limits: Limits) -> float:
     return max(over) or record.cost("latency") or math.inf
 
 
-def front(records: Sequence[Record]) -> list[Record]:
+def find_front(records: Sequence[TriedModel]) -> list[TriedModel]:
     """Those that no other beats: in ops that stay behind, time, bytes and accuracy at once."""
     scored = [r for r in records if r.value is not None and r.latency is not None]
     return [one for one in scored if not any(_beats(other, one) for other in scored)]
 
 
-def _beats(a: Record, b: Record) -> bool:
+def _beats(a: TriedModel, b: TriedModel) -> bool:
     """True where a is nowhere worse than b; of two that are as good, the first by its name."""
     ours, theirs = _standing(a), _standing(b)
     if any(x > y for x, y in zip(ours, theirs, strict=True)):
@@ -207,11 +177,11 @@ def _beats(a: Record, b: Record) -> bool:
     return ours != theirs or (*_costs(a), a.name) < (*_costs(b), b.name)
 
 
-def _standing(record: Record) -> tuple[float, ...]:
+def _standing(record: TriedModel) -> tuple[float, ...]:
     """What counts, less is better; costs in steps of a tie, so that there are no rings of them."""
     steps = (round(math.log(max(cost, 1e-9)) / math.log1p(TIE)) for cost in _costs(record))
     return (record.left, *steps, -record.merit)
 
 
-def _costs(record: Record) -> tuple[float, float]:
+def _costs(record: TriedModel) -> tuple[float, float]:
     return record.cost("latency") or 0.0, record.cost("size") or 0.0

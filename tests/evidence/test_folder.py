@@ -5,21 +5,28 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from litesmith.errors import BadInput
-from litesmith.search.trial.folder import Folder
-from litesmith.search.trial.trial_record import Record
+from litesmith.evidence.codec import salvage
+from litesmith.evidence.folder import Folder
+from litesmith.evidence.retraining import HeadTried
+from litesmith.evidence.tuning import TUNE_KINDS, OpRow, TunedInside, TuneSummary
+from litesmith.phrases import phrase
 from litesmith.tflite.file import digest, load, save
+from litesmith.units import factor_text
 from tests.search.choosing.taught import record, taught
 from tests.zoo_float import residual
+
+RUNNING = salvage(TuneSummary, {"state": "running"}).value
 
 HOLDING = """
 import sys, time
 from pathlib import Path
-from litesmith.search.trial.folder import Folder
+from litesmith.evidence.folder import Folder
 with Folder(Path(sys.argv[1])).held():
     print("held", flush=True)
     time.sleep(60)
@@ -78,7 +85,7 @@ def test_who_is_refused_sweeps_nothing(tmp_path: Path) -> None:
 def test_what_a_killed_run_left_half_written_is_swept(tmp_path: Path) -> None:
     parts = [tmp_path / ".litesmith-x.part", tmp_path / "front" / ".litesmith-y.part"]
     mine = tmp_path / "notes.part"
-    Folder(tmp_path).write_summary({})
+    Folder(tmp_path).write_summary(RUNNING)
     (tmp_path / "front").mkdir()
     for path in (*parts, mine):
         path.touch()
@@ -98,38 +105,47 @@ def test_a_folder_that_cannot_be_is_refused_in_one_line(tmp_path: Path) -> None:
 
 def test_trials_come_back_in_their_order(tmp_path: Path) -> None:
     folder = Folder(tmp_path)
-    assert folder.trials() == () and not folder.is_used
+    assert folder.trials(TUNE_KINDS) == () and not folder.is_used
     for name in ("float", "int8"):
         folder.add(record(name).trial)
-    assert [Record(trial).name for trial in folder.trials()] == ["float", "int8"]
+    assert [trial.details.name for trial in folder.trials(TUNE_KINDS)] == ["float", "int8"]
     assert folder.is_used
 
 
 def test_a_summary_survives_and_a_damaged_one_is_named(tmp_path: Path) -> None:
     folder = Folder(tmp_path)
-    assert folder.summary() == {}
-    folder.write_summary({"state": "running", "text": "1.5 × faster"})
-    assert folder.summary() == {"state": "running", "text": "1.5 × faster"}
-    (tmp_path / "tune.json").write_bytes(b'{"state": "run')
-    with pytest.raises(BadInput, match=r"tune\.json: cannot be read"):
-        folder.summary()
+    assert folder.summary(TuneSummary) is None
+    told = replace(RUNNING, sentence=phrase("{factor} faster", factor_text(1.5, "")))
+    folder.write_summary(told)
+    assert folder.summary(TuneSummary) == told
+    path = tmp_path / "tune.json"
+    for change, why in (({"state": 3}, "state: is 3, not a text"), ({"x": 1}, '"x" is unknown')):
+        path.write_text(json.dumps({**json.loads(path.read_bytes()), **change}))
+        with pytest.raises(BadInput, match=rf"tune\.json: .*{why}.*; choose another -o"):
+            folder.summary(TuneSummary)
+        folder.write_summary(told)
+    path.write_bytes(b'{"state": "run')
+    with pytest.raises(BadInput, match=r"tune\.json: is not what .* \(it is not JSON\)"):
+        folder.summary(TuneSummary)
 
 
 def test_numbers_without_a_word_in_json_are_never_written(tmp_path: Path) -> None:
     folder = Folder(tmp_path)
-    folder.write_summary({"a": 1})
+    folder.write_summary(RUNNING)
     with pytest.raises(ValueError, match="JSON"):
-        folder.write_summary({"a": float("nan")})
-    assert folder.summary() == {"a": 1}
+        folder.write_summary(HeadTried(1.0, float("nan"), 1.0))
+    assert folder.summary(TuneSummary) == RUNNING
 
 
 def test_evidence_that_is_damaged_or_missing_is_none(tmp_path: Path) -> None:
     folder = Folder(tmp_path)
-    assert folder.evidence("abc") is None
-    folder.write_evidence("abc", {"ops": []})
-    assert folder.evidence("abc") == {"ops": []}
+    inside = TunedInside(1, "a", ops=(OpRow(0, "ADD", "x", None, 0),))
+    assert folder.evidence(TunedInside, "abc") is None
+    folder.write_evidence("abc", inside)
+    assert folder.evidence(TunedInside, "abc") == inside
+    assert folder.evidence(HeadTried, "abc") is None
     (tmp_path / "evidence" / "abc.json").write_text("{")
-    assert folder.evidence("abc") is None
+    assert folder.evidence(TunedInside, "abc") is None
 
 
 # Models.
@@ -172,8 +188,8 @@ def test_without_a_best_there_is_no_recipe_either(tmp_path: Path) -> None:
     folder = Folder(tmp_path)
     folder.unship()
     folder.ship(folder.keep(taught(), "a"))
-    folder.write_recipe({"schema": 1})
-    assert json.loads(folder.recipe.read_bytes()) == {"schema": 1}
+    folder.write_recipe(HeadTried(1.0, 2.0, 3.0))
+    assert json.loads(folder.recipe.read_bytes())["loss"] == 2.0
     folder.unship()
     assert not folder.best.exists() and not folder.recipe.exists()
 
@@ -200,4 +216,4 @@ def test_a_folder_of_other_things_is_refused_and_left_as_it_is(tmp_path: Path) -
 def test_a_summary_that_is_none_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "tune.json").write_text("[]")
     with pytest.raises(BadInput, match=r"tune\.json: is not what `litesmith tune` writes"):
-        Folder(tmp_path).summary()
+        Folder(tmp_path).summary(TuneSummary)

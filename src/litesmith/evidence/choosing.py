@@ -1,0 +1,177 @@
+"""What `choose` leaves in its folder."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from litesmith.evidence.codec import Count, Mark, Positive
+from litesmith.evidence.records import Environment, Score
+
+MADE, TIMED, SCORED = "made", "timed", "scored"
+MEASURED, PUBLISHED, NONE = "measured", "published", "none"
+
+
+@dataclass(frozen=True)
+class MadeModel:
+    """A model that was made of a candidate: retrained, or in int8."""
+
+    name: str
+    kind: Literal["made"]
+    key: str
+    notes: tuple[str, ...]
+    seconds: float
+
+
+@dataclass(frozen=True)
+class TimedModel:
+    """What a candidate takes, from one run in turns with all others.
+
+    ratios  the time as a part of that of the model with this digest, and the 95 % interval
+    """
+
+    name: str
+    kind: Literal["timed"]
+    key: str
+    target: str
+    p50_us: Positive
+    p50_low_us: float | None
+    p50_high_us: float | None
+    p95_us: float | None
+    first_us: float | None
+    peak_bytes: Count | None
+    runs: Count
+    bytes: Count
+    gzip_bytes: Count
+    ratios: Mapping[str, tuple[float, float | None, float | None]]
+    note: str
+    warnings: tuple[str, ...]
+    device: Annotated[str, Mark.OMITTED] = ""
+
+
+@dataclass(frozen=True)
+class ScoredModel:
+    """How good a candidate is; what it scored on each sample is in `ScoresBySample`."""
+
+    accuracy: Score
+    notes: tuple[str, ...]
+    name: str
+    kind: Literal["scored"]
+    key: str
+    preparation: str
+    seconds: float
+
+
+# The details of the trials in a folder of `choose`, by their kind.
+CHOOSE_KINDS: dict[str, type[MadeModel] | type[TimedModel] | type[ScoredModel]] = {
+    MADE: MadeModel,
+    TIMED: TimedModel,
+    SCORED: ScoredModel,
+}
+
+
+@dataclass(frozen=True)
+class ScoresBySample:
+    """evidence/DIGEST.json: what a model scored on each sample, by the key of its trial; None for
+    what is infinite."""
+
+    schema: Literal[1]
+    name: str
+    scores: Mapping[str, tuple[float | None, ...]]
+
+
+@dataclass(frozen=True)
+class PublishedScore:
+    """An accuracy that the makers of a model told, and where; not measured here."""
+
+    value: float
+    source: str
+
+
+@dataclass(frozen=True)
+class ChooseRequest:
+    """What was asked for; `ceilings` are the most of a cost, in microseconds or bytes."""
+
+    goal: str
+    limits: tuple[str, ...]
+    ceilings: Mapping[str, Positive]
+    min_accuracy: float | None
+    target: str
+    quantized: bool
+    retrained: bool
+
+
+@dataclass(frozen=True)
+class ChooseData:
+    """Where the samples came from, and how many were for what."""
+
+    source: str
+    judged: Count
+    learned: Count
+    calibration: Count
+    calibration_source: str | None
+
+
+@dataclass(frozen=True)
+class CandidateRow:
+    """A candidate by what is known of it; None is what is not known yet.
+
+    file     its place; None for one of the catalogue that is not written yet
+    parent   the name of what it was made of, and `recipe` how
+    as_good  models that differ from it by no more than the noise
+    misses   what it has too much or too little of
+    """
+
+    model: str
+    file: str | None
+    digest: str
+    parent: str | None
+    recipe: str
+    is_integer: bool
+    value: float | None
+    low: float | None
+    high: float | None
+    n: Count | None
+    unit: str | None
+    metric: str | None
+    title: str | None
+    better: int | None
+    p50_us: Positive | None
+    p50_low_us: float | None
+    p50_high_us: float | None
+    bytes: Count | None
+    gzip_bytes: Count | None
+    peak_bytes: Count | None
+    published: PublishedScore | None
+    preparation: str | None
+    notes: tuple[str, ...]
+    on_front: bool
+    as_good: tuple[str, ...]
+    fits: bool | None
+    misses: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ChooseSummary:
+    """choose.json: where a choice stands.
+
+    basis    where accuracy comes from: measured here, published, or nowhere
+    nearest  the model that misses by least, where none fits
+    """
+
+    schema: Literal[1]
+    version: str
+    command: str
+    state: str
+    request: ChooseRequest
+    basis: str
+    data: Annotated[ChooseData | None, Mark.EMPTY]
+    candidates: tuple[CandidateRow, ...]
+    front: tuple[str, ...]
+    pick: str | None
+    pick_file: str | None
+    nearest: str | None
+    reason: str
+    notes: tuple[str, ...]
+    warnings: tuple[str, ...]
+    environment: Environment
+    seconds: float | None

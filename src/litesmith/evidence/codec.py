@@ -1,0 +1,565 @@
+"""JSON from frozen types and back, by their annotations: a key of the JSON is a field's name.
+
+A phrase is written as its template and values, so that a page can be made in any language later.
+What Litesmith wrote is read by `decode`, which takes nothing that the type does not say. What a
+user hands over is read by `salvage`: anything may be missing or odd, and every loss has a reason.
+"""
+
+import json
+import math
+import re
+import types
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from enum import Enum
+from functools import cache
+from string import Formatter
+from typing import (
+    Annotated,
+    Generic,
+    Literal,
+    NamedTuple,
+    TypeGuard,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+from litesmith.phrases import Phrase, Quantity, Value, phrase
+from litesmith.units import plain
+
+T = TypeVar("T")
+
+# No time, size or score is larger; sums and squares of such numbers stay finite.
+_LARGEST = 1e18
+
+# How a template may ask for a number: `.2f`, `g`, `,`.
+_SPEC = re.compile(r"[+,]?(\.\d)?[defg%]?")
+
+
+class Mark(Enum):
+    """What an annotation says about a field on disk, beside its type."""
+
+    OMITTED = phrase("the key is left out where the value is the default")
+    FLAT = phrase("the keys of the inner type stand among those of the outer one")
+    EMPTY = phrase("an object without keys stands for None")
+    NAMED = phrase(
+        "infinities and NaN are written by name; else they are null, where null is allowed"
+    )
+
+
+@dataclass(frozen=True)
+class Key:
+    """The key of a field whose name Python has another use for."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """The numbers that make sense."""
+
+    least: float = -math.inf
+    most: float = math.inf
+
+
+Omitted = Annotated[T | None, Mark.OMITTED]  # with the default None
+Positive = Annotated[float, Bounds(least=1 / _LARGEST)]
+Count = Annotated[int, Bounds(least=0)]
+Share = Annotated[float, Bounds(0, 1)]
+
+
+class Malformed(ValueError):
+    """What is wrong with JSON, and where in it."""
+
+    def __init__(self, path: str, why: str) -> None:
+        super().__init__(f"{path}: {why}" if path else why)
+
+
+class Salvaged(NamedTuple, Generic[T]):
+    """What could be read, and a reason for each thing that could not."""
+
+    value: T
+    losses: tuple[str, ...]
+
+
+def parse(content: bytes | str) -> object:
+    """The JSON of a file."""
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError):
+        raise Malformed("", phrase("it is not JSON")) from None
+
+
+def dump(value: object, *, indent: int | None = None) -> str:
+    """A value as the text of a file."""
+    return json.dumps(_with_templates(encode(value)), indent=indent, allow_nan=False)
+
+
+def encode(value: object) -> object:
+    """A value as JSON has it: objects, lists, texts, numbers; phrases as their English."""
+    return _encoded(value, type(value))
+
+
+def encode_fields(record: object) -> dict[str, object]:
+    """A record as an object of JSON."""
+    return _encoded_record(record)
+
+
+def decode(kind: type[T], shown: object) -> T:
+    """The value that was encoded; Malformed where a key is missing, unknown or odd."""
+    found = _Reader(is_strict=True).value(kind, shown, "")
+    assert isinstance(found, kind)
+    return found
+
+
+def salvage(kind: type[T], shown: object) -> Salvaged[T]:
+    """The value with what can be read of it; a type of which a number without a default is missing
+    cannot be had at all, and is Malformed."""
+    reader = _Reader(is_strict=False)
+    found = reader.value(kind, shown, "")
+    assert isinstance(found, kind)
+    return Salvaged(found, tuple(reader.losses))
+
+
+def is_object(value: object) -> TypeGuard[Mapping[str, object]]:
+    return isinstance(value, dict)
+
+
+def is_list(value: object) -> TypeGuard[list[object]]:
+    return isinstance(value, list)
+
+
+# What annotations say.
+
+
+class _Slot(NamedTuple):
+    """A field as the codec sees it; `make` gives its default, where it has one."""
+
+    name: str
+    key: str
+    hint: object
+    marks: tuple[object, ...]
+    make: Callable[[], object] | None
+
+
+@cache
+def _slots(kind: type) -> tuple[_Slot, ...]:
+    hints = get_type_hints(kind, include_extras=True)
+    defaults = _defaults(kind)
+    return tuple(_slot(name, hints[name], defaults[name]) for name in defaults)
+
+
+def _slot(name: str, hint: object, make: Callable[[], object] | None) -> _Slot:
+    inner, marks = _bare(hint)
+    keys = [mark.name for mark in marks if isinstance(mark, Key)]
+    return _Slot(name, keys[0] if keys else name, inner, marks, make)
+
+
+def _defaults(kind: type) -> dict[str, Callable[[], object] | None]:
+    """The fields of a dataclass or a named tuple, each with what makes its default."""
+    names: tuple[str, ...] = getattr(kind, "_fields", ())
+    given: Mapping[str, object] = getattr(kind, "_field_defaults", {})
+    if is_dataclass(kind):
+        return {one.name: _default(one) for one in fields(kind)}
+    return {name: (lambda n=name: given[n]) if name in given else None for name in names}
+
+
+def _default(one: Field[object]) -> Callable[[], object] | None:
+    if one.default_factory is not MISSING:
+        return one.default_factory
+    return None if one.default is MISSING else lambda: one.default
+
+
+def _bare(hint: object) -> tuple[object, tuple[object, ...]]:
+    """An annotation without its marks, and the marks."""
+    if get_origin(hint) is not Annotated:
+        return hint, ()
+    inner, *marks = get_args(hint)
+    deeper, more = _bare(inner)
+    return deeper, (*marks, *more)
+
+
+def _options(hint: object) -> tuple[object, ...]:
+    """The types of a union; else the one type."""
+    return get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
+
+
+def _is_optional(hint: object) -> bool:
+    return type(None) in _options(hint)
+
+
+def _is_record(hint: object) -> TypeGuard[type]:
+    return isinstance(hint, type) and (hasattr(hint, "_fields") or is_dataclass(hint))
+
+
+def _is_enum(hint: object) -> TypeGuard[type[Enum]]:
+    return isinstance(hint, type) and issubclass(hint, Enum)
+
+
+def _record_of(hint: object) -> type | None:
+    """The record type among the options of an annotation."""
+    return next((one for one in _options(hint) if _is_record(one)), None)
+
+
+# Writing.
+
+
+def _is_mapping(value: object) -> TypeGuard[Mapping[object, object]]:
+    return isinstance(value, Mapping)
+
+
+def _is_sequence(value: object) -> TypeGuard[Sequence[object]]:
+    return isinstance(value, list | tuple)
+
+
+def _encoded(value: object, hint: object, marks: tuple[object, ...] = ()) -> object:
+    hint, own = _bare(hint)
+    marks = (*marks, *own)
+    if value is None:
+        return {} if Mark.EMPTY in marks else None
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return _encoded_number(value, hint, marks)
+    if _is_record(type(value)):
+        return _encoded_record(value)
+    if _is_mapping(value):
+        inner = _element(hint, 1)
+        return {str(key): _encoded(one, inner) for key, one in value.items()}
+    if _is_sequence(value):
+        return [_encoded(one, _element(hint, place)) for place, one in enumerate(value)]
+    raise TypeError(phrase("{name} has no place in JSON", type(value).__name__))
+
+
+def _encoded_number(value: float, hint: object, marks: tuple[object, ...]) -> object:
+    if math.isfinite(value):
+        return value
+    if Mark.NAMED in marks:
+        return str(value)
+    if _is_optional(hint):
+        return None
+    raise ValueError(phrase("JSON has no word for {value}", value))
+
+
+def _encoded_record(value: object) -> dict[str, object]:
+    shown: dict[str, object] = {}
+    for slot in _slots(type(value)):
+        own: object = getattr(value, slot.name)
+        if Mark.FLAT in slot.marks:
+            shown |= _encoded_record(own) if own is not None else {}
+        elif Mark.OMITTED not in slot.marks or slot.make is None or own != slot.make():
+            shown[slot.key] = _encoded(own, slot.hint, slot.marks)
+    return shown
+
+
+def _element(hint: object, place: int) -> object:
+    """The annotation of one element of a tuple, a list or a mapping."""
+    for one in _options(hint):
+        inner = get_args(one)
+        if inner and (inner[-1] is Ellipsis or len(inner) == 1):
+            return inner[0]
+        if inner and place < len(inner):
+            return inner[place]
+    return object
+
+
+def _with_templates(shown: object) -> object:
+    """JSON with an object in place of every phrase that has values."""
+    if is_object(shown):
+        return {key: _with_templates(one) for key, one in shown.items()}
+    if is_list(shown):
+        return [_with_templates(one) for one in shown]
+    return _template(shown) if isinstance(shown, Phrase) and shown.values else shown
+
+
+def _template(text: Phrase) -> dict[str, object]:
+    values = {name: _template_value(value) for name, value in text.values.items()}
+    return {"text": text.template, "values": values}
+
+
+def _template_value(value: Value) -> object:
+    if isinstance(value, Phrase):
+        return _template(value)
+    return {"quantity": str(value)} if isinstance(value, Quantity) else value
+
+
+# Reading.
+
+
+class _Reader:
+    """Reads JSON strictly, or as far as it goes."""
+
+    def __init__(self, *, is_strict: bool) -> None:
+        self.is_strict = is_strict
+        self.losses: list[str] = []
+
+    def value(
+        self, hint: object, shown: object, path: str, marks: tuple[object, ...] = ()
+    ) -> object:
+        hint, own = _bare(hint)
+        marks = (*marks, *own)
+        if hint is object or isinstance(hint, TypeVar):
+            return shown
+        options = _options(hint)
+        if type(None) in options and (shown is None or (Mark.EMPTY in marks and shown == {})):
+            return None
+        *others, last = (one for one in options if one is not type(None))
+        for one in others:
+            try:
+                return self._one(one, shown, path, marks)
+            except Malformed:
+                continue
+        return self._one(last, shown, path, marks)
+
+    def _one(self, hint: object, shown: object, path: str, marks: tuple[object, ...]) -> object:
+        hint, own = _bare(hint)
+        marks = (*marks, *own)
+        if _is_record(hint):
+            return self._record(hint, shown, path)
+        origin, inner = get_origin(hint), get_args(hint)
+        if origin is tuple:
+            return self._tuple(inner, shown, path)
+        if origin is Literal:
+            return _chosen(inner, shown, path)
+        if isinstance(origin, type) and issubclass(origin, Mapping):
+            return self._mapping(inner[1], shown, path)
+        return self._scalar(hint, shown, path, marks)
+
+    def _scalar(self, hint: object, shown: object, path: str, marks: tuple[object, ...]) -> object:
+        if hint is str and isinstance(shown, str):
+            return self._text(shown)
+        if hint is str and is_object(shown):
+            return self._phrase(shown, path)
+        if hint is bool and isinstance(shown, bool):
+            return shown
+        if hint is int or hint is float:
+            return self._number(hint is int, shown, path, marks)
+        if _is_enum(hint):
+            return hint(_chosen(tuple(one.value for one in hint), shown, path))
+        raise Malformed(path, phrase("is {said}, not {wanted}", _said(shown), _wanted(hint)))
+
+    def _text(self, shown: str) -> str:
+        return shown if self.is_strict else _one_line(shown)
+
+    def _phrase(self, shown: Mapping[str, object], path: str) -> Phrase:
+        template, values = shown.get("text"), shown.get("values")
+        if set(shown) != {"text", "values"} or not isinstance(template, str):
+            raise Malformed(path, "is an object, not a text")
+        if not is_object(values):
+            raise Malformed(path, "has no values")
+        filled = {key: self._phrase_value(one, path) for key, one in values.items()}
+        try:
+            _refuse_wide(template)
+            return Phrase(self._text(template), filled)
+        except (KeyError, ValueError, IndexError):
+            raise Malformed(path, f"is a text without its values: {_said(template)}") from None
+
+    def _phrase_value(self, shown: object, path: str) -> Value:
+        if isinstance(shown, str):
+            return self._text(shown)
+        if shown is None or isinstance(shown, bool | int | float):
+            return shown
+        if not is_object(shown):
+            raise Malformed(path, f"has {_said(shown)} in a text")
+        quantity = shown.get("quantity")
+        return (
+            Quantity(self._text(quantity))
+            if isinstance(quantity, str)
+            else self._phrase(shown, path)
+        )
+
+    def _number(
+        self, is_whole: bool, shown: object, path: str, marks: tuple[object, ...]
+    ) -> int | float:
+        if Mark.NAMED in marks and shown in ("inf", "-inf", "nan"):
+            return float(str(shown))
+        if isinstance(shown, bool) or not isinstance(shown, int | float):
+            raise Malformed(path, phrase("is {said}, not a number", _said(shown)))
+        for mark in marks:
+            if isinstance(mark, Bounds) and not mark.least <= shown <= mark.most:
+                raise Malformed(path, phrase("is {shown}, which it cannot be", shown))
+        if not abs(shown) <= _LARGEST:  # which NaN is not
+            raise Malformed(path, phrase("is {shown}, which it cannot be", shown))
+        if not is_whole:
+            return float(shown)
+        if shown != int(shown) or (self.is_strict and not isinstance(shown, int)):
+            raise Malformed(path, phrase("is {shown}, not a whole number", shown))
+        return int(shown)
+
+    def _tuple(self, inner: tuple[object, ...], shown: object, path: str) -> tuple[object, ...]:
+        if not is_list(shown):
+            raise Malformed(path, phrase("is {said}, not a list", _said(shown)))
+        is_open = len(inner) == 2 and inner[1] is Ellipsis
+        if not is_open and len(shown) != len(inner):
+            raise Malformed(
+                path, phrase("has {count} values, not {count2}", len(shown), len(inner))
+            )
+        found: list[object] = []
+        for place, one in enumerate(shown):
+            try:
+                found.append(self.value(inner[0 if is_open else place], one, f"{path}[{place}]"))
+            except Malformed as error:
+                if self.is_strict or not is_open:
+                    raise
+                self.losses.append(str(error))
+        return tuple(found)
+
+    def _mapping(self, inner: object, shown: object, path: str) -> dict[str, object]:
+        if not is_object(shown):
+            raise Malformed(path, phrase("is {said}, not an object", _said(shown)))
+        found: dict[str, object] = {}
+        for key, one in shown.items():
+            name = key if self.is_strict else _one_line(key)
+            try:
+                found[name] = self.value(inner, one, _joined(path, name))
+            except Malformed as error:
+                if self.is_strict:
+                    raise
+                self.losses.append(str(error))
+        return found
+
+    def _record(self, kind: type, shown: object, path: str) -> object:
+        if not is_object(shown):
+            raise Malformed(path, phrase("is {said}, not an object", _said(shown)))
+        known: set[str] = set()
+        values: dict[str, object] = {}
+        missing: list[str] = []
+        for slot in _slots(kind):
+            if Mark.FLAT in slot.marks:
+                keys = _keys(slot.hint)
+                known |= keys
+                values[slot.name] = self._flat(slot, shown, keys, path)
+            elif slot.key in shown:
+                values[slot.name] = self._field(slot, shown[slot.key], path)
+            elif Mark.OMITTED in slot.marks and slot.make is not None:
+                values[slot.name] = slot.make()
+            else:
+                missing.append(slot.key)
+                values[slot.name] = self._empty(slot, path)
+            known.add(slot.key)
+        unknown = [key for key in shown if key not in known]
+        if unknown and self.is_strict:
+            raise Malformed(
+                path, phrase('"{unknown}" is unknown to this version', plain(unknown[0]))
+            )
+        if missing:
+            self.losses.append(str(Malformed(path, phrase("has no {missing}", ", ".join(missing)))))
+        return _made(kind, values, path)
+
+    def _flat(self, slot: _Slot, shown: Mapping[str, object], keys: set[str], path: str) -> object:
+        part = {key: shown[key] for key in shown if key in keys}
+        if not part and _is_optional(slot.hint):
+            return None
+        kind = _record_of(slot.hint)
+        assert kind is not None
+        try:
+            return self._record(kind, part, path)
+        except Malformed as error:
+            return self._without(slot, error, path)
+
+    def _field(self, slot: _Slot, shown: object, path: str) -> object:
+        try:
+            return self.value(slot.hint, shown, _joined(path, slot.key), slot.marks)
+        except Malformed as error:
+            return self._without(slot, error, path)
+
+    def _without(self, slot: _Slot, error: Malformed, path: str) -> object:
+        """What stands for a field that is odd."""
+        if self.is_strict:
+            raise error
+        try:
+            found = self._empty(slot, path)
+        except Malformed:  # nothing can stand for it
+            raise error from None
+        self.losses.append(str(error))
+        return found
+
+    def _empty(self, slot: _Slot, path: str) -> object:
+        """What stands for a field that is not there; Malformed where nothing can."""
+        if self.is_strict:
+            raise Malformed(path, phrase('has no "{key}"', slot.key))
+        if slot.make is not None:
+            return slot.make()
+        return self._nothing(slot.hint, _joined(path, slot.key))
+
+    def _nothing(self, hint: object, path: str) -> object:
+        if _is_optional(hint):
+            return None
+        for kind, nothing in ((str, ""), (bool, False), (int, 0)):
+            if hint is kind:
+                return nothing
+        origin = get_origin(hint)
+        if origin is tuple and get_args(hint)[-1] is Ellipsis:
+            return ()
+        if origin is Literal:
+            return get_args(hint)[0]
+        if isinstance(origin, type) and issubclass(origin, Mapping):
+            return dict[str, object]()
+        if _is_record(hint):
+            return _Reader(is_strict=False).value(hint, {}, path)
+        raise Malformed(path, phrase("is not there"))
+
+
+def _keys(hint: object) -> set[str]:
+    """Every key that a record type has on disk."""
+    kind = _record_of(hint)
+    assert kind is not None, "only a record is flat"
+    found: set[str] = set()
+    for slot in _slots(kind):
+        found |= _keys(slot.hint) if Mark.FLAT in slot.marks else {slot.key}
+    return found
+
+
+def _made(kind: Callable[..., object], values: Mapping[str, object], path: str) -> object:
+    try:
+        return kind(**values)
+    except Malformed:
+        raise
+    except ValueError as error:
+        raise Malformed(path, str(error)) from None
+
+
+def _chosen(allowed: tuple[object, ...], shown: object, path: str) -> object:
+    if shown not in allowed or isinstance(shown, bool):
+        raise Malformed(
+            path, phrase("is {said}, not {allowed}", _said(shown), " or ".join(map(repr, allowed)))
+        )
+    return shown
+
+
+def _refuse_wide(template: str) -> None:
+    """Raises for a template that would fill memory with spaces."""
+    for _, _, spec, _ in Formatter().parse(template):
+        if spec and not _SPEC.fullmatch(spec):
+            raise ValueError(spec)
+
+
+def _one_line(text: str) -> str:
+    """A text that is safe to print."""
+    return plain(re.sub(r"\s", " ", text)).strip()
+
+
+def _joined(path: str, key: str) -> str:
+    return f"{path}.{key}" if path else key
+
+
+def _said(shown: object) -> str:
+    """What a value of JSON is, in a word or two."""
+    if is_object(shown):
+        return phrase("an object")
+    if is_list(shown):
+        return "a list"
+    if isinstance(shown, str):
+        text = _one_line(shown)
+        return repr(text if len(text) <= 40 else f"{text[:39]}…")
+    return "null" if shown is None else str(shown).lower()
+
+
+def _wanted(hint: object) -> str:
+    names = {str: "a text", bool: phrase("true or false")}
+    return names[hint] if isinstance(hint, type) and hint in names else str(hint)

@@ -1,0 +1,120 @@
+"""Trials in a file, a line of JSON each; lines are only ever added."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from litesmith.errors import BadInput, os_reason
+from litesmith.evidence.codec import (
+    Malformed,
+    Salvaged,
+    decode,
+    dump,
+    is_object,
+    parse,
+    salvage,
+)
+from litesmith.evidence.measurement import Trial
+from litesmith.phrases import phrase
+
+D = TypeVar("D")
+
+# The types of details by their kind; "" is for those that have none.
+Kinds = Mapping[str, type[D]]
+
+_APPENDING = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)  # Windows has it
+
+
+@dataclass(frozen=True)
+class Log:
+    """The trials of one file.
+
+    A line that a crash cut short is skipped when the file is read, and the next one starts afresh.
+    """
+
+    path: Path
+
+    def append(self, trial: Trial[object]) -> None:
+        """Adds one line in one write, and waits until it is on the disk."""
+        line = f"{dump(trial)}\n".encode()
+        try:
+            handle = os.open(self.path, _APPENDING, 0o666)
+            try:
+                torn = _is_torn(handle)
+                written = os.write(handle, b"\n" + line if torn else line)
+                os.fsync(handle)
+            finally:
+                os.close(handle)
+        except OSError as error:
+            raise BadInput(
+                "{path}: cannot be written ({why})", self.path, os_reason(error)
+            ) from None
+        if written != len(line) + torn:
+            raise BadInput("{path}: a line was cut short; is the disk full?", self.path)
+
+    def read(self, kinds: Kinds[D]) -> tuple[Trial[D], ...]:
+        """Every whole trial, oldest first; BadInput where one is not as it was written."""
+        found: list[Trial[D]] = []
+        for number, shown in self._lines():
+            try:
+                line = decode(_Line, shown)
+                found.append(line.with_details(decode(_kind(kinds, line.details), line.details)))
+            except Malformed as error:
+                raise BadInput(
+                    "{path}, line {number}: is not a trial ({error})", self.path, number, error
+                ) from None
+        return tuple(found)
+
+    def salvage(self, kinds: Kinds[D]) -> Salvaged[tuple[Trial[D], ...]]:
+        """Every trial as far as it can be read."""
+        found: list[Trial[D]] = []
+        losses: list[str] = []
+        for number, shown in self._lines():
+            place = phrase("{name}, line {number}", self.path.name, number)
+            try:
+                line, lost = salvage(_Line, shown)
+                details, more = salvage(_kind(kinds, line.details), line.details)
+            except Malformed as error:
+                losses.append(f"{place}: {error}")
+                continue
+            losses += [f"{place}: {why}" for why in (*lost, *more)]
+            found.append(line.with_details(details))
+        return Salvaged(tuple(found), tuple(losses))
+
+    def _lines(self) -> list[tuple[int, object]]:
+        """The lines that are whole, each with its number."""
+        try:
+            lines = self.path.read_bytes().splitlines()
+        except OSError as error:
+            raise BadInput("{path}: cannot be read ({why})", self.path, os_reason(error)) from None
+        found: list[tuple[int, object]] = []
+        for number, line in enumerate(lines, 1):
+            try:
+                found.append((number, parse(line)))
+            except Malformed:  # cut short by a crash
+                continue
+        return found
+
+
+@dataclass(frozen=True)
+class _Line(Trial[object]):
+    """A trial before it is known what its details are."""
+
+
+def _kind(kinds: Kinds[D], details: object) -> type[D]:
+    kind = details.get("kind", "") if is_object(details) else ""
+    if not isinstance(kind, str) or kind not in kinds:
+        known = " or ".join(map(repr, kinds))
+        raise Malformed("details.kind", phrase("is {kind!r}, not {known}", str(kind), known))
+    return kinds[kind]
+
+
+def _is_torn(handle: int) -> bool:
+    """True where the last line has no end."""
+    size = os.fstat(handle).st_size
+    if not size:
+        return False
+    os.lseek(handle, size - 1, os.SEEK_SET)
+    return os.read(handle, 1) != b"\n"

@@ -1,0 +1,54 @@
+"""The files of a folder as far as they can be read: another version, a crash or a person may have
+written them."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from litesmith.errors import BadInput, os_reason
+from litesmith.evidence.codec import Malformed, Salvaged, is_object, parse, salvage
+from litesmith.evidence.folder import RECORDS
+
+T = TypeVar("T")
+
+
+def read_summary(kind: type[T], path: Path) -> Salvaged[T]:
+    """The record that a command left; raises where it is damaged."""
+    command = RECORDS[path.name]
+    try:
+        shown = parse(path.read_bytes())
+    except (OSError, Malformed) as error:
+        why = os_reason(error) if isinstance(error, OSError) else error
+        raise BadInput(
+            "{path}: cannot be read ({why}); run `litesmith {command}` again", path, why, command
+        ) from None
+    if not is_object(shown):
+        raise BadInput(
+            "{path}: is not what `litesmith {command}` writes; run it again", path, command
+        )
+    found, losses = salvage(kind, shown)
+    return Salvaged(found, _placed(path, losses))
+
+
+def read_inside(kind: type[T], folder: Path, digest: str) -> Salvaged[T | None]:
+    """The bulky details of a model; None where there are none, and for a digest that would lead
+    elsewhere."""
+    if not digest.isalnum():
+        return Salvaged(None, ())
+    return read_optional(kind, folder / "evidence" / f"{digest}.json")
+
+
+def read_optional(kind: type[T], path: Path) -> Salvaged[T | None]:
+    """A file that need not be there, nor be whole."""
+    try:
+        found, losses = salvage(kind, parse(path.read_bytes()))
+    except FileNotFoundError:
+        return Salvaged(None, ())
+    except (OSError, Malformed) as error:
+        why = os_reason(error) if isinstance(error, OSError) else str(error)
+        return Salvaged(None, (f"{path.name}: {why}",))
+    return Salvaged(found, _placed(path, losses))
+
+
+def _placed(path: Path, losses: Sequence[str]) -> tuple[str, ...]:
+    return tuple(f"{path.name}: {why}" for why in losses)

@@ -1,0 +1,490 @@
+"""Makes the candidates of `tune`, checks, times and scores each once, and puts it on record."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from time import perf_counter
+from typing import NamedTuple
+
+import numpy as np
+
+from litesmith.accuracy.evaluate import Evaluation
+from litesmith.calibration.claims import Claims, check_claims
+from litesmith.calibration.context import CALIBRATION_SAMPLES, context_of
+from litesmith.data.model_shipping import Content, load_content
+from litesmith.data.sample_splits import take_some
+from litesmith.data.samples import Data
+from litesmith.errors import BadInput, CannotApply, LitesmithError
+from litesmith.evidence.folder import Folder
+from litesmith.evidence.measurement import Measurement, Skipped, Trial
+from litesmith.evidence.records import Speed
+from litesmith.evidence.tuning import (
+    CANDIDATE,
+    FLOAT,
+    REFUSED,
+    SET_ASIDE,
+    TUNE_KINDS,
+    VERIFIED,
+    ProofTimes,
+    Tried,
+)
+from litesmith.ir.check import check
+from litesmith.ir.types import Model
+from litesmith.passes.core import recipe as recipes
+from litesmith.passes.core.step import Context, Skip
+from litesmith.phrases import phrase
+from litesmith.run.core.placement import Placement
+from litesmith.run.core.target import Target, usable_cores
+from litesmith.run.devices.address import Address
+from litesmith.search.trial.data_split import Split
+from litesmith.search.trial.goal import Goal
+from litesmith.search.trial.measured_values import estimated_speed, score_of, speed_of, taken_of
+from litesmith.search.trial.remote_build import Order, Pieces, RemoteBuilds, join_pieces, look_at
+from litesmith.search.trial.trial_runner import TrialRunner, sizes_of
+from litesmith.search.trial.tried_model import TriedModel
+from litesmith.search.tuning.decision_tree import Candidate
+from litesmith.tflite.file import digest, load, write_whole
+from litesmith.tflite.write import to_bytes
+from litesmith.timing.cluster_timing import measure_on, peak_of, run_alone
+from litesmith.timing.latency import Rule
+from litesmith.timing.turns import Contender
+from litesmith.training.recipe_context import Record as TrainingRecord
+from litesmith.training.recipe_context import training_context, trainings
+from litesmith.training.settings import Watch
+from litesmith.units import ratio_text
+from litesmith.workers.engine import Engine, Lost
+
+# How long the two of a pair take turns: enough to tell candidates apart, not yet to prove it. How
+# busy the machine is, is told of the proof.
+_QUICK = Rule(width=0.04, least_seconds=1.0, most_seconds=6.0, look_seconds=0)
+
+# Enough to know whether scoring takes seconds or minutes.
+_GLANCE = Rule(runs=2, warmup_runs=1, look_seconds=0)
+
+# Scoring one model may take so long; a slower one is scored on fewer samples, but not on fewer
+# than this. Where time counts, one that is slower than the float model is scored only if quickly.
+_MOST_SECONDS, _FEWEST_SCORED, _IN_VAIN_SECONDS = 90.0, 64, 20.0
+
+
+class Checked(NamedTuple):
+    """What a search asks of a file that was made: see `Claims`."""
+
+    is_integer: bool
+    is_useless: bool
+    failure: str
+
+    @staticmethod
+    def of(claims: Claims) -> "Checked":
+        return Checked(claims.is_integer, claims.is_useless, claims.failure)
+
+
+class Built(NamedTuple):
+    """A candidate as a worker has made it."""
+
+    content: Content
+    skipped: tuple[Skip, ...]
+    checked: Checked
+
+
+class _File(NamedTuple):
+    """A candidate's file, what was left alone in it, and what is known of it."""
+
+    path: Path
+    skipped: tuple[Skip, ...] = ()
+    checked: Checked | None = None
+
+
+@dataclass
+class _Finding:
+    """What is known of a candidate so far; it is kept where the rest cannot be had.
+
+    blocks  the ratios of its time to the float model's, block by block
+    """
+
+    details: Tried
+    reason: str = ""
+    digest: str = ""
+    skipped: tuple[Skip, ...] = ()
+    blocks: tuple[float, ...] = ()
+
+    def stop(self, status: str, reason: str) -> None:
+        self.details, self.reason = replace(self.details, status=status), reason
+
+
+@dataclass
+class TuneTrials:
+    """The trials of one search.
+
+    source   the file that came; `model` is what it holds
+    watch    is told how far a training has come
+    engine   who makes, times and scores; None is this machine
+    records  the candidates that were tried, by name
+    """
+
+    folder: Folder
+    source: Path
+    model: Model
+    split: Split
+    goal: Goal
+    watch: Watch | None = None
+    engine: Engine | None = None
+    records: dict[str, TriedModel] = field(default_factory=dict[str, TriedModel])
+
+    def __post_init__(self) -> None:
+        self.digest = digest(self.source)
+        self.runner = TrialRunner(self.folder, TUNE_KINDS, self.goal.place.runs, self.engine)
+        self._few = take_some(self.split.calibration, CALIBRATION_SAMPLES)
+        self._builds = RemoteBuilds(self.engine, build)
+
+    @property
+    def fresh(self) -> int:
+        """How many trials were not on record."""
+        return self.runner.fresh
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The records of this search: its candidates, and what was made of them."""
+        own = {record.digest for record in self.records.values()}
+        found = [record.key for record in self.records.values()]
+        for trial in self.runner.known.values():
+            if trial.model_digest in own and self._is_of_proof(trial.details):
+                found.append(trial.details.key)
+        return tuple(found)
+
+    def _is_of_proof(self, details: Tried | ProofTimes) -> bool:
+        if isinstance(details, ProofTimes):
+            return True
+        return details.kind == VERIFIED and details.held_out == self.split.held_out.digest
+
+    def is_disproven(self, record: TriedModel) -> bool:
+        """True where the held-out samples are known to speak against it."""
+        known = self._find(self._key(record.recipe, VERIFIED))
+        found = None if known is None else TriedModel(known).evaluation
+        return found is not None and self.goal.is_missed(found)
+
+    def try_candidate(self, candidate: Candidate) -> TriedModel:
+        """The trial of a candidate, made now unless it is on record."""
+        key = self._key(candidate.recipe, CANDIDATE)
+        known = self._find(key)
+        if known is None or self._is_short_of(known.details):
+            trial = self._try(candidate, key)
+            self.runner.fresh += 1
+        else:
+            details = replace(
+                known.details, name=candidate.name, branch=candidate.branch, why=candidate.why
+            )
+            details, reason = self.goal.judge(details, known.reason)
+            trial = replace(known, details=details, reason=reason)
+        self.runner.keep(trial)
+        self.records[candidate.name] = TriedModel(trial)
+        return self.records[candidate.name]
+
+    def foresee(self, candidates: Iterable[Candidate]) -> None:
+        """Has workers make what may be tried next, as many as there are workers."""
+        if self.engine is not None:
+            unknown = [c for c in candidates if not self.knows(c)]
+            for candidate in unknown[: self.engine.width]:
+                self._begin(candidate.recipe, candidate.name)
+
+    def close(self) -> None:
+        """Ends what was begun and is not wanted any more."""
+        self._builds.stop()
+
+    def knows(self, candidate: Candidate) -> bool:
+        """True where the trial of a candidate is on record."""
+        known = self._find(self._key(candidate.recipe, CANDIDATE))
+        return known is not None and not self._is_short_of(known.details)
+
+    def has_some_of(self, branch: str) -> bool:
+        """True where something of this branch is on record."""
+        found = (trial.details for trial in self.runner.known.values())
+        return any(one.kind == CANDIDATE and one.branch == branch for one in found)
+
+    def verify(self, record: TriedModel) -> TriedModel:
+        """A trial's model on the held-out samples, which are kept out of every choice."""
+        key = self._key(record.recipe, VERIFIED)
+        known = self._find(key)
+        held = self.split.held_out.digest
+        details = replace(record.details, kind=VERIFIED, key=key, held_out=held)
+        if known is None:
+            started = perf_counter()
+            on = self._proving_target(record)
+            found = self._score(self.file(record), self.split.held_out, on)
+            details = replace(
+                details,
+                accuracy=score_of(found),
+                scored_on=str(on),
+                look=self._looks(record) + 1,
+                seconds=perf_counter() - started,
+            )
+            self.runner.fresh += 1
+        else:
+            before = known.details
+            details = replace(
+                details,
+                accuracy=before.accuracy,
+                scored_on=before.scored_on,
+                look=before.look,
+                seconds=before.seconds,
+            )
+        details, reason = self.goal.judge(details, "")
+        told = phrase("on held-out samples {reason}", reason)
+        trial = replace(record.trial, measurements=(), skipped=(), reason=told, details=details)
+        self.runner.keep(trial)
+        return TriedModel(trial)
+
+    def _looks(self, record: TriedModel) -> int:
+        """How many other models the held-out samples were asked about."""
+        held = self.split.held_out.digest
+        seen = {
+            trial.model_digest
+            for trial in self.runner.known.values()
+            if isinstance(trial.details, Tried) and trial.details.held_out == held
+        }
+        return len(seen - {record.digest})
+
+    def file(self, record: TriedModel) -> Path:
+        """The file of a trial; made anew where it is gone."""
+        if record.name == FLOAT:
+            return self.source
+        found = self.folder.found(record.name, record.digest)
+        if found is not None:
+            return found
+        again = self._make(record.recipe, record.name).path
+        if digest(again) != record.digest:
+            raise CannotApply(
+                "{name}: made again, it is not the file that was measured; choose another "
+                "-o, and all is measured anew",
+                record.name,
+            )
+        return again
+
+    def time_proof(
+        self,
+        record: TriedModel,
+        what: tuple[object, ...],
+        make: Callable[[str], ProofTimes],
+    ) -> ProofTimes:
+        """The times of a proof, from the records where they are on them; `what` tells them from
+        others, and `make` is given their key."""
+        key = self.runner.key(self.runner.place, record.digest, what)
+
+        def measure() -> Trial[Tried | ProofTimes]:
+            return replace(
+                record.trial,
+                measurements=(),
+                skipped=(),
+                reason=phrase("timed in turns with the float model, on every target"),
+                details=make(key),
+            )
+
+        found = self.runner.run(key, measure).details
+        assert isinstance(found, ProofTimes)
+        return found
+
+    # Records.
+
+    def _find(self, key: str) -> Trial[Tried] | None:
+        known = self.runner.known.get(key)
+        if known is None or not isinstance(known.details, Tried):
+            return None
+        return known.with_details(known.details)
+
+    def _is_short_of(self, known: Tried) -> bool:
+        """True where a trial on record lacks what is asked for now, or may go better now."""
+        if known.is_passing:
+            return True
+        if known.latency is None:
+            return False
+        if known.status == SET_ASIDE:
+            return not self.goal.is_in_vain(known.latency)
+        return self.goal.minimize == "memory" and known.peak_bytes is None
+
+    def _key(self, recipe: str, kind: str) -> str:
+        goal = self.goal
+        data = self.split.search if kind == CANDIDATE else self.split.held_out
+        trains = goal.training if trainings(recipes.parse(recipe)) else None
+        return self.runner.key(
+            (self.runner.place, self.digest, recipe, kind),
+            (self.split.calibration.digest, data.digest, goal.metric, str(goal.place)),
+            trains,
+        )
+
+    # Making.
+
+    def _try(self, candidate: Candidate, key: str) -> Trial[Tried]:
+        started = perf_counter()
+        found = _Finding(Tried(candidate.name, candidate.branch, candidate.why, CANDIDATE, key))
+        try:
+            is_float = candidate.name == FLOAT
+            file = _File(self.source) if is_float else self._make(candidate.recipe, candidate.name)
+            found.digest, found.skipped = digest(file.path), file.skipped
+            self._measure(found, file)
+        except Lost:  # which says nothing about the candidate
+            raise
+        except LitesmithError as error:
+            found.stop(REFUSED, str(error))
+            is_passing = isinstance(error, BadInput)  # a full disk, broken torch
+            found.details = replace(found.details, is_passing=is_passing)
+        details, reason = self.goal.judge(found.details, found.reason)
+        return Trial(
+            candidate.recipe,
+            self.digest,
+            found.digest,
+            tuple(self._measurements(found)),
+            _group(found.skipped),
+            reason,
+            details=replace(details, seconds=perf_counter() - started),
+        )
+
+    def _measurements(self, found: _Finding) -> Iterator[Measurement]:
+        if found.blocks:
+            place = (str(self.goal.place), found.digest, self.runner.machine)
+            yield Measurement("latency_ratio", "ratio", found.blocks, *place)
+
+    def _begin(self, recipe: str, name: str) -> None:
+        """Has a worker make a candidate. What trains is made where the search runs: it has its own
+        records, and may have a GPU."""
+        if recipe and not trainings(recipes.parse(recipe)):
+            order = Order(
+                recipe, self._few, self.source, self.digest, phrase("making {name}", name)
+            )
+            self._builds.begin(recipe, order)
+
+    def _make(self, text: str, name: str) -> _File:
+        self._begin(text, name)
+        built = self._builds.finish(text)
+        if built is not None:
+            place = self.folder.work(name)
+            write_whole(place, [built.content.data])
+            return _File(place, built.skipped, built.checked)
+        recipe = recipes.parse(text)
+        change = recipes.apply(self.model, recipe, self._context(recipe, name))
+        return _File(self.folder.keep(change.model, name), change.skipped)
+
+    def _check(self, file: _File) -> Checked:
+        if file.checked is not None:
+            return file.checked
+        path, skipped = file.path, file.skipped
+        claims = check_claims(path, self.model, self._few, skipped, self.source, profiled=False)
+        return Checked.of(claims)
+
+    def _context(self, recipe: recipes.Recipe, name: str) -> Context:
+        """What steps may use: some of the calibration samples, and all of them to train on."""
+        if not trainings(recipe) or self.goal.training is None:
+            return context_of(self._few)
+        place = self.folder.training(name, self._key(recipes.text_of(recipe), CANDIDATE))
+        record = TrainingRecord(place, resume=True)
+        data, training = self.split.calibration, self.goal.training
+        return training_context(self.model, data, recipe, training, record=record, watch=self.watch)
+
+    # Measuring.
+
+    def _measure(self, found: _Finding, file: _File) -> None:
+        """Finds out what a candidate costs and how good it is, unless something speaks against it
+        before."""
+        path, is_float = file.path, found.details.name == FLOAT
+        twin = next((r.name for r in self.records.values() if r.digest == found.digest), None)
+        if twin is not None:
+            return found.stop(SET_ASIDE, phrase("the same file as {twin}", twin))
+        sizes = sizes_of(path)
+        found.details = replace(found.details, bytes=sizes.bytes, gzip_bytes=sizes.gzip_bytes)
+        if not is_float:
+            claims = self._check(file)
+            found.details = replace(found.details, is_integer=claims.is_integer)
+            if claims.is_useless:
+                why = claims.failure or phrase("what it gives are no numbers, or infinite ones")
+                return found.stop(REFUSED, why)
+        placed = self.goal.place.placed(load(path))
+        if placed is not None:
+            found.details = replace(found.details, placed=taken_of(placed))
+            if not placed.taken and not is_float:
+                why = phrase(
+                    "{target} takes none of it: {main_reason}", placed.target, placed.main_reason
+                )
+                return found.stop(SET_ASIDE, why)
+        self._measure_costs(found, path, placed)
+        return self._measure_score(found, path)
+
+    def _measure_costs(self, found: _Finding, path: Path, placed: Placement | None) -> None:
+        """Its time beside the float model's, in turns; an estimate where nothing runs there."""
+        name, target = found.details.name, self.goal.place.runs
+        if self.goal.minimize == "memory" and isinstance(target, Target):
+            peak = run_alone(self.engine, phrase("memory of {name}", name), peak_of, path, target)
+            found.details = replace(found.details, peak_bytes=peak)
+        if target is None:
+            assert placed is not None
+            found.details = replace(found.details, latency=estimated_speed(placed))
+            return
+        group = self._beside_float(name, path, target)
+        bench, device = measure_on(self.engine, group, self.goal.rule(_QUICK), memory=False)
+        latency = speed_of(bench.results[-1], bench.results[0])
+        found.details = replace(found.details, latency=latency, device=device)
+        found.blocks = bench.comparisons[0].ratio.blocks if bench.comparisons else ()
+
+    def _measure_score(self, found: _Finding, path: Path) -> None:
+        latency = found.details.latency
+        assert latency is not None
+        seconds = self._scoring_seconds(path, latency)
+        if self.goal.is_in_vain(latency) and seconds > _IN_VAIN_SECONDS:
+            ratio = ratio_text(latency.ratio or 1.0)
+            return found.stop(
+                SET_ASIDE, phrase("not scored: it takes {ratio} the time of the float model", ratio)
+            )
+        data = self.split.search
+        if seconds > _MOST_SECONDS:
+            data = take_some(data, max(_FEWEST_SCORED, int(len(data) * _MOST_SECONDS / seconds)))
+        score = score_of(self._score(path, data, self.goal.place.scores))
+        found.details = replace(found.details, accuracy=score)
+        return None
+
+    def _beside_float(self, name: str, path: Path, target: Target | Address) -> list[Contender]:
+        group = [Contender(FLOAT, str(self.source), target, self.digest)]
+        if path != self.source:
+            group.append(Contender(name, str(path), target, digest(path)))
+        return group
+
+    def _scoring_seconds(self, path: Path, latency: Speed) -> float:
+        """What scoring takes, with the float model beside it."""
+        cpu = self.goal.place.cpu
+        if cpu is None:
+            group = self._beside_float("candidate", path, self.goal.place.scores)
+            bench = measure_on(self.engine, group, _GLANCE, memory=False).bench
+            latency = speed_of(bench.results[-1], bench.results[0])
+        threads = 1 if cpu is None else cpu.threads
+        cores = usable_cores() if self.engine is None else self.engine.width
+        return _seconds_of_both(latency) * threads * len(self.split.search) / cores
+
+    def _proving_target(self, record: TriedModel) -> Target:
+        """Where the proof is scored: where it is to run, unless that takes too long."""
+        place = self.goal.place
+        both = _seconds_of_both(record.latency) if record.latency else 0.0
+        is_long = both * len(self.split.held_out) > _MOST_SECONDS
+        return place.scores if is_long and place.cpu is None else place.proves
+
+    def _score(self, path: Path, data: Data, on: Target) -> Evaluation:
+        return self.runner.score(path, data, self.goal.metric, on, against=self.source)
+
+
+def build(recipe: str, given: tuple[Pieces], content: Content) -> Built:
+    """What runs on a worker: a recipe, with the data looked at by several workers where it is in
+    several pieces, and a look at the result."""
+    data, model = join_pieces(given[0]), load_content(content)
+    context = context_of(data.few, spread=data.spread)
+    change = recipes.apply(model, recipes.parse(recipe), context)
+    check(change.model)
+    made = np.frombuffer(to_bytes(change.model), np.uint8)
+    claims = look_at(made, model, data.few, change.skipped)
+    return Built(made, change.skipped, Checked.of(claims))
+
+
+def _seconds_of_both(latency: Speed) -> float:
+    """What a candidate and the float model take for one sample."""
+    return ((latency.p50_us or 0.0) + (latency.float_us or 0.0)) / 1e6
+
+
+def _group(skipped: Sequence[Skip]) -> tuple[Skipped, ...]:
+    """What was left alone, by kind and reason: names of every op would fill the records."""
+    counts = Counter((skip.where.split()[0] if skip.where else "", skip.why) for skip in skipped)
+    return tuple(Skipped(f"{n} {kind}".strip(), why) for (kind, why), n in counts.items())

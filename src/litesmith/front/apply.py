@@ -72,6 +72,11 @@ class Applied:
         return self.change.skipped
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """What is to be said of trainings."""
+        return self.change.notes
+
+    @property
     def is_as_asked(self) -> bool:
         """False where zeros or codes were lost, or where a search was not made again exactly."""
         return self.same is not False and (self.costs is None or self.costs.is_verified)

@@ -68,8 +68,9 @@ def step_class(name: str) -> type[Step]:
 
 
 def step_name(step: Step) -> str:
+    """The name of a step in a recipe; that of its class where it is the user's own."""
     path = f"{type(step).__module__}:{type(step).__name__}"
-    return next(name for name, place in STEPS.items() if place == path)
+    return next((name for name, place in STEPS.items() if place == path), type(step).__name__)
 
 
 class _Tokens:

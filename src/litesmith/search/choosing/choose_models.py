@@ -7,6 +7,7 @@ from pathlib import Path
 
 from litesmith.data.preparation import Preparation
 from litesmith.data.sources import UNTOUCHED, Given
+from litesmith.display import show_html, show_line
 from litesmith.errors import BadInput
 from litesmith.evidence.choosing import ChooseSummary
 from litesmith.evidence.codec import encode_fields
@@ -24,7 +25,7 @@ from litesmith.workers.engine import Engine, Lost, open_engine
 DEFAULT_FOLDER = Path("chosen")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Chosen:
     """What came out; everything else is in the folder.
 
@@ -56,6 +57,19 @@ class Chosen:
     def candidates(self) -> tuple[dict[str, object], ...]:
         """A row for each model, by name and value."""
         return tuple(encode_fields(row) for row in self.summary.candidates)
+
+    @property
+    def sentence(self) -> str:
+        return self.reason
+
+    def to_rows(self) -> list[dict[str, object]]:
+        """One row for each candidate."""
+        return list(self.candidates)
+
+    __repr__ = show_line
+
+    def _repr_html_(self) -> str:
+        return show_html(self, self.warnings)
 
 
 def choose(

@@ -104,6 +104,18 @@ class TriedModel:
         allowed = self.details.room.allowed if self.details.room else None
         return self.room.estimate >= _TO_SPARE * (allowed or 0.0)
 
+    def row(self) -> dict[str, object]:
+        """What a table tells of it."""
+        return {
+            "candidate": self.name,
+            "status": self.status,
+            "value": self.value,
+            "time_ratio": self.ratio,
+            "p50_us": self.p50_us,
+            "bytes": self.details.bytes,
+            "recipe": self.recipe,
+        }
+
     def cost(self, minimize: str) -> float | None:
         """What is to be small."""
         if minimize == "latency":

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from litesmith.data.preparation import Preparation
 from litesmith.data.sources import UNTOUCHED, Given, open_data
+from litesmith.display import show_html, show_line
 from litesmith.evidence.codec import encode_fields
 from litesmith.evidence.tuning import DONE, RUNNING, STOPPED, TuneSummary
 from litesmith.passes.core.recipe import parse
@@ -25,7 +26,7 @@ from litesmith.training.settings import Training
 from litesmith.workers.engine import Engine, Lost, open_engine
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Found:
     """What a search ended with; everything else is in its folder.
 
@@ -59,6 +60,15 @@ class Found:
     @property
     def sentence(self) -> str:
         return self.summary.sentence
+
+    def to_rows(self) -> list[dict[str, object]]:
+        """One row for each candidate that was tried."""
+        return [one.row() for one in self.records]
+
+    __repr__ = show_line
+
+    def _repr_html_(self) -> str:
+        return show_html(self, self.warnings)
 
 
 def tune(

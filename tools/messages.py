@@ -27,9 +27,19 @@ FOREIGN = LOCALE / "foreign.txt"
 LANGUAGES = ("es", "pt", "zh")
 
 # What is called with a message first.
-FIRST = ("phrase", "BadInput", "BadModel", "CannotApply", "CannotRun", "heading", "line", "say")
+FIRST = (
+    "phrase",
+    "BadInput",
+    "BadModel",
+    "CannotApply",
+    "CannotRun",
+    "fold",
+    "heading",
+    "line",
+    "say",
+)
 # What is called with messages only; and with a name first, which is none.
-ALL = ("add_row", "escaped", "joined", "paragraphs", "table")
+ALL = ("add_row", "escape_markdown", "join_html", "paragraphs", "table", "Table")
 AFTER_A_NAME = ("tag",)
 # Arguments that are messages, whatever is called with them.
 NAMED = ("help", "aria_label", "data_label", "data_tip", "title", "show_default")
@@ -52,13 +62,15 @@ def literals_of(
 
 
 def _spoken(call: ast.Call, called: str) -> Iterator[ast.expr]:
-    """The arguments of a call that people read; of a choice, both."""
+    """The arguments of a call that people read; of a choice and a tuple, all."""
     count = 1 if called in FIRST else len(call.args) if called in (*ALL, *AFTER_A_NAME) else 0
     waiting = list(call.args[1 if called in AFTER_A_NAME else 0 : count])
     waiting += [given.value for given in call.keywords if given.arg in NAMED]
     for value in waiting:
         if isinstance(value, ast.IfExp):
             waiting += [value.body, value.orelse]
+        if isinstance(value, ast.Tuple):
+            waiting += value.elts
         yield value
 
 

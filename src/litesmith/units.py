@@ -110,8 +110,14 @@ def factor_text(
     shown = Quantity(f"{_three_digits(factor)} ×")
     if low is None or high is None:
         return phrase("{factor} {word}", shown, word)
-    interval = Quantity(f"[{_three_digits(low)}, {_three_digits(high)}]")
-    return phrase("{factor} {word} {interval}", shown, word, interval)
+    return phrase("{factor} {word} {interval}", shown, word, factor_interval(low, high))
+
+
+def factor_interval(low: float | None, high: float | None) -> Quantity:
+    """`[2.25, 2.37]`: three digits; "" where an end is missing."""
+    if low is None or high is None:
+        return Quantity("")
+    return Quantity(f"[{_three_digits(low)}, {_three_digits(high)}]")
 
 
 def error_text(error: float) -> Quantity:

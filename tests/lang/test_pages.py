@@ -59,7 +59,8 @@ def _strings(folder: Path) -> set[str]:
 
 def _inside(value: object) -> list[str]:
     if isinstance(value, str):
-        return [plain(" ".join(value.split()))]
+        whole = plain(" ".join(value.split()))
+        return [whole, whole.partition(": ")[2]]  # a command to type, and what for
     if isinstance(value, dict):
         return [one for item in value.items() for part in item for one in _inside(part)]
     if isinstance(value, list):

@@ -75,7 +75,7 @@ class Malformed(ValueError):
     """What is wrong with JSON, and where in it."""
 
     def __init__(self, path: str, why: str) -> None:
-        super().__init__(f"{path}: {why}" if path else why)
+        super().__init__(phrase("{path}: {why}", path, why) if path else why)
 
 
 class Salvaged(NamedTuple, Generic[T]):
@@ -553,7 +553,7 @@ def _said(shown: object) -> str:
     if is_object(shown):
         return phrase("an object")
     if is_list(shown):
-        return "a list"
+        return phrase("a list")
     if isinstance(shown, str):
         text = _one_line(shown)
         return repr(text if len(text) <= 40 else f"{text[:39]}…")
@@ -561,5 +561,5 @@ def _said(shown: object) -> str:
 
 
 def _wanted(hint: object) -> str:
-    names = {str: "a text", bool: phrase("true or false")}
+    names = {str: phrase("a text"), bool: phrase("true or false")}
     return names[hint] if isinstance(hint, type) and hint in names else str(hint)

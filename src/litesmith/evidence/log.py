@@ -77,9 +77,9 @@ class Log:
                 line, lost = salvage(_Line, shown)
                 details, more = salvage(_kind(kinds, line.details), line.details)
             except Malformed as error:
-                losses.append(f"{place}: {error}")
+                losses.append(phrase("{place}: {why}", place, error))
                 continue
-            losses += [f"{place}: {why}" for why in (*lost, *more)]
+            losses += [phrase("{place}: {why}", place, why) for why in (*lost, *more)]
             found.append(line.with_details(details))
         return Salvaged(tuple(found), tuple(losses))
 

@@ -153,9 +153,13 @@ def _refuse_outputs(group: Sequence[Contender], csv: Path | None, log: Path | No
 def _refuse_several(group: Sequence[Contender]) -> None:
     """Refuses what cannot be swept over threads, nor be fed in several ways."""
     if len({contender.name for contender in group}) > 1:
-        raise BadInput("{threads} and {copies} look at one model; give one", *_LOOKS)
+        raise BadInput("{threads} and {copies} look at one model; give one", _LOOKS[0], _LOOKS[1])
     if not isinstance(group[0].target, Target):
-        raise BadInput("{threads} and {copies} look at this machine; leave out the device", *_LOOKS)
+        raise BadInput(
+            "{threads} and {copies} look at this machine; leave out the device",
+            _LOOKS[0],
+            _LOOKS[1],
+        )
 
 
 def _measure(group: Sequence[Contender], rule: Rule, auto: bool, progress: Progress) -> Bench:

@@ -47,8 +47,9 @@ def compare(
     if data is not None and not misfit(*models):
         opened = open_evaluation(data, models[0], preparation, progress, samples=samples)
         for problem in lint_evaluation(opened, models[1]):
-            name, told = _name(b), (problem.what, problem.why, problem.fix)
-            progress(Note(phrase("for {paths}: {what}: {why}; {fix}", name, *told), WARNING))
+            what, why, fix = problem.what, problem.why, problem.fix
+            told = phrase("for {name}: {what}: {why}; {fix}", _name(b), what, why, fix)
+            progress(Note(told, WARNING))
     for source in (a, b):
         probe_source(source, target)
     found = compare_models(a, b, opened, Manner(target, metric, seconds, progress))

@@ -156,7 +156,7 @@ def quantize(
     place = read_place(out, model)
     if random_data and data is not None:
         pair = argument("data"), argument("random_data")
-        raise BadInput("{data} and {random_data}: give one of them", *pair)
+        raise BadInput("{data} and {random_data}: give one of them", pair[0], pair[1])
     names = read_names(keep), read_names(only)
     step = Quantize(to, io, *names, ranges, not per_tensor, block)
     preparation = read_preparation(**options)

@@ -17,17 +17,17 @@ from litesmith.lang.language import say
 from litesmith.pages.drawing.markdown import (
     Markdown,
     again,
-    escaped,
-    folded,
+    escape_markdown,
+    fold,
     paragraphs,
     table,
 )
-from litesmith.pages.drawing.markup import Html, joined, tag
+from litesmith.pages.drawing.markup import Html, join_html, tag
 from litesmith.pages.drawing.page import Page, Part
 from litesmith.pages.records.record_words import size_words, time_words
 from litesmith.pages.records.salvage_folder import read_inside, read_summary
 from litesmith.pages.sections.about import machine, pairs, show_losses
-from litesmith.phrases import phrase
+from litesmith.phrases import join, phrase
 from litesmith.timing.statistics import MARGIN
 from litesmith.units import error_text
 
@@ -76,7 +76,7 @@ class BenchFolder:
 
     @property
     def heading(self) -> str:
-        return ", ".join(one.row.model or "a model" for one in self.models)
+        return join([one.row.model or phrase("a model") for one in self.models], ", ")
 
 
 def read_benched(folder: Path) -> BenchFolder:
@@ -94,7 +94,7 @@ def _model(row: BenchedModel, inside: BenchedInside | None) -> ShownModel:
 
 
 def _target(row: TargetRow, placed: PlacementRow | None) -> ShownTarget:
-    ops = "all"
+    ops: str = phrase("all")
     if row.taken is not None and row.ops is not None:
         ops = phrase("{count} of {count2}", row.taken, row.ops)
     return ShownTarget(
@@ -113,7 +113,7 @@ def _target(row: TargetRow, placed: PlacementRow | None) -> ShownTarget:
 def _how(row: TargetRow) -> str:
     """How it is known: `measured, 3 runs by itself`."""
     if not row.runs:
-        return row.how
+        return phrase(row.how)
     count = phrase("1 run") if row.runs == 1 else phrase("{count} runs", row.runs)
     if row.is_alone:
         return phrase("{how}, {count} by itself", phrase(row.how), count)
@@ -150,17 +150,17 @@ def benched_page(folder: Path) -> Page:
     lost = show_losses(record.losses)
     if lost is not None:
         parts.append(Part("losses", phrase("What could not be read"), lost))
-    return Page(record.heading, "every target", record.summary.version, tuple(parts))
+    return Page(record.heading, phrase("every target"), record.summary.version, tuple(parts))
 
 
 _TITLES = (
-    "Target",
-    "Ops taken",
-    "Parts",
-    "Time a run",
+    phrase("Target"),
+    phrase("Ops taken"),
+    phrase("Parts"),
+    phrase("Time a run"),
     phrase("How known"),
     phrase("Differs by"),
-    "Verdict",
+    phrase("Verdict"),
 )
 
 
@@ -169,7 +169,7 @@ def _section(one: ShownModel) -> Html:
     body = [_html_row(row) for row in one.targets]
     shown = tag("table", tag("thead", head), tag("tbody", *body), class_="targets cards")
     warnings = one.row.warnings
-    return joined(
+    return join_html(
         tag("p", size_words(one.row.bytes), class_="hint") if one.row.bytes else None,
         tag("div", shown, class_="scroll"),
         tag("ul", *(tag("li", told) for told in warnings)) if warnings else None,
@@ -211,7 +211,7 @@ def _stay(count: int) -> str:
 def _lines(left: Sequence[Left]) -> list[str]:
     more = len(left) - _MOST_REASONS
     lines: list[str] = [
-        phrase("{count} {kind}: {why}", one.count, one.kind, one.why)
+        phrase("{count} {kind}: {why}", one.count, one.kind, phrase(one.why))
         for one in left[:_MOST_REASONS]
     ]
     return [*lines, phrase("and {more} more reasons", more)] if more > 0 else lines
@@ -219,16 +219,19 @@ def _lines(left: Sequence[Left]) -> list[str]:
 
 _MEANINGS = (
     (
-        "measured",
+        phrase("measured"),
         phrase("run here in turns with the CPU, or really compiled; “by itself”: a few runs only"),
     ),
-    ("estimated", phrase("the accelerator's own compiler worked the time out; it has not run")),
-    ("predicted", phrase("by rules from the makers' documents; nothing was compiled")),
+    (
+        phrase("estimated"),
+        phrase("the accelerator's own compiler worked the time out; it has not run"),
+    ),
+    (phrase("predicted"), phrase("by rules from the makers' documents; nothing was compiled")),
     (
         phrase("differs by"),
         phrase("the largest difference from the CPU's outputs, as a part of the largest"),
     ),
-    ("parts", phrase("pieces between which the CPU works")),
+    (phrase("parts"), phrase("pieces between which the CPU works")),
 )
 
 
@@ -236,7 +239,7 @@ def _about(record: BenchFolder) -> Html:
     told = record.summary
     digests = [(phrase("SHA-256 of {model}", one.model), one.digest) for one in told.models]
     command = tag("pre", tag("code", told.command)) if told.command else None
-    return joined(pairs(_MEANINGS), command, pairs([*machine(told.environment), *digests]))
+    return join_html(pairs(_MEANINGS), command, pairs([*machine(told.environment), *digests]))
 
 
 def benched_markdown(folder: Path, stem: str) -> Markdown:
@@ -245,16 +248,16 @@ def benched_markdown(folder: Path, stem: str) -> Markdown:
     parts: list[str] = []
     for one in record.models:
         title = phrase("{model}: every target", one.row.model or phrase("a model"))
-        parts += [f"# {escaped(title)}", _table(one.targets)]
+        parts += [f"# {escape_markdown(title)}", _table(one.targets)]
         parts.append(_folded_reasons(one.targets))
-    meanings = "\n".join(f"- {say(name)}: {escaped(words)}" for name, words in _MEANINGS)
+    meanings = "\n".join(f"- {say(name)}: {escape_markdown(words)}" for name, words in _MEANINGS)
     return Markdown(paragraphs(*parts, meanings, again(record.summary.command)))
 
 
 def _table(shown: Iterable[ShownTarget]) -> str:
     cells = [
         [
-            escaped(cell)
+            escape_markdown(cell)
             for cell in (r.target, r.ops, r.parts, r.time, r.how, r.difference, r.verdict)
         ]
         for r in shown
@@ -264,8 +267,8 @@ def _table(shown: Iterable[ShownTarget]) -> str:
 
 def _folded_reasons(shown: Iterable[ShownTarget]) -> str:
     lines = [
-        f"- {escaped(row.target)}: {escaped('; '.join(_lines(row.left)))}"
+        f"- {escape_markdown(row.target)}: {escape_markdown(join(_lines(row.left), '; '))}"
         for row in shown
         if row.left
     ]
-    return folded("Why ops stay on the CPU", "\n".join(lines)) if lines else ""
+    return fold("Why ops stay on the CPU", "\n".join(lines)) if lines else ""

@@ -10,12 +10,12 @@ from litesmith.pages.drawing.markdown import (
     Markdown,
     again,
     cell,
-    escaped,
+    escape_markdown,
     paragraphs,
     picture,
     table,
 )
-from litesmith.pages.drawing.markup import Html, joined, tag
+from litesmith.pages.drawing.markup import Html, as_is, join_html, tag
 from litesmith.pages.drawing.page import Page, Part
 from litesmith.pages.drawing.png import png
 from litesmith.pages.drawing.svg import figures
@@ -28,25 +28,25 @@ from litesmith.pages.records.record_words import (
     time_words,
 )
 from litesmith.pages.sections.about import pairs, show_losses, value_words
-from litesmith.pages.sections.trial_table import STATUSES
+from litesmith.pages.sections.trial_table import status_words
 from litesmith.pages.sections.tune_verdict import Tile, Verdict, run_line, tile_html
-from litesmith.phrases import phrase
+from litesmith.phrases import join, join_and, phrase
 from litesmith.units import time_interval_text, total_text
 
 _PICKED = Verdict("✓", phrase("To take"), "")
 _NOTHING = Verdict("✕", phrase("Nothing fits"), phrase("No model stays within what was asked."))
 _UNFINISHED = Verdict("…", phrase("Not finished"), phrase("This is what there is so far."))
 
-_COLUMNS = ("Accuracy", "Latency", "File", "Peak memory")
+_COLUMNS = (phrase("Accuracy"), phrase("Latency"), phrase("File"), phrase("Peak memory"))
 
 
 def chosen_page(folder: Path) -> Page:
     """The page of a folder that `choose` wrote."""
     record = read_chosen(folder)
     shown = (
-        ("verdict", "Verdict", _verdict(record)),
+        ("verdict", phrase("Verdict"), _verdict(record)),
         ("trade-offs", phrase("Accuracy against size and latency"), _figures(record)),
-        ("trials", "Every candidate", _models(record)),
+        ("trials", phrase("Every candidate"), _models(record)),
         ("about", phrase("Data, machine, and how to do it again"), _about(record)),
         ("losses", phrase("What could not be read"), show_losses(record.losses)),
     )
@@ -67,19 +67,20 @@ def _heading(record: ChooseFolder) -> str:
 def _asked(record: ChooseFolder) -> str:
     goals = {"accuracy": phrase("the most accurate"), "": ""}
     goal = goals.get(
-        record.summary.request.goal, phrase("least {goal}", record.summary.request.goal)
+        record.summary.request.goal, phrase("least {goal}", phrase(record.summary.request.goal))
     )
     on = (
         phrase("on {target}", record.summary.request.target)
         if record.summary.request.target
         else ""
     )
-    return "; ".join(filter(None, (goal, *record.summary.request.limits, on)))
+    told = filter(None, (goal, *record.summary.request.limits, on))
+    return join(map(phrase, told), "; ")
 
 
 def _verdict(record: ChooseFolder) -> Html:
     shown = verdict_of(record)
-    kind = {_PICKED: phrase("proven"), _NOTHING: phrase("missed")}.get(shown, "none")
+    kind = {_PICKED: "proven", _NOTHING: "missed"}.get(shown, "none")
     own = record.model(record.summary.pick or record.summary.nearest)
     seconds = record.summary.seconds
     took = phrase(" Took {duration}.", duration_words(seconds)) if seconds else ""
@@ -114,9 +115,9 @@ def _tiles(model: ChosenModel) -> Iterable[Tile]:
     if words:
         yield Tile(phrase("Latency"), words, ends, "")
     for title, count in (
-        ("File", entry.bytes),
+        (phrase("File"), entry.bytes),
         ("gzip", entry.gzip_bytes),
-        ("Peak memory", entry.peak_bytes),
+        (phrase("Peak memory"), entry.peak_bytes),
     ):
         if count is not None:
             yield Tile(title, size_words(count), "", "")
@@ -136,7 +137,7 @@ def split_time(model: ChosenModel) -> tuple[str, str]:
 def _ship(model: ChosenModel, target: str) -> Html:
     file = model.row.file or ""
     rows = (
-        ("Take", file),
+        (phrase("Take"), file),
         (phrase("Run it with"), run_line(file, target) if file and target else ""),
         (phrase("Made by"), model.entry.recipe),
     )
@@ -159,8 +160,8 @@ def _figures(record: ChooseFolder) -> Html | None:
 def _models(record: ChooseFolder) -> Html | None:
     if not record.models:
         return None
-    result = ("Result",) if record.summary.request.limits else ()
-    titles = ("Model", *result, *_COLUMNS, phrase("What there is to know"))
+    result = (phrase("Result"),) if record.summary.request.limits else ()
+    titles = (phrase("Model"), *result, *_COLUMNS, phrase("What there is to know"))
     head = tag("tr", *(tag("th", tag("button", title, type="button")) for title in titles))
     body = [_row(record, place) for place in range(len(record.models))]
     made = tag("table", tag("thead", head), tag("tbody", *body), class_="trials cards sortable")
@@ -173,13 +174,13 @@ def _row(record: ChooseFolder, place: int) -> Html:
     badges = [
         tag("span", badge, class_=f"badge {kind}")
         for badge, kind, given in (
-            ("take", "best", is_pick),
-            ("front", "front", model.row.on_front),
+            (phrase("take"), "best", is_pick),
+            (phrase("front"), "front", model.row.on_front),
         )
         if given
     ]
     status = model.entry.status
-    result = f"{STATUSES.get(status, '')} {status}".strip()
+    result = status_words(status)
     return tag(
         "tr",
         tag("th", f"{place + 1}. ", tag("b", model.name), *badges, scope="row"),
@@ -197,7 +198,7 @@ def _cells(model: ChosenModel) -> tuple[tuple[str, str, float | None], ...]:
     entry = model.entry
     value, ends = split_interval(score_words(entry.score))
     if not model.is_measured:
-        value, ends = f"({value})", "published"
+        value, ends = phrase("({value})", value), phrase("published")
     time, time_ends = split_time(model)
     return (
         (value, ends, entry.score.value if entry.score else None),
@@ -214,8 +215,8 @@ def _cells(model: ChosenModel) -> tuple[tuple[str, str, float | None], ...]:
 def _cell(title: str, words: str, below: str, key: float | None) -> Html:
     return tag(
         "td",
-        words.replace(" ", "\u00a0"),
-        tag("small", f" {below}") if below else None,
+        as_is(say(words).replace(" ", "\u00a0")),
+        tag("small", " ", below) if below else None,
         class_="number",
         data_label=title,
         data_sort="" if key is None else str(key),
@@ -231,7 +232,7 @@ def known_words(model: ChosenModel) -> tuple[str, ...]:
         filter(
             None,
             (
-                " and ".join(model.row.misses),
+                join_and([phrase(miss) for miss in model.row.misses]) if model.row.misses else "",
                 matched,
                 phrase("made by {recipe}", model.entry.recipe) if model.entry.recipe else "",
                 source if model.source and not model.is_measured else "",
@@ -246,7 +247,7 @@ def _about(record: ChooseFolder) -> Html:
     data = record.summary.data
     judged, others, learned = (data.judged, data.calibration, data.learned) if data else (0, 0, 0)
     lines = [
-        ("data", data.source if data else ""),
+        (phrase("data"), data.source if data else ""),
         (
             phrase("judged by"),
             phrase("{count} samples, the same for all", total_text(judged)) if judged else "",
@@ -262,7 +263,7 @@ def _about(record: ChooseFolder) -> Html:
     ]
     machine = ((key, value_words(key, v)) for key, v in record.summary.environment.items())
     told = (*record.summary.notes, *record.summary.warnings)
-    return joined(
+    return join_html(
         tag("ul", *(tag("li", words) for words in told)) if told else None,
         tag("pre", tag("code", record.summary.command)) if record.summary.command else None,
         pairs([*lines, *machine]),
@@ -273,11 +274,11 @@ def chosen_markdown(folder: Path, stem: str) -> Markdown:
     """The same for a pull request; `stem` begins the names of its pictures."""
     record = read_chosen(folder)
     drawn = {f"{stem}-{graph.name}.png": graph for graph in graphs(record)}
-    head = ("", "model", *_COLUMNS, "front", "")
+    head = ("", phrase("model"), *_COLUMNS, phrase("front"), "")
     told = paragraphs(
-        f"# {escaped(_heading(record))}: {escaped(verdict_of(record).title)}",
-        f"**{escaped(record.summary.reason)}**" if record.summary.reason else "",
-        escaped(phrase("Asked for: {asked}.", _asked(record))),
+        f"# {escape_markdown(_heading(record))}: {escape_markdown(verdict_of(record).title)}",
+        f"**{escape_markdown(record.summary.reason)}**" if record.summary.reason else "",
+        escape_markdown(phrase("Asked for: {asked}.", _asked(record))),
         "\n".join(picture(graph.title, name) for name, graph in drawn.items()),
         table(head, [_line(record, place) for place in range(len(record.models))]),
         again(record.summary.command),
@@ -287,12 +288,12 @@ def chosen_markdown(folder: Path, stem: str) -> Markdown:
 
 def _line(record: ChooseFolder, place: int) -> list[str]:
     model = record.models[place]
-    name = escaped(model.name)
+    name = escape_markdown(model.name)
     cells = (cell(words, below) for words, below, _ in _cells(model))
     return [
         str(place + 1),
         f"**{name}**" if model.name == record.summary.pick else name,
         *cells,
         say("yes") if model.row.on_front else "",
-        escaped("; ".join(known_words(model))),
+        escape_markdown(join(map(phrase, known_words(model)), "; ")),
     ]

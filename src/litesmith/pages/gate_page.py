@@ -3,7 +3,7 @@
 from xml.etree import ElementTree
 
 from litesmith.lang.language import say
-from litesmith.pages.drawing.markdown import code, escaped, folded, paragraphs, table
+from litesmith.pages.drawing.markdown import code, escape_markdown, fold, paragraphs, table
 from litesmith.phrases import phrase
 from litesmith.regression.gate_checks import Check
 from litesmith.regression.gate_rules import FINE, OFF, UNCLEAR, UNKNOWN, WORSE
@@ -23,7 +23,7 @@ def cells(check: Check) -> tuple[str, ...]:
 def gate_markdown(found: Gated) -> str:
     """A heading, a table, and why for what is not fine."""
     return paragraphs(
-        f"### {_SIGNS[found.verdict]} {escaped(found.sentence)}",
+        f"### {_SIGNS[found.verdict]} {escape_markdown(found.sentence)}",
         table(HEAD, [_markdown_row(check) for check in found.checks]),
         "\n".join(_reason(check) for check in found.checks if check.why),
         _footer(found),
@@ -31,13 +31,13 @@ def gate_markdown(found: Gated) -> str:
 
 
 def _markdown_row(check: Check) -> list[str]:
-    *words, verdict = map(escaped, map(plain, cells(check)))
+    *words, verdict = map(escape_markdown, map(plain, cells(check)))
     is_worse = check.verdict == WORSE
     return [*words, f"{_SIGNS[check.verdict]} {f'**{verdict}**' if is_worse else verdict}"]
 
 
 def _reason(check: Check) -> str:
-    told = f"- **{escaped(plain(check.title))}**: {escaped(plain(check.why))}"
+    told = f"- **{escape_markdown(plain(check.title))}**: {escape_markdown(plain(check.why))}"
     is_open = check.verdict in (WORSE, UNCLEAR)
     look = say(phrase("Look into it:"))
     return f"{told}. {look} {code(plain(check.command))}" if is_open else told
@@ -54,7 +54,9 @@ def _footer(found: Gated) -> str:
         ),
         *found.notes,
     ]
-    return folded("How it was measured", "\n".join(f"- {escaped(plain(line))}" for line in lines))
+    return fold(
+        "How it was measured", "\n".join(f"- {escape_markdown(plain(line))}" for line in lines)
+    )
 
 
 def gate_junit(found: Gated) -> str:

@@ -4,13 +4,13 @@ from importlib.resources import files
 from pathlib import Path
 
 from litesmith.evidence.retraining import HeadTried, MistakeRow, RetrainSummary, ShareRight
-from litesmith.pages.drawing.markdown import Markdown, again, escaped, paragraphs, table
-from litesmith.pages.drawing.markup import Html, as_is, joined, tag
+from litesmith.pages.drawing.markdown import Markdown, again, escape_markdown, paragraphs, table
+from litesmith.pages.drawing.markup import Html, as_is, join_html, tag
 from litesmith.pages.drawing.page import Page, Part
 from litesmith.pages.records.record_words import duration_words
 from litesmith.pages.records.retrain_folder import ClassRow, RetrainFolder, read_retrained
 from litesmith.pages.sections.about import machine, pairs, show_losses
-from litesmith.phrases import phrase
+from litesmith.phrases import join, phrase
 from litesmith.units import number_text, percent_text, score_text, total_text
 
 _BAR_EMS = 8.0
@@ -20,8 +20,8 @@ def retrained_page(folder: Path) -> Page:
     """The page of a folder that `retrain` wrote."""
     record = read_retrained(folder)
     sections = (
-        ("verdict", "Verdict", _verdict(record)),
-        ("classes", "Every class", _classes(record)),
+        ("verdict", phrase("Verdict"), _verdict(record)),
+        ("classes", phrase("Every class"), _classes(record)),
         ("confusion", phrase("What is taken for what"), _confusion(record)),
         ("mistakes", phrase("The worst mistakes"), _mistakes(record)),
         ("head", phrase("How the head was chosen"), _head(record)),
@@ -29,7 +29,7 @@ def retrained_page(folder: Path) -> Page:
         ("losses", phrase("What could not be read"), show_losses(record.losses)),
     )
     parts = tuple(Part(name, title, body) for name, title, body in sections if body is not None)
-    outcome = _share_words(record.result.right, interval=False) or "retrained"
+    outcome = _share_words(record.result.right, interval=False) or phrase("retrained")
     return Page(record.summary.model, outcome, record.summary.version, parts)
 
 
@@ -37,7 +37,7 @@ def _verdict(record: RetrainFolder) -> Html:
     share, count = _share_words(record.result.right), total_text(record.result.n)
     notes = record.result.notes
     judged = phrase("{share} of {count} items that it has not seen are right.", share, count)
-    return joined(
+    return join_html(
         tag("style", Html(files("litesmith.pages").joinpath("retrained.css").read_text("utf-8"))),
         tag(
             "div",
@@ -71,7 +71,7 @@ def _how(record: RetrainFolder) -> str:
     if tuned is not None and tuned.is_kept:
         alone = _share_words(tuned.head_alone)
         parts.append(phrase("fine-tuned; the head alone has {share}", alone))
-    return ", ".join(parts) + "."
+    return join(parts, ", ") + "."
 
 
 def _share_words(share: ShareRight | None, *, interval: bool = True) -> str:
@@ -82,7 +82,7 @@ def _share_words(share: ShareRight | None, *, interval: bool = True) -> str:
 
 
 _TITLES = (
-    "Class",
+    phrase("Class"),
     phrase("Judged by"),
     phrase("Right, with 95 % interval"),
     phrase("Taken for"),
@@ -139,7 +139,9 @@ def _confusion(record: RetrainFolder) -> Html | None:
     head = tag("tr", tag("th", "is ↓, said →", scope="row"), *heads)
     shown = tag("table", tag("thead", head), tag("tbody", *body), class_="confusion")
     hint = phrase("Rows are the true classes, columns what the model says, by the same numbers.")
-    return joined(tag("p", hint, class_="hint"), tag("div", shown, class_="scroll", tabindex="0"))
+    return join_html(
+        tag("p", hint, class_="hint"), tag("div", shown, class_="scroll", tabindex="0")
+    )
 
 
 def _cell(names: list[str], place: int, other: int, row: tuple[int, ...]) -> Html:
@@ -158,7 +160,7 @@ def _mistakes(record: RetrainFolder) -> Html | None:
         return None
     hint = phrase("The ones that the model was surest of. A wrong label is found here too.")
     items = [_mistake(one) for one in record.mistakes]
-    return joined(tag("p", hint, class_="hint"), tag("ul", *items, class_="thumbs"))
+    return join_html(tag("p", hint, class_="hint"), tag("ul", *items, class_="thumbs"))
 
 
 def _mistake(one: MistakeRow) -> Html:
@@ -171,7 +173,7 @@ def _mistake(one: MistakeRow) -> Html:
     return tag(
         "li",
         picture,
-        tag("p", tag("b", one.said), f"{sure}; ", "is", " ", as_is(one.true)),
+        tag("p", tag("b", one.said), phrase("{sure}; is ", sure), as_is(one.true)),
         tag("p", as_is(one.name), class_="hint"),
     )
 
@@ -179,7 +181,7 @@ def _mistake(one: MistakeRow) -> Html:
 def _head(record: RetrainFolder) -> Html | None:
     if not record.summary.head:
         return _tuned(record)
-    titles = ("Penalty", "Loss", "Right")
+    titles = (phrase("Penalty"), phrase("Loss"), phrase("Right"))
     head = tag("tr", *(tag("th", title, scope="col") for title in titles))
     most = max(one.loss for one in record.summary.head) or 1.0
     body = [_tried(one, most, record.result.strength) for one in record.summary.head]
@@ -188,7 +190,9 @@ def _head(record: RetrainFolder) -> Html | None:
         "what it was learned from. The one with the least loss is taken."
     )
     shown = tag("table", tag("thead", head), tag("tbody", *body))
-    return joined(tag("p", hint, class_="hint"), tag("div", shown, class_="scroll"), _tuned(record))
+    return join_html(
+        tag("p", hint, class_="hint"), tag("div", shown, class_="scroll"), _tuned(record)
+    )
 
 
 def _tried(one: HeadTried, most: float, taken: float | None) -> Html:
@@ -211,7 +215,7 @@ def _tuned(record: RetrainFolder) -> Html | None:
 def _about(record: RetrainFolder) -> Html:
     told = record.summary
     command = tag("pre", tag("code", told.command)) if told.command else None
-    return joined(command, pairs([*_facts(told), *machine(told.environment)]))
+    return join_html(command, pairs([*_facts(told), *machine(told.environment)]))
 
 
 def _facts(told: RetrainSummary) -> tuple[tuple[str, str], ...]:
@@ -232,19 +236,19 @@ def _facts(told: RetrainSummary) -> tuple[tuple[str, str], ...]:
 def retrained_markdown(folder: Path, stem: str) -> Markdown:
     """The same for a pull request; it has no pictures."""
     record = read_retrained(folder)
-    right = escaped(_share_words(record.result.right))
-    head = f"# {escaped(record.summary.model or 'a model')}: {right}"
+    right = escape_markdown(_share_words(record.result.right))
+    head = f"# {escape_markdown(record.summary.model or phrase('a model'))}: {right}"
     rows = [
         [
-            escaped(row.name),
+            escape_markdown(row.name),
             str(row.count),
-            escaped(_share_words(row.share)),
-            escaped(row.taken_for),
+            escape_markdown(_share_words(row.share)),
+            escape_markdown(row.taken_for),
             str(row.learned),
         ]
         for row in record.classes
     ]
-    notes = "\n".join(f"- {escaped(note)}" for note in record.result.notes)
+    notes = "\n".join(f"- {escape_markdown(note)}" for note in record.result.notes)
     shown = table(_TITLES, rows) if rows else ""
     told = again(record.summary.command)
-    return Markdown(paragraphs(head, escaped(_how(record)), shown, notes, told))
+    return Markdown(paragraphs(head, escape_markdown(_how(record)), shown, notes, told))

@@ -8,8 +8,8 @@ from litesmith.pages.drawing.markdown import (
     Markdown,
     cell,
     code,
-    escaped,
-    folded,
+    escape_markdown,
+    fold,
     paragraphs,
     picture,
     table,
@@ -21,9 +21,9 @@ from litesmith.pages.records.tune_folder import Entry, TuneFolder, read_tuned
 from litesmith.pages.sections.accelerators import rows as accelerator_rows
 from litesmith.pages.sections.accelerators import whole_words
 from litesmith.pages.sections.section_table import SECTIONS
-from litesmith.pages.sections.trial_table import STATUSES, columns_of
+from litesmith.pages.sections.trial_table import columns_of, status_words
 from litesmith.pages.sections.tune_verdict import asked_words, tiles, verdict_of
-from litesmith.phrases import phrase
+from litesmith.phrases import join, phrase
 
 
 def tuned_page(folder: Path) -> Page:
@@ -46,11 +46,12 @@ def tuned_markdown(folder: Path, stem: str) -> Markdown:
 
 
 def _text(record: TuneFolder, drawn: Mapping[str, Graph]) -> str:
-    shown = verdict_of(record)
+    shown, model = verdict_of(record), record.summary.model or phrase("model")
+    asked = phrase("Asked for: {asked}.", asked_words(record))
     return paragraphs(
-        f"# {escaped(record.summary.model or 'model')}: {escaped(shown.title)}",
-        f"**{escaped(record.summary.sentence)}**" if record.summary.sentence else "",
-        f"{say(shown.meaning)} {escaped(phrase('Asked for: {asked}.', asked_words(record)))}",
+        f"# {escape_markdown(model)}: {escape_markdown(shown.title)}",
+        f"**{escape_markdown(record.summary.sentence)}**" if record.summary.sentence else "",
+        f"{say(shown.meaning)} {escape_markdown(asked)}",
         _gains(record),
         "\n".join(picture(graph.title, name) for name, graph in drawn.items()),
         _accelerators(record),
@@ -62,7 +63,7 @@ def _text(record: TuneFolder, drawn: Mapping[str, Graph]) -> str:
 def _gains(record: TuneFolder) -> str:
     rows = [
         [
-            escaped(" ".join(cell.split()))
+            " ".join(escape_markdown(cell).split())
             for cell in (one.title, one.gain, one.interval, one.change)
         ]
         for one in tiles(record)
@@ -74,17 +75,17 @@ def _trials(record: TuneFolder) -> str:
     if not record.entries:
         return ""
     columns = columns_of(record)
-    head = ("model", "result", *(column.title for column in columns), "why")
+    head = (phrase("model"), phrase("result"), *(c.title for c in columns), phrase("why"))
     rows = [_row(record, entry) for entry in record.entries]
     count = phrase("All {count} models that were tried", len(rows))
-    return folded(count, table(head, rows))
+    return fold(count, table(head, rows))
 
 
 def _accelerators(record: TuneFolder) -> str:
     found = accelerator_rows(record)
     if not found:
         return ""
-    cells = [[escaped(cell) for cell in row] for row in found]
+    cells = [[escape_markdown(cell) for cell in row] for row in found]
     return table(
         (phrase("accelerator"), phrase("the model as it came"), phrase("the result")), cells
     )
@@ -93,15 +94,14 @@ def _accelerators(record: TuneFolder) -> str:
 def _row(record: TuneFolder, entry: Entry) -> list[str]:
     best = record.summary.best
     is_best = best is not None and best.name == entry.name
-    name = f"**{escaped(entry.name)}**" if is_best else escaped(entry.name)
-    sign = STATUSES.get(entry.status, "")
+    name = f"**{escape_markdown(entry.name)}**" if is_best else escape_markdown(entry.name)
     cells = [cell(column.words(entry), column.small(entry)) for column in columns_of(record)]
     told = [*entry.reasons, entry.recipe, whole_words(entry.takers)]
     return [
         name,
-        escaped(f"{sign} {entry.status}".strip()),
+        escape_markdown(status_words(entry.status)),
         *cells,
-        escaped("; ".join(part for part in told if part)),
+        escape_markdown(join([phrase(part) for part in told if part], "; ")),
     ]
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from litesmith.pages.drawing.markdown import code, escaped
+from litesmith.pages.drawing.markdown import code, escape_markdown
 from litesmith.pages.folder_kinds import write_markdown
 from tests.pages import folders
 
@@ -41,9 +41,9 @@ def test_every_trial_is_one_row(tmp_path: Path) -> None:
 
 @given(st.text(alphabet="ab<>&|`*_[]()#@!:\\-", max_size=20))
 def test_escaped_words_hold_no_markup(words: str) -> None:
-    bare = re.sub(r"\\[!-/:-@\[-`{-~]", "", escaped(words))
+    bare = re.sub(r"\\[!-/:-@\[-`{-~]", "", escape_markdown(words))
     assert not set(bare) & set("<>&|`*_[]@\\")
-    assert re.sub(r"\\(.)", r"\1", escaped(words)) == words
+    assert re.sub(r"\\(.)", r"\1", escape_markdown(words)) == words
 
 
 @given(st.text(alphabet="a` ", min_size=1, max_size=12))

@@ -57,8 +57,8 @@ def _time(model: ChosenModel) -> tuple[float, float, float] | None:
 
 
 AXES = (
-    Axis(phrase("size"), phrase("File size"), _BYTES, _size),
-    Axis(phrase("latency"), phrase("Latency"), _TIMES, _time),
+    Axis("size", phrase("File size"), _BYTES, _size),
+    Axis("latency", phrase("Latency"), _TIMES, _time),
 )
 
 
@@ -131,7 +131,9 @@ def _graph(axis: Axis, record: ChooseFolder) -> Graph | None:
         budget=None
         if floor is None
         else Tick(up.within(floor), phrase("at least {score}", score_text(floor, "share"))),
-        limit=Tick(across.place(limit), "limit") if limit and limit < 3 * max(costs) else None,
+        limit=Tick(across.place(limit), phrase("limit"))
+        if limit and limit < 3 * max(costs)
+        else None,
         meanings={
             "star": phrase("to take"),
             "circle": phrase("fits") if record.summary.request.limits else phrase("candidate"),
@@ -148,7 +150,7 @@ def _x_title(axis: Axis, record: ChooseFolder, unit: str, is_log: bool) -> str:
 
 def _y_title(score: Score, is_measured: bool) -> str:
     unit = {"share": ", %", "": ""}.get(score.unit, phrase(", {unit}", score.unit))
-    title = score.title if is_measured else phrase("published accuracy")
+    title = phrase(score.title) if is_measured else phrase("published accuracy")
     return phrase("{title}{unit}", title, unit)
 
 

@@ -24,7 +24,7 @@ def paragraphs(*parts: str) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def escaped(words: str) -> str:
+def escape_markdown(words: str) -> str:
     """Words in the language in use, whatever Markdown would make of them."""
     return _SPECIAL.sub(r"\\\1", say(words))
 
@@ -48,7 +48,7 @@ def again(command: str) -> str:
 
 def picture(title: str, name: str) -> str:
     """A picture beside the text, by the name of its file."""
-    return f"![{escaped(title)}]({_address(name)})"
+    return f"![{escape_markdown(title)}]({_address(name)})"
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -57,7 +57,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def folded(summary: str, body: str) -> str:
+def fold(summary: str, body: str) -> str:
     """What is shown once it is clicked on."""
     return f"<details><summary>{say(summary)}</summary>\n\n{body}\n\n</details>"
 

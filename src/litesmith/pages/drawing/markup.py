@@ -28,10 +28,10 @@ def tag(name: str, /, *children: Child, **attributes: Child | float | bool) -> H
     if name in _EMPTY:
         return Html(opened)
     shown = map(as_is, children) if name in _AS_IS else children
-    return Html(f"{opened}{joined(*shown).text}</{name}>")
+    return Html(f"{opened}{join_html(*shown).text}</{name}>")
 
 
-def joined(*children: Child) -> Html:
+def join_html(*children: Child) -> Html:
     """Text and elements one after the other."""
     return Html("".join(_child(child) for child in children if child is not None))
 

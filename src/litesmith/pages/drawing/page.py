@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from litesmith.lang.language import language
 from litesmith.pages.drawing.markup import Html, tag
-from litesmith.phrases import phrase
+from litesmith.phrases import Phrase, phrase
 
 
 class Part(NamedTuple):
@@ -39,7 +39,7 @@ def page_text(page: Page) -> str:
         tag("meta", charset="utf-8"),
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
         tag("meta", name="color-scheme", content="light dark"),
-        tag("title", f"{page.heading or 'model'}: {page.outcome} · Litesmith"),
+        tag("title", _window_title(page)),
         tag("style", _asset("page.css")),
     )
     version = phrase(" {version}", page.version) if page.version else ""
@@ -52,6 +52,11 @@ def page_text(page: Page) -> str:
         tag("script", _asset("page.js")),
     )
     return f"<!doctype html>\n{tag('html', head, body, lang=language()).text}\n"
+
+
+def _window_title(page: Page) -> Phrase:
+    heading = page.heading or phrase("model")
+    return phrase("{heading}: {outcome} · {brand}", heading, page.outcome, "Litesmith")
 
 
 def _header(page: Page) -> Html:

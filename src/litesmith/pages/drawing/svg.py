@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from litesmith.lang.language import say
-from litesmith.pages.drawing.markup import Child, Html, as_is, joined, tag
+from litesmith.pages.drawing.markup import Child, Html, as_is, join_html, tag
 from litesmith.pages.drawing.plot import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Point, outline
 from litesmith.pages.drawing.tradeoff import Graph, Mark, Tick, note_height, shown_score
 from litesmith.pages.records.record_words import (
@@ -14,7 +14,7 @@ from litesmith.pages.records.record_words import (
     time_words,
 )
 from litesmith.pages.records.tune_folder import Entry
-from litesmith.phrases import phrase
+from litesmith.phrases import join, phrase
 
 _NOTE = 40  # what the word at a line takes
 
@@ -52,7 +52,7 @@ def figures(drawn: Sequence[Graph], hint: str) -> Html | None:
     shown = [
         tag("figure", tag("figcaption", graph.title), svg(graph), legend(graph)) for graph in drawn
     ]
-    return joined(tag("p", hint, class_="hint"), tag("div", *shown, class_="figures"))
+    return join_html(tag("p", hint, class_="hint"), tag("div", *shown, class_="figures"))
 
 
 def legend(graph: Graph) -> Html:
@@ -79,16 +79,18 @@ def tip_lines(entry: Entry) -> tuple[str, ...]:
     """What a point says of its trial, the name first."""
     score, speed = shown_score(entry), entry.speed
     facts = (
-        ("", entry.status),
-        (score.title if score else "", score_words(score)),
+        ("", phrase(entry.status)),
+        (phrase(score.title) if score else "", score_words(score)),
         (phrase("from float"), difference_words(score)),
-        ("held-out", difference_words(entry.proof)),
+        (phrase("held-out"), difference_words(entry.proof)),
         (speed.target if speed else "", time_words(speed.p50_us) if speed else ""),
         (phrase("time to float"), ratio_words(speed)),
-        ("file", size_words(entry.bytes)),
-        ("recipe", entry.recipe),
+        (phrase("file"), size_words(entry.bytes)),
+        (phrase("recipe"), entry.recipe),
     )
-    lines = (f"{name}: {value}" if name else value for name, value in facts if value)
+    lines = (
+        phrase("{name}: {value}", name, value) if name else value for name, value in facts if value
+    )
     return entry.name, *lines
 
 
@@ -152,7 +154,7 @@ def _mark(mark: Mark) -> Html:
         role="img",
         aria_label=as_is(", ".join((name, *map(say, facts)))),
         data_trial=name,
-        data_tip="\n".join(facts),
+        data_tip=join(facts, "\n"),
         data_front=mark.on_front,
         data_x=mark.x,
         data_y=mark.y,

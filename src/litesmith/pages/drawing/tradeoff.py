@@ -108,16 +108,16 @@ def _time_of(entry: Entry, record: TuneFolder) -> Cost | None:
 
 
 AXES = (
-    Axis(phrase("size"), phrase("File size"), _BYTES, lambda entry, _: _bytes_of(entry.bytes)),
-    Axis(phrase("latency"), phrase("Latency"), _TIMES, _time_of),
+    Axis("size", phrase("File size"), _BYTES, lambda entry, _: _bytes_of(entry.bytes)),
+    Axis("latency", phrase("Latency"), _TIMES, _time_of),
     Axis(
-        phrase("download"),
+        "download",
         phrase("Download size"),
         _BYTES,
         lambda entry, _: _bytes_of(entry.gzip_bytes),
     ),
     Axis(
-        phrase("memory"),
+        "memory",
         phrase("Peak memory"),
         _BYTES,
         lambda entry, _: _bytes_of(entry.peak_bytes),
@@ -164,12 +164,14 @@ def _graph(axis: Axis, record: TuneFolder) -> Graph | None:
         name=axis.name,
         title=phrase("{title} and accuracy", axis.title),
         x_title=phrase("{title}{on}, {unit}", axis.title, _on(axis, found), unit),
-        y_title=f"{first.title}{y_unit}",
+        y_title=phrase("{title}{unit}", phrase(first.title), y_unit),
         x_ticks=_ticks(across, axis.units[unit]),
         y_ticks=_ticks(up, worth * (0.01 if first.unit == "share" else 1.0)),
         marks=marks,
         front=staircase((m.x, m.y) for m in marks if m.on_front),
-        budget=None if floor is None else Tick(up.within(floor), record.summary.request.budget),
+        budget=None
+        if floor is None
+        else Tick(up.within(floor), phrase(record.summary.request.budget)),
         limit=limit,
     )
 
@@ -182,7 +184,7 @@ def _across(found: Sequence[_Found], limit: float | None) -> tuple[Scale, Tick |
     if limit is None or limit > 1.5 * largest:
         return Scale(0.0, 1.06 * largest, LEFT, RIGHT), None
     scale = Scale(0.0, 1.06 * max(largest, limit), LEFT, RIGHT)
-    return scale, Tick(scale.place(limit), "limit")
+    return scale, Tick(scale.place(limit), phrase("limit"))
 
 
 def _unit(axis: Axis, largest: float) -> str:

@@ -8,6 +8,7 @@ from typing import TypeVar
 from litesmith.errors import BadInput, os_reason
 from litesmith.evidence.codec import Malformed, Salvaged, is_object, parse, salvage
 from litesmith.evidence.folder import RECORDS
+from litesmith.phrases import phrase
 
 T = TypeVar("T")
 
@@ -51,4 +52,4 @@ def read_optional(kind: type[T], path: Path) -> Salvaged[T | None]:
 
 
 def _placed(path: Path, losses: Sequence[str]) -> tuple[str, ...]:
-    return tuple(f"{path.name}: {why}" for why in losses)
+    return tuple(phrase("{name}: {why}", path.name, why) for why in losses)

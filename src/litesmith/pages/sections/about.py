@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from litesmith.evidence.records import Environment
 from litesmith.evidence.tuning import FLOAT, TargetTime
-from litesmith.pages.drawing.markup import Html, joined, tag
+from litesmith.pages.drawing.markup import Html, join_html, tag
 from litesmith.pages.records.record_words import duration_words
 from litesmith.pages.records.tune_folder import TuneFolder
 from litesmith.pages.sections.trial_table import link
@@ -74,12 +74,14 @@ def _thread(record: TuneFolder, row: TargetTime, us: float, share: float) -> Htm
     is_chosen = best is not None and row.target == best.target and row.model in ("best", best.name)
     words = time_interval_text(us, low, high) if low and high else time_text(us)
     if row.how == ESTIMATED:
-        words += ", estimated"
+        words = phrase("{time}, estimated", words)
     bar = tag("i", style=f"width:{round(100 * min(share, 1.0), 1)}%")
     return tag(
         "tr",
         tag("th", row.target, scope="row"),
-        tag("td", row.model, tag("span", "ship", class_="badge best") if is_chosen else None),
+        tag(
+            "td", row.model, tag("span", phrase("ship"), class_="badge best") if is_chosen else None
+        ),
         tag("td", words, class_="number"),
         tag("td", tag("span", bar, class_="bar after"), class_="wide"),
     )
@@ -91,9 +93,9 @@ def data(record: TuneFolder) -> Html | None:
     counts = list(zip(_PARTS, (shown.calibration, shown.search, shown.held_out), strict=True))
     total = sum(count for _, count in counts)
     lines = [
-        ("source", shown.source),
+        (phrase("source"), shown.source),
         (phrase("calibration from"), shown.calibration_source or ""),
-        ("preparation", shown.preparation),
+        (phrase("preparation"), shown.preparation),
         *((words, total_text(count)) for words, count in counts if count),
     ]
     notes = shown.notes
@@ -104,7 +106,7 @@ def data(record: TuneFolder) -> Html | None:
         for place, (_, count) in enumerate(counts)
         if count
     ]
-    return joined(
+    return join_html(
         tag("div", *split, class_="split", aria_hidden="true") if total else None,
         pairs(lines),
         tag("ul", *(tag("li", note) for note in notes)) if notes else None,
@@ -145,7 +147,7 @@ def reproduce(record: TuneFolder) -> Html | None:
     ]
     if not shown and not any(value for _, value in lines):
         return None
-    return joined(*shown, pairs(lines))
+    return join_html(*shown, pairs(lines))
 
 
 def value_words(name: str, value: str | float | None) -> str:

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 from litesmith.evidence.records import Taker
 from litesmith.evidence.tuning import FLOAT
-from litesmith.pages.drawing.markup import Html, joined, tag
+from litesmith.pages.drawing.markup import Html, join_html, tag
 from litesmith.pages.records.record_words import names_words, time_words
 from litesmith.pages.records.tune_folder import TuneFolder
-from litesmith.phrases import phrase
+from litesmith.phrases import join, phrase
 
-HEAD = ("Accelerator", phrase("The model as it came"), phrase("The one to ship"))
+HEAD = (phrase("Accelerator"), phrase("The model as it came"), phrase("The one to ship"))
 
 _HINT = phrase(
     "Predicted: by rules from the makers' documents. Measured: by the accelerator's own "
@@ -35,7 +35,7 @@ def accelerators(record: TuneFolder) -> Html | None:
         )
         for names, *cells in found
     ]
-    return joined(
+    return join_html(
         tag("p", _HINT, class_="hint"),
         tag("table", tag("thead", head), tag("tbody", *body), class_="targets cards"),
     )
@@ -74,18 +74,22 @@ def _words(taker: Taker | None) -> str:
         return ""
     placed = taker.placed
     if placed.is_whole:
-        told = "whole"
+        told = phrase("whole")
     elif not placed.taken:
-        told = phrase("nothing of it: {why}", placed.why) if placed.why else phrase("nothing of it")
+        told = (
+            phrase("nothing of it: {why}", phrase(placed.why))
+            if placed.why
+            else phrase("nothing of it")
+        )
     else:
         count = placed.partitions
-        parts = "1 part" if count == 1 else phrase("{parts} parts", count)
-        why = phrase(": {why}", placed.why) if placed.why else ""
+        parts = phrase("1 part") if count == 1 else phrase("{parts} parts", count)
+        why = phrase(": {why}", phrase(placed.why)) if placed.why else ""
         told = phrase("{taken} of {ops} ops in {parts}{why}", placed.taken, placed.ops, parts, why)
-    how = phrase(" ({how})", placed.how) if placed.how else ""
+    how = phrase(" ({how})", phrase(placed.how)) if placed.how else ""
     time = (
-        phrase("; {time}, {latency_how}", time_words(taker.latency_us), taker.latency_how)
+        phrase("; {time}, {latency_how}", time_words(taker.latency_us), phrase(taker.latency_how))
         if taker.latency_us
         else ""
     )
-    return f"{told}{how}{time}"
+    return join((told, how, time), "")

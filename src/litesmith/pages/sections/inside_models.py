@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from litesmith.evidence.tuning import FLOAT, LayerRow, OpRow, TunedInside
-from litesmith.pages.drawing.markup import Html, joined, tag
+from litesmith.pages.drawing.markup import Html, join_html, tag
 from litesmith.pages.records.tune_folder import TuneFolder
-from litesmith.phrases import phrase
+from litesmith.phrases import join, phrase
 from litesmith.units import percent_text, score_text, time_text
 
 _MOST_OPS, _MOST_KINDS, _MOST_LAYERS = 10, 10, 6
@@ -28,12 +28,14 @@ def op_times(record: TuneFolder) -> Html | None:
     names = (FLOAT, record.shown or "best")
     totals = [sum(op.us or 0.0 for op in inside.ops) for inside in (before, after)]
     shown = [
-        f"{name} {time_text(total)}" for name, total in zip(names, totals, strict=True) if total
+        phrase("{name} {time}", name, time_text(total))
+        for name, total in zip(names, totals, strict=True)
+        if total
     ]
-    return joined(
+    return join_html(
         tag(
             "p",
-            phrase("Time inside ops, in a profiled run: {shown}.", "; ".join(shown)),
+            phrase("Time inside ops, in a profiled run: {shown}.", join(shown, "; ")),
             class_="hint",
         ),
         _keys(names) if all(totals) else None,
@@ -68,7 +70,7 @@ def layer_errors(record: TuneFolder) -> Html | None:
         )
         for layer in worst
     ]
-    return joined(
+    return join_html(
         tag("p", hint, class_="hint"),
         tag("div", *(_column(layer, top, layer in worst) for layer in layers), class_="columns"),
         tag("h3", "The layers with the most error"),
@@ -141,13 +143,14 @@ def _bars(pairs: Sequence[Pair], totals: Sequence[float]) -> Html:
 
 def _bar(kind: str, us: float, width: float, share: float) -> Html:
     drawn = tag("i", style=f"width:{max(round(62 * width, 1), 0.5)}%")
-    words = f"{time_text(us)}, {percent_text(share)}"
+    words = join((time_text(us), percent_text(share)), ", ")
     return tag("span", drawn, tag("span", words), class_=f"bar {kind}")
 
 
 def _column(layer: LayerRow, top: float, is_worst: bool) -> Html:
     height = min(max(100 * layer.snr_db / top, 2.0), 100.0)
-    words = f"{layer.index}: {_named(layer.kind, layer.name)}, {score_text(layer.snr_db, 'dB')}"
+    where, error = _named(layer.kind, layer.name), score_text(layer.snr_db, "dB")
+    words = phrase("{index}: {where}, {error}", layer.index, where, error)
     return tag(
         "i",
         style=f"height:{round(height, 1)}%",

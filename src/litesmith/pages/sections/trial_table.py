@@ -4,7 +4,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from litesmith.evidence.records import Score
-from litesmith.pages.drawing.markup import Html, joined, tag
+from litesmith.lang.language import say
+from litesmith.pages.drawing.markup import Html, as_is, join_html, tag
 from litesmith.pages.drawing.svg import figures
 from litesmith.pages.drawing.tradeoff import graphs
 from litesmith.pages.records.record_words import (
@@ -20,10 +21,21 @@ from litesmith.pages.records.tune_folder import Entry, TuneFolder
 from litesmith.pages.sections.accelerators import whole_words
 from litesmith.phrases import phrase
 
-STATUSES = {"fits": "✓", "misses": "✕", "refused": "⊘", "set aside": "–"}
+_SIGNS: dict[str, str] = {
+    phrase("fits"): "✓",
+    phrase("misses"): "✕",
+    phrase("refused"): "⊘",
+    phrase("set aside"): "–",
+}
 
 # Reasons to skip something are the same for many ops; so many lines say enough.
 _MOST_SKIPPED = 5
+
+
+def status_words(status: str) -> str:
+    """`✓ fits`"""
+    sign = _SIGNS.get(status, "")
+    return phrase("{sign} {status}", sign, phrase(status)) if sign else phrase(status)
 
 
 class Column(NamedTuple):
@@ -61,7 +73,7 @@ def _loss(score: Score | None) -> float | None:
 
 COLUMNS = (
     _score_column(
-        "Accuracy",
+        phrase("Accuracy"),
         lambda entry: score_words(entry.score),
         lambda entry: entry.score.value if entry.score else None,
     ),
@@ -71,16 +83,18 @@ COLUMNS = (
         lambda entry: entry.score.difference if entry.score else None,
     ),
     _score_column(
-        "Held-out", lambda entry: _loss_words(entry.proof), lambda entry: _loss(entry.proof)
+        phrase("Held-out"),
+        lambda entry: _loss_words(entry.proof),
+        lambda entry: _loss(entry.proof),
     ),
     Column(
-        "Latency",
+        phrase("Latency"),
         lambda entry: time_words(entry.speed.p50_us) if entry.speed else "",
         lambda entry: speed_words(entry.speed),
         lambda entry: (entry.speed.ratio or entry.speed.p50_us) if entry.speed else None,
     ),
     Column(
-        "File",
+        phrase("File"),
         lambda entry: size_words(entry.bytes),
         lambda entry: (
             phrase("{size} gzip", size_words(entry.gzip_bytes)) if entry.gzip_bytes else ""
@@ -88,7 +102,7 @@ COLUMNS = (
         lambda entry: entry.bytes,
     ),
     Column(
-        "Peak memory",
+        phrase("Peak memory"),
         lambda entry: size_words(entry.peak_bytes),
         lambda entry: "",
         lambda entry: entry.peak_bytes,
@@ -118,8 +132,8 @@ def trials(record: TuneFolder) -> Html | None:
         return None
     columns = columns_of(record)
     titles = (
-        "Model",
-        "Result",
+        phrase("Model"),
+        phrase("Result"),
         *(column.title for column in columns),
         phrase("Why, and what came out"),
     )
@@ -131,7 +145,7 @@ def trials(record: TuneFolder) -> Html | None:
         else None
     )
     table = tag("table", tag("thead", head), tag("tbody", *body), class_="trials cards sortable")
-    return joined(
+    return join_html(
         tag("p", count, class_="hint screen") if count else None,
         tag("div", table, class_="scroll"),
     )
@@ -152,18 +166,17 @@ def _row(record: TuneFolder, place: int, columns: tuple[Column, ...]) -> Html:
     badges = [
         tag("span", badge, class_=f"badge {kind}")
         for badge, kind, given in (
-            ("ship", "best", is_best),
-            ("front", "front", entry.name in record.summary.front),
-            ("integer", "integer", entry.is_integer),
+            (phrase("ship"), "best", is_best),
+            (phrase("front"), "front", entry.name in record.summary.front),
+            (phrase("integer"), "integer", entry.is_integer),
         )
         if given
     ]
-    sign = STATUSES.get(entry.status, "")
-    name = joined(tag("b", entry.name), *badges)
+    name = join_html(tag("b", entry.name), *badges)
     return tag(
         "tr",
         tag("th", name, scope="row", data_sort=entry.name),
-        tag("td", f"{sign} {entry.status}".strip(), data_label="Result", data_sort=entry.status),
+        tag("td", status_words(entry.status), data_label="Result", data_sort=entry.status),
         *(_cell(column, entry) for column in columns),
         tag("td", *_why(entry), class_="why", data_sort=" ".join(entry.reasons)),
         id=f"trial-{place}",
@@ -178,20 +191,20 @@ def _cell(column: Column, entry: Entry) -> Html:
     return tag(
         "td",
         _unbroken(column.words(entry)),
-        tag("small", f" {_unbroken(below)}") if below else None,
+        tag("small", " ", _unbroken(below)) if below else None,
         class_="number",
         data_label=column.title,
         data_sort="" if key is None else str(key),
     )
 
 
-def _unbroken(words: str) -> str:
+def _unbroken(words: str) -> Html | None:
     """A line may end between a number and its interval, and nowhere else."""
-    return words.replace(" ", "\u00a0").replace("\u00a0[", " [")
+    return as_is(say(words).replace(" ", "\u00a0").replace("\u00a0[", " ["))
 
 
 def _why(entry: Entry) -> tuple[Html | None, ...]:
-    left = [f"{where}: {why}" for where, why in entry.skipped]
+    left = [phrase("{where}: {why}", where, phrase(why)) for where, why in entry.skipped]
     more = len(left) - _MOST_SKIPPED
     lines = [
         *entry.notes,
@@ -208,6 +221,6 @@ def _why(entry: Entry) -> tuple[Html | None, ...]:
         *(tag("p", reason) for reason in entry.reasons),
         tag("code", entry.recipe) if entry.recipe else None,
         tag("p", tag("small", whole)) if (whole := whole_words(entry.takers)) else None,
-        tag("small", f" {took}") if took else None,
+        tag("small", " ", took) if took else None,
         details if lines else None,
     )

@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 from litesmith.evidence.records import Score, Speed
 from litesmith.evidence.tuning import TunedModel
-from litesmith.pages.drawing.markup import Html, tag
+from litesmith.lang.language import say
+from litesmith.pages.drawing.markup import Html, as_is, tag
 from litesmith.pages.records.record_words import (
     count_words,
     difference_words,
@@ -19,7 +20,7 @@ from litesmith.pages.records.record_words import (
     time_words,
 )
 from litesmith.pages.records.tune_folder import TuneFolder
-from litesmith.phrases import phrase
+from litesmith.phrases import join, phrase
 from litesmith.run.core.placement import ESTIMATED
 from litesmith.units import score_text
 
@@ -86,9 +87,9 @@ def tiles(record: TuneFolder) -> tuple[Tile, ...]:
     found = (
         _speed_tile(best.latency),
         _score_tile(best.accuracy, _elsewhere(best)),
-        _size_tile("File", first and first.bytes, best.bytes),
-        _size_tile("Download (gzip)", first and first.gzip_bytes, best.gzip_bytes),
-        _size_tile("Peak memory", first and first.peak_bytes, best.peak_bytes),
+        _size_tile(phrase("File"), first and first.bytes, best.bytes),
+        _size_tile(phrase("Download (gzip)"), first and first.gzip_bytes, best.gzip_bytes),
+        _size_tile(phrase("Peak memory"), first and first.peak_bytes, best.peak_bytes),
     )
     return tuple(tile for tile in found if tile is not None)
 
@@ -105,8 +106,8 @@ def _speed_tile(speed: Speed | None) -> Tile | None:
     if speed.how == ESTIMATED:
         where = phrase("by the compiler for {target}; nothing ran there", speed.target)
         return Tile(phrase("Latency, estimated"), time_words(speed.p50_us), "", where)
-    gain, interval = split_interval(faster_words(speed))
-    times = " → ".join(time_words(us) for us in (speed.float_us, speed.p50_us) if us)
+    gain, interval = faster_words(speed)
+    times = join([time_words(us) for us in (speed.float_us, speed.p50_us) if us], " → ")
     on = phrase("{times} on {target}", times, speed.target) if speed.target else times
     return Tile(phrase("Latency"), gain or time_words(speed.p50_us), interval, on)
 
@@ -120,8 +121,7 @@ def _score_tile(score: Score | None, scored_on: str) -> Tile | None:
     before = phrase("{score} → ", score_text(score.reference or 0.0, score.unit)) if known else ""
     samples = phrase(", {count} held-out samples", count_words(score)) if score.n else ""
     samples += phrase(" by the kernels of {scored_on}", scored_on) if scored_on else ""
-    title = f"{score.title[:1].upper()}{score.title[1:]}"
-    return Tile(title, gain, interval, f"{before}{after}{samples}")
+    return Tile(phrase(score.title), gain, interval, join((before, after, samples), ""))
 
 
 def _size_tile(title: str, before: int | None, after: int | None) -> Tile | None:
@@ -129,7 +129,7 @@ def _size_tile(title: str, before: int | None, after: int | None) -> Tile | None
         return None
     if not before:
         return Tile(title, size_words(after), "", "")
-    change = f"{size_words(before)} → {size_words(after)}"
+    change = join((size_words(before), size_words(after)), " → ")
     return Tile(title, smaller_words(before, after), "", change)
 
 
@@ -158,12 +158,12 @@ def asked_words(record: TuneFolder) -> str:
     """What was asked for, in one line."""
     request = record.summary.request
     parts = (
-        phrase("least {minimize}", request.minimize) if request.minimize else "",
+        phrase("least {minimize}", phrase(request.minimize)) if request.minimize else "",
         request.budget,
         *request.limits,
         phrase("on {targets}", ", ".join(request.targets)) if request.targets else "",
     )
-    return "; ".join(part for part in parts if part)
+    return join([phrase(part) for part in parts if part], "; ")
 
 
 def _asked(record: TuneFolder) -> Html | None:
@@ -191,7 +191,7 @@ def tile_html(tile: Tile) -> Html:
 
 def _ship(best: TunedModel) -> Html:
     rows = (
-        ("Ship", best.file),
+        (phrase("Ship"), best.file),
         (_verb(best.target), _run_line(best)),
         (phrase("Made by"), best.recipe),
     )
@@ -212,7 +212,7 @@ def _run_line(best: TunedModel) -> str:
 def run_line(file: str, target: str) -> str:
     """The line that opens a model as it was measured, or compiles it; "" where we know of none."""
     if target.startswith("ethos-"):
-        return phrase("vela {file} --accelerator-config {target}", quote(file), target)
+        return f"vela {quote(file)} --accelerator-config {target}"
     threads = re.fullmatch(r"cpu:(\d+)", target)
     if threads:
         return f"ai_edge_litert.interpreter.Interpreter({file!r}, num_threads={threads[1]})"
@@ -230,10 +230,10 @@ def _next(commands: tuple[str, ...]) -> Html | None:
 
 def _command(words: str) -> tuple[Html | str, ...]:
     """`litesmith …: what for`, with the command to copy."""
-    command, _, purpose = words.partition(": ")
+    command, *purpose = re.split(r"(: |：)", say(words), maxsplit=1)
     if not command.startswith("litesmith "):
         return (words,)
-    return tag("code", command), f": {purpose}" if purpose else ""
+    return tag("code", command), *(as_is(say(part)) or "" for part in purpose)
 
 
 def _nearest(record: TuneFolder) -> Html | None:

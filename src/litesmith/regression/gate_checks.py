@@ -11,9 +11,10 @@ from litesmith.accuracy.metrics import difference_of, metric_named
 from litesmith.arguments import argument
 from litesmith.data.samples import Data
 from litesmith.errors import BadInput
+from litesmith.evidence.records import Environment
 from litesmith.ir.types import Model
 from litesmith.phrases import phrase
-from litesmith.regression.baseline import Baseline, Facts, Json
+from litesmith.regression.baseline import Baseline
 from litesmith.regression.comparison import NO_DATA, measure_size
 from litesmith.regression.gate_measures import (
     Delegation,
@@ -84,9 +85,9 @@ class Check:
     change: str = ""
     why: str = ""
     command: str = ""
-    facts: Facts = field(default_factory=dict[str, object])
+    facts: Mapping[str, object] = field(default_factory=dict[str, object])
 
-    def row(self) -> Json:
+    def row(self) -> dict[str, object]:
         """By name, for JSON."""
         named = {name: getattr(self, name) for name in ("quantity", "title", "verdict", "allowed")}
         return {**named, "why": self.why, "command": self.command, **self.facts}
@@ -102,7 +103,7 @@ class Case:
     content: Model
     data: Data | None
     manner: Manner
-    host: Facts
+    host: Environment
 
     @property
     def allowed(self) -> Mapping[str, Allowed]:
@@ -134,7 +135,7 @@ class Case:
         return Check(quantity, title, UNKNOWN, allowed.text, why=why)
 
 
-def machine_kind(facts: Facts) -> tuple[object, ...]:
+def machine_kind(facts: Environment) -> tuple[object, ...]:
     """What of a machine decides how kernels work: its processor and its system."""
     return facts.get("cpu"), str(facts.get("system", "")).partition(" ")[0]
 

@@ -26,6 +26,7 @@ from litesmith.anatomy.footprint import op_macs
 from litesmith.data.samples import Data
 from litesmith.diagnosis.fitting import placed_on
 from litesmith.errors import CannotRun
+from litesmith.evidence.codec import Count, Share
 from litesmith.ir.types import Model
 from litesmith.phrases import phrase
 from litesmith.profiling.events import CUSTOM, OWN
@@ -84,11 +85,11 @@ class Delegation:
 
     target: str
     how: str = ""
-    ops: int = 0
-    left: int = 0
-    macs: float = 0.0
-    partitions: int = 0
-    kinds: Mapping[str, int] = field(default_factory=dict[str, int])
+    ops: Count = 0
+    left: Count = 0
+    macs: Share = 0.0
+    partitions: Count = 0
+    kinds: Mapping[str, Count] = field(default_factory=dict[str, int])
     why: str = ""
 
 

@@ -9,12 +9,11 @@ from litesmith.arguments import argument
 from litesmith.data.samples import Data
 from litesmith.display import show_html, show_line
 from litesmith.errors import BadInput, CannotRun
+from litesmith.evidence.records import Environment
 from litesmith.ir.types import Model
 from litesmith.phrases import join, phrase
 from litesmith.regression.baseline import (
     Baseline,
-    Facts,
-    Json,
     kept_baseline,
     read_baseline,
     write_baseline,
@@ -71,7 +70,7 @@ class Gated:
     digest: str
     target: str
     checks: tuple[Check, ...]
-    host: Facts
+    host: Environment
     notes: tuple[str, ...] = ()
     strict: bool = False
 
@@ -112,11 +111,11 @@ class Gated:
         doubt = phrase("; not certain: {open_ones}", join(open_ones, ", ")) if open_ones else ""
         return phrase("{name} is within what {file} allows{doubt}", name, file, doubt)
 
-    def to_rows(self) -> list[Json]:
+    def to_rows(self) -> list[dict[str, object]]:
         """One row a check, for a data frame."""
         return [check.row() for check in self.checks]
 
-    def to_json(self) -> Json:
+    def to_json(self) -> dict[str, object]:
         """Everything, as `--json` prints it."""
         return {
             "schema": 1,
@@ -159,7 +158,7 @@ class Renewed:
             for allowed in (self.baseline.allowed[quantity],)
         ]
 
-    def to_json(self) -> Json:
+    def to_json(self) -> dict[str, object]:
         """What was written, as `--json` prints it."""
         made = self.baseline
         return {

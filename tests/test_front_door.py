@@ -1,0 +1,170 @@
+"""Every command calls one public function by the same names; listing them costs no import."""
+
+import inspect
+import subprocess
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from pkgutil import walk_packages
+from types import ModuleType
+from typing import Unpack, get_args, get_origin, get_type_hints
+
+import pytest
+
+import litesmith
+from litesmith.accuracy.metrics import METRICS
+from litesmith.calibration.quantize_effort import EFFORTS
+from litesmith.cli.main import COMMANDS
+from litesmith.cli.options import shared_options
+from litesmith.cli.options.declare import options_of
+from litesmith.data.preparation import NORMS, RESIZES, Preparation
+from litesmith.numeric.ranges import ESTIMATORS
+from litesmith.passes import STEPS
+from litesmith.passes.core.schemes import SCHEMES
+from litesmith.training.settings import AUGMENTS, RECORD_SECONDS, Training
+from litesmith.workers.engine import ENGINES
+
+NAMES = {"eval": "evaluate"}
+
+# Commands whose functions are still to come.
+TO_COME = ("choose", "demo", "tune")
+DONE = [name for name in COMMANDS if name not in TO_COME]
+
+# Options that have no argument: how a result is printed, and what Python has other words for.
+NO_ARGUMENT = {
+    "as_json": "to_json()",
+    "ops": "an import of the module that registers them",
+    "top": "rows that are printed",
+    "output_format": "how times are printed",
+    "graph": "another word for MODEL",
+    "enable_op_profiling": "a hint to profile",
+    "help_platform": "a text",
+    "no_train": "training=None",
+    "update": "update_baseline",
+}
+
+# Arguments of a command that belong to a second function.
+OTHER_FUNCTIONS: dict[str, Callable[..., object]] = {"gate": litesmith.update_baseline}
+
+# Modules that run something when they are imported, or need what is not installed everywhere.
+NOT_IMPORTED = ("litesmith.__main__",)
+
+
+def command_of(name: str) -> Callable[..., object]:
+    module, _, function = COMMANDS[name][0].partition(":")
+    return getattr(import_module(f"litesmith.cli.commands.{module}"), function)
+
+
+def arguments_of(function: Callable[..., object]) -> dict[str, object]:
+    """The parameters of a function with their defaults, those of its groups too."""
+    found: dict[str, object] = {}
+    for name, parameter in inspect.signature(function).parameters.items():
+        if parameter.kind is inspect.Parameter.VAR_KEYWORD:
+            hint = get_type_hints(function)[name]
+            assert get_origin(hint) is Unpack
+            found |= dict.fromkeys(get_type_hints(get_args(hint)[0]))
+        else:
+            found[name] = parameter.default
+    return found
+
+
+def test_importing_every_module_puts_none_in_the_place_of_a_function() -> None:
+    for found in walk_packages(litesmith.__path__, "litesmith."):
+        if found.name not in NOT_IMPORTED:
+            try:
+                import_module(found.name)
+            except ModuleNotFoundError as error:  # an extra that is not installed
+                assert not (error.name or "").startswith("litesmith")
+    for name in litesmith.__all__:
+        if name != "__version__":
+            given = getattr(litesmith, name)
+            assert callable(given) and not isinstance(given, ModuleType), name
+
+
+@pytest.mark.parametrize("name", DONE)
+def test_a_command_has_a_function_that_takes_what_it_takes(name: str) -> None:
+    public = NAMES.get(name, name)
+    assert public in litesmith.__all__
+    taken = arguments_of(getattr(litesmith, public))
+    if name in OTHER_FUNCTIONS:
+        taken |= arguments_of(OTHER_FUNCTIONS[name])
+    options = options_of(command_of(name))
+    missing = {option for option in options if option not in taken}
+    allowed = {*NO_ARGUMENT} - ({"ops"} if name == "inspect" else set())
+    assert missing <= allowed
+
+
+@pytest.mark.parametrize("name", DONE)
+def test_a_command_and_its_function_mean_the_same_by_default(name: str) -> None:
+    given = arguments_of(getattr(litesmith, NAMES.get(name, name)))
+    for option, parameter in inspect.signature(command_of(name)).parameters.items():
+        default = parameter.default
+        if option in given and default is not inspect.Parameter.empty and default is not None:
+            assert given[option] in (default, str(default)), option
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_list_of_commands_says_what_each_says_of_itself(name: str) -> None:
+    told = inspect.getdoc(command_of(name))
+    assert told is not None and told.splitlines()[0] == COMMANDS[name][1]
+
+
+def test_what_help_lists_is_what_there_is() -> None:
+    listed = {
+        shared_options.AUGMENTS: AUGMENTS,
+        shared_options.ENGINES: ENGINES,
+        shared_options.NORMS: NORMS,
+        shared_options.RESIZES: RESIZES,
+        shared_options.SCHEMES: SCHEMES,
+        "minmax|mse|percentile": ESTIMATORS,
+        "quick|default|best": EFFORTS,
+    }
+    for text, known in listed.items():
+        assert text.split("|") == list(known)
+    assert ", ".join(METRICS) in options_of(command_of("eval"))["metric"].help
+    assert ", ".join(STEPS) in options_of(command_of("apply"))["recipe"].help
+
+
+def test_what_help_says_of_defaults_is_so() -> None:
+    told = options_of(command_of("prune"))
+    known = {
+        "resize": Preparation.resize,
+        "crop": Preparation.crop,
+        "epochs": Training.epochs,
+        "labels": Training.labels,
+        "augment": Training.augment,
+        "seed": Training.seed,
+        "device": Training.device,
+        "record_every": RECORD_SECONDS,
+    }
+    for name, default in known.items():
+        shown = told[name].show_default
+        assert shown in (str(default), f"{default:g}" if isinstance(default, float) else "")
+
+
+def imported(*words: str) -> set[str]:
+    """The packages that a command imports."""
+    program = (
+        "import sys; sys.argv = ['litesmith', *sys.argv[1:]]\n"
+        "from litesmith.cli import main\n"
+        "status = main._run()\n"
+        "print('', *{name.partition('.')[0] for name in sys.modules}, file=sys.stderr)\n"
+        "sys.exit(status)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, *words], capture_output=True, text=True, check=True
+    )
+    return {*done.stderr.split()}
+
+
+@pytest.mark.parametrize("name", ["", *(name for name in DONE if name not in ("bench", "profile"))])
+def test_help_waits_for_nothing(name: str) -> None:
+    assert not {"numpy", "rich", "PIL", "torch"} & imported(*name.split(), "--help")
+
+
+def test_inspect_waits_for_what_it_needs(tmp_path) -> None:
+    b = litesmith.Builder()
+    litesmith.save(b.model(b.op("ABS", b.input("x", (1, 4)))), tmp_path / "m.tflite")
+    found = imported("inspect", str(tmp_path / "m.tflite"))
+    assert "numpy" in found
+    assert not {"torch", "PIL", "ai_edge_litert", "openvino", "numba", "ray"} & found

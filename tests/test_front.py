@@ -41,4 +41,4 @@ def test_nothing_is_imported_before_it_is_used() -> None:
     shown = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
-    assert shown.stdout.split() == ["False", "litesmith.search.tuning.tune_search"]
+    assert shown.stdout.split() == ["False", "litesmith.front.tune"]

@@ -14,6 +14,9 @@ ROOT = Path(litesmith.__file__).parent
 # room inside a room is named with both.
 ROOMS = (
     ("cli",),
+    ("cli.commands",),
+    ("cli.text",),
+    ("cli.options",),
     ("front",),
     ("pages",),
     ("pages.sections",),
@@ -62,14 +65,11 @@ FILES = sorted(ROOT.rglob("*.py"))
 TAKEN_AWAY = {"kernels": "passes.shrinking", "networks": "known_networks", "ray_engine": "workers"}
 
 
-WHOLE = ("cli",)  # rooms whose inner rooms import each other
-
-
 def room_of(path: Path) -> str:
     """The folder of a file, or the file itself where that lies in none."""
     parts = path.relative_to(ROOT).with_suffix("").parts
     inner = parts[:-1] if len(parts) > 1 else parts
-    return inner[0] if inner[0] in WHOLE else ".".join(inner)
+    return ".".join(inner)
 
 
 def file_of(name: str) -> Path:

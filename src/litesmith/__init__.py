@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from litesmith.front.apply import apply
     from litesmith.front.bench import bench
     from litesmith.front.catalogue import catalogue
+    from litesmith.front.choose import choose
     from litesmith.front.compare import compare
     from litesmith.front.doctor import doctor
     from litesmith.front.evaluate import evaluate
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from litesmith.front.report import report
     from litesmith.front.retrain import retrain
     from litesmith.front.shrink import cluster, prune, qat
+    from litesmith.front.tune import tune
     from litesmith.ir.build import Builder
     from litesmith.ir.types import Graph, Model, Op, Quant, Tensor
     from litesmith.ops.registry import delegate, op
@@ -48,8 +50,6 @@ if TYPE_CHECKING:
     from litesmith.profiling.spans import record, span
     from litesmith.run.core.target import Target
     from litesmith.run.session import Session
-    from litesmith.search.choosing.choose_models import choose
-    from litesmith.search.tuning.tune_search import tune
     from litesmith.tflite.file import load, save
     from litesmith.training.settings import Training
 
@@ -110,6 +110,7 @@ _GIVEN = {
     "front.apply": "apply",
     "front.bench": "bench",
     "front.catalogue": "catalogue",
+    "front.choose": "choose",
     "front.compare": "compare",
     "front.doctor": "doctor",
     "front.evaluate": "evaluate",
@@ -119,6 +120,7 @@ _GIVEN = {
     "front.report": "report",
     "front.retrain": "retrain",
     "front.shrink": "cluster prune qat",
+    "front.tune": "tune",
     "ir.build": "Builder",
     "ir.types": "Graph Model Op Quant Tensor",
     "ops.registry": "delegate op",
@@ -126,8 +128,6 @@ _GIVEN = {
     "profiling.spans": "record span",
     "run.core.target": "Target",
     "run.session": "Session",
-    "search.choosing.choose_models": "choose",
-    "search.tuning.tune_search": "tune",
     "tflite.file": "load save",
     "training.settings": "Training",
 }

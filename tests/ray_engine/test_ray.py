@@ -13,14 +13,13 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from litesmith import choose, tune
 from litesmith.accuracy.evaluate import evaluate_all
 from litesmith.calibration import observed_cache as cache
 from litesmith.errors import BadInput, CannotApply, CannotRun
 from litesmith.front.apply import apply
 from litesmith.ray_engine.device_log import RESOURCE, VARIABLE
-from litesmith.search.choosing.choose_models import choose
 from litesmith.search.trial.remote_build import Making
-from litesmith.search.tuning.tune_search import tune
 from litesmith.tflite.file import digest
 from litesmith.tflite.write import to_bytes
 from litesmith.timing.cluster_timing import measure_on

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 import litesmith
-from litesmith import BadInput, Builder
+from litesmith import BadInput, Builder, choose
 from litesmith.data.preparation import Preparation
 from litesmith.data.sources import UNTOUCHED, Samples
 from litesmith.evidence.folder import CHOOSE, Folder
 from litesmith.run.core.target import Target
 from litesmith.search.choosing.candidates import list_candidates
-from litesmith.search.choosing.choose_models import Chosen, carry_out, choose
+from litesmith.search.choosing.choose_models import Chosen, carry_out
 from litesmith.search.choosing.choose_run import Request, View
 from litesmith.search.choosing.choose_trials import ChooseTrials
 from litesmith.search.choosing.pick import Requirements

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from litesmith import tune
 from litesmith.errors import CannotRun
 from litesmith.evidence.codec import encode
 from litesmith.evidence.records import Speed
@@ -25,7 +26,6 @@ from litesmith.search.trial.target_place import (
 )
 from litesmith.search.trial.tried_model import TriedModel, find_front, find_nearest, rank
 from litesmith.search.tuning.decision_tree import Candidate, State
-from litesmith.search.tuning.tune_search import tune
 from litesmith.tflite.file import load
 from tests import zoo
 from tests.search.choosing import taught

@@ -60,9 +60,9 @@ def test_too_few_samples_are_refused_with_how_many_it_takes(tmp_path: Path) -> N
         ({"on": "hexagon", "minimize": "memory"}, "peaks are seen on this machine only"),
         ({"minutes": 0.0}, "a number above 0 is needed"),
         ({"runs": 0}, "runs=0: give a number from 1"),
-        ({"max_drop": "1"}, "give points of the metric, as in 1pt"),
-        ({"min_snr": "20"}, "give one of --max-drop, --min-agreement and --min-snr"),
-        ({"max_drop": None}, "give one of --max-drop, --min-agreement and --min-snr"),
+        ({"max_drop": "1"}, "give 1pt or 1%, points of the metric"),
+        ({"min_snr": "20"}, "give one of max_drop=, min_agreement= and min_snr="),
+        ({"max_drop": None}, "give one of max_drop=, min_agreement= and min_snr="),
     ],
 )
 def test_a_request_that_makes_no_sense_is_refused(

@@ -10,12 +10,13 @@ import click
 import litesmith
 from litesmith.cli.options.declare import argument, option, typed_command
 from litesmith.cli.options.shared_options import Json, Ops
-from litesmith.cli.text import bench_text
 from litesmith.cli.text.deliver import say
 from litesmith.cli.text.progress_text import Terminal
 from litesmith.errors import BadInput
 from litesmith.phrases import phrase
 from litesmith.units import plain
+
+_TABLE = "table"
 
 Models = Annotated[
     list[Path] | None,
@@ -96,18 +97,21 @@ def bench(
     csv: Csv = None,
     log: LogFile = None,
     out: OutFolder = None,
-    output_format: Format = bench_text.TABLE,
+    output_format: Format = _TABLE,
     graph: Graph = None,
     enable_op_profiling: OpProfiling = False,
 ) -> None:
     """Latency with intervals; several models or targets take turns and are compared."""
-    if output_format not in bench_text.FORMATS:
+    from litesmith.cli.text.bench_text import print_summary_lines, print_table
+
+    formats = {_TABLE: print_table, "benchmark_model": print_summary_lines}
+    if output_format not in formats:
         raise BadInput(
             "--format {output_format}: there are {formats}",
             output_format,
-            ", ".join(bench_text.FORMATS),
+            ", ".join(formats),
         )
-    if (threads == "auto" or copies) and output_format != bench_text.TABLE and not as_json:
+    if (threads == "auto" or copies) and output_format != _TABLE and not as_json:
         raise BadInput(
             "--format {output_format} has no place for --threads auto and --copies", output_format
         )
@@ -137,4 +141,4 @@ def bench(
     if as_json:
         click.echo(json.dumps(done.to_json()))
     else:
-        bench_text.FORMATS[output_format](done)
+        formats[output_format](done)

@@ -7,7 +7,6 @@ import litesmith
 from litesmith.cli.options.declare import option
 from litesmith.cli.options.shared_options import Json, ModelFile, On, Ops
 from litesmith.cli.text.deliver import deliver, say
-from litesmith.cli.text.profile_text import print_platform_help, print_profile
 from litesmith.cli.text.progress_text import Terminal
 
 Runs = Annotated[
@@ -26,11 +25,19 @@ TimesFile = Annotated[
         help="File for Model Explorer, which colours the graph by the time of each op.",
     ),
 ]
+
+
+def _print_platform_help() -> None:
+    from litesmith.cli.text.profile_text import print_platform_help
+
+    print_platform_help()
+
+
 PlatformHelp = Annotated[
     bool,
     option(
         "--help-platform",
-        print_and_stop=print_platform_help,
+        print_and_stop=_print_platform_help,
         help="How to see the same run in perf, on Android and in Instruments.",
     ),
 ]
@@ -48,6 +55,8 @@ def profile(
     help_platform: PlatformHelp = False,
 ) -> None:
     """Where the time of a run goes: every op with its time, its kernel and its speed."""
+    from litesmith.cli.text.profile_text import print_profile
+
     with Terminal(quiet=as_json) as progress:
         found = litesmith.profile(
             model, on, runs=runs, trace=trace, overlay=overlay, progress=progress

@@ -2,9 +2,7 @@
 
 command_line.py    arguments before they are parsed: `--lang`, switches as `benchmark_model` takes
                    them
-data_options.py    `--data`, `--samples`, `--norm` and the others that describe data
 declare.py         commands made from functions: each parameter says how it is typed
-engine_option.py   `--engine`, and the view of a Ray cluster's workers
 shared_options.py  options that several commands have; importing them needs no more than a parser
 
 An option has the same name, help and meaning in every command, and the name of the argument in

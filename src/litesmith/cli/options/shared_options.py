@@ -15,6 +15,7 @@ SCHEMES = "dynamic|dynamic-int4|float16|int16x8|int8|w4a8|weight-int4|weight-int
 NORMS = "caffe|raw|tf|torch|unit"
 RESIZES = "bilinear|bicubic"
 ENGINES = "local|ray|ray://HOST:PORT"
+COSTS = "latency|size|download|memory"
 AUGMENTS = "auto|mix|flip|shift|none"
 
 ModelFile = Annotated[Path, argument(metavar="MODEL", help="A .tflite file.")]
@@ -151,6 +152,12 @@ MetricName = Annotated[
         help="A metric: agreement, auc, cosine, mae, miou, rmse, snr, top1, top5, or "
         "module:function, called with outputs and label.",
     ),
+]
+MaxSize = Annotated[
+    str | None, option("--max-size", metavar="4MB", help="Largest size the file may have.")
+]
+MaxLatency = Annotated[
+    str | None, option("--max-latency", metavar="10ms", help="Longest time one run may take.")
 ]
 Seconds = Annotated[
     float | None,

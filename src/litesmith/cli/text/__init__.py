@@ -11,12 +11,12 @@ doctor_text.py     findings, causes and the commands that help
 evaluate_text.py   accuracy and differences, with intervals
 gate_text.py       the table of a gate, and a reason for everything that is not ok
 inspect_text.py    what is in a model
-live_view.py       a view of long work that disappears when the work is done
+live_view.py       a view of long work, and of a cluster's workers, that disappears with the work
 printing.py        lines, headings, tables and commands to copy, in the language in use
 profile_text.py    time per op
 progress_text.py   long work while it lasts: a line that disappears, and notes that stay
 quantize_text.py   what was done, what was left alone, what was checked, what to type next
-retrain_text.py    progress and result of `retrain`
+retrain_text.py    what was learned, and the classes that fare worst
 shrink_text.py     what `prune`, `cluster` and `qat` did and how training went
 size_text.py       all sizes and the time of a smaller model in one table
 targets_text.py    what a model can run on

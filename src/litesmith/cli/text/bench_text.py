@@ -55,10 +55,6 @@ def print_summary_lines(done: Bench | TargetsBench) -> None:
         )
 
 
-TABLE = "table"
-FORMATS = {TABLE: print_table, "benchmark_model": print_summary_lines}
-
-
 def _print_bench(done: Bench) -> None:
     line(str(done.host))
     _show_results(done.results)

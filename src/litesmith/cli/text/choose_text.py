@@ -1,17 +1,13 @@
 """What choose shows while it works and when it is done."""
 
-import json
 from collections.abc import Sequence
-from pathlib import Path
 from shlex import quote
 
-import click
 from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from litesmith.cli.options.engine_option import worker_lines
-from litesmith.cli.text.live_view import Screen
+from litesmith.cli.text.live_view import Screen, worker_lines
 from litesmith.cli.text.printing import command, console, heading, line, said, shortened, table
 from litesmith.evidence.choosing import NONE, CandidateRow
 from litesmith.phrases import join, phrase
@@ -76,7 +72,7 @@ def _size(count: int | None) -> str:
     return "" if count is None else bytes_text(count)
 
 
-def print_text(found: Chosen, page: Path) -> None:
+def print_chosen(found: Chosen) -> None:
     """The pick and why, every candidate, and where to look."""
     summary, data = found.summary, found.summary.data
     heading(phrase("candidates on {target}", summary.request.target))
@@ -103,7 +99,8 @@ def print_text(found: Chosen, page: Path) -> None:
     line(found.reason, "bold")
     if found.pick is not None:
         line(phrase("file: {pick}", found.pick))
-    line(phrase("report: {page}", page))
+    if found.report is not None:
+        line(phrase("report: {page}", found.report))
     for words in next_steps(found):
         command(words)
 
@@ -144,19 +141,6 @@ def near_words(row: CandidateRow, rows: Sequence[CandidateRow]) -> list[str]:
     return [phrase("{model} is as good as {names} within the noise", row.model, ", ".join(names))]
 
 
-def notes_of(found: Chosen) -> list[str]:
-    """What was chosen for the user, once for all models that it is true of."""
-    names: dict[str, list[str]] = {}
-    for row in found.summary.candidates:
-        for note in row.notes:
-            names.setdefault(note, []).append(row.model)
-    every = len(found.summary.candidates)
-    told = [
-        note if len(own) == every else f"{', '.join(own)}: {note}" for note, own in names.items()
-    ]
-    return [*found.summary.notes, *told]
-
-
 def next_steps(found: Chosen) -> list[str]:
     """What to do now."""
     data, rows = found.summary.data, found.summary.candidates
@@ -165,17 +149,3 @@ def next_steps(found: Chosen) -> list[str]:
         return []
     model, source = quote(str(found.pick)), quote(data.source)
     return [f"litesmith tune {model} --data {source} --max-drop 1pt"]
-
-
-def print_json(found: Chosen, page: Path) -> None:
-    """One object for programs."""
-    keys = ("pick", "pick_file", "nearest", "reason", "front", "basis", "request", "data")
-    facts = found.facts
-    shown: dict[str, object] = {
-        "schema": 1,
-        "candidates": facts["candidates"],
-        **{key: facts[key] for key in (*keys, "notes", "warnings")},
-        "folder": str(found.folder),
-        "report": str(page),
-    }
-    click.echo(json.dumps(shown, indent=1))

@@ -1,11 +1,21 @@
 """A view of long work on the terminal, which goes away when the work is done."""
 
 import sys
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
 
 from rich.console import Console, RenderableType
 from rich.live import Live
+from rich.text import Text
+
+from litesmith.cli.text.printing import said
+from litesmith.lang.language import say
+from litesmith.phrases import phrase
+from litesmith.units import plain, total_text
+from litesmith.workers.engine import Worker
+
+_MOST_LINES = 24
 
 
 class Screen:
@@ -37,3 +47,29 @@ class Screen:
 
     def draw(self, picture: RenderableType) -> None:
         self._live.update(picture, refresh=True)  # no thread beside timings
+
+
+def worker_lines(workers: Sequence[Worker]) -> list[Text]:
+    """One line a worker: its node, what it does, and how much it has done."""
+    lines = [
+        Text(
+            say(
+                phrase(
+                    "{what} {node}: {doing} · {count} done",
+                    phrase("device") if one.device else phrase("worker"),
+                    plain(one.node),
+                    plain(one.doing) or phrase("waits"),
+                    total_text(one.done),
+                )
+            ),
+            style="dim",
+            no_wrap=True,
+            overflow="ellipsis",
+        )
+        for one in workers[:_MOST_LINES]
+    ]
+    if len(workers) > _MOST_LINES:
+        lines.append(
+            said(phrase("and {count} more", total_text(len(workers) - _MOST_LINES)), "dim")
+        )
+    return lines

@@ -2,9 +2,10 @@
 
 import shutil
 import sys
+from collections.abc import Callable
 from time import monotonic
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 
 from litesmith.cli.text.deliver import say
 from litesmith.lang import language
@@ -16,6 +17,8 @@ _PATIENCE_SECONDS = 1.0
 _FRAME_SECONDS = 0.1  # a line that changes more often costs more than it tells
 
 _CLEAR = "\r\x1b[K"
+
+V = TypeVar("V")
 
 
 class Terminal:
@@ -63,6 +66,18 @@ class Terminal:
             width = shutil.get_terminal_size().columns - 1
             text = status_line(status, now - self._since)[:width]
             print(f"{_CLEAR}{text}", end="", file=sys.stderr, flush=True)
+
+
+def pass_on(show: Callable[[V], None]) -> Callable[[V | Status | Note], None]:
+    """A `progress` that says notes at once and has views drawn by the function that is given."""
+
+    def progress(event: V | Status | Note) -> None:
+        if isinstance(event, Note):
+            say(event.kind, event.text)
+        elif not isinstance(event, Status):
+            show(event)
+
+    return progress
 
 
 def status_line(status: Status, seconds: float) -> str:

@@ -1,20 +1,14 @@
 """What tune shows while it works and when it is done."""
 
-import json
 from collections.abc import Sequence
-from dataclasses import replace
-from pathlib import Path
 from time import monotonic
 
-import click
 from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from litesmith.cli.options.engine_option import worker_lines
-from litesmith.cli.text.live_view import Screen
+from litesmith.cli.text.live_view import Screen, worker_lines
 from litesmith.cli.text.printing import command, console, heading, line, said, table
-from litesmith.evidence.codec import encode
 from litesmith.evidence.records import Score
 from litesmith.evidence.tuning import FLOAT, TunedModel
 from litesmith.pages.records.record_words import names_words
@@ -130,7 +124,7 @@ def _difference(accuracy: Score | None) -> str:
     return gain_text(paired.difference, accuracy.unit, low, high)
 
 
-def print_text(found: Found, page: Path) -> None:
+def print_found(found: Found) -> None:
     """The verdict, what was tried, and what to do now."""
     summary, best = found.summary, found.summary.best
     line(phrase("{verdict}: {sentence}", found.verdict, found.sentence), "bold")
@@ -152,7 +146,8 @@ def print_text(found: Found, page: Path) -> None:
         whole = names_words(best.whole_on or ())
         line(phrase("whole on: {whole}", whole or phrase("no accelerator")))
         line(phrase("recipe: {recipe}", best.recipe))
-    line(phrase("report: {page}", page))
+    if found.report is not None:
+        line(phrase("report: {page}", found.report))
     for step in summary.next:
         command(step)
 
@@ -164,42 +159,3 @@ def _where(best: TunedModel) -> str:
         return phrase("with {target}, whose compiler estimated the time (~)", best.target)
     is_timed = latency is not None and latency.ratio
     return phrase("with {target}", best.target) if is_timed else phrase("on {target}", best.target)
-
-
-def print_json(found: Found, page: Path) -> None:
-    """One object for programs."""
-    summary = found.summary
-    best, first = summary.best, summary.first
-    shown: dict[str, object] = {
-        "schema": 1,
-        "verdict": found.verdict,
-        "sentence": found.sentence,
-        "within_budget": found.best is not None,
-        "folder": str(found.folder),
-        "report": str(page),
-        **dict.fromkeys(("best", "value", "drop", "latency_ratio", "bytes_ratio")),
-        "float": encode(first),
-        "front": summary.front,
-        "nearest": encode(summary.nearest),
-        "next": summary.next,
-    }
-    if best is not None:
-        shown |= {
-            "best": encode(replace(best, file=str(found.best))),
-            "value": best.accuracy and best.accuracy.value,
-            "drop": _drop(best.accuracy),
-            "latency_ratio": best.latency and best.latency.ratio,
-            "bytes_ratio": _bytes_ratio(best, first),
-        }
-    click.echo(json.dumps(shown, indent=1))
-
-
-def _bytes_ratio(best: TunedModel, first: TunedModel | None) -> float | None:
-    if first is None or not first.bytes or best.bytes is None:
-        return None
-    return best.bytes / first.bytes
-
-
-def _drop(accuracy: Score | None) -> float | None:
-    difference = accuracy.against.difference if accuracy and accuracy.against else None
-    return None if difference is None else -difference

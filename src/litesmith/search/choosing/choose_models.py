@@ -1,12 +1,8 @@
 """`choose`: several models on one user's data and machine, the front, and the one to take."""
 
-import os
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
-from litesmith.data.preparation import Preparation
-from litesmith.data.sources import UNTOUCHED, Given
 from litesmith.display import show_html, show_line
 from litesmith.errors import BadInput
 from litesmith.evidence.choosing import ChooseSummary
@@ -15,12 +11,9 @@ from litesmith.evidence.tuning import DONE, STOPPED
 from litesmith.phrases import phrase
 from litesmith.run.core.target import Target
 from litesmith.run.devices.address import Address
-from litesmith.search.choosing.candidates import list_candidates
 from litesmith.search.choosing.choose_run import Choosing, Request, Tell, silent
-from litesmith.search.choosing.pick import CEILINGS, Requirements
-from litesmith.search.choosing.shared_data import Source
 from litesmith.timing.latency import parse_place
-from litesmith.workers.engine import Engine, Lost, open_engine
+from litesmith.workers.engine import Lost
 
 DEFAULT_FOLDER = Path("chosen")
 
@@ -32,12 +25,19 @@ class Chosen:
     pick     the file to take; None where nothing fits
     summary  where the choice stands, as choose.json has it
     fresh    how many measurements were not on record
+    report   the page of the folder; None where none was asked for
     """
 
     folder: Path
     pick: Path | None
     summary: ChooseSummary
     fresh: int
+    report: Path | None = None
+
+    __repr__ = show_line
+
+    def _repr_html_(self) -> str:
+        return show_html(self, self.warnings)
 
     @property
     def facts(self) -> dict[str, object]:
@@ -54,72 +54,43 @@ class Chosen:
         return self.summary.warnings
 
     @property
-    def candidates(self) -> tuple[dict[str, object], ...]:
-        """A row for each model, by name and value."""
-        return tuple(encode_fields(row) for row in self.summary.candidates)
-
-    @property
     def sentence(self) -> str:
         return self.reason
 
+    @property
+    def notes(self) -> list[str]:
+        """What was chosen for the user, once for all models that it is true of."""
+        names: dict[str, list[str]] = {}
+        for row in self.summary.candidates:
+            for note in row.notes:
+                names.setdefault(note, []).append(row.model)
+        every = len(self.summary.candidates)
+        told = [
+            note if len(own) == every else phrase("{names}: {note}", ", ".join(own), note)
+            for note, own in names.items()
+        ]
+        return [*self.summary.notes, *told]
+
     def to_rows(self) -> list[dict[str, object]]:
-        """One row for each candidate."""
+        """One row a candidate, for a data frame."""
         return list(self.candidates)
 
-    __repr__ = show_line
+    def to_json(self) -> dict[str, object]:
+        """What was measured and picked, as `--json` prints it."""
+        facts = self.facts
+        keys = ("pick", "pick_file", "nearest", "reason", "front", "basis", "request", "data")
+        return {
+            "schema": 1,
+            "candidates": facts["candidates"],
+            **{key: facts[key] for key in (*keys, "notes", "warnings")},
+            "folder": str(self.folder),
+            "report": None if self.report is None else str(self.report),
+        }
 
-    def _repr_html_(self) -> str:
-        return show_html(self, self.warnings)
-
-
-def choose(
-    candidates: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
-    data: Given | None = None,
-    *,
-    max_latency: str | None = None,
-    max_size: str | None = None,
-    max_memory: str | None = None,
-    min_accuracy: str | None = None,
-    minimize: str | None = None,
-    on: str | Target = "cpu:1",
-    retrain: bool = False,
-    val: Given | None = None,
-    quantized: bool = False,
-    effort: str = "default",
-    calibrate: Given | None = None,
-    metric: str = "auto",
-    samples: int | None = None,
-    preparation: Preparation = UNTOUCHED,
-    seconds: float | None = None,
-    out: str | os.PathLike[str] | None = None,
-    engine: str | Engine | None = None,
-) -> Chosen:
-    """Measures models on data and this machine, and names the one to take.
-
-    >>> litesmith.choose("models/*.tflite", "val/", max_latency="10ms").pick   # doctest: +SKIP
-
-    Candidates are files, patterns as `models/*.tflite`, or names of the catalogue. Without data
-    time, size and memory are compared. The folder `out` has the evidence and what was made.
-    `engine="ray"` has the workers of a Ray cluster make, time and score them.
-    """
-    texts = [candidates] if isinstance(candidates, str | os.PathLike) else list(candidates)
-    typed = dict(zip(CEILINGS, (max_latency, max_size, max_memory), strict=True))
-    request = Request(
-        list_candidates(texts),
-        Path(out) if out is not None else DEFAULT_FOLDER,
-        Requirements.parse(typed, min_accuracy, minimize),
-        None if data is None else Source(data, preparation, samples),
-        calibrate,
-        one_target(on),
-        quantized,
-        effort,
-        metric,
-        seconds,
-        retrains=retrain,
-        val=val,
-    )
-    with open_engine(engine) as found:
-        return carry_out(replace(request, engine=found))
+    @property
+    def candidates(self) -> tuple[dict[str, object], ...]:
+        """A row for each model, by name and value."""
+        return tuple(encode_fields(row) for row in self.summary.candidates)
 
 
 def one_target(on: str | Target) -> Target | Address:

@@ -7,6 +7,7 @@ from statistics import NormalDist
 from typing import NamedTuple, TypeVar
 
 from litesmith.accuracy.evaluate import Evaluation
+from litesmith.arguments import argument
 from litesmith.errors import BadInput
 from litesmith.phrases import phrase
 from litesmith.units import (
@@ -34,6 +35,9 @@ _ROUNDING = 1e-12
 
 Value = TypeVar("Value")
 
+# A bound as it is typed, or as a number.
+Typed = str | float
+
 
 @dataclass(frozen=True)
 class Drop:
@@ -43,15 +47,15 @@ class Drop:
     is_relative: bool = False
 
     @staticmethod
-    def parse(text: str) -> "Drop":
-        """`1pt` or `1%`."""
-        relative, points = (typed_number(text, {unit: 0.01}) for unit in ("%", "pt"))
+    def parse(given: Typed) -> "Drop":
+        """`1pt` or `1%`; a number alone could be either."""
+        relative, points = (typed_number(str(given), {unit: 0.01}) for unit in ("%", "pt"))
         share = points if relative is None else relative
         if share is None:
             raise BadInput(
-                "a drop of {what!r}: give points of the metric, as in 1pt (from 70 % to 69 "
-                "%), or a share of the float model's value, as in 1% (from 70 % to 69.3 %)",
-                text,
+                "{max_drop}: give 1pt or 1%, points of the metric (from 70 % to 69 %) or a share "
+                "of the float model's value (from 70 % to 69.3 %)",
+                argument("max_drop", given),
             )
         return Drop(share, relative is not None)
 
@@ -126,7 +130,8 @@ class Budget:
     def __post_init__(self) -> None:
         asked = (self.max_drop, self.min_agreement, self.min_snr)
         if sum(bound is not None for bound in asked) != 1:
-            raise BadInput("give one of --max-drop, --min-agreement and --min-snr")
+            names = map(argument, ("max_drop", "min_agreement", "min_snr"))
+            raise BadInput("give one of {max_drop}, {min_agreement} and {min_snr}", *names)
         if self.min_agreement is not None and not 0 <= self.min_agreement <= 1:
             raise BadInput(
                 "an agreement of {min_agreement}: give a share from 0 to 1", self.min_agreement
@@ -136,13 +141,15 @@ class Budget:
 
     @staticmethod
     def parse(
-        max_drop: str | None = None, min_agreement: str | None = None, min_snr: str | None = None
+        max_drop: Typed | None = None,
+        min_agreement: Typed | None = None,
+        min_snr: Typed | None = None,
     ) -> "Budget":
         """As typed: `1pt` or `1%`; `98%` or `0.98`; `20dB` or `20`."""
         return Budget(
             None if max_drop is None else Drop.parse(max_drop),
-            _typed("--min-agreement", min_agreement, typed_share, "98% or 0.98"),
-            _typed("--min-snr", min_snr, typed_decibels, "20dB"),
+            read_bound("min_agreement", min_agreement, typed_share, "98% or 0.98"),
+            read_bound("min_snr", min_snr, typed_decibels, "20dB"),
         )
 
     @property
@@ -222,12 +229,23 @@ def _unknown(reason: str) -> Room:
     return Room(math.nan, math.nan, math.nan, reason)
 
 
-def _typed(
-    option: str, text: str | None, read: Callable[[str], Value | None], example: str
+def read_bound(
+    name: str, given: Typed | None, read: Callable[[str], Value | None], example: str
 ) -> Value | None:
-    value = None if text is None else read(text)
-    if text is not None and value is None:
-        raise BadInput("{option} {what}: give {example}", option, text, example)
+    """The bound of an argument, as typed or as a number; raises where it is not so written."""
+    value = None if given is None else read(str(given))
+    if given is not None and value is None:
+        raise BadInput("{option}: give {example}", argument(name, given), example)
+    return value
+
+
+def read_ceiling(
+    name: str, given: Typed | None, read: Callable[[str], float | None], example: str
+) -> float | None:
+    """The same for what has to be above 0."""
+    value = read_bound(name, given, read, example)
+    if value is not None and value <= 0:
+        raise BadInput("{option}: nothing is so little; give more than 0", argument(name, given))
     return value
 
 
@@ -239,19 +257,11 @@ class Limits:
     max_latency_us: float | None = None
 
     @staticmethod
-    def parse(max_size: str | None = None, max_latency: str | None = None) -> "Limits":
+    def parse(max_size: Typed | None = None, max_latency: Typed | None = None) -> "Limits":
         """As typed: `4MB`, `500kB` or `1.5MiB`; `10ms`, `800us` or `1.2s`."""
-        size = _typed("--max-size", max_size, typed_bytes, "4MB, 500kB or 1.5MiB")
-        latency = _typed("--max-latency", max_latency, typed_time, "10ms, 800us or 1.2s")
-        for option, text, value in (
-            ("--max-size", max_size, size),
-            ("--max-latency", max_latency, latency),
-        ):
-            if value is not None and value <= 0:
-                raise BadInput(
-                    "{option} {what}: nothing is so little; give more than 0", option, text
-                )
-        return Limits(size, latency)
+        size = read_ceiling("max_size", max_size, typed_bytes, "4MB, 500kB or 1.5MiB")
+        latency = read_ceiling("max_latency", max_latency, typed_time, "10ms, 800us or 1.2s")
+        return Limits(None if size is None else int(size), latency)
 
     @property
     def texts(self) -> tuple[str, ...]:

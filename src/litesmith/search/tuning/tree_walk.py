@@ -72,6 +72,7 @@ class Request:
     command      what the user typed, for the records
     opened       how the data can be opened again; None where it cannot
     engine       who does the work; None is this machine
+    metric       what may drop; "auto" is what suits the labels
     """
 
     model: Path
@@ -90,6 +91,7 @@ class Request:
     opened: Opened | None = None
     engine: Engine | None = None
     runs: int | None = None
+    metric: str = "auto"
 
     def __post_init__(self) -> None:
         Rule(runs=self.runs)  # raises where nothing can be timed so
@@ -332,7 +334,8 @@ class Search:
                 "--min-agreement 98%, or --min-snr 20 for outputs that are no classes",
                 data.source,
             )
-        name, _ = chosen_metric(self.model, data, first, "auto", has_reference=False)
+        asked = self.request.metric
+        name, _ = chosen_metric(self.model, data, first, asked, has_reference=False)
         metric = metric_named(name)
         budget.max_drop.allowed(1.0, title=metric.title, unit=metric.unit)  # says what does not fit
         if name == "top1" and not self.request.trusted:

@@ -1,29 +1,21 @@
 """`tune`: from a model and a budget to the best file within it, with the proof."""
 
-import os
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from litesmith.data.preparation import Preparation
-from litesmith.data.sources import UNTOUCHED, Given, open_data
 from litesmith.display import show_html, show_line
-from litesmith.evidence.codec import encode_fields
-from litesmith.evidence.tuning import DONE, RUNNING, STOPPED, TuneSummary
+from litesmith.evidence.codec import encode, encode_fields
+from litesmith.evidence.records import Score
+from litesmith.evidence.tuning import DONE, RUNNING, STOPPED, TunedModel, TuneSummary
 from litesmith.passes.core.recipe import parse
 from litesmith.phrases import phrase
-from litesmith.run.core.target import Target
-from litesmith.search.trial.budget import MISSED, Budget, Limits
-from litesmith.search.trial.target_place import Place
+from litesmith.search.trial.budget import MISSED
 from litesmith.search.trial.tried_model import TriedModel
 from litesmith.search.tuning.proof import look_into, prove
-from litesmith.search.tuning.replay import open_beside, remember
 from litesmith.search.tuning.tree_walk import Request, Search, Tell, silent
 from litesmith.search.tuning.tune_summary import recipe_file, summarize
-from litesmith.tflite.file import load
 from litesmith.training.recipe_context import trainings
-from litesmith.training.settings import Training
-from litesmith.workers.engine import Engine, Lost, open_engine
+from litesmith.workers.engine import Lost
 
 
 @dataclass(frozen=True, repr=False)
@@ -34,6 +26,7 @@ class Found:
     summary  where it stands, as tune.json has it
     records  every candidate, in the order they were tried
     fresh    how many of them were not on record
+    report   the page of the folder; None where none was asked for
     """
 
     folder: Path
@@ -41,6 +34,12 @@ class Found:
     summary: TuneSummary
     records: tuple[TriedModel, ...]
     fresh: int
+    report: Path | None = None
+
+    __repr__ = show_line
+
+    def _repr_html_(self) -> str:
+        return show_html(self, self.warnings)
 
     @property
     def facts(self) -> dict[str, object]:
@@ -65,60 +64,43 @@ class Found:
         """One row for each candidate that was tried."""
         return [one.row() for one in self.records]
 
-    __repr__ = show_line
+    def to_json(self) -> dict[str, object]:
+        """What the search found, as `--json` prints it."""
+        summary = self.summary
+        best, first = summary.best, summary.first
+        shown: dict[str, object] = {
+            "schema": 1,
+            "verdict": self.verdict,
+            "sentence": self.sentence,
+            "within_budget": self.best is not None,
+            "folder": str(self.folder),
+            "report": None if self.report is None else str(self.report),
+            **dict.fromkeys(("best", "value", "drop", "latency_ratio", "bytes_ratio")),
+            "float": encode(first),
+            "front": summary.front,
+            "nearest": encode(summary.nearest),
+            "next": summary.next,
+        }
+        if best is not None:
+            shown |= {
+                "best": encode(replace(best, file=str(self.best))),
+                "value": best.accuracy and best.accuracy.value,
+                "drop": _drop(best.accuracy),
+                "latency_ratio": best.latency and best.latency.ratio,
+                "bytes_ratio": _bytes_ratio(best, first),
+            }
+        return shown
 
-    def _repr_html_(self) -> str:
-        return show_html(self, self.warnings)
+
+def _bytes_ratio(best: TunedModel, first: TunedModel | None) -> float | None:
+    if first is None or not first.bytes or best.bytes is None:
+        return None
+    return best.bytes / first.bytes
 
 
-def tune(
-    model: str | os.PathLike[str],
-    data: Given,
-    *,
-    max_drop: str | None = None,
-    min_agreement: str | None = None,
-    min_snr: str | None = None,
-    minimize: str = "latency",
-    max_size: str | None = None,
-    max_latency: str | None = None,
-    on: str | Sequence[str | Target] = "cpu:1",
-    calibrate: Given | None = None,
-    minutes: float | None = None,
-    runs: int | None = None,
-    training: Training | None = None,
-    preparation: Preparation = UNTOUCHED,
-    out: str | os.PathLike[str] | None = None,
-    engine: str | Engine | None = None,
-) -> Found:
-    """The fastest (smallest, …) file within a budget, proven on samples that nothing was chosen by.
-
-    >>> litesmith.tune("model.tflite", "val/", max_drop="1pt").best     # doctest: +SKIP
-
-    Each candidate is timed until its time is steady, or in so many `runs`.
-    `training` says how to train where nothing else fits; without it nothing is trained. The folder
-    `out` has every trial; where it has been used before, what is on record is not measured again.
-    `engine="ray"` has the workers of a Ray cluster make, time and score the candidates.
-    """
-    path = Path(model)
-    content = load(path)
-    opened = open_data(data, content, preparation=preparation)
-    texts = on.split(",") if isinstance(on, str) else on
-    request = Request(
-        path,
-        opened,
-        Path(out) if out is not None else default_folder(path),
-        Budget.parse(max_drop, min_agreement, min_snr),
-        minimize,
-        Limits.parse(max_size, max_latency),
-        tuple(map(Place.parse, texts)),
-        None if calibrate is None else open_beside(calibrate, opened, content, preparation),
-        minutes,
-        training,
-        opened=remember(data, calibrate, preparation),
-        runs=runs,
-    )
-    with open_engine(engine) as found:
-        return carry_out(replace(request, engine=found))
+def _drop(accuracy: Score | None) -> float | None:
+    difference = accuracy.against.difference if accuracy and accuracy.against else None
+    return None if difference is None else -difference
 
 
 def default_folder(model: Path) -> Path:

@@ -16,10 +16,14 @@ import pytest
 from litesmith import choose, tune
 from litesmith.accuracy.evaluate import evaluate_all
 from litesmith.calibration import observed_cache as cache
+from litesmith.calibration.context import CALIBRATION_SAMPLES
+from litesmith.data.sample_splits import take_some
+from litesmith.data.samples import Data
 from litesmith.errors import BadInput, CannotApply, CannotRun
 from litesmith.front.apply import apply
 from litesmith.ray_engine.device_log import RESOURCE, VARIABLE
-from litesmith.search.trial.remote_build import Making
+from litesmith.search.trial.remote_build import Order, RemoteBuilds
+from litesmith.search.tuning.tune_trials import Built, build
 from litesmith.tflite.file import digest
 from litesmith.tflite.write import to_bytes
 from litesmith.timing.cluster_timing import measure_on
@@ -163,10 +167,19 @@ def test_files_are_the_same_to_the_byte(engine: Engine, tmp_path: Path, recipe: 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(cache.VARIABLE, "")  # nothing was seen before
         here = apply(taught(), recipe, data)
-    making = Making(engine, path, digest(path), data)
-    there = making.built(recipe, "made")
+    there = built(engine, path, data, recipe)
     assert there.content.tobytes() == to_bytes(here.model)
     assert there.skipped == here.skipped
+
+
+def built(engine: Engine, path: Path, data: Data, recipe: str) -> Built:
+    """What a worker makes of a model."""
+    builds = RemoteBuilds(engine, build)
+    few = take_some(data, CALIBRATION_SAMPLES)
+    builds.begin("made", Order(recipe, few, path, digest(path), "making it"))
+    found = builds.finish("made")
+    assert found is not None
+    return found
 
 
 def test_a_recipe_that_does_not_fit_is_refused_as_here(engine: Engine, tmp_path: Path) -> None:
@@ -177,7 +190,7 @@ def test_a_recipe_that_does_not_fit_is_refused_as_here(engine: Engine, tmp_path:
         apply(integer(taught()), "quantize", data)
     told.append(str(here.value))
     with pytest.raises(here.type) as there:
-        Making(engine, path, digest(path), data).built("quantize", "made")
+        built(engine, path, data, "quantize")
     assert str(there.value) == told[0]
 
 

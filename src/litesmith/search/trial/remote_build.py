@@ -39,12 +39,8 @@ class RemoteBuilds(Generic[B]):
         self._engine, self._build = engine, build
         self._begun: dict[str, Held[B]] = {}
 
-    def can_make(self, few: Data) -> bool:
-        """True where there are workers, and data that travels with its digest."""
-        return self._engine is not None and few.items.stored is not None
-
     def begin(self, name: str, order: Order) -> None:
-        """Has a worker start, unless one has."""
+        """Has a worker start, unless one has; only data that is stored travels with its digest."""
         if self._engine is None or name in self._begun or order.few.items.stored is None:
             return
         pieces = tuple(p.held for p in portions(self._engine, order.few, digests=True))

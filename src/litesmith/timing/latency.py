@@ -260,9 +260,10 @@ class Situation:
     @property
     def name(self) -> str:
         if not self.competitors:
-            return "alone"
-        plural = phrase("es") if self.competitors > 1 else ""
-        return phrase("beside {competitors} busy process{plural}", self.competitors, plural)
+            return phrase("alone")
+        if self.competitors == 1:
+            return phrase("beside 1 busy process")
+        return phrase("beside {competitors} busy processes", self.competitors)
 
     def rows(self) -> list[Row]:
         """One row a thread count. Joules are of the whole machine."""

@@ -129,15 +129,10 @@ def near_words(row: CandidateRow, rows: Sequence[CandidateRow]) -> list[str]:
     if not names:
         return []
     if row.on_front:
-        verb = phrase("is") if len(names) == 1 else phrase("are")
-        return [
-            phrase(
-                "{names} {verb} as good as {model} within the noise",
-                ", ".join(names),
-                verb,
-                row.model,
-            )
-        ]
+        if len(names) == 1:
+            return [phrase("{name} is as good as {model} within the noise", names[0], row.model)]
+        together = ", ".join(names)
+        return [phrase("{names} are as good as {model} within the noise", together, row.model)]
     return [phrase("{model} is as good as {names} within the noise", row.model, ", ".join(names))]
 
 

@@ -429,8 +429,9 @@ class Choosing:
             if self.basis == MEASURED
             else phrase("no accuracy is known")
         )
-        they = phrase("it is") if len(names) == 1 else phrase("they are")
-        return [phrase("{names}: {what}, so that {they} not picked", ", ".join(names), what, they)]
+        if len(names) == 1:
+            return [phrase("{name}: {what}, so that it is not picked", names[0], what)]
+        return [phrase("{names}: {what}, so that they are not picked", ", ".join(names), what)]
 
     def _reason(self, told: Pick) -> str:
         published = phrase(

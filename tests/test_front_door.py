@@ -26,10 +26,6 @@ from litesmith.workers.engine import ENGINES
 
 NAMES = {"eval": "evaluate"}
 
-# Commands whose functions are still to come.
-TO_COME = ("choose", "demo", "tune")
-DONE = [name for name in COMMANDS if name not in TO_COME]
-
 # Options that have no argument: how a result is printed, and what Python has other words for.
 NO_ARGUMENT = {
     "as_json": "to_json()",
@@ -81,7 +77,7 @@ def test_importing_every_module_puts_none_in_the_place_of_a_function() -> None:
             assert callable(given) and not isinstance(given, ModuleType), name
 
 
-@pytest.mark.parametrize("name", DONE)
+@pytest.mark.parametrize("name", COMMANDS)
 def test_a_command_has_a_function_that_takes_what_it_takes(name: str) -> None:
     public = NAMES.get(name, name)
     assert public in litesmith.__all__
@@ -94,7 +90,7 @@ def test_a_command_has_a_function_that_takes_what_it_takes(name: str) -> None:
     assert missing <= allowed
 
 
-@pytest.mark.parametrize("name", DONE)
+@pytest.mark.parametrize("name", COMMANDS)
 def test_a_command_and_its_function_mean_the_same_by_default(name: str) -> None:
     given = arguments_of(getattr(litesmith, NAMES.get(name, name)))
     for option, parameter in inspect.signature(command_of(name)).parameters.items():
@@ -157,7 +153,7 @@ def imported(*words: str) -> set[str]:
     return {*done.stderr.split()}
 
 
-@pytest.mark.parametrize("name", ["", *(name for name in DONE if name not in ("bench", "profile"))])
+@pytest.mark.parametrize("name", ["", *COMMANDS])
 def test_help_waits_for_nothing(name: str) -> None:
     assert not {"numpy", "rich", "PIL", "torch"} & imported(*name.split(), "--help")
 

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from litesmith.front.catalogue import catalogue
     from litesmith.front.choose import choose
     from litesmith.front.compare import compare
+    from litesmith.front.demo import demo
     from litesmith.front.doctor import doctor
     from litesmith.front.evaluate import evaluate
     from litesmith.front.gate import gate, update_baseline
@@ -79,6 +80,7 @@ __all__ = [
     "cluster",
     "compare",
     "delegate",
+    "demo",
     "diff",
     "doctor",
     "evaluate",
@@ -112,6 +114,7 @@ _GIVEN = {
     "front.catalogue": "catalogue",
     "front.choose": "choose",
     "front.compare": "compare",
+    "front.demo": "demo",
     "front.doctor": "doctor",
     "front.evaluate": "evaluate",
     "front.gate": "gate update_baseline",

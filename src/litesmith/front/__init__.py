@@ -4,6 +4,7 @@ apply.py       `apply`: a recipe applied to a model; the result of a search made
 bench.py       `bench`: latency, threads, copies, all targets
 catalogue.py   `catalogue`: networks by name, and as files
 compare.py     `compare`: is one model as good as another, and faster?
+demo.py        `demo`: the whole job on what ships with the package
 doctor.py      `doctor`: why a model is slow or inaccurate, and the command that helps
 evaluate.py    `evaluate`: accuracy with its interval, paired against a reference
 gate.py        `gate` and `update_baseline`: is a model worse than its baseline allows?

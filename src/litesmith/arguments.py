@@ -8,13 +8,13 @@ import inspect
 from collections.abc import Callable, Sequence
 from functools import cache, wraps
 from numbers import Integral, Real
-from os import PathLike
 from shlex import quote
 from types import NoneType, UnionType
 from typing import ParamSpec, TypeVar, Union, Unpack, get_args, get_origin, get_type_hints
 
 from litesmith.errors import BadInput
 from litesmith.phrases import Phrase, phrase
+from litesmith.type_guards import is_path, is_sequence
 from litesmith.units import number_text
 
 P = ParamSpec("P")
@@ -43,11 +43,11 @@ def argument(name: str, value: object = None) -> Argument:
 def _python_text(value: object) -> str:
     if isinstance(value, float):
         return number_text(value)
-    return repr(str(value) if isinstance(value, PathLike) else value)
+    return repr(str(value) if is_path(value) else value)
 
 
 def _shell_text(value: object) -> str:
-    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+    if is_sequence(value) and not isinstance(value, str | bytes):
         return quote(",".join(map(str, value)))
     return number_text(value) if isinstance(value, float) else quote(str(value))
 

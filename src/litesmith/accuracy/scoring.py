@@ -84,7 +84,7 @@ def _among_top(case: Case, most: int) -> Rows:
             raise BadInput("the model answers with one class, not with scores; use the metric top1")
         return _column(chosen == labels)
     scores = _scores(case, len(labels))
-    classes = scores.shape[1]
+    classes = int(scores.shape[1])
     if labels.min(initial=0) < 0 or labels.max(initial=0) >= classes:
         wrong = labels[(labels < 0) | (labels >= classes)][0]
         raise BadInput(

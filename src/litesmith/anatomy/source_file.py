@@ -11,6 +11,7 @@ from litesmith.ir.types import Model
 from litesmith.phrases import phrase
 from litesmith.tflite.file import load, pieces
 from litesmith.tflite.write import chunks
+from litesmith.type_guards import is_path
 
 Source = str | os.PathLike[str] | bytes | bytearray | memoryview | Model
 
@@ -64,7 +65,7 @@ def open_source(source: Source) -> SourceFile:
         return SourceFile(source)
     if isinstance(source, bytes | bytearray | memoryview):
         return SourceFile(load(source))
-    if isinstance(source, str | os.PathLike):
+    if is_path(source):
         return SourceFile(load(source), Path(source))
     raise BadInput(
         "model={source!r}: give the path of a .tflite file, its bytes, or a Model", source

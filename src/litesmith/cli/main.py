@@ -5,6 +5,7 @@ import signal
 import sys
 import traceback
 from importlib import import_module
+from types import FrameType
 from typing import NoReturn
 
 import click
@@ -143,8 +144,13 @@ def make_app() -> Commands:
 
 def main() -> NoReturn:
     """Runs the command line and exits: 0 fine, 2 bad input, 70 a bug of ours, 130 Ctrl-C."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(_TERMINATED))  # so that clean-up happens
+    signal.signal(signal.SIGTERM, _terminate)
     sys.exit(_run())
+
+
+def _terminate(signal_number: int, frame: FrameType | None) -> NoReturn:
+    """Ends as Ctrl-C does, so that clean-up happens."""
+    sys.exit(_TERMINATED)
 
 
 def _run() -> int:

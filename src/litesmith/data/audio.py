@@ -52,6 +52,9 @@ def audio_rows(folder: Path, model: Model, preparation: Preparation) -> Rows:
         label = None if classes is None else classes[index]
         return (clip(files[index], rate, waveform(tensor)).reshape(shape),), label
 
+    def fault(index: int) -> str:
+        return _fault(files[index])
+
     names = [f"{o}/{f.name}" for o, f in zip(owners, files, strict=True)] if owners else []
     return Rows(
         names or [f.name for f in files],
@@ -60,7 +63,7 @@ def audio_rows(folder: Path, model: Model, preparation: Preparation) -> Rows:
         classes,
         (*notes, *note),
         settled,
-        Check(lambda index: _fault(files[index]), phrase("clips cannot be read")),
+        Check(fault, phrase("clips cannot be read")),
     )
 
 

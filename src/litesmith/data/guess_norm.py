@@ -206,7 +206,7 @@ def _filled(tensor: Tensor, item: Array) -> Array:
 
 def _accuracy(outputs: Array, classes: Array, offsets: Sequence[int]) -> float:
     best = outputs.argmax(axis=1)
-    return max(float(np.mean(best == classes + offset)) for offset in offsets)
+    return max(float(np.mean(np.equal(best, classes + offset))) for offset in offsets)
 
 
 def _scored(outputs: Array, classes: Array, offsets: Sequence[int]) -> tuple[float, float]:

@@ -20,6 +20,7 @@ from litesmith.ir.types import Array, Model, Tensor
 from litesmith.phrases import join_and, phrase
 from litesmith.tflite.describe import label_line
 from litesmith.tflite.metadata import metadata
+from litesmith.type_guards import is_list_or_tuple, is_mapping, is_tuple
 from litesmith.units import bytes_text, plain
 
 # No model has more classes; a larger number stands for something else.
@@ -166,19 +167,22 @@ def image_rows(folder: Path, model: Model, preparation: Preparation) -> Rows:
         label = None if classes is None else classes[index]
         return (decode(files[index], wanted, preparation),), label
 
+    def fault(index: int) -> str:
+        return image_fault(files[index])
+
+    def content(index: int) -> bytes:
+        return files[index].read_bytes()
+
     names = [f"{o}/{f.name}" for o, f in zip(owners, files, strict=True)] if owners else []
     return Rows(
         names or [f.name for f in files],
         read,
-        lambda index: sha256(files[index].read_bytes()).hexdigest(),
+        lambda index: sha256(content(index)).hexdigest(),
         classes,
         notes,
         settled,
-        Check(lambda index: image_fault(files[index]), phrase("images cannot be read")),
-        Stored(
-            lambda index: files[index].read_bytes(),
-            partial(decode_bytes, wanted=wanted, preparation=preparation),
-        ),
+        Check(fault, phrase("images cannot be read")),
+        Stored(content, partial(decode_bytes, wanted=wanted, preparation=preparation)),
     )
 
 
@@ -439,12 +443,12 @@ def _split(
 ) -> Iterable[tuple[tuple[Array, ...], Array | None]]:
     """The items in one thing that a generator gave."""
     inputs, label = _parted(value, len(model.main.inputs))
-    if isinstance(inputs, Mapping):
+    if is_mapping(inputs):
         named = {str(k): _number_array(v, where) for k, v in inputs.items()}
         label = named.pop("y", None) if label is None else label
         pairs = _matched(named, model, where)
     else:
-        listed = inputs if isinstance(inputs, (list, tuple)) else [inputs]
+        listed = inputs if is_list_or_tuple(inputs) else [inputs]
         if len(listed) != len(model.main.inputs):
             raise BadInput(
                 "{where}: has {count} arrays, the model {count2} inputs",
@@ -465,12 +469,12 @@ def _split(
 
 def _parted(value: object, inputs: int) -> tuple[object, object]:
     """Inputs and label: pairs (x, y), flat tuples of inputs with or without one, TFLite's lists."""
-    if not isinstance(value, tuple):
+    if not is_tuple(value):
         return value, None
     if len(value) == 2 and isinstance(value[0], str):  # a signature's name and its inputs
         return value[1], None
-    if len(value) == 2 and isinstance(value[0], (list, tuple, Mapping)):
-        return value
+    if len(value) == 2 and (is_list_or_tuple(value[0]) or is_mapping(value[0])):
+        return value[0], value[1]
     if len(value) == inputs + 1:
         return list(value[:-1]), value[-1]
     return list(value), None

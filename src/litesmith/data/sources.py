@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -45,7 +46,11 @@ from litesmith.data.user_functions import users_function
 from litesmith.errors import BadInput
 from litesmith.ir.types import Array, Model
 from litesmith.phrases import phrase
+from litesmith.type_guards import is_iterable, is_mapping, is_path
 from litesmith.units import plain
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
 
 Given = (
     str
@@ -224,21 +229,25 @@ def open_data(
     return replace(settled, chosen=chosen, notes=told)
 
 
+def _is_array(value: object) -> "TypeIs[Array]":
+    return isinstance(value, np.ndarray)
+
+
 def _name(source: Given) -> str:
-    if isinstance(source, str | os.PathLike):
+    if is_path(source):
         return os.fspath(source)
     return getattr(source, "__name__", "") or phrase("the given {name}", type(source).__name__)
 
 
 def _has_images(source: Given) -> bool:
-    return isinstance(source, str | os.PathLike) and os.path.isdir(source)
+    return is_path(source) and os.path.isdir(source)
 
 
 def _rows(
     source: Given, name: str, model: Model, preparation: Preparation, samples: int | None
 ) -> Rows:
     most = None if samples is None else samples * (batch_of(model) or 1)
-    if isinstance(source, str | os.PathLike):
+    if is_path(source):
         path = Path(source)
         if path.is_dir():
             read = audio_rows if has_audio(path, model) else image_rows
@@ -246,14 +255,14 @@ def _rows(
         if not path.exists() and ":" in name:
             return spooled_rows(_called(users_function(name), name), model, name, most)
         return array_rows(_loaded(path), model, name)
-    if isinstance(source, np.ndarray):
+    if _is_array(source):
         return array_rows({"x": source}, model, name)
-    if isinstance(source, Mapping):
+    if is_mapping(source):
         arrays = {str(key): np.asarray(value) for key, value in source.items()}
         return array_rows(arrays, model, name)
     if callable(source):
         return spooled_rows(_called(source, name), model, name, most)
-    if isinstance(source, Iterable):
+    if is_iterable(source):
         return spooled_rows(source, model, name, most)
     raise BadInput(
         "{name}: give a folder, an .npz, an .npy, module:function, arrays or a generator", name
@@ -285,9 +294,9 @@ def _called(function: Callable[[], object], name: str) -> Iterable[object]:
         given = function()
     except Exception as error:
         raise foreign_failure(name, error) from error
-    if isinstance(given, np.ndarray):
+    if _is_array(given):
         return [given]
-    if isinstance(given, Mapping) or not isinstance(given, Iterable):
+    if is_mapping(given) or not is_iterable(given):
         raise BadInput(
             "{name}: gives {name2}; it must give samples one by one", name, type(given).__name__
         )

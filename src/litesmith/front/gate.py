@@ -25,6 +25,7 @@ from litesmith.run.core.target import Target
 from litesmith.run.trial_run import probe
 from litesmith.tflite.file import load, refuse_output, write_whole
 from litesmith.timing.latency import Rule
+from litesmith.type_guards import is_path
 
 Place = str | os.PathLike[str]
 
@@ -121,7 +122,7 @@ def update_baseline(
 
 def _refuse_outputs(outs: Sequence[Place | None], inputs: Sequence[object]) -> None:
     """Refuses outputs that are also inputs."""
-    files = [Path(one) for one in inputs if isinstance(one, str | os.PathLike)]
+    files = [Path(one) for one in inputs if is_path(one)]
     for out in outs:
         if out is not None:
             refuse_output(Path(out), *files)

@@ -1,6 +1,9 @@
 """Tells a notebook how a model is shown: by the name of its type, since a model knows nothing of
 what is counted in it. Results show themselves."""
 
+# pyright: reportPrivateUsage=false
+# IPython gives the method that draws a result its private name.
+
 import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol

@@ -1,6 +1,6 @@
 """`quantize`: a recipe chosen for a scheme, applied to a model, and checked on the written file."""
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -208,7 +208,7 @@ def _check(
 
 
 @contextmanager
-def _written(model: Model, out: Path | None) -> Iterator[Path]:
+def _written(model: Model, out: Path | None) -> Generator[Path]:
     """The file of a model; one that goes away where none was asked for."""
     if out is not None:
         save(model, out)

@@ -1,6 +1,6 @@
 """A recipe that may train, carried out: the data is opened, the result written, records kept."""
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -282,7 +282,7 @@ def forget(folder: Path) -> None:
 
 
 @contextmanager
-def keep_records(job: Job, lessons: Lessons) -> Iterator[None]:
+def keep_records(job: Job, lessons: Lessons) -> Generator[None]:
     """Whatever interrupts the work says how to continue it; what would come again does not."""
     folder = job.folder
     try:

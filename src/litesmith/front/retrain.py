@@ -1,7 +1,7 @@
 """`retrain`: a classifier of the user's classes from any float network."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -112,7 +112,7 @@ def _with_record(request: Request, resume: bool, every: float) -> Request:
 
 
 @contextmanager
-def _hold(folder: Folder) -> Iterator[None]:
+def _hold(folder: Folder) -> Generator[None]:
     """Keeps others out of the folder, which goes again where it was made for nothing."""
     was_there = folder.path.exists()
     try:

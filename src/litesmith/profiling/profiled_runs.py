@@ -27,9 +27,9 @@ class Gathered:
     model: Model
     note: str
     timeline: Timeline
-    plain_us: list[float] = field(default_factory=list)
-    profiled_us: list[float] = field(default_factory=list)
-    runs: list[Run] = field(default_factory=list)
+    plain_us: list[float] = field(default_factory=list[float])
+    profiled_us: list[float] = field(default_factory=list[float])
+    runs: list[Run] = field(default_factory=list[Run])
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,9 @@
 """The engine `ray`: functions as tasks of a Ray cluster, and the board that tells of them."""
 
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false
+# ray leaves parts of its types open.
+
 import os
 from collections import OrderedDict, deque
 from collections.abc import Callable, Generator, Iterable, Iterator
@@ -70,7 +74,7 @@ def alone_task(
 
 
 @contextmanager
-def _noted(board: Any, what: str, device: bool) -> Iterator[None]:
+def _noted(board: Any, what: str, device: bool) -> Generator[None]:
     """Tells the board what this process does, where there is one; nothing waits for it."""
     place = (_node_id()[:6], os.getpid(), host_name(), device)
     if board is not None:

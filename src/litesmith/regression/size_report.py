@@ -147,7 +147,12 @@ class Shrunk:
         }
 
     def _latency_json(self) -> dict[str, object]:
-        told = {"ratio": None, "low": None, "high": None, "verdict": self.verdict}
+        told: dict[str, object] = {
+            "ratio": None,
+            "low": None,
+            "high": None,
+            "verdict": self.verdict,
+        }
         if self.latency is None:
             return told
         low, high = self.latency.ratio.interval
@@ -232,13 +237,17 @@ def _costs(path: Path, model: Model) -> Costs:
     )
 
 
+def _probe(one: Contender) -> None:
+    probe(one.name, str(one.target))
+
+
 def _timed(
     group: Sequence[Contender], runs: int | None, most_seconds: float, progress: Progress
 ) -> tuple[Latency | None, str]:
     """The times of two contenders, or why there are none."""
     try:
         with ThreadPoolExecutor() as pool:
-            list(pool.map(lambda one: probe(one.name, one.target), group))
+            list(pool.map(_probe, group))
         one_run = _run_seconds(group)
     except CannotRun as error:
         return None, str(error)

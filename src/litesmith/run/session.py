@@ -31,6 +31,7 @@ from litesmith.run.litert.numpy_walker import WalkerRunner
 from litesmith.run.litert.own_kernels import ProfiledRunner, own_kernels
 from litesmith.tflite.file import load, mapped
 from litesmith.tflite.write import to_bytes
+from litesmith.type_guards import is_sequence
 
 Source = str | os.PathLike[str] | bytes | bytearray | memoryview | Model
 
@@ -146,7 +147,7 @@ class Session:
         places = {name: place for place, name in enumerate(self.inputs)}
         for name, shape in shapes.items():
             self.inputs[name]  # raises where there is no such input
-            if not isinstance(shape, Sequence) or not all(isinstance(d, int) for d in shape):
+            if not _is_shape(shape):
                 raise BadInput(
                     "input {name!r}: a shape is a tuple of integers, not {shape!r}", name, shape
                 )
@@ -409,3 +410,7 @@ def _argument(tensor: Tensor, arguments: Sequence[tuple[str, Tensor]]) -> str:
 
 def _signature_number(model: Model, signature: Signature | None) -> int:
     return 0 if signature is None else model.signatures.index(signature)
+
+
+def _is_shape(given: object) -> bool:
+    return is_sequence(given) and all(isinstance(d, int) for d in given)

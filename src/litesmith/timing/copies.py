@@ -1,12 +1,16 @@
 """What feeding inputs and reading outputs costs, by each way that Python has to do it."""
 
+# pyright: reportMissingTypeStubs=false, reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# ai_edge_litert leaves parts of its types open.
+
 import os
 import re
 from collections.abc import Callable
 from dataclasses import astuple, dataclass
 from statistics import median
 from time import perf_counter
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -168,7 +172,7 @@ def _classic(name: str, path: str, session: Session, values: list[Array]) -> Way
     return Way(name, feed, interpreter.invoke, read, copied)
 
 
-def _matched(details: list[dict], values: list[Array]) -> list[Array]:
+def _matched(details: list[dict[str, Any]], values: list[Array]) -> list[Array]:
     """The values in the interpreter's order, which a signature may change."""
     left = list(values)
     found: list[Array] = []

@@ -104,9 +104,10 @@ def _chances(_: Sample, answers: Sequence[Outputs]) -> Array:
 
 def _mistakes(found: Labelled, chances: Array) -> tuple[Mistake, ...]:
     """The ones it was surest of first."""
-    said, labels = chances.argmax(axis=1), found.labels
+    said: list[int] = chances.argmax(axis=1).tolist()
+    labels: list[int] = found.labels.tolist()
     sure = chances.max(axis=1)
-    wrong = np.flatnonzero(said != labels)
+    wrong = np.flatnonzero(np.not_equal(said, labels))
     order = sorted(wrong.tolist(), key=lambda row: (-sure[row], found.data.digests[row]))
     return tuple(
         Mistake(

@@ -5,6 +5,7 @@ from contextlib import closing
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from litesmith.calibration.observed_cache import outputs_place, read_outputs, write_outputs
 from litesmith.data.answers import Outputs, outputs_of
@@ -34,11 +35,12 @@ class Embedded:
 
     def at(self, rows: Sequence[int] | Array) -> "Embedded":
         """Some of them."""
-        index = np.asarray(rows, np.intp)
+        index: NDArray[np.intp] = np.asarray(rows, np.intp)
+        places: list[int] = index.tolist()
         return Embedded(
             self.features[index],
             self.labels[index],
-            tuple(self.digests[row] for row in index),
+            tuple(self.digests[row] for row in places),
             self.places[index],
         )
 
@@ -52,7 +54,7 @@ def embed(model: Model, data: Samples, labels: Array, tell: Tell | None = None) 
             "{source}: {names} makes numbers that are infinite or no numbers; mend or leave "
             "out such items",
             data.source,
-            data.names[spoiled[0]],
+            data.names[int(spoiled[0])],
         )
     digests = data.digests
     order = sorted(range(len(rows)), key=lambda row: (digests[row], int(labels[row])))

@@ -15,6 +15,7 @@ from litesmith.ir.types import Array, Model
 from litesmith.phrases import phrase
 from litesmith.tflite.describe import label_line, label_lines
 from litesmith.transfer.embedded_data import Embedded
+from litesmith.type_guards import is_path
 from litesmith.units import plain, total_text
 
 # What the parts of a data set are called, where its folder holds them.
@@ -64,7 +65,7 @@ class Sources(NamedTuple):
 
 def sources_of(data: Given, proof: Given | None) -> Sources:
     """The two parts of a data set, where its folder holds them as train/ and val/."""
-    if not isinstance(data, str | os.PathLike) or not Path(data).is_dir():
+    if not is_path(data) or not Path(data).is_dir():
         return Sources(data, proof)
     inside = {p.name.lower(): p for p in Path(data).iterdir() if p.is_dir()}
     train = next((inside[name] for name in _TRAINING if name in inside), None)

@@ -116,7 +116,7 @@ def test_the_runner_ends_with_its_connection(here: Device) -> None:
 
 
 def test_a_copy_that_breaks_off_leaves_nothing(here: Device, tmp_path: Path) -> None:
-    here._ask(do="put", digest="0" * 64, size=1000)
+    here.ask(do="put", digest="0" * 64, size=1000)
     here._write([b"too little"])
     here.close()
     assert os.listdir(tmp_path / "cache" / "litesmith-agent") == []

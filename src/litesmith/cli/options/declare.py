@@ -20,6 +20,7 @@ import click
 
 from litesmith.lang.language import LANGUAGES, say
 from litesmith.phrases import phrase
+from litesmith.type_guards import is_sequence
 
 
 @dataclass(frozen=True)
@@ -182,7 +183,7 @@ def _plain_type(kind: object) -> tuple[object, bool]:
     return kind, False
 
 
-def _click_type(kind: object, declared: Declared) -> click.ParamType:
+def _click_type(kind: object, declared: Declared) -> "click.ParamType[object]":
     if kind is Path:
         return click.Path(path_type=Path)
     if kind is str:
@@ -208,7 +209,7 @@ def _callback(
         if stop is not None and value:
             stop()
             context.exit()
-        if load is not None and isinstance(value, Sequence):
+        if load is not None and is_sequence(value):
             for one in value:
                 load(str(one))
         return value

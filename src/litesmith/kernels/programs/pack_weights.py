@@ -49,7 +49,8 @@ def pack_dense(weights: NDArray[np.int8], vectors: int, *, narrow: bool) -> Pack
 def _cuts(magnitudes: NDArray[np.int64]) -> list[int]:
     """How many pairs each chunk has: (vectors, 16, pairs) -> counts whose sums cannot overflow."""
     running = np.cumsum(magnitudes.reshape(-1, magnitudes.shape[-1]), axis=1)
-    cuts, start = [], 0
+    cuts: list[int] = []
+    start = 0
     while start < running.shape[1]:
         before = running[:, start - 1] if start else 0
         sums = running[:, start:] - np.reshape(before, (-1, 1))
@@ -135,7 +136,7 @@ def pack_rounds(weights: NDArray[np.int8]) -> Rounds:
     A window begins at the first block that any channel has left. Each channel takes the first one
     that it has left, if it is in the window, and otherwise a block of zeros.
     """
-    channels, inputs = weights.shape
+    channels, inputs = map(int, weights.shape)
     end = inputs // BLOCK
     firsts = np.minimum(np.arange(0, channels, LANES), channels - LANES)
     order = firsts[:, None] + np.arange(LANES)
@@ -161,7 +162,8 @@ def pack_rounds(weights: NDArray[np.int8]) -> Rounds:
 
 def _queues(blocks: Array) -> NDArray[np.int64]:
     """The blocks of each channel that are not zero, by place, and what is past the end behind."""
-    is_kept, end = blocks.any(axis=2), blocks.shape[1]
+    is_kept: NDArray[np.bool_] = np.any(blocks, axis=2)
+    end = int(blocks.shape[1])
     places = np.sort(np.where(is_kept, np.arange(end), end), axis=1)
     most = int(is_kept.sum(axis=1).max(initial=0))
     return np.concatenate([places[:, :most], np.full((len(places), 1), end)], axis=1)

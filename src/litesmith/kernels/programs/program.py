@@ -30,7 +30,9 @@ class Kernel:
     words: Mapping[int, int]
     kept: tuple[Array, ...] = ()
     scratch: int = 0
-    calls: Mapping[int, str] = field(default_factory=dict)  # words that are other functions
+    calls: Mapping[int, str] = field(
+        default_factory=dict[int, str]
+    )  # words that are other functions
 
 
 @dataclass(frozen=True, eq=False)

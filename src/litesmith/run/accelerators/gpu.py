@@ -23,6 +23,7 @@ from litesmith.run.litert.capi import STATUSES
 from litesmith.run.litert.gpu_messages import reasons
 from litesmith.run.rules.gpu_takes import flaw
 from litesmith.tflite.file import save
+from litesmith.type_guards import is_list_or_tuple
 from litesmith.units import percent_text
 
 TARGET = "gpu"
@@ -58,13 +59,13 @@ def try_out(content: bytes | memoryview, target: Target, signature: int) -> None
     """Raises where a child process dies of the model, or comes far from the CPU's results."""
     words = str(target), str(signature)
     said = survive(content, ["-m", "litesmith.run.gpu_check"], words, who="target gpu: LiteRT")
-    told = json.loads(said) if said else {}
+    told: dict[str, object] = json.loads(said) if said else {}
     far = told.get("result")
     if not told:
         raise CannotRun(
             "target {target}: the model cannot be tried in a child process; use cpu", target
         )
-    if far is not None and far > _FAR:
+    if isinstance(far, int | float) and far > _FAR:
         away = phrase("{share} of the largest value away from the CPU's", percent_text(far))
         what = phrase("not finite where the CPU's are") if far == math.inf else away
         other = "" if target.kernels == FULL else phrase("{target}:{full} or ", TARGET, FULL)
@@ -103,7 +104,12 @@ def _asked(model: Model) -> tuple[frozenset[int], dict[str, str]]:
             told = ask("litesmith.run.accelerators.gpu_trial", path, seconds=_SECONDS)
         except CannotRun as error:
             raise CannotRun(str(error).removeprefix(f"{path}: ").replace(" on  (", " (")) from None
-    if not isinstance(told, list):
+    return _read(told)
+
+
+def _read(told: object) -> tuple[frozenset[int], dict[str, str]]:
+    if not is_list_or_tuple(told):
         raise CannotRun("target gpu: the accelerator gives no answer")
     nodes, why = told
-    return frozenset(nodes), reasons(why)
+    assert is_list_or_tuple(nodes) and is_list_or_tuple(why)
+    return frozenset(n for n in nodes if isinstance(n, int)), reasons(map(str, why))

@@ -10,7 +10,7 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypedDict
 
 from litesmith.errors import CannotRun
 from litesmith.phrases import phrase
@@ -25,7 +25,21 @@ _MESA = re.compile(r"Mesa (\d+)\.")
 # What LiteRT's plugin for Qualcomm is linked with; without one of them it does not load.
 _QNN = ("libQnnHtp.so", "libQnnIr.so", "libQnnSaver.so", "libQnnSystem.so")
 
-Told = dict[str, object]
+
+class Device(TypedDict):
+    """A GPU that Vulkan shows."""
+
+    name: str
+    driver: str
+    is_software: bool
+
+
+class Told(TypedDict, total=False):
+    """What the program about Vulkan prints: the library that is missing, or the devices; None where
+    there is no driver."""
+
+    missing: str
+    devices: list[Device] | None
 
 
 class Usable(NamedTuple):
@@ -67,10 +81,10 @@ def judge_vulkan(told: Told | None) -> Usable:
     if told is None:
         return Usable(False, phrase("a Vulkan driver crashes or hangs when it is asked"), driver)
     if "missing" in told:
-        why = phrase("there is no Vulkan loader ({missing})", plain(str(told["missing"])))
+        why = phrase("there is no Vulkan loader ({missing})", plain(told["missing"]))
         return Usable(False, why, phrase("install libvulkan1 and the GPU's driver"))
-    found = told["devices"]
-    if not isinstance(found, list):
+    found = told.get("devices")
+    if found is None:
         return Usable(False, phrase("Vulkan finds no driver"), driver)
     refusals = [_refused(device) for device in found]
     usable = [device for device, why in zip(found, refusals, strict=True) if not why]
@@ -80,7 +94,7 @@ def judge_vulkan(told: Told | None) -> Usable:
     return Usable(False, next(iter(refusals), phrase("Vulkan finds no GPU")), how)
 
 
-def _refused(device: dict[str, str]) -> str:
+def _refused(device: Device) -> str:
     """Why the runtime does not use a device; "" where it does."""
     mesa = _MESA.search(device["driver"])
     if not device["is_software"] or mesa is None or int(mesa[1]) >= _LEAST_MESA:

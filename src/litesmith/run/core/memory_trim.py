@@ -1,6 +1,7 @@
 """Memory that a closed model has left behind, given back to the system."""
 
 import ctypes
+from collections.abc import Callable
 from functools import cache
 
 
@@ -12,7 +13,7 @@ def trim() -> None:
 
 
 @cache
-def _malloc_trim() -> "ctypes._NamedFuncPointer | None":
+def _malloc_trim() -> Callable[[int], object] | None:
     try:
         return ctypes.CDLL(None).malloc_trim
     except (OSError, AttributeError, TypeError):

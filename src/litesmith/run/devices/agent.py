@@ -5,6 +5,10 @@ of its input is a command as JSON, each line of its output an answer. A command 
 models run, and the end of the input, end the running.
 """
 
+# pyright: reportMissingTypeStubs=false, reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# ai_edge_litert leaves parts of its types open.
+
 from __future__ import annotations
 
 import faulthandler
@@ -17,11 +21,12 @@ import select
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from importlib import metadata
 from importlib.util import find_spec
 from statistics import median
 from time import perf_counter_ns, process_time, sleep
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from ai_edge_litert.interpreter import Interpreter
@@ -98,6 +103,15 @@ class Seat:
 
 
 Seats = dict[int, Seat]
+
+
+class Part(NamedTuple):
+    """Samples of a turn: the number of the seat, and nanoseconds; in a turn's last part also the
+    microseconds of all cores that a run takes."""
+
+    number: int
+    ns: list[int]
+    cpu_us: float | None
 
 
 def fill_inputs(interpreter: Interpreter) -> None:
@@ -218,9 +232,10 @@ def open_seat(pipe: Pipe, seats: Seats, number: int, digest: str, how: tuple[int
 
 def warm_up(pipe: Pipe, seats: Seats, number: int, runs: int | None) -> None:
     """Runs so many times, or until a window of runs is no faster than the ones before it."""
-    run, times, best = seats[number].run, [], float("inf")
+    run, best = seats[number].run, float("inf")
+    times: list[int] = []
     while runs is None and sum(times) < MOST_WARM_UP_NS:
-        window = []
+        window: list[int] = []
         while sum(window) < WINDOW_NS:
             window.append(timed(run))
         times += window
@@ -234,24 +249,30 @@ def play(pipe: Pipe, seats: Seats, turns: Sequence[tuple[int, int, bool]]) -> No
     """Turns of models: the number of the seat, the runs, and whether one goes uncounted first.
 
     Samples are sent in few lines, because sending takes time from the run that follows."""
-    told, parts = perf_counter_ns(), []
+    told = perf_counter_ns()
+    parts: list[Part] = []
     for number, runs, is_settled in turns:
         run = seats[number].run
         if is_settled:
             run()
-        start, times = process_time(), []
+        start = process_time()
+        times: list[int] = []
         for _ in range(runs):
             times.append(timed(run))
             if perf_counter_ns() - told > TELL_NS:
-                pipe.tell(parts=[*parts, (number, times, None)])
+                pipe.tell(parts=[*parts, Part(number, times, None)])
                 told, times, parts = perf_counter_ns(), [], []
                 if pipe.is_waiting():
                     turns = ()
                     break
-        parts.append((number, times, (process_time() - start) * 1e6 / runs))
+        parts.append(Part(number, times, (process_time() - start) * 1e6 / runs))
         if not turns:
             break
     pipe.tell(parts=parts, done=True)
+
+
+def close(seats: Seats, number: int) -> None:
+    seats.pop(number, None)
 
 
 def cores() -> int:
@@ -295,13 +316,13 @@ def main() -> None:
     gc.disable()
     pipe = Pipe()
     seats: Seats = {}
-    does = {
-        "greet": lambda: greet(pipe),
-        "put": lambda digest, size: put(pipe, digest, size),
-        "open": lambda **words: open_seat(pipe, seats, **words),
-        "warm_up": lambda **words: warm_up(pipe, seats, **words),
-        "play": lambda turns: play(pipe, seats, turns),
-        "close": lambda number: seats.pop(number, None),
+    does: dict[str, Callable[..., None]] = {
+        "greet": partial(greet, pipe),
+        "put": partial(put, pipe),
+        "open": partial(open_seat, pipe, seats),
+        "warm_up": partial(warm_up, pipe, seats),
+        "play": partial(play, pipe, seats),
+        "close": partial(close, seats),
     }
     for line in iter(pipe.line, None):
         words = json.loads(line)

@@ -126,11 +126,11 @@ class Device:
             raise BadInput("{name}: no target {wanted} there; use cpu:THREADS", self.name, wanted)
         content = model if isinstance(model, bytes) else mapped(model)
         known = sha256(content).hexdigest()
-        if self._ask(do="put", digest=known, size=len(content))["wanted"]:
+        if self.ask(do="put", digest=known, size=len(content))["wanted"]:
             self._write([content])
             self._answer()
         number = len(self._samples)
-        told = self._ask(
+        told = self.ask(
             do="open",
             number=number,
             digest=known,
@@ -142,7 +142,7 @@ class Device:
 
     def play(self, turns: Sequence[Turn]) -> list[Taken]:
         """Lets sessions take turns, without a word over the connection in between."""
-        self._tell(do="play", turns=[(t.session.number, t.runs, t.is_settled) for t in turns])
+        self.tell(do="play", turns=[(t.session.number, t.runs, t.is_settled) for t in turns])
         taken: list[Taken] = []
         current: list[float] = []
         is_done = False
@@ -185,7 +185,7 @@ class Device:
     def _greeted(self, source: bytes) -> dict[str, Fact]:
         """The device's facts; what a login prints before them is skipped."""
         self._write([source])
-        self._tell(do="greet")
+        self.tell(do="greet")
         for _ in range(_NOISE_LINES):
             line = self._line()
             if line.startswith(b'{"facts"'):
@@ -206,11 +206,11 @@ class Device:
             )
         return facts
 
-    def _ask(self, **words: object) -> dict[str, Any]:
-        self._tell(**words)
+    def ask(self, **words: object) -> dict[str, Any]:
+        self.tell(**words)
         return self._answer()
 
-    def _tell(self, **words: object) -> None:
+    def tell(self, **words: object) -> None:
         self._write([json.dumps(words).encode() + b"\n"])
 
     def _write(self, chunks: Iterable[bytes | memoryview]) -> None:
@@ -282,13 +282,13 @@ class DeviceSession:
 
     def warm_up(self, runs: int | None = None) -> list[float]:
         """Microseconds of runs that do not count: so many, or until they get no faster."""
-        told = self._device._ask(do="warm_up", number=self.number, runs=runs)
+        told = self._device.ask(do="warm_up", number=self.number, runs=runs)
         return [time / 1e3 for time in told["ns"]]
 
     def close(self) -> None:
         """Gives the model's memory back, where the device is still there."""
         with suppress(CannotRun):
-            self._device._tell(do="close", number=self.number)
+            self._device.tell(do="close", number=self.number)
 
     def __enter__(self) -> "DeviceSession":
         return self

@@ -7,6 +7,9 @@ and raised after the run; the copy of the model that the runtime reads has compu
 and another name for each op.
 """
 
+# pyright: reportPrivateUsage=false
+# ctypes has only a private name for the type of its pointers.
+
 from __future__ import annotations
 
 import ctypes
@@ -234,7 +237,7 @@ class _Memory:
     def set_shape(self, shape: Shape) -> None:
         self._shape = tuple(shape)
         self._address: int | None = None
-        self._array = np.empty(self._shape, self._dtype)
+        self._array: Array = np.empty(self._shape, self._dtype)
 
     def locked(self, lock: Callable[..., int], handle: int) -> Array:
         lock(handle, self._reference, self._mode)
@@ -244,7 +247,8 @@ class _Memory:
         """The array that lies there."""
         if address is not None and address != self._address:
             size = self._array.nbytes
-            flat = np.frombuffer((ctypes.c_ubyte * size).from_address(address), self._dtype)
+            memory = memoryview((ctypes.c_ubyte * size).from_address(address))
+            flat = np.frombuffer(memory, self._dtype)
             self._array = flat.reshape(self._shape)
             self._array.flags.writeable = self._mode == _WRITE
             self._address = address

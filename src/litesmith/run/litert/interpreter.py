@@ -4,17 +4,32 @@ It has the true reference kernels, strings, states and outputs whose sizes depen
 is in every version of the wheel. Values are copied on the way in and out.
 """
 
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false
+# ai_edge_litert leaves parts of its types open.
+
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import TypedDict
 
 import numpy as np
+from numpy.typing import NDArray
 
 from litesmith.errors import BadInput, CannotRun
+from litesmith.ir.types import Array
 from litesmith.phrases import phrase
 from litesmith.run.core.runner import Port
 from litesmith.run.core.target import Target
 from litesmith.run.litert.capi import WHEEL, quiet
 from litesmith.run.litert.compiled_model import one_cause
+
+
+class _Detail(TypedDict):
+    """What the interpreter tells of an input or an output."""
+
+    index: int
+    shape: NDArray[np.int32]
+    dtype: type[np.generic]
 
 
 class InterpreterRunner:
@@ -74,13 +89,13 @@ class InterpreterRunner:
         for port, result in zip(self.outputs, results, strict=True):
             port.array[...] = result
 
-    def _invoked(self) -> list[np.ndarray]:
+    def _invoked(self) -> list[Array]:
         for port, detail in zip(self.inputs, self._details("input"), strict=True):
             self._interpreter.set_tensor(detail["index"], port.array)
         self._interpreter.invoke()
         return [self._interpreter.get_tensor(d["index"]) for d in self._details("output")]
 
-    def _called(self) -> list[np.ndarray]:
+    def _called(self) -> list[Array]:
         assert self._signature is not None
         results = self._signature(**{port.name: port.array for port in self.inputs})
         return [results[port.name] for port in self.outputs]
@@ -113,7 +128,7 @@ class InterpreterRunner:
         del self._interpreter
         self._signature = None
 
-    def _details(self, side: str) -> list[dict]:
+    def _details(self, side: str) -> list[_Detail]:
         if self._signature:
             by_name = getattr(self._signature, f"get_{side}_details")()
             return [by_name[name] for name in self._names[side == "output"]]
@@ -122,7 +137,7 @@ class InterpreterRunner:
     def _make_ports(self) -> None:
         self.inputs, self.outputs = (
             tuple(
-                Port(name, np.zeros(detail["shape"], detail["dtype"]))
+                Port(name, np.zeros(tuple(detail["shape"]), detail["dtype"]))
                 for name, detail in zip(
                     self._names[side == "output"], self._details(side), strict=True
                 )

@@ -130,8 +130,12 @@ class Budget:
     def __post_init__(self) -> None:
         asked = (self.max_drop, self.min_agreement, self.min_snr)
         if sum(bound is not None for bound in asked) != 1:
-            names = map(argument, ("max_drop", "min_agreement", "min_snr"))
-            raise BadInput("give one of {max_drop}, {min_agreement} and {min_snr}", *names)
+            raise BadInput(
+                "give one of {max_drop}, {min_agreement} and {min_snr}",
+                argument("max_drop"),
+                argument("min_agreement"),
+                argument("min_snr"),
+            )
         if self.min_agreement is not None and not 0 <= self.min_agreement <= 1:
             raise BadInput(
                 "an agreement of {min_agreement}: give a share from 0 to 1", self.min_agreement

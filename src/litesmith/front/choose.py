@@ -24,6 +24,7 @@ from litesmith.search.choosing.choose_models import (
 from litesmith.search.choosing.choose_run import Request, View
 from litesmith.search.choosing.pick import CEILINGS, Requirements
 from litesmith.search.choosing.shared_data import Source
+from litesmith.search.trial.budget import Typed
 from litesmith.workers.engine import LOCAL, Engine, open_engine, refuse_engine
 
 ChooseProgress = Callable[[View | Status | Note], None]
@@ -34,10 +35,10 @@ def choose(
     candidates: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     data: Given | None = None,
     *,
-    max_latency: str | None = None,
-    max_size: str | None = None,
-    max_memory: str | None = None,
-    min_accuracy: str | None = None,
+    max_latency: Typed | None = None,
+    max_size: Typed | None = None,
+    max_memory: Typed | None = None,
+    min_accuracy: Typed | None = None,
     minimize: str | None = None,
     on: str | Target = "cpu:1",
     retrain: bool = False,

@@ -200,10 +200,10 @@ def test_what_has_no_accuracy_is_not_picked_beside_what_has() -> None:
 @pytest.mark.parametrize(
     ("option", "text", "words"),
     [
-        ("--max-latency", "10", "--max-latency 10: give 10ms"),
-        ("--max-latency", "0ms", "nothing is so little"),
-        ("--max-size", "-4MB", "nothing is so little"),
-        ("--max-memory", "much", "--max-memory much: give 20MB"),
+        ("max_latency", "10", "max_latency='10': give 10ms"),
+        ("max_latency", "0ms", "nothing is so little"),
+        ("max_size", "-4MB", "nothing is so little"),
+        ("max_memory", "much", "max_memory='much': give 20MB"),
     ],
 )
 def test_ceilings_that_make_no_sense_are_refused(option: str, text: str, words: str) -> None:
@@ -219,7 +219,7 @@ def test_an_accuracy_is_a_share(text: str) -> None:
 
 
 def test_bounds_are_read_as_typed() -> None:
-    asked = Requirements.parse({"--max-latency": "10ms", "--max-size": "1.5MiB"}, "80%", "memory")
+    asked = Requirements.parse({"max_latency": "10ms", "max_size": "1.5MiB"}, "80%", "memory")
     assert asked == Requirements({"latency": 10_000.0, "size": 1.5 * 2**20}, 0.8, "memory")
     assert asked.texts == ("at most 10.0 ms", "at most 1.57 MB", "at least 80.00 %")
     with pytest.raises(BadInput, match="there are latency, size, download, memory"):

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from litesmith.errors import BadInput
 from litesmith.phrases import join_and, phrase
-from litesmith.search.trial.budget import MINIMIZE
+from litesmith.search.trial.budget import MINIMIZE, Typed, read_bound, read_ceiling
 from litesmith.units import (
     bytes_text,
     gain_text,
@@ -59,11 +59,11 @@ COSTS = {
     ),
 }
 
-# A ceiling by its option: the cost it is on, how it is read, and an example.
+# A ceiling by its argument: the cost it is on, how it is read, and an example.
 CEILINGS: dict[str, tuple[str, Callable[[str], float | None], str]] = {
-    "--max-latency": ("latency", typed_time, "10ms, 800us or 1.2s"),
-    "--max-size": ("size", typed_bytes, "4MB, 500kB or 1.5MiB"),
-    "--max-memory": ("memory", typed_bytes, "20MB or 16MiB"),
+    "max_latency": ("latency", typed_time, "10ms, 800us or 1.2s"),
+    "max_size": ("size", typed_bytes, "4MB, 500kB or 1.5MiB"),
+    "max_memory": ("memory", typed_bytes, "20MB or 16MiB"),
 }
 
 
@@ -89,27 +89,17 @@ class Requirements:
 
     @staticmethod
     def parse(
-        typed: Mapping[str, str | None], min_accuracy: str | None, minimize: str | None
+        typed: Mapping[str, Typed | None], min_accuracy: Typed | None, minimize: str | None
     ) -> "Requirements":
         """As typed: `10ms`, `5MB`, `80%` or `0.8`; `typed` is by the names of `CEILINGS`."""
         ceilings: dict[str, float] = {}
-        for option, (cost, read, example) in CEILINGS.items():
-            text = typed.get(option)
-            if text is None:
-                continue
-            limit = read(text)
-            if limit is None:
-                raise BadInput("{option} {what}: give {example}", option, text, example)
-            if limit <= 0:
-                raise BadInput(
-                    "{option} {what}: nothing is so little; give more than 0", option, text
-                )
-            ceilings[cost] = float(limit)
-        share = None if min_accuracy is None else typed_share(min_accuracy)
-        if min_accuracy is not None and share is None:
-            raise BadInput(
-                "--min-accuracy {min_accuracy}: give a share, as in 80% or 0.8", min_accuracy
-            )
+        for name, (cost, read, example) in CEILINGS.items():
+            limit = read_ceiling(name, typed.get(name), read, example)
+            if limit is not None:
+                ceilings[cost] = float(limit)
+        share = read_bound(
+            "min_accuracy", min_accuracy, typed_share, phrase("a share, as in 80% or 0.8")
+        )
         return Requirements(ceilings, share, minimize)
 
     @property

@@ -21,13 +21,13 @@ from litesmith.search.choosing.choose_models import (
     carry_out,
     one_target,
 )
-from litesmith.search.choosing.choose_run import Request, View
+from litesmith.search.choosing.choose_run import ChooseTask, ChooseView
 from litesmith.search.choosing.pick import CEILINGS, Requirements
 from litesmith.search.choosing.shared_data import Source
 from litesmith.search.trial.budget import Typed
 from litesmith.workers.engine import LOCAL, Engine, open_engine, refuse_engine
 
-ChooseProgress = Callable[[View | Status | Note], None]
+ChooseProgress = Callable[[ChooseView | Status | Note], None]
 
 
 @check_types
@@ -74,7 +74,7 @@ def choose(
     target = one_target(on)
     prepared = read_preparation(preparation, **options)
     texts = [candidates] if isinstance(candidates, str | os.PathLike) else list(candidates)
-    request = Request(
+    request = ChooseTask(
         list_candidates(texts),
         Path(out),
         asked,

@@ -19,13 +19,13 @@ from litesmith.run.core.target import Target
 from litesmith.search.trial.budget import Budget, Limits, Typed
 from litesmith.search.trial.target_place import Place
 from litesmith.search.tuning.replay import open_beside, remember
-from litesmith.search.tuning.tree_walk import Request, View
+from litesmith.search.tuning.tree_walk import TuneTask, TuneView
 from litesmith.search.tuning.tune_search import Found, carry_out, default_folder
 from litesmith.tflite.file import load
 from litesmith.training.settings import Training
 from litesmith.workers.engine import LOCAL, Engine, open_engine, refuse_engine
 
-TuneProgress = Callable[[View | Status | Note], None]
+TuneProgress = Callable[[TuneView | Status | Note], None]
 
 
 @check_types
@@ -82,7 +82,7 @@ def tune(
     if calibrate is not None:
         other = open_beside(calibrate, opened, content, prepared)
         tell_notes(other, progress)
-    request = Request(
+    request = TuneTask(
         path,
         opened,
         default_folder(path) if out is None else Path(out),

@@ -15,7 +15,7 @@ from litesmith.evidence.folder import CHOOSE, Folder
 from litesmith.run.core.target import Target
 from litesmith.search.choosing.candidates import list_candidates
 from litesmith.search.choosing.choose_models import Chosen, carry_out
-from litesmith.search.choosing.choose_run import Request, View
+from litesmith.search.choosing.choose_run import ChooseTask, ChooseView
 from litesmith.search.choosing.choose_trials import ChooseTrials
 from litesmith.search.choosing.pick import Requirements
 from litesmith.search.choosing.retrain_candidates import Lesson
@@ -133,14 +133,14 @@ def test_a_stop_leaves_what_there_is(place: Path, again: Path) -> None:
     lines = (again / "trials.jsonl").read_text().splitlines(keepends=True)
     times = [line for line in lines if json.loads(line)["details"]["kind"] == "timed"]
     (again / "trials.jsonl").write_text("".join(times))
-    request = Request(
+    request = ChooseTask(
         list_candidates([place / f"{name}.tflite" for name in ("good", "poor", "heavy")]),
         again,
         source=Source(place / "data.npz", UNTOUCHED),
         seconds=QUICK,
     )
 
-    def stop(view: View) -> None:
+    def stop(view: ChooseView) -> None:
         if view.doing.startswith("scoring poor"):
             raise KeyboardInterrupt
 

@@ -18,8 +18,9 @@ from litesmith.search.trial.budget import Budget, Limits
 from litesmith.search.trial.data_split import split
 from litesmith.search.trial.tried_model import TriedModel, find_front
 from litesmith.search.tuning.decision_tree import BRANCHES
-from litesmith.search.tuning.tree_walk import Request, View
-from litesmith.search.tuning.tune_search import Found, carry_out, remember
+from litesmith.search.tuning.replay import remember
+from litesmith.search.tuning.tree_walk import TuneTask, TuneView
+from litesmith.search.tuning.tune_search import Found, carry_out
 from litesmith.tflite.file import digest, load
 from tests.search.choosing.taught import BLINK, examples, integer, opened, taught, written
 from tests.training.small import classifier
@@ -46,10 +47,10 @@ def smallest(place: Path, **more: object) -> Found:
     return carry_out(request_in(place, **more))
 
 
-def request_in(place: Path, **more: object) -> Request:
+def request_in(place: Path, **more: object) -> TuneTask:
     """For the smallest file, which does not depend on times: the same each time."""
     model, data = place / "model.tflite", place / "data.npz"
-    usual = Request(
+    usual = TuneTask(
         model,
         open_data(data, load(model)),
         place / "out",
@@ -237,7 +238,7 @@ class Stop:
     def __init__(self, at: int) -> None:
         self.left = at
 
-    def __call__(self, _: View) -> None:
+    def __call__(self, _: TuneView) -> None:
         self.left -= 1
         if self.left == 0:
             raise KeyboardInterrupt

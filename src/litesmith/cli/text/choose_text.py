@@ -12,7 +12,7 @@ from litesmith.cli.text.printing import command, console, heading, line, said, s
 from litesmith.evidence.choosing import NONE, CandidateRow
 from litesmith.phrases import join, phrase
 from litesmith.search.choosing.choose_models import Chosen
-from litesmith.search.choosing.choose_run import View
+from litesmith.search.choosing.choose_run import ChooseView
 from litesmith.units import bytes_text, score_text, spread_text, time_text, total_text
 
 PICKED, ON_FRONT = "▶", "●"
@@ -25,7 +25,7 @@ class Live(Screen):
 
     _told = ""
 
-    def show(self, view: View) -> None:
+    def show(self, view: ChooseView) -> None:
         left = (
             ""
             if view.left is None

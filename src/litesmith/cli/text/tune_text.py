@@ -15,7 +15,7 @@ from litesmith.pages.records.record_words import names_words
 from litesmith.phrases import phrase
 from litesmith.run.core.placement import ESTIMATED
 from litesmith.search.trial.tried_model import TriedModel
-from litesmith.search.tuning.tree_walk import View
+from litesmith.search.tuning.tree_walk import TuneView
 from litesmith.search.tuning.tune_search import Found
 from litesmith.units import (
     bytes_text,
@@ -37,7 +37,7 @@ class Live(Screen):
         super().__init__(quiet=quiet)
         self._began, self._told = monotonic(), 0
 
-    def show(self, view: View) -> None:
+    def show(self, view: TuneView) -> None:
         if self.shows:
             self.draw(self._picture(view))
         elif not self.quiet and view.look is None:
@@ -50,7 +50,7 @@ class Live(Screen):
                 )
             self._told = len(view.records)
 
-    def _picture(self, view: View) -> Group:
+    def _picture(self, view: TuneView) -> Group:
         took = time_text(1e6 * (monotonic() - self._began))
         left = (
             ""

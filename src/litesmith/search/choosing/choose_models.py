@@ -11,7 +11,7 @@ from litesmith.evidence.tuning import DONE, STOPPED
 from litesmith.phrases import phrase
 from litesmith.run.core.target import Target
 from litesmith.run.devices.address import Address
-from litesmith.search.choosing.choose_run import Choosing, Request, Tell, silent
+from litesmith.search.choosing.choose_run import ChooseTask, Choosing, Tell, silent
 from litesmith.timing.latency import parse_place
 from litesmith.workers.engine import Lost
 
@@ -100,7 +100,7 @@ def one_target(on: str | Target) -> Target | Address:
     return parse_place(on)
 
 
-def carry_out(request: Request, tell: Tell = silent) -> Chosen:
+def carry_out(request: ChooseTask, tell: Tell = silent) -> Chosen:
     """Measures, picks and writes; what was measured is on disk at every moment."""
     choosing = Choosing(request, tell)
     with choosing.folder.held():

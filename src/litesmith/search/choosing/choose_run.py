@@ -61,7 +61,7 @@ _LEARNED = 2000
 
 
 @dataclass(frozen=True, eq=False)
-class Request:
+class ChooseTask:
     """What is asked for.
 
     source     the data; None where only time, size and memory are of interest
@@ -121,7 +121,7 @@ class Request:
         return Rule(width=0.03, most_seconds=max(20.0, 4.0 * count))
 
 
-class View(NamedTuple):
+class ChooseView(NamedTuple):
     """Where it stands, for whoever watches: what is going on, seconds left, rows so far, and what
     the workers of an engine do."""
 
@@ -131,17 +131,17 @@ class View(NamedTuple):
     workers: tuple[Worker, ...] = ()
 
 
-Tell = Callable[[View], None]
+Tell = Callable[[ChooseView], None]
 
 
-def silent(_: View) -> None:
+def silent(_: ChooseView) -> None:
     """Shows nothing."""
 
 
 class Choosing:
     """One choice: the candidates, what is known of them, and the folder it is kept in."""
 
-    def __init__(self, request: Request, tell: Tell = silent) -> None:
+    def __init__(self, request: ChooseTask, tell: Tell = silent) -> None:
         self.request, self._tell, self._began = request, tell, monotonic()
         self.folder = Folder(request.out, CHOOSE)
         self.environment = host().facts()
@@ -346,7 +346,7 @@ class Choosing:
         self._course.end()
 
     def _show(self, words: str, left: float | None) -> None:
-        self._shown = View(words, left, self.rows)
+        self._shown = ChooseView(words, left, self.rows)
         self._tell(self._shown)
 
     def show_workers(self, workers: tuple[Worker, ...]) -> None:

@@ -58,7 +58,7 @@ _TOO_LATE = phrase("the time is over")
 
 
 @dataclass(frozen=True, eq=False)
-class Request:
+class TuneTask:
     """What is asked for.
 
     model        the file; it is never changed
@@ -109,7 +109,7 @@ class Request:
             )
 
 
-class View(NamedTuple):
+class TuneView(NamedTuple):
     """Where a search stands, for whoever watches.
 
     doing      what is going on
@@ -127,10 +127,10 @@ class View(NamedTuple):
     workers: tuple[Worker, ...] = ()
 
 
-Tell = Callable[[View], None]
+Tell = Callable[[TuneView], None]
 
 
-def silent(_: View) -> None:
+def silent(_: TuneView) -> None:
     """Shows nothing."""
 
 
@@ -138,7 +138,7 @@ def silent(_: View) -> None:
 class Search:
     """One walk through the tree; everything that it finds is in its folder at once."""
 
-    request: Request
+    request: TuneTask
     tell: Tell = silent
 
     def __post_init__(self) -> None:
@@ -200,7 +200,7 @@ class Search:
 
     def _show_workers(self, workers: tuple[Worker, ...]) -> None:
         records = tuple(self.trials.records.values())
-        self.tell(View(self._doing, records, self.best, self._seconds_left, workers=workers))
+        self.tell(TuneView(self._doing, records, self.best, self._seconds_left, workers=workers))
 
     def walk(self, on_step: Callable[[], None]) -> None:
         """Tries what the tree says; `on_step` is called whenever something is known anew."""
@@ -295,7 +295,7 @@ class Search:
         self._doing = doing
         self._seconds_left = self._left(branches_left)
         records = tuple(self.trials.records.values())
-        self.tell(View(doing, records, self.best, self._seconds_left))
+        self.tell(TuneView(doing, records, self.best, self._seconds_left))
 
     def _look(self, look: Look) -> None:
         """A training takes as long a step as it did so far."""
@@ -304,7 +304,7 @@ class Search:
             self._training_began = monotonic()
         took = monotonic() - self._training_began
         left = took / look.step * (look.steps - look.step) if look.step > 1 else None
-        self.tell(View(self._doing, records, self.best, left, look))
+        self.tell(TuneView(self._doing, records, self.best, left, look))
 
     def _left(self, branches: int) -> float | None:
         """A guess: the branches that are left take as long as the trials did so far."""

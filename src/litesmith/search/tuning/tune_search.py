@@ -12,7 +12,7 @@ from litesmith.phrases import phrase
 from litesmith.search.trial.budget import MISSED
 from litesmith.search.trial.tried_model import TriedModel
 from litesmith.search.tuning.proof import look_into, prove
-from litesmith.search.tuning.tree_walk import Request, Search, Tell, silent
+from litesmith.search.tuning.tree_walk import Search, Tell, TuneTask, silent
 from litesmith.search.tuning.tune_summary import recipe_file, summarize
 from litesmith.training.recipe_context import trainings
 from litesmith.workers.engine import Lost
@@ -108,7 +108,7 @@ def default_folder(model: Path) -> Path:
     return Path(f"{model.stem}-tuned")
 
 
-def carry_out(request: Request, tell: Tell = silent) -> Found:
+def carry_out(request: TuneTask, tell: Tell = silent) -> Found:
     """Searches, proves and writes; the best so far is on disk at every moment."""
     search = Search(request, tell)
     with search.hold():

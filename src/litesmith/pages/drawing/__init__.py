@@ -1,7 +1,6 @@
 """Drawing without knowing what is drawn: markup, Markdown, graphs.
 
 choose_graphs.py  accuracy against size and time, for `choose`
-letters.py        accented letters, which Pillow's font lacks, drawn by hand
 markdown.py       Markdown for a pull request
 markup.py         HTML by construction; text is translated and escaped
 page.py           sections as one HTML file

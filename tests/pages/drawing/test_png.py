@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from litesmith.pages.drawing.letters import accents, bare
+from litesmith.pages.drawing.png import accents, bare
 
 PIL = pytest.importorskip("PIL", reason="pictures are drawn with Pillow")
 
@@ -24,7 +24,7 @@ def test_bare_words_are_ascii_and_every_accent_has_a_letter(words: str) -> None:
 def test_a_letter_with_an_accent_looks_other_than_without(letter: str) -> None:
     from PIL import Image, ImageDraw, ImageFont
 
-    from litesmith.pages.drawing.letters import draw_accents
+    from litesmith.pages.drawing.png import draw_accents
 
     image = Image.new("L", (60, 60), "white")
     draw, font = ImageDraw.Draw(image), ImageFont.load_default(40)

@@ -3,6 +3,7 @@
 apply.py       `apply`: a recipe applied to a model; the result of a search made again
 bench.py       `bench`: latency, threads, copies, all targets
 catalogue.py   `catalogue`: networks by name, and as files
+choose.py      `choose`: several models on the user's data and machine, and one to take
 compare.py     `compare`: is one model as good as another, and faster?
 demo.py        `demo`: the whole job on what ships with the package
 doctor.py      `doctor`: why a model is slow or inaccurate, and the command that helps
@@ -17,6 +18,7 @@ recipe_job.py  a recipe that may train, carried out: data opened, result written
 report.py      `report`: the page of a folder
 retrain.py     `retrain`: a classifier of the user's classes from any float network
 shrink.py      `prune`, `cluster` and `qat`: one step, trained on data, and what the result costs
+tune.py        `tune`: from a model and a budget to the best file within it
 
 A function here opens what the user names, hands it to the rooms below, writes the files that were
 asked for, and returns one frozen result. Arguments have the names of the command line's options; a

@@ -6,6 +6,7 @@ catalogue_text.py  the table of networks
 choose_text.py     progress and result of `choose`
 compare_text.py    two models side by side, and the verdict
 deliver.py         how a command ends: text for people or JSON for programs; notes go to stderr
+demo_text.py       the steps of `demo`, and what to type next
 diff_text.py       what changed between two models
 doctor_text.py     findings, causes and the commands that help
 evaluate_text.py   accuracy and differences, with intervals

@@ -89,8 +89,10 @@ def read_benched(folder: Path) -> BenchFolder:
 
 
 def _model(row: BenchedModel, inside: BenchedInside | None) -> ShownModel:
-    placed = inside.placements if inside else {}
-    return ShownModel(row, tuple(_target(one, placed.get(one.target)) for one in row.targets))
+    shown = (
+        _target(one, inside.placements.get(one.target) if inside else None) for one in row.targets
+    )
+    return ShownModel(row, tuple(shown))
 
 
 def _target(row: TargetRow, placed: PlacementRow | None) -> ShownTarget:

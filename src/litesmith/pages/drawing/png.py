@@ -101,10 +101,9 @@ class _Paper:
 
         shown, at, size = bare(words), self._at(point), size * self._factor
         font = ImageFont.load_default(size)
-        halo = {"stroke_width": self._factor, "stroke_fill": "white"} if color == _INK else {}
-        self._draw.text(at, shown, color, font, _ANCHORS[anchor], **halo)
-        how = {"font": font, "anchor": _ANCHORS[anchor], "size": size, "color": color}
-        draw_accents(self._draw, at, words, **how)
+        spot, halo = _ANCHORS[anchor], self._factor if color == _INK else 0
+        self._draw.text(at, shown, color, font, spot, stroke_width=halo, stroke_fill="white")
+        draw_accents(self._draw, at, words, font=font, anchor=spot, size=size, color=color)
 
     def upward(self, words: str) -> None:
         """Writes the title of the upright axis."""

@@ -1,7 +1,7 @@
 """Every trial in a table, and in the graphs."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from litesmith.evidence.records import Score
 from litesmith.lang.language import say
@@ -38,7 +38,8 @@ def status_words(status: str) -> str:
     return phrase("{sign} {status}", sign, phrase(status)) if sign else phrase(status)
 
 
-class Column(NamedTuple):
+@dataclass(frozen=True)
+class Column:
     """A column of the table: what a cell says, what it says below that in small letters, and the
     number that it is sorted by."""
 

@@ -145,7 +145,7 @@ class Choosing:
         self.request, self._tell, self._began = request, tell, monotonic()
         self.folder = Folder(request.out, CHOOSE)
         self.environment = host().facts()
-        self.candidates = list(request.given.candidates)
+        self.candidates: list[ModelCandidate] = list(request.given.candidates)
         self.notes = list(request.given.notes)
         self.metric = ""
         self.judges: dict[str, Judge] = {}

@@ -216,9 +216,13 @@ class ChooseTrials:
         target = self.target
         if not isinstance(target, Target):
             return
+
+        def run_once(candidate: ModelCandidate) -> None:
+            _try(candidate.file, candidate.digest, target)
+
         unknown = [c for c in candidates if c.path is not None and not self._has_run(c)]
         with ThreadPoolExecutor(usable_cores()) as pool:
-            list(pool.map(lambda c: _try(c.file, c.digest, target), unknown))
+            list(pool.map(run_once, unknown))
 
     def _has_run(self, candidate: ModelCandidate) -> bool:
         """True where a candidate was timed here before."""

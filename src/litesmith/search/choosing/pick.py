@@ -20,7 +20,8 @@ from litesmith.units import (
 ACCURACY = "accuracy"
 
 
-class Cost(NamedTuple):
+@dataclass(frozen=True)
+class Cost:
     """What a model costs.
 
     of      how much of it a model has

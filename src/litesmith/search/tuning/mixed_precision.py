@@ -97,7 +97,8 @@ def next_mixture(ladder: Sequence[Mixture], tried: Sequence[TriedMixture]) -> Mi
         return ladder[(last + fitting) // 2]
     if not missing:
         return ladder[_promising(ladder)]
-    return ladder[min(last + 2 ** (len(missing) - 1), len(ladder) - 1)]
+    stride = 1 << (len(missing) - 1)
+    return ladder[min(last + stride, len(ladder) - 1)]
 
 
 def _promising(ladder: Sequence[Mixture]) -> int:

@@ -19,6 +19,7 @@ from litesmith.search.trial.data_split import split
 from litesmith.tflite.file import digest, load
 from litesmith.training.recipe_context import training_context, trainings
 from litesmith.training.settings import Training
+from litesmith.type_guards import is_path
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ def remember(
 
 def _place(source: Given) -> str | None:
     """Where data lies, from any folder; None for data in memory."""
-    if not isinstance(source, str | os.PathLike):
+    if not is_path(source):
         return None
     text = os.fspath(source)
     return os.path.abspath(text) if os.path.exists(text) else text

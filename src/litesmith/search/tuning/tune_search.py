@@ -165,7 +165,7 @@ def _end(search: Search) -> Found:
         folder.unship()
     search.show(phrase("looking into the result"))
     look_into(trials, shown, proof.front)
-    named = {*proof.front} | ({shown.name} if shown else set())
+    named = {*proof.front, *([shown.name] if shown else [])}
     files = {name: trials.file(r) for name, r in trials.records.items() if name in named}
     folder.write_front(files)
     summary = summarize(search, DONE, proof)

@@ -97,7 +97,7 @@ class Reached:
     def needs_int8(self) -> bool:
         """True where the target takes the model once that computes with 8-bit integers."""
         found = None if self.why or self.samples_us else self.placement
-        return found is not None and _needs_int8(found)
+        return found is not None and found.needs_int8
 
     @property
     def row(self) -> TargetRow:
@@ -217,10 +217,6 @@ def _but(row: Reached) -> str:
     return phrase("; but its outputs differ by {error} of the largest", error_text(row.difference))
 
 
-def _needs_int8(found: Placement) -> bool:
-    return "--to int8" in str(found.facts.get("way_out", "")) or "make it int8" in found.refused
-
-
 def _counts(found: Placement) -> str:
     """`27 of 31 ops in 3 parts`."""
     parts = (
@@ -234,7 +230,7 @@ def _counts(found: Placement) -> str:
 def _of_placement(found: Placement) -> str:
     """By what it takes alone."""
     way_out = str(found.facts.get("way_out", ""))
-    if _needs_int8(found):
+    if found.needs_int8:
         return phrase("needs int8 first: litesmith doctor MODEL --for {target}", found.target)
     if way_out:
         return phrase(

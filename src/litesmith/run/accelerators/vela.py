@@ -62,14 +62,14 @@ def vela_place(model: Model, accelerator: str = "ethos-u55-128") -> Placement:
         save(_marked(model), path)
         told, failed = _compile(path, accelerator)
         if failed:
-            return refuse(accelerator, MEASURED, model, _why_float(model) or failed)
+            return _refuse(accelerator, model, failed)
         # Not `load`: the NPU's scratch memory is read before it is written, which is no model.
         compiled = read(memoryview(Path(folder, "model_vela.tflite").read_bytes()))
         facts = _facts(told, next(Path(folder).glob("*_summary_*.csv")))
     homes = _homes(model, compiled, _reasons(told))
     pieces = sum(op.custom == _COMMANDS for op in compiled.main.ops)
     if not pieces:
-        return refuse(accelerator, MEASURED, model, _why_float(model) or _why_none(homes))
+        return _refuse(accelerator, model, _why_none(homes))
     whole = all(home.taken for home in homes)
     return Placement(
         accelerator,
@@ -175,6 +175,12 @@ def _homes(model: Model, compiled: Model, reasons: Mapping[int, str]) -> tuple[H
             )
             homes.append(Home(place, op.kind, taken=True, why=why))
     return tuple(homes)
+
+
+def _refuse(accelerator: str, model: Model, why: str) -> Placement:
+    """A model of floats needs int8 first, whatever Vela says of it."""
+    floats = _why_float(model)
+    return replace(refuse(accelerator, MEASURED, model, floats or why), needs_int8=bool(floats))
 
 
 def _why_float(model: Model) -> str:

@@ -40,6 +40,7 @@ class Placement:
     latency_how: str = ""
     facts: Mapping[str, Fact] = field(default_factory=lambda: MappingProxyType({}))
     refused: str = ""  # why it takes the model not at all
+    needs_int8: bool = False  # True where it would take the model once that is int8
 
     @property
     def taken(self) -> int:

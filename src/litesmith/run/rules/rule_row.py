@@ -91,7 +91,8 @@ def place_by_rules(target: str, rules: Rules, model: Model) -> Placement:
     if not other:
         return replace(placed, refused=placed.main_reason)
     why = phrase("it takes {one_of} models; this one is {other}", one_of(rules.wants), other)
-    return replace(placed, refused=why, facts=MappingProxyType({"way_out": rules.way_out}))
+    facts = MappingProxyType({"way_out": rules.way_out})
+    return replace(placed, refused=why, facts=facts, needs_int8="int8" in rules.wants)
 
 
 def _with_final_sizes(model: Model) -> Graph:

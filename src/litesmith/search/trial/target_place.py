@@ -86,7 +86,7 @@ class Place:
     def asks_for_integers(self, model: Model) -> bool:
         """True where it takes the model once its inputs and outputs are integers too."""
         found = None if self.runs is not None else self.placed(model)
-        return found is not None and "--io int8" in str(found.facts.get("way_out", ""))
+        return found is not None and found.needs_int8 and "way_out" in found.facts
 
 
 def _accelerator(target: Target) -> str:

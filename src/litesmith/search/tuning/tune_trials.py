@@ -486,5 +486,5 @@ def _seconds_of_both(latency: Speed) -> float:
 
 def _group(skipped: Sequence[Skip]) -> tuple[Skipped, ...]:
     """What was left alone, by kind and reason: names of every op would fill the records."""
-    counts = Counter((skip.where.split()[0] if skip.where else "", skip.why) for skip in skipped)
+    counts = Counter((skip.kind, skip.why) for skip in skipped)
     return tuple(Skipped(f"{n} {kind}".strip(), why) for (kind, why), n in counts.items())

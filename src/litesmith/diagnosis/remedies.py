@@ -120,7 +120,7 @@ class Remedies:
         return self._known[recipe]
 
     def _command(self, recipe: str) -> str:
-        out = phrase("--data DATA{trust} -o OUT.tflite", self._trust)
+        out = f"--data DATA{self._trust} -o OUT.tflite"
         if QUANTIZE not in recipe:
             return f'litesmith apply MODEL "{recipe}" --reference FLOAT {out}'
         return f'litesmith apply FLOAT "{recipe}" {out}'

@@ -115,7 +115,7 @@ def _lite(number: int, make: Make, resolution: int, figures: tuple[str, str, str
 
 def _imagenet(depth: int, make: Make, figures: tuple[str, str, str]) -> Row:
     return Row(
-        phrase("resnet{depth}", depth),
+        f"resnet{depth}",
         phrase("residuals, large images"),
         make,
         (Published(1.0, 224, *figures),),
@@ -128,7 +128,7 @@ def _imagenet(depth: int, make: Make, figures: tuple[str, str, str]) -> Row:
 
 def _cifar(depth: int, make: Make, parameters: str, accuracy: str) -> Row:
     return Row(
-        phrase("resnet{depth}", depth),
+        f"resnet{depth}",
         phrase("residuals, small images"),
         make,
         (Published(1.0, 32, parameters, "", accuracy),),

@@ -121,8 +121,8 @@ class Tuner:
         minutes = self.training.minutes
         if minutes is None:
             return self.training
-        left = max(minutes - self._spent / 60, 0.1 * minutes)
-        return replace(self.training, minutes=left / max(1, self.stages - stage))
+        own = share_minutes(minutes, spent=self._spent / 60, trainings=self.stages - stage)
+        return replace(self.training, minutes=own)
 
     def _key(self, model: Model, origin: Model | None, masks: Masks | None, stage: int) -> str:
         """Tells a training from any other that would end in another result."""
@@ -196,6 +196,11 @@ def _refuse_unreachable(student: Student, lesson: Lesson) -> None:
         )
     for parameter in student.parameters:
         parameter.grad = None
+
+
+def share_minutes(minutes: float, *, spent: float, trainings: int) -> float:
+    """The part of the minutes that the next of so many trainings may take; never next to none."""
+    return max(minutes - spent, 0.1 * minutes) / max(1, trainings)
 
 
 def _told(fitted: Fitted) -> str:

@@ -1,5 +1,6 @@
 """What stands out in a model, why it matters, and the command that acts on it."""
 
+import shlex
 from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
@@ -26,6 +27,12 @@ class Finding(NamedTuple):
     what: str
     why: str
     command: str
+
+    @property
+    def recipe(self) -> str:
+        """The recipe that the command applies; "" where the command is another."""
+        words = shlex.split(self.command)
+        return words[3] if words[1:3] == ["apply", "MODEL"] else ""
 
 
 def findings(model: Model) -> list[Finding]:

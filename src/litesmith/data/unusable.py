@@ -6,7 +6,7 @@ from typing import NamedTuple
 from litesmith.data.images import in_parallel
 from litesmith.data.readers import Rows
 from litesmith.errors import BadInput
-from litesmith.phrases import phrase
+from litesmith.phrases import Phrase, phrase
 from litesmith.units import percent_text, plain, total_text
 
 # Where more than this share is unusable, something else is wrong than a few items.
@@ -45,6 +45,11 @@ def only_usable(rows: Rows, choose: Callable[[Sequence[int]], Chosen], source: s
                 percent_text(_MOST),
                 _listed(rows, seen),
             )
+
+
+def tells_of_unusable(note: str) -> bool:
+    """True of a note of this file on items that were left out."""
+    return isinstance(note, Phrase) and {*note.values} == {"counted", "listed"}
 
 
 def _told(rows: Rows, seen: dict[int, str]) -> tuple[str, ...]:

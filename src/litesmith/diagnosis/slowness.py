@@ -1,7 +1,6 @@
 """Why a model is slow: what stands out in the file and in its profile, ranked by the time it costs,
 each with the command that acts on it."""
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -115,11 +114,10 @@ def _file(patient: Patient) -> Iterator[Diagnosis]:
         plain_text = Diagnosis(
             finding.what, phrase("the file"), finding.why, NOT_MEASURED, finding.command
         )
-        recipe = re.search(r'apply MODEL "(.+?)"', finding.command)
-        if recipe is None or patient.target.kind != "cpu":
+        if not finding.recipe or patient.target.kind != "cpu":
             yield plain_text
         else:
-            yield from _with_gain(plain_text, patient, recipe.group(1))
+            yield from _with_gain(plain_text, patient, finding.recipe)
 
 
 def _with_gain(diagnosis: Diagnosis, patient: Patient, recipe: str) -> Iterator[Diagnosis]:

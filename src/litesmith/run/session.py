@@ -17,7 +17,7 @@ from litesmith.ir.edit import rewrite, with_graphs
 from litesmith.ir.late_sizes import late_tensors
 from litesmith.ir.types import Array, Graph, Model, Signature, Tensor
 from litesmith.ops.registry import find_delegate, find_op
-from litesmith.phrases import phrase
+from litesmith.phrases import join, phrase
 from litesmith.run.accelerators.gpu import refuse_flaws, try_out, why_unopened
 from litesmith.run.accelerators.targets import refuse_unusable
 from litesmith.run.core.runner import Port, Runner, port_names
@@ -250,7 +250,7 @@ class Session:
             self._runner = self._profiler = runner
             self.note = self.note or str(runner.share or "")
             if custom is not None:
-                self.note = "; ".join(filter(None, (self.note, custom.note)))
+                self.note = join(filter(None, (self.note, custom.note)), "; ")
         except (NeedsInterpreter, CannotRun) as reason:
             if isinstance(reason, CannotRun) and self.target.kind == "gpu":
                 raise why_unopened(reason, self._entry[0]) from None
@@ -288,7 +288,7 @@ class Session:
         missing = room.why_not()
         if missing:
             note = phrase("runs on the runtime's kernels: {missing}", missing)
-            self.note = "; ".join(filter(None, (self.note, note)))
+            self.note = join(filter(None, (self.note, note)), "; ")
             return custom_ops(self.model)
         graph, names, _ = self._entry
         kernels = room.delegate(self.target.threads)
@@ -300,7 +300,7 @@ class Session:
                 "all {count} ops on Litesmith's kernels, without LiteRT", len(graph.ops)
             )
             return None
-        self.note = "; ".join(filter(None, (self.note, note)))
+        self.note = join(filter(None, (self.note, note)), "; ")
         taken = delegate_ops(self.model, kernels, LITESMITH)
         self.model = taken.model
         return custom_ops(self.model, taken.kernels)

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from litesmith.data.preparation import NORMS
+from litesmith.data.unusable import tells_of_unusable
 from litesmith.errors import BadInput
 from litesmith.ir.types import Model
 from litesmith.phrases import phrase
@@ -64,7 +65,7 @@ class Job:
             learned, proof = self._split(found)
         else:
             proof = open_beside(sources.proof, features, found)
-            self.say(*(note for note in proof.data.notes if "left out" in note))
+            self.say(*filter(tells_of_unusable, proof.data.notes))
             learned = self._without_shared(found, proof)
             self._say_unjudged(proof)
         learned = self._settled(learned, features, whole)

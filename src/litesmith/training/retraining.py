@@ -14,7 +14,7 @@ from litesmith.passes.core.step import Context
 from litesmith.passes.quantizing.integer_graph import integer_tensors
 from litesmith.passes.rewriting.rewrite import Rewrite
 from litesmith.passes.tidy.fold import Fold
-from litesmith.phrases import phrase
+from litesmith.phrases import Phrase, phrase
 from litesmith.plugins import why_missing
 from litesmith.progress import Progress, silent
 from litesmith.tflite.describe import Described, describe
@@ -229,6 +229,7 @@ def _described(features: Model, learned: Labelled) -> list[Described]:
 
 def _rate(features: Model, learned: Labelled) -> int:
     """The samples a second that clips were brought to; 0 where the data has none."""
-    source = Path(learned.data.source)
-    is_audio = source.is_dir() and has_audio(source, features)
+    source = learned.data.source
+    folder = None if isinstance(source, Phrase) else Path(source)  # a phrase names what has no path
+    is_audio = folder is not None and folder.is_dir() and has_audio(folder, features)
     return rate_of(features, learned.data.preparation)[0] if is_audio else metadata(features).rate

@@ -123,7 +123,7 @@ def test_every_place_is_there(kind: str) -> None:
 
 
 def test_a_forgotten_place_is_named() -> None:
-    row = Row("x w b?", "Conv2DOptions", axis=0, scale="free", is_layer=True)
+    row = Row("x w b?", "free", options="Conv2DOptions", axis=0, is_layer=True)
     assert forgotten("CONV_4D", row) == [
         "CONV_4D has no shape rule: src/litesmith/ir/shapes.py",
         "CONV_4D has no multiply-accumulates: src/litesmith/ir/macs.py",

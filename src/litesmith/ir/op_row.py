@@ -15,18 +15,19 @@ class Row(NamedTuple):
              nearly always constant (axes, sizes, paddings), `i` indices, conditions or a resource:
              computed, but never with a scale; `v` a state kept between calls; `?` optional, `*`
              any number
-    options  the table of its settings in the schema; "" for none
-    axis     the weight's output-channel axis
-    depth    the weight's input-channel axis, where a filter reads all channels of the data
     scale    free: the output has a scale of its own; same: it shares that of the `x` inputs, of
              the weight where there are none; fixed: the kernel dictates it (see `fixed`); none: it
              never carries one
+    shape    output shapes from the inputs and options; None where they depend on computed values
+    options  the table of its settings in the schema; "" for the one that has the kind's own name,
+             where there is such
     fixed    dtype -> (scale, zero point) that an integer kernel demands of the output
     dtype    the outputs' element types, one word each, the last one for all that follow: a type,
              `x` as the first data input's, `each` as the input's in the same place, or
              `option:NAME` for a type stored in an option
+    axis     the weight's output-channel axis
+    depth    the weight's input-channel axis, where a filter reads all channels of the data
     macs     multiply-accumulates of one call
-    shape    output shapes from the inputs and options; None where they depend on computed values
     defaults option values that a sensible call has where the schema's default is unusable
     versions integer kernels of the stock runtime that were seen to be right, each with the op
              version that brought it; see `versions`. A key is the element type of the data (of the
@@ -71,14 +72,14 @@ class Row(NamedTuple):
     """
 
     inputs: str = "*"
-    options: str = ""
-    axis: int | None = None
-    depth: int | None = None
     scale: str = "none"
+    shape: ShapeRule | None = None
+    options: str = ""
     fixed: Mapping[str, tuple[float, int]] = MappingProxyType({})
     dtype: str = "x"
+    axis: int | None = None
+    depth: int | None = None
     macs: Callable[[Op], int] | None = None
-    shape: ShapeRule | None = None
     defaults: Mapping[str, Value] = MappingProxyType({})
     versions: Mapping[str, int] = MappingProxyType({})
 

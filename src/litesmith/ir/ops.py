@@ -16,10 +16,16 @@ from litesmith.ir.op_rows import ROWS
 from litesmith.ir.types import Op, Record, Tensor
 from litesmith.ir.versions import VERSIONS
 
-OPS: dict[str, Row] = {
-    kind: ROWS.get(kind, Row())._replace(versions=VERSIONS.get(kind, {}))
-    for kind in schema.ENUMS["BuiltinOperator"].names
-}
+_TABLES = {name.lower(): name for name in schema.TABLES}
+
+
+def _row(kind: str) -> Row:
+    row = ROWS.get(kind, Row())
+    own = _TABLES.get(f"{kind.replace('_', '')}options".lower(), "")
+    return row._replace(options=row.options or own, versions=VERSIONS.get(kind, {}))
+
+
+OPS = {kind: _row(kind) for kind in schema.ENUMS["BuiltinOperator"].names}
 
 
 def kinds_where(holds: Callable[[Row], bool]) -> frozenset[str]:

@@ -12,6 +12,7 @@ from litesmith.accuracy.metrics import METRICS
 from litesmith.accuracy.paired import share_difference, wilson
 from litesmith.errors import BadInput
 from litesmith.evidence.measurement import Measurement
+from litesmith.evidence.records import Score
 from litesmith.search.trial.budget import (
     LEAST_SAMPLES,
     LIKELY,
@@ -24,28 +25,28 @@ from litesmith.search.trial.budget import (
     at_look,
     verdict,
 )
+from litesmith.search.trial.measured_values import score_of
 
 AMOUNTS = st.decimals(0, 99, places=3, allow_nan=False).map(float)
 SIZES = st.floats(-1, 1).map(lambda x: round(x, 6))
 RANK = {PROVEN: 2, LIKELY: 1, MISSED: 0}
 
 
-def evaluation(
-    metric: str, value: float, spread: float = 0.0, against: Against | None = None
-) -> Evaluation:
-    """An evaluation of a hundred samples."""
+def score(metric: str, value: float, spread: float = 0.0, against: Against | None = None) -> Score:
+    """The score of a hundred samples."""
     unit = METRICS[metric].unit if metric in METRICS else ""
     measurement = Measurement(metric, unit, (value,), "cpu:1", "", "")
     ends = value - spread, value + spread
-    return Evaluation(metric, unit, value, *ends, 100, measurement, "rows", "", (), against)
+    found = Evaluation(metric, unit, value, *ends, 100, measurement, "rows", "", (), against)
+    return score_of(found)
 
 
-def dropped(metric: str, reference: float, difference: float, spread: float = 0.0) -> Evaluation:
+def dropped(metric: str, reference: float, difference: float, spread: float = 0.0) -> Score:
     """One of a model that was held against a reference."""
     better = METRICS[metric].better if metric in METRICS else 0
     ends = difference - spread, difference + spread
     against = Against(reference, difference, *ends, better=better)
-    return evaluation(metric, reference + difference, against=against)
+    return score(metric, reference + difference, against=against)
 
 
 @pytest.mark.parametrize(
@@ -155,12 +156,12 @@ def test_where_nobody_knows_what_is_better_any_change_is_a_loss(
 @pytest.mark.parametrize(
     ("found", "told"),
     [
-        (evaluation("agreement", 0.9), "cannot drop; give labels"),
+        (score("agreement", 0.9), "cannot drop; give labels"),
         (dropped("rmse", math.inf, 0.0), "infinite or not a number"),
         (dropped("rmse", 1.0, math.nan), "infinite or not a number"),
     ],
 )
-def test_what_cannot_be_told_is_missed_with_the_reason(found: Evaluation, told: str) -> None:
+def test_what_cannot_be_told_is_missed_with_the_reason(found: Score, told: str) -> None:
     room = Budget.parse("1%").room(found)
     assert told in room.reason
     assert verdict(room) == MISSED
@@ -168,13 +169,13 @@ def test_what_cannot_be_told_is_missed_with_the_reason(found: Evaluation, told: 
 
 def test_bounds_on_agreement_and_snr() -> None:
     budget = Budget(min_agreement=0.9)
-    assert verdict(budget.room(evaluation("agreement", 0.95, 0.04))) == PROVEN
-    assert verdict(budget.room(evaluation("agreement", 0.95, 0.06))) == LIKELY
-    assert verdict(budget.room(evaluation("agreement", 0.89, 0.06))) == MISSED
-    assert budget.room(evaluation("snr", 20.0)).reason == "SNR was measured, not agreement"
+    assert verdict(budget.room(score("agreement", 0.95, 0.04))) == PROVEN
+    assert verdict(budget.room(score("agreement", 0.95, 0.06))) == LIKELY
+    assert verdict(budget.room(score("agreement", 0.89, 0.06))) == MISSED
+    assert budget.room(score("snr", 20.0)).reason == "SNR was measured, not agreement"
     decibels = Budget(min_snr=20.0)
-    assert decibels.room(evaluation("snr", 23.0, 1.0)) == pytest.approx((3.0, 2.0, 4.0, ""))
-    assert decibels.room(evaluation("snr", math.nan)).reason
+    assert decibels.room(score("snr", 23.0, 1.0)) == pytest.approx((3.0, 2.0, 4.0, ""))
+    assert decibels.room(score("snr", math.nan)).reason
 
 
 @given(st.tuples(SIZES, st.floats(0, 1), st.floats(0, 1)), st.floats(0, 1), st.floats(0, 1))

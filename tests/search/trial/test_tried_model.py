@@ -14,7 +14,7 @@ from litesmith.evidence.measurement import Measurement, Skipped, Trial
 from litesmith.evidence.records import Score
 from litesmith.evidence.tuning import FITS, FLOAT, Tried
 from litesmith.search.trial.budget import Limits
-from litesmith.search.trial.measured_values import evaluation_of, score_of
+from litesmith.search.trial.measured_values import score_of
 from litesmith.search.trial.tried_model import TriedModel, find_front, find_nearest, rank
 from tests.draws import draws
 from tests.search.choosing.taught import record
@@ -221,10 +221,14 @@ def test_an_evaluation_survives_as_facts(
     samples = Measurement("top1", "share", (value,), "cpu:1", "", "")
     found = Evaluation("top1", "share", value, low, high, 9, samples, "d", "", (), against)
     score = score_of(found)
-    again = evaluation_of(decode(Score, json.loads(json.dumps(encode(score), allow_nan=False))))
-    assert again.against == against
-    assert (again.value, again.low, again.high, again.n) == (value, low, high, 9)
-    assert score_of(again) == score
+    assert decode(Score, json.loads(json.dumps(encode(score), allow_nan=False))) == score
+    assert (score.value, score.low, score.high, score.n) == (value, low, high, 9)
+    kept = score.against
+    assert kept is not None and score.better == -1
+    assert (kept.reference, kept.difference, kept.difference_low, kept.difference_high) == of_both[
+        :4
+    ]
+    assert (kept.agreement, kept.snr_db) == of_both[4:]
 
 
 def test_numbers_without_a_word_in_json_are_not_known() -> None:

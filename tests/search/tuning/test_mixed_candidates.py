@@ -7,12 +7,11 @@ from litesmith.evidence.folder import Folder
 from litesmith.ir.build import Builder
 from litesmith.ir.types import Model
 from litesmith.passes.core.recipe import parse, step_name
-from litesmith.search.trial.budget import Budget, Limits
+from litesmith.search.trial.budget import Budget, Goal, Limits
 from litesmith.search.trial.data_split import split
-from litesmith.search.trial.goal import Goal
 from litesmith.search.trial.target_place import Place
 from litesmith.search.tuning.decision_tree import Candidate, State
-from litesmith.search.tuning.mixed_candidates import mixed_candidates
+from litesmith.search.tuning.mixed_precision import mixed_candidates
 from litesmith.search.tuning.tune_trials import TuneTrials
 from litesmith.tflite.file import load, save
 from tests.search.choosing.taught import BLINK, record

@@ -11,9 +11,8 @@ from litesmith.evidence.folder import Folder
 from litesmith.evidence.records import Speed
 from litesmith.evidence.tuning import FITS, MISSES, REFUSED, SET_ASIDE, TUNE_KINDS, ProofTimes
 from litesmith.run.session import Session
-from litesmith.search.trial.budget import Budget, Limits
+from litesmith.search.trial.budget import Budget, Goal, Limits
 from litesmith.search.trial.data_split import split
-from litesmith.search.trial.goal import Goal
 from litesmith.search.trial.target_place import Place
 from litesmith.search.tuning.decision_tree import Candidate, float_candidate
 from litesmith.search.tuning.tune_trials import TuneTrials

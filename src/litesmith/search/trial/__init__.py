@@ -1,9 +1,8 @@
 """One trial: a candidate built, measured and recorded, for `tune` and `choose`.
 
-budget.py           what may be lost, the ceilings, and the verdict on an interval
+budget.py           what may be lost, the ceilings, the goal, and whether a measurement meets it
 data_split.py       the data in three parts that share nothing: calibration, search, held out
-goal.py             the goal, and whether a measurement meets it
-measured_values.py  measurements as evidence keeps them, and back
+measured_values.py  measurements as evidence keeps them
 remote_build.py     models built by workers of a Ray cluster, also ahead of their turn
 target_place.py     where the result is to run: how its time is known there, which ops it accepts
 trial_runner.py     trials on record, never measured twice; how far the work has come

@@ -1,18 +1,26 @@
-"""What is asked of a search: how much may be lost, what is to be small, and the ceilings."""
+"""What is asked of a search: how much may be lost, what is to be small, the ceilings; and whether
+a measurement meets it."""
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import NamedTuple, TypeVar
 
-from litesmith.accuracy.evaluate import Evaluation
 from litesmith.arguments import argument
 from litesmith.errors import BadInput
+from litesmith.evidence.records import Score, Speed
+from litesmith.evidence.tuning import FITS, FLOAT, MISSES, RoomLeft, Tried
 from litesmith.phrases import phrase
+from litesmith.search.trial.target_place import Place, describe_left
+from litesmith.timing.latency import Rule
+from litesmith.training.settings import Training
 from litesmith.units import (
     bytes_text,
+    gain_text,
     number_text,
+    ratio_text,
+    score_text,
     time_text,
     typed_bytes,
     typed_decibels,
@@ -93,6 +101,15 @@ class Room(NamedTuple):
     low: float
     high: float
     reason: str = ""
+
+    @staticmethod
+    def of(left: RoomLeft | None) -> "Room":
+        """The room as it is on record."""
+        if left is None:
+            return _unknown("")
+        ends = (left.estimate, left.low, left.high)
+        estimate, low, high = (math.nan if end is None else end for end in ends)
+        return Room(estimate, low, high, left.reason)
 
 
 def at_look(room: Room, look: int) -> Room:
@@ -176,16 +193,18 @@ class Budget:
             return phrase("agreement with the float model of at least {share} %", share)
         return phrase("an SNR of at least {number} dB", number_text(self.min_snr or 0.0))
 
-    def room(self, found: Evaluation) -> Room:
+    def room(self, found: Score) -> Room:
         """How much better than the bound a model is that was held against the float model."""
         if self.max_drop is not None:
             return _drop_room(self.max_drop, found)
         bound = self.min_snr if self.min_agreement is None else self.min_agreement
         if found.metric != self.metric:
             return _unknown(phrase("{title} was measured, not {metric}", found.title, self.metric))
-        if bound is None or math.isnan(found.value):
+        if bound is None or found.value is None:
             return _unknown(phrase("the {title} is not a number", found.title))
-        return Room(found.value - bound, found.low - bound, found.high - bound)
+        ends = (found.value, found.low, found.high)
+        estimate, low, high = (math.nan if end is None else end - bound for end in ends)
+        return Room(estimate, low, high)
 
     def needed_samples(self, reference: float, unit: str = "share") -> int:
         """How many samples it takes to tell whether a model is inside the bound at all.
@@ -202,20 +221,21 @@ class Budget:
         return max(LEAST_SAMPLES, math.ceil(needed))
 
 
-def _drop_room(drop: Drop, found: Evaluation) -> Room:
+def _drop_room(drop: Drop, found: Score) -> Room:
     against = found.against
-    if against is None or against.value is None or against.difference is None:
+    if against is None or (against.reference is None and found.value is not None):
         return _unknown(
             phrase("{title} is itself a comparison and cannot drop; give labels", found.title)
         )
-    ends = against.difference_low, against.difference_high
-    difference = [against.difference, *(math.nan if end is None else end for end in ends)]
-    if not math.isfinite(against.value) or any(map(math.isnan, difference)):
+    ends = (against.difference, against.difference_low, against.difference_high)
+    difference = [end for end in ends if end is not None]
+    if against.reference is None or len(difference) < len(ends):
         return _unknown(
             phrase("{title} is infinite or not a number, so that no drop can be told", found.title)
         )
-    allowed = drop.allowed(against.value, title=found.title, unit=found.unit)
-    estimate, low, high = _gain(against.better, *difference)
+    allowed = drop.allowed(against.reference, title=found.title, unit=found.unit)
+    better = 1 if found.better is None else found.better
+    estimate, low, high = _gain(better, *difference)
     return Room(estimate + allowed, low + allowed, high + allowed)
 
 
@@ -306,3 +326,86 @@ class Limits:
                 phrase("{excess} above the {time} that a run may take", excess, time_text(most))
             )
         return tuple(found)
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What is asked of a search.
+
+    place     where the result is to run
+    metric    the metric that the budget is about
+    training  how to train; None where nothing is trained
+    runs      times are taken in so many; None: until they are steady
+    """
+
+    minimize: str
+    budget: Budget
+    limits: Limits
+    place: Place
+    metric: str
+    training: Training | None = None
+    runs: int | None = None
+
+    def rule(self, usual: Rule) -> Rule:
+        """When timing stops, where the usual rule is this."""
+        if self.runs is None:
+            return usual
+        return Rule(runs=self.runs, warmup_runs=1, look_seconds=usual.look_seconds)
+
+    def allowed(self, found: Score) -> float:
+        """What may be lost at all, in the unit of the metric."""
+        drop, reference = self.budget.max_drop, found.reference
+        if drop is not None and reference is not None:
+            return drop.allowed(reference, title=found.title, unit=found.unit)
+        return 0.0 if self.budget.min_agreement is None else 1 - self.budget.min_agreement
+
+    def is_missed(self, found: Score) -> bool:
+        """True where more is lost than may be, as far as the samples tell."""
+        return verdict(self.budget.room(found)) == MISSED
+
+    def judge(self, details: Tried, reason: str) -> tuple[Tried, str]:
+        """What was measured, with whether it fits; and what came out."""
+        if details.accuracy is None:
+            return details, reason
+        found = details.accuracy
+        room, latency = self.budget.room(found), details.latency
+        over = self.limits.misses(details.bytes or 0, latency and latency.p50_us)
+        fits = not self.is_missed(found) and not over
+        ends = (end if math.isfinite(end) else None for end in room[:3])
+        left = RoomLeft(*ends, reason=room.reason, allowed=self.allowed(found))
+        judged = replace(details, room=left, status=FITS if fits else MISSES)
+        if details.name == FLOAT:
+            found = replace(found, against=None)
+        words = ", ".join(filter(None, (describe_score(found, room), _describe_time(latency))))
+        return judged, "; ".join(filter(None, (words, describe_left(details.placed), *over)))
+
+    def is_in_vain(self, latency: Speed) -> bool:
+        """True for a time that is above the float model's beyond doubt, where time counts."""
+        return self.minimize == "latency" and latency.low is not None and latency.low > 1
+
+
+def describe_score(found: Score, room: Room) -> str:
+    """What a score says, in a few words."""
+    if room.reason:
+        return room.reason
+    paired = found.against
+    if paired is None or paired.difference is None:
+        return f"{found.title} {score_text(found.known_value, found.unit, found.low, found.high)}"
+    value = f"{found.title} {score_text(found.known_value, found.unit)}"
+    low, high = paired.difference_low, paired.difference_high
+    if low is None or high is None:
+        return value
+    return f"{value}, {gain_text(paired.difference, found.unit, low, high)}"
+
+
+def _describe_time(latency: Speed | None) -> str:
+    """`0.42 × the time`, or what a compiler estimates; "" where no time is known."""
+    if latency is None or (latency.ratio is None and latency.p50_us is None):
+        return ""
+    if latency.ratio is not None:
+        return phrase("{ratio} the time", ratio_text(latency.ratio))
+    return phrase(
+        "{time} on {target} by its compiler's estimate",
+        time_text(latency.p50_us or 0.0),
+        latency.target,
+    )

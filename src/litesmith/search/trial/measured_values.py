@@ -1,78 +1,38 @@
-"""Measurements as evidence keeps them, and back: evaluations, times, placements."""
+"""Measurements as evidence keeps them: evaluations, times, placements."""
 
 import math
 
-from litesmith.accuracy.evaluate import Against, Evaluation
-from litesmith.evidence.measurement import Measurement
+from litesmith.accuracy.evaluate import Evaluation
 from litesmith.evidence.records import Estimate, PairedScore, Score, Speed, Taken
-from litesmith.evidence.tuning import RoomLeft
 from litesmith.run.core.placement import ESTIMATED, MEASURED, Placement
-from litesmith.search.trial.budget import Room
 from litesmith.timing.latency import Result, ratio
-from litesmith.units import gain_text, score_text
 
 
 def score_of(found: Evaluation) -> Score:
     """An evaluation without its samples."""
-    against = found.against
+    paired = found.against
+    numbers = (
+        ()
+        if paired is None
+        else (
+            paired.value,
+            paired.low,
+            paired.high,
+            paired.difference,
+            paired.difference_low,
+            paired.difference_high,
+            paired.agreement,
+            paired.snr_db,
+        )
+    )
     return Score(
-        metric=found.metric,
-        title=found.title,
-        unit=found.unit,
-        value=_finite(found.value),
-        low=_finite(found.low),
-        high=_finite(found.high),
+        found.metric,
+        found.title,
+        found.unit,
+        *map(_finite, (found.value, found.low, found.high)),
         n=found.n,
-        better=None if against is None else against.better,
-        against=None if against is None else _paired(against),
-    )
-
-
-def _paired(against: Against) -> PairedScore:
-    return PairedScore(
-        reference=_finite(against.value),
-        reference_low=_finite(against.low),
-        reference_high=_finite(against.high),
-        difference=_finite(against.difference),
-        difference_low=_finite(against.difference_low),
-        difference_high=_finite(against.difference_high),
-        agreement=_finite(against.agreement),
-        snr_db=_finite(against.snr_db),
-    )
-
-
-def evaluation_of(score: Score) -> Evaluation:
-    """The evaluation that a score was taken from, but for its samples."""
-    value = _number(score.value)
-    return Evaluation(
-        score.metric,
-        score.unit,
-        value,
-        _number(score.low),
-        _number(score.high),
-        score.n,
-        Measurement(score.metric, score.unit, (value,), "", "", ""),
-        source="",
-        preparation="",
-        against=_against(score),
-    )
-
-
-def _against(score: Score) -> Against:
-    found = score.against
-    better = 1 if score.better is None else score.better
-    if found is None:
-        return Against(better=better)
-    return Against(
-        found.reference,
-        found.difference,
-        found.difference_low,
-        found.difference_high,
-        found.agreement,
-        snr_db=found.snr_db,
-        better=better,
-        low=found.reference_low,
-        high=found.reference_high,
+        better=None if paired is None else paired.better,
+        against=PairedScore(*map(_finite, numbers)) if numbers else None,
     )
 
 
@@ -130,37 +90,6 @@ def cycles_of(found: Placement) -> float | None:
     return _fact(found, "cycles")
 
 
-def room_left(room: Room, allowed: float) -> RoomLeft:
-    """How much room is left, of how much."""
-    ends = map(_finite, (room.estimate, room.low, room.high))
-    return RoomLeft(*ends, reason=room.reason, allowed=_finite(allowed))
-
-
-def room_of(left: RoomLeft | None) -> Room:
-    """The room that was left; NaN where it is not known."""
-    if left is None:
-        return Room(math.nan, math.nan, math.nan)
-    return Room(_number(left.estimate), _number(left.low), _number(left.high), left.reason)
-
-
-def describe_score(found: Evaluation, room: Room) -> str:
-    """What an evaluation says, in a few words."""
-    if room.reason:
-        return room.reason
-    value = f"{found.title} {score_text(found.value, found.unit)}"
-    against = found.against
-    if against is None or against.difference is None:
-        return f"{found.title} {score_text(found.value, found.unit, found.low, found.high)}"
-    low, high = against.difference_low, against.difference_high
-    if low is None or high is None:
-        return value
-    return f"{value}, {gain_text(against.difference, found.unit, low, high)}"
-
-
 def _finite(value: float | None) -> float | None:
     """The number; None where it is infinite or none, as JSON will have it."""
     return value if value is not None and math.isfinite(value) else None
-
-
-def _number(value: float | None) -> float:
-    return math.nan if value is None else value

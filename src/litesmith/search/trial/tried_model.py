@@ -1,15 +1,13 @@
 """A model that a search tried, by what later decisions ask of it; and which is best."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from litesmith.accuracy.evaluate import Evaluation
 from litesmith.evidence.measurement import Trial
 from litesmith.evidence.records import Score, Speed
 from litesmith.evidence.tuning import FITS, FLOAT, Tried
 from litesmith.search.trial.budget import Limits, Room
-from litesmith.search.trial.measured_values import evaluation_of, room_of
 
 # Costs that differ by less are the same: files of one kind differ by a few bytes, times by noise.
 TIE = 0.02
@@ -33,10 +31,6 @@ class TriedModel:
         return self.details.name
 
     @property
-    def key(self) -> str:
-        return self.details.key
-
-    @property
     def branch(self) -> str:
         return self.details.branch
 
@@ -53,15 +47,6 @@ class TriedModel:
         return self.trial.recipe
 
     @property
-    def look(self) -> int:
-        """How many models the held-out samples had been asked about by then, itself among them."""
-        return self.details.look or 1
-
-    @property
-    def evaluation(self) -> Evaluation | None:
-        return None if self.accuracy is None else evaluation_of(self.accuracy)
-
-    @property
     def accuracy(self) -> Score | None:
         return self.details.accuracy
 
@@ -73,12 +58,6 @@ class TriedModel:
     def value(self) -> float | None:
         """The metric of the task."""
         return self.accuracy and self.accuracy.value
-
-    @property
-    def merit(self) -> float:
-        """The metric, turned round where less of it is better."""
-        better = self.accuracy.better if self.accuracy else None
-        return (self.value or 0.0) * (better or 1)
 
     @property
     def ratio(self) -> float | None:
@@ -96,7 +75,7 @@ class TriedModel:
 
     @property
     def room(self) -> Room:
-        return room_of(self.details.room)
+        return Room.of(self.details.room)
 
     @property
     def has_room_to_spare(self) -> bool:
@@ -175,7 +154,7 @@ def _excess(record: TriedModel, limits: Limits) -> float:
     return max(over) or record.cost("latency") or math.inf
 
 
-def find_front(records: Sequence[TriedModel]) -> list[TriedModel]:
+def find_front(records: Iterable[TriedModel]) -> list[TriedModel]:
     """Those that no other beats: in ops that stay behind, time, bytes and accuracy at once."""
     scored = [r for r in records if r.value is not None and r.latency is not None]
     return [one for one in scored if not any(_beats(other, one) for other in scored)]
@@ -192,7 +171,9 @@ def _beats(a: TriedModel, b: TriedModel) -> bool:
 def _standing(record: TriedModel) -> tuple[float, ...]:
     """What counts, less is better; costs in steps of a tie, so that there are no rings of them."""
     steps = (round(math.log(max(cost, 1e-9)) / math.log1p(TIE)) for cost in _costs(record))
-    return (record.left, *steps, -record.merit)
+    is_lower_better = record.accuracy is not None and record.accuracy.is_lower_better
+    value = record.value or 0.0
+    return (record.left, *steps, value if is_lower_better else -value)
 
 
 def _costs(record: TriedModel) -> tuple[float, float]:

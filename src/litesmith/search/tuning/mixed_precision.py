@@ -8,15 +8,21 @@ conversions than it saves.
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
-from litesmith.errors import BadInput
+from litesmith.calibration.context import CALIBRATION_SAMPLES, context_of
+from litesmith.data.sample_splits import take_some
+from litesmith.errors import BadInput, LitesmithError
 from litesmith.ir.ops import OPS
 from litesmith.ir.types import Graph, Model, Tensor
 from litesmith.passes.core.layers import layer_of
-from litesmith.passes.core.recipe import Recipe, parse, text_of
+from litesmith.passes.core.recipe import Recipe, apply, parse, text_of
 from litesmith.passes.quantizing.quantize import Quantize
-from litesmith.search.tuning.op_sensitivity import Sensitivity, passes_on
+from litesmith.phrases import phrase
+from litesmith.search.tuning.decision_tree import EIGHT_BITS, Candidate, State
+from litesmith.search.tuning.op_sensitivity import Sensitivity, passes_on, sensitivities
+from litesmith.search.tuning.tune_trials import TuneTrials
+from litesmith.workers.engine import Lost
 
 Kept = frozenset[int]
 
@@ -30,6 +36,9 @@ _MOST_SEEDS = 100
 _NEAR = 0.01
 # A gain below this is not a gain, in microseconds.
 _GAIN_US = 0.5
+
+# What telling the ops apart may take.
+_SECONDS = 60.0
 
 
 class Mixture(NamedTuple):
@@ -282,3 +291,84 @@ class _Border(NamedTuple):
         if self.writer not in integer:
             return bool(inside)
         return self.is_output or len(inside) < len(self.readers)
+
+
+# As candidates of the search; the same ones after a restart.
+
+
+class Mixtures(NamedTuple):
+    """evidence/mixtures-KEY.json: the mixtures of one recipe that are worth a try."""
+
+    schema: Literal[1]
+    recipe: str
+    mixtures: tuple[Mixture, ...]
+
+
+def mixed_candidates(trials: TuneTrials, state: State) -> Iterator[Candidate]:
+    """Ever more ops in float until it fits, then as few as will do."""
+    base = _base(state)
+    if base is None:
+        return
+    try:
+        ladder = _ladder(trials, base, slower=state.is_small_wanted)
+    except Lost:
+        raise
+    except LitesmithError:  # control flow, or a target without profiles: nothing can be told apart
+        return
+    tried: list[TriedMixture] = []
+    while (mixture := next_mixture(ladder, tried)) is not None:
+        name = f"mixed-{len(mixture.ops)}"
+        why = phrase("{count} ops that int8 ruins stay float", len(mixture.ops))
+        yield Candidate(name, "mixed", mixture.recipe(base), why)
+        tried.append(TriedMixture(mixture.ops, state.records[name].room.estimate >= 0))
+    fitting = [one for one in ladder if TriedMixture(one.ops, True) in tried]
+    is_fast = trials.goal.place.has_own_kernels
+    is_wanted = bool(fitting) and (state.is_small_wanted or is_fast)
+    if is_wanted and fitting[0].can_be_wide(_before_quantizing(trials, base)[0]):
+        name = f"mixed-{len(fitting[0].ops)}-int16"
+        how = phrase("fast in Litesmith's kernels") if is_fast else phrase("small, but slow")
+        why = phrase("where the range is what int8 lacks, 16 bits may do: {how}", how)
+        yield Candidate(name, "mixed", fitting[0].wide_recipe(base), why)
+
+
+def _base(state: State) -> str | None:
+    """The recipe of the int8 model that loses least; training cannot be mixed."""
+    found = [r for r in state.records.values() if r.branch in EIGHT_BITS and r.value is not None]
+    made = [r for r in found if any(isinstance(s, Quantize) for s in parse(r.recipe))]
+    return max(made, key=lambda record: record.room.estimate).recipe if made else None
+
+
+def _ladder(trials: TuneTrials, base: str, *, slower: bool) -> tuple[Mixture, ...]:
+    """The mixtures worth a try, kept in the folder: they come from times, which never repeat."""
+    calibration, place = trials.split.calibration.digest, str(trials.goal.place)
+    parts = (trials.runner.place, trials.digest, calibration, place, base, slower)
+    name = f"mixtures-{trials.runner.key(*parts)}"
+    known = trials.folder.evidence(Mixtures, name)
+    if known is None:
+        known = Mixtures(1, base, _find_mixtures(trials, base, slower))
+        trials.folder.write_evidence(name, known)
+    return known.mixtures
+
+
+def _find_mixtures(trials: TuneTrials, base: str, slower: bool) -> tuple[Mixture, ...]:
+    reference, step = _before_quantizing(trials, base)
+    few = take_some(trials.split.calibration, CALIBRATION_SAMPLES)
+    quantized = apply(reference, (step,), context_of(few)).model
+    on = trials.goal.place.cpu or trials.goal.place.scores
+    found = sensitivities(
+        reference,
+        quantized,
+        few,
+        seconds=_SECONDS,
+        runs=trials.goal.runs,
+        on=on,
+        engine=trials.engine,
+    )
+    return mixtures(reference, found, slower=slower)
+
+
+def _before_quantizing(trials: TuneTrials, base: str) -> tuple[Model, Quantize]:
+    """The float model that the recipe quantizes, and the step that does."""
+    recipe, place, step = _quantize_step(base)
+    few = take_some(trials.split.calibration, CALIBRATION_SAMPLES)
+    return apply(trials.model, recipe[:place], context_of(few)).model, step

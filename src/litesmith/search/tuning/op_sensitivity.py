@@ -118,7 +118,7 @@ def sensitivities(
     budget = _SECONDS if seconds is None else seconds
     left = max(budget - (perf_counter() - start), budget / 2)
     end = perf_counter() + left
-    few = _few(data, _sample_count(rows, reference, left / (2 * len(units))))
+    few = take_some(data, _sample_count(rows, reference, left / (2 * len(units))))
     units = _units(reference, _corrected(reference, found, few))
     judge = Judge(reference, scores(reference, found), few)
     harmless = HARMLESS_NATS if judge.chooses else HARMLESS_NOISE
@@ -212,10 +212,6 @@ def _sample_count(rows: Sequence[Sensitivity], reference: Model, seconds: float)
     values = max(1, sum(tensor.elements for tensor in reference.main.outputs))
     most = min(_MOST_SAMPLES, max(_FEWEST_SAMPLES, _MOST_VALUES // values))
     return min(max(int((seconds - _OPENING_SECONDS) / run_seconds), _FEWEST_SAMPLES), most)
-
-
-def _few(data: Data, count: int) -> Data:
-    return take_some(data, count)
 
 
 def _damages(

@@ -100,10 +100,12 @@ def prove(trials: TuneTrials, targets: Sequence[Place]) -> Proof:
             continue
         times = _times(trials, held, targets)
         if not limits.misses(held.details.bytes or 0, times.speed and times.speed.p50_us):
-            return times._replace(shipped=record, verdict=verdict(at_look(held.room, held.look)))
+            room = at_look(held.room, held.details.look or 1)
+            return times._replace(shipped=record, verdict=verdict(room))
     close = find_nearest(seen, limits) or find_nearest(trials.records.values(), limits)
     if close is None:
-        return Proof(None, None, "", _front_names(trials), str(targets[0]))
+        front = find_front(trials.records.values())
+        return Proof(None, None, "", tuple(one.name for one in front), str(targets[0]))
     return _times(trials, trials.verify(close), targets)._replace(verdict=MISSED)
 
 
@@ -115,24 +117,16 @@ def find_provable(records: Iterable[TriedModel], minimize: str) -> list[TriedMod
     return first + sorted(rest, key=lambda record: -record.room.estimate)[:1]
 
 
-def _front(trials: TuneTrials) -> list[TriedModel]:
-    return find_front([r for r in trials.records.values() if r.value is not None])
-
-
-def _front_names(trials: TuneTrials) -> tuple[str, ...]:
-    return tuple(record.name for record in _front(trials))
-
-
 def _times(trials: TuneTrials, held: TriedModel, targets: Sequence[Place]) -> Proof:
     """The proof's own run of one model, or the records of it."""
-    others, everywhere = _front(trials), _places(targets)
-    texts = (*map(str, everywhere), *(record.digest for record in others))
+    front, everywhere = find_front(trials.records.values()), _places(targets)
+    texts = (*map(str, everywhere), *(record.digest for record in front))
 
     def measure(key: str) -> ProofTimes:
-        return _measure_times(trials, held, others, everywhere, key)
+        return _measure_times(trials, held, front, everywhere, key)
 
     timed = trials.time_proof(held, texts, measure)
-    return Proof(None, held, "", _front_names(trials), timed.target, timed)
+    return Proof(None, held, "", tuple(one.name for one in front), timed.target, timed)
 
 
 def _measure_times(

@@ -26,9 +26,8 @@ from litesmith.evidence.tuning import (
     TuneSummary,
 )
 from litesmith.phrases import phrase
-from litesmith.search.trial.budget import MINIMIZE, Budget, Limits
+from litesmith.search.trial.budget import MINIMIZE, Budget, Goal, Limits
 from litesmith.search.trial.data_split import least_samples, split
-from litesmith.search.trial.goal import Goal
 from litesmith.search.trial.target_place import Place, refuse_place
 from litesmith.search.trial.tried_model import TriedModel, rank
 from litesmith.search.tuning.decision_tree import (
@@ -39,7 +38,7 @@ from litesmith.search.tuning.decision_tree import (
     float_candidate,
     foresee,
 )
-from litesmith.search.tuning.mixed_candidates import mixed_candidates
+from litesmith.search.tuning.mixed_precision import mixed_candidates
 from litesmith.search.tuning.replay import Opened
 from litesmith.search.tuning.tune_trials import TuneTrials
 from litesmith.tflite.file import digest, load

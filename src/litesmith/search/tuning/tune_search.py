@@ -5,8 +5,7 @@ from pathlib import Path
 
 from litesmith.display import show_html, show_line
 from litesmith.evidence.codec import encode, encode_fields
-from litesmith.evidence.records import Score
-from litesmith.evidence.tuning import DONE, RUNNING, STOPPED, TunedModel, TuneSummary
+from litesmith.evidence.tuning import DONE, RUNNING, STOPPED, TuneSummary
 from litesmith.passes.core.recipe import parse
 from litesmith.phrases import phrase
 from litesmith.search.trial.budget import MISSED
@@ -82,25 +81,16 @@ class Found:
             "next": summary.next,
         }
         if best is not None:
+            difference = best.accuracy and best.accuracy.difference
+            before = first and first.bytes
             shown |= {
                 "best": encode(replace(best, file=str(self.best))),
                 "value": best.accuracy and best.accuracy.value,
-                "drop": _drop(best.accuracy),
+                "drop": None if difference is None else -difference,
                 "latency_ratio": best.latency and best.latency.ratio,
-                "bytes_ratio": _bytes_ratio(best, first),
+                "bytes_ratio": None if not before or best.bytes is None else best.bytes / before,
             }
         return shown
-
-
-def _bytes_ratio(best: TunedModel, first: TunedModel | None) -> float | None:
-    if first is None or not first.bytes or best.bytes is None:
-        return None
-    return best.bytes / first.bytes
-
-
-def _drop(accuracy: Score | None) -> float | None:
-    difference = accuracy.against.difference if accuracy and accuracy.against else None
-    return None if difference is None else -difference
 
 
 def default_folder(model: Path) -> Path:

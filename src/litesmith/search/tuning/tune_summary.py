@@ -10,8 +10,7 @@ from litesmith.evidence.records import Score, Speed
 from litesmith.evidence.tuning import FLOAT, TuneData, TunedModel, TuneSummary
 from litesmith.phrases import phrase
 from litesmith.run.litert.own_kernels import own_kernels
-from litesmith.search.trial.budget import LIKELY, PROVEN
-from litesmith.search.trial.measured_values import describe_score
+from litesmith.search.trial.budget import LIKELY, PROVEN, describe_score
 from litesmith.search.trial.target_place import describe_left
 from litesmith.search.trial.tried_model import TriedModel
 from litesmith.search.tuning.proof import Proof, find_whole
@@ -166,7 +165,7 @@ def sentence(search: Search, proof: Proof | None) -> str:
         )
     if proof.verified is None:
         return phrase("nothing could be made of this model that stays within {budget}", budget)
-    accuracy = proof.verified.evaluation
+    accuracy = proof.verified.accuracy
     assert accuracy is not None  # what was verified was scored
     score = describe_score(accuracy, proof.verified.room)
     samples = phrase("{count} held-out samples", total_text(accuracy.n))

@@ -1,7 +1,7 @@
 """Makes the candidates of `tune`, checks, times and scores each once, and puts it on record."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
@@ -37,8 +37,8 @@ from litesmith.phrases import phrase
 from litesmith.run.core.placement import Placement
 from litesmith.run.core.target import Target, usable_cores
 from litesmith.run.devices.address import Address
+from litesmith.search.trial.budget import Goal
 from litesmith.search.trial.data_split import Split
-from litesmith.search.trial.goal import Goal
 from litesmith.search.trial.measured_values import estimated_speed, score_of, speed_of, taken_of
 from litesmith.search.trial.remote_build import Order, Pieces, RemoteBuilds, join_pieces, look_at
 from litesmith.search.trial.trial_runner import TrialRunner, sizes_of
@@ -67,24 +67,12 @@ _GLANCE = Rule(runs=2, warmup_runs=1, look_seconds=0)
 _MOST_SECONDS, _FEWEST_SCORED, _IN_VAIN_SECONDS = 90.0, 64, 20.0
 
 
-class Checked(NamedTuple):
-    """What a search asks of a file that was made: see `Claims`."""
-
-    is_integer: bool
-    is_useless: bool
-    failure: str
-
-    @staticmethod
-    def of(claims: Claims) -> "Checked":
-        return Checked(claims.is_integer, claims.is_useless, claims.failure)
-
-
 class Built(NamedTuple):
     """A candidate as a worker has made it."""
 
     content: Content
     skipped: tuple[Skip, ...]
-    checked: Checked
+    claims: Claims
 
 
 class _File(NamedTuple):
@@ -92,7 +80,7 @@ class _File(NamedTuple):
 
     path: Path
     skipped: tuple[Skip, ...] = ()
-    checked: Checked | None = None
+    claims: Claims | None = None
 
 
 @dataclass
@@ -146,7 +134,7 @@ class TuneTrials:
     def keys(self) -> tuple[str, ...]:
         """The records of this search: its candidates, and what was made of them."""
         own = {record.digest for record in self.records.values()}
-        found = [record.key for record in self.records.values()]
+        found = [record.details.key for record in self.records.values()]
         for trial in self.runner.known.values():
             if trial.model_digest in own and self._is_of_proof(trial.details):
                 found.append(trial.details.key)
@@ -160,7 +148,7 @@ class TuneTrials:
     def is_disproven(self, record: TriedModel) -> bool:
         """True where the held-out samples are known to speak against it."""
         known = self._find(self._key(record.recipe, VERIFIED))
-        found = None if known is None else TriedModel(known).evaluation
+        found = None if known is None else known.details.accuracy
         return found is not None and self.goal.is_missed(found)
 
     def try_candidate(self, candidate: Candidate) -> TriedModel:
@@ -328,20 +316,18 @@ class TuneTrials:
             is_passing = isinstance(error, BadInput)  # a full disk, broken torch
             found.details = replace(found.details, is_passing=is_passing)
         details, reason = self.goal.judge(found.details, found.reason)
+        place = (str(self.goal.place), found.digest, self.runner.machine)
+        blocks = found.blocks
+        measured = (Measurement("latency_ratio", "ratio", blocks, *place),) if blocks else ()
         return Trial(
             candidate.recipe,
             self.digest,
             found.digest,
-            tuple(self._measurements(found)),
+            measured,
             _group(found.skipped),
             reason,
             details=replace(details, seconds=perf_counter() - started),
         )
-
-    def _measurements(self, found: _Finding) -> Iterator[Measurement]:
-        if found.blocks:
-            place = (str(self.goal.place), found.digest, self.runner.machine)
-            yield Measurement("latency_ratio", "ratio", found.blocks, *place)
 
     def _begin(self, recipe: str, name: str) -> None:
         """Has a worker make a candidate. What trains is made where the search runs: it has its own
@@ -358,17 +344,10 @@ class TuneTrials:
         if built is not None:
             place = self.folder.work(name)
             write_whole(place, [built.content.data])
-            return _File(place, built.skipped, built.checked)
+            return _File(place, built.skipped, built.claims)
         recipe = recipes.parse(text)
         change = recipes.apply(self.model, recipe, self._context(recipe, name))
         return _File(self.folder.keep(change.model, name), change.skipped)
-
-    def _check(self, file: _File) -> Checked:
-        if file.checked is not None:
-            return file.checked
-        path, skipped = file.path, file.skipped
-        claims = check_claims(path, self.model, self._few, skipped, self.source, profiled=False)
-        return Checked.of(claims)
 
     def _context(self, recipe: recipes.Recipe, name: str) -> Context:
         """What steps may use: some of the calibration samples, and all of them to train on."""
@@ -391,7 +370,9 @@ class TuneTrials:
         sizes = sizes_of(path)
         found.details = replace(found.details, bytes=sizes.bytes, gzip_bytes=sizes.gzip_bytes)
         if not is_float:
-            claims = self._check(file)
+            claims = file.claims or check_claims(
+                path, self.model, self._few, file.skipped, self.source, profiled=False
+            )
             found.details = replace(found.details, is_integer=claims.is_integer)
             if claims.is_useless:
                 why = claims.failure or phrase("what it gives are no numbers, or infinite ones")
@@ -476,7 +457,7 @@ def build(recipe: str, given: tuple[Pieces], content: Content) -> Built:
     check(change.model)
     made = np.frombuffer(to_bytes(change.model), np.uint8)
     claims = look_at(made, model, data.few, change.skipped)
-    return Built(made, change.skipped, Checked.of(claims))
+    return Built(made, change.skipped, claims)
 
 
 def _seconds_of_both(latency: Speed) -> float:

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from litesmith import Builder, CannotApply, Model, Quant
 from litesmith.ir.types import Array
-from litesmith.kernels.programs.break_even import FEW, break_even, gain
 from litesmith.kernels.programs.pack_weights import (
     BLOCK,
     LANES,
@@ -21,7 +20,7 @@ from litesmith.kernels.programs.pack_weights import (
 )
 from litesmith.kernels.programs.prepare_sparse import sparse_layer
 from litesmith.kernels.programs.program import Program
-from litesmith.kernels.programs.sparse_parts import sparse_facts
+from litesmith.kernels.programs.sparse_parts import FEW, break_even, gain, sparse_facts
 from tests.draws import draws
 from tests.kernels.one_op import needs_numba, needs_x86, numbers, runtime, seeds
 

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from litesmith import Builder, CannotApply, Model
-from litesmith.kernels.programs.break_even import break_even, gain
 from litesmith.kernels.programs.prepare_sparse import sparse_layer
 from litesmith.kernels.programs.program import Program
+from litesmith.kernels.programs.sparse_parts import break_even, gain
 from tests.draws import draws
 from tests.kernels.one_op import needs_numba, runtime, seeds
 

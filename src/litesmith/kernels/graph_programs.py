@@ -12,11 +12,9 @@ from litesmith.kernels.programs import prepare_values as values
 from litesmith.kernels.programs.prepare_sparse import worthwhile_layer
 from litesmith.kernels.programs.program import Alias, Kernel, Program
 from litesmith.kernels.programs.sparse_parts import may_be_sparse
-from litesmith.native.compile import machine
-from litesmith.native.cpu import Cpu
 
 Steps = Sequence[Kernel | Alias]
-Prepare = Callable[[Op, Cpu], Steps]
+Prepare = Callable[[Op], Steps]
 
 PREPARE: dict[str, Prepare] = {
     "ADD": values.two,
@@ -50,7 +48,7 @@ def prepare_op(op: Op) -> Steps:
     prepare = PREPARE.get(op.kind)
     if prepare is None:
         raise CannotApply("{kind} has no kernel of ours", op.kind)
-    return list(prepare(op, machine()))
+    return list(prepare(op))
 
 
 def program_of(ops: Sequence[Op], inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> Program:

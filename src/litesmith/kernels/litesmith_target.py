@@ -19,10 +19,9 @@ from litesmith.errors import BadInput, CannotApply, LitesmithError
 from litesmith.ir.types import Array, Graph, Model, Op, Tensor
 from litesmith.kernels.compiled import kernel_address
 from litesmith.kernels.graph_programs import Steps, assemble, prepare_op
-from litesmith.kernels.programs.break_even import gain_over_stored
 from litesmith.kernels.programs.prepare_sparse import sparse_layer
 from litesmith.kernels.programs.program import Alias, Program, address, align
-from litesmith.kernels.programs.sparse_parts import may_be_sparse, sparse_facts
+from litesmith.kernels.programs.sparse_parts import gain_over_stored, may_be_sparse, sparse_facts
 from litesmith.native import compile as native
 from litesmith.native.compile import why_not
 from litesmith.ops.delegate import Native

@@ -1,15 +1,11 @@
 """What numba compiles: loops over units of work, and the tiles inside them.
 
-loops_depthwise.py    depthwise convolutions
-loops_product.py      rows times weights
-loops_sparse.py       sparse float32 layers
-loops_sparse_int8.py  sparse int8 layers
-loops_values.py       ops without weights
-program_loop.py       the one function that runs a program
-tiles_product.py      innermost loops of layers with weights
-tiles_sparse.py       innermost loops of sparse float32 layers
-tiles_sparse_int8.py  innermost loops of sparse int8 layers
-tiles_values.py       innermost loops of ops without weights, 16 elements at a time
+loops_layers.py  layers of int16 data: rows times weights, depthwise convolutions
+loops_sparse.py  sparse layers of float32 and int8
+loops_values.py  ops without weights
+program_loop.py  the one function that runs a program
+
+Each file begins with its tiles, the innermost loops, emitted as LLVM's vector instructions.
 
 One instruction, multiply and add pairs, serves AVX-512, AVX2 and SSE2; other processors get vectors
 without it, at a third of the speed. Sums are 32 bits wide and cut where they could overflow, so the

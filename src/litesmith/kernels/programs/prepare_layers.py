@@ -18,7 +18,7 @@ from litesmith.kernels.programs.pack_weights import (
     pack_dense,
     pack_depthwise,
 )
-from litesmith.kernels.programs.program import Kernel, address, align
+from litesmith.kernels.programs.program import Kernel, align
 from litesmith.kernels.programs.rescale import (
     DOUBLE,
     FIXED,
@@ -27,7 +27,7 @@ from litesmith.kernels.programs.rescale import (
     laid_out,
     limits,
 )
-from litesmith.native.cpu import Cpu
+from litesmith.native.compile import machine
 
 # Products that a unit of work has at least: about 10 µs, some hundred times what it costs to take.
 _UNIT = 1_000_000
@@ -94,7 +94,7 @@ def window_words(options: Record, data: Tensor, window: Sequence[int]) -> dict[i
     return dict(zip(range(at.HEIGHT, at.OUT_W + 1), (*words, *before, *sizes), strict=True))
 
 
-def conv_2d(op: Op, cpu: Cpu) -> list[Kernel]:
+def conv_2d(op: Op) -> list[Kernel]:
     data, output, weights, bias = parts(op)
     channels, inputs, window = weights.shape[0], weights.shape[3], list(weights.shape[1:3])
     if inputs != data.shape[3]:
@@ -106,10 +106,10 @@ def conv_2d(op: Op, cpu: Cpu) -> list[Kernel]:
     table = fixed_table(channel_scales(op, channels), full_bias(bias, channels))
     words |= _limit_words(options, output) | {at.FINISH: FIXED}
     flat = weights.reshape(channels, -1)
-    return [_product(op, cpu, flat, table, words, rows=rows, in_place=is_plain)]
+    return [_product(op, flat, table, words, rows=rows, in_place=is_plain)]
 
 
-def fully_connected(op: Op, cpu: Cpu) -> list[Kernel]:
+def fully_connected(op: Op) -> list[Kernel]:
     data, output, weights, bias = parts(op)
     channels, inputs = weights.shape
     options = options_or_defaults(op.kind, op.options)
@@ -120,7 +120,7 @@ def fully_connected(op: Op, cpu: Cpu) -> list[Kernel]:
     words: dict[int, int] = dict(zip(range(at.HEIGHT, at.OUT_W + 1), one, strict=True))
     words |= _limit_words(options, output) | {at.FINISH: DOUBLE}
     table = double_table(channel_scales(op, channels), full_bias(bias, channels))
-    return [_product(op, cpu, weights, table, words, rows=rows, in_place=True)]
+    return [_product(op, weights, table, words, rows=rows, in_place=True)]
 
 
 def _limit_words(options: Record, output: Tensor) -> dict[int, int]:
@@ -130,7 +130,6 @@ def _limit_words(options: Record, output: Tensor) -> dict[int, int]:
 
 def _product(
     op: Op,
-    cpu: Cpu,
     weights: NDArray[np.int8],
     table: Array,
     words: dict[int, int],
@@ -139,6 +138,7 @@ def _product(
     in_place: bool,
 ) -> Kernel:
     """Rows of data times weights. An odd number of inputs has its rows gathered, to pad them."""
+    cpu = machine()
     channels, inputs = weights.shape
     in_place = in_place and inputs % 2 == 0
     tile = cpu.rows if rows >= cpu.rows else 1
@@ -148,11 +148,9 @@ def _product(
     most = rows if in_place else _GATHERED // row_bytes
     block = min(_tiles(rows, tile, products, most) * tile, rows)
     blocks = -(-rows // block)
-    kept = tuple(align(array) for array in (pack.weights, laid_out(table), pack.cuts))
+    arrays = {at.WEIGHTS: pack.weights, at.TABLE: laid_out(table), at.CUTS: pack.cuts}
+    constants = {place: align(array) for place, array in arrays.items()}
     own = {
-        at.WEIGHTS: address(kept[0]),
-        at.TABLE: address(kept[1]),
-        at.CUTS: address(kept[2]),
         at.CUT_WORDS: pack.cuts.shape[1],
         at.PANELS: pack.panels,
         at.PANEL_BYTES: pack.panel_bytes,
@@ -166,7 +164,7 @@ def _product(
     units = blocks * pack.panels if in_place else blocks
     scratch = 0 if in_place else block * row_bytes + 64
     calls = {at.ROWS_CALL: "one_row" if tile == 1 else "many_rows"}
-    return Kernel("product", _data(op), op.outputs, units, words | own, kept, scratch, calls)
+    return Kernel("product", _data(op), op.outputs, units, words | own, constants, scratch, calls)
 
 
 def _data(op: Op) -> tuple[Tensor, ...]:
@@ -184,8 +182,7 @@ def _tiles(rows: int, tile: int, products_of_row: int, most: int) -> int:
     )
 
 
-def depthwise_conv_2d(op: Op, cpu: Cpu) -> list[Kernel]:
-    del cpu
+def depthwise_conv_2d(op: Op) -> list[Kernel]:
     data, output, weights, bias = parts(op)
     _, *window, channels = weights.shape
     options = options_or_defaults(op.kind, op.options)
@@ -221,16 +218,16 @@ def _depthwise(
     blocks = [pack_depthwise(wide[:, s : s + 32]) for s in starts]
     tables = [laid_out(rows[:, s : s + 32], DEPTHWISE_ORDER) for s in starts]
     arrays = np.stack(blocks), np.stack(tables), np.array(starts), np.zeros(channels + 32, np.int16)
-    kept = tuple(align(array) for array in arrays)
-    own = dict(zip((at.WEIGHTS, at.TABLE, at.STARTS, at.ZEROS), map(address, kept), strict=True))
+    names = at.WEIGHTS, at.TABLE, at.STARTS, at.ZEROS
+    constants = dict(zip(names, map(align, arrays), strict=True))
     lines = outputs[0].shape[0] * words[at.OUT_H]
     per_line = words[at.OUT_W] * channels * taps.shape[0]
     block = min(max(_UNIT // 4 // per_line, 1), lines)
     pairs = -(-taps.shape[0] // 2)
-    own |= {at.STARTS_COUNT: len(starts), at.PAIRS: pairs, at.ROWS: lines, at.BLOCK_ROWS: block}
-    own[at.BESIDE] = beside
+    words = words | {at.STARTS_COUNT: len(starts), at.PAIRS: pairs, at.BESIDE: beside}
+    words |= {at.ROWS: lines, at.BLOCK_ROWS: block}
     scratch = 64 * (2 * pairs + 4)
-    return Kernel("depthwise", source, outputs, -(-lines // block), words | own, kept, scratch)
+    return Kernel("depthwise", source, outputs, -(-lines // block), words, constants, scratch)
 
 
 def _repeated(data: Tensor, channels: int) -> list[Kernel]:

@@ -8,16 +8,21 @@ from litesmith.errors import CannotApply
 from litesmith.ir.ops import options_or_defaults
 from litesmith.ir.types import Array, Op
 from litesmith.kernels.programs import record_layout as at
-from litesmith.kernels.programs.break_even import FEW
 from litesmith.kernels.programs.pack_weights import (
     LANES,
     MOST_VECTORS,
     pack_blocks,
     pack_rounds,
 )
-from litesmith.kernels.programs.program import Kernel, address, align
-from litesmith.kernels.programs.sparse_codes import SPANS, codes_of
-from litesmith.kernels.programs.sparse_parts import BLOCK, sparse_facts, sparse_parts
+from litesmith.kernels.programs.program import Kernel, align
+from litesmith.kernels.programs.sparse_parts import (
+    BLOCK,
+    FEW,
+    SPANS,
+    codes_of,
+    sparse_facts,
+    sparse_parts,
+)
 from litesmith.phrases import phrase
 
 DENSE = phrase("too few blocks of four of its weights are zero: XNNPACK is as fast")
@@ -124,6 +129,5 @@ def _kernel(
 ) -> Kernel:
     data = op.inputs[0]
     assert data is not None
-    kept = {place: align(array) for place, array in constants.items()}
-    words = words | {place: address(array) for place, array in kept.items()}
-    return Kernel(kind, (data,), op.outputs, units, words, tuple(kept.values()), scratch)
+    aligned = {place: align(array) for place, array in constants.items()}
+    return Kernel(kind, (data,), op.outputs, units, words, aligned, scratch)

@@ -12,11 +12,18 @@ from litesmith.errors import CannotApply
 from litesmith.ir.ops import options_or_defaults
 from litesmith.ir.types import Array, Op, Tensor, constant_numbers
 from litesmith.kernels.programs import record_layout as at
-from litesmith.kernels.programs.int16_tables import exponential_tables, logistic_table, tanh_table
 from litesmith.kernels.programs.prepare_layers import scale_of, window_words
-from litesmith.kernels.programs.program import Alias, Kernel, address, align
-from litesmith.kernels.programs.rescale import factor, limits, product_words, shifts, sum_words
-from litesmith.native.cpu import Cpu
+from litesmith.kernels.programs.program import Alias, Kernel, align
+from litesmith.kernels.programs.rescale import (
+    exponential_tables,
+    factor,
+    limits,
+    logistic_table,
+    product_words,
+    shifts,
+    sum_words,
+    tanh_table,
+)
 
 _UNIT = 1 << 15  # elements of a unit of cheap work
 
@@ -33,9 +40,8 @@ def _units(count: int, block: int = _UNIT) -> tuple[int, dict[int, int]]:
     return -(-count // block), {at.ROWS: count, at.BLOCK_ROWS: block}
 
 
-def two(op: Op, cpu: Cpu) -> list[Kernel]:
+def two(op: Op) -> list[Kernel]:
     """ADD, SUB and MUL, with shapes that are stretched to each other."""
-    del cpu
     a, b = op.inputs[0], op.inputs[1]
     if a is None or b is None or (op.option("pot_scale_int16") is True and _powers(op)):
         raise CannotApply("{kind} at scales that are powers of two has no kernel here", op.kind)
@@ -62,26 +68,22 @@ Three = tuple[Tensor, Tensor, Tensor]
 
 def _flat(tensors: Three, words: dict[int, int], table: Array, offset: int, count: int) -> Kernel:
     """Elements side by side, from one of them on."""
-    kept = (align(table),)
     units, cut = _units(count)
-    cut |= {at.TABLE: address(kept[0]), at.IS_FLAT: 1, at.OFFSET: offset}
-    return Kernel("two", tensors[:2], tensors[2:], units, words | cut | _SIDE_BY_SIDE, kept)
-
-
-_SIDE_BY_SIDE = {at.STEP_1: 1, at.STEP_2: 1}
+    cut |= {at.IS_FLAT: 1, at.OFFSET: offset, at.STEP_1: 1, at.STEP_2: 1}
+    constants = {at.TABLE: align(table)}
+    return Kernel("two", tensors[:2], tensors[2:], units, words | cut, constants)
 
 
 def _stretched(tensors: Three, words: dict[int, int], table: Array) -> Kernel:
-    kept = (align(table),)
     sizes, steps_a, steps_b = _common_steps(*(tensor.shape for tensor in tensors))
     units, cut = _units(prod(sizes[:-1]), max(_UNIT // sizes[-1], 1))
-    cut |= {at.TABLE: address(kept[0])}
     cut |= {at.COUNT: sizes[-1], at.STEP_1: steps_a[-1], at.STEP_2: steps_b[-1]}
     for place, numbers in ((at.SIZES, sizes), (at.STEPS_1, steps_a), (at.STEPS_2, steps_b)):
         outer = numbers[:-1]
         filler = [1 if place == at.SIZES else 0] * (at.OUTER - len(outer))
         cut |= dict(enumerate([*filler, *outer], place))
-    return Kernel("two", tensors[:2], tensors[2:], units, words | cut, kept)
+    constants = {at.TABLE: align(table)}
+    return Kernel("two", tensors[:2], tensors[2:], units, words | cut, constants)
 
 
 def _powers(op: Op) -> bool:
@@ -117,9 +119,8 @@ def _common_steps(a: tuple[int, ...], b: tuple[int, ...], out: tuple[int, ...]) 
     return sizes, step_a, step_b
 
 
-def _pool(kind: str) -> Callable[[Op, Cpu], list[Kernel]]:
-    def prepare(op: Op, cpu: Cpu) -> list[Kernel]:
-        del cpu
+def _pool(kind: str) -> Callable[[Op], list[Kernel]]:
+    def prepare(op: Op) -> list[Kernel]:
         data, output = _one(op), op.outputs[0]
         scale_of(data)
         options = options_or_defaults(op.kind, op.options)
@@ -137,9 +138,8 @@ def _pool(kind: str) -> Callable[[Op, Cpu], list[Kernel]]:
 average_pool, max_pool = _pool("average"), _pool("largest")
 
 
-def mean(op: Op, cpu: Cpu) -> list[Kernel]:
+def mean(op: Op) -> list[Kernel]:
     """Over neighbouring dimensions."""
-    del cpu
     data, output = _one(op), op.outputs[0]
     given = constant_numbers(op.inputs[1])
     if given is None:
@@ -160,50 +160,43 @@ def mean(op: Op, cpu: Cpu) -> list[Kernel]:
     return [Kernel("mean", (data,), (output,), outer, words, scratch=4 * inner + 64)]
 
 
-def softmax(op: Op, cpu: Cpu) -> list[Kernel]:
-    del cpu
+def softmax(op: Op) -> list[Kernel]:
     data, output = _one(op), op.outputs[0]
     beta = np.float32(options_or_defaults(op.kind, op.options).number("beta"))
     scale_of(output)
     multiplier, shift = factor(float(np.float32(scale_of(data)) * beta) / (10.0 / 65535.0))
-    kept = (align(exponential_tables()),)
+    constants = {at.TABLE: align(exponential_tables())}
     depth = data.shape[-1]
-    words = {at.INNER: depth, at.TABLE: address(kept[0]), at.MULTIPLIER: multiplier}
+    words = {at.INNER: depth, at.MULTIPLIER: multiplier}
     words[at.LEFT], words[at.RIGHT] = shifts(shift)
     rows = data.elements // depth
-    return [Kernel("softmax", (data,), (output,), rows, words, kept)]
+    return [Kernel("softmax", (data,), (output,), rows, words, constants)]
 
 
 def by_table(op: Op, values: Array) -> list[Kernel]:
     """An op that replaces every int16 by its entry in a table."""
     data = _one(op)
-    kept = (align(values.astype(np.int16)),)
-    units, words = _units(data.elements)
-    words[at.TABLE] = address(kept[0])
-    return [Kernel("table", (data,), op.outputs, units, words, kept)]
+    constants = {at.TABLE: align(values.astype(np.int16))}
+    return [Kernel("table", (data,), op.outputs, *_units(data.elements), constants)]
 
 
-def logistic(op: Op, cpu: Cpu) -> list[Kernel]:
-    del cpu
+def logistic(op: Op) -> list[Kernel]:
     return by_table(op, logistic_table(scale_of(_one(op)), scale_of(op.outputs[0])))
 
 
-def tanh(op: Op, cpu: Cpu) -> list[Kernel]:
-    del cpu
+def tanh(op: Op) -> list[Kernel]:
     return by_table(op, tanh_table(scale_of(_one(op)), scale_of(op.outputs[0])))
 
 
-def relu(op: Op, cpu: Cpu) -> list[Kernel]:
+def relu(op: Op) -> list[Kernel]:
     """RELU and its kin as ops of their own: rescaled, then limited."""
-    del cpu
     multiplier, shift = factor(scale_of(_one(op)) / scale_of(op.outputs[0]))
     span = limits(op.kind, scale_of(op.outputs[0]))
     return by_table(op, np.clip(_rescaled_table(multiplier, shift), *span))
 
 
-def concatenation(op: Op, cpu: Cpu) -> list[Kernel]:
+def concatenation(op: Op) -> list[Kernel]:
     """Rows of each input beside those of the others; the scales are all one."""
-    del cpu
     output = op.outputs[0]
     options = options_or_defaults(op.kind, op.options)
     if options.word("fused_activation_function") != "NONE":
@@ -234,8 +227,7 @@ def copied(tensor: Tensor, output: Tensor) -> Kernel:
     return _copy(tensor, output, (1, tensor.nbytes, tensor.nbytes, 0))
 
 
-def pad(op: Op, cpu: Cpu) -> list[Kernel]:
-    del cpu
+def pad(op: Op) -> list[Kernel]:
     data, output = _one(op), op.outputs[0]
     widths = constant_numbers(op.inputs[1])
     if widths is None or len(data.shape) > 4:
@@ -248,9 +240,8 @@ def pad(op: Op, cpu: Cpu) -> list[Kernel]:
     return [Kernel("pad", (data,), (output,), 1, words)]
 
 
-def same(op: Op, cpu: Cpu) -> list[Alias]:
+def same(op: Op) -> list[Alias]:
     """Ops that give other names to the same numbers."""
-    del cpu
     data = _one(op)
     if data.is_const or (data.dtype, data.elements) != (
         op.outputs[0].dtype,
@@ -260,9 +251,8 @@ def same(op: Op, cpu: Cpu) -> list[Alias]:
     return [Alias((data,), op.outputs)]
 
 
-def quantize(op: Op, cpu: Cpu) -> list[Kernel]:
+def quantize(op: Op) -> list[Kernel]:
     """float32 to int16, or from one int16 scale to another."""
-    del cpu
     data, output = _one(op), op.outputs[0]
     step = scale_of(output)
     if data.dtype == "int16":
@@ -279,10 +269,10 @@ def quantize(op: Op, cpu: Cpu) -> list[Kernel]:
 def _quantized(data: Tensor, output: Tensor, exact: int, offset: int, count: int) -> Kernel:
     step = scale_of(output)
     reciprocal = np.array([1 / step, 0], np.float32).view(np.float64)
-    kept = (align(np.array([step, reciprocal[0]])),)
+    constants = {at.TABLE: align(np.array([step, reciprocal[0]]))}
     units, words = _units(count)
-    words |= {at.TABLE: address(kept[0]), at.IS_EXACT: exact, at.OFFSET: offset}
-    return Kernel("quantize", (data,), (output,), units, words, kept)
+    words |= {at.IS_EXACT: exact, at.OFFSET: offset}
+    return Kernel("quantize", (data,), (output,), units, words, constants)
 
 
 def _rescaled_table(multiplier: int, shift: int) -> Array:
@@ -294,15 +284,11 @@ def _rescaled_table(multiplier: int, shift: int) -> Array:
     return np.clip((high >> right) + more, -32768, 32767)
 
 
-def dequantize(op: Op, cpu: Cpu) -> list[Kernel]:
+def dequantize(op: Op) -> list[Kernel]:
     """int16 to float32."""
-    del cpu
     data, output = _one(op), op.outputs[0]
     step = scale_of(data)
     if output.dtype != "float32":
         raise CannotApply("DEQUANTIZE to {dtype} has no kernel here", output.dtype)
-    kept = (align(np.array([0, step, 0, 0], np.float32)[[0, 0, 1, 0]]),)
-    units, words = _units(data.elements)
-    return [
-        Kernel("dequantize", (data,), (output,), units, words | {at.TABLE: address(kept[0])}, kept)
-    ]
+    constants = {at.TABLE: align(np.array([0, 0, step, 0], np.float32))}
+    return [Kernel("dequantize", (data,), (output,), *_units(data.elements), constants)]

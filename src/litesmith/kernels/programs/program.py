@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import threading
-from collections.abc import Mapping, Sequence
+import weakref
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from queue import SimpleQueue
 from time import perf_counter_ns
 
 import numpy as np
@@ -13,7 +16,6 @@ from litesmith.errors import BadInput
 from litesmith.ir.types import Array, Tensor
 from litesmith.kernels.compiled import kernel_address, run_native
 from litesmith.kernels.programs import record_layout as at
-from litesmith.kernels.programs.thread_pool import Crew
 from litesmith.phrases import phrase
 
 _LINE = 64  # bytes that everything is aligned to; some kernels read so far past an end
@@ -21,18 +23,17 @@ _LINE = 64  # bytes that everything is aligned to; some kernels read so far past
 
 @dataclass(frozen=True, eq=False)
 class Kernel:
-    """One op, prepared: the words of its record, and the constants that some of them point at."""
+    """One op, prepared: the words of its record, and constants, aligned, that other words are the
+    addresses of."""
 
     kind: str  # the name of its function in `compiled`
     inputs: tuple[Tensor, ...]
     outputs: tuple[Tensor, ...]
     units: int
     words: Mapping[int, int]
-    kept: tuple[Array, ...] = ()
+    constants: Mapping[int, Array] = field(default_factory=dict[int, Array])
     scratch: int = 0
-    calls: Mapping[int, str] = field(
-        default_factory=dict[int, str]
-    )  # words that are other functions
+    calls: Mapping[int, str] = field(default_factory=dict[int, str])  # names of functions
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +62,53 @@ def address(array: Array) -> int:
     return array.__array_interface__["data"][0]
 
 
+Call = tuple[Callable[..., None], tuple[int, ...], object]
+
+
+class Crew:
+    """Threads that help: started once, each waits for a call and makes it without the interpreter.
+    They end when the crew is collected."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self._process = os.getpid()
+        self._calls: SimpleQueue[Call | None] = SimpleQueue()
+        self._done = threading.Semaphore(0)
+        self._pending = 0
+        for _ in range(count):
+            work = (self._calls, self._done)
+            threading.Thread(target=_work, args=work, daemon=True, name="litesmith").start()
+        weakref.finalize(self, _dismiss, self._calls, count)
+
+    @property
+    def is_here(self) -> bool:
+        """Threads do not go along into a forked process."""
+        return self._process == os.getpid()
+
+    def start(self, function: Callable[..., None], *arguments: int, owner: object) -> None:
+        """Some thread calls the function as soon as it can; the owner of its memory lives on."""
+        self._pending += 1
+        self._calls.put((function, arguments, owner))
+
+    def wait(self) -> None:
+        """Until every call that was started has ended."""
+        while self._pending:
+            self._done.acquire()
+            self._pending -= 1
+
+
+def _work(calls: SimpleQueue[Call | None], done: threading.Semaphore) -> None:
+    while (call := calls.get()) is not None:
+        call[0](*call[1])
+        del call
+        done.release()
+
+
+def _dismiss(calls: SimpleQueue[Call | None], count: int) -> None:
+    for _ in range(count):
+        calls.put(None)
+
+
 @dataclass(eq=False)
 class Program:
     """Kernels that run one after the other, with memory for what flows between them."""
@@ -75,7 +123,8 @@ class Program:
     def __post_init__(self) -> None:
         roots = _roots(self.aliases)
         flowing = [
-            (self._read(kernel, roots), self._written(kernel, roots)) for kernel in self.kernels
+            (_in_roots(kernel.inputs, roots), _in_roots(kernel.outputs, roots))
+            for kernel in self.kernels
         ]
         tensors = dict.fromkeys((*self.inputs, *self.outputs))
         tensors.update((t, None) for read, written in flowing for t in (*read, *written))
@@ -100,14 +149,6 @@ class Program:
         self._start = address(self._code), len(self.kernels), address(self._buffers)
         scratch = address(self._scratches[0])
         self.record = np.array([*self._start, scratch, len(ports), *self._ports], np.int64)
-
-    @staticmethod
-    def _read(kernel: Kernel, roots: Mapping[Tensor, Tensor]) -> tuple[Tensor, ...]:
-        return tuple(roots.get(tensor, tensor) for tensor in kernel.inputs)
-
-    @staticmethod
-    def _written(kernel: Kernel, roots: Mapping[Tensor, Tensor]) -> tuple[Tensor, ...]:
-        return tuple(roots.get(tensor, tensor) for tensor in kernel.outputs)
 
     def run(
         self, inputs: Sequence[Array], outputs: Sequence[Array] | None = None, *, threads: int = 1
@@ -194,6 +235,10 @@ def _roots(aliases: Sequence[Alias]) -> dict[Tensor, Tensor]:
     return roots
 
 
+def _in_roots(tensors: Sequence[Tensor], roots: Mapping[Tensor, Tensor]) -> tuple[Tensor, ...]:
+    return tuple(roots.get(tensor, tensor) for tensor in tensors)
+
+
 Flow = tuple[tuple[Tensor, ...], tuple[Tensor, ...]]
 
 
@@ -204,6 +249,8 @@ def _code(
     for record, kernel, (read, written) in zip(code, kernels, flowing, strict=False):
         for place, word in kernel.words.items():
             record[place] = word
+        for place, array in kernel.constants.items():
+            record[place] = address(array)
         for place, name in kernel.calls.items():
             record[place] = kernel_address(name)
         record[at.KERNEL], record[at.UNITS] = kernel_address(kernel.kind), kernel.units

@@ -15,7 +15,7 @@ ROOMS = sorted(path.parent for path in PACKAGE.glob("*/**/__init__.py"))
 PAGES = [*sorted((ROOT / "docs").glob("*.md")), *sorted(ROOT.glob("*.md"))]
 PAGES += [*sorted((ROOT / ".github").rglob("*.md")), ROOT / "bench" / "README.md"]
 
-# `timing/turns.py`, `tests/zoo.py`, `ir/edit.py:regraph`, `networks/mobilenet*.py`.
+# `timing/turns.py`, `tests/zoo.py`, `ir/edit.py:regraph`, `networks/layer*.py`.
 FILE = re.compile(r"`([\w./*-]*\.(?:py|md))(?::\w+)?`")
 # `STEPS` of `passes/__init__.py`
 TABLE = re.compile(r"`(\w+)`(?:\]\([^)]*\))?\s+(?:of|in)\s+`([\w./-]+\.py)`")

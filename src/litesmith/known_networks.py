@@ -33,7 +33,8 @@ class NetworkFamily(Protocol):
     source     who printed that
     classes    how many, where the user gives no number
     shape      of an input that has no resolution: height, width, channels
-    norm       the normalisation that the published weights want
+    norm       the normalisation that the published weights want: a name of `--norm`, or words
+    scaling    the mean and the deviation of pixels that the words stand for
     """
 
     @property
@@ -52,6 +53,8 @@ class NetworkFamily(Protocol):
     def shape(self) -> tuple[int, int, int] | None: ...
     @property
     def norm(self) -> str: ...
+    @property
+    def scaling(self) -> tuple[float, float] | None: ...
 
 
 class NetworkSpec(Protocol):

@@ -12,8 +12,7 @@ import litesmith
 from litesmith.errors import BadInput
 from litesmith.ir.types import Model
 from litesmith.networks import ROWS, Row, Spec, build, load_weights, save_weights
-from litesmith.networks.loose_weights import targets_of
-from litesmith.networks.weight_files import read_tflite
+from litesmith.networks.weight_files import network_layers, read_tflite
 from litesmith.tflite.file import save
 from litesmith.tflite.write import to_bytes
 from tests import zoo
@@ -121,7 +120,7 @@ def test_stored_weights_are_made_real(recipe: str, tmp_path: Path) -> None:
     loaded = load_weights("mobilenet_v2:0.25@32", tmp_path / "stored.tflite")
     (ours,), (theirs,) = run(loaded), run(model)
     np.testing.assert_allclose(ours, theirs, atol=0.01)
-    assert all(t.weight.dtype == "float32" for t in targets_of(loaded.main))
+    assert all(t.weight.dtype == "float32" for t in network_layers(loaded.main))
 
 
 def test_a_model_says_which_it_is(tmp_path: Path) -> None:
@@ -147,10 +146,10 @@ def test_a_head_of_other_classes_is_left_random(suffix: str, tmp_path: Path) -> 
     (save_weights if suffix == ".npz" else save)(tiny(seed=7), path)
     model = load_weights("mobilenet_v2:0.25@32/9", path, head=False)
     assert model.main.outputs[0].shape == (1, 9)
-    there = {t.name: t.weight.values() for t in targets_of(tiny(seed=7).main)}
-    for target in targets_of(model.main)[:-1]:
+    there = {t.name: t.weight.values() for t in network_layers(tiny(seed=7).main)}
+    for target in network_layers(model.main)[:-1]:
         np.testing.assert_array_equal(target.weight.values(), there[target.name])
-    assert targets_of(model.main)[-1].weight.values().any()
+    assert network_layers(model.main)[-1].weight.values().any()
 
 
 @pytest.mark.parametrize(
@@ -181,7 +180,7 @@ def test_another_activation_is_another_network(tmp_path: Path) -> None:
 
 
 def test_another_stride_is_another_network(tmp_path: Path) -> None:
-    stem = targets_of(build("resnet50:0.25@32/3").main)[0]
+    stem = network_layers(build("resnet50:0.25@32/3").main)[0]
     b = litesmith.Builder()
     x = b.input("x", (1, 32, 32, 3))
     x = b.op("CONV_2D", x, stem.weight, stem.bias, fused_activation_function="RELU")

@@ -1,29 +1,111 @@
-"""Weights of the user's, read from an .npz, a .tflite or a torch state dict."""
+"""Weights of the user's, read from an .npz, a .tflite or a torch state dict, and put into a network
+of the catalogue.
+"""
 
 # pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
 # pyright: reportUnknownVariableType=false
 # torch leaves parts of its types open.
 
+import io
+import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple, TypeGuard
 
 import numpy as np
 
 from litesmith.errors import BadInput, BadModel, CannotRun
+from litesmith.ir.edit import rewrite, with_graphs
 from litesmith.ir.ops import OPS
-from litesmith.ir.types import Array, Graph, Op, Tensor, constant_numbers
+from litesmith.ir.types import Array, Graph, Model, Op, Tensor, constant_numbers
 from litesmith.ir.window import pads, slides
-from litesmith.networks.loose_weights import Loose, act_of, stride_of
 from litesmith.networks.network_table import Row
+from litesmith.networks.spec import Spec, build, resolve
 from litesmith.numeric.affine import dequantize
-from litesmith.tflite.file import load
+from litesmith.phrases import phrase
+from litesmith.tflite.file import load, write_whole
 from litesmith.units import plain
+
+# From torch's axes (out, in, height, width) to those of the runtime.
+_AXES, _DEPTHWISE_AXES = (0, 2, 3, 1), (1, 2, 3, 0)
+
+
+class FileLayer(NamedTuple):
+    """A layer of a file; activation "" and stride None are what the file does not tell."""
+
+    name: str
+    weight: Array
+    bias: Array | None
+    act: str = ""
+    stride: tuple[int, int] | None = None
+    is_torch: bool = False
+
+    @property
+    def label(self) -> str:
+        """By the first of the names that a converter has joined."""
+        return phrase("layer {split!r}", plain(self.name.split(";")[0]))
+
+    @property
+    def outputs(self) -> int:
+        """Output channels, of all but a depthwise layer."""
+        return self.weight.shape[0] if self.weight.ndim else 0
+
+    def arranged(self, kind: str) -> Array:
+        """The weight with the axes that the kind of op has."""
+        if self.is_torch and self.weight.ndim == 4:
+            return np.transpose(self.weight, _DEPTHWISE_AXES if OPS[kind].is_depthwise else _AXES)
+        return self.weight
+
+
+class NetworkLayer(NamedTuple):
+    """A layer of a network."""
+
+    name: str
+    kind: str
+    weight: Tensor
+    bias: Tensor
+    act: str
+    stride: tuple[int, int]
+
+
+def network_layers(graph: Graph) -> list[NetworkLayer]:
+    """The layers in order of execution."""
+    found: list[NetworkLayer] = []
+    for op in graph.ops:
+        if OPS[op.kind].is_layer:
+            weight, bias = (*op.inputs[1:3], None)[:2]
+            if not (_is_float(weight) and _is_float(bias)):
+                raise BadInput(
+                    "the layer {name!r} has no float weights and bias; take the model "
+                    "before it was quantized",
+                    plain(op.outputs[0].name),
+                )
+            name = weight.name.removesuffix("/weight")
+            found.append(NetworkLayer(name, op.kind, weight, bias, act_of(op), stride_of(op)))
+    return found
+
+
+def _is_float(tensor: Tensor | None) -> TypeGuard[Tensor]:
+    return tensor is not None and tensor.dtype == "float32" and tensor.is_const
+
+
+def act_of(op: Op) -> str:
+    return str(op.option("fused_activation_function"))
+
+
+def stride_of(op: Op) -> tuple[int, int]:
+    """Down and across; of a fully connected layer that of a window of 1."""
+    if op.options is None or "stride_h" not in op.options:
+        return 1, 1
+    return op.options.integer("stride_h"), op.options.integer("stride_w")
+
 
 STYLE = "style"
 _WEIGHT, _BIAS = "/weight", "/bias"
 
 
-def read_npz(path: Path, _: Row) -> tuple[list[Loose], str]:
+def read_npz(path: Path, _: Row) -> tuple[list[FileLayer], str]:
     """Layers of an .npz as `save_weights` writes it: NAME/weight and NAME/bias.
 
     They come in the file's order, with the style of the graph where the file has it.
@@ -41,10 +123,10 @@ def read_npz(path: Path, _: Row) -> tuple[list[Loose], str]:
                 plain(name),
             )
     weights = {n.removesuffix(_WEIGHT): a for n, a in arrays.items() if n.endswith(_WEIGHT)}
-    return [Loose(name, a, arrays.get(name + _BIAS)) for name, a in weights.items()], style
+    return [FileLayer(name, a, arrays.get(name + _BIAS)) for name, a in weights.items()], style
 
 
-def sort_by_name(loose: Sequence[Loose], names: Sequence[str], path: Path) -> list[Loose]:
+def sort_by_name(loose: Sequence[FileLayer], names: Sequence[str], path: Path) -> list[FileLayer]:
     """The layers in the order of these names, which are all there; `logits` may be too many."""
     by_name = {layer.name: layer for layer in loose}
     missing = [name for name in names if name not in by_name]
@@ -70,27 +152,24 @@ def _npz_arrays(path: Path) -> dict[str, Array]:
         ) from None
 
 
-def read_tflite(path: Path, _: Row) -> tuple[list[Loose], str]:
+def read_tflite(path: Path, _: Row) -> tuple[list[FileLayer], str]:
     """The layers of a .tflite in order of execution, real numbers where they are quantized, and the
     style in which the graph pads; "" where that is the same."""
     graph = load(path).main
     stored = {op.outputs[0]: op.inputs[0] for op in graph.ops if op.kind == "DEQUANTIZE"}
-    found: list[Loose] = []
+    found: list[FileLayer] = []
     for op in graph.ops:
         if OPS[op.kind].is_layer:
-            weight, bias = (None if t is None else stored.get(t, t) for t in _parts(op))
+            given = (*op.inputs[1:3], None)[:2]
+            weight, bias = (None if t is None else stored.get(t, t) for t in given)
             real_bias = None if bias is None else _real(bias, path)
             act = act_of(op).removeprefix("NONE")
             name = op.outputs[0].name
-            found.append(Loose(name, _real(weight, path), real_bias, act, stride_of(op)))
+            found.append(FileLayer(name, _real(weight, path), real_bias, act, stride_of(op)))
     try:
         return found, _style(graph)
     except ValueError as error:  # a stride of 0, a window larger than what it slides over
         raise BadModel("{path}: {error}", path, error) from None
-
-
-def _parts(op: Op) -> tuple[Tensor | None, Tensor | None]:
-    return op.inputs[1], op.inputs[2] if len(op.inputs) > 2 else None
 
 
 def _real(tensor: Tensor | None, path: Path) -> Array:
@@ -139,14 +218,14 @@ def _is_lopsided(op: Op, data: Tensor, weight: Tensor) -> bool:
 _INSIDE = ("state_dict", "model")
 
 
-def read_torch(path: Path, row: Row) -> tuple[list[Loose], str]:
+def read_torch(path: Path, row: Row) -> tuple[list[FileLayer], str]:
     """Layers of a torch state dict as torchvision names and orders them, batch normalization folded
     in, and torch's style."""
-    found: list[Loose] = []
+    found: list[FileLayer] = []
     for name, parts in _modules(_torch_arrays(path)).items():
         if "running_var" not in parts:
             if "weight" in parts:
-                found.append(Loose(name, parts["weight"], parts.get("bias"), is_torch=True))
+                found.append(FileLayer(name, parts["weight"], parts.get("bias"), is_torch=True))
             continue
         if not found or found[-1].outputs != parts["running_var"].size:
             raise BadInput(
@@ -159,7 +238,7 @@ def read_torch(path: Path, row: Row) -> tuple[list[Loose], str]:
     return found, "torch"
 
 
-def _fold_norm(layer: Loose, norm: dict[str, Array], epsilon: float) -> Loose:
+def _fold_norm(layer: FileLayer, norm: dict[str, Array], epsilon: float) -> FileLayer:
     """y = (x − mean) / √(variance + ε) × weight + bias, as part of the layer that gives x."""
     variance = norm["running_var"].astype(np.float64)
     scale = norm.get("weight", np.ones_like(variance)) / np.sqrt(variance + epsilon)
@@ -208,3 +287,136 @@ READERS = {
     ".pth": read_torch,
     ".tflite": read_tflite,
 }
+
+
+_HEAD = "logits"
+
+
+def load_weights(
+    what: Spec | str | Model, path: str | os.PathLike[str], *, head: bool = True
+) -> Model:
+    """The network, built anew with the weights of a .tflite, .npz, .pt or .pth file.
+
+    Layers are matched in order and by shape (by name in an .npz). The graph pads as the weights
+    were trained to: torch's give torch's outputs, logits. Where no number of classes is given it
+    is that of the file. `head=False` leaves the classifier random, for other classes.
+    """
+    path = Path(path)
+    spec = resolve(what)
+    suffix = path.suffix.lower()
+    if suffix not in READERS:
+        raise BadInput("{path}: weights come from {readers} files", path, ", ".join(READERS))
+    loose, style = READERS[suffix](path, spec.row)
+    if head and spec.classes is None and loose:
+        last = next((layer for layer in loose if layer.name == _HEAD), loose[-1])
+        spec = replace(spec, classes=last.outputs)
+    model = build(replace(spec, style=style or spec.style), seed=None if head else 0)
+    targets = [t for t in network_layers(model.main) if head or t.name != _HEAD]
+    if suffix == ".npz":
+        loose = sort_by_name(loose, [t.name for t in targets], path)
+    elif not head and len(loose) == len(targets) + 1:
+        loose = loose[:-1]
+    return _fill(model, _match(targets, loose, path))
+
+
+def save_weights(model: Model, path: str | os.PathLike[str]) -> None:
+    """Every layer's weight and bias by name, and the style of the graph, as an .npz."""
+    arrays: dict[str, Array] = {STYLE: np.array(resolve(model).style)}
+    for target in network_layers(model.main):
+        for tensor in (target.weight, target.bias):
+            arrays[tensor.name] = tensor.values()
+    content = io.BytesIO()
+    np.savez(content, allow_pickle=False, **arrays)
+    write_whole(Path(path), [content.getbuffer()])
+
+
+def _match(
+    targets: Sequence[NetworkLayer], loose: Sequence[FileLayer], path: Path
+) -> dict[Tensor, Tensor]:
+    """The constants of the graph, each with what takes its place."""
+    filled: dict[Tensor, Tensor] = {}
+    for target, found in zip(targets, loose, strict=False):
+        weight = found.arranged(target.kind)
+        _refuse_mismatch(target, found, weight, path)
+        bias = np.zeros(target.bias.shape) if found.bias is None else found.bias
+        for tensor, values in ((target.weight, weight), (target.bias, bias)):
+            if not np.isfinite(values).all():
+                raise BadInput(
+                    "{path}: {label} holds numbers that are infinite or not any", path, found.label
+                )
+            data = np.ascontiguousarray(values.reshape(tensor.shape), np.float32)
+            data.setflags(write=False)
+            filled[tensor] = replace(tensor, data=data)
+    if len(targets) != len(loose):
+        raise BadInput("{path}: {left_over}", path, _left_over(targets, loose))
+    return filled
+
+
+def _refuse_mismatch(target: NetworkLayer, found: FileLayer, weight: Array, path: Path) -> None:
+    ours = phrase("the network's layer {name!r}", target.name)
+    if _plain_shape(weight.shape) != _plain_shape(target.weight.shape):
+        way_out = (
+            phrase("give that many classes, or leave it random (head=False, --no-head)")
+            if target.name == _HEAD
+            else phrase("check the name and the width")
+        )
+        raise BadInput(
+            "{path}: {label} has weights {shape}, {ours} {shape2}; {way_out}",
+            path,
+            found.label,
+            weight.shape,
+            ours,
+            target.weight.shape,
+            way_out,
+        )
+    if found.bias is not None and found.bias.size != target.bias.elements:
+        raise BadInput(
+            "{path}: {label} has {size} biases, {ours} {elements}",
+            path,
+            found.label,
+            found.bias.size,
+            ours,
+            target.bias.elements,
+        )
+    for what, there, here in (
+        (phrase("ends in"), found.act, target.act),
+        (phrase("has stride"), found.stride, target.stride),
+    ):
+        if there and there != here:
+            raise BadInput(
+                "{path}: {label} {what} {there}, {ours} {here}: these are two networks; "
+                "`litesmith catalogue` lists others",
+                path,
+                found.label,
+                what,
+                there,
+                ours,
+                here,
+            )
+
+
+def _plain_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """A fully connected layer is a convolution with a window of 1."""
+    return tuple(size for size in shape if size != 1)
+
+
+def _left_over(targets: Sequence[NetworkLayer], loose: Sequence[FileLayer]) -> str:
+    counts = phrase("{count} layers in the file, {count2} in the network", len(loose), len(targets))
+    if len(loose) > len(targets):
+        return phrase("{counts}; the first too many is {label}", counts, loose[len(targets)].label)
+    missing = targets[len(loose)]
+    none = phrase(
+        "{counts}; none for {name!r} with weights {shape}",
+        counts,
+        missing.name,
+        missing.weight.shape,
+    )
+    is_head = missing.name == _HEAD
+    return phrase("{none} (head=False, --no-head leave it random)", none) if is_head else none
+
+
+def _fill(model: Model, filled: dict[Tensor, Tensor]) -> Model:
+    """The model with other constants in their places, so that the file's order stays."""
+    places = tuple(filled.get(tensor, tensor) for tensor in model.main.tensors)
+    graph = rewrite(replace(model.main, tensors=places), tensors=filled)
+    return with_graphs(model, [graph], filled)

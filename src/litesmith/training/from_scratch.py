@@ -5,7 +5,6 @@ with batch normalization that is folded away afterwards.
 # pyright: reportUnknownMemberType=false
 # torch leaves parts of its types open.
 
-import re
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -184,9 +183,6 @@ _PER_HELD, _MOST_USUAL, _MOST_VALUES = 3, 512, 50_000_000
 # One sample alone deviates from nothing.
 _LEAST_BATCH = 2
 
-# A normalisation as the catalogue writes it, where it is none of those with a name.
-_BY_NUMBERS = re.compile(r"mean ([\d.]+), std ([\d.]+)")
-
 # The normalisation of pictures where the catalogue has none that could be had with other data.
 _USUAL_NORM = "tf"
 
@@ -198,9 +194,8 @@ def normalised(request: Request) -> tuple[Request, str]:
         return request, ""
     if spec.row.shape is not None:  # features of sounds, not pictures
         return replace(request, preparation=replace(asked, norm="raw")), ""
-    by_numbers = _BY_NUMBERS.fullmatch(spec.row.norm)
-    if by_numbers:
-        mean, std = map(float, by_numbers.groups())
+    if spec.row.scaling is not None:
+        mean, std = spec.row.scaling
         made = replace(asked, mean=(mean,), std=(std,))
     else:
         made = replace(asked, norm=spec.row.norm if spec.row.norm in NORMS else _USUAL_NORM)

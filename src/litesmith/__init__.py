@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from litesmith.anatomy.inspection import inspect
     from litesmith.anatomy.model_diff import diff
     from litesmith.calibration.observed_cache import cache
-    from litesmith.diagnosis.target_list import targets
+    from litesmith.diagnosis.all_targets import targets
     from litesmith.errors import BadInput, BadModel, CannotApply, CannotRun, LitesmithError
     from litesmith.front.apply import apply
     from litesmith.front.bench import bench

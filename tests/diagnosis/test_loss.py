@@ -10,8 +10,7 @@ from litesmith.data.samples import Data
 from litesmith.data.sources import open_data
 from litesmith.diagnosis.causes import CAUSES, Cause
 from litesmith.diagnosis.float_pairs import scores, twins
-from litesmith.diagnosis.loss import losses
-from litesmith.diagnosis.single_op_error import FORM, WEIGHTS, Judge
+from litesmith.diagnosis.loss import FORM, WEIGHTS, Judge, losses
 from litesmith.diagnosis.verdict import Verdict, examine
 from litesmith.ir.build import Builder
 from litesmith.ir.edit import rewrite, with_graphs

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from litesmith.diagnosis.op_errors import EXACT, MOVES, NO_TWIN, OpError, op_errors
+from litesmith.diagnosis.loss import EXACT, MOVES, NO_TWIN, OpError, op_errors
 from litesmith.diagnosis.verdict import examine
 from litesmith.errors import BadInput, CannotRun
 from litesmith.ir.build import Builder

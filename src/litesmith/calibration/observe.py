@@ -2,19 +2,19 @@
 
 import mmap
 import os
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from tempfile import TemporaryFile
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from litesmith.calibration import observed_cache as cache
 from litesmith.data.model_shipping import Content, load_content, send_model, source_digest
 from litesmith.data.sample_shipping import Piece
 from litesmith.data.samples import Data, as_stored
 from litesmith.errors import BadInput
-from litesmith.ir.edit import regraph, with_graphs
-from litesmith.ir.types import Array, Model, Op, Tensor
+from litesmith.ir.edit import needed_ops, regraph
+from litesmith.ir.types import Array, Model, Tensor
 from litesmith.numeric.ranges import Seen
 from litesmith.passes.core.step import Run, Samples, Tools
 from litesmith.phrases import phrase
@@ -25,8 +25,10 @@ from litesmith.tflite.write import chunks
 from litesmith.units import plain
 from litesmith.workers.engine import Engine, Held
 
+Item = TypeVar("Item")
+
 # Bytes of tensors that are looked at in one pass over the data; the rest waits for the next.
-_AT_ONCE = 200_000_000
+AT_ONCE = 200_000_000
 
 
 class StoredSamples:
@@ -100,7 +102,7 @@ def observe(
     seen = cache.read_facts(place, model, what)
     wanted = list(dict.fromkeys(tensors))
     missing = [tensor for tensor in wanted if tensor not in seen]
-    for wave in _waves(missing):
+    for wave in waves(missing, lambda tensor: tensor.nbytes):
         if spread is None:
             seen |= _observe(model, wave, what, data, target)
         else:
@@ -127,13 +129,16 @@ def _refuse_spoiled(seen: Mapping[Tensor, Seen], data: Data) -> None:
             )
 
 
-def _waves(tensors: Sequence[Tensor]) -> Iterator[list[Tensor]]:
-    wave: list[Tensor] = []
-    for tensor in tensors:
-        if wave and sum(t.nbytes for t in wave) + tensor.nbytes > _AT_ONCE:
+def waves(
+    items: Sequence[Item], size: Callable[[Item], int], at_once: int = AT_ONCE
+) -> Iterator[list[Item]]:
+    """All of the items, no more bytes at once than memory should hold."""
+    wave: list[Item] = []
+    for item in items:
+        if wave and sum(map(size, (*wave, item))) > at_once:
             yield wave
             wave = []
-        wave.append(tensor)
+        wave.append(item)
     if wave:
         yield wave
 
@@ -146,7 +151,7 @@ def _observe(
     inputs = model.main.inputs
     computed = [t for t in tensors if t not in inputs]
     fed = [(place, t) for place, t in enumerate(inputs) if t in seen]
-    with _exposing(model, computed, target) as run:
+    with _open_at(model, computed, target) as run:
         for values in StoredSamples(data, model):
             for place, tensor in fed:
                 seen[tensor].add(values[place])
@@ -185,16 +190,23 @@ def observed_piece(
     return [seen[tensor].state() for tensor in tensors]
 
 
+def exposing(model: Model, outputs: Sequence[Tensor]) -> Model:
+    """The model with other outputs, and nothing computed that they do not need."""
+    ops = needed_ops(model.main.ops, outputs)
+    graph = regraph(model.main, ops=ops, outputs=list(dict.fromkeys(outputs)))
+    return replace(model, graphs=(graph, *model.graphs[1:]), signatures=(), metadata=())
+
+
 @contextmanager
-def _exposing(model: Model, tensors: Sequence[Tensor], target: str) -> Generator[Run]:
-    """A run that gives these tensors of the main graph, with nothing computed that they do not
-    need."""
+def _open_at(model: Model, tensors: Sequence[Tensor], target: str) -> Generator[Run]:
+    """A run that gives these tensors of the main graph."""
     if not tensors:
         yield lambda _: []
         return
-    graph = regraph(model.main, ops=_needed(model, tensors), outputs=tensors)
-    exposed = replace(with_graphs(model, (graph, *model.graphs[1:])), signatures=(), metadata=())
-    with _on_disk(exposed) as content, Session(memoryview(content), target) as session:
+    with (
+        _on_disk(exposing(model, tensors)) as content,
+        Session(memoryview(content), target) as session,
+    ):
         if hasattr(mmap, "MADV_DONTNEED"):  # the runtime has packed the weights for itself
             content.madvise(mmap.MADV_DONTNEED)
         yield _run(session)
@@ -208,13 +220,3 @@ def _on_disk(model: Model) -> Generator[mmap.mmap]:
             file.write(piece)
         file.flush()
         yield mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-
-
-def _needed(model: Model, tensors: Sequence[Tensor]) -> list[Op]:
-    wanted: set[Tensor] = set(tensors)
-    ops: list[Op] = []
-    for op in reversed(model.main.ops):
-        if not op.outputs or any(t in wanted for t in op.outputs):
-            wanted.update(t for t in op.inputs if t is not None)
-            ops.append(op)
-    return ops[::-1]

@@ -1,4 +1,6 @@
-"""One model on every target: what runs here is timed in turns, the rest compiled or predicted."""
+"""One model on every target: what runs here is timed in turns, the rest compiled or predicted; and
+`targets`, what a model can run on, here and elsewhere.
+"""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -10,6 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from litesmith.anatomy.source_file import Source, open_source
+from litesmith.arguments import check_types
 from litesmith.display import show_html, show_line
 from litesmith.errors import BadInput, LitesmithError
 from litesmith.evidence.benching import OpHome, PlacementRow, TargetRow, TargetTrial
@@ -18,6 +22,7 @@ from litesmith.evidence.measurement import Measurement, Skipped, Trial
 from litesmith.ir.types import Array, Model
 from litesmith.phrases import phrase
 from litesmith.progress import Progress, Status, silent
+from litesmith.run.accelerators.probes import Usable
 from litesmith.run.accelerators.targets import BY_NAME, DELEGATES, Delegate, placed, with_custom
 from litesmith.run.core.placement import MEASURED, Placement
 from litesmith.run.core.target import Target
@@ -446,10 +451,8 @@ def _placement(delegate: Delegate, model: Model) -> Placement | None:
 
 def takers(model: Model, *, compiled: bool) -> tuple[Placement, ...]:
     """What every accelerator makes of a model: by rules, or by the compilers that are here."""
-    asked = [one for one in DELEGATES if one.predict is not None]
-    found = (
-        _placement(one, model) if compiled else one.predict and one.predict(model) for one in asked
-    )
+    predicted = [(one, one.predict) for one in DELEGATES if one.predict is not None]
+    found = (_placement(one, model) if compiled else say(model) for one, say in predicted)
     return tuple(one for one in found if one is not None)
 
 
@@ -463,3 +466,82 @@ def _difference(ours: Sequence[Array], wanted: Sequence[Array]) -> float | None:
     ]
     found = max(parts, default=0.0)
     return found if np.isfinite(found) else None
+
+
+@dataclass(frozen=True)
+class ListedTarget:
+    """One target.
+
+    usable     whether it can be used here, why, and how to change that
+    placement  which ops of the model it takes; None without a model, or where it takes every op
+    """
+
+    delegate: Delegate
+    usable: Usable
+    placement: Placement | None = None
+
+    def to_json(self) -> Json:
+        usable, why, how = self.usable
+        told: Json = {
+            "name": self.delegate.name,
+            "title": self.delegate.title,
+            "usable": usable,
+            "why": why,
+            "how": how,
+            "runs": self.delegate.runs,
+        }
+        found = self.placement
+        return told if found is None else told | {"placement": placement_facts(found)}
+
+    def summary(self) -> Json:
+        told: Json = {"target": self.delegate.name, "usable": self.usable.usable}
+        found = self.placement
+        if found is None:
+            return told | {"why": self.usable.why, "how": self.usable.how}
+        counts: Json = {"taken": found.taken, "left": found.left, "parts": found.partitions}
+        return told | counts | {"how": found.how, "why_left": found.main_reason}
+
+
+@dataclass(frozen=True, repr=False)
+class Targets:
+    """Every target; `model` is the name of the model that they were asked about, if one was."""
+
+    rows: tuple[ListedTarget, ...]
+    model: str | None = None
+
+    __repr__ = show_line
+    _repr_html_ = show_html
+
+    @property
+    def sentence(self) -> str:
+        usable = [row.delegate.name for row in self.rows if row.usable.usable]
+        return phrase(
+            "{count} of {count2} targets can be used here: {usable}",
+            len(usable),
+            len(self.rows),
+            ", ".join(usable),
+        )
+
+    def to_rows(self) -> list[Json]:
+        """One row a target; with a model, how many of its ops that takes and why not the others."""
+        return [row.summary() for row in self.rows]
+
+    def to_json(self) -> Json:
+        return {"schema": 1, "targets": [row.to_json() for row in self.rows]}
+
+
+@check_types
+def targets(model: Source | None = None, *, compile: bool = False) -> Targets:
+    """Every accelerator: usable here or why not, and which ops of a model it takes.
+
+    >>> litesmith.targets("model.tflite").to_rows()                     # doctest: +SKIP
+
+    Rules say what a target takes of a model; with `compile` the compilers that are installed do.
+    """
+    source = None if model is None else open_source(model)
+    rows: list[ListedTarget] = []
+    for one in with_custom():
+        way = one.place if compile else one.predict
+        placement = way(source.model) if way is not None and source is not None else None
+        rows.append(ListedTarget(one, one.probe(), placement))
+    return Targets(tuple(rows), None if source is None else str(source.path or source.name))

@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from litesmith.diagnosis.loss import Loss
-from litesmith.diagnosis.single_op_error import FORM, WEIGHTS
+from litesmith.diagnosis.loss import FORM, WEIGHTS, Loss
 from litesmith.ir.types import Array
 from litesmith.numeric.affine import rows_of
 from litesmith.passes.core.layers import Layer, real_bias, real_values

@@ -16,7 +16,7 @@ from litesmith.passes.tidy.borders import Borders
 from litesmith.phrases import join, phrase
 from litesmith.run.accelerators.targets import BY_NAME, FAMILIES, placed
 from litesmith.run.core.placement import PREDICTED, Home, Placement
-from litesmith.run.rules.all_rules import RULES, Rules, place_by_rules
+from litesmith.run.rules.all_rules import RULES, place_by_rules
 from litesmith.tflite.write import to_bytes
 
 # Targets that are not accelerators: they take every op.
@@ -30,6 +30,10 @@ _MOST_NAMED, _MOST_KINDS = 8, 4
 
 # A recipe after which less of a model is taken is none: most of it would still be on the CPU.
 _LEAST_SHARE = 0.5
+
+_COSTS = phrase(
+    "{not_measured}: what the accelerator leaves, and each way there and back", NOT_MEASURED
+)
 
 _MOST_COMPILED = 4
 _TIDY = "cleanup | fold | fuse"
@@ -63,14 +67,14 @@ def obstacles(placement: Placement) -> list[Diagnosis]:
         way_out = str(placement.facts.get("way_out", ""))
         every = phrase("all {count} ops", len(placement.homes))
         return [
-            Diagnosis(phrase("the model is not taken"), every, placement.refused, _costs(), way_out)
+            Diagnosis(phrase("the model is not taken"), every, placement.refused, _COSTS, way_out)
         ]
     groups: dict[str, list[Home]] = {}
     for home in placement.homes:
         if not home.taken:
             groups.setdefault(home.why, []).append(home)
     return [
-        Diagnosis(phrase("{counted} on the CPU", _counted(homes)), _where(homes), why, _costs(), "")
+        Diagnosis(phrase("{counted} on the CPU", _counted(homes)), _where(homes), why, _COSTS, "")
         for why, homes in sorted(groups.items(), key=lambda pair: -len(pair[1]))
     ]
 
@@ -84,12 +88,6 @@ def _counted(homes: list[Home]) -> str:
         [phrase("{count} more kinds", len(kinds) - _MOST_KINDS)] if len(kinds) > _MOST_KINDS else []
     )
     return phrase("{count} ops ({what})", len(homes), join((*kinds[:_MOST_KINDS], *more), ", "))
-
-
-def _costs() -> str:
-    return phrase(
-        "{not_measured}: what the accelerator leaves, and each way there and back", NOT_MEASURED
-    )
 
 
 def _where(homes: list[Home]) -> str:
@@ -168,7 +166,7 @@ class _Plan:
 
 
 @dataclass(frozen=True)
-class _Trial:
+class _Attempt:
     """A plan that was carried out, and what the rules leave of the result, op by op."""
 
     plan: _Plan
@@ -184,7 +182,7 @@ def recipe_for(model: Model, name: str) -> Fit:
     """Tries what might help, by the rules; what is left then is asked of the compiler."""
     target = known_target(name)
     before = placed_on(model, target)
-    bench = _Bench(model, target)
+    bench = _Workbench(model, target)
     if before.is_whole:
         return Fit("", before, before, bench.hint((), before))
     trial = bench.improved(bench.start())
@@ -196,22 +194,24 @@ def recipe_for(model: Model, name: str) -> Fit:
     return Fit(text_of(recipe), before, after, bench.hint(recipe, after))
 
 
-class _Bench:
+class _Workbench:
     """One model and one target: plans are carried out here, and the results looked at."""
 
     def __init__(self, model: Model, target: str) -> None:
         self._model, self._target = model, target
-        self._rules = _each_alone(_rules_of(target))
+        rules = RULES.get(target) or RULES[target.partition("-")[0]]
+        # Without what one op's fate means for others, so that each step forward shows.
+        self._rules = replace(rules, stops=False, whole=False, most=0, least=1)
         self._wants_integers = "int8" in self._rules.wants
 
-    def start(self) -> _Trial:
+    def start(self) -> _Attempt:
         """Quantized where the target wants integers; as it is where it cannot be."""
         first = self._tried(_Plan(quantizes=True)) if self._wants_integers else None
         found = first or self._tried(_Plan())
         assert found is not None  # the empty recipe can always be carried out
         return found
 
-    def improved(self, trial: _Trial) -> _Trial:
+    def improved(self, trial: _Attempt) -> _Attempt:
         """The best of what can be switched on, one after the other, while it helps."""
         for switch in self._switches():
             trial = self._better(trial, replace(trial.plan, **switch))
@@ -238,18 +238,18 @@ class _Bench:
             yield {"io": "int8"}
             yield {"io": "uint8"}
 
-    def _better(self, trial: _Trial, plan: _Plan) -> _Trial:
+    def _better(self, trial: _Attempt, plan: _Plan) -> _Attempt:
         found = self._tried(plan)
         return found if found is not None and found.cost < trial.cost else trial
 
-    def _one_way_further(self, trial: _Trial) -> _Trial | None:
+    def _one_way_further(self, trial: _Attempt) -> _Attempt | None:
         """The best trial that has one more rewrite, where that leaves fewer ops."""
         found = [
             t for t in self._with_more(trial, trial.left) if t.left.total() < trial.left.total()
         ]
         return min(found, key=lambda one: one.cost, default=None)
 
-    def _two_ways_further(self, trial: _Trial) -> _Trial | None:
+    def _two_ways_further(self, trial: _Attempt) -> _Attempt | None:
         """The same with two more: what one rewrite leaves, another takes away."""
         for first in self._with_more(trial, trial.left):
             new = first.left - trial.left
@@ -259,7 +259,7 @@ class _Bench:
                         return second
         return None
 
-    def _with_more(self, trial: _Trial, kinds: Iterable[str]) -> Iterator[_Trial]:
+    def _with_more(self, trial: _Attempt, kinds: Iterable[str]) -> Iterator[_Attempt]:
         """The trial with one more way to be rid of one of these kinds, for each there is."""
         used = trial.plan.ops
         prepared = self._applied(replace(trial.plan, quantizes=False, io="", int32_ends=False))
@@ -270,13 +270,13 @@ class _Bench:
             if found is not None:
                 yield found
 
-    def _tried(self, plan: _Plan) -> _Trial | None:
+    def _tried(self, plan: _Plan) -> _Attempt | None:
         """None where the plan cannot be carried out."""
         change = self._applied(plan)
         if change is None:
             return None
         homes = place_by_rules(self._target, self._rules, change.model).homes
-        return _Trial(plan, Counter(h.kind for h in homes if not h.taken), len(homes))
+        return _Attempt(plan, Counter(h.kind for h in homes if not h.taken), len(homes))
 
     def _applied(self, plan: _Plan, *, corrects: bool = False) -> Change | None:
         data = RandomSamples(self._model, _TRIED_WITH)
@@ -295,7 +295,7 @@ class _Bench:
         return None
 
     def compiled_further(
-        self, trial: _Trial, recipe: tuple[Step, ...], after: Placement
+        self, trial: _Attempt, recipe: tuple[Step, ...], after: Placement
     ) -> tuple[tuple[Step, ...], Placement]:
         """Ways to be rid of what the compiler leaves though the rules do not."""
         kinds = dict.fromkeys(home.kind for home in after.homes if not home.taken)
@@ -318,12 +318,3 @@ class _Bench:
         smaller = len(to_bytes(half)) < len(to_bytes(model))
         is_whole = placed_on(half, self._target).is_whole
         return text_of((*recipe, *parse(_TO_HALF))) if smaller and is_whole else ""
-
-
-def _rules_of(target: str) -> Rules:
-    return RULES.get(target) or RULES[target.partition("-")[0]]
-
-
-def _each_alone(rules: Rules) -> Rules:
-    """The rules without what one op's fate means for others, so that each step forward shows."""
-    return replace(rules, stops=False, whole=False, most=0, least=1)

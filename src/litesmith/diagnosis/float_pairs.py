@@ -1,8 +1,8 @@
 """A quantized model beside the float one it stands for: which tensor is which, and both in one."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,13 +19,9 @@ from litesmith.passes.core.layers import (
     real_values,
     unpacked_constants,
 )
+from litesmith.passes.core.schemes import SCHEMES
 from litesmith.phrases import phrase
 from litesmith.units import plain
-
-Item = TypeVar("Item")
-
-# Bytes of tensors that are looked at in one pass over the data; the rest waits for the next.
-AT_ONCE = 200_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,12 +41,14 @@ class Twin:
 
     @property
     def where(self) -> str:
-        name = plain("/".join(self.theirs.name.split(";")[0].split("/")[-2:]))
-        return (
-            phrase("op {place} {kind} {name!r}", self.place, self.op.kind, name)
-            if self.op
-            else phrase("input {name!r}", name)
-        )
+        if self.op is None:
+            return phrase("input {name!r}", _short_name(self.theirs))
+        return op_place(self.place, self.op, self.theirs)
+
+    @property
+    def number(self) -> str:
+        """The same without what the op is."""
+        return self.where if self.op is None else phrase("op {place}", self.place)
 
     @property
     def quant(self) -> Quant | None:
@@ -58,6 +56,15 @@ class Twin:
         quant = self.ours.quant
         has_one = quant is not None and quant.block is None and quant.scale.size == 1
         return quant if has_one and "int" in self.ours.dtype else None
+
+
+def op_place(place: int, op: Op, tensor: Tensor) -> str:
+    """An op by its number, its kind and what it writes."""
+    return phrase("op {place} {kind} {name!r}", place, op.kind, _short_name(tensor))
+
+
+def _short_name(tensor: Tensor) -> str:
+    return plain("/".join(tensor.name.split(";")[0].split("/")[-2:]))
 
 
 def twins(model: Model, reference: Model) -> list[Twin]:
@@ -69,8 +76,7 @@ def twins(model: Model, reference: Model) -> list[Twin]:
     why_not = inseparable(model) or inseparable(reference)
     if why_not:
         raise CannotRun(why_not)
-    matching = _Matching(model.main, reference.main)
-    return list(matching.twins())
+    return list(_Matching(model.main, reference.main).twins())
 
 
 def renumbered(found: Sequence[Twin], file: Model) -> list[Twin]:
@@ -99,6 +105,40 @@ def inseparable(model: Model) -> str:
             "{op_name} {what}; the errors of single layers cannot be told apart", op_name(op), what
         )
     return ""
+
+
+class Pair(NamedTuple):
+    """A quantized model and the float one that it is held against.
+
+    reference  the float model, its constants unpacked
+    file       the float model as the user's file has it, whose ops a command numbers
+    is_ours    True where the quantized model was made here, so that the user has the float one only
+    """
+
+    model: Model
+    reference: Model
+    file: Model
+    is_ours: bool
+
+    @property
+    def told(self) -> str:
+        """How the quantized model came about."""
+        if self.is_ours:
+            without = phrase("without the correction that litesmith quantize adds")
+            return phrase("quantized to int8 here (ranges only, {without})", without)
+        return scheme_of(self.model)
+
+
+def scheme_of(model: Model) -> str:
+    """The scheme that most layers of a model follow."""
+    counts: dict[str, int] = {}
+    for layer in layers_of(model.main).values():
+        data = "int8" if layer.data.dtype == "uint8" else layer.data.dtype
+        weights = "int8" if layer.weight.dtype == "uint8" else layer.weight.dtype
+        for name, scheme in SCHEMES.items():
+            if scheme == (data, weights, layer.unpack is not None):
+                counts[name] = counts.get(name, 0) + 1
+    return max(counts, key=lambda name: counts[name]) if counts else "int8"
 
 
 class _Matching:
@@ -200,32 +240,6 @@ def scores(reference: Model, found: Sequence[Twin]) -> list[Twin]:
     return chosen
 
 
-def exposing(model: Model, outputs: Sequence[Tensor]) -> Model:
-    """The model with other outputs, and nothing computed that they do not need."""
-    wanted: set[Tensor] = set(outputs)
-    ops: list[Op] = []
-    for op in reversed(model.main.ops):
-        if not op.outputs or any(t in wanted for t in op.outputs):
-            wanted.update(t for t in op.inputs if t is not None)
-            ops.append(op)
-    graph = regraph(model.main, ops=ops[::-1], outputs=list(dict.fromkeys(outputs)))
-    return replace(model, graphs=(graph, *model.graphs[1:]), signatures=(), metadata=())
-
-
-def waves(
-    items: Sequence[Item], size: Callable[[Item], int], at_once: int = AT_ONCE
-) -> Iterator[list[Item]]:
-    """All of the items, no more bytes at once than memory should hold."""
-    wave: list[Item] = []
-    for item in items:
-        if wave and sum(map(size, (*wave, item))) > at_once:
-            yield wave
-            wave = []
-        wave.append(item)
-    if wave:
-        yield wave
-
-
 class Joined(NamedTuple):
     """Both models in one; `stored` is what each layer gives with the weights of the quantized one.
 
@@ -287,12 +301,9 @@ def _in_float(tensor: Tensor, values: Array) -> Tensor:
 
 
 def to_codes(real: Tensor, stored: Tensor) -> Op:
-    return Op("QUANTIZE", (real,), (stored,), version=_version("QUANTIZE", stored))
+    return Op("QUANTIZE", (real,), (stored,), version=OPS["QUANTIZE"].versions.get(stored.dtype, 1))
 
 
 def to_real(stored: Tensor, real: Tensor) -> Op:
-    return Op("DEQUANTIZE", (stored,), (real,), version=_version("DEQUANTIZE", stored))
-
-
-def _version(kind: str, stored: Tensor) -> int:
-    return OPS[kind].versions.get(stored.dtype, 1)
+    version = OPS["DEQUANTIZE"].versions.get(stored.dtype, 1)
+    return Op("DEQUANTIZE", (stored,), (real,), version=version)

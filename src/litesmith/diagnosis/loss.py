@@ -4,20 +4,40 @@ One pass over the data runs both models in one graph. An error has one of two so
 for each op: the form of what it writes (rounded to a step, cut at the ends of the range), seen
 from the float model's values alone; and its weights, seen from the float layer with the stored
 numbers in place of its own. Both start from exact inputs: no error of an earlier op counts.
+
+What the error of some ops alone does to the output is seen by the float model with only these
+quantized, run beside the float model as it is (`Judge`).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
+from time import perf_counter
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from litesmith.accuracy import scoring
-from litesmith.calibration.observe import tools
-from litesmith.data.samples import Data, as_stored
-from litesmith.diagnosis.float_pairs import Joined, Twin, exposing, joined, waves
-from litesmith.ir.types import Array, Model, Quant, Tensor
+from litesmith.calibration.observe import exposing, tools, waves
+from litesmith.data.samples import Data, Sample, as_stored
+from litesmith.diagnosis.float_pairs import (
+    Joined,
+    Pair,
+    Twin,
+    has_stored_weights,
+    joined,
+    renumbered,
+    to_codes,
+    to_real,
+    twins,
+    with_stored_weights,
+)
+from litesmith.ir.edit import regraph
+from litesmith.ir.ops import OPS
+from litesmith.ir.softmax_scores import ends_in_softmax, moved_from, scores_of
+from litesmith.ir.types import Array, Graph, Model, Op, Quant, Tensor
+from litesmith.phrases import phrase
 from litesmith.run.litert.numpy_walker import dequantize
 
 Float64s = NDArray[np.float64]
@@ -76,7 +96,6 @@ class Loss:
     low: float = inf
     high: float = -inf
     cut_samples: int = 0
-    outside: int = 0
     channel_peak: Float64s = field(default_factory=lambda: np.zeros(1))
     peaks: list[tuple[float, str]] = field(default_factory=list[tuple[float, str]])
 
@@ -106,9 +125,7 @@ class Loss:
         self.form.add((kept - np.float32(zero)) * scale - wanted)
         beyond = (codes - kept) * scale
         self.cut.add(beyond)
-        count = int(np.count_nonzero(beyond))
-        self.outside += count
-        self.cut_samples += count > 0
+        self.cut_samples += bool(beyond.any())
 
 
 def _rows(values: Array) -> Array:
@@ -125,28 +142,22 @@ def as_real(stored: Array, tensor: Tensor) -> Array:
     return dequantize(stored, tensor.quant)
 
 
-def losses(
-    model: Model, reference: Model, found: Sequence[Twin], data: Data, *, threads: int = 0
-) -> list[Loss]:
+def losses(model: Model, reference: Model, found: Sequence[Twin], data: Data) -> list[Loss]:
     """The loss of every twin of real numbers, in their order."""
     real = [t for t in found if t.theirs.dtype == "float32" and t.theirs.elements]
     made = joined(model, reference, real)
     gathered: list[Loss] = []
-    for wave in waves(real, _size):
-        gathered += _gather(made, wave, data, threads)
+    for wave in waves(real, lambda twin: 2 * twin.theirs.nbytes + twin.ours.nbytes):
+        gathered += _gather(made, wave, data)
     return gathered
 
 
-def _size(twin: Twin) -> int:
-    return 2 * twin.theirs.nbytes + twin.ours.nbytes
-
-
-def _gather(made: Joined, wave: Sequence[Twin], data: Data, threads: int) -> list[Loss]:
+def _gather(made: Joined, wave: Sequence[Twin], data: Data) -> list[Loss]:
     """One pass over the data."""
     inputs = made.model.main.inputs
     wanted = dict.fromkeys(t for twin in wave for t in _looked_at(made, twin) if t not in inputs)
     gathered = [Loss(twin) for twin in wave]
-    with tools(data, threads=threads).opened(exposing(made.model, list(wanted))) as run:
+    with tools(data).opened(exposing(made.model, list(wanted))) as run:
         for sample in data:
             fed = list(map(as_stored, inputs, sample.inputs))
             values: dict[Tensor, Array] = dict(zip(wanted, run(fed), strict=True))
@@ -158,15 +169,11 @@ def _gather(made: Joined, wave: Sequence[Twin], data: Data, threads: int) -> lis
 
 def _looked_at(made: Joined, twin: Twin) -> Iterator[Tensor]:
     yield twin.theirs
-    yield _ours(made, twin)
+    # An input that both models share is the float model's.
+    yield twin.theirs if twin.op is None and twin.quant is None else twin.ours
     if twin in made.stored and twin.layers:
         yield twin.layers[1].op.outputs[0]
         yield made.stored[twin]
-
-
-def _ours(made: Joined, twin: Twin) -> Tensor:
-    """The quantized model's tensor; an input that both share is the float model's."""
-    return twin.theirs if twin.op is None and twin.quant is None else twin.ours
 
 
 def _add(
@@ -177,3 +184,157 @@ def _add(
     if twin in stored and twin.layers:
         exact = values[twin.layers[1].op.outputs[0]]
         loss.weights.add(_rows(values[stored[twin]]) - _rows(exact))
+
+
+FORM, WEIGHTS = "form", "weights"
+
+TwinPart = tuple[Twin, str]
+
+
+def quantized_parts(
+    reference: Model, parts: Sequence[TwinPart]
+) -> tuple[Model, dict[Tensor, Tensor]]:
+    """The float model with the forms or the weights of some ops as the quantized model has them;
+    and what became of the tensors whose form was changed."""
+    forms = {twin.theirs: twin for twin, part in parts if part == FORM and twin.quant}
+    layers = {
+        twin.layers[1].op: twin.layers
+        for twin, part in parts
+        if part == WEIGHTS and twin.layers and has_stored_weights(twin.layers[0])
+    }
+    now: dict[Tensor, Tensor] = {}
+    ops: list[Op] = []
+
+    def pass_form(tensor: Tensor) -> None:
+        if tensor in forms:
+            twin = forms[tensor]
+            codes = replace(twin.ours, name=f"{tensor.name}/codes")
+            now[tensor] = replace(tensor, name=f"{tensor.name}/rounded")
+            ops.extend((to_codes(tensor, codes), to_real(codes, now[tensor])))
+
+    for tensor in reference.main.inputs:
+        pass_form(tensor)
+    for op in reference.main.ops:
+        new = with_stored_weights(*layers[op]) if op in layers else op
+        inputs = tuple(None if t is None else now.get(t, t) for t in new.inputs)
+        ops.append(replace(new, inputs=inputs))
+        for tensor in op.outputs:
+            pass_form(tensor)
+    graph = regraph(reference.main, ops=ops)
+    return replace(reference, graphs=(graph, *reference.graphs[1:])), now
+
+
+class Drift(NamedTuple):
+    """How far a model's answers are from the float model's.
+
+    noise    the power of the error as a share of the signal's, in the output where it is largest
+    damage   what is compared: for a model that chooses among classes, how much the probabilities
+             it gives them diverge (Kullback and Leibler's, in nats a sample), which a cut or a tie
+             of the highest scores drives and other noise hardly does; for others the noise
+    """
+
+    noise: float
+    damage: float
+
+    @property
+    def decibels(self) -> float:
+        return decibels(1.0, self.noise)
+
+
+class Judge:
+    """Runs models on the same samples and holds their scores against the float model's."""
+
+    def __init__(self, reference: Model, judged: Sequence[Twin], data: Data) -> None:
+        self._reference, self._data = reference, data
+        self._outputs = [twin.theirs for twin in judged]
+        self._chooses = [_is_chosen_from(reference.main, tensor) for tensor in self._outputs]
+        self.chooses = any(self._chooses)
+        self._samples: list[Sample] = list(data)
+        start = perf_counter()
+        self._wanted = list(self._answers(reference, self._outputs))
+        self.seconds = perf_counter() - start
+
+    def alone(self, parts: Sequence[TwinPart]) -> Drift:
+        """What these parts do, all others exact."""
+        model, now = quantized_parts(self._reference, parts)
+        return self.drift(model, [now.get(t, t) for t in self._outputs])
+
+    def drift(self, model: Model, outputs: Sequence[Tensor]) -> Drift:
+        signal, noise = np.zeros((2, len(outputs)))
+        divergence = 0.0
+        for answer, wanted in zip(self._answers(model, outputs), self._wanted, strict=True):
+            for place, (a, b) in enumerate(zip(answer, wanted, strict=True)):
+                signal[place] += np.square(b).sum()
+                noise[place] += np.square(a - b).sum()
+                if self._chooses[place]:
+                    divergence += _divergence(a, b) / len(self._wanted)
+        share = float((noise / np.maximum(signal, 1e-30)).max())
+        return Drift(share, divergence if self.chooses else share)
+
+    def _answers(self, model: Model, outputs: Sequence[Tensor]) -> Iterator[list[Array]]:
+        exposed = exposing(model, outputs)
+        with tools(self._data).opened(exposed) as run:
+            for sample in self._samples:
+                results = run(list(map(as_stored, exposed.main.inputs, sample.inputs)))
+                # the session's memory is written anew by its next run, so that it is copied
+                pairs = zip(results, outputs, strict=True)
+                yield [as_real(array, tensor).astype(np.float64) for array, tensor in pairs]
+
+
+def _is_chosen_from(graph: Graph, tensor: Tensor) -> bool:
+    """True where a softmax turns these scores, at once or in another shape, into an output."""
+    if tensor.shape[-1:] == (1,) and len(tensor.shape) < 3:
+        return False
+    chosen = [t for t in graph.outputs if ends_in_softmax(graph, t)]
+    return any(moved_from(graph, scores_of(graph, t)) is tensor for t in chosen)
+
+
+def _divergence(scores: Array, wanted: Array) -> float:
+    """How far the classes' probabilities are from the wanted ones, summed over rows."""
+    ours, theirs = (_log_probabilities(a) for a in (scores, wanted))
+    return float((np.exp(theirs) * (theirs - ours)).sum())
+
+
+def _log_probabilities(scores: Array) -> Array:
+    shifted = scores - scores.max(axis=-1, keepdims=True)
+    return shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
+
+
+MOVES, EXACT, NO_TWIN = phrase("moves values only"), "exact", phrase("not in both models")
+
+
+@dataclass(frozen=True)
+class OpError:
+    """One op of the main graph of the user's file.
+
+    snr_db  the float model's signal over the error that this op alone makes; None where `why` says
+            the reason
+    """
+
+    index: int
+    snr_db: float | None
+    why: str = ""
+
+
+def op_errors(pair: Pair, data: Data) -> tuple[OpError, ...]:
+    """The error of every op, given exact inputs: what earlier ops do wrong does not count."""
+    found = twins(pair.model, pair.reference)
+    known = renumbered(found, pair.file) if pair.is_ours else found
+    seen = losses(pair.model, pair.reference, known, data)
+    by_place = {loss.twin.place: loss for loss in seen}
+    ops = shown_model(pair).main.ops
+    return tuple(_error(place, op.kind, by_place.get(place)) for place, op in enumerate(ops))
+
+
+def shown_model(pair: Pair) -> Model:
+    """The model that the user has a file of, whose ops are numbered."""
+    return pair.file if pair.is_ours else pair.model
+
+
+def _error(place: int, kind: str, loss: Loss | None) -> OpError:
+    if loss is None:
+        return OpError(place, None, NO_TWIN)
+    if OPS[kind].moves_data:
+        return OpError(place, None, MOVES)
+    snr = decibels(1.0, loss.noise(FORM) + loss.noise(WEIGHTS))
+    return OpError(place, None, EXACT) if snr >= scoring.MOST_DB else OpError(place, snr)

@@ -64,7 +64,7 @@ class Diagnosis:
     us: float | None = None
     share: float | None = None
 
-    def row(self) -> dict[str, str | float | None]:
+    def row(self) -> dict[str, object]:
         return {
             "what": self.what,
             "where": self.where,
@@ -172,19 +172,16 @@ def _outside(patient: Patient) -> Iterator[Diagnosis]:
     if patient.target.kernels != "xnnpack":
         return
     ops = [op for op in patient.ops if op.kernel in (OWN, CUSTOM) and not _is_wide(patient, op)]
-    if ops:
-        us = _sum(ops)
-        yield Diagnosis(
-            phrase("ops outside XNNPACK: {kinds}", _kinds(ops)),
-            _places(ops),
-            phrase(
-                "XNNPACK has no kernel for them as they are; the runtime's own are mostly "
-                "slower, and each ends a stretch that XNNPACK could run in one go"
-            ),
-            patient.costs(us),
-            f"litesmith profile MODEL --on {patient.target}",
-            us,
-        )
+    yield from _all_of(
+        patient,
+        ops,
+        phrase("ops outside XNNPACK: {kinds}", _kinds(ops)),
+        phrase(
+            "XNNPACK has no kernel for them as they are; the runtime's own are mostly "
+            "slower, and each ends a stretch that XNNPACK could run in one go"
+        ),
+        f"litesmith profile MODEL --on {patient.target}",
+    )
 
 
 def _skipped(patient: Patient) -> Iterator[Diagnosis]:
@@ -221,19 +218,16 @@ def _wide(patient: Patient) -> Iterator[Diagnosis]:
     if patient.target.kind != "cpu" or is_ours or find_own_kernels() is None:
         return
     ops = [op for op in patient.ops if op.kernel == OWN and _is_wide(patient, op)]
-    if ops:
-        us = _sum(ops)
-        yield Diagnosis(
-            phrase("int16 data in slow kernels: {kinds}", _kinds(ops)),
-            _places(ops),
-            phrase(
-                "the runtime has reference kernels alone for int16; Litesmith's give the same "
-                "bits, many times faster"
-            ),
-            patient.costs(us),
-            f"litesmith bench MODEL --on {patient.target},{_ours(patient.target)}",
-            us,
-        )
+    yield from _all_of(
+        patient,
+        ops,
+        phrase("int16 data in slow kernels: {kinds}", _kinds(ops)),
+        phrase(
+            "the runtime has reference kernels alone for int16; Litesmith's give the same "
+            "bits, many times faster"
+        ),
+        f"litesmith bench MODEL --on {patient.target},{_ours(patient.target)}",
+    )
 
 
 def _is_wide(patient: Patient, found: OpTime) -> bool:
@@ -247,19 +241,16 @@ def _ours(target: Target) -> str:
 
 def _boundaries(patient: Patient) -> Iterator[Diagnosis]:
     ops = [op for op in patient.ops if op.kind in _CONVERSIONS]
-    if ops:
-        us = _sum(ops)
-        yield Diagnosis(
-            phrase("conversions between number formats: {kinds}", _kinds(ops)),
-            _places(ops),
-            phrase(
-                "each reads and writes a whole tensor; a model that is quantized throughout, "
-                "its inputs and outputs too, has none"
-            ),
-            patient.costs(us),
-            "litesmith inspect MODEL --ops",
-            us,
-        )
+    yield from _all_of(
+        patient,
+        ops,
+        phrase("conversions between number formats: {kinds}", _kinds(ops)),
+        phrase(
+            "each reads and writes a whole tensor; a model that is quantized throughout, "
+            "its inputs and outputs too, has none"
+        ),
+        "litesmith inspect MODEL --ops",
+    )
 
 
 def _dominant(patient: Patient) -> Iterator[Diagnosis]:
@@ -367,8 +358,13 @@ RULES: tuple[Callable[[Patient], Iterator[Diagnosis]], ...] = (
 )
 
 
-def _sum(ops: Sequence[OpTime]) -> float:
-    return sum(op.us or 0.0 for op in ops)
+def _all_of(
+    patient: Patient, ops: Sequence[OpTime], what: str, why: str, command: str
+) -> Iterator[Diagnosis]:
+    """A finding on all of some ops; none where there are none."""
+    if ops:
+        us = sum(op.us or 0.0 for op in ops)
+        yield Diagnosis(what, _places(ops), why, patient.costs(us), command, us)
 
 
 def _kinds(ops: Sequence[OpTime]) -> str:

@@ -1,6 +1,6 @@
 """Where a quantized model loses accuracy: a verdict, then its causes by the damage they do."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -14,19 +14,25 @@ from litesmith.data.guess_norm import class_count
 from litesmith.data.lint import Problem, lint
 from litesmith.data.samples import Data, Items, Sample
 from litesmith.diagnosis.causes import CAUSES, Blame, Cause, blamed
-from litesmith.diagnosis.float_pairs import Twin, inseparable, renumbered, scores, twins
-from litesmith.diagnosis.loss import losses
-from litesmith.diagnosis.remedies import OURS, QUANTIZE, Pair, Remedies, scheme_of
-from litesmith.diagnosis.single_op_error import Drift, Judge, Part
+from litesmith.diagnosis.float_pairs import (
+    Pair,
+    Twin,
+    inseparable,
+    renumbered,
+    scheme_of,
+    scores,
+    twins,
+)
+from litesmith.diagnosis.loss import Drift, Judge, TwinPart, losses
 from litesmith.diagnosis.slowness import Diagnosis
 from litesmith.diagnosis.without_reference import unaided
 from litesmith.errors import CannotRun, LitesmithError
 from litesmith.ir.ops import OPS
-from litesmith.ir.types import Model
+from litesmith.ir.types import Model, Op, Tensor
 from litesmith.passes.core.recipe import apply, is_float
 from litesmith.passes.core.step import Context
 from litesmith.passes.tidy.fold import Fold
-from litesmith.phrases import phrase
+from litesmith.phrases import join, phrase
 from litesmith.tflite.file import load
 from litesmith.tflite.write import to_bytes
 from litesmith.units import gain_text, percent_text, score_text, total_text
@@ -46,6 +52,18 @@ _NOISY = 0.03
 
 # So much of all ranges must cut values before the data, not a range, is at fault.
 _OTHER_DATA = 1 / 3
+
+
+# A recipe with this step starts from the float file, another one from the quantized file.
+QUANTIZE = "quantize"
+# What is done to a float model to see what int8 costs it.
+OURS = "quantize(to=int8)"
+# What is tried where nothing that was made for the cause helps.
+_LAST = ("quantize(to=int16x8)", "quantize(to=dynamic)")
+
+# A recipe helps where it leaves no more of the damage than this, and less noise.
+_BETTER = 0.9
+_MOST_TRIED, _MOST_KEPT = 5, 3
 
 
 @dataclass(frozen=True)
@@ -240,7 +258,8 @@ class _Examination:
         self._judge = Judge(pair.reference, self._scores, spread(data, count))
         self.drift = self._judge.drift(pair.model, [twin.ours for twin in self._scores])
         self._harmless = HARMLESS_NATS if self._judge.chooses else HARMLESS_NOISE
-        self._remedies = Remedies(pair, self._tried, self.drift, self._harmless, is_refused)
+        self._trust = " --trust-data" if is_refused else ""
+        self._known: dict[str, Drift | None] = {OURS: self.drift} if pair.is_ours else {}
         self._is_harmless = True
 
     def findings(self, is_harmless: bool | None) -> list[Diagnosis]:
@@ -269,7 +288,7 @@ class _Examination:
         return sorted(groups, key=lambda group: (group.cause.is_usual, -group.share))
 
     def _share(self, group: Sequence[Blame]) -> float:
-        parts: list[Part] = [(blame.loss.twin, blame.cause.part) for blame in group]
+        parts: list[TwinPart] = [(blame.loss.twin, blame.cause.part) for blame in group]
         return self._judge.alone(parts).damage / max(self.drift.damage, 1e-12)
 
     def _worst(self, blames: Sequence[Blame], share: float) -> list[tuple[float, Blame]]:
@@ -288,15 +307,15 @@ class _Examination:
         ]
         more = len(group.worst) - len(named)
         worst = group.worst[0][1]
-        first = " ".join(worst.loss.twin.where.split()[:2])
-        remedy = self._remedies.best(group.cause, [blame.loss.twin for _, blame in group.worst])
+        twins_at_fault = [blame.loss.twin for _, blame in group.worst]
+        command, told = self._remedy(group.cause, twins_at_fault)
         share = min(group.share, 1.0)
         return Diagnosis(
             self._title(group),
             ", ".join(named) + (phrase(" and {more} more", more) if more else ""),
-            f"{group.cause.why}; {first}: {worst.seen}",
-            phrase("{share} of the error; {told}", percent_text(share), remedy.told),
-            remedy.command,
+            f"{group.cause.why}; {worst.loss.twin.number}: {worst.seen}",
+            phrase("{share} of the error; {told}", percent_text(share), told),
+            command,
             share=share,
         )
 
@@ -322,6 +341,61 @@ class _Examination:
             return self._judge.drift(made, [ours[twin.theirs] for twin in self._scores])
         except (LitesmithError, KeyError):
             return None
+
+    # What helps.
+
+    def _remedy(self, cause: Cause, found: Sequence[Twin]) -> tuple[str, str]:
+        """The command of the first recipe that leaves no damage, or hardly more than the best; of
+        those made for the cause, and where none helps, of the last ones; and what came of it."""
+        keep, scheme = self._keep(found[:_MOST_KEPT]), scheme_of(self._pair.model)
+        recipes = [self._complete(r.format(to=scheme, keep=keep)) for r in cause.remedies]
+        tried = {r: self._after(r) for r in recipes if self._is_affordable(r)}
+        if not self._better(tried):
+            tried |= {recipe: self._after(recipe) for recipe in _LAST}
+        better = self._better(tried)
+        if not better:
+            outcomes = [_outcome(recipe, drift) for recipe, drift in tried.items()]
+            return "", phrase("tried in vain: {outcomes}", join(outcomes, ", "))
+        enough = max(self._harmless, 2 * min(drift.damage for drift in better.values()))
+        recipe = next(recipe for recipe, drift in better.items() if drift.damage <= enough)
+        before, after = (score_text(d.decibels, "dB") for d in (self.drift, better[recipe]))
+        told = phrase("{before}, {after} with the command", before, after)
+        return self._command(recipe), told
+
+    def _better(self, tried: Mapping[str, Drift | None]) -> dict[str, Drift]:
+        most = _BETTER * self.drift.damage
+        return {
+            recipe: drift
+            for recipe, drift in tried.items()
+            if drift is not None and drift.damage < most and drift.noise < self.drift.noise
+        }
+
+    def _complete(self, recipe: str) -> str:
+        """What was quantized here is quantized first."""
+        needs = self._pair.is_ours and QUANTIZE not in recipe
+        return f"{OURS} | {recipe}" if needs else recipe
+
+    def _keep(self, found: Sequence[Twin]) -> str:
+        """The ops of the float file that write and read some tensors, by their numbers there."""
+        tensors = {twin.theirs for twin in found}
+        touching = [op for op in self._pair.reference.main.ops if _touches(op, tensors)]
+        written = {tensor for op in touching for tensor in op.outputs}
+        places = [n for n, op in enumerate(self._pair.file.main.ops) if written & {*op.outputs}]
+        return f"[{', '.join(map(str, places))}]"
+
+    def _is_affordable(self, recipe: str) -> bool:
+        return recipe in self._known or len(self._known) < _MOST_TRIED
+
+    def _after(self, recipe: str) -> Drift | None:
+        if recipe not in self._known:
+            self._known[recipe] = self._tried(recipe)
+        return self._known[recipe]
+
+    def _command(self, recipe: str) -> str:
+        out = f"--data DATA{self._trust} -o OUT.tflite"
+        if QUANTIZE not in recipe:
+            return f'litesmith apply MODEL "{recipe}" --reference FLOAT {out}'
+        return f'litesmith apply FLOAT "{recipe}" {out}'
 
     # The sentence.
 
@@ -357,3 +431,12 @@ def _loss(evaluation: Evaluation | None) -> str:
         gain,
         total_text(evaluation.n),
     )
+
+
+def _outcome(recipe: str, drift: Drift | None) -> str:
+    came = phrase("not for this model") if drift is None else score_text(drift.decibels, "dB")
+    return f"{recipe} ({came})"
+
+
+def _touches(op: Op, tensors: set[Tensor]) -> bool:
+    return any(t in tensors for t in (*op.inputs, *op.outputs) if t is not None)

@@ -1,14 +1,14 @@
 """What a quantized file and data tell of its losses without the float model."""
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
-from litesmith.calibration.observe import tools
+from litesmith.calibration.observe import AT_ONCE, exposing, tools, waves
 from litesmith.data.samples import Data, as_stored
 from litesmith.diagnosis.causes import FULL_BIAS
-from litesmith.diagnosis.float_pairs import AT_ONCE, exposing, waves
+from litesmith.diagnosis.float_pairs import op_place
 from litesmith.diagnosis.slowness import NOT_MEASURED, Diagnosis
 from litesmith.ir.ops import OPS
 from litesmith.ir.types import Array, Model, Op, Tensor
@@ -17,7 +17,7 @@ from litesmith.numeric.arrays import ACTIVATIONS
 from litesmith.passes.core.layers import Layer, layers_of
 from litesmith.passes.quantizing.scales import covered, form_of
 from litesmith.phrases import phrase
-from litesmith.units import percent_text, plain
+from litesmith.units import percent_text
 
 # Codes at an end of the type are too many in more samples than this, and where a tensor has many
 # values, as a share of all codes.
@@ -40,7 +40,7 @@ class Codes:
     full: int = 0
     samples: int = 0
     full_samples: int = 0
-    ends: tuple[int, ...] = field(default=())
+    ends: tuple[int, ...] = ()
 
     def add(self, stored: Array) -> None:
         self.low, self.high = min(self.low, int(stored.min())), max(self.high, int(stored.max()))
@@ -52,7 +52,7 @@ class Codes:
 
     @property
     def where(self) -> str:
-        return _where(self.place, self.op)
+        return op_place(self.place, self.op, self.op.outputs[0])
 
 
 def unaided(model: Model, data: Data) -> list[Diagnosis]:
@@ -70,18 +70,13 @@ def seen_codes(model: Model, data: Data, at_once: int = AT_ONCE) -> list[Codes]:
         if t.dtype in ("int8", "uint8", "int16") and form_of(t) is not None and t.elements
     ]
     for wave in waves(found, lambda codes: codes.tensor.nbytes, at_once):
-        _look(model, wave, data)
+        exposed = exposing(model, [codes.tensor for codes in wave])
+        with tools(data).opened(exposed) as run:
+            for sample in data:
+                results = run(list(map(as_stored, exposed.main.inputs, sample.inputs)))
+                for codes, stored in zip(wave, results, strict=True):
+                    codes.add(stored)
     return found
-
-
-def _look(model: Model, wave: Sequence[Codes], data: Data) -> None:
-    """One pass over the data."""
-    exposed = exposing(model, [codes.tensor for codes in wave])
-    with tools(data).opened(exposed) as run:
-        for sample in data:
-            results = run(list(map(as_stored, exposed.main.inputs, sample.inputs)))
-            for codes, stored in zip(wave, results, strict=True):
-                codes.add(stored)
 
 
 def _open_ends(op: Op, tensor: Tensor) -> tuple[int, ...]:
@@ -103,9 +98,9 @@ def _in_runs(found: list[Codes]) -> Iterator[Diagnosis]:
     full = [c for c in found if _is_full(c)]
     if full:
         worst = max(full, key=lambda c: c.full_samples / c.samples)
-        yield Diagnosis(
+        yield _finding(
             phrase("codes at the end of their type"),
-            _places([c.where for c in full]),
+            [c.where for c in full],
             phrase(
                 "values were cut off there; {where}: {share} of its codes, in {share2} of the "
                 "samples",
@@ -113,23 +108,19 @@ def _in_runs(found: list[Codes]) -> Iterator[Diagnosis]:
                 percent_text(worst.full / worst.values),
                 percent_text(worst.full_samples / worst.samples),
             ),
-            phrase("{not_measured}: --against FLOAT.tflite would tell", NOT_MEASURED),
-            _REQUANTIZE,
         )
     narrow = [c for c in found if c.high - c.low < _FEW_CODES * _count(c.tensor)]
     if narrow:
         worst = min(narrow, key=lambda c: c.high - c.low)
-        yield Diagnosis(
+        yield _finding(
             phrase("few codes of the type are used"),
-            _places([c.where for c in narrow]),
+            [c.where for c in narrow],
             phrase(
                 "an outlier or other data made the range; {where}: {high} of {count} codes",
                 worst.where,
                 worst.high - worst.low + 1,
                 _count(worst.tensor),
             ),
-            phrase("{not_measured}: --against FLOAT.tflite would tell", NOT_MEASURED),
-            _REQUANTIZE,
         )
 
 
@@ -148,12 +139,10 @@ def _in_the_file(model: Model) -> Iterator[Diagnosis]:
     for what, why, is_at_fault in RULES:
         found = [layer for layer in layers if is_at_fault(layer)]
         if found:
-            yield Diagnosis(
+            yield _finding(
                 what,
-                _places([_where(places[layer.op], layer.op) for layer in found]),
+                [op_place(places[layer.op], layer.op, layer.op.outputs[0]) for layer in found],
                 why,
-                phrase("{not_measured}: --against FLOAT.tflite would tell", NOT_MEASURED),
-                _REQUANTIZE,
             )
 
 
@@ -172,9 +161,7 @@ def _has_full_weights(layer: Layer) -> bool:
     return rows.shape[1] >= 32 and bool((shares > _FULL_WEIGHTS).any())
 
 
-Rule = tuple[str, str, Callable[[Layer], bool]]
-
-RULES: tuple[Rule, ...] = (
+RULES: tuple[tuple[str, str, Callable[[Layer], bool]], ...] = (
     (
         phrase("a bias at the end of int32"),
         phrase("its scale is too small, so that it was cut off"),
@@ -188,11 +175,7 @@ RULES: tuple[Rule, ...] = (
 )
 
 
-def _where(place: int, op: Op) -> str:
-    name = "/".join(op.outputs[0].name.split(";")[0].split("/")[-2:])
-    return phrase("op {place} {kind} {name!r}", place, op.kind, plain(name))
-
-
-def _places(where: list[str]) -> str:
+def _finding(what: str, where: list[str], why: str) -> Diagnosis:
     more = phrase(" and {count} more", len(where) - 3) if len(where) > 3 else ""
-    return ", ".join(where[:3]) + more
+    costs = phrase("{not_measured}: --against FLOAT.tflite would tell", NOT_MEASURED)
+    return Diagnosis(what, ", ".join(where[:3]) + more, why, costs, _REQUANTIZE)

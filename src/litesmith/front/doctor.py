@@ -16,7 +16,7 @@ from litesmith.data.sources import Given, open_data
 from litesmith.diagnosis.bundle import bundle_files, write_bundle
 from litesmith.diagnosis.fitting import Fit, obstacles, recipe_for
 from litesmith.diagnosis.float_pairs import inseparable
-from litesmith.diagnosis.op_errors import op_errors, shown_model
+from litesmith.diagnosis.loss import op_errors, shown_model
 from litesmith.diagnosis.slowness import Diagnosis, Patient, diagnoses
 from litesmith.diagnosis.verdict import MOST_SAMPLES, Verdict, examine, spread
 from litesmith.display import show_html, show_line

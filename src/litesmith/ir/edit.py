@@ -1,6 +1,6 @@
 """Edits: new graphs from old ones. No function here changes its arguments."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from litesmith import schema
@@ -49,6 +49,21 @@ def regraph(
     old = [t for t in graph.tensors if t in used]
     tensors = dict.fromkeys([*old, *used])
     return replace(graph, ops=ops, inputs=inputs, outputs=outputs, tensors=tuple(tensors))
+
+
+def needed_ops(
+    ops: Sequence[Op],
+    wanted: Iterable[Tensor],
+    stays: Callable[[Op], bool] = lambda op: not op.outputs,
+) -> list[Op]:
+    """The ops that some tensors depend on, and those that stay in any case, in order."""
+    needed = set(wanted)
+    kept: list[Op] = []
+    for op in reversed(ops):
+        if stays(op) or any(t in needed for t in op.outputs):
+            needed.update(t for t in op.inputs if t is not None)
+            kept.append(op)
+    return kept[::-1]
 
 
 def consumers(graph: Graph) -> dict[Tensor, list[Op]]:

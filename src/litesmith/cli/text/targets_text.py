@@ -4,7 +4,7 @@ from pathlib import Path
 from shlex import quote
 
 from litesmith.cli.text import printing as show
-from litesmith.diagnosis.target_list import Targets
+from litesmith.diagnosis.all_targets import Targets
 from litesmith.phrases import phrase
 
 

@@ -19,7 +19,7 @@ from litesmith.calibration.observe import tools
 from litesmith.data.sample_splits import take_some
 from litesmith.data.samples import Data
 from litesmith.diagnosis.float_pairs import Twin, has_stored_weights, scores, twins
-from litesmith.diagnosis.single_op_error import FORM, WEIGHTS, Judge, Part
+from litesmith.diagnosis.loss import FORM, WEIGHTS, Judge, TwinPart
 from litesmith.diagnosis.verdict import HARMLESS_NATS, HARMLESS_NOISE
 from litesmith.errors import CannotApply, CannotRun
 from litesmith.ir.ops import OPS
@@ -88,7 +88,7 @@ class _Unit(NamedTuple):
 
     place: int
     what: str
-    parts: tuple[Part, ...]
+    parts: tuple[TwinPart, ...]
 
 
 def sensitivities(
@@ -162,7 +162,7 @@ def _units(reference: Model, found: Sequence[Twin]) -> list[_Unit]:
         moves = place >= 0 and passes_on(reference.main.ops[place])
         formed = [(twin, FORM) for twin in own if twin.quant is not None and not moves]
         stored = [twin for twin in own if twin.layers and has_stored_weights(twin.layers[0])]
-        parts: dict[str, list[Part]] = {FORM: formed, WEIGHTS: [(t, WEIGHTS) for t in stored]}
+        parts: dict[str, list[TwinPart]] = {FORM: formed, WEIGHTS: [(t, WEIGHTS) for t in stored]}
         units += [_Unit(place, what, tuple(some)) for what, some in parts.items() if some]
     return units
 

@@ -21,7 +21,7 @@ from litesmith.run.accelerators import openvino
 from litesmith.run.accelerators.openvino import OpenVinoRunner, openvino_place
 from litesmith.run.core.placement import MEASURED
 from litesmith.run.rules.all_rules import RULES, place_by_rules
-from litesmith.run.rules.openvino_flaws import FLAWS
+from litesmith.run.rules.openvino import FLAWS
 from litesmith.run.session import Session
 from litesmith.tflite.file import save
 from tests import op_models, runtime, test_kernels, zoo

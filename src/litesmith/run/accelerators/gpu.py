@@ -21,7 +21,7 @@ from litesmith.run.core.placement import MEASURED, Home, Placement, refuse
 from litesmith.run.core.target import FULL, Target
 from litesmith.run.litert.capi import STATUSES
 from litesmith.run.litert.gpu_messages import reasons
-from litesmith.run.rules.gpu_takes import flaw
+from litesmith.run.rules.gpu import flaw
 from litesmith.tflite.file import save
 from litesmith.type_guards import is_list_or_tuple
 from litesmith.units import percent_text

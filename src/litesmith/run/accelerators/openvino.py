@@ -35,7 +35,7 @@ from litesmith.run.core.child_process import survive
 from litesmith.run.core.placement import MEASURED, Home, Placement, refuse
 from litesmith.run.core.runner import Port, port_names
 from litesmith.run.litert.capi import quiet
-from litesmith.run.rules.openvino_flaws import FLAWS
+from litesmith.run.rules.openvino import FLAWS
 from litesmith.tflite.file import save
 
 if TYPE_CHECKING:

@@ -1,16 +1,15 @@
 """Which ops accelerators accept, by their makers' documents and by what was seen.
 
-all_rules.py         the table (`RULES`)
-coreml.py            Apple Core ML
-edgetpu.py           Coral Edge TPU
-ethos_u.py           Arm Ethos-U55 and U65, where Vela is not installed
-gpu_flaws.py         what LiteRT's GPU accelerator computes wrongly or dies of
-gpu_takes.py         what LiteRT's GPU accelerator accepts
-hexagon_openvino.py  Qualcomm Hexagon and Intel OpenVINO
-nnapi.py             Android NNAPI
-op_conditions.py     conditions that several makers share
-openvino_flaws.py    what OpenVINO computes wrongly or dies of
-rule_row.py          the type of a row, and what a row makes of a model
+all_rules.py      the table (`RULES`)
+coreml.py         Apple Core ML
+edgetpu.py        Coral Edge TPU
+ethos_u.py        Arm Ethos-U55 and U65, where Vela is not installed
+gpu.py            LiteRT's GPU accelerator: what it takes, computes wrongly or dies of
+hexagon.py        Qualcomm Hexagon
+nnapi.py          Android NNAPI
+op_conditions.py  conditions that several makers share
+openvino.py       Intel OpenVINO: what it takes, computes wrongly or dies of
+rule_row.py       the type of a row, and what a row makes of a model
 
 A condition returns the reason for refusing an op, or "" to accept it. Every row names its sources.
 Where a compiler is installed, a test counts the ops on which rule and compiler disagree: none may.

@@ -18,7 +18,7 @@ from litesmith.run.rules.op_conditions import (
     versions,
     weights,
 )
-from litesmith.run.rules.rule_row import Rules, data, takes
+from litesmith.run.rules.rule_row import Rules, data, takes, told_if, when
 
 _FLOATS = ("float32", "float16")
 _HIGHEST_VERSION = {"DEPTHWISE_CONV_2D": 2, "FULLY_CONNECTED": 6, "DEQUANTIZE": 3}
@@ -54,9 +54,8 @@ def _by_channel(op: Op) -> str:
 
 def _small_window(op: Op) -> str:
     window = given(op, 1)
-    if window is None or max(window.shape[1:3], default=0) <= _REACH:
-        return ""
-    return phrase("{kind} with a window over {reach} wide", op.kind, _REACH)
+    is_large = window is not None and max(window.shape[1:3], default=0) > _REACH
+    return told_if(is_large, phrase("{kind} with a window over {reach} wide", op.kind, _REACH))
 
 
 def _mean_of_places(op: Op) -> str:
@@ -65,16 +64,17 @@ def _mean_of_places(op: Op) -> str:
     return "" if set(axes(op) or (0,)) <= {1, 2} else phrase("MEAN over more than height and width")
 
 
-def _half_constant(op: Op) -> str:
-    tensor = op.inputs[0]
-    kept = tensor is not None and tensor.is_const and tensor.dtype == "float16"
-    return "" if kept else phrase("DEQUANTIZE of computed values; it takes float16 constants only")
+def _is_half_constant(tensor: Tensor | None) -> bool:
+    return tensor is not None and tensor.is_const and tensor.dtype == "float16"
 
 
-def _not_reshaped(op: Op) -> str:
-    return phrase("RESHAPE is taken with Core ML 2 only; version 3 is the default")
-
-
+_half_constant = when(
+    lambda op: not _is_half_constant(op.inputs[0]),
+    phrase("DEQUANTIZE of computed values; it takes float16 constants only"),
+)
+_not_reshaped = when(
+    lambda op: True, phrase("RESHAPE is taken with Core ML 2 only; version 3 is the default")
+)
 _LAYER = (constant(1, "weights"), constant(2, "biases"), weights(*_FLOATS))
 
 CORE_ML = Rules(

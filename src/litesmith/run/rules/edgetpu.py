@@ -22,19 +22,16 @@ from litesmith.run.rules.op_conditions import (
     versions,
     weights,
 )
-from litesmith.run.rules.rule_row import Rules, data, takes
+from litesmith.run.rules.rule_row import Rules, data, takes, told_if, when
 
 _INTEGERS = ("int8", "uint8")
 _MOST_SCORES = 16_000
 
 
-def _scaled(op: Op) -> str:
-    bare = [t for t in (*data(op), *op.outputs) if t.quant is None or not t.quant.scale.size]
-    return (
-        phrase("{kind} on values without a scale; it takes quantized ones only", op.kind)
-        if bare
-        else ""
-    )
+_scaled = when(
+    lambda op: any(t.quant is None or not t.quant.scale.size for t in (*data(op), *op.outputs)),
+    phrase("{kind} on values without a scale; it takes quantized ones only"),
+)
 
 
 def _three_dimensions(op: Op) -> str:
@@ -58,20 +55,18 @@ def _zeros_beside(op: Op) -> str:
     return phrase("CONCATENATION with a constant; it takes one other input, and zeros only")
 
 
-def _not_by_batch(op: Op) -> str:
-    axis, rank = options(op).integer("axis"), len(op.outputs[0].shape)
-    return phrase("{kind} along the batch", op.kind) if axis % max(rank, 1) == 0 else ""
+_not_by_batch = when(
+    lambda op: options(op).integer("axis") % max(len(op.outputs[0].shape), 1) == 0,
+    phrase("{kind} along the batch"),
+)
 
 
 def _split_within(op: Op) -> str:
     held = numbers(op, 0)
     if held is None:
         return phrase("SPLIT along a computed axis; it takes constants only")
-    return (
-        phrase("SPLIT along the batch")
-        if int(held.ravel()[0]) % len(data(op)[0].shape) == 0
-        else ""
-    )
+    is_first = int(held.ravel()[0]) % len(data(op)[0].shape) == 0
+    return told_if(is_first, phrase("SPLIT along the batch"))
 
 
 def _depth_by_four(op: Op) -> str:
@@ -84,9 +79,8 @@ def _depth_by_four(op: Op) -> str:
 
 def _few_scores(op: Op) -> str:
     count = data(op)[0].elements
-    return phrase(
-        "SOFTMAX over {count} values; it takes up to {most_scores}", count, _MOST_SCORES
-    ) * (count > _MOST_SCORES)
+    told = phrase("SOFTMAX over {count} values; it takes up to {most_scores}", count, _MOST_SCORES)
+    return told_if(count > _MOST_SCORES, told)
 
 
 def _leading_ones(op: Op) -> str:
@@ -99,16 +93,14 @@ def _leading_ones(op: Op) -> str:
 
 def _steps_of_one(op: Op) -> str:
     held = numbers(op, 3)
-    if held is None or (held != 1).any():
-        return phrase("STRIDED_SLICE with steps; it takes steps of 1 only")
-    return ""
+    told = phrase("STRIDED_SLICE with steps; it takes steps of 1 only")
+    return told_if(held is None or bool((held != 1).any()), told)
 
 
 def _slopes_by_channel(op: Op) -> str:
     slopes = given(op, 1)
-    if slopes is None or prod(slopes.shape[:-1]) == 1:
-        return ""
-    return phrase("PRELU with a slope for each place; it takes one for each channel")
+    told = phrase("PRELU with a slope for each place; it takes one for each channel")
+    return told_if(slopes is not None and prod(slopes.shape[:-1]) != 1, told)
 
 
 _RESIZES = (versions(2),)  # version 3 brought half-pixel centres, which its compiler does not know

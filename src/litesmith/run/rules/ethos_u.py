@@ -17,7 +17,7 @@ from litesmith.run.rules.op_conditions import (
     settings_constant,
     weights,
 )
-from litesmith.run.rules.rule_row import Rules, data, takes
+from litesmith.run.rules.rule_row import Rules, data, takes, told_if, when
 
 _NARROW = ("int8", "uint8", "int16")
 _BY_CHANNEL = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV")
@@ -31,18 +31,13 @@ _narrow = reads(*_NARROW)
 _narrow_out = makes(*_NARROW)
 _bytes = reads("int8", "uint8")
 _wide = reads(*_NARROW, "int32")
-
-
 _integers = reads(*_NARROW, "int32", "int64")
 
 
-def _shaped(op: Op) -> str:
-    single = any(not t.shape and not t.is_const for t in (*data(op), *op.outputs))
-    return (
-        phrase("{kind} on a single value; it takes values with dimensions", op.kind)
-        if single
-        else ""
-    )
+_shaped = when(
+    lambda op: any(not t.shape and not t.is_const for t in (*data(op), *op.outputs)),
+    phrase("{kind} on a single value; it takes values with dimensions"),
+)
 
 
 def _scaled(op: Op) -> str:
@@ -71,11 +66,8 @@ def _short_stride(op: Op) -> str:
 
 def _stride_of_three(op: Op) -> str:
     longest = max(options(op).integer("stride_h"), options(op).integer("stride_w"))
-    return (
-        phrase("{kind} with stride {longest}; it takes up to 3", op.kind, longest)
-        if longest > 3
-        else ""
-    )
+    told = phrase("{kind} with stride {longest}; it takes up to 3", op.kind, longest)
+    return told_if(longest > 3, told)
 
 
 def _light(op: Op) -> str:
@@ -87,22 +79,16 @@ def _light(op: Op) -> str:
     axis = 3 if op.kind == "DEPTHWISE_CONV_2D" else 0
     rows = np.moveaxis(held.astype(np.int64) - int(point), axis, 0).reshape(held.shape[axis], -1)
     heaviest = int(np.abs(rows).sum(axis=1).max(initial=0))
-    return (
-        phrase("the weights of {kind} sum to {heaviest}", op.kind, heaviest)
-        if heaviest > _MOST_WEIGHT
-        else ""
-    )
+    told = phrase("the weights of {kind} sum to {heaviest}", op.kind, heaviest)
+    return told_if(heaviest > _MOST_WEIGHT, told)
 
 
 def _small_pool(op: Op) -> str:
     high, wide = options(op).integer("filter_height"), options(op).integer("filter_width")
     least = op.kind == "AVERAGE_POOL_2D" and options(op)["padding"] != "VALID"
     fits = max(high, wide) <= 8 if least else high <= 256 and high * wide <= _MOST_POOLED
-    return (
-        ""
-        if fits
-        else phrase("{kind} over {high}×{wide}; its windows are smaller", op.kind, high, wide)
-    )
+    told = phrase("{kind} over {high}×{wide}; its windows are smaller", op.kind, high, wide)
+    return told_if(not fits, told)
 
 
 def _doubles(op: Op) -> str:
@@ -141,21 +127,15 @@ def _reduces(op: Op) -> str:
 
 def _same_types(op: Op) -> str:
     first, last = data(op)[0].dtype, op.outputs[0].dtype
-    return (
-        phrase("{kind} from {first} to {last}; it takes one type", op.kind, first, last)
-        if first != last
-        else ""
-    )
+    told = phrase("{kind} from {first} to {last}; it takes one type", op.kind, first, last)
+    return told_if(first != last, told)
 
 
 def _over_channels(op: Op) -> str:
     source, held = data(op)[0], numbers(op, 1)
     by_depth = held is not None and int(held.ravel()[0]) in (-1, len(source.shape) - 1)
-    return (
-        ""
-        if by_depth and source.shape[-1] <= 127
-        else phrase("ARG_MAX over more than 127 channels")
-    )
+    fits = by_depth and source.shape[-1] <= 127
+    return told_if(not fits, phrase("ARG_MAX over more than 127 channels"))
 
 
 def _by_places(op: Op) -> str:
@@ -178,8 +158,8 @@ def _transposed(op: Op) -> str:
         size * step + max(reach - step, 0)
         for size, step, reach in zip(before, steps, more, strict=True)
     )
-    return (
-        "" if after == wanted else phrase("TRANSPOSE_CONV to a size that its stride does not give")
+    return told_if(
+        after != wanted, phrase("TRANSPOSE_CONV to a size that its stride does not give")
     )
 
 
@@ -190,11 +170,8 @@ def _matrices(op: Op) -> str:
 
 
 def _full_gates(op: Op) -> str:
-    return (
-        ""
-        if len(op.inputs) == 24
-        else phrase("{kind} of {count} inputs; it takes 24", op.kind, len(op.inputs))
-    )
+    count = len(op.inputs)
+    return told_if(count != 24, phrase("{kind} of {count} inputs; it takes 24", op.kind, count))
 
 
 _ADDERS = (_narrow, _narrow_out, weights("int8", "uint8"), _light)

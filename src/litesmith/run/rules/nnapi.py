@@ -20,7 +20,7 @@ from litesmith.run.rules.op_conditions import (
     settings_constant,
     versions,
 )
-from litesmith.run.rules.rule_row import Check, Rules, data, takes
+from litesmith.run.rules.rule_row import Check, Rules, data, takes, told_if, when
 
 _MOST_POOLED = 256
 
@@ -36,18 +36,16 @@ def _plain_integers(op: Op) -> str:
 
 def _small_pool(op: Op) -> str:
     window = options(op).integer("filter_height") * options(op).integer("filter_width")
-    if data(op)[0].dtype == "float32" or window <= _MOST_POOLED:
-        return ""
-    return phrase(
+    told = phrase(
         "{kind} of {window} quantized values; it takes up to {most_pooled}",
         op.kind,
         window,
         _MOST_POOLED,
     )
+    return told_if(data(op)[0].dtype != "float32" and window > _MOST_POOLED, told)
 
 
-def _not_single(op: Op) -> str:
-    return phrase("{kind} down to a single value", op.kind) if not op.outputs[0].shape else ""
+_not_single = when(lambda op: not op.outputs[0].shape, phrase("{kind} down to a single value"))
 
 
 def _uncropped(op: Op) -> str:
@@ -70,9 +68,10 @@ def _listed_indices(op: Op) -> str:
     return phrase("GATHER of a single index") if places is not None and not places.shape else ""
 
 
-def _same_shapes(op: Op) -> str:
-    shapes = {tensor.shape for tensor in op.inputs if tensor is not None}
-    return phrase("SELECT of different shapes; it does not broadcast") if len(shapes) > 1 else ""
+_same_shapes = when(
+    lambda op: len({tensor.shape for tensor in op.inputs if tensor is not None}) > 1,
+    phrase("SELECT of different shapes; it does not broadcast"),
+)
 
 
 def _not_last(op: Op) -> str:
@@ -96,8 +95,7 @@ NNAPI = Rules(
         "Android: NNAPI migration guide (deprecated since Android 15)",
     ),
     takes={
-        **takes("ADD MUL", _numbers_or_indices, _plain_integers, ranks(0, 4)),
-        **takes("SUB", _numbers_or_indices, _plain_integers, ranks(0, 4)),
+        **takes("ADD MUL SUB", _numbers_or_indices, _plain_integers, ranks(0, 4)),
         **takes("ARG_MAX ARG_MIN", _numbers_or_indices, makes("int32")),
         **takes("AVERAGE_POOL_2D", _numbers, _small_pool),
         **takes("BATCH_TO_SPACE_ND", _numbers, _uncropped),

@@ -6,7 +6,7 @@ from math import prod
 from litesmith.ir.ops import OPS, options_or_defaults
 from litesmith.ir.types import Array, Op, Record, Tensor, constant_numbers
 from litesmith.phrases import phrase
-from litesmith.run.rules.rule_row import Check, data, one_of
+from litesmith.run.rules.rule_row import Check, data, one_of, told_if, when
 from litesmith.units import plain
 
 
@@ -48,12 +48,9 @@ def makes(*dtypes: str) -> Check:
     """Every output has one of these types."""
 
     def check(op: Op) -> str:
-        wrong = [t.dtype for t in op.outputs if t.dtype not in dtypes]
-        return (
-            phrase("{kind} makes {wrong}; it takes {one_of}", op.kind, wrong[0], one_of(dtypes))
-            if wrong
-            else ""
-        )
+        wrong = next((t.dtype for t in op.outputs if t.dtype not in dtypes), "")
+        told = phrase("{kind} makes {wrong}; it takes {one_of}", op.kind, wrong, one_of(dtypes))
+        return told if wrong else ""
 
     return check
 
@@ -62,14 +59,11 @@ def ranks(low: int, high: int) -> Check:
     """Data and outputs have so many dimensions."""
 
     def check(op: Op) -> str:
-        for tensor in (*data(op), *op.outputs):
-            if not low <= len(tensor.shape) <= high:
-                wanted = f"{low}" if low == high else f"{low} to {high}"
+        wanted = f"{low}" if low == high else f"{low} to {high}"
+        for count in (len(tensor.shape) for tensor in (*data(op), *op.outputs)):
+            if not low <= count <= high:
                 return phrase(
-                    "{kind} on {count} dimensions; it takes {wanted}",
-                    op.kind,
-                    len(tensor.shape),
-                    wanted,
+                    "{kind} on {count} dimensions; it takes {wanted}", op.kind, count, wanted
                 )
         return ""
 
@@ -80,24 +74,17 @@ def constant(place: int, what: str) -> Check:
     """An input, where there is one, is stored in the file."""
 
     def check(op: Op) -> str:
+        told = phrase("the {what} of {kind} are computed; it takes constants only", what, op.kind)
         tensor = given(op, place)
-        computed = tensor is not None and not tensor.is_const
-        return (
-            phrase("the {what} of {kind} are computed; it takes constants only", what, op.kind)
-            if computed
-            else ""
-        )
+        return told_if(tensor is not None and not tensor.is_const, told)
 
     return check
 
 
 def present(place: int, what: str) -> Check:
     def check(op: Op) -> str:
-        return (
-            phrase("{kind} without {what}; it needs one", op.kind, what)
-            if given(op, place) is None
-            else ""
-        )
+        told = phrase("{kind} without {what}; it needs one", op.kind, what)
+        return told_if(given(op, place) is None, told)
 
     return check
 
@@ -119,11 +106,9 @@ def weights(*dtypes: str) -> Check:
         tensor = None if place is None else given(op, place)
         if tensor is None or tensor.dtype in dtypes:
             return ""
+        known = one_of(dtypes)
         return phrase(
-            "the weights of {kind} are {dtype}; it takes {one_of}",
-            op.kind,
-            tensor.dtype,
-            one_of(dtypes),
+            "the weights of {kind} are {dtype}; it takes {one_of}", op.kind, tensor.dtype, known
         )
 
     return check
@@ -134,14 +119,9 @@ def activations(*allowed: str) -> Check:
 
     def check(op: Op) -> str:
         found = options(op).fields.get("fused_activation_function", "NONE")
-        if found in ("NONE", *allowed):
-            return ""
-        return phrase(
-            "{kind} with a fused {found}; it takes none{allowed}",
-            op.kind,
-            found,
-            "".join(f", {a}" for a in allowed),
-        )
+        more = "".join(f", {a}" for a in allowed)
+        told = phrase("{kind} with a fused {found}; it takes none{allowed}", op.kind, found, more)
+        return told_if(found not in ("NONE", *allowed), told)
 
     return check
 
@@ -151,32 +131,18 @@ no_activation = activations()
 
 def versions(highest: int) -> Check:
     def check(op: Op) -> str:
-        if op.version <= highest:
-            return ""
-        return phrase(
+        told = phrase(
             "version {version} of {kind}; it knows up to {highest}", op.version, op.kind, highest
         )
+        return told_if(op.version > highest, told)
 
     return check
 
 
-def even_dilation(op: Op) -> str:
-    found = options(op)
-    if found["dilation_h_factor"] == found["dilation_w_factor"]:
-        return ""
-    return phrase("{kind} is dilated unevenly; it takes the same dilation both ways", op.kind)
-
-
-def strides(most: int) -> Check:
-    def check(op: Op) -> str:
-        found = max(options(op).integer("stride_h"), options(op).integer("stride_w"))
-        return (
-            phrase("{kind} with stride {found}; it takes up to {most}", op.kind, found, most)
-            if found > most
-            else ""
-        )
-
-    return check
+even_dilation = when(
+    lambda op: options(op)["dilation_h_factor"] != options(op)["dilation_w_factor"],
+    phrase("{kind} is dilated unevenly; it takes the same dilation both ways"),
+)
 
 
 def unreduced(*kept: int) -> Check:
@@ -186,12 +152,10 @@ def unreduced(*kept: int) -> Check:
         found = axes(op)
         if found is None:
             return phrase("the axes of {kind} are computed; it takes constants only", op.kind)
-        wrong = [axis for axis in kept if axis in found]
-        return (
-            phrase("{kind} over axis {wrong}, which it cannot reduce", op.kind, wrong[0])
-            if wrong
-            else ""
-        )
+        for axis in kept:
+            if axis in found:
+                return phrase("{kind} over axis {wrong}, which it cannot reduce", op.kind, axis)
+        return ""
 
     return check
 
@@ -208,12 +172,10 @@ def padded(allowed: Collection[int], of: Collection[int]) -> Check:
             return phrase(
                 "{kind} of {shape} dimensions; it takes {wanted}", op.kind, held.shape[0], wanted
             )
-        wrong = [axis for axis, pair in enumerate(held) if pair.any() and axis not in allowed]
-        return (
-            phrase("{kind} along axis {wrong}, which it cannot pad", op.kind, wrong[0])
-            if wrong
-            else ""
-        )
+        for axis, pair in enumerate(held):
+            if pair.any() and axis not in allowed:
+                return phrase("{kind} along axis {wrong}, which it cannot pad", op.kind, axis)
+        return ""
 
     return check
 
@@ -221,11 +183,8 @@ def padded(allowed: Collection[int], of: Collection[int]) -> Check:
 def option_is(name: str, *values: object) -> Check:
     def check(op: Op) -> str:
         found = options(op)[name]
-        return (
-            ""
-            if found in values
-            else phrase("{kind} with {name} {found}", op.kind, name, plain(str(found)))
-        )
+        told = phrase("{kind} with {name} {found}", op.kind, name, plain(str(found)))
+        return told_if(found not in values, told)
 
     return check
 
@@ -242,18 +201,33 @@ def same_scale(op: Op) -> str:
 def flat(op: Op) -> str:
     """Every dimension of the data is 1 but the last."""
     shape = data(op)[0].shape
-    if prod(shape[:-1]) == 1:
-        return ""
-    return phrase("{kind} on {shape}; it takes one row only", op.kind, _shape(shape))
+    told = phrase("{kind} on {shape}; it takes one row only", op.kind, _shape(shape))
+    return told_if(prod(shape[:-1]) != 1, told)
 
 
 def flat_output(op: Op) -> str:
     shape = op.outputs[0].shape
-    return (
-        ""
-        if prod(shape[:-1]) == 1
-        else phrase("{kind} makes {shape}; it takes one row only", op.kind, _shape(shape))
+    told = phrase("{kind} makes {shape}; it takes one row only", op.kind, _shape(shape))
+    return told_if(prod(shape[:-1]) != 1, told)
+
+
+def _has_blocks(op: Op) -> bool:
+    return any(
+        t.quant is not None and t.quant.block is not None for t in op.inputs if t is not None
     )
+
+
+no_blocks = when(
+    _has_blocks, phrase("{kind} with a scale a block; it takes a scale a channel at most")
+)
+
+
+def known_types(op: Op) -> str:
+    """No text and no state flows."""
+    strange = ("string", "resource", "variant", "bfloat16")
+    tensors = (t for t in (*op.inputs, *op.outputs) if t is not None)
+    wrong = next((t.dtype for t in tensors if t.dtype in strange), "")
+    return told_if(bool(wrong), phrase("{kind} on {wrong}", op.kind, wrong))
 
 
 def _shape(shape: tuple[int, ...]) -> str:

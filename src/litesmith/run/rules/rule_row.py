@@ -55,6 +55,16 @@ class Rules:
     final: bool = False
 
 
+def told_if(is_wrong: bool, why: str) -> str:
+    return why if is_wrong else ""
+
+
+def when(is_wrong: Callable[[Op], bool], why: str) -> Check:
+    """Refuses the ops of which something is so; `{kind}`, where the reason has it, is filled in."""
+    has_kind = "{kind}" in why
+    return lambda op: told_if(is_wrong(op), phrase(why, op.kind) if has_kind else why)
+
+
 def takes(kinds: str, *checks: Check) -> dict[str, tuple[Check, ...]]:
     """The same conditions for several kinds."""
     return dict.fromkeys(kinds.split(), checks)
@@ -194,9 +204,8 @@ def _stored(graph: Graph) -> dict[Tensor, Tensor]:
     return {
         op.outputs[0]: op.inputs[0]
         for op in graph.ops
-        if op.kind == "DEQUANTIZE"
-        and (op.inputs[0] is not None and op.inputs[0].is_const)
-        and op.inputs[0].dtype == "float16"
+        if op.kind == "DEQUANTIZE" and op.inputs[0] is not None
+        if op.inputs[0].is_const and op.inputs[0].dtype == "float16"
     }
 
 
@@ -218,15 +227,13 @@ def _limited(rules: Rules, graph: Graph, reasons: list[str]) -> list[str]:
         return _stopped(graph, reasons)
     pieces = partitions(graph, [not why for why in reasons])
     left = dict[int, str]()
+    short = phrase("its partition has under {least} ops; not worth it", rules.least)
     for piece in (p for p in pieces if len(p) < rules.least):
-        left |= dict.fromkeys(
-            piece, phrase("its partition has under {least} ops; not worth it", rules.least)
-        )
+        left |= dict.fromkeys(piece, short)
     kept = sorted((p for p in pieces if len(p) >= rules.least), key=len, reverse=True)
+    late = phrase("it takes the {most} largest partitions only", rules.most)
     for piece in kept[rules.most :] if rules.most else ():
-        left |= dict.fromkeys(
-            piece, phrase("it takes the {most} largest partitions only", rules.most)
-        )
+        left |= dict.fromkeys(piece, late)
     return [left.get(place, why) for place, why in enumerate(reasons)]
 
 

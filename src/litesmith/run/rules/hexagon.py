@@ -1,27 +1,10 @@
-"""What Qualcomm's Hexagon and Intel's OpenVINO take: nearly every op, so that kinds decide."""
+"""What Qualcomm's Hexagon takes: nearly every op, so that kinds decide."""
 
 from litesmith.ir.ops import OPS
 from litesmith.ir.types import Op
 from litesmith.phrases import phrase
-from litesmith.run.rules.op_conditions import given
-from litesmith.run.rules.openvino_flaws import LIMITED
-from litesmith.run.rules.rule_row import Rules, data, takes
-
-
-def _no_blocks(op: Op) -> str:
-    held = [t for t in op.inputs if t is not None and t.quant is not None]
-    blockwise = any(t.quant is not None and t.quant.block is not None for t in held)
-    return (
-        phrase("{kind} with a scale a block; it takes a scale a channel at most", op.kind)
-        if blockwise
-        else ""
-    )
-
-
-def _known_types(op: Op) -> str:
-    tensors = [t for t in (*op.inputs, *op.outputs) if t is not None]
-    wrong = [t.dtype for t in tensors if t.dtype in ("string", "resource", "variant", "bfloat16")]
-    return phrase("{kind} on {wrong}", op.kind, wrong[0]) if wrong else ""
+from litesmith.run.rules.op_conditions import given, known_types, no_blocks
+from litesmith.run.rules.rule_row import Rules, data, takes, told_if, when
 
 
 def _htp_weights(op: Op) -> str:
@@ -31,13 +14,12 @@ def _htp_weights(op: Op) -> str:
     if held is None or held.quant is None:
         return ""
     if data(op)[0].dtype.startswith("float"):
-        is_taken = (op.kind, held.dtype) == ("FULLY_CONNECTED", "int8")
         told = phrase(
             "{kind} of floats with {dtype} weights; it takes one kind of numbers",
             op.kind,
             held.dtype,
         )
-        return "" if is_taken else told
+        return told_if((op.kind, held.dtype) != ("FULLY_CONNECTED", "int8"), told)
     by_channel = held.quant.per_channel
     if held.dtype == "int2" and not (op.kind == "FULLY_CONNECTED" and by_channel):
         return phrase("{kind} with int2 weights; Qualcomm's HTP library refuses it", op.kind)
@@ -88,15 +70,14 @@ def _htp_types(op: Op) -> str:
     return phrase("{kind} makes int64; Qualcomm's HTP library refuses it", op.kind) if wide else ""
 
 
-def _whole_numbers(op: Op) -> str:
-    return phrase("FLOOR_MOD of floats; it takes int32") if data(op)[0].dtype == "float32" else ""
-
-
-def _not_in_sixteen_bits(op: Op) -> str:
-    """Seen with LiteRT 2.3.0 for the SM8650: its HTP backend validates the depthwise one only."""
-    if data(op)[0].dtype != "int16":
-        return ""
-    return phrase("CONV_2D in int16; its HTP backend refuses it, and takes int8 and float")
+_whole_numbers = when(
+    lambda op: data(op)[0].dtype == "float32", phrase("FLOOR_MOD of floats; it takes int32")
+)
+# Seen with LiteRT 2.3.0 for the SM8650: its HTP backend validates the depthwise one only.
+_not_in_sixteen_bits = when(
+    lambda op: data(op)[0].dtype == "int16",
+    phrase("CONV_2D in int16; its HTP backend refuses it, and takes int8 and float"),
+)
 
 
 HEXAGON = Rules(
@@ -122,36 +103,7 @@ HEXAGON = Rules(
         **takes("CONV_2D", _not_in_sixteen_bits),
         **takes("FLOOR_MOD", _whole_numbers),
     },
-    always=(_known_types, _htp_types, _no_blocks, _htp_weights),
+    always=(known_types, _htp_types, no_blocks, _htp_weights),
     static=True,
     sizes=True,
-)
-
-
-OPENVINO = Rules(
-    sources=(
-        "OpenVINO: TensorFlow Lite frontend, supported operations",
-        phrase("Seen: OpenVINO 2026.4 reading one model a kind"),
-    ),
-    takes={
-        **takes("ABS ADD ADD_N ARG_MAX ARG_MIN AVERAGE_POOL_2D BATCH_MATMUL BATCH_TO_SPACE_ND"),
-        **takes("BROADCAST_ARGS BROADCAST_TO CAST CEIL CONCATENATION CONV_2D CONV_3D COS CUMSUM"),
-        **takes("DENSIFY DEPTHWISE_CONV_2D DEPTH_TO_SPACE DEQUANTIZE DIV ELU EMBEDDING_LOOKUP"),
-        **takes("EQUAL EXP EXPAND_DIMS FILL FLOOR FLOOR_DIV FLOOR_MOD FULLY_CONNECTED GATHER"),
-        **takes("GATHER_ND GELU GREATER GREATER_EQUAL HARD_SWISH L2_NORMALIZATION LEAKY_RELU LESS"),
-        **takes("LESS_EQUAL LOG LOGICAL_AND LOGICAL_NOT LOGICAL_OR LOGISTIC LOG_SOFTMAX"),
-        **takes("MATRIX_DIAG MAXIMUM MAX_POOL_2D MEAN MINIMUM MIRROR_PAD MUL NEG NOT_EQUAL"),
-        **takes("ONE_HOT PACK PAD PADV2 POW PRELU QUANTIZE RANGE RANK REDUCE_ALL REDUCE_ANY"),
-        **takes("REDUCE_MAX REDUCE_MIN REDUCE_PROD RELU RELU6 RELU_0_TO_1 RESHAPE RESIZE_BILINEAR"),
-        **takes("RESIZE_NEAREST_NEIGHBOR REVERSE_SEQUENCE REVERSE_V2 ROUND RSQRT SCATTER_ND"),
-        **takes("SEGMENT_SUM SELECT SELECT_V2 SHAPE SIGN SIN SLICE SOFTMAX SPACE_TO_BATCH_ND"),
-        **takes("SPACE_TO_DEPTH SPLIT SPLIT_V SQRT SQUARE SQUARED_DIFFERENCE"),
-        **takes("STRIDED_SLICE SUB SUM TANH TILE TOPK_V2 TRANSPOSE TRANSPOSE_CONV UNIQUE UNPACK"),
-        **takes("COMPLEX_ABS RFFT2D WHERE ZEROS_LIKE"),
-        **LIMITED,
-    },
-    always=(_known_types, _no_blocks),
-    sizes=True,
-    whole=True,
-    inside=("complex64",),
 )

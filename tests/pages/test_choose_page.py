@@ -10,14 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from litesmith.pages.drawing.choose_graphs import graphs
+from litesmith.pages.choose_graphs import graphs, read_chosen
 from litesmith.pages.drawing.plot import (
     Label,
     _box,  # pyright: ignore[reportPrivateUsage]
 )
 from litesmith.pages.drawing.tradeoff import Graph
 from litesmith.pages.folder_kinds import write_markdown, write_report
-from litesmith.pages.records.choose_folder import read_chosen
 from tests.pages import chosen
 
 HOSTILE = "<script>alert('&')</script> | `x` \x1b[2J"

@@ -1,15 +1,16 @@
 """Reports: what a command left in its folder, as a page, as Markdown, and in a notebook.
 
-bench_page.py    the page of `bench --on all`
-choose_page.py   the page of `choose`
-folder_kinds.py  the kinds of folders, told apart by the record that each holds (`KINDS`)
-gate_page.py     a gate's verdict as Markdown, JSON and JUnit XML
-overlay.py       numbers on a model's graph: node data for Model Explorer
-retrain_page.py  the page of `retrain`
-tune_page.py     the page of `tune`
-records/         what the folders hold, read tolerantly
-sections/        the sections of the page of `tune`
-drawing/         HTML, Markdown, SVG and PNG
+bench_page.py     the page of `bench --on all`
+choose_graphs.py  what `choose` wrote, and its graphs
+choose_page.py    the page of `choose`
+folder_kinds.py   the kinds of folders, told apart by the record that each holds (`KINDS`)
+gate_page.py      a gate's verdict as Markdown, JSON and JUnit XML
+overlay.py        numbers on a model's graph: node data for Model Explorer
+retrain_page.py   the page of `retrain`
+tune_page.py      the page of `tune`
+records/          what the folders hold, read tolerantly
+sections/         the sections of the page of `tune`
+drawing/          HTML, Markdown, SVG and PNG
 
 A page is made from records alone: no model is run, nothing is measured, so that `litesmith report
 DIR` makes the same page on any machine and in any language.

@@ -1,7 +1,7 @@
 """What `bench --on all` left in its folder, as a page and as Markdown."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,8 +22,8 @@ from litesmith.pages.drawing.markdown import (
     paragraphs,
     table,
 )
-from litesmith.pages.drawing.markup import Html, join_html, tag
-from litesmith.pages.drawing.page import Page, Part
+from litesmith.pages.drawing.markup import Html, bullets, join_html, table_html, tag
+from litesmith.pages.drawing.page import Page, list_parts
 from litesmith.pages.records.record_words import size_words, time_words
 from litesmith.pages.records.salvage_folder import read_inside, read_summary
 from litesmith.pages.sections.about import machine, pairs, show_losses
@@ -35,80 +35,45 @@ _MOST_REASONS = 12
 
 
 @dataclass(frozen=True)
-class Left:
-    """Ops that stay on the CPU for one reason."""
-
-    count: int
-    kind: str
-    why: str
-
-
-@dataclass(frozen=True)
-class ShownTarget:
-    """One target in words, "" for what is not known; `tone` is one of those of trials."""
-
-    target: str
-    ops: str
-    parts: str
-    time: str
-    how: str
-    difference: str
-    verdict: str
-    tone: str
-    left: tuple[Left, ...] = ()
-
-
-@dataclass(frozen=True)
-class ShownModel:
-    """A model on every target."""
-
-    row: BenchedModel
-    targets: tuple[ShownTarget, ...]
-
-
-@dataclass(frozen=True)
 class BenchFolder:
-    """Everything that the report of a bench is made of; `losses` is what could not be read."""
+    """Everything that the report of a bench is made of.
+
+    placed  by the digest of a model and a target: where its ops go
+    losses  what could not be read
+    """
 
     summary: BenchSummary
-    models: tuple[ShownModel, ...]
+    placed: Mapping[tuple[str, str], PlacementRow]
     losses: tuple[str, ...]
 
     @property
     def heading(self) -> str:
-        return join([one.row.model or phrase("a model") for one in self.models], ", ")
+        return join([one.model or phrase("a model") for one in self.summary.models], ", ")
 
 
 def read_benched(folder: Path) -> BenchFolder:
     """Everything that the folder holds."""
     summary, losses = read_summary(BenchSummary, folder / BENCH)
-    inside = [read_inside(BenchedInside, folder, row.digest) for row in summary.models]
-    models = tuple(_model(row, one.value) for row, one in zip(summary.models, inside, strict=True))
-    more = (why for one in inside for why in one.losses)
-    return BenchFolder(summary, models, (*losses, *more))
+    placed: dict[tuple[str, str], PlacementRow] = {}
+    for digest in (model.digest for model in summary.models):
+        inside, more = read_inside(BenchedInside, folder, digest)
+        losses = (*losses, *more)
+        if inside is not None:
+            placed |= {(digest, target): one for target, one in inside.placements.items()}
+    return BenchFolder(summary, placed, losses)
 
 
-def _model(row: BenchedModel, inside: BenchedInside | None) -> ShownModel:
-    shown = (
-        _target(one, inside.placements.get(one.target) if inside else None) for one in row.targets
-    )
-    return ShownModel(row, tuple(shown))
-
-
-def _target(row: TargetRow, placed: PlacementRow | None) -> ShownTarget:
-    ops: str = phrase("all")
-    if row.taken is not None and row.ops is not None:
-        ops = phrase("{count} of {count2}", row.taken, row.ops)
-    return ShownTarget(
-        target=row.target,
-        ops=ops,
-        parts=str(row.partitions) if row.partitions else "",
-        time=time_words(row.latency_us),
-        how=_how(row),
-        difference="" if row.difference is None else error_text(row.difference),
-        verdict=row.verdict,
-        tone=_tone(row),
-        left=_left(placed),
+def _cells(row: TargetRow) -> tuple[str, ...]:
+    """One target in words, "" for what is not known: see `_TITLES`."""
+    is_part = row.taken is not None and row.ops is not None
+    return (
+        row.target,
+        phrase("{count} of {count2}", row.taken, row.ops) if is_part else phrase("all"),
+        str(row.partitions) if row.partitions else "",
+        time_words(row.latency_us),
+        _how(row),
+        "" if row.difference is None else error_text(row.difference),
+        row.verdict,
     )
 
 
@@ -135,24 +100,33 @@ def _tone(row: TargetRow) -> str:
     return "fits" if row.taken == row.ops else "" if row.taken else "set-aside"
 
 
-def _left(placed: PlacementRow | None) -> tuple[Left, ...]:
+def _reasons(placed: PlacementRow | None) -> tuple[int, list[str]]:
+    """How many ops stay on the CPU, and why."""
     homes = placed.homes if placed else ()
     counts = Counter((home.kind, home.why) for home in homes if not home.taken)
-    return tuple(Left(count, kind, why) for (kind, why), count in counts.most_common())
+    lines: list[str] = [
+        phrase("{count} {kind}: {why}", count, kind, phrase(why))
+        for (kind, why), count in counts.most_common(_MOST_REASONS)
+    ]
+    more = len(counts) - _MOST_REASONS
+    if more > 0:
+        lines.append(phrase("and {more} more reasons", more))
+    return counts.total(), lines
 
 
 def benched_page(folder: Path) -> Page:
     """The page of a folder that `bench --on all -o` wrote."""
     record = read_benched(folder)
-    parts = [
-        Part(f"model-{place}", one.row.model or phrase("A model"), _section(one))
-        for place, one in enumerate(record.models)
+    sections = [
+        (f"model-{place}", one.model or phrase("A model"), _section(record, one))
+        for place, one in enumerate(record.summary.models)
     ]
-    parts.append(Part("about", phrase("How to read it, and how to do it again"), _about(record)))
-    lost = show_losses(record.losses)
-    if lost is not None:
-        parts.append(Part("losses", phrase("What could not be read"), lost))
-    return Page(record.heading, phrase("every target"), record.summary.version, tuple(parts))
+    parts = list_parts(
+        *sections,
+        ("about", phrase("How to read it, and how to do it again"), _about(record)),
+        ("losses", phrase("What could not be read"), show_losses(record.losses)),
+    )
+    return Page(record.heading, phrase("every target"), record.summary.version, parts)
 
 
 _TITLES = (
@@ -166,57 +140,35 @@ _TITLES = (
 )
 
 
-def _section(one: ShownModel) -> Html:
-    head = tag("tr", *(tag("th", title) for title in _TITLES))
-    body = [_html_row(row) for row in one.targets]
-    shown = tag("table", tag("thead", head), tag("tbody", *body), class_="targets cards")
-    warnings = one.row.warnings
+def _section(record: BenchFolder, one: BenchedModel) -> Html:
+    rows = (_html_row(row, record.placed.get((one.digest, row.target))) for row in one.targets)
     return join_html(
-        tag("p", size_words(one.row.bytes), class_="hint") if one.row.bytes else None,
-        tag("div", shown, class_="scroll"),
-        tag("ul", *(tag("li", told) for told in warnings)) if warnings else None,
+        tag("p", size_words(one.bytes), class_="hint") if one.bytes else None,
+        tag("div", table_html(_TITLES, rows, "targets cards"), class_="scroll"),
+        bullets(one.warnings),
     )
 
 
-def _html_row(row: ShownTarget) -> Html:
-    cells = (row.ops, row.parts, row.time, row.how, row.difference)
+def _html_row(row: TargetRow, placed: PlacementRow | None) -> Html:
+    target, *cells, verdict = _cells(row)
+    count, why = _reasons(placed)
+    many = phrase("{count} ops stay on the CPU", count)
+    stay = phrase("1 op stays on the CPU") if count == 1 else many
     return tag(
         "tr",
-        tag("th", tag("b", row.target), scope="row"),
+        tag("th", tag("b", target), scope="row"),
         *(
             tag("td", cell, class_="number", data_label=title, data_sort=cell)
             for title, cell in zip(_TITLES[1:], cells, strict=False)
         ),
-        tag("td", tag("p", row.verdict), _reasons(row.left), class_="why"),
-        class_=row.tone or None,
+        tag(
+            "td",
+            tag("p", verdict),
+            tag("details", tag("summary", stay), bullets(why)) if why else None,
+            class_="why",
+        ),
+        class_=_tone(row) or None,
     )
-
-
-def _reasons(left: Sequence[Left]) -> Html | None:
-    """Why ops stay on the CPU, folded away."""
-    total = sum(one.count for one in left)
-    if not total:
-        return None
-    return tag(
-        "details",
-        tag("summary", _stay(total)),
-        tag("ul", *(tag("li", words) for words in _lines(left))),
-    )
-
-
-def _stay(count: int) -> str:
-    if count == 1:
-        return phrase("1 op stays on the CPU")
-    return phrase("{count} ops stay on the CPU", count)
-
-
-def _lines(left: Sequence[Left]) -> list[str]:
-    more = len(left) - _MOST_REASONS
-    lines: list[str] = [
-        phrase("{count} {kind}: {why}", one.count, one.kind, phrase(one.why))
-        for one in left[:_MOST_REASONS]
-    ]
-    return [*lines, phrase("and {more} more reasons", more)] if more > 0 else lines
 
 
 _MEANINGS = (
@@ -248,29 +200,18 @@ def benched_markdown(folder: Path, stem: str) -> Markdown:
     """The same for a pull request; it has no pictures."""
     record = read_benched(folder)
     parts: list[str] = []
-    for one in record.models:
-        title = phrase("{model}: every target", one.row.model or phrase("a model"))
-        parts += [f"# {escape_markdown(title)}", _table(one.targets)]
-        parts.append(_folded_reasons(one.targets))
+    for one in record.summary.models:
+        title = phrase("{model}: every target", one.model or phrase("a model"))
+        rows = [[escape_markdown(cell) for cell in _cells(row)] for row in one.targets]
+        parts += [f"# {escape_markdown(title)}", table(_TITLES, rows), _folded_reasons(record, one)]
     meanings = "\n".join(f"- {say(name)}: {escape_markdown(words)}" for name, words in _MEANINGS)
     return Markdown(paragraphs(*parts, meanings, again(record.summary.command)))
 
 
-def _table(shown: Iterable[ShownTarget]) -> str:
-    cells = [
-        [
-            escape_markdown(cell)
-            for cell in (r.target, r.ops, r.parts, r.time, r.how, r.difference, r.verdict)
-        ]
-        for r in shown
-    ]
-    return table(_TITLES, cells)
-
-
-def _folded_reasons(shown: Iterable[ShownTarget]) -> str:
-    lines = [
-        f"- {escape_markdown(row.target)}: {escape_markdown(join(_lines(row.left), '; '))}"
-        for row in shown
-        if row.left
-    ]
+def _folded_reasons(record: BenchFolder, one: BenchedModel) -> str:
+    lines: list[str] = []
+    for target in (row.target for row in one.targets):
+        _, why = _reasons(record.placed.get((one.digest, target)))
+        if why:
+            lines.append(f"- {escape_markdown(target)}: {escape_markdown(join(why, '; '))}")
     return fold("Why ops stay on the CPU", "\n".join(lines)) if lines else ""

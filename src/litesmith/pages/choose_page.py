@@ -5,7 +5,7 @@ from pathlib import Path
 
 from litesmith.evidence.tuning import DONE
 from litesmith.lang.language import say
-from litesmith.pages.drawing.choose_graphs import graphs
+from litesmith.pages.choose_graphs import ChooseFolder, ChosenModel, graphs, read_chosen
 from litesmith.pages.drawing.markdown import (
     Markdown,
     again,
@@ -15,13 +15,20 @@ from litesmith.pages.drawing.markdown import (
     picture,
     table,
 )
-from litesmith.pages.drawing.markup import Html, as_is, join_html, tag
-from litesmith.pages.drawing.page import Page, Part
+from litesmith.pages.drawing.markup import (
+    Html,
+    badges_html,
+    bullets,
+    code_facts,
+    join_html,
+    number_cell,
+    sortable,
+    tag,
+)
+from litesmith.pages.drawing.page import Page, list_parts
 from litesmith.pages.drawing.png import png
 from litesmith.pages.drawing.svg import figures
-from litesmith.pages.records.choose_folder import ChooseFolder, ChosenModel, read_chosen
 from litesmith.pages.records.record_words import (
-    duration_words,
     score_words,
     size_words,
     split_interval,
@@ -29,7 +36,14 @@ from litesmith.pages.records.record_words import (
 )
 from litesmith.pages.sections.about import pairs, show_losses, value_words
 from litesmith.pages.sections.trial_table import status_words
-from litesmith.pages.sections.tune_verdict import Tile, Verdict, run_line, tile_html
+from litesmith.pages.sections.tune_verdict import (
+    Tile,
+    Verdict,
+    asked_html,
+    run_line,
+    tile_html,
+    verdict_html,
+)
 from litesmith.phrases import join, join_and, phrase
 from litesmith.units import time_interval_text, total_text
 
@@ -43,14 +57,13 @@ _COLUMNS = (phrase("Accuracy"), phrase("Latency"), phrase("File"), phrase("Peak 
 def chosen_page(folder: Path) -> Page:
     """The page of a folder that `choose` wrote."""
     record = read_chosen(folder)
-    shown = (
+    parts = list_parts(
         ("verdict", phrase("Verdict"), _verdict(record)),
         ("trade-offs", phrase("Accuracy against size and latency"), _figures(record)),
         ("trials", phrase("Every candidate"), _models(record)),
         ("about", phrase("Data, machine, and how to do it again"), _about(record)),
         ("losses", phrase("What could not be read"), show_losses(record.losses)),
     )
-    parts = tuple(Part(name, title, body) for name, title, body in shown if body is not None)
     return Page(_heading(record), verdict_of(record).title, record.summary.version, parts)
 
 
@@ -65,16 +78,11 @@ def _heading(record: ChooseFolder) -> str:
 
 
 def _asked(record: ChooseFolder) -> str:
+    request = record.summary.request
     goals = {"accuracy": phrase("the most accurate"), "": ""}
-    goal = goals.get(
-        record.summary.request.goal, phrase("least {goal}", phrase(record.summary.request.goal))
-    )
-    on = (
-        phrase("on {target}", record.summary.request.target)
-        if record.summary.request.target
-        else ""
-    )
-    told = filter(None, (goal, *record.summary.request.limits, on))
+    goal = goals.get(request.goal, phrase("least {goal}", phrase(request.goal)))
+    on = phrase("on {target}", request.target) if request.target else ""
+    told = filter(None, (goal, *request.limits, on))
     return join(map(phrase, told), "; ")
 
 
@@ -82,21 +90,13 @@ def _verdict(record: ChooseFolder) -> Html:
     shown = verdict_of(record)
     kind = {_PICKED: "proven", _NOTHING: "missed"}.get(shown, "none")
     own = record.model(record.summary.pick or record.summary.nearest)
-    seconds = record.summary.seconds
-    took = phrase(" Took {duration}.", duration_words(seconds)) if seconds else ""
-    return tag(
-        "div",
-        tag("span", shown.sign, class_="sign", aria_hidden="true"),
-        tag(
-            "div",
-            tag("p", shown.title, class_="word"),
-            tag("p", record.summary.reason, class_="sentence") if record.summary.reason else None,
-            tag("p", shown.meaning, class_="meaning") if shown.meaning else None,
-            tag("p", phrase("Asked for: {asked}.{took}", _asked(record), took), class_="asked"),
-        ),
+    return verdict_html(
+        kind,
+        shown,
+        record.summary.reason,
+        asked_html(_asked(record), record.summary.seconds),
         tag("div", *map(tile_html, _tiles(own)), class_="tiles") if own else None,
         _ship(own, record.summary.request.target) if own and record.summary.pick else None,
-        class_=f"verdict {kind}",
     )
 
 
@@ -138,13 +138,10 @@ def _ship(model: ChosenModel, target: str) -> Html:
     file = model.row.file or ""
     rows = (
         (phrase("Take"), file),
-        (phrase("Run it with"), run_line(file, target) if file and target else ""),
+        (phrase("Run it with"), run_line(file, target)),
         (phrase("Made by"), model.entry.recipe),
     )
-    shown = [
-        tag("div", tag("dt", name), tag("dd", tag("code", value))) for name, value in rows if value
-    ]
-    return tag("dl", *shown, class_="ship")
+    return code_facts(rows)
 
 
 def _figures(record: ChooseFolder) -> Html | None:
@@ -162,30 +159,22 @@ def _models(record: ChooseFolder) -> Html | None:
         return None
     result = (phrase("Result"),) if record.summary.request.limits else ()
     titles = (phrase("Model"), *result, *_COLUMNS, phrase("What there is to know"))
-    head = tag("tr", *(tag("th", tag("button", title, type="button")) for title in titles))
-    body = [_row(record, place) for place in range(len(record.models))]
-    made = tag("table", tag("thead", head), tag("tbody", *body), class_="trials cards sortable")
-    return tag("div", made, class_="scroll")
+    return sortable(titles, (_row(record, place) for place in range(len(record.models))))
 
 
 def _row(record: ChooseFolder, place: int) -> Html:
     model = record.models[place]
     is_pick = model.name == record.summary.pick
-    badges = [
-        tag("span", badge, class_=f"badge {kind}")
-        for badge, kind, given in (
-            (phrase("take"), "best", is_pick),
-            (phrase("front"), "front", model.row.on_front),
-        )
-        if given
-    ]
+    badges = badges_html(
+        ((phrase("take"), "best", is_pick), (phrase("front"), "front", model.row.on_front))
+    )
     status = model.entry.status
     result = status_words(status)
     return tag(
         "tr",
         tag("th", f"{place + 1}. ", tag("b", model.name), *badges, scope="row"),
         tag("td", result, data_label="Result") if record.summary.request.limits else None,
-        *(_cell(title, *cell) for title, cell in zip(_COLUMNS, _cells(model), strict=True)),
+        *(number_cell(title, *cell) for title, cell in zip(_COLUMNS, _cells(model), strict=True)),
         tag("td", *(tag("p", words) for words in known_words(model)), class_="why"),
         id=f"trial-{place}",
         data_trial=model.name,
@@ -209,17 +198,6 @@ def _cells(model: ChosenModel) -> tuple[tuple[str, str, float | None], ...]:
             entry.bytes,
         ),
         (size_words(entry.peak_bytes), "", entry.peak_bytes),
-    )
-
-
-def _cell(title: str, words: str, below: str, key: float | None) -> Html:
-    return tag(
-        "td",
-        as_is(say(words).replace(" ", "\u00a0")),
-        tag("small", " ", below) if below else None,
-        class_="number",
-        data_label=title,
-        data_sort="" if key is None else str(key),
     )
 
 
@@ -264,7 +242,7 @@ def _about(record: ChooseFolder) -> Html:
     machine = ((key, value_words(key, v)) for key, v in record.summary.environment.items())
     told = (*record.summary.notes, *record.summary.warnings)
     return join_html(
-        tag("ul", *(tag("li", words) for words in told)) if told else None,
+        bullets(told),
         tag("pre", tag("code", record.summary.command)) if record.summary.command else None,
         pairs([*lines, *machine]),
     )

@@ -1,25 +1,117 @@
 """What `retrain` left in its folder, as a page and as Markdown."""
 
+import re
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
 
-from litesmith.evidence.retraining import HeadTried, MistakeRow, RetrainSummary, ShareRight
+from litesmith.evidence.folder import RETRAIN
+from litesmith.evidence.retraining import (
+    HeadTried,
+    MistakeRow,
+    RetrainInside,
+    RetrainResult,
+    RetrainSummary,
+    ShareRight,
+)
 from litesmith.pages.drawing.markdown import Markdown, again, escape_markdown, paragraphs, table
-from litesmith.pages.drawing.markup import Html, as_is, join_html, tag
-from litesmith.pages.drawing.page import Page, Part
+from litesmith.pages.drawing.markup import Html, as_is, bullets, join_html, table_html, tag
+from litesmith.pages.drawing.page import Page, list_parts
 from litesmith.pages.records.record_words import duration_words
-from litesmith.pages.records.retrain_folder import ClassRow, RetrainFolder, read_retrained
+from litesmith.pages.records.salvage_folder import read_inside, read_summary
 from litesmith.pages.sections.about import machine, pairs, show_losses
 from litesmith.phrases import join, phrase
 from litesmith.units import number_text, percent_text, score_text, total_text
 
 _BAR_EMS = 8.0
 
+# What a thumbnail may hold: it goes into the page as it is.
+_BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")
+
+Matrix = tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True)
+class ClassRow:
+    """A class: how many items judged it and were learned from, and what it is taken for."""
+
+    name: str
+    count: int
+    learned: int
+    share: ShareRight | None
+    taken_for: str
+
+
+@dataclass(frozen=True)
+class RetrainFolder:
+    """Everything that the report of a retraining is made of.
+
+    matrix  a row for each class; empty where it is not a table of that size
+    losses  what could not be read, and why
+    """
+
+    summary: RetrainSummary
+    classes: tuple[ClassRow, ...] = ()
+    matrix: Matrix = ()
+    mistakes: tuple[MistakeRow, ...] = ()
+    losses: tuple[str, ...] = ()
+
+    @property
+    def result(self) -> RetrainResult:
+        return self.summary.result
+
+
+def read_retrained(folder: Path) -> RetrainFolder:
+    """Everything that the folder holds."""
+    summary, losses = read_summary(RetrainSummary, folder / RETRAIN)
+    result = summary.result
+    inside, more = read_inside(RetrainInside, folder, result.digest)
+    count = len(result.classes)
+    is_whole = [len(row) for row in result.confusion] == [count] * count
+    matrix = result.confusion if is_whole else ()
+    return RetrainFolder(
+        summary,
+        _class_rows(summary, matrix),
+        matrix,
+        tuple(map(_safe, inside.mistakes)) if inside else (),
+        (*losses, *more),
+    )
+
+
+def _safe(mistake: MistakeRow) -> MistakeRow:
+    is_picture = _BASE64.fullmatch(mistake.thumbnail)
+    return mistake if is_picture else replace(mistake, thumbnail="")
+
+
+def _class_rows(summary: RetrainSummary, matrix: Matrix) -> tuple[ClassRow, ...]:
+    result, counts = summary.result, summary.data.learned_counts
+    found: list[ClassRow] = []
+    for place, name in enumerate(result.classes):
+        own = result.per_class[place] if place < len(result.per_class) else None
+        found.append(
+            ClassRow(
+                name=name,
+                count=own.n if own else 0,
+                learned=counts[place] if place < len(counts) else 0,
+                share=own.share if own else None,
+                taken_for=_taken_for(result.classes, matrix, place),
+            )
+        )
+    return tuple(found)
+
+
+def _taken_for(names: tuple[str, ...], matrix: Matrix, place: int) -> str:
+    if not matrix:
+        return ""
+    others = [(count, other) for other, count in enumerate(matrix[place]) if other != place]
+    told = sorted(((c, o) for c, o in others if c), key=lambda pair: (-pair[0], pair[1]))
+    return ", ".join(f"{names[other]} {count}" for count, other in told[:3])
+
 
 def retrained_page(folder: Path) -> Page:
     """The page of a folder that `retrain` wrote."""
     record = read_retrained(folder)
-    sections = (
+    parts = list_parts(
         ("verdict", phrase("Verdict"), _verdict(record)),
         ("classes", phrase("Every class"), _classes(record)),
         ("confusion", phrase("What is taken for what"), _confusion(record)),
@@ -28,14 +120,12 @@ def retrained_page(folder: Path) -> Page:
         ("about", phrase("How it was made, and how to do it again"), _about(record)),
         ("losses", phrase("What could not be read"), show_losses(record.losses)),
     )
-    parts = tuple(Part(name, title, body) for name, title, body in sections if body is not None)
     outcome = _share_words(record.result.right, interval=False) or phrase("retrained")
     return Page(record.summary.model, outcome, record.summary.version, parts)
 
 
 def _verdict(record: RetrainFolder) -> Html:
     share, count = _share_words(record.result.right), total_text(record.result.n)
-    notes = record.result.notes
     judged = phrase("{share} of {count} items that it has not seen are right.", share, count)
     return join_html(
         tag("style", Html(files("litesmith.pages").joinpath("retrained.css").read_text("utf-8"))),
@@ -43,7 +133,7 @@ def _verdict(record: RetrainFolder) -> Html:
             "div",
             tag("p", judged if share else phrase("It was not judged."), class_="sentence"),
             tag("p", _how(record), class_="meaning"),
-            tag("ul", *(tag("li", note) for note in notes)) if notes else None,
+            bullets(record.result.notes),
             class_="verdict none",
         ),
     )
@@ -93,12 +183,10 @@ _TITLES = (
 def _classes(record: RetrainFolder) -> Html | None:
     if not record.classes:
         return None
-    head = tag("tr", *(tag("th", title, scope="col") for title in _TITLES))
     order = sorted(
         record.classes, key=lambda row: (row.share is None, row.share.value if row.share else 0)
     )
-    body = [_class_row(row) for row in order]
-    shown = tag("table", tag("thead", head), tag("tbody", *body), class_="cards")
+    shown = table_html(_TITLES, map(_class_row, order), "cards", scope="col")
     return tag("div", shown, class_="scroll")
 
 
@@ -182,14 +270,13 @@ def _head(record: RetrainFolder) -> Html | None:
     if not record.summary.head:
         return _tuned(record)
     titles = (phrase("Penalty"), phrase("Loss"), phrase("Right"))
-    head = tag("tr", *(tag("th", title, scope="col") for title in titles))
     most = max(one.loss for one in record.summary.head) or 1.0
     body = [_tried(one, most, record.result.strength) for one in record.summary.head]
     hint = phrase(
         "Strengths of the penalty on the head's weights, each judged by cross-validation on "
         "what it was learned from. The one with the least loss is taken."
     )
-    shown = tag("table", tag("thead", head), tag("tbody", *body))
+    shown = table_html(titles, body, scope="col")
     return join_html(
         tag("p", hint, class_="hint"), tag("div", shown, class_="scroll"), _tuned(record)
     )

@@ -1,6 +1,6 @@
 """What a tuning left in its folder, as a page and as Markdown."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from litesmith.lang.language import say
@@ -14,16 +14,34 @@ from litesmith.pages.drawing.markdown import (
     picture,
     table,
 )
-from litesmith.pages.drawing.page import Page, Part
+from litesmith.pages.drawing.markup import Html
+from litesmith.pages.drawing.page import Page, list_parts
 from litesmith.pages.drawing.png import png
 from litesmith.pages.drawing.tradeoff import Graph, graphs
 from litesmith.pages.records.tune_folder import Entry, TuneFolder, read_tuned
+from litesmith.pages.sections.about import data, environment, losses, path, reproduce, threads
+from litesmith.pages.sections.accelerators import accelerators, whole_words
 from litesmith.pages.sections.accelerators import rows as accelerator_rows
-from litesmith.pages.sections.accelerators import whole_words
-from litesmith.pages.sections.section_table import SECTIONS
-from litesmith.pages.sections.trial_table import columns_of, status_words
-from litesmith.pages.sections.tune_verdict import asked_words, tiles, verdict_of
+from litesmith.pages.sections.inside_models import layer_errors, op_times
+from litesmith.pages.sections.trial_table import columns_of, status_words, trade_offs, trials
+from litesmith.pages.sections.tune_verdict import asked_words, tiles, verdict, verdict_of
 from litesmith.phrases import join, phrase
+
+# The name of a section, its title, and what shows it: None where there is nothing to show.
+SECTIONS: tuple[tuple[str, str, Callable[[TuneFolder], Html | None]], ...] = (
+    ("verdict", phrase("Verdict"), verdict),
+    ("trade-offs", phrase("What each model costs"), trade_offs),
+    ("trials", phrase("Every model that was tried"), trials),
+    ("accelerators", phrase("Accelerators"), accelerators),
+    ("ops", phrase("Where the time goes"), op_times),
+    ("layers", phrase("Where the error comes from"), layer_errors),
+    ("path", phrase("How it was decided"), path),
+    ("threads", phrase("Threads"), threads),
+    ("data", phrase("Data"), data),
+    ("environment", phrase("Environment"), environment),
+    ("reproduce", phrase("How to reproduce it"), reproduce),
+    ("losses", phrase("What could not be read"), losses),
+)
 
 
 def tuned_page(folder: Path) -> Page:
@@ -32,8 +50,7 @@ def tuned_page(folder: Path) -> Page:
 
 
 def page_of(record: TuneFolder) -> Page:
-    shown = [(section, made) for section in SECTIONS if (made := section.show(record))]
-    parts = tuple(Part(section.name, section.title, made) for section, made in shown)
+    parts = list_parts(*((name, title, show(record)) for name, title, show in SECTIONS))
     summary = record.summary
     return Page(summary.model, verdict_of(record).title, summary.version, parts)
 

@@ -19,7 +19,7 @@ from litesmith.evidence.codec import salvage
 from litesmith.evidence.tuning import TuneSummary
 from litesmith.pages.folder_kinds import write_report
 from litesmith.pages.records.tune_folder import TuneFolder, read_tuned
-from litesmith.pages.sections.section_table import SECTIONS
+from litesmith.pages.tune_page import SECTIONS
 from tests.draws import draws
 from tests.pages import folders
 
@@ -78,9 +78,9 @@ def test_every_trial_has_one_row_at_every_moment(moment: str, tmp_path: Path) ->
 def test_every_section_is_shown_where_there_is_something_to_show(tmp_path: Path) -> None:
     page = page_of(folders.write_folder(tmp_path))
     shown = [found.get("id") for kind, found in page.elements if kind == "section"]
-    assert shown == [section.name for section in SECTIONS]
+    assert shown == [name for name, _, _ in SECTIONS]
     nothing = TuneFolder(salvage(TuneSummary, {}).value)
-    assert [section.name for section in SECTIONS if section.show(nothing)] == ["verdict"]
+    assert [name for name, _, show in SECTIONS if show(nothing)] == ["verdict"]
 
 
 @pytest.mark.parametrize("moment", folders.MOMENTS)

@@ -1,13 +1,12 @@
 """Drawing without knowing what is drawn: markup, Markdown, graphs.
 
-choose_graphs.py  accuracy against size and time, for `choose`
-markdown.py       Markdown for a pull request
-markup.py         HTML by construction; text is translated and escaped
-page.py           sections as one HTML file
-plot.py           scales, ticks, shapes and labels as values
-png.py            a graph as a picture, for Markdown
-svg.py            a graph as SVG; colours are classes of the page
-tradeoff.py       cost against quality of every trial, as values
+markdown.py  Markdown for a pull request
+markup.py    HTML by construction; text is translated and escaped
+page.py      sections as one HTML file
+plot.py      scales, ticks, shapes and labels as values
+png.py       a graph as a picture, for Markdown
+svg.py       a graph as SVG; colours are classes of the page
+tradeoff.py  cost against quality of every trial, as values
 
 One geometry (`plot.py`) is drawn as SVG for pages and by Pillow for Markdown, so both show the
 same.

@@ -1,5 +1,6 @@
 """HTML by construction: text is said in the language in use and escaped, unless made here."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 
@@ -39,6 +40,57 @@ def join_html(*children: Child) -> Html:
 def as_is(child: Child) -> Html | None:
     """A name, or what is said already; for an attribute too."""
     return Html(escape(child)) if isinstance(child, str) else child
+
+
+def table_html(
+    titles: Iterable[Child], rows: Iterable[Html], kind: str | None = None, scope: str | None = None
+) -> Html:
+    """A table with a head."""
+    head = tag("tr", *(tag("th", title, scope=scope) for title in titles))
+    return tag("table", tag("thead", head), tag("tbody", *rows), class_=kind)
+
+
+def sortable(titles: Iterable[str], rows: Iterable[Html]) -> Html:
+    """A row for each model; a click on a title sorts them by it."""
+    buttons = (tag("button", title, type="button") for title in titles)
+    return tag("div", table_html(buttons, rows, "trials cards sortable"), class_="scroll")
+
+
+def number_cell(title: str, words: str, below: str, key: float | None) -> Html:
+    """A number over its interval; `key` is what it is sorted by. A line may end between the two,
+    and nowhere else."""
+    return tag(
+        "td",
+        _unbroken(words),
+        tag("small", " ", _unbroken(below)) if below else None,
+        class_="number",
+        data_label=title,
+        data_sort="" if key is None else str(key),
+    )
+
+
+def _unbroken(words: str) -> Html | None:
+    return as_is(say(words).replace(" ", "\u00a0").replace("\u00a0[", " ["))
+
+
+def bullets(lines: Sequence[Child]) -> Html | None:
+    """A list; None where there is nothing in it."""
+    return tag("ul", *(tag("li", line) for line in lines)) if lines else None
+
+
+def badges_html(badges: Iterable[tuple[str, str, bool]]) -> list[Html]:
+    """The words of those that are given, each of a kind."""
+    return [
+        tag("span", words, class_=f"badge {kind}") for words, kind, is_given in badges if is_given
+    ]
+
+
+def code_facts(rows: Iterable[tuple[str, str]]) -> Html:
+    """Names and what to copy, where there is something."""
+    shown = [
+        tag("div", tag("dt", name), tag("dd", tag("code", code))) for name, code in rows if code
+    ]
+    return tag("dl", *shown, class_="ship")
 
 
 def _child(child: str | Html) -> str:

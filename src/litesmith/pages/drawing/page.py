@@ -32,6 +32,11 @@ class Page:
     parts: tuple[Part, ...]
 
 
+def list_parts(*sections: tuple[str, str, Html | None]) -> tuple[Part, ...]:
+    """Sections by name, title and body, those that have one."""
+    return tuple(Part(name, title, body) for name, title, body in sections if body is not None)
+
+
 def page_text(page: Page) -> str:
     """The whole page; style and script are inside, and nothing is loaded."""
     head = tag(

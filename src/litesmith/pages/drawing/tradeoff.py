@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 from litesmith.evidence.records import Score
 from litesmith.evidence.tuning import FLOAT, MISSES
@@ -23,8 +23,8 @@ from litesmith.pages.records.tune_folder import Entry, TuneFolder
 from litesmith.phrases import phrase
 from litesmith.units import number_text
 
-_BYTES = {"B": 1.0, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}
-_TIMES = {"µs": 1.0, "ms": 1e3, "s": 1e6}
+BYTES = {"B": 1.0, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}
+TIMES = {"µs": 1.0, "ms": 1e3, "s": 1e6}
 
 # A trial that loses more than so many times the budget, or costs so many times what the float model
 # does, is drawn at the edge, as a triangle: else one such would press all others into one spot.
@@ -32,15 +32,23 @@ _FAR_BELOW, _FAR_BEYOND = 6, 2.5
 
 Cost = tuple[float, float, float]  # as it is, and the ends of its interval
 
+Shown = TypeVar("Shown")
+Record = TypeVar("Record")
+
 
 @dataclass(frozen=True)
-class Axis:
-    """What a graph has from left to right."""
+class Axis(Generic[Shown, Record]):
+    """What a graph has from left to right: the cost of a model in a record."""
 
     name: str
     title: str
     units: dict[str, float]
-    cost: Callable[[Entry, TuneFolder], Cost | None]
+    cost: Callable[[Shown, Record], Cost | None]
+
+    def unit(self, largest: float) -> str:
+        """The largest unit that this much has one of."""
+        fitting = [unit for unit, size in self.units.items() if largest >= size]
+        return fitting[-1] if fitting else next(iter(self.units))
 
 
 @dataclass(frozen=True)
@@ -90,8 +98,9 @@ class _Found(NamedTuple):
     score: Score
 
 
-def _bytes_of(count: float | None) -> Cost | None:
-    return None if count is None else (count, count, count)
+def exact(cost: float | None) -> Cost | None:
+    """A cost without an interval."""
+    return None if cost is None else (cost, cost, cost)
 
 
 def _time_of(entry: Entry, record: TuneFolder) -> Cost | None:
@@ -102,26 +111,16 @@ def _time_of(entry: Entry, record: TuneFolder) -> Cost | None:
     base = record.entry(FLOAT)
     float_us = base.speed.p50_us if base and base.speed else None
     if speed.ratio is None or float_us is None:
-        return None if speed.p50_us is None else (speed.p50_us, speed.p50_us, speed.p50_us)
+        return exact(speed.p50_us)
     low, high = speed.low or speed.ratio, speed.high or speed.ratio
     return speed.ratio * float_us, low * float_us, high * float_us
 
 
-AXES = (
-    Axis("size", phrase("File size"), _BYTES, lambda entry, _: _bytes_of(entry.bytes)),
-    Axis("latency", phrase("Latency"), _TIMES, _time_of),
-    Axis(
-        "download",
-        phrase("Download size"),
-        _BYTES,
-        lambda entry, _: _bytes_of(entry.gzip_bytes),
-    ),
-    Axis(
-        "memory",
-        phrase("Peak memory"),
-        _BYTES,
-        lambda entry, _: _bytes_of(entry.peak_bytes),
-    ),
+AXES: tuple[Axis[Entry, TuneFolder], ...] = (
+    Axis("size", phrase("File size"), BYTES, lambda entry, _: exact(entry.bytes)),
+    Axis("latency", phrase("Latency"), TIMES, _time_of),
+    Axis("download", phrase("Download size"), BYTES, lambda entry, _: exact(entry.gzip_bytes)),
+    Axis("memory", phrase("Peak memory"), BYTES, lambda entry, _: exact(entry.peak_bytes)),
 )
 _ALWAYS = ("size", "latency")
 
@@ -143,7 +142,7 @@ def shown_score(entry: Entry) -> Score | None:
     return entry.score or entry.proof
 
 
-def _graph(axis: Axis, record: TuneFolder) -> Graph | None:
+def _graph(axis: Axis[Entry, TuneFolder], record: TuneFolder) -> Graph | None:
     found = [
         _Found(entry, cost, score)
         for entry in record.entries
@@ -155,18 +154,17 @@ def _graph(axis: Axis, record: TuneFolder) -> Graph | None:
     found = [one for one in found if one.score.title == first.title]
     worth = -1 if first.is_lower_better else 1
     floor = _floor(record, worth)
-    across, limit = _across(found, _limit(record, axis))
-    up = _up([_worths(one.score, worth) for one in found], floor)
+    across, limit = _across(found, record.summary.request.ceilings.get(axis.name))
+    up = up_scale([worths(one.score, worth) for one in found], floor, _FAR_BELOW)
     marks = _labelled([_mark(record, one, across, up) for one in found])
-    unit = _unit(axis, across.high)
-    y_unit = {"share": ", %", "": ""}.get(first.unit, phrase(", {unit}", first.unit))
+    unit = axis.unit(across.high)
     return Graph(
         name=axis.name,
         title=phrase("{title} and accuracy", axis.title),
         x_title=phrase("{title}{on}, {unit}", axis.title, _on(axis, found), unit),
-        y_title=phrase("{title}{unit}", phrase(first.title), y_unit),
-        x_ticks=_ticks(across, axis.units[unit]),
-        y_ticks=_ticks(up, worth * (0.01 if first.unit == "share" else 1.0)),
+        y_title=y_title(phrase(first.title), first.unit),
+        x_ticks=scale_ticks(across, axis.units[unit]),
+        y_ticks=scale_ticks(up, worth * (0.01 if first.unit == "share" else 1.0)),
         marks=marks,
         front=staircase((m.x, m.y) for m in marks if m.on_front),
         budget=None
@@ -174,6 +172,12 @@ def _graph(axis: Axis, record: TuneFolder) -> Graph | None:
         else Tick(up.within(floor), phrase(record.summary.request.budget)),
         limit=limit,
     )
+
+
+def y_title(title: str, unit: str) -> str:
+    """What the upright axis is called."""
+    unit = {"share": ", %", "": ""}.get(unit, phrase(", {unit}", unit))
+    return phrase("{title}{unit}", title, unit)
 
 
 def _across(found: Sequence[_Found], limit: float | None) -> tuple[Scale, Tick | None]:
@@ -187,12 +191,7 @@ def _across(found: Sequence[_Found], limit: float | None) -> tuple[Scale, Tick |
     return scale, Tick(scale.place(limit), phrase("limit"))
 
 
-def _unit(axis: Axis, largest: float) -> str:
-    fitting = [unit for unit, size in axis.units.items() if largest >= size]
-    return fitting[-1] if fitting else next(iter(axis.units))
-
-
-def _on(axis: Axis, found: Sequence[_Found]) -> str:
+def _on(axis: Axis[Entry, TuneFolder], found: Sequence[_Found]) -> str:
     """The target that times are of."""
     targets = [one.entry.speed.target for one in found if one.entry.speed]
     return (
@@ -202,19 +201,20 @@ def _on(axis: Axis, found: Sequence[_Found]) -> str:
     )
 
 
-def _up(worths: Sequence[Cost], floor: float | None) -> Scale:
-    """From the lowest worth to look at to the highest."""
+def up_scale(worths: Sequence[Cost], floor: float | None, far: float = math.inf) -> Scale:
+    """From the lowest worth to look at to the highest; what is `far` times as far below the best as
+    the floor is not looked at."""
     best, top = max(value for value, _, _ in worths), max(high for _, _, high in worths)
     least = -math.inf
     if floor is not None and floor < best:
-        least = best - _FAR_BELOW * (best - floor)
+        least = best - far * (best - floor)
     seen = [max(low, least) for value, low, _ in worths if value >= least]
     bottom = min(seen if floor is None else [*seen, floor])
     room = 0.06 * (top - bottom) or 0.01 * abs(top) or 0.01
     return Scale(bottom - room, top + room, BOTTOM, TOP)
 
 
-def _worths(score: Score, worth: int) -> Cost:
+def worths(score: Score, worth: int) -> Cost:
     """A score and the ends of its interval, such that more is better.
 
     The interval is of the paired difference where it is known: what a drop is judged by.
@@ -226,7 +226,7 @@ def _worths(score: Score, worth: int) -> Cost:
 
 def _mark(record: TuneFolder, one: _Found, across: Scale, up: Scale) -> Mark:
     entry, (cost, cheap, dear), score = one
-    value, low, high = _worths(score, -1 if score.is_lower_better else 1)
+    value, low, high = worths(score, -1 if score.is_lower_better else 1)
     x, y = across.within(cost), up.within(value)
     bars = (across.within(cheap), up.within(high), across.within(dear), up.within(low))
     on_front = entry.name in record.summary.front
@@ -250,13 +250,23 @@ def _labelled(marks: list[Mark]) -> tuple[Mark, ...]:
     """The marks with labels, those that matter most first; they are drawn last."""
     order = {"star": 0, "square": 1}
     ranked = sorted(marks, key=lambda m: (order.get(m.shape, 3 - m.on_front), m.x))
-    names = [m.entry.name if len(m.entry.name) <= 20 else f"{m.entry.name[:19]}…" for m in ranked]
-    labels = place_labels(names, [(m.x, m.y) for m in ranked])
+    names = [shorten(m.entry.name, 20) for m in ranked]
+    return with_labels(ranked, place_labels(names, [(m.x, m.y) for m in ranked]))
+
+
+def with_labels(ranked: Sequence[Mark], labels: Sequence[Label | None]) -> tuple[Mark, ...]:
+    """The marks with their labels, the first drawn last."""
     pairs = zip(ranked, labels, strict=True)
     return tuple(replace(mark, label=label) for mark, label in reversed(list(pairs)))
 
 
-def _ticks(scale: Scale, size: float) -> tuple[Tick, ...]:
+def shorten(name: str, most: int) -> str:
+    """A name that has no more letters than this."""
+    return name if len(name) <= most else f"{name[: most - 1]}…"
+
+
+def scale_ticks(scale: Scale, size: float) -> tuple[Tick, ...]:
+    """Round numbers of a unit that has `size`."""
     low, high = sorted((scale.low / size, scale.high / size))
     return tuple(
         Tick(scale.place(value * size), number_text(value).replace("-", "−"))
@@ -272,8 +282,3 @@ def _floor(record: TuneFolder, worth: int) -> float | None:
         if entry.score is not None and entry.room is not None
     )
     return next(known, None)
-
-
-def _limit(record: TuneFolder, axis: Axis) -> float | None:
-    """The ceiling on an axis."""
-    return record.summary.request.ceilings.get(axis.name)

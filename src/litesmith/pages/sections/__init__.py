@@ -1,9 +1,8 @@
-"""The sections of the page of `tune`, in the order of `SECTIONS`.
+"""The sections of the page of `tune`; `pages/tune_page.py` has them in order.
 
 about.py          how the result came about: decisions, data, machine, how to repeat it
 accelerators.py   which accelerators run the models, entirely or in part
 inside_models.py  time per op before and after; error per layer
-section_table.py  the table of sections
 trial_table.py    every trial, in a table and in the graphs
 tune_verdict.py   what to ship, what it gains, how to run it
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from litesmith.evidence.records import Environment
 from litesmith.evidence.tuning import FLOAT, TargetTime
-from litesmith.pages.drawing.markup import Html, join_html, tag
+from litesmith.pages.drawing.markup import Html, bullets, join_html, table_html, tag
 from litesmith.pages.records.record_words import duration_words
 from litesmith.pages.records.tune_folder import TuneFolder
 from litesmith.pages.sections.trial_table import link
@@ -58,15 +58,9 @@ def threads(record: TuneFolder) -> Html | None:
         return None
     compared = [us for row, us in rows if row.model in (FLOAT, "best")]
     longest = max(compared or [us for _, us in rows])
-    head = tag(
-        "tr",
-        *(
-            tag("th", title)
-            for title in (phrase("Target"), phrase("Model"), phrase("Time a run"), "")
-        ),
-    )
+    titles = (phrase("Target"), phrase("Model"), phrase("Time a run"), "")
     body = [_thread(record, row, us, us / longest) for row, us in rows]
-    return tag("table", tag("thead", head), tag("tbody", *body), class_="plain")
+    return table_html(titles, body, "plain")
 
 
 def _thread(record: TuneFolder, row: TargetTime, us: float, share: float) -> Html:
@@ -109,7 +103,7 @@ def data(record: TuneFolder) -> Html | None:
     return join_html(
         tag("div", *split, class_="split", aria_hidden="true") if total else None,
         pairs(lines),
-        tag("ul", *(tag("li", note) for note in notes)) if notes else None,
+        bullets(notes),
     )
 
 
@@ -164,13 +158,11 @@ def losses(record: TuneFolder) -> Html | None:
 
 def show_losses(told: Sequence[str]) -> Html | None:
     """Reasons, a line each; the first of many."""
-    if not told:
-        return None
     more = len(told) - _MOST_LOSSES
     lines: list[str] = list(told[:_MOST_LOSSES])
     if more > 0:
         lines.append(phrase("and {count} more", more))
-    return tag("ul", *(tag("li", line) for line in lines))
+    return bullets(lines)
 
 
 def pairs(lines: Iterable[tuple[str, str]]) -> Html:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from litesmith.evidence.records import Taker
 from litesmith.evidence.tuning import FLOAT
-from litesmith.pages.drawing.markup import Html, join_html, tag
+from litesmith.pages.drawing.markup import Html, join_html, table_html, tag
 from litesmith.pages.records.record_words import names_words, time_words
 from litesmith.pages.records.tune_folder import TuneFolder
 from litesmith.phrases import join, phrase
@@ -23,21 +23,21 @@ def accelerators(record: TuneFolder) -> Html | None:
     found = rows(record)
     if not found:
         return None
-    head = tag("tr", *(tag("th", title) for title in _head(record)))
+    titles = _head(record)
     body = [
         tag(
             "tr",
             tag("th", names, scope="row"),
             *(
                 tag("td", words, data_label=title)
-                for title, words in zip(_head(record)[1:], cells, strict=True)
+                for title, words in zip(titles[1:], cells, strict=True)
             ),
         )
         for names, *cells in found
     ]
     return join_html(
         tag("p", _HINT, class_="hint"),
-        tag("table", tag("thead", head), tag("tbody", *body), class_="targets cards"),
+        table_html(titles, body, "targets cards"),
     )
 
 

@@ -4,8 +4,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from litesmith.evidence.records import Score
-from litesmith.lang.language import say
-from litesmith.pages.drawing.markup import Html, as_is, join_html, tag
+from litesmith.pages.drawing.markup import (
+    Html,
+    badges_html,
+    bullets,
+    join_html,
+    number_cell,
+    sortable,
+    tag,
+)
 from litesmith.pages.drawing.svg import figures
 from litesmith.pages.drawing.tradeoff import graphs
 from litesmith.pages.records.record_words import (
@@ -138,18 +145,14 @@ def trials(record: TuneFolder) -> Html | None:
         *(column.title for column in columns),
         phrase("Why, and what came out"),
     )
-    head = tag("tr", *(tag("th", tag("button", title, type="button")) for title in titles))
     body = [_row(record, place, columns) for place in range(len(record.entries))]
     count = (
         phrase("{count} models. Click a heading to sort by it.", len(body))
         if len(body) > 1
         else None
     )
-    table = tag("table", tag("thead", head), tag("tbody", *body), class_="trials cards sortable")
-    return join_html(
-        tag("p", count, class_="hint screen") if count else None,
-        tag("div", table, class_="scroll"),
-    )
+    hint = tag("p", count, class_="hint screen") if count else None
+    return join_html(hint, sortable(titles, body))
 
 
 def link(record: TuneFolder, name: str) -> Html:
@@ -164,44 +167,27 @@ def _row(record: TuneFolder, place: int, columns: tuple[Column, ...]) -> Html:
     entry = record.entries[place]
     best = record.summary.best
     is_best = best is not None and entry.name == best.name
-    badges = [
-        tag("span", badge, class_=f"badge {kind}")
-        for badge, kind, given in (
+    badges = badges_html(
+        (
             (phrase("ship"), "best", is_best),
             (phrase("front"), "front", entry.name in record.summary.front),
             (phrase("integer"), "integer", entry.is_integer),
         )
-        if given
-    ]
+    )
     name = join_html(tag("b", entry.name), *badges)
     return tag(
         "tr",
         tag("th", name, scope="row", data_sort=entry.name),
         tag("td", status_words(entry.status), data_label="Result", data_sort=entry.status),
-        *(_cell(column, entry) for column in columns),
+        *(
+            number_cell(one.title, one.words(entry), one.small(entry), one.key(entry))
+            for one in columns
+        ),
         tag("td", *_why(entry), class_="why", data_sort=" ".join(entry.reasons)),
         id=f"trial-{place}",
         data_trial=entry.name,
         class_=f"{entry.status.replace(' ', '-')}{' best' if is_best else ''}".strip() or None,
     )
-
-
-def _cell(column: Column, entry: Entry) -> Html:
-    """A number over its interval."""
-    below, key = column.small(entry), column.key(entry)
-    return tag(
-        "td",
-        _unbroken(column.words(entry)),
-        tag("small", " ", _unbroken(below)) if below else None,
-        class_="number",
-        data_label=column.title,
-        data_sort="" if key is None else str(key),
-    )
-
-
-def _unbroken(words: str) -> Html | None:
-    """A line may end between a number and its interval, and nowhere else."""
-    return as_is(say(words).replace(" ", "\u00a0").replace("\u00a0[", " ["))
 
 
 def _why(entry: Entry) -> tuple[Html | None, ...]:
@@ -213,11 +199,8 @@ def _why(entry: Entry) -> tuple[Html | None, ...]:
         *([phrase("and {more} more", more)] if more > 0 else []),
     ]
     took = duration_words(entry.seconds)
-    details = tag(
-        "details",
-        tag("summary", phrase("{count} more to know", len(entry.notes) + len(left))),
-        tag("ul", *(tag("li", line) for line in lines)),
-    )
+    count = phrase("{count} more to know", len(entry.notes) + len(left))
+    details = tag("details", tag("summary", count), bullets(lines))
     return (
         *(tag("p", reason) for reason in entry.reasons),
         tag("code", entry.recipe) if entry.recipe else None,

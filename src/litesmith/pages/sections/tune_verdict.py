@@ -7,7 +7,7 @@ from typing import NamedTuple
 from litesmith.evidence.records import Score, Speed
 from litesmith.evidence.tuning import TunedModel
 from litesmith.lang.language import say
-from litesmith.pages.drawing.markup import Html, as_is, tag
+from litesmith.pages.drawing.markup import Html, as_is, code_facts, tag
 from litesmith.pages.records.record_words import (
     count_words,
     difference_words,
@@ -135,23 +135,42 @@ def _size_tile(title: str, before: int | None, after: int | None) -> Tile | None
 
 def verdict(record: TuneFolder) -> Html:
     """The verdict with its reasons."""
-    shown, told = verdict_of(record), record.summary
+    told, words = record.summary, asked_words(record)
+    return verdict_html(
+        told.verdict if told.verdict in VERDICTS else "none",
+        verdict_of(record),
+        told.sentence,
+        asked_html(words, told.seconds) if words else None,
+        _nearest(record),
+        tag("div", *map(tile_html, tiles(record)), class_="tiles"),
+        _ship(told.best) if told.best else None,
+        _next(told.next),
+    )
+
+
+def verdict_html(
+    kind: str, shown: Verdict, sentence: str, asked: Html | None, *rest: Html | None
+) -> Html:
+    """The box on top of a page."""
     return tag(
         "div",
         tag("span", shown.sign, class_="sign", aria_hidden="true"),
         tag(
             "div",
             tag("p", shown.title, class_="word"),
-            tag("p", told.sentence, class_="sentence") if told.sentence else None,
-            tag("p", shown.meaning, class_="meaning"),
-            _asked(record),
+            tag("p", sentence, class_="sentence") if sentence else None,
+            tag("p", shown.meaning, class_="meaning") if shown.meaning else None,
+            asked,
         ),
-        _nearest(record),
-        tag("div", *(tile_html(tile) for tile in tiles(record)), class_="tiles"),
-        _ship(told.best) if told.best else None,
-        _next(told.next),
-        class_=f"verdict {told.verdict if told.verdict in VERDICTS else 'none'}",
+        *rest,
+        class_=f"verdict {kind}",
     )
+
+
+def asked_html(asked: str, seconds: float | None) -> Html:
+    """What was asked for, and how long that took."""
+    took = phrase(" Took {duration}.", duration_words(seconds)) if seconds else ""
+    return tag("p", phrase("Asked for: {asked}.{took}", asked, took), class_="asked")
 
 
 def asked_words(record: TuneFolder) -> str:
@@ -164,17 +183,6 @@ def asked_words(record: TuneFolder) -> str:
         phrase("on {targets}", ", ".join(request.targets)) if request.targets else "",
     )
     return join([phrase(part) for part in parts if part], "; ")
-
-
-def _asked(record: TuneFolder) -> Html | None:
-    words = asked_words(record)
-    seconds = record.summary.seconds
-    took = phrase(" Took {duration}.", duration_words(seconds)) if seconds else ""
-    return (
-        tag("p", phrase("Asked for: {words}.{took}", words, took), class_="asked")
-        if words
-        else None
-    )
 
 
 def tile_html(tile: Tile) -> Html:
@@ -190,27 +198,20 @@ def tile_html(tile: Tile) -> Html:
 
 
 def _ship(best: TunedModel) -> Html:
+    is_compiled = best.target.startswith("ethos-")
+    verb = phrase("Compile it with") if is_compiled else phrase("Run it with")
     rows = (
         (phrase("Ship"), best.file),
-        (_verb(best.target), _run_line(best)),
+        (verb, run_line(best.file, best.target)),
         (phrase("Made by"), best.recipe),
     )
-    shown = [
-        tag("div", tag("dt", name), tag("dd", tag("code", value))) for name, value in rows if value
-    ]
-    return tag("dl", *shown, class_="ship")
-
-
-def _verb(target: str) -> str:
-    return phrase("Compile it with") if target.startswith("ethos-") else phrase("Run it with")
-
-
-def _run_line(best: TunedModel) -> str:
-    return run_line(best.file, best.target) if best.file and best.target else ""
+    return code_facts(rows)
 
 
 def run_line(file: str, target: str) -> str:
     """The line that opens a model as it was measured, or compiles it; "" where we know of none."""
+    if not file or not target:
+        return ""
     if target.startswith("ethos-"):
         return f"vela {quote(file)} --accelerator-config {target}"
     threads = re.fullmatch(r"cpu:(\d+)", target)

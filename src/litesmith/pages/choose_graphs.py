@@ -1,0 +1,271 @@
+"""What `choose` left in its folder, as far as it can be read; and its graphs: accuracy against size
+and against time."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from litesmith.evidence.choosing import CandidateRow, ChooseSummary
+from litesmith.evidence.folder import CHOOSE
+from litesmith.evidence.records import Score, Speed
+from litesmith.evidence.tuning import FITS, MISSES
+from litesmith.pages.drawing.plot import LEFT, RIGHT, Point, Scale, place_labels, staircase
+from litesmith.pages.drawing.tradeoff import (
+    BYTES,
+    TIMES,
+    Axis,
+    Cost,
+    Graph,
+    Mark,
+    Tick,
+    exact,
+    scale_ticks,
+    shorten,
+    up_scale,
+    with_labels,
+    worths,
+    y_title,
+)
+from litesmith.pages.records.salvage_folder import read_summary
+from litesmith.pages.records.tune_folder import Entry
+from litesmith.phrases import phrase
+from litesmith.units import number_text, score_text
+
+# Costs that differ by more than this are drawn on a logarithmic axis: else the small ones would
+# be one spot.
+_FAR_APART = 6.0
+
+# Names are cut to so many letters; where even that finds no place, the number in the table.
+_MOST_LETTERS = 28
+
+
+@dataclass(frozen=True)
+class ChosenModel:
+    """A candidate; `entry` is what graphs draw of it.
+
+    is_measured  False where its accuracy is what its makers published
+    """
+
+    entry: Entry
+    row: CandidateRow
+    is_measured: bool = True
+
+    @property
+    def name(self) -> str:
+        return self.entry.name
+
+    @property
+    def source(self) -> str:
+        """Who published the accuracy; "" where nobody did."""
+        return self.row.published.source if self.row.published else ""
+
+    @property
+    def time_ends(self) -> tuple[float | None, float | None]:
+        return self.row.p50_low_us, self.row.p50_high_us
+
+
+@dataclass(frozen=True)
+class ChooseFolder:
+    """Everything that the report of a choice is made of; `losses` is what could not be read."""
+
+    summary: ChooseSummary
+    models: tuple[ChosenModel, ...] = ()
+    losses: tuple[str, ...] = ()
+
+    def model(self, name: str | None) -> ChosenModel | None:
+        return next((model for model in self.models if model.name == name), None)
+
+
+def read_chosen(folder: Path) -> ChooseFolder:
+    """Everything that the folder holds; of a choice that was stopped, what there is so far."""
+    summary, losses = read_summary(ChooseSummary, folder / CHOOSE)
+    models = tuple(_model(row, summary) for row in summary.candidates)
+    return ChooseFolder(summary, models, losses)
+
+
+def _model(row: CandidateRow, summary: ChooseSummary) -> ChosenModel:
+    score, is_measured = _score(row), True
+    if score is None and row.published is not None:
+        score, is_measured = _published(row.published.value), False
+    is_asked = row.p50_us is not None and bool(summary.request.limits)
+    entry = Entry(
+        name=row.model or "a model",
+        status="" if not is_asked else MISSES if row.misses else FITS,
+        recipe=row.recipe,
+        digest=row.digest,
+        bytes=row.bytes or None,
+        gzip_bytes=row.gzip_bytes or None,
+        peak_bytes=row.peak_bytes or None,
+        score=score,
+        speed=None if row.p50_us is None else _speed(row.p50_us, summary.request.target),
+        notes=row.notes,
+    )
+    return ChosenModel(entry, row, is_measured)
+
+
+def _score(row: CandidateRow) -> Score | None:
+    if row.value is None:
+        return None
+    return Score(
+        metric=row.metric or "",
+        title=row.title or phrase("accuracy"),
+        unit=row.unit or "",
+        value=row.value,
+        low=row.low,
+        high=row.high,
+        n=row.n or 0,
+        better=row.better,
+    )
+
+
+def _published(value: float) -> Score:
+    return Score("", phrase("published, not measured here"), "share", value, None, None, 0)
+
+
+def _speed(us: float, target: str) -> Speed:
+    return Speed(target, "", us, None, None, None, None, "")
+
+
+_Axis = Axis[ChosenModel, ChooseFolder]
+
+
+def _time(model: ChosenModel, _: ChooseFolder) -> Cost | None:
+    speed = model.entry.speed
+    if speed is None or speed.p50_us is None:
+        return None
+    low, high = model.time_ends
+    return speed.p50_us, low or speed.p50_us, high or speed.p50_us
+
+
+AXES: tuple[_Axis, ...] = (
+    Axis("size", phrase("File size"), BYTES, lambda model, _: exact(model.entry.bytes)),
+    Axis("latency", phrase("Latency"), TIMES, _time),
+)
+
+
+class _Across:
+    """Places of costs, linear or by their logarithm."""
+
+    def __init__(self, costs: Sequence[float]) -> None:
+        low, high = min(costs), max(costs)
+        self.is_log = high > _FAR_APART * low
+        if self.is_log:
+            room = 0.07 * math.log10(high / low)
+            self._scale = Scale(math.log10(low) - room, math.log10(high) + room, LEFT, RIGHT)
+        else:
+            self._scale = Scale(0.0, 1.06 * high, LEFT, RIGHT)
+        self.high = high
+
+    def place(self, cost: float) -> float:
+        return self._scale.within(math.log10(cost) if self.is_log else cost)
+
+    def ticks(self, size: float) -> tuple[Tick, ...]:
+        """Round numbers of a unit that has `size`."""
+        if not self.is_log:
+            return scale_ticks(self._scale, size)
+        powers = range(-3, 7)
+        rounds = [m * 10.0**power for power in powers for m in (1, 2, 5)]
+        inside = [
+            value
+            for value in rounds
+            if self._scale.low <= math.log10(value * size) <= self._scale.high
+        ]
+        return tuple(Tick(self.place(value * size), number_text(value)) for value in inside)
+
+
+def graphs(record: ChooseFolder) -> tuple[Graph, ...]:
+    """The graphs that the models fill."""
+    drawn = (_graph(axis, record) for axis in AXES)
+    return tuple(graph for graph in drawn if graph is not None)
+
+
+def _graph(axis: _Axis, record: ChooseFolder) -> Graph | None:
+    found = [
+        (model, cost, model.entry.score)
+        for model in record.models
+        if (cost := axis.cost(model, record)) and model.entry.score is not None
+    ]
+    if not found:
+        return None
+    measured = next((score for model, _, score in found if model.is_measured), None)
+    first = measured or found[0][2]
+    worth = -1 if first.is_lower_better else 1
+    found = [one for one in found if one[2].unit == first.unit]
+    limit = record.summary.request.ceilings.get(axis.name)
+    costs = [cost[0] for _, cost, _ in found]
+    limit = limit if limit and limit < 3 * max(costs) else None
+    across = _Across(costs if limit is None else [*costs, limit])
+    floor = record.summary.request.min_accuracy
+    up = up_scale([worths(score, worth) for _, _, score in found], floor)
+    unit = axis.unit(across.high)
+    title = phrase(first.title) if measured is not None else phrase("published accuracy")
+    marks = [_mark(record, one, across, up, worth) for one in found]
+    line = staircase((m.x, m.y) for m in marks if m.on_front)
+    return Graph(
+        name=axis.name,
+        title=phrase("{title} and accuracy", axis.title),
+        x_title=_x_title(axis, record, unit, across.is_log),
+        y_title=y_title(title, first.unit),
+        x_ticks=across.ticks(axis.units[unit]),
+        y_ticks=scale_ticks(up, worth * (0.01 if first.unit == "share" else 1.0)),
+        marks=_labelled(marks, [model.name for model in record.models], line),
+        front=line,
+        budget=None
+        if floor is None
+        else Tick(up.within(floor), phrase("at least {score}", score_text(floor, "share"))),
+        limit=None if limit is None else Tick(across.place(limit), phrase("limit")),
+        meanings={
+            "star": phrase("to take"),
+            "circle": phrase("fits") if record.summary.request.limits else phrase("candidate"),
+        },
+    )
+
+
+def _x_title(axis: _Axis, record: ChooseFolder, unit: str, is_log: bool) -> str:
+    target = record.summary.request.target
+    on = phrase(" on {target}", target) if axis.name == "latency" and target else ""
+    title = phrase("{title}{on}, {unit}", axis.title, on, unit)
+    return phrase("{title} (logarithmic)", title) if is_log else title
+
+
+def _mark(
+    record: ChooseFolder,
+    one: tuple[ChosenModel, Cost, Score],
+    across: _Across,
+    up: Scale,
+    worth: int,
+) -> Mark:
+    model, (cost, cheap, dear), score = one
+    value, low, high = worths(score, worth)
+    return Mark(
+        model.entry,
+        across.place(cost),
+        up.within(value),
+        (across.place(cheap), up.within(high), across.place(dear), up.within(low)),
+        _shape(model, record),
+        model.row.on_front,
+    )
+
+
+def _shape(model: ChosenModel, record: ChooseFolder) -> str:
+    if model.name == record.summary.pick:
+        return "star"
+    if not model.is_measured:
+        return "hollow"
+    return "cross" if model.entry.status == MISSES else "circle"
+
+
+def _labelled(
+    marks: Sequence[Mark], names: Sequence[str], line: Sequence[Point]
+) -> tuple[Mark, ...]:
+    """The marks with names, those that matter most first; where a name finds no place, its number
+    in the table. They are drawn last."""
+    ranked = sorted(marks, key=lambda m: (m.shape != "star", not m.on_front, m.x, m.y))
+    points = [(m.x, m.y) for m in ranked]
+    labels = place_labels([shorten(m.entry.name, _MOST_LETTERS) for m in ranked], points, line)
+    texts = [
+        label.text if label is not None else str(1 + names.index(mark.entry.name))
+        for mark, label in zip(ranked, labels, strict=True)
+    ]
+    return with_labels(ranked, place_labels(texts, points, line))

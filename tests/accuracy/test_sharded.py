@@ -14,8 +14,8 @@ from litesmith.accuracy.evaluate import Evaluation, evaluate_all
 from litesmith.accuracy.metrics import METRICS
 from litesmith.calibration import observed_cache as cache
 from litesmith.calibration.observe import Spread, observe
-from litesmith.data.sample_shipping import join_pieces, piece, portions
 from litesmith.data.samples import Data
+from litesmith.data.shipping import join_pieces, piece, portions
 from litesmith.data.sources import Samples, open_data
 from litesmith.numeric.ranges import WHAT, Seen
 from litesmith.run.core.target import Target

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from litesmith.data.images import Picture, decode, image_files, in_parallel, picture
+from litesmith.data.images import Picture, decode, files_in, in_parallel, picture
 from litesmith.data.preparation import NORMS, Preparation, normalize
 from litesmith.errors import BadInput
 from litesmith.ir.types import Tensor
@@ -112,7 +112,7 @@ def test_hidden_and_other_files_are_passed_over(tmp_path: Path) -> None:
     for name in ("b.JPG", "a.png", ".hidden.png", "notes.txt", "noending"):
         (tmp_path / name).touch()
     (tmp_path / "folder.png").mkdir()
-    assert [path.name for path in image_files(tmp_path)] == ["a.png", "b.JPG"]
+    assert [path.name for path in files_in(tmp_path)] == ["a.png", "b.JPG"]
 
 
 def test_parallel_work_keeps_the_order_and_is_bounded() -> None:

@@ -16,8 +16,8 @@ from litesmith.numeric.logistic import log_chances
 from litesmith.tflite.file import digest, load, save
 from litesmith.tflite.metadata import metadata
 from litesmith.training.retrain_request import Retrained
-from litesmith.transfer.embedded_data import rows_of
 from litesmith.transfer.embedding import cut, embedding_of
+from litesmith.transfer.head import rows_of
 from tests import zoo
 from tests.draws import draws
 from tests.training.flowers import backbone, classifier, write_pictures

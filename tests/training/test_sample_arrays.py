@@ -12,7 +12,7 @@ from tests.draws import draws
 
 pytest.importorskip("torch", reason="torch is not installed: the extra `train`")
 
-from litesmith.data.sample_splits import Part
+from litesmith.data.sample_splits import part_of
 from litesmith.data.samples import Items, Sample
 from litesmith.errors import BadInput
 from litesmith.training.sample_arrays import FEWEST, Gathered, gathered
@@ -87,7 +87,7 @@ def test_nothing_else_looks_at_what_judges() -> None:
     """Steps that are not trainings see only what is learned from."""
     listed = samples(50)
     found = gathered(Listed(listed), labelled=True)
-    seen = Part(Listed(listed), HELD_OUT, held_out=False)
+    seen = part_of(Listed(listed), HELD_OUT, held_out=False)
     names = {sample.name for sample in seen}
     assert names.isdisjoint(listed[place].name for place in found.held)
 

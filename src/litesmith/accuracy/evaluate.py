@@ -12,17 +12,17 @@ from litesmith.accuracy.metrics import (
     METRICS,
     Function,
     Metric,
+    chosen_metric,
     difference_of,
     metric_name,
     metric_named,
     value_of,
 )
 from litesmith.accuracy.paired import Rows
-from litesmith.accuracy.pick_metric import chosen_metric
 from litesmith.accuracy.sharded import Tally, as_it_is, joined, kept, sharded_tallies
 from litesmith.data.answers import outputs_of
-from litesmith.data.model_shipping import source_digest
 from litesmith.data.samples import Data, Sample
+from litesmith.data.shipping import source_digest
 from litesmith.display import show_html, show_line
 from litesmith.errors import BadInput
 from litesmith.evidence.measurement import Measurement

@@ -16,9 +16,8 @@ from litesmith.accuracy.metrics import METRICS, Metric, metric_named
 from litesmith.accuracy.paired import Rows
 from litesmith.accuracy.scoring import Case
 from litesmith.data.answers import Outputs, is_stateless
-from litesmith.data.model_shipping import Content, answering, send_model, source_digest
-from litesmith.data.sample_shipping import Portion, portions
 from litesmith.data.samples import Data, Sample
+from litesmith.data.shipping import Content, Portion, answering, portions, send_model, source_digest
 from litesmith.ir.types import Model
 from litesmith.phrases import join, phrase
 from litesmith.run.core.target import Target

@@ -9,9 +9,8 @@ from tempfile import TemporaryFile
 from typing import NamedTuple, TypeVar
 
 from litesmith.calibration import observed_cache as cache
-from litesmith.data.model_shipping import Content, load_content, send_model, source_digest
-from litesmith.data.sample_shipping import Piece
 from litesmith.data.samples import Data, as_stored
+from litesmith.data.shipping import Content, Piece, load_content, send_model, source_digest
 from litesmith.errors import BadInput
 from litesmith.ir.edit import needed_ops, regraph
 from litesmith.ir.types import Array, Model, Tensor

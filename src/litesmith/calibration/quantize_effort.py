@@ -11,7 +11,7 @@ from litesmith.accuracy.paired import Influence, estimate
 from litesmith.anatomy.findings import TIDY
 from litesmith.calibration.context import context_of
 from litesmith.calibration.observe import Spread
-from litesmith.data.sample_splits import Part
+from litesmith.data.sample_splits import part_of
 from litesmith.data.samples import Data
 from litesmith.errors import BadInput, CannotApply
 from litesmith.ir.edit import regraph, with_graphs
@@ -152,8 +152,8 @@ def _nearest(
 
     The better of those with `correct` is also tried with `round` in its place.
     """
-    fitting = Part(data, _HELD_OUT, held_out=False, most=_MOST_TRIED)
-    judging = Part(data, _HELD_OUT, held_out=True)
+    fitting = part_of(data, _HELD_OUT, held_out=False, most=_MOST_TRIED)
+    judging = part_of(data, _HELD_OUT, held_out=True)
     context = context_of(data, progress=progress)
     worth = [recipe for recipe in recipes if _is_worth_trying(model, recipe, context)]
     tried = _fitting({recipe: _tried(model, recipe, fitting, judging) for recipe in worth})

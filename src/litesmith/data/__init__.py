@@ -1,20 +1,18 @@
 """What a user has, as samples that a model can run.
 
-answers.py          what models answer: one pass over the data for all of them, on every core
-audio.py            clips at a model's rate and length
-guess_norm.py       normalisation and label offset, guessed if nobody states them
-images.py           finding, decoding and cropping images, several at a time
-lint.py             what is wrong with data, before any long work (`RULES`)
-model_shipping.py   models on their way to other machines, by digest
-preparation.py      normalisation, size and label offset
-readers.py          every kind of source as numbered items and their labels
-sample_items.py     one item as a sample holds it
-sample_shipping.py  samples on their way to other machines, in pieces
-sample_splits.py    some samples for the work, others to judge by; chosen by contents
-samples.py          what a sample is; `Data`
-sources.py          `open_data`: a folder, arrays, a generator or a function as `Data`
-unusable.py         items that cannot be read: named, counted, left out or refused
-user_functions.py   the user's functions, by the name `module:function`
+answers.py        what models answer: one pass over the data for all of them, on every core
+audio.py          clips at a model's rate and length
+guess_norm.py     normalisation and label offset, guessed if nobody states them
+images.py         finding, decoding and cropping images, several at a time
+lint.py           what is wrong with data, before any long work (`RULES`)
+preparation.py    normalisation, size and label offset
+readers.py        every kind of source as numbered items and their labels
+sample_splits.py  some samples for the work, others to judge by; chosen by contents
+samples.py        what a sample is, and an item in it; `Data`
+shipping.py       models and samples on their way to other machines
+sources.py        `open_data`: a folder, arrays, a generator or a function as `Data`; functions
+                  by the name `module:function`
+unusable.py       items that cannot be read: named, counted, left out or refused
 
 Whatever was chosen on the user's behalf (a normalisation, a label offset) becomes a note that is
 shown. The order of samples never changes a result.

@@ -1,15 +1,14 @@
 """Audio files: clips for models that take a waveform, at the rate and length of the model."""
 
 import io
-import os
 import wave
-from hashlib import sha256
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from litesmith.data.preparation import Preparation
-from litesmith.data.readers import Check, Item, Rows, list_files, number_classes
+from litesmith.data.readers import Rows, file_rows
 from litesmith.errors import BadInput, os_reason
 from litesmith.ir.types import Array, Model, Tensor
 from litesmith.phrases import phrase
@@ -44,27 +43,18 @@ def audio_rows(folder: Path, model: Model, preparation: Preparation) -> Rows:
     """A folder of clips, or of folders of clips whose names are the classes."""
     tensor = model.main.inputs[0]
     rate, note = rate_of(model, preparation)
-    files, owners = list_files(folder, _audio_files, "clips")
-    classes, notes, settled = number_classes(folder, owners, model) if owners else (None, (), False)
     shape = tensor.shape[1:] if len(tensor.shape) > 1 else tensor.shape
-
-    def read(index: int) -> Item:
-        label = None if classes is None else classes[index]
-        return (clip(files[index], rate, waveform(tensor)).reshape(shape),), label
-
-    def fault(index: int) -> str:
-        return _fault(files[index])
-
-    names = [f"{o}/{f.name}" for o, f in zip(owners, files, strict=True)] if owners else []
-    return Rows(
-        names or [f.name for f in files],
-        read,
-        lambda index: sha256(f"{rate}".encode() + files[index].read_bytes()).hexdigest(),
-        classes,
-        (*notes, *note),
-        settled,
-        Check(fault, phrase("clips cannot be read")),
+    _, rows = file_rows(
+        folder,
+        model,
+        (_ENDING,),
+        "clips",
+        lambda path: clip(path, rate, waveform(tensor)).reshape(shape),
+        _fault,
+        phrase("clips cannot be read"),
+        salt=f"{rate}",
     )
+    return replace(rows, notes=(*rows.notes, *note))
 
 
 def rate_of(model: Model, preparation: Preparation) -> tuple[int, tuple[str, ...]]:
@@ -123,12 +113,6 @@ def _decoded(path: Path) -> tuple[Array, int]:
         wide[:, 4 - width :] = numbers
         values = wide.view("<i4")[:, 0] / 2.0**31
     return values.reshape(-1, channels).mean(axis=1), rate
-
-
-def _audio_files(folder: Path) -> list[Path]:
-    with os.scandir(folder) as entries:
-        names = [e.name for e in entries if not e.name.startswith(".") and e.is_file()]
-    return [folder / n for n in sorted(names) if n.lower().endswith(_ENDING)]
 
 
 def _fault(path: Path) -> str:

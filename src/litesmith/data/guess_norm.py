@@ -1,7 +1,7 @@
 """Which normalisation and which label offset a model wants, where the user does not say."""
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -40,6 +40,8 @@ _LEVEL = 0.85
 
 # Ranges that differ by less, as a share of their width, are the same.
 _SAME_RANGE = 0.03
+
+_NOT_SURE = phrase(", which is not sure")
 
 _BYTES = {"uint8": 0, "int8": 128}  # what is added to a stored number to get a pixel
 
@@ -128,7 +130,7 @@ def guess(model: Model, tried: Tried, offsets: Sequence[int]) -> Choice:
         return _unsure("raw", phrase("nothing says how to scale the pixels"))
     try:
         with _session(model) as session:
-            outputs = {n: _outputs(session, model, n, tried.pixels) for n in _candidates(wanted)}
+            outputs = {n: _outputs(session, model, n, tried.pixels) for n in norms_to_try(wanted)}
             if tried.classes is not None:
                 scores = {n: _scored(y, tried.classes, offsets) for n, y in outputs.items()}
                 if max(scores.values())[0] > _by_chance(tried.classes):
@@ -184,37 +186,32 @@ def _session(model: Model) -> Session:
     return main_session(model, f"cpu:{min(4, os.cpu_count() or 1)}")
 
 
-def _candidates(wanted: Picture) -> list[str]:
+def norms_to_try(wanted: Picture) -> list[str]:
     """The norms to try, the most common first."""
     names = ("tf", "unit", "torch", "raw")
     return [n for n in names if wanted.channels == 3 or len(NORMS[n].mean) == 1]
 
 
 def _outputs(session: Session, model: Model, name: str, pixels: Iterable[Array]) -> Array:
+    return first_outputs(session, normalized_samples(model, name, pixels))
+
+
+def normalized_samples(model: Model, name: str, pixels: Iterable[Array]) -> Iterator[Sample]:
+    """Each item as a whole batch, repeated where the model wants several, under a norm."""
     tensor = model.main.inputs[0]
-    axis = channel_axis(tensor)
-    made = (normalize(p, NORMS[name], axis) for p in pixels)
-    return first_outputs(session, (Sample((_filled(tensor, x),)) for x in made))
-
-
-def _filled(tensor: Tensor, item: Array) -> Array:
-    """One item as a whole batch: repeated where the model wants several."""
-    if item.ndim == len(tensor.shape):
-        return item
-    return np.repeat(item[None], max(1, tensor.shape[0]), axis=0)
-
-
-def _accuracy(outputs: Array, classes: Array, offsets: Sequence[int]) -> float:
-    best = outputs.argmax(axis=1)
-    return max(float(np.mean(np.equal(best, classes + offset))) for offset in offsets)
+    for one in pixels:
+        item = normalize(one, NORMS[name], channel_axis(tensor))
+        is_batch = item.ndim == len(tensor.shape)
+        yield Sample((item if is_batch else np.repeat(item[None], max(1, tensor.shape[0]), 0),))
 
 
 def _scored(outputs: Array, classes: Array, offsets: Sequence[int]) -> tuple[float, float]:
     """The share of labels that are right, and the mean probability of the right class."""
     chances = _as_chances(outputs)
     right = [np.clip(classes + offset, 0, outputs.shape[1] - 1) for offset in offsets]
-    rows = np.arange(len(outputs))
-    return _accuracy(outputs, classes, offsets), max(float(chances[rows, r].mean()) for r in right)
+    rows, best = np.arange(len(outputs)), outputs.argmax(axis=1)
+    accuracy = max(float(np.mean(np.equal(best, classes + offset))) for offset in offsets)
+    return accuracy, max(float(chances[rows, r].mean()) for r in right)
 
 
 def _by_chance(classes: Array) -> float:
@@ -236,27 +233,19 @@ def _labelled(scores: dict[str, tuple[float, float]], count: int) -> Choice:
     near = max(scores.values())[0] - 1.5 / count
     order = sorted(scores, key=lambda n: (scores[n][0] < near, -scores[n][1]))
     name, following = order[0], max(order[1:], key=lambda n: scores[n])
-    sure = (
-        ""
-        if scores[name][0] - scores[following][0] > _CLEARLY_RIGHT
-        else phrase(", which is not sure")
+    is_sure = scores[name][0] - scores[following][0] > _CLEARLY_RIGHT
+    note = phrase(
+        "normalisation {name} ({formula}) guessed{sure}: {share} of {count} labelled "
+        "samples right, next best {following} {share2}; to pin it: --norm {name}",
+        name,
+        NORMS[name].formula,
+        "" if is_sure else _NOT_SURE,
+        percent_text(scores[name][0]),
+        count,
+        following,
+        percent_text(scores[following][0]),
     )
-    return Choice(
-        Preparation(norm=name),
-        (
-            phrase(
-                "normalisation {name} ({formula}) guessed{sure}: {share} of {count} labelled "
-                "samples right, next best {following} {share2}; to pin it: --norm {name}",
-                name,
-                NORMS[name].formula,
-                sure,
-                percent_text(scores[name][0]),
-                count,
-                following,
-                percent_text(scores[following][0]),
-            ),
-        ),
-    )
+    return Choice(Preparation(norm=name), (note,))
 
 
 def _unlabelled(
@@ -264,7 +253,7 @@ def _unlabelled(
 ) -> Choice:
     """A trained model tells images apart, and gives an image and its twin the same answer."""
     scores = class_count(model) is not None and _are_scores(model)
-    width = _width_axis(model.main.inputs[0])
+    width = -1 if channel_axis(model.main.inputs[0]) == -3 else -2
     names = list(outputs) if scores else ["tf", "unit"]
     twins = [np.flip(p, width) if scores else _shifted(p, width) for p in pixels]
     judge = _shared_information if scores else _steadiness
@@ -274,39 +263,27 @@ def _unlabelled(
     following = max((n for n in names if n != best), key=lambda n: found[n])
     ratio = found[best] / max(found[following], 1e-12)
     told = found[best] / np.log(min(len(pixels), outputs[best].shape[1]) + 1e-12)
-    sure = (
-        ""
-        if scores and ratio > _CLEARLY and told > _CLEARLY_TOLD
-        else phrase(", which is not sure")
+    is_sure = scores and ratio > _CLEARLY and told > _CLEARLY_TOLD
+    note = phrase(
+        "normalisation {name} ({formula}) guessed{sure}: from how well {count} images and "
+        "their {twins} agree, {score} (next {following} {score2}); "
+        "to pin it: --norm {name}",
+        best,
+        NORMS[best].formula,
+        "" if is_sure else _NOT_SURE,
+        len(pixels),
+        phrase("mirror images") if scores else phrase("shifted copies"),
+        number_text(round(found[best], 2)),
+        following,
+        number_text(round(found[following], 2)),
     )
-    return Choice(
-        Preparation(norm=best),
-        (
-            phrase(
-                "normalisation {name} ({formula}) guessed{sure}: from how well {count} images and "
-                "their {twins} agree, {score} (next {following} {score2}); "
-                "to pin it: --norm {name}",
-                best,
-                NORMS[best].formula,
-                sure,
-                len(pixels),
-                phrase("mirror images") if scores else phrase("shifted copies"),
-                number_text(round(found[best], 2)),
-                following,
-                number_text(round(found[following], 2)),
-            ),
-        ),
-    )
+    return Choice(Preparation(norm=best), (note,))
 
 
 def _are_scores(model: Model) -> bool:
     """True where the first output is a softmax, perhaps reshaped or quantized afterwards."""
     op = softmax_of(model.main, model.main.outputs[0])
     return op is not None and not OPS[op.kind].is_logarithm
-
-
-def _width_axis(tensor: Tensor) -> int:
-    return -1 if channel_axis(tensor) == -3 else -2
 
 
 def _shifted(pixels: Array, axis: int) -> Array:
@@ -331,17 +308,13 @@ def _steadiness(outputs: Array, twins: Array) -> float:
 
 
 def _unsure(name: str, why: str) -> Choice:
-    return Choice(
-        Preparation(norm=name),
-        (
-            phrase(
-                "normalisation {name} ({formula}) assumed: {why}; set it with --norm",
-                name,
-                NORMS[name].formula,
-                why,
-            ),
-        ),
+    note = phrase(
+        "normalisation {name} ({formula}) assumed: {why}; set it with --norm",
+        name,
+        NORMS[name].formula,
+        why,
     )
+    return Choice(Preparation(norm=name), (note,))
 
 
 def with_norm(given: Preparation, choice: Preparation) -> Preparation:

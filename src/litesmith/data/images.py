@@ -6,7 +6,7 @@ import re
 import struct
 import zlib
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
@@ -96,11 +96,11 @@ def _with_free(tensor: Tensor) -> tuple[int, ...]:
     return tuple(0 if m == -1 and d <= 1 else d for d, m in zip(tensor.shape, marks, strict=False))
 
 
-def image_files(folder: Path) -> list[Path]:
-    """The image files directly in a folder, by name; hidden and other files are passed over."""
+def files_in(folder: Path, endings: Collection[str] = ENDINGS) -> list[Path]:
+    """The files of some kind directly in a folder, by name; hidden ones are passed over."""
     with os.scandir(folder) as entries:
         names = [e.name for e in entries if not e.name.startswith(".") and e.is_file()]
-    return [folder / n for n in sorted(names) if os.path.splitext(n)[1].lower() in ENDINGS]
+    return [folder / n for n in sorted(names) if os.path.splitext(n)[1].lower() in endings]
 
 
 def decode(path: Path, wanted: Picture, preparation: Preparation) -> Array:

@@ -73,15 +73,11 @@ class Seen:
     others: frozenset[str] = frozenset()
     classes: tuple[tuple[str, int], ...] = ()
 
-    def of_input(self, place: int) -> list[tuple[str, Span]]:
-        """The spans of one input with the names of their samples."""
-        pairs = zip(self.names, (spans[place] for spans in self.spans), strict=True)
-        return [(name, span) for name, span in pairs if span is not None]
-
     def inputs(self) -> Iterator[tuple[int, Tensor, list[tuple[str, Span]]]]:
         """The inputs that were given real numbers, with what was seen of each."""
         for place, tensor in enumerate(self.model.main.inputs):
-            spans = self.of_input(place)
+            pairs = zip(self.names, (spans[place] for spans in self.spans), strict=True)
+            spans = [(name, span) for name, span in pairs if span is not None]
             if spans:
                 yield place, tensor, spans
 

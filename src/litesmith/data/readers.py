@@ -1,8 +1,8 @@
 """Readers: every kind of source as numbered items and their labels, not yet prepared."""
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
 from itertools import islice
@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from litesmith.data.guess_norm import class_count
-from litesmith.data.images import decode, decode_bytes, image_fault, image_files, picture
+from litesmith.data.images import ENDINGS, decode, decode_bytes, files_in, image_fault, picture
 from litesmith.data.preparation import Preparation
 from litesmith.errors import BadInput
 from litesmith.ir.types import Array, Model, Tensor
@@ -160,42 +160,64 @@ def image_rows(folder: Path, model: Model, preparation: Preparation) -> Rows:
             folder,
             shapes,
         )
-    files, owners = list_files(folder)
-    classes, notes, settled = number_classes(folder, owners, model) if owners else (None, (), False)
-
-    def read(index: int) -> Item:
-        label = None if classes is None else classes[index]
-        return (decode(files[index], wanted, preparation),), label
-
-    def fault(index: int) -> str:
-        return image_fault(files[index])
+    files, rows = file_rows(
+        folder,
+        model,
+        ENDINGS,
+        "images",
+        lambda path: decode(path, wanted, preparation),
+        image_fault,
+        phrase("images cannot be read"),
+    )
 
     def content(index: int) -> bytes:
         return files[index].read_bytes()
 
+    stored = Stored(content, partial(decode_bytes, wanted=wanted, preparation=preparation))
+    return replace(rows, stored=stored)
+
+
+def file_rows(
+    folder: Path,
+    model: Model,
+    endings: Collection[str],
+    what: str,
+    decode: Callable[[Path], Array],
+    fault: Callable[[Path], str],
+    unusable: str,
+    salt: str = "",
+) -> tuple[list[Path], Rows]:
+    """The files of a folder, or of folders in it whose names are the classes, as items; what is
+    decoded depends on `salt` too."""
+    files, owners = list_files(folder, endings, what)
+    classes, notes, settled = number_classes(folder, owners, model) if owners else (None, (), False)
+
+    def read(index: int) -> Item:
+        return (decode(files[index]),), None if classes is None else classes[index]
+
+    def fault_of(index: int) -> str:
+        return fault(files[index])
+
+    def digest(index: int) -> str:
+        return sha256(salt.encode() + files[index].read_bytes()).hexdigest()
+
     names = [f"{o}/{f.name}" for o, f in zip(owners, files, strict=True)] if owners else []
-    return Rows(
+    return files, Rows(
         names or [f.name for f in files],
         read,
-        lambda index: sha256(content(index)).hexdigest(),
+        digest,
         classes,
         notes,
         settled,
-        Check(fault, phrase("images cannot be read")),
-        Stored(content, partial(decode_bytes, wanted=wanted, preparation=preparation)),
+        Check(fault_of, unusable),
     )
 
 
-Find = Callable[[Path], list[Path]]
-
-
-def list_files(
-    folder: Path, find: Find = image_files, what: str = "images"
-) -> tuple[list[Path], list[str]]:
-    """The image files, or others, and the folder of each where they are in folders."""
-    flat = find(folder)
+def list_files(folder: Path, endings: Collection[str], what: str) -> tuple[list[Path], list[str]]:
+    """The files with these endings, and the folder of each where they are in folders."""
+    flat = files_in(folder, endings)
     inside = sorted(p for p in folder.iterdir() if p.is_dir() and not p.name.startswith("."))
-    found = [(file, place.name) for place in inside for file in find(place)]
+    found = [(file, place.name) for place in inside for file in files_in(place, endings)]
     if flat and found:
         raise BadInput(
             "{folder}: has {what} both directly ({name}) and in folders ({found}); keep one kind",
@@ -397,7 +419,8 @@ def spooled_rows(given: Iterable[object], model: Model, source: str, most: int |
     labels: list[Array | None] = []
     for index, value in enumerate(_guarded(given, source)):
         where = phrase("{source}: item {index}", source, index)
-        for arrays, label in islice(_split(value, model, where), _left(most, len(labels))):
+        left = None if most is None else most - len(labels)
+        for arrays, label in islice(_split(value, model, where), left):
             labels.append(label)
             if spool.add(arrays, label) > _MOST_SPOOLED:
                 raise BadInput(
@@ -434,13 +457,7 @@ def foreign_failure(source: str, error: BaseException) -> BadInput:
     )
 
 
-def _left(most: int | None, have: int) -> int | None:
-    return None if most is None else most - have
-
-
-def _split(
-    value: object, model: Model, where: str
-) -> Iterable[tuple[tuple[Array, ...], Array | None]]:
+def _split(value: object, model: Model, where: str) -> Iterable[Item]:
     """The items in one thing that a generator gave."""
     inputs, label = _parted(value, len(model.main.inputs))
     if is_mapping(inputs):

@@ -1,6 +1,6 @@
 """Some of the samples for the work, the others to judge it by."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
@@ -10,22 +10,32 @@ import numpy as np
 
 from litesmith.data.samples import Data, Items, Sample
 from litesmith.data.sources import Samples
-from litesmith.ir.types import Array
 from litesmith.phrases import phrase
 
 
-class _Chosen:
-    """The samples of some data at certain places."""
+@dataclass(frozen=True, eq=False)
+class SomeSamples:
+    """The samples of some data at certain places.
+
+    find   the places, asked for once
+    named  the digest, given that of the data
+    """
 
     data: Data
+    find: Callable[[], Sequence[int]]
+    named: Callable[[str], str]
 
-    @property
+    @cached_property
     def _places(self) -> Sequence[int]:
-        raise NotImplementedError
+        return self.find()
 
     @property
     def source(self) -> str:
         return self.data.source
+
+    @property
+    def digest(self) -> str:
+        return self.named(self.data.digest)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -33,16 +43,12 @@ class _Chosen:
 
     @property
     def items(self) -> Items:
-        return replace(self.data.items, classes=self._classes(), stored=None)
-
-    def _classes(self) -> Array | None:
-        """The class of each item, where the data knows them."""
-        known = self.data.items.classes
-        if known is None:
-            return None
-        batch = len(known) // max(1, len(self.data))
-        items = [place * batch + item for place in self._places for item in range(batch)]
-        return known[np.array(items, np.intp)]
+        known = self.data.items
+        if known.classes is not None:
+            batch = len(known.classes) // max(1, len(self.data))
+            own = [place * batch + item for place in self._places for item in range(batch)]
+            known = replace(known, classes=known.classes[np.array(own, np.intp)])
+        return replace(known, stored=None)
 
     def __len__(self) -> int:
         return len(self._places)
@@ -55,52 +61,25 @@ class _Chosen:
         return (sample for place, sample in enumerate(self.data) if place in places)
 
 
-@dataclass(frozen=True, eq=False)
-class Part(_Chosen):
-    """The samples of some data that are held out, or the others: the same ones each time.
+def part_of(data: Data, share: int, *, held_out: bool, most: int | None = None) -> Data:
+    """The samples that are held out, one in so many, or the others; no more than `most`. They are
+    chosen by what they hold, so that their order does not matter: the same ones each time."""
+    which = "one" if held_out else "all but one"
+    limit = "" if most is None else phrase(", at most {most}", most)
 
-    share     one in so many is held out
-    held_out  True for these, False for the others
-    most      no more than so many; None for all
-    """
+    def find() -> list[int]:
+        by_digest = _by_digest(_input_digests(data))
+        count = len(by_digest) // share
+        return sorted((by_digest[:count] if held_out else by_digest[count:])[:most])
 
-    data: Data
-    share: int
-    held_out: bool
-    most: int | None = None
-
-    @property
-    def digest(self) -> str:
-        which = "one" if self.held_out else "all but one"
-        limit = "" if self.most is None else phrase(", at most {most}", self.most)
-        return f"{self.data.digest} {which} in {self.share}{limit}"
-
-    @property
-    def _places(self) -> Sequence[int]:
-        return self._found
-
-    @cached_property
-    def _found(self) -> list[int]:
-        """Chosen by what the samples hold, so that their order does not matter."""
-        by_digest = _by_digest(_input_digests(self.data))
-        count = len(by_digest) // self.share
-        return sorted((by_digest[:count] if self.held_out else by_digest[count:])[: self.most])
+    return SomeSamples(data, find, lambda digest: f"{digest} {which} in {share}{limit}")
 
 
-@dataclass(frozen=True, eq=False)
-class _At(_Chosen):
+def _at(data: Data, places: tuple[int, ...]) -> Data:
     """The samples at given places."""
-
-    data: Data
-    places: tuple[int, ...]
-
-    @property
-    def digest(self) -> str:
-        return sha256(f"{self.data.digest} {self.places}".encode()).hexdigest()
-
-    @property
-    def _places(self) -> Sequence[int]:
-        return self.places
+    return SomeSamples(
+        data, lambda: places, lambda digest: sha256(f"{digest} {places}".encode()).hexdigest()
+    )
 
 
 def split_data(data: Data, shares: Sequence[float]) -> list[Data]:
@@ -121,7 +100,7 @@ def split_data(data: Data, shares: Sequence[float]) -> list[Data]:
         while 0 < end < len(order) and digests[order[end]] == digests[order[end - 1]]:
             end += 1
         places = order[start:end]  # by their contents too: what is chosen of a part is the same
-        parts.append(_At(data, tuple(sorted(places))) if stored is None else stored.at(places))
+        parts.append(_at(data, tuple(sorted(places))) if stored is None else stored.at(places))
         start = end
     return parts
 
@@ -141,7 +120,7 @@ def take_some(data: Data, most: int) -> Data:
     if len(data) <= most:
         return data
     stored = data.items.stored
-    return Part(data, 1, True, most) if stored is None else stored.spread(most)
+    return part_of(data, 1, held_out=True, most=most) if stored is None else stored.spread(most)
 
 
 def look_at_some(data: Data, most: int) -> Iterable[Sample]:

@@ -4,7 +4,9 @@ An .npy is mapped, images are decoded as they are asked for, and what a generato
 and kept in a temporary file; the members of an .npz come into memory whole.
 """
 
+import importlib
 import os
+import sys
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -39,10 +41,8 @@ from litesmith.data.readers import (
     image_rows,
     spooled_rows,
 )
-from litesmith.data.sample_items import are_pixels, is_real, prepare_item
-from litesmith.data.samples import Data, Items, Sample
+from litesmith.data.samples import Data, Items, Sample, are_pixels, is_real, prepare_item
 from litesmith.data.unusable import Chosen, only_usable
-from litesmith.data.user_functions import users_function
 from litesmith.errors import BadInput
 from litesmith.ir.types import Array, Model
 from litesmith.phrases import phrase
@@ -440,3 +440,38 @@ def _pixel_inputs(data: Samples) -> list[int]:
     arrays, _ = data.rows.read(data.chosen[0])
     pairs = enumerate(zip(data.model.main.inputs, arrays, strict=True))
     return [place for place, (t, array) in pairs if is_real(t) and are_pixels(t, array)]
+
+
+def users_function(name: str) -> Callable[..., object]:
+    """The function that `module:function` names, as seen from the current folder."""
+    module_name, _, function = name.partition(":")
+    if not module_name or module_name.startswith("."):
+        raise BadInput(
+            "{name}: no module {module_name!r}; say module:function",
+            plain(name),
+            plain(module_name),
+        )
+    if "" not in sys.path and os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    try:
+        module = importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        if error.name and f"{module_name}.".startswith(f"{error.name}."):
+            raise BadInput(
+                "{name}: no module {module_name!r} ({error})",
+                plain(name),
+                plain(module_name),
+                error,
+            ) from None
+        raise foreign_failure(plain(name), error) from error
+    except (Exception, SystemExit) as error:  # foreign code: whatever it raises is not ours
+        raise foreign_failure(plain(name), error) from error
+    found = getattr(module, function, None)
+    if not callable(found):
+        raise BadInput(
+            "{name}: module {module_name} has no function {function!r}",
+            plain(name),
+            module_name,
+            plain(function),
+        )
+    return found

@@ -17,8 +17,14 @@ from litesmith.pages.folder_kinds import write_report
 from litesmith.phrases import phrase
 from litesmith.progress import Note, Progress, silent
 from litesmith.training.recipe_context import Record
-from litesmith.training.retrain_record import list_trials, retrain_inside, retrain_summary
-from litesmith.training.retrain_request import NO_TUNING, Request, Retrained
+from litesmith.training.retrain_request import (
+    NO_TUNING,
+    Request,
+    Retrained,
+    list_trials,
+    retrain_inside,
+    retrain_summary,
+)
 from litesmith.training.retraining import carry_out, default_out, default_training, refuse_early
 from litesmith.training.settings import (
     RECORD_SECONDS,

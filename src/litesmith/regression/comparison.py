@@ -17,9 +17,8 @@ from litesmith.accuracy.scoring import MOST_DB, Case
 from litesmith.anatomy.footprint import gzip_bytes
 from litesmith.calibration.context import RandomSamples
 from litesmith.data.answers import Outputs, outputs_of
-from litesmith.data.sample_items import is_real
 from litesmith.data.sample_splits import look_at_some
-from litesmith.data.samples import Data, Sample
+from litesmith.data.samples import Data, Sample, is_real
 from litesmith.display import show_html, show_line
 from litesmith.errors import BadInput
 from litesmith.ir.types import Model, Tensor

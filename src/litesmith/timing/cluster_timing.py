@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple, TypeVar, cast
 
-from litesmith.data.model_shipping import Content, send_model, source_digest
+from litesmith.data.shipping import Content, send_model, source_digest
 from litesmith.phrases import phrase
 from litesmith.progress import Progress, silent
 from litesmith.run.core.target import Target

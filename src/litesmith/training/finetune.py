@@ -22,8 +22,7 @@ from litesmith.training.settings import Watch
 from litesmith.training.step_tuner import device_named, is_surely_less
 from litesmith.training.student import Student
 from litesmith.transfer.confusion import confusion
-from litesmith.transfer.embedded_data import Embedded, rows_of
-from litesmith.transfer.head import solve_head, with_head
+from litesmith.transfer.head import Embedded, rows_of, solve_head, with_head
 from litesmith.transfer.labelled import Labelled
 from litesmith.units import number_text, percent_text, time_text
 

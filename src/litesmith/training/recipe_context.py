@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from litesmith.calibration.context import CALIBRATION_SAMPLES, context_of
-from litesmith.data.sample_splits import Part, take_some
+from litesmith.data.sample_splits import part_of, take_some
 from litesmith.data.samples import Data
 from litesmith.errors import CannotApply
 from litesmith.ir.types import Model
@@ -53,7 +53,7 @@ def training_context(
     if not has_torch():
         context = context_of(take_some(data, CALIBRATION_SAMPLES), reference, progress=progress)
         return replace(context, why_fixed=_NO_TORCH)
-    learned = Part(data, HELD_OUT, held_out=False, most=CALIBRATION_SAMPLES)
+    learned = part_of(data, HELD_OUT, held_out=False, most=CALIBRATION_SAMPLES)
     context = context_of(learned, reference, progress=progress)
     asked = training or Training()
     later = _later(model, data, asked, trainings(recipe), record or Record(), watch)

@@ -12,7 +12,7 @@ from litesmith.training.retrain_request import HELD_OUT, Request
 from litesmith.training.settings import Look, look_status
 from litesmith.transfer.backbone_norm import settled
 from litesmith.transfer.confusion import Confusion, confusion
-from litesmith.transfer.embedded_data import Embedded, embed
+from litesmith.transfer.head import Embedded, embed
 from litesmith.transfer.labelled import (
     Labelled,
     Sources,

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from litesmith._version import VERSION
-from litesmith.accuracy.pick_metric import chosen_metric
+from litesmith.accuracy.metrics import chosen_metric
 from litesmith.data.samples import Data
 from litesmith.errors import BadInput, CannotApply
 from litesmith.ir.types import Array, Model

@@ -2,9 +2,9 @@
 
 backbone_norm.py  the normalisation of a backbone, if nobody states it
 confusion.py      the confusion matrix and the worst mistakes
-embedded_data.py  the embedding of every item, kept for the next time
 embedding.py      the vector before the head, found and cut out
-head.py           a head solved on embeddings and attached behind them
+head.py           the embedding of every item, kept for the next time; a head solved on them and
+                  attached behind them
 labelled.py       data with a class for every item, split into parts that share nothing
 
 Held-out items decide nothing: the parts are made first, by the contents of items, and normalisation

@@ -1,29 +1,35 @@
 """Which normalisation suits a backbone, where nobody says: the one its embeddings tell most by."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 
 from litesmith.anatomy.footprint import op_macs
 from litesmith.data.answers import outputs_of
-from litesmith.data.guess_norm import Choice, Tried, from_model, guess, tried_count, with_norm
-from litesmith.data.images import channel_axis, in_parallel, picture
-from litesmith.data.preparation import NORMS, Preparation, normalize
-from litesmith.data.sample_items import are_pixels, is_real
-from litesmith.data.samples import Sample
+from litesmith.data.guess_norm import (
+    Choice,
+    Tried,
+    from_model,
+    guess,
+    normalized_samples,
+    norms_to_try,
+    tried_count,
+    with_norm,
+)
+from litesmith.data.images import in_parallel, picture
+from litesmith.data.preparation import NORMS, Preparation
+from litesmith.data.samples import are_pixels, is_real
 from litesmith.ir.softmax_scores import ends_in_softmax
 from litesmith.ir.types import Array, Model
 from litesmith.numeric.logistic import Judged, judged
 from litesmith.phrases import phrase
-from litesmith.transfer.embedded_data import Embedded
-from litesmith.transfer.head import examples_of
-from litesmith.transfer.labelled import Labelled, folds_of
+from litesmith.transfer.head import Embedded, examples_of, folds_of
+from litesmith.transfer.labelled import Labelled
 from litesmith.units import percent_text, plain
 
-# Items that are tried, and how much may be computed for it: some ten seconds of one core.
-_MOST_TRIED, _LEAST_TRIED, _MOST_MACS = 160, 40, 400e9
-_CANDIDATES = ("tf", "unit", "torch", "raw")
+# Items that are tried, and how much may be computed for each norm: all in all some ten
+# seconds of one core.
+_MOST_TRIED, _LEAST_TRIED, _MOST_MACS = 160, 40, 100e9
 _STRENGTHS, _FOLDS = (1.0, 0.1), 4
 
 # A best one that leads by less is no more than a hunch.
@@ -73,17 +79,16 @@ def _chosen(found: Labelled, model: Model) -> Choice:
     """The normalisation with the best head on some of the items."""
     tensor = model.main.inputs[0]
     wanted = picture(tensor)
-    colours = wanted is not None and wanted.channels == 3
-    names = [name for name in _CANDIDATES if colours or len(NORMS[name].mean) == 1]
+    assert wanted is not None
     macs = sum(op_macs(op) or 0 for op in model.main.ops)
-    affordable = int(_MOST_MACS / (len(_CANDIDATES) * max(macs, 1)))
+    affordable = int(_MOST_MACS / max(macs, 1))
     some = _some(found, min(_MOST_TRIED, max(_LEAST_TRIED, affordable)))
     pixels = [arrays[0] for arrays, _ in in_parallel(found.data.rows.read, some)]
     labels = found.data.rows.classes
     assert labels is not None
     digests = tuple(found.data.rows.digest(place) for place in some)
     scores: dict[str, Judged] = {}
-    for name in names:
+    for name in norms_to_try(wanted):
         features = _features(model, pixels, name)
         items = Embedded(features, labels[some], digests, np.array(some))
         examples = examples_of(items, len(found.names))
@@ -103,16 +108,8 @@ def _some(found: Labelled, count: int) -> list[int]:
 
 
 def _features(model: Model, pixels: list[Array], name: str) -> Array:
-    tensor = model.main.inputs[0]
-    axis = channel_axis(tensor)
-
-    def samples() -> Iterator[Sample]:
-        for one in pixels:
-            made = normalize(one, NORMS[name], axis)
-            rows = made if made.ndim == len(tensor.shape) else made[None]
-            yield Sample((np.repeat(rows, max(1, tensor.shape[0]) // len(rows) or 1, axis=0),))
-
-    answers = outputs_of([model], samples(), lambda _, outputs: outputs[0][0][:1].copy())
+    samples = normalized_samples(model, name, pixels)
+    answers = outputs_of([model], samples, lambda _, outputs: outputs[0][0][:1].copy())
     return np.nan_to_num(np.concatenate(list(answers)).astype(np.float64))
 
 

@@ -13,11 +13,10 @@ from litesmith.accuracy.metrics import METRICS, value_of
 from litesmith.accuracy.paired import Estimate
 from litesmith.data.answers import Outputs, outputs_of
 from litesmith.data.images import Picture, picture
-from litesmith.data.sample_items import are_pixels
-from litesmith.data.samples import Sample
+from litesmith.data.samples import Sample, are_pixels
 from litesmith.ir.types import Array
 from litesmith.run.session import Source
-from litesmith.transfer.embedded_data import Tell
+from litesmith.transfer.head import Tell
 from litesmith.transfer.labelled import Labelled
 
 MOST_MISTAKES = 24

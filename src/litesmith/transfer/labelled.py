@@ -14,7 +14,6 @@ from litesmith.errors import BadInput
 from litesmith.ir.types import Array, Model
 from litesmith.phrases import phrase
 from litesmith.tflite.describe import label_line, label_lines
-from litesmith.transfer.embedded_data import Embedded
 from litesmith.type_guards import is_path
 from litesmith.units import plain, total_text
 
@@ -23,7 +22,7 @@ _TRAINING = ("train", "training")
 _PROVING = ("val", "valid", "validation", "test")
 
 # A class needs so many items: one to learn from, and one to be judged by.
-_FEWEST = 2
+FEWEST = 2
 
 _NAMED = 5
 
@@ -188,7 +187,7 @@ def _refuse_few(found: Labelled, samples: int | None) -> None:
         raise BadInput(
             "{source}: one class only, {only}; two or more are needed to tell apart", source, only
         )
-    few = [name for name, count in zip(found.names, found.counts, strict=True) if count < _FEWEST]
+    few = [name for name, count in zip(found.names, found.counts, strict=True) if count < FEWEST]
     if few:
         few_names = listed_names(few)
         if samples is not None:
@@ -197,14 +196,14 @@ def _refuse_few(found: Labelled, samples: int | None) -> None:
                 "take more",
                 source,
                 few_names,
-                _FEWEST,
+                FEWEST,
                 samples,
             )
         raise BadInput(
             "{source}: class {names} has fewer than {least} items; add some, or take it away",
             source,
             few_names,
-            _FEWEST,
+            FEWEST,
         )
 
 
@@ -221,7 +220,7 @@ def parted(found: Labelled, share: float) -> tuple[Labelled, Labelled]:
     digests, labels, held = found.data.digests, found.labels.tolist(), set[str]()
     for place, name in enumerate(found.names):
         own = {one for one, label in zip(digests, labels, strict=True) if label == place}
-        if len(own) < _FEWEST:
+        if len(own) < FEWEST:
             raise BadInput(
                 "{source}: class {listed_names}: all of its items are the same one; give "
                 "different ones",
@@ -264,17 +263,3 @@ def ambiguous(found: Labelled) -> tuple[str, ...]:
             plain(names[several[0]]),
         ),
     )
-
-
-def folds_of(items: Embedded, most: int) -> Array:
-    """The fold of each item: of every class equally many, equal items in one; −1 for what is the
-    only one of its class, which is never judged."""
-    folds = np.full(len(items.labels), -1, np.int64)
-    for label in np.unique(items.labels):
-        rows = np.flatnonzero(items.labels == label)
-        different = sorted({items.digests[row] for row in rows})
-        if len(different) < _FEWEST:
-            continue
-        place = {digest: number % most for number, digest in enumerate(different)}
-        folds[rows] = [place[items.digests[row]] for row in rows]
-    return folds

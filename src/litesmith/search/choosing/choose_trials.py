@@ -17,9 +17,9 @@ from litesmith.accuracy.metrics import metric_named
 from litesmith.calibration.context import CALIBRATION_SAMPLES, RandomSamples
 from litesmith.calibration.observe import Spread
 from litesmith.calibration.quantize_effort import carry_out, plan
-from litesmith.data.model_shipping import Content, load_content
 from litesmith.data.sample_splits import take_some
 from litesmith.data.samples import Data
+from litesmith.data.shipping import Content, load_content
 from litesmith.errors import CannotRun
 from litesmith.evidence.choosing import (
     CHOOSE_KINDS,

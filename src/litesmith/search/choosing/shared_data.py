@@ -7,8 +7,7 @@ import numpy as np
 
 from litesmith.accuracy import scoring
 from litesmith.accuracy.chance import at_chance
-from litesmith.accuracy.metrics import Metric, difference_of, metric_named
-from litesmith.accuracy.pick_metric import chosen_metric
+from litesmith.accuracy.metrics import Metric, chosen_metric, difference_of, metric_named
 from litesmith.data.guess_norm import class_count
 from litesmith.data.preparation import Preparation
 from litesmith.data.sample_splits import count_shared, split_data

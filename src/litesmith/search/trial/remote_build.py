@@ -7,10 +7,9 @@ from typing import Generic, NamedTuple, TypeVar
 
 from litesmith.calibration.claims import Claims, check_claims
 from litesmith.calibration.observe import Spread
-from litesmith.data.model_shipping import Content, send_model
-from litesmith.data.sample_shipping import Piece, portions
-from litesmith.data.sample_shipping import join_pieces as join_data
 from litesmith.data.samples import Data
+from litesmith.data.shipping import Content, Piece, portions, send_model
+from litesmith.data.shipping import join_pieces as join_data
 from litesmith.ir.types import Model
 from litesmith.passes.core.step import Skip
 from litesmith.workers.engine import Engine, Held, inside

@@ -8,8 +8,7 @@ from time import monotonic
 from typing import NamedTuple
 
 from litesmith.accuracy.chance import at_chance
-from litesmith.accuracy.metrics import metric_named
-from litesmith.accuracy.pick_metric import chosen_metric
+from litesmith.accuracy.metrics import chosen_metric, metric_named
 from litesmith.data.sample_splits import items
 from litesmith.data.samples import Data
 from litesmith.errors import BadInput

@@ -12,9 +12,9 @@ import numpy as np
 from litesmith.accuracy.evaluate import Evaluation
 from litesmith.calibration.claims import Claims, check_claims
 from litesmith.calibration.context import CALIBRATION_SAMPLES, context_of
-from litesmith.data.model_shipping import Content, load_content
 from litesmith.data.sample_splits import take_some
 from litesmith.data.samples import Data
+from litesmith.data.shipping import Content, load_content
 from litesmith.errors import BadInput, CannotApply, LitesmithError
 from litesmith.evidence.folder import Folder
 from litesmith.evidence.measurement import Measurement, Skipped, Trial

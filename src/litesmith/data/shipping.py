@@ -1,24 +1,79 @@
-"""Samples on their way to other machines: stored items in pieces, decoded and prepared there."""
+"""Models and samples on their way to other machines: models by digest, opened once by each process
+there; stored items in pieces, decoded and prepared there.
+"""
 
+import os
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from hashlib import sha256
 from itertools import islice
+from pathlib import Path
 from typing import NamedTuple, TypeVar, cast
 from uuid import uuid4
 from weakref import WeakKeyDictionary
 
 import numpy as np
+from numpy.typing import NDArray
 
+from litesmith.data.answers import Answering, main_session
 from litesmith.data.images import in_parallel
 from litesmith.data.preparation import Preparation
 from litesmith.data.readers import Item, Rows
 from litesmith.data.samples import Data, Sample
 from litesmith.data.sources import Samples
 from litesmith.ir.types import Array, Graph, Model
+from litesmith.phrases import phrase
+from litesmith.run.session import Session, Source
+from litesmith.tflite.file import digest, load
 from litesmith.tflite.read import read
 from litesmith.tflite.write import to_bytes
 from litesmith.workers.engine import Engine, Held
+
+Content = NDArray[np.uint8]  # the bytes of a file: an array is not copied on its way to a process
+
+# Models that a process keeps open.
+_MOST_OPEN = 4
+
+_open: OrderedDict[tuple[str, str], tuple[Session, Answering]] = OrderedDict()
+
+
+def source_digest(source: Source) -> str:
+    """The name that a model travels by: of what its file holds."""
+    if isinstance(source, str | os.PathLike):
+        return digest(Path(source))
+    return sha256(to_bytes(source) if isinstance(source, Model) else source).hexdigest()
+
+
+def send_model(engine: Engine, source: Source, key: str) -> Held[Content]:
+    """A model with the workers, shipped unless it is there."""
+    return engine.hold(
+        phrase("model {key}", key), lambda: content_of(source), lambda held: held.nbytes
+    )
+
+
+def content_of(source: Source) -> Content:
+    if isinstance(source, str | os.PathLike):
+        return np.fromfile(source, np.uint8)
+    return np.frombuffer(to_bytes(source) if isinstance(source, Model) else source, np.uint8)
+
+
+def answering(key: str, content: Content, target: str) -> Answering:
+    """A model that is ready to answer, opened by this process unless it is open."""
+    if (key, target) not in _open:
+        session = main_session(content.data, target)
+        _open[key, target] = session, Answering(session)
+        while len(_open) > _MOST_OPEN:
+            _open.popitem(last=False)[1][0].close()
+    _open.move_to_end((key, target))
+    return _open[key, target][1]
+
+
+def load_content(content: Content) -> Model:
+    """The model of a content."""
+    return load(content.data)
+
 
 T = TypeVar("T")
 
@@ -122,27 +177,23 @@ def portions(
 def join_pieces(pieces: Sequence[Piece]) -> Samples:
     """All pieces of some data as one again."""
     first = pieces[0]
-    places = range(len(first.columns))
-    classes = None if first.classes is None else np.concatenate([_known(p.classes) for p in pieces])
-    return Piece(
-        first.source,
-        _chained([p.names for p in pieces]),
-        _chained([p.stored for p in pieces]),
-        tuple(_chained([tuple(p.columns[place]) for p in pieces]) for place in places),
-        _chained([p.labels for p in pieces]),
-        classes,
-        first.decode,
-        first.inputs,
-        first.preparation,
-        first.others,
-        _chained([p.digests for p in pieces]),
+    columns = range(len(first.columns))
+    classes = [p.classes for p in pieces if p.classes is not None]
+    return replace(
+        first,
+        names=_chained([p.names for p in pieces]),
+        stored=_chained([p.stored for p in pieces]),
+        columns=tuple(_chained([tuple(p.columns[place]) for p in pieces]) for place in columns),
+        labels=_chained([p.labels for p in pieces]),
+        classes=np.concatenate(classes) if classes else None,
+        digests=_chained([p.digests for p in pieces]),
     ).open_samples()
 
 
 def piece(data: Samples, places: Sequence[int], *, digests: bool = False) -> Piece:
     """The samples at some places, as they are shipped."""
     some = data.at(places)
-    rows, chosen = some.rows, some.chosen
+    rows, chosen, inputs = some.rows, some.chosen, some.model.main.inputs
     stored: tuple[bytes, ...] = ()
     items: list[Item] = []
     if rows.stored is not None:
@@ -154,11 +205,11 @@ def piece(data: Samples, places: Sequence[int], *, digests: bool = False) -> Pie
         some.source,
         some.names,
         stored,
-        tuple(_column([arrays[place] for arrays, _ in items]) for place in _input_places(items)),
+        tuple(map(_column, zip(*(arrays for arrays, _ in items), strict=True))),
         labels,
         None if rows.classes is None else rows.classes[list(chosen)],
         None if rows.stored is None else rows.stored.decode,
-        _inputs_only(some.model),
+        to_bytes(Model((Graph("", inputs, (), (), inputs),))),
         some.preparation,
         some.others,
         some.digests if digests else (),
@@ -191,24 +242,10 @@ def _even(count: int, engine: Engine) -> int:
     return max(_FEWEST, -(-count // (_A_WORKER * engine.width)))
 
 
-def _input_places(items: Sequence[Item]) -> range:
-    return range(len(items[0][0]) if items else 0)
-
-
 def _column(arrays: Sequence[Array]) -> Sequence[Array]:
     """One array where all are alike: it is not copied on its way."""
     alike = len({(array.dtype, array.shape) for array in arrays}) == 1
     return cast(Sequence[Array], np.stack(arrays)) if alike else tuple(arrays)
-
-
-def _inputs_only(model: Model) -> bytes:
-    inputs = model.main.inputs
-    return to_bytes(Model((Graph("", inputs, (), (), inputs),)))
-
-
-def _known(classes: Array | None) -> Array:
-    assert classes is not None
-    return classes
 
 
 def _chained(parts: Sequence[tuple[T, ...]]) -> tuple[T, ...]:

@@ -5,7 +5,6 @@ from contextlib import ExitStack
 from math import nan
 from statistics import median
 from time import perf_counter_ns, process_time
-from types import TracebackType
 from typing import NamedTuple, Protocol, Self
 
 from litesmith.errors import CannotRun
@@ -90,14 +89,12 @@ class _OverSsh:
     def __init__(
         self, device: ssh.Device, source: str | bytes, target: Target, warmup_runs: int | None
     ) -> None:
-        self._device = device
         self._session = device.opened(source, target)
         self.create_us, self.first_us = self._session.create_us, self._session.first_us
         self.warmup_us = self._session.warm_up(warmup_runs)
 
     def take(self, runs: int, settle: bool) -> Taken:
-        (taken,) = self._device.play([ssh.Turn(self._session, runs, settle)])
-        return Taken(tuple(taken.times_us), taken.cpu_us, None)
+        return Taken(*self._session.take(runs, settle=settle), None)
 
     def close(self) -> None:
         self._session.close()
@@ -110,11 +107,11 @@ class _OnPhone:
         self._phone, self._source, self._target = phone, source, target
         told = phone.benchmark(source, target, runs=_LEAST_ON_A_PHONE)
         self.create_us, self.first_us, self.note = told.create_us, told.first_us, told.note
-        self.warmup_us = [told.runs.typical_us]
+        self.warmup_us = [told.typical_us]
 
     def take(self, runs: int, settle: bool) -> Taken:
         told = self._phone.benchmark(self._source, self._target, runs=max(runs, _LEAST_ON_A_PHONE))
-        return Taken((told.runs.typical_us,), nan, None)
+        return Taken((told.typical_us,), nan, None)
 
     def close(self) -> None:
         """Nothing stays open."""
@@ -124,21 +121,14 @@ class Devices:
     """The devices of a run, each connected once, when it is first needed."""
 
     def __init__(self) -> None:
-        self._stack, self._ssh, self._phones = (
-            ExitStack(),
-            dict[str, ssh.Device](),
-            dict[str, adb.Phone](),
-        )
+        self._stack = ExitStack()
+        self._ssh: dict[str, ssh.Device] = {}
+        self._phones: dict[str, adb.Phone] = {}
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stack.close()
 
     def seat(self, source: str | bytes, place: Target | Address, warmup_runs: int | None) -> Seat:

@@ -27,7 +27,6 @@ governor=walt
 load=1.25
 memory=MemTotal:        7654321 kB
 """
-TRACE = b"a trace"
 _STDOUT, _EXIT, _CLOSE_STDIN = 1, 3, 4
 
 
@@ -43,10 +42,8 @@ class FakePhone:
     files: dict[str, bytes] = field(default_factory=lambda: {PROGRAM: b"a program"})
     commands: list[str] = field(default_factory=list)
     pushes: list[str] = field(default_factory=list)
-    given: str = ""  # to perfetto
-    perfetto: str = "4321\n"  # what it prints
 
-    def answer(self, command: str, stdin: str) -> tuple[str, int]:
+    def answer(self, command: str) -> tuple[str, int]:
         """What a shell command prints, and its exit status."""
         self.commands.append(command)
         words = command.split()
@@ -60,11 +57,6 @@ class FakePhone:
             return (f"{hashlib.sha256(known).hexdigest()}  {path}\n", 0) if known else ("", 1)
         if words[0] == "mv":
             self.files[words[2]] = self.files.pop(words[1])
-        if words[0] == "rm":
-            del self.files[words[-1]]
-        if words[0] == "perfetto":
-            self.given, self.files[words[-1]] = stdin, TRACE
-            return self.perfetto, 0
         if words[0] == PROGRAM:
             graph = words[1].removeprefix("--graph=")
             return (self.output, self.status) if graph in self.files else ("no graph", 1)
@@ -107,14 +99,13 @@ class _Connection(socketserver.StreamRequestHandler):
 
     def _shell(self, service: str) -> None:
         command = service.partition(":")[2]
-        stdin = b""
         while True:
             kind, size = struct.unpack("<BI", self.rfile.read(5))
-            stdin += self.rfile.read(size)
+            self.rfile.read(size)
             if kind == _CLOSE_STDIN:
                 break
         command, _, mark = command.rpartition("; echo ")
-        text, status = self.phone.answer(command, stdin.decode())
+        text, status = self.phone.answer(command)
         text += mark.replace("$?", f"{status}\n")
         if self.phone.is_cut_mid_run and command.startswith(PROGRAM):
             self.phone.state = ""
@@ -134,10 +125,6 @@ class _Connection(socketserver.StreamRequestHandler):
                 self._write(b"STAT" + struct.pack("<III", mode, len(held or b""), 0))
             elif name == b"SEND":
                 self._take(path.rpartition(",")[0])
-            elif name == b"RECV":
-                held = self.phone.files[path]
-                self._write(b"DATA" + struct.pack("<I", len(held)) + held)
-                self._write(b"DONE" + struct.pack("<I", 0))
             else:  # QUIT
                 return
 

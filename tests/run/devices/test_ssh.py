@@ -22,7 +22,7 @@ from litesmith.ir.types import Model
 from litesmith.run.core.target import Target
 from litesmith.run.devices import agent
 from litesmith.run.devices.address import Address, Lost, is_address, parse
-from litesmith.run.devices.ssh import Device, Turn, connect
+from litesmith.run.devices.ssh import Device, connect
 from litesmith.tflite.file import save
 from litesmith.tflite.write import to_bytes
 from tests import zoo
@@ -60,9 +60,10 @@ def test_two_models_take_turns_over_one_connection(server: Server, tmp_path: Pat
         other = device.opened(to_bytes(zoo.careless()), "cpu:2:builtin")
         with one, other:
             assert min(one.create_us, one.first_us, *one.warm_up(), *other.warm_up(3)) > 0
-            taken = device.play([Turn(one, 5, True), Turn(other, 3), Turn(other, 2), Turn(one, 1)])
-            assert [len(turn.times_us) for turn in taken] == [5, 3, 2, 1]
-            assert len(one.run(7)) == 7
+            taken = one.take(5, settle=True), other.take(3), other.take(2), one.take(1)
+            assert [len(times_us) for times_us, _ in taken] == [5, 3, 2, 1]
+            assert min(cpu_us for _, cpu_us in taken) >= 0
+            assert len(one.take(7)[0]) == 7
         assert [len(samples) for samples in device.samples] == [13, 5]
 
 
@@ -76,7 +77,7 @@ def test_a_model_is_copied_once_and_a_damaged_copy_is_replaced(server: Server) -
         device.opened(content).close()
         assert copy.stat().st_ino == first
         copy.write_bytes(content[:-1])
-        assert len(device.opened(content).run(2)) == 2
+        assert len(device.opened(content).take(2)[0]) == 2
         assert copy.read_bytes() == content
     assert os.listdir(server.cache) == [copy.name]
 
@@ -84,7 +85,7 @@ def test_a_model_is_copied_once_and_a_damaged_copy_is_replaced(server: Server) -
 def test_a_lost_connection_keeps_what_was_measured(server: Server) -> None:
     with connect(server.address()) as device:
         session = device.opened(to_bytes(zoo.convnet()))
-        session.run(5)
+        session.take(5)[0]
 
         def kill_mid_run() -> None:
             while len(device.samples[0]) <= 5:
@@ -94,7 +95,7 @@ def test_a_lost_connection_keeps_what_was_measured(server: Server) -> None:
         killer = threading.Thread(target=kill_mid_run)
         killer.start()
         with pytest.raises(Lost) as caught:
-            session.run(1_000_000_000)
+            session.take(1_000_000_000)[0]
         killer.join()
         message, (samples,) = str(caught.value), caught.value.samples
         assert re.fullmatch(
@@ -111,13 +112,13 @@ def test_a_lost_connection_keeps_what_was_measured(server: Server) -> None:
 def test_the_runner_ends_with_its_connection(here: Device) -> None:
     session = here.opened(to_bytes(zoo.convnet()))
     threading.Timer(0.3, here._process.stdin.close).start()  # pyright: ignore[reportOptionalMemberAccess]
-    assert len(session.run(1_000_000_000)) < 1_000_000_000
+    assert len(session.take(1_000_000_000)[0]) < 1_000_000_000
     assert here._process.wait(10) == 0
 
 
 def test_a_copy_that_breaks_off_leaves_nothing(here: Device, tmp_path: Path) -> None:
     here.ask(do="put", digest="0" * 64, size=1000)
-    here._write([b"too little"])
+    here._write(b"too little")
     here.close()
     assert os.listdir(tmp_path / "cache" / "litesmith-agent") == []
     with pytest.raises(CannotRun, match=r"^here: the connection is closed; connect again$"):
@@ -144,7 +145,7 @@ def test_what_the_device_lacks_is_one_line(server: Server, python: str, message:
 def test_what_a_login_prints_is_skipped(server: Server) -> None:
     noisy = _program(server.folder / "noisy", f'echo Welcome; echo; exec {sys.executable} "$@"')
     with connect(server.address(noisy)) as device:
-        assert device.opened(to_bytes(zoo.convnet())).run(2)
+        assert device.opened(to_bytes(zoo.convnet())).take(2)[0]
 
 
 def _program(path: Path, script: str) -> Path:
@@ -183,7 +184,7 @@ def test_a_model_that_does_not_open_leaves_the_device_usable(here: Device) -> No
     assert "\n" not in str(caught.value)
     with pytest.raises(BadInput, match="here: no target gpu there; use cpu:THREADS"):
         here.opened(b"", "gpu")
-    assert len(here.opened(to_bytes(zoo.convnet())).run(3)) == 3
+    assert len(here.opened(to_bytes(zoo.convnet())).take(3)[0]) == 3
 
 
 def test_every_model_that_runs_here_runs_in_the_runner(here: Device) -> None:
@@ -194,16 +195,16 @@ def test_every_model_that_runs_here_runs_in_the_runner(here: Device) -> None:
                 here.opened(content)
         else:
             with here.opened(content) as session:
-                assert len(session.run(2)) == 2, name
+                assert len(session.take(2)[0]) == 2, name
 
 
 def test_a_crash_of_the_runtime_is_told_from_a_lost_connection(server: Server) -> None:
     with connect(server.address()) as device:
-        device.opened(to_bytes(zoo.convnet())).run(2)
+        device.opened(to_bytes(zoo.convnet())).take(2)[0]
         (runner,) = server.processes("python")
         os.kill(runner, signal.SIGSEGV)
         with pytest.raises(Lost, match=r"the runtime crashed there after 2 runs \(Segmentation"):
-            device.opened(to_bytes(zoo.convnet())).run(2)
+            device.opened(to_bytes(zoo.convnet())).take(2)[0]
 
 
 def test_the_runner_stands_alone_on_python_3_9() -> None:

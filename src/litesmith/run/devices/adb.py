@@ -1,7 +1,7 @@
 """Models on an Android phone over adb, timed by the user's own `benchmark_model` there.
 
-The program tells averages and a profile of the ops, not the times of single runs, and each call of
-it opens the model anew. A model is copied once and found again by its digest.
+The program tells averages, not the times of single runs, and each call of it opens the model anew.
+A model is copied once and found again by its digest.
 """
 
 import os
@@ -9,8 +9,6 @@ import re
 import shlex
 import subprocess
 import tempfile
-from collections.abc import Generator
-from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
@@ -19,14 +17,12 @@ from litesmith.errors import BadInput, CannotRun
 from litesmith.phrases import phrase
 from litesmith.run.core.target import Target
 from litesmith.run.devices.address import TRANSPORTS, Address, Lost, after_runs, parse
-from litesmith.run.devices.benchmark_model import Told, read
-from litesmith.tflite.file import mapped, pieces, write_whole
+from litesmith.tflite.file import mapped
 from litesmith.units import plain
 
 Fact = str | int | float
 
 _FOLDER = "/data/local/tmp/litesmith"
-_TRACE = "/data/misc/perfetto-traces/litesmith.pftrace"  # the one folder that perfetto may write to
 _PROGRAM_VARIABLE = "LITESMITH_BENCHMARK_MODEL"  # where on the phone it lies, for all addresses
 _END = "litesmith-ended="
 _SECONDS = 60.0
@@ -59,24 +55,36 @@ _FLAGS = {
     ("cpu", "xnnpack"): "--use_xnnpack=true",
     ("gpu", "xnnpack"): "--use_gpu=true",
 }
-_TRACE_CONFIG = """
-buffers { size_kb: 65536 fill_policy: RING_BUFFER }
-data_sources { config { name: "linux.process_stats" } }
-data_sources { config { name: "linux.ftrace" ftrace_config {
-  ftrace_events: "sched/sched_switch"
-  ftrace_events: "power/cpu_frequency"
-  ftrace_events: "power/cpu_idle"
-  atrace_apps: "*"
-} } }
-duration_ms: 600000
-"""
+
+# What loggers put in front of a line: `INFO: `, `I0000 00:00:17 4 file.cc:9] `, `[file.cc:9] `.
+_LOGGER = r"(?:(?:INFO|WARNING|ERROR): |[IWEF]\d{4} [^\]]*\] |\[[^\]]*\] )*"
+_NUMBER = r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?"
+_LONGEST = 2_000  # characters of a line that is looked at
+
+_TIMINGS = re.compile(
+    rf"Inference timings in us: Init: ({_NUMBER}), First inference: ({_NUMBER}), "
+    r".*Inference \(avg\): \d"
+)
+_RUNS = re.compile(rf"{_LOGGER}(count=\d+ .*)")
+_DELEGATE = re.compile(rf"{_LOGGER}((?:Explicitly applied|Though) .* delegate.*)")
+_ERROR = re.compile(r"(?:\[[^\]]*\] )?(?:ERROR: |[EF]\d{4} [^\]]*\] )(?:\[[^\]]*\] )?(.*)")
+
+
+class Benchmark(NamedTuple):
+    """What one call of the program measured."""
+
+    create_us: float
+    first_us: float
+    runs: int
+    typical_us: float  # of a run: the median where the program tells it, else the mean
+    note: str  # how much of the model a delegate took, in the program's words
 
 
 class Phone:
     """An Android phone that adb reaches.
 
     >>> phone = connected("adb://R58M12ABCDE/cpu:4")                    # doctest: +SKIP
-    >>> phone.benchmark("model.tflite", "cpu:4").runs.typical_us        # doctest: +SKIP
+    >>> phone.benchmark("model.tflite", "cpu:4").typical_us             # doctest: +SKIP
     """
 
     def __init__(self, name: str, serial: str, program: str) -> None:
@@ -97,11 +105,8 @@ class Phone:
         target: str | Target = "cpu:1",
         *,
         runs: int = 50,
-        profile: bool = False,
-    ) -> Told:
-        """One call of the program: the model is opened, warmed up and run so many times.
-
-        A profile makes runs slower, so that times are best taken without one."""
+    ) -> Benchmark:
+        """One call of the program: the model is opened, warmed up and run so many times."""
         wanted = Target.parse(target)
         if (wanted.kind, wanted.kernels) not in _FLAGS:
             raise BadInput(
@@ -113,7 +118,7 @@ class Phone:
             f"--graph={path}",
             f"--num_threads={wanted.threads}",
             _FLAGS[wanted.kind, wanted.kernels],
-            f"--enable_op_profiling={'true' if profile else 'false'}",
+            "--enable_op_profiling=false",
             f"--num_runs={runs}",
             "--min_secs=0",
             "--warmup_min_secs=0.1",
@@ -123,42 +128,9 @@ class Phone:
             told = read(answer.text)
         except CannotRun as error:
             raise CannotRun("{name}: {error}", self.name, error) from None
-        self._runs += told.runs.count
-        self._samples.setdefault(path, []).append(told.runs.typical_us)
+        self._runs += told.runs
+        self._samples.setdefault(path, []).append(told.typical_us)
         return told
-
-    @contextmanager
-    def tracing(self, path: str | Path) -> Generator[None]:
-        """Collects a Perfetto trace of what the phone does meanwhile, and puts it into a file."""
-        process = self._start_trace()
-        try:
-            yield
-        except BaseException:
-            with suppress(CannotRun):
-                self._stop_trace(process)
-                self._shell(f"rm -f {_TRACE}")
-            raise
-        self._stop_trace(process)
-        with tempfile.TemporaryDirectory() as folder:
-            copy = Path(folder, "trace")
-            self._copy("pull", _TRACE, str(copy))
-            write_whole(Path(path), pieces(copy))
-        self._shell(f"rm -f {_TRACE}")
-
-    def _start_trace(self) -> str:
-        """The number of perfetto's process: alone on its line, remarks have numbers too."""
-        self._shell("setprop debug.tflite.trace 1")  # ops show as spans
-        started = self._shell(f"perfetto --txt -c - --background -o {_TRACE}", stdin=_TRACE_CONFIG)
-        found = re.search(r"^\s*(\d+)\s*$", started.text, re.MULTILINE)
-        if started.status or found is None:
-            self._shell("setprop debug.tflite.trace 0")
-            raise CannotRun("{name}: no perfetto there; it needs Android 9 or later", self.name)
-        return found[1]
-
-    def _stop_trace(self, process: str) -> None:
-        """Ends perfetto, which then writes what it has, and waits for that."""
-        self._shell(f"kill {process}; while kill -0 {process} 2>/dev/null; do sleep 1; done")
-        self._shell("setprop debug.tflite.trace 0")
 
     def _put(self, model: str | Path | bytes) -> str:
         """The model's path on the phone, where it is copied unless it is there."""
@@ -171,7 +143,7 @@ class Phone:
         with tempfile.NamedTemporaryFile(suffix=".tflite") as copy:
             copy.write(content)
             copy.flush()
-            self._copy("push", copy.name, f"{path}.part")
+            self._push(copy.name, f"{path}.part")
         moved = self._shell(f"mv {path}.part {path} 2>&1")
         if moved.status:
             raise CannotRun(
@@ -236,12 +208,12 @@ class Phone:
             "runtime": f"benchmark_model ({self.program})",
         }
 
-    def _shell(self, command: str, stdin: str = "", seconds: float = _SECONDS) -> "_Answer":
+    def _shell(self, command: str, seconds: float = _SECONDS) -> "_Answer":
         """What a command prints on the phone. adb does not always tell a command that ended from
         a connection that did, so that the end is printed."""
         words = ["-s", self.serial, "shell", f"{command}; echo {_END}$?"]
         try:
-            done = _called(self.name, words, stdin, seconds)
+            done = _called(self.name, words, seconds)
         except CannotRun as error:
             raise self._lost(str(error)) from None
         text, mark, status = done.stdout.rpartition(_END)
@@ -256,8 +228,8 @@ class Phone:
         digests = tuple(Path(path).stem for path in self._samples)
         return Lost(message, self.samples, digests)
 
-    def _copy(self, direction: str, source: str, destination: str) -> None:
-        words = ["-s", self.serial, direction, source, destination]
+    def _push(self, source: str, destination: str) -> None:
+        words = ["-s", self.serial, "push", source, destination]
         done = _called(self.name, words, seconds=_RUN_SECONDS)
         if done.returncode:
             self._shell("true")  # raises where the phone is gone
@@ -265,7 +237,7 @@ class Phone:
             raise CannotRun(
                 "{name}: `adb {direction}` of {destination} failed ({cause})",
                 self.name,
-                direction,
+                "push",
                 destination,
                 cause,
             )
@@ -295,12 +267,12 @@ def _last_line(text: str) -> str:
 
 
 def _called(
-    name: str, words: list[str], stdin: str = "", seconds: float = _SECONDS
+    name: str, words: list[str], seconds: float = _SECONDS
 ) -> subprocess.CompletedProcess[str]:
     try:
         return subprocess.run(
             ["adb", *words],
-            input=stdin,
+            input="",
             capture_output=True,
             encoding="utf-8",
             errors="replace",
@@ -317,3 +289,33 @@ def _called(
         raise CannotRun(
             "{name}: adb did not answer for {seconds:g} s; plug the phone in again", name, seconds
         ) from None
+
+
+def read(text: str) -> Benchmark:
+    """The values in what the program printed; raises where it measured nothing."""
+    text = "\n".join(line[:_LONGEST] for line in text.splitlines())
+    timings = _TIMINGS.search(text)
+    told = [_count_and_time(found[1]) for found in map(_RUNS.match, text.splitlines()) if found]
+    measured = [one for one in told if one is not None]  # the warm-up, and then the runs
+    if timings is None or not measured:
+        raise CannotRun("benchmark_model measured nothing: {cause}", _cause(text))
+    delegate = next(filter(None, map(_DELEGATE.match, text.splitlines())), None)
+    note = plain(delegate[1]) if delegate else ""
+    return Benchmark(float(timings[1]), float(timings[2]), *measured[-1], note)
+
+
+def _count_and_time(text: str) -> tuple[int, float] | None:
+    """`count=50 first=9 … avg=9.4 std=1`; equal times are told as `count=2 curr=9(all same)`."""
+    values = {key: float(value) for key, value in re.findall(rf"(\w+)=({_NUMBER})", text)}
+    if not values["count"] or not values.keys() & {"avg", "curr"}:
+        return None
+    mean = values["avg"] if "avg" in values else values["curr"]
+    return int(values["count"]), values.get("median", mean)
+
+
+def _cause(text: str) -> str:
+    """The program's own complaint, as one line."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    errors = [found[1] for found in map(_ERROR.match, lines) if found]
+    complaint = errors[0] if errors else lines[-1] if lines else phrase("it said nothing")
+    return plain(complaint).rstrip(".")

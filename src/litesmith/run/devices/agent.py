@@ -20,13 +20,13 @@ import platform
 import select
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 from importlib import metadata
 from importlib.util import find_spec
 from statistics import median
 from time import perf_counter_ns, process_time, sleep
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ai_edge_litert.interpreter import Interpreter
@@ -103,15 +103,6 @@ class Seat:
 
 
 Seats = dict[int, Seat]
-
-
-class Part(NamedTuple):
-    """Samples of a turn: the number of the seat, and nanoseconds; in a turn's last part also the
-    microseconds of all cores that a run takes."""
-
-    number: int
-    ns: list[int]
-    cpu_us: float | None
 
 
 def fill_inputs(interpreter: Interpreter) -> None:
@@ -245,30 +236,24 @@ def warm_up(pipe: Pipe, seats: Seats, number: int, runs: int | None) -> None:
     pipe.tell(ns=times + [timed(run) for _ in range(runs or 0)])
 
 
-def play(pipe: Pipe, seats: Seats, turns: Sequence[tuple[int, int, bool]]) -> None:
-    """Turns of models: the number of the seat, the runs, and whether one goes uncounted first.
+def play(pipe: Pipe, seats: Seats, number: int, runs: int, settle: bool) -> None:
+    """So many runs, after one that is not counted where the model is to settle; with the last
+    samples goes the time that all cores spent on a run.
 
     Samples are sent in few lines, because sending takes time from the run that follows."""
-    told = perf_counter_ns()
-    parts: list[Part] = []
-    for number, runs, is_settled in turns:
-        run = seats[number].run
-        if is_settled:
-            run()
-        start = process_time()
-        times: list[int] = []
-        for _ in range(runs):
-            times.append(timed(run))
-            if perf_counter_ns() - told > TELL_NS:
-                pipe.tell(parts=[*parts, Part(number, times, None)])
-                told, times, parts = perf_counter_ns(), [], []
-                if pipe.is_waiting():
-                    turns = ()
-                    break
-        parts.append(Part(number, times, (process_time() - start) * 1e6 / runs))
-        if not turns:
-            break
-    pipe.tell(parts=parts, done=True)
+    told, run = perf_counter_ns(), seats[number].run
+    if settle:
+        run()
+    start = process_time()
+    times: list[int] = []
+    for _ in range(runs):
+        times.append(timed(run))
+        if perf_counter_ns() - told > TELL_NS:
+            pipe.tell(ns=times)
+            told, times = perf_counter_ns(), []
+            if pipe.is_waiting():
+                break
+    pipe.tell(ns=times, cpu_us=(process_time() - start) * 1e6 / runs)
 
 
 def close(seats: Seats, number: int) -> None:

@@ -10,12 +10,11 @@ import re
 import shlex
 import subprocess
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
-from types import TracebackType
-from typing import Any, NamedTuple
+from typing import Any
 
 from litesmith.errors import BadInput, CannotRun
 from litesmith.phrases import phrase
@@ -62,27 +61,12 @@ _WAYS_OUT = {
 }
 
 
-class Turn(NamedTuple):
-    """A session's runs in a row; a settling run before them pays for what others left in caches."""
-
-    session: "DeviceSession"
-    runs: int
-    is_settled: bool = False
-
-
-class Taken(NamedTuple):
-    """What a turn took, by the device's clock."""
-
-    times_us: tuple[float, ...]
-    cpu_us: float  # of all threads of the runner, for each run
-
-
 class Device:
     """A machine with the runner on it, which holds any number of models open in one process.
 
-    >>> with connected("ssh://pi@kitchen/cpu:4") as device:             # doctest: +SKIP
+    >>> with connect("ssh://pi@kitchen/cpu:4") as device:             # doctest: +SKIP
     ...     with device.opened("model.tflite", "cpu:4") as session:
-    ...         times_us = session.run(50)
+    ...         times_us, cpu_us = session.take(50)
     """
 
     def __init__(self, name: str, command: Sequence[str], hints: Mapping[str, str]) -> None:
@@ -90,8 +74,7 @@ class Device:
         python = TRANSPORTS["ssh"].default
         plainly = {"address": name, "host": name, "place": name, "python": python, "ssh": "ssh"}
         self._hints = {**plainly, **hints}
-        self._samples: list[list[float]] = []
-        self._digests: list[str] = []
+        self._sessions: list[DeviceSession] = []
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (close() does)
         source = _AGENT.read_bytes()
         self.facts: dict[str, Fact] = {}  # until the device has answered
@@ -117,7 +100,7 @@ class Device:
     @property
     def samples(self) -> tuple[tuple[float, ...], ...]:
         """Microseconds of each model so far, in the order of opening."""
-        return tuple(map(tuple, self._samples))
+        return tuple(tuple(session.samples_us) for session in self._sessions)
 
     def opened(self, model: str | Path | bytes, target: str | Target = "cpu:1") -> "DeviceSession":
         """The model, copied to the device unless it is there, open and run once."""
@@ -127,36 +110,13 @@ class Device:
         content = model if isinstance(model, bytes) else mapped(model)
         known = sha256(content).hexdigest()
         if self.ask(do="put", digest=known, size=len(content))["wanted"]:
-            self._write([content])
-            self._answer()
-        number = len(self._samples)
-        told = self.ask(
-            do="open",
-            number=number,
-            digest=known,
-            how=(wanted.threads, wanted.kernels),
-        )
-        self._samples.append([])
-        self._digests.append(known)
-        return DeviceSession(self, number, told["create_ns"] / 1e3, told["first_ns"] / 1e3)
-
-    def play(self, turns: Sequence[Turn]) -> list[Taken]:
-        """Lets sessions take turns, without a word over the connection in between."""
-        self.tell(do="play", turns=[(t.session.number, t.runs, t.is_settled) for t in turns])
-        taken: list[Taken] = []
-        current: list[float] = []
-        is_done = False
-        while not is_done:
-            told = self._answer()
-            for number, times, cpu_us in told["parts"]:
-                times_us = [time / 1e3 for time in times]
-                self._samples[number] += times_us
-                current += times_us
-                if cpu_us is not None:
-                    taken.append(Taken(tuple(current), cpu_us))
-                    current = []
-            is_done = told.get("done", False)
-        return taken
+            self._write(content)
+            self.answer()
+        number, how = len(self._sessions), (wanted.threads, wanted.kernels)
+        told = self.ask(do="open", number=number, digest=known, how=how)
+        opened = DeviceSession(self, number, known, told["create_ns"] / 1e3, told["first_ns"] / 1e3)
+        self._sessions.append(opened)
+        return opened
 
     def close(self) -> None:
         """Ends the runner. Closing twice is fine."""
@@ -174,17 +134,12 @@ class Device:
     def __enter__(self) -> "Device":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _greeted(self, source: bytes) -> dict[str, Fact]:
         """The device's facts; what a login prints before them is skipped."""
-        self._write([source])
+        self._write(source)
         self.tell(do="greet")
         for _ in range(_NOISE_LINES):
             line = self._line()
@@ -208,22 +163,21 @@ class Device:
 
     def ask(self, **words: object) -> dict[str, Any]:
         self.tell(**words)
-        return self._answer()
+        return self.answer()
 
     def tell(self, **words: object) -> None:
-        self._write([json.dumps(words).encode() + b"\n"])
+        self._write(json.dumps(words).encode() + b"\n")
 
-    def _write(self, chunks: Iterable[bytes | memoryview]) -> None:
+    def _write(self, content: bytes | memoryview) -> None:
         stream = self._process.stdin
         assert stream is not None
         try:
-            for chunk in chunks:
-                stream.write(chunk)
+            stream.write(content)
             stream.flush()
         except (OSError, ValueError):  # a pipe without a reader, or one that is closed
             raise self._gone() from None
 
-    def _answer(self) -> dict[str, Any]:
+    def answer(self) -> dict[str, Any]:
         told = json.loads(self._line())
         if "refused" in told:
             raise CannotRun("{name}: {told}", self.name, plain(told["refused"]))
@@ -247,8 +201,7 @@ class Device:
         said = self._errors.read().decode("utf-8", "replace")
         if not self.facts:
             return CannotRun("{name}: {way_out}", self.name, self._way_out(said))
-        runs = sum(map(len, self._samples))
-        kept = after_runs(runs)
+        kept = after_runs(sum(map(len, self.samples)))
         crash = re.search("Fatal Python error: (.+)", said)
         if crash:
             what = phrase("the runtime crashed there {kept} ({crash})", kept, plain(crash[1]))
@@ -257,7 +210,7 @@ class Device:
             what = phrase("the connection was lost {kept}", kept)
             way_out = phrase("see that the device is on and reachable, then measure again")
         message = phrase("{name}: {what}; {way_out}", self.name, what, way_out)
-        return Lost(message, self.samples, tuple(self._digests))
+        return Lost(message, self.samples, tuple(session.digest for session in self._sessions))
 
     def _way_out(self, said: str) -> str:
         """What to do, from what ssh and the device wrote as errors."""
@@ -270,35 +223,39 @@ class Device:
 
 
 class DeviceSession:
-    """A model that is open on a device."""
+    """A model that is open on a device. `samples_us` are the times of all its runs so far."""
 
-    def __init__(self, device: Device, number: int, create_us: float, first_us: float) -> None:
-        self._device, self.number = device, number
+    def __init__(
+        self, device: Device, number: int, digest: str, create_us: float, first_us: float
+    ) -> None:
+        self._device, self._number, self.digest = device, number, digest
         self.create_us, self.first_us = create_us, first_us
+        self.samples_us: list[float] = []
 
-    def run(self, runs: int) -> list[float]:
-        """Microseconds of each of so many runs, by the device's clock."""
-        return [time for taken in self._device.play([Turn(self, runs)]) for time in taken.times_us]
+    def take(self, runs: int, *, settle: bool = False) -> tuple[tuple[float, ...], float]:
+        """Microseconds of each of so many runs, by the device's clock, and of the CPU for one, all
+        threads together. A settling run before them pays for what others left in caches."""
+        self._device.tell(do="play", number=self._number, runs=runs, settle=settle)
+        before, told = len(self.samples_us), dict[str, Any]()
+        while "cpu_us" not in told:
+            told = self._device.answer()
+            self.samples_us += [time / 1e3 for time in told["ns"]]
+        return tuple(self.samples_us[before:]), told["cpu_us"]
 
     def warm_up(self, runs: int | None = None) -> list[float]:
         """Microseconds of runs that do not count: so many, or until they get no faster."""
-        told = self._device.ask(do="warm_up", number=self.number, runs=runs)
+        told = self._device.ask(do="warm_up", number=self._number, runs=runs)
         return [time / 1e3 for time in told["ns"]]
 
     def close(self) -> None:
         """Gives the model's memory back, where the device is still there."""
         with suppress(CannotRun):
-            self._device.tell(do="close", number=self.number)
+            self._device.tell(do="close", number=self._number)
 
     def __enter__(self) -> "DeviceSession":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

@@ -9,7 +9,7 @@ import zstandard
 
 from litesmith.ir.dtype import DTYPES
 from litesmith.ir.edit import called_graphs, consumers
-from litesmith.ir.ops import OPS
+from litesmith.ir.ops import op_macs as op_macs
 from litesmith.ir.types import Graph, Model, Op, Tensor, memory_place
 from litesmith.phrases import phrase
 
@@ -42,12 +42,6 @@ def footprint(model: Model) -> Footprint:
         bytes_by_kind=by_kind,
         bytes_by_dtype=by_dtype,
     )
-
-
-def op_macs(op: Op) -> int:
-    """Multiply-accumulates of one call; 0 for what only moves or compares values."""
-    count = OPS[op.kind].macs
-    return count(op) if count is not None else 0
 
 
 def op_constant_bytes(op: Op) -> int:

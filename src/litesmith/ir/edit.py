@@ -4,15 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from litesmith import schema
-from litesmith.ir.types import (
-    Graph,
-    Model,
-    Op,
-    Signature,
-    Tensor,
-    op_tensors,
-    quant_tensors,
-)
+from litesmith.ir.types import Graph, Model, Op, Signature, Tensor, op_tensors, quant_tensors
 
 
 def referenced(
@@ -113,6 +105,29 @@ def with_graphs(
         tuple(_renamed(s, tensors) for s in model.signatures) if tensors else model.signatures
     )
     return replace(model, graphs=tuple(graphs), signatures=signatures)
+
+
+def with_main(model: Model, graph: Graph, tensors: Mapping[Tensor, Tensor] | None = None) -> Model:
+    """The model with another main graph; `tensors` as for `with_graphs`."""
+    return with_graphs(model, (graph, *model.graphs[1:]), tensors)
+
+
+def with_ops(model: Model, ops: Mapping[Op, Op]) -> Model:
+    """The model with some ops of its main graph replaced, one by one."""
+    return with_main(model, regraph(model.main, ops=[ops.get(op, op) for op in model.main.ops]))
+
+
+def exposing(model: Model, outputs: Sequence[Tensor]) -> Model:
+    """The model with these tensors of its main graph as outputs, and no ops but those they need
+    and those that are run for what they do."""
+    wanted: set[Tensor] = set(outputs)
+    ops: list[Op] = []
+    for op in reversed(model.main.ops):
+        if not op.outputs or not wanted.isdisjoint(op.outputs):
+            wanted.update(t for t in op.inputs if t is not None)
+            ops.append(op)
+    graph = regraph(model.main, ops=ops[::-1], outputs=outputs)
+    return replace(with_main(model, graph), signatures=(), metadata=())
 
 
 def _renamed(signature: Signature, tensors: Mapping[Tensor, Tensor]) -> Signature:

@@ -45,6 +45,12 @@ def is_repeatable(op: Op) -> bool:
     return not has_effect(op) and not OPS[op.kind].varies
 
 
+def op_macs(op: Op) -> int:
+    """Multiply-accumulates of one call; 0 for what only moves or compares values."""
+    count = OPS[op.kind].macs
+    return count(op) if count is not None else 0
+
+
 def options_or_defaults(kind: str, options: Record | None) -> Record:
     """The options of a call; the schema's defaults where the file has none, or another op's.
 

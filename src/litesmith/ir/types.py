@@ -289,6 +289,12 @@ def constant_numbers(tensor: Tensor | None) -> Array | None:
     return tensor.values() if DTYPES[tensor.dtype].bits else None
 
 
+def frozen(array: Array) -> Array:
+    """The array, which nobody can write to any more: what a constant holds."""
+    array.setflags(write=False)
+    return array
+
+
 def memory_place(array: Array) -> tuple[int, int]:
     """Where an array lies and how long it is: equal for views on the same bytes."""
     return array.__array_interface__["data"][0], array.nbytes

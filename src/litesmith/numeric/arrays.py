@@ -19,7 +19,7 @@ def along(values: Array, rank: int, axis: int) -> Array:
     return values.reshape(tuple(-1 if place == axis else 1 for place in range(rank)))
 
 
-Result = np.ndarray | tuple[np.ndarray, ...]
+Result = Array | tuple[Array, ...]
 Kernel = Callable[..., Result]
 
 # Smaller integers mostly stand for real numbers by a scale, which a kernel is not told.
@@ -35,7 +35,7 @@ ACTIVATIONS: dict[str, tuple[float, float]] = {
 }
 
 
-def demand(dtypes: str, *arrays: np.ndarray) -> None:
+def demand(dtypes: str, *arrays: Array) -> None:
     """Refuses arrays of other types than those named, and of types that differ."""
     for array in arrays:
         if str(array.dtype) not in dtypes.split():
@@ -46,20 +46,20 @@ def demand(dtypes: str, *arrays: np.ndarray) -> None:
             raise ValueError(phrase("arrays of {dtype} and {dtype2}", arrays[0].dtype, array.dtype))
 
 
-def integers(array: np.ndarray) -> tuple[int, ...]:
+def integers(array: Array) -> tuple[int, ...]:
     """The values of a setting, flattened."""
     if array.dtype.kind not in "iu":
         raise ValueError(phrase("a setting of {dtype} where integers belong", array.dtype))
     return tuple(map(int, array.reshape(-1).tolist()))
 
 
-def integer(array: np.ndarray) -> int:
+def integer(array: Array) -> int:
     """The value of a setting that is one number."""
     (value,) = integers(array)
     return value
 
 
-def within(places: np.ndarray, size: int) -> np.ndarray:
+def within(places: Array, size: int) -> Array:
     """Indices as int64; refuses those outside, as the runtime does, the negative among them."""
     if places.dtype.kind not in "iu":
         raise ValueError(phrase("indices of {dtype}", places.dtype))
@@ -76,7 +76,7 @@ def refuse_excess(shape: Sequence[int]) -> None:
         raise ValueError(phrase("an array of shape {shape} is too large", tuple(shape)))
 
 
-def activate(options: Record, array: np.ndarray) -> np.ndarray:
+def activate(options: Record, array: Array) -> Array:
     """The fused activation, where the op has one.
 
     Kernels of the runtime that have one, even NONE, differ over infinite results: its own give the
@@ -97,7 +97,7 @@ def activate(options: Record, array: np.ndarray) -> np.ndarray:
     return clamp(array, *ACTIVATIONS[activation])
 
 
-def clamp(array: np.ndarray, low: float, high: float) -> np.ndarray:
+def clamp(array: Array, low: float, high: float) -> Array:
     """Values inside of an interval, in the same element type; not-a-number stays."""
     if low > -np.inf:
         array = np.maximum(array, np.array(low, array.dtype))

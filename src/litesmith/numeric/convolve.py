@@ -5,13 +5,13 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from litesmith.ir.types import Record
+from litesmith.ir.types import Array, Record
 from litesmith.ir.window import Slide, pads, slides
 from litesmith.numeric.arrays import activate, demand, integers, refuse_excess
 from litesmith.phrases import phrase
 
 
-def windows(x: np.ndarray, moves: Sequence[Slide], padding: str, fill: float) -> np.ndarray:
+def windows(x: Array, moves: Sequence[Slide], padding: str, fill: float) -> Array:
     """Every window: (batch, *sizes, channels) -> (batch, *places, channels, *window)."""
     amounts = [pads(padding, size, move) for size, move in zip(x.shape[1:-1], moves, strict=True)]
     widths = [size + sum(both) for size, both in zip(x.shape[1:-1], amounts, strict=True)]
@@ -24,7 +24,7 @@ def windows(x: np.ndarray, moves: Sequence[Slide], padding: str, fill: float) ->
     return views[(slice(None), *places, slice(None), *inside)]
 
 
-def _finish(options: Record, product: np.ndarray, bias: np.ndarray | None) -> np.ndarray:
+def _finish(options: Record, product: Array, bias: Array | None) -> Array:
     if bias is not None:
         demand("float32", bias)
         if bias.size != product.shape[-1]:
@@ -35,7 +35,7 @@ def _finish(options: Record, product: np.ndarray, bias: np.ndarray | None) -> np
     return activate(options, product)
 
 
-def _correlate(views: np.ndarray, filters: np.ndarray) -> np.ndarray:
+def _correlate(views: Array, filters: Array) -> Array:
     """Windows by filters (out, *window, in), which may be fewer channels deep: grouped."""
     spatial = filters.ndim - 2
     channel = 1 + spatial
@@ -55,18 +55,14 @@ def _correlate(views: np.ndarray, filters: np.ndarray) -> np.ndarray:
     return np.concatenate(parts, -1)
 
 
-def conv_2d(
-    options: Record, x: np.ndarray, filters: np.ndarray, bias: np.ndarray | None = None
-) -> np.ndarray:
+def conv_2d(options: Record, x: Array, filters: Array, bias: Array | None = None) -> Array:
     demand("float32", x, filters)
     moves = slides(options, filters.shape[1:-1])
     views = windows(x, moves, options.word("padding"), 0)
     return _finish(options, _correlate(views, filters), bias)
 
 
-def conv_3d(
-    options: Record, x: np.ndarray, filters: np.ndarray, bias: np.ndarray | None = None
-) -> np.ndarray:
+def conv_3d(options: Record, x: Array, filters: Array, bias: Array | None = None) -> Array:
     """Filters are (depth, height, width, in, out)."""
     demand("float32", x, filters)
     moves = slides(options, filters.shape[:3], "dhw")
@@ -75,8 +71,8 @@ def conv_3d(
 
 
 def depthwise_conv_2d(
-    options: Record, x: np.ndarray, filters: np.ndarray, bias: np.ndarray | None = None
-) -> np.ndarray:
+    options: Record, x: Array, filters: Array, bias: Array | None = None
+) -> Array:
     """Filters are (1, height, width, channels by multiplier)."""
     demand("float32", x, filters)
     one, height, width, outputs = filters.shape
@@ -90,12 +86,8 @@ def depthwise_conv_2d(
 
 
 def transpose_conv(
-    options: Record,
-    shape: np.ndarray,
-    filters: np.ndarray,
-    x: np.ndarray,
-    bias: np.ndarray | None = None,
-) -> np.ndarray:
+    options: Record, shape: Array, filters: Array, x: Array, bias: Array | None = None
+) -> Array:
     """Filters are (out, height, width, in)."""
     demand("float32", x, filters)
     spread = _spread(options, integers(shape), np.moveaxis(filters, 0, -2), x)
@@ -103,20 +95,14 @@ def transpose_conv(
 
 
 def conv_3d_transpose(
-    options: Record,
-    shape: np.ndarray,
-    filters: np.ndarray,
-    x: np.ndarray,
-    bias: np.ndarray | None = None,
-) -> np.ndarray:
+    options: Record, shape: Array, filters: Array, x: Array, bias: Array | None = None
+) -> Array:
     """Filters are (depth, height, width, out, in)."""
     demand("float32", x, filters)
     return _finish(options, _spread(options, integers(shape), filters, x), bias)
 
 
-def _spread(
-    options: Record, shape: Sequence[int], filters: np.ndarray, x: np.ndarray
-) -> np.ndarray:
+def _spread(options: Record, shape: Sequence[int], filters: Array, x: Array) -> Array:
     """Adds every input value, times the filter (*window, out, in), around its place."""
     batch, *sizes, outputs = shape
     moves = slides(options, filters.shape[:-2], "dhw"[-len(sizes) :])
@@ -136,9 +122,7 @@ def _spread(
     return _cut(full, sizes, moves, options.word("padding"))
 
 
-def _cut(
-    full: np.ndarray, sizes: Sequence[int], moves: Sequence[Slide], padding: str
-) -> np.ndarray:
+def _cut(full: Array, sizes: Sequence[int], moves: Sequence[Slide], padding: str) -> Array:
     """What the padding leaves, with zeros where no value reached."""
     for axis, (size, move) in enumerate(zip(sizes, moves, strict=True), 1):
         before, _ = pads(padding, size, move)
@@ -149,32 +133,30 @@ def _cut(
     return full
 
 
-def _pooled(options: Record, x: np.ndarray, fill: float) -> np.ndarray:
+def _pooled(options: Record, x: Array, fill: float) -> Array:
     demand("float32", x)
     size = options.integer("filter_height"), options.integer("filter_width")
     return windows(x, slides(options, size), options.word("padding"), fill)
 
 
-def max_pool(options: Record, x: np.ndarray) -> np.ndarray:
+def max_pool(options: Record, x: Array) -> Array:
     return activate(options, _pooled(options, x, -np.inf).max((-2, -1)))
 
 
-def average_pool(options: Record, x: np.ndarray) -> np.ndarray:
+def average_pool(options: Record, x: Array) -> Array:
     """Padding does not count."""
     counts = _pooled(options, np.ones_like(x), 0).sum((-2, -1), np.float64)
     total = _pooled(options, x, 0).sum((-2, -1), np.float64)
     return activate(options, (total / counts).astype(np.float32))
 
 
-def l2_pool(options: Record, x: np.ndarray) -> np.ndarray:
+def l2_pool(options: Record, x: Array) -> Array:
     counts = _pooled(options, np.ones_like(x), 0).sum((-2, -1), np.float64)
     total = np.square(_pooled(options, x, 0), dtype=np.float64).sum((-2, -1))
     return activate(options, np.sqrt(total / counts).astype(np.float32))
 
 
-def fully_connected(
-    options: Record, x: np.ndarray, filters: np.ndarray, bias: np.ndarray | None = None
-) -> np.ndarray:
+def fully_connected(options: Record, x: Array, filters: Array, bias: Array | None = None) -> Array:
     """Filters are (out, in)."""
     demand("float32", x, filters)
     if options.word("weights_format") != "DEFAULT":
@@ -186,7 +168,7 @@ def fully_connected(
     return _finish(options, product, bias)
 
 
-def batch_matmul(options: Record, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+def batch_matmul(options: Record, x: Array, y: Array) -> Array:
     demand("float32", x, y)
     if min(x.ndim, y.ndim) < 2:
         raise ValueError(phrase("shapes {shape} and {shape2} are no matrices", x.shape, y.shape))

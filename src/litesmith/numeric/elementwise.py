@@ -5,18 +5,18 @@ from collections.abc import Callable
 
 import numpy as np
 
-from litesmith.ir.types import Record
+from litesmith.ir.types import Array, Record
 from litesmith.numeric.arrays import Kernel, activate, clamp, demand
 from litesmith.phrases import phrase
 
-Unary = Callable[[np.ndarray], np.ndarray]
-Binary = Callable[[np.ndarray, np.ndarray], np.ndarray]
+Unary = Callable[[Array], Array]
+Binary = Callable[[Array, Array], Array]
 
 
 def unary(compute: Unary, dtypes: str = "float32", result: str = "") -> Kernel:
     """A kernel of one array; the result has the array's type unless another is named."""
 
-    def kernel(options: Record, x: np.ndarray) -> np.ndarray:
+    def kernel(options: Record, x: Array) -> Array:
         demand(dtypes, x)
         with np.errstate(all="ignore"):
             return np.asarray(compute(x), result or x.dtype)
@@ -27,7 +27,7 @@ def unary(compute: Unary, dtypes: str = "float32", result: str = "") -> Kernel:
 def binary(compute: Binary, dtypes: str, result: str = "") -> Kernel:
     """A kernel of two arrays of one type that broadcast, with a fused activation."""
 
-    def kernel(options: Record, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    def kernel(options: Record, x: Array, y: Array) -> Array:
         demand(dtypes, x, y)
         with np.errstate(all="ignore"):
             return activate(options, np.asarray(compute(x, y), result or x.dtype))
@@ -39,32 +39,32 @@ def clamped(low: float, high: float) -> Unary:
     return lambda x: clamp(x, low, high)
 
 
-def logistic(x: np.ndarray) -> np.ndarray:
+def logistic(x: Array) -> Array:
     return 1 / (1 + np.exp(-x))
 
 
-def hard_swish(x: np.ndarray) -> np.ndarray:
+def hard_swish(x: Array) -> Array:
     return x * clamp(x + np.float32(3), 0, 6) / np.float32(6)
 
 
-def elu(x: np.ndarray) -> np.ndarray:
+def elu(x: Array) -> Array:
     return np.where(x < 0, np.expm1(x), x)
 
 
-def maximum(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+def maximum(x: Array, y: Array) -> Array:
     # Written as the runtime compares, which decides what becomes of not-a-number.
     return np.where(x > y, x, y)
 
 
-def minimum(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+def minimum(x: Array, y: Array) -> Array:
     return np.where(x < y, x, y)
 
 
-def squared_difference(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+def squared_difference(x: Array, y: Array) -> Array:
     return np.square(x - y)
 
 
-def divide(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+def divide(x: Array, y: Array) -> Array:
     """Real division; of integers, rounded towards zero."""
     if x.dtype.kind == "f":
         return x / y
@@ -73,28 +73,28 @@ def divide(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return sign * (np.abs(x.astype(np.int64)) // np.abs(y.astype(np.int64)))
 
 
-def floor_divide(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+def floor_divide(x: Array, y: Array) -> Array:
     _refuse_zeros(y)
     return np.floor(x / y) if x.dtype.kind == "f" else x // y
 
 
-def floor_modulo(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+def floor_modulo(x: Array, y: Array) -> Array:
     _refuse_zeros(y)
     return np.mod(x, y)
 
 
-def _refuse_zeros(divisor: np.ndarray) -> None:
+def _refuse_zeros(divisor: Array) -> None:
     if not divisor.all():
         raise ValueError(phrase("a divisor is 0"))
 
 
-def power(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+def power(x: Array, y: Array) -> Array:
     if y.dtype.kind == "i" and y.size and int(y.min()) < 0:
         raise ValueError(phrase("an integer to the power of {min}", y.min()))
     return np.power(x, y)
 
 
-def shift_right(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+def shift_right(x: Array, y: Array) -> Array:
     """Shifts beyond the width stop at it; the sign is kept."""
     return x >> np.clip(y, 0, 8 * x.itemsize - 1)
 
@@ -103,7 +103,7 @@ _erf = np.frompyfunc(math.erf, 1, 1)
 
 
 @np.errstate(all="ignore")
-def gelu(options: Record, x: np.ndarray) -> np.ndarray:
+def gelu(options: Record, x: Array) -> Array:
     demand("float32", x)
     wide = x.astype(np.float64)
     if options["approximate"]:
@@ -114,18 +114,18 @@ def gelu(options: Record, x: np.ndarray) -> np.ndarray:
 
 
 @np.errstate(all="ignore")
-def leaky_relu(options: Record, x: np.ndarray) -> np.ndarray:
+def leaky_relu(options: Record, x: Array) -> Array:
     demand("float32", x)
     return np.where(x > 0, x, x * np.float32(options.number("alpha")))
 
 
 @np.errstate(all="ignore")
-def prelu(options: Record, x: np.ndarray, alpha: np.ndarray) -> np.ndarray:
+def prelu(options: Record, x: Array, alpha: Array) -> Array:
     demand("float32", x, alpha)
     return np.where(x >= 0, x, x * alpha)
 
 
-def add_n(options: Record, *arrays: np.ndarray) -> np.ndarray:
+def add_n(options: Record, *arrays: Array) -> Array:
     demand("float32 int32", *arrays)
     if len(arrays) < 2 or len({array.shape for array in arrays}) > 1:
         raise ValueError(phrase("two or more arrays of one shape are needed"))
@@ -136,7 +136,7 @@ def add_n(options: Record, *arrays: np.ndarray) -> np.ndarray:
     return total
 
 
-def select(options: Record, condition: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+def select(options: Record, condition: Array, x: Array, y: Array) -> Array:
     """A condition of the same shape, or one for each entry of the first dimension."""
     demand(str(x.dtype), x, y)
     demand("bool", condition)
@@ -149,13 +149,13 @@ def select(options: Record, condition: np.ndarray, x: np.ndarray, y: np.ndarray)
     return np.where(condition, x, y).reshape(x.shape)
 
 
-def select_v2(options: Record, condition: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+def select_v2(options: Record, condition: Array, x: Array, y: Array) -> Array:
     demand(str(x.dtype), x, y)
     demand("bool", condition)
     return np.where(condition, x, y)
 
 
-def cast(options: Record, x: np.ndarray) -> np.ndarray:
+def cast(options: Record, x: Array) -> Array:
     """Between plain types. Outside of an integer's range versions of the runtime differ."""
     target = np.dtype(options.word("out_data_type").lower())
     if target.kind not in "biufc" or x.dtype.kind not in "biufc":
@@ -168,13 +168,13 @@ def cast(options: Record, x: np.ndarray) -> np.ndarray:
     return (x if target.kind == "c" else np.real(x)).astype(target)
 
 
-def dequantize(options: Record, x: np.ndarray) -> np.ndarray:
+def dequantize(options: Record, x: Array) -> Array:
     """Half precision only: integers need the tensor's scale."""
     demand("float16", x)
     return x.astype(np.float32)
 
 
-def fake_quant(options: Record, x: np.ndarray) -> np.ndarray:
+def fake_quant(options: Record, x: Array) -> Array:
     """Rounding to the grid of a quantized tensor, with an interval nudged so that 0 is on it."""
     demand("float32", x)
     low, high = np.float32(options.number("min")), np.float32(options.number("max"))
@@ -193,12 +193,12 @@ def fake_quant(options: Record, x: np.ndarray) -> np.ndarray:
     return steps * scale + bottom
 
 
-def _round_half_up(values: np.ndarray | np.float32) -> np.ndarray:
+def _round_half_up(values: Array | np.float32) -> Array:
     """To the nearest integer; none of the values is negative."""
     return np.floor(np.asarray(values) + np.float32(0.5))
 
 
-def bucketize(options: Record, x: np.ndarray) -> np.ndarray:
+def bucketize(options: Record, x: Array) -> Array:
     demand("float32 int32 int64", x)
     stored = options["boundaries"]
     if not isinstance(stored, (tuple, np.ndarray)):

@@ -157,7 +157,7 @@ KERNELS: dict[str, Kernel] = {
 }
 
 
-def evaluate(op: Op, arrays: Sequence[Array | None]) -> tuple[np.ndarray, ...]:
+def evaluate(op: Op, arrays: Sequence[Array | None]) -> tuple[Array, ...]:
     """The outputs of a call whose inputs are these arrays, in the types its output tensors have.
 
     Raises ValueError on whatever the kernel cannot do, senseless and oversized calls included.
@@ -204,7 +204,7 @@ def _refuse_senseless(kind: str, options: Record, arrays: Sequence[Array | None]
         refuse_excess(shape)
 
 
-def _called(kind: str, options: Record, arrays: Sequence[Array | None]) -> tuple[np.ndarray, ...]:
+def _called(kind: str, options: Record, arrays: Sequence[Array | None]) -> tuple[Array, ...]:
     try:
         with np.errstate(all="ignore"):
             result = KERNELS[kind](options, *arrays)
@@ -213,7 +213,7 @@ def _called(kind: str, options: Record, arrays: Sequence[Array | None]) -> tuple
     return result if isinstance(result, tuple) else (result,)
 
 
-def _checked(op: Op, results: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
+def _checked(op: Op, results: tuple[Array, ...]) -> tuple[Array, ...]:
     wanted = [tensor.dtype for tensor in op.outputs]
     if [str(result.dtype) for result in results] != wanted:
         raise ValueError(

@@ -5,12 +5,12 @@ from collections.abc import Callable
 import numpy as np
 
 from litesmith.ir.infer import from_front
-from litesmith.ir.types import Record
+from litesmith.ir.types import Array, Record
 from litesmith.numeric.arrays import Kernel, demand, integer, integers, within
 from litesmith.phrases import phrase
 
 
-def gather(options: Record, x: np.ndarray, places: np.ndarray) -> np.ndarray:
+def gather(options: Record, x: Array, places: Array) -> Array:
     axis = from_front(options.integer("axis"), x.ndim)
     batch = options.integer("batch_dims")
     batch += places.ndim if batch < 0 else 0
@@ -26,11 +26,11 @@ def gather(options: Record, x: np.ndarray, places: np.ndarray) -> np.ndarray:
     return np.array(taken, x.dtype).reshape(shape)
 
 
-def gather_nd(options: Record, x: np.ndarray, places: np.ndarray) -> np.ndarray:
+def gather_nd(options: Record, x: Array, places: Array) -> Array:
     return x[_coordinates(places, x.shape)]
 
 
-def _coordinates(places: np.ndarray, shape: tuple[int, ...]) -> tuple[np.ndarray, ...]:
+def _coordinates(places: Array, shape: tuple[int, ...]) -> tuple[Array, ...]:
     """The last dimension's entries as one index array for each dimension they address."""
     if places.ndim < 1 or not 1 <= places.shape[-1] <= len(shape):
         raise ValueError(phrase("indices {shape} into {shape2}", places.shape, shape))
@@ -38,9 +38,7 @@ def _coordinates(places: np.ndarray, shape: tuple[int, ...]) -> tuple[np.ndarray
     return tuple(within(column, size) for column, size in zip(columns, shape, strict=False))
 
 
-def scatter_nd(
-    options: Record, places: np.ndarray, updates: np.ndarray, shape: np.ndarray
-) -> np.ndarray:
+def scatter_nd(options: Record, places: Array, updates: Array, shape: Array) -> Array:
     """Updates of the same place add up."""
     demand("bool float32 int8 int32 int64 uint8", updates)
     result = np.zeros(integers(shape), updates.dtype)
@@ -56,16 +54,14 @@ def scatter_nd(
     return result
 
 
-def embedding_lookup(options: Record, places: np.ndarray, table: np.ndarray) -> np.ndarray:
+def embedding_lookup(options: Record, places: Array, table: Array) -> Array:
     demand("float32", table)
     if table.ndim < 2 or places.ndim != 1:
         raise ValueError(phrase("indices {shape} into {shape2}", places.shape, table.shape))
     return table[within(places, table.shape[0])]
 
 
-def one_hot(
-    options: Record, places: np.ndarray, depth: np.ndarray, on: np.ndarray, off: np.ndarray
-) -> np.ndarray:
+def one_hot(options: Record, places: Array, depth: Array, on: Array, off: Array) -> Array:
     """Places outside are all off."""
     demand(str(on.dtype), on, off)
     axis = from_front(options.integer("axis"), places.ndim + 1)
@@ -76,8 +72,8 @@ def one_hot(
 
 
 def sparse_to_dense(
-    options: Record, places: np.ndarray, shape: np.ndarray, values: np.ndarray, rest: np.ndarray
-) -> np.ndarray:
+    options: Record, places: Array, shape: Array, values: Array, rest: Array
+) -> Array:
     demand("float32 int8 int32 int64 uint8", values, rest)
     dense = np.full(integers(shape), rest.reshape(()), rest.dtype)
     rows = places.reshape(-1, dense.ndim)
@@ -86,9 +82,7 @@ def sparse_to_dense(
     return dense
 
 
-def dynamic_update_slice(
-    options: Record, x: np.ndarray, update: np.ndarray, begin: np.ndarray
-) -> np.ndarray:
+def dynamic_update_slice(options: Record, x: Array, update: Array, begin: Array) -> Array:
     """The update is moved inwards where it would reach outside."""
     demand(str(x.dtype), x, update)
     result = x.copy()
@@ -102,7 +96,7 @@ def dynamic_update_slice(
     return result
 
 
-def where(options: Record, x: np.ndarray) -> np.ndarray:
+def where(options: Record, x: Array) -> Array:
     """Coordinates of what is not zero: (count, rank)."""
     demand("bool float32 int8 int32 int64 uint8 uint32", x)
     if x.ndim < 1:
@@ -110,7 +104,7 @@ def where(options: Record, x: np.ndarray) -> np.ndarray:
     return np.argwhere(x).astype(np.int64)
 
 
-def unique(options: Record, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def unique(options: Record, x: Array) -> tuple[Array, Array]:
     """Values in the order of their first appearance, and for each element the place of its own."""
     demand("float32 int8 int16 int32 int64 uint8", x)
     dtype = options.word("idx_out_type").lower()
@@ -121,12 +115,12 @@ def unique(options: Record, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return values[order], np.argsort(order)[owners.reshape(x.shape)].astype(dtype)
 
 
-def matrix_diag(options: Record, diagonal: np.ndarray) -> np.ndarray:
+def matrix_diag(options: Record, diagonal: Array) -> Array:
     size = diagonal.shape[-1]
     return np.where(np.eye(size, dtype=bool), diagonal[..., None], diagonal.dtype.type(0))
 
 
-def matrix_set_diag(options: Record, x: np.ndarray, diagonal: np.ndarray) -> np.ndarray:
+def matrix_set_diag(options: Record, x: Array, diagonal: Array) -> Array:
     demand(str(x.dtype), x, diagonal)
     result = x.copy()
     size = min(x.shape[-2:], default=0)
@@ -136,7 +130,7 @@ def matrix_set_diag(options: Record, x: np.ndarray, diagonal: np.ndarray) -> np.
     return result
 
 
-def segment_sum(options: Record, x: np.ndarray, segments: np.ndarray) -> np.ndarray:
+def segment_sum(options: Record, x: Array, segments: Array) -> Array:
     """Segments are numbered from 0 in rising order, none left out."""
     demand("float32 int32", x)
     ids = within(segments, 2**31)
@@ -151,7 +145,7 @@ def segment_sum(options: Record, x: np.ndarray, segments: np.ndarray) -> np.ndar
     return result
 
 
-Combine = Callable[[np.ndarray, np.ndarray, np.ndarray], None]
+Combine = Callable[[Array, Array, Array], None]
 
 
 def unsorted_segment(combine: Combine, start: str) -> Kernel:
@@ -160,9 +154,7 @@ def unsorted_segment(combine: Combine, start: str) -> Kernel:
     `start` is what an empty segment holds: zero, one, or the element type's lowest or highest.
     """
 
-    def kernel(
-        options: Record, x: np.ndarray, segments: np.ndarray, count: np.ndarray
-    ) -> np.ndarray:
+    def kernel(options: Record, x: Array, segments: Array, count: Array) -> Array:
         demand("float32 int32", x)
         if x.shape[: segments.ndim] != segments.shape:
             raise ValueError(phrase("segments {shape} of {shape2}", segments.shape, x.shape))

@@ -5,17 +5,17 @@ from collections.abc import Callable
 import numpy as np
 
 from litesmith.ir.infer import from_front
-from litesmith.ir.types import Record
+from litesmith.ir.types import Array, Record
 from litesmith.numeric.arrays import Kernel, demand, integer, integers
 from litesmith.phrases import phrase
 
-Fold = Callable[[np.ndarray, tuple[int, ...], bool], np.ndarray]
+Fold = Callable[[Array, tuple[int, ...], bool], Array]
 
 
 def reducer(fold: Fold, dtypes: str) -> Kernel:
     """A kernel of an array and the axes to reduce, which may be negative or repeated."""
 
-    def kernel(options: Record, x: np.ndarray, axes: np.ndarray) -> np.ndarray:
+    def kernel(options: Record, x: Array, axes: Array) -> Array:
         demand(dtypes, x)
         gone = tuple(sorted({from_front(axis, x.ndim) for axis in integers(axes)}))
         with np.errstate(all="ignore"):
@@ -24,16 +24,16 @@ def reducer(fold: Fold, dtypes: str) -> Kernel:
     return kernel
 
 
-def _wide(x: np.ndarray) -> type[np.float64] | type[np.int64]:
+def _wide(x: Array) -> type[np.float64] | type[np.int64]:
     return np.float64 if x.dtype.kind == "f" else np.int64
 
 
-def total(x: np.ndarray, axes: tuple[int, ...], keep: bool) -> np.ndarray:
+def total(x: Array, axes: tuple[int, ...], keep: bool) -> Array:
     """Integers wrap around at the width of their type."""
     return x.sum(axes, _wide(x), keepdims=keep).astype(x.dtype)
 
 
-def mean(x: np.ndarray, axes: tuple[int, ...], keep: bool) -> np.ndarray:
+def mean(x: Array, axes: tuple[int, ...], keep: bool) -> Array:
     """Of integers, rounded towards zero."""
     count = int(np.prod([x.shape[axis] for axis in axes], dtype=np.int64))
     if count == 0:
@@ -42,46 +42,41 @@ def mean(x: np.ndarray, axes: tuple[int, ...], keep: bool) -> np.ndarray:
     return added / count if x.dtype.kind == "f" else np.sign(added) * (np.abs(added) // count)
 
 
-def product(x: np.ndarray, axes: tuple[int, ...], keep: bool) -> np.ndarray:
+def product(x: Array, axes: tuple[int, ...], keep: bool) -> Array:
     return x.prod(axes, _wide(x), keepdims=keep).astype(x.dtype)
 
 
-def largest(x: np.ndarray, axes: tuple[int, ...], keep: bool) -> np.ndarray:
+def largest(x: Array, axes: tuple[int, ...], keep: bool) -> Array:
     return _ordered(x).max(axes, keepdims=keep)
 
 
-def smallest(x: np.ndarray, axes: tuple[int, ...], keep: bool) -> np.ndarray:
+def smallest(x: Array, axes: tuple[int, ...], keep: bool) -> Array:
     return _ordered(x).min(axes, keepdims=keep)
 
 
-def every(x: np.ndarray, axes: tuple[int, ...], keep: bool) -> np.ndarray:
+def every(x: Array, axes: tuple[int, ...], keep: bool) -> Array:
     return np.asarray(x.all(axes, keepdims=keep))
 
 
-def some(x: np.ndarray, axes: tuple[int, ...], keep: bool) -> np.ndarray:
+def some(x: Array, axes: tuple[int, ...], keep: bool) -> Array:
     return np.asarray(x.any(axes, keepdims=keep))
 
 
-def _ordered(x: np.ndarray) -> np.ndarray:
+def _ordered(x: Array) -> Array:
     if x.dtype.kind == "f" and np.isnan(x).any():
         raise ValueError(phrase("not-a-number has no place in an order"))
     return x
 
 
-def arg_max(options: Record, x: np.ndarray, axis: np.ndarray) -> np.ndarray:
+def arg_max(options: Record, x: Array, axis: Array) -> Array:
     return _place(options, x, axis, np.argmax)
 
 
-def arg_min(options: Record, x: np.ndarray, axis: np.ndarray) -> np.ndarray:
+def arg_min(options: Record, x: Array, axis: Array) -> Array:
     return _place(options, x, axis, np.argmin)
 
 
-def _place(
-    options: Record,
-    x: np.ndarray,
-    axis: np.ndarray,
-    find: Callable[[np.ndarray, int], np.ndarray],
-) -> np.ndarray:
+def _place(options: Record, x: Array, axis: Array, find: Callable[[Array, int], Array]) -> Array:
     """The first of equals wins."""
     demand("bool float32 int8 int32 uint8", x)
     dtype = options.word("output_type").lower()
@@ -90,7 +85,7 @@ def _place(
     return np.asarray(find(_ordered(x), from_front(integer(axis), x.ndim)), dtype)
 
 
-def top_k(options: Record, x: np.ndarray, count: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def top_k(options: Record, x: Array, count: Array) -> tuple[Array, Array]:
     """The largest along the last dimension in falling order, the first of equals first."""
     demand("float32 int8 int16 int32 int64 uint8", x)
     most = integer(count)
@@ -102,7 +97,7 @@ def top_k(options: Record, x: np.ndarray, count: np.ndarray) -> tuple[np.ndarray
     return np.take_along_axis(x, places, -1), places.astype(np.int32)
 
 
-def cumulative_sum(options: Record, x: np.ndarray, axis: np.ndarray) -> np.ndarray:
+def cumulative_sum(options: Record, x: Array, axis: Array) -> Array:
     demand("float32 int32 int64", x)
     along = from_front(integer(axis), x.ndim)
     ordered = np.flip(x, along) if options["reverse"] else x
@@ -114,25 +109,25 @@ def cumulative_sum(options: Record, x: np.ndarray, axis: np.ndarray) -> np.ndarr
     return np.flip(sums, along) if options["reverse"] else sums
 
 
-def softmax(options: Record, x: np.ndarray) -> np.ndarray:
+def softmax(options: Record, x: Array) -> Array:
     scaled = (x.astype(np.float64) - _peak(x)) * options.number("beta")
     powers = np.exp(scaled)
     return (powers / powers.sum(-1, keepdims=True)).astype(np.float32)
 
 
-def log_softmax(options: Record, x: np.ndarray) -> np.ndarray:
+def log_softmax(options: Record, x: Array) -> Array:
     shifted = x.astype(np.float64) - _peak(x)
     return (shifted - np.log(np.exp(shifted).sum(-1, keepdims=True))).astype(np.float32)
 
 
-def _peak(x: np.ndarray) -> np.ndarray:
+def _peak(x: Array) -> Array:
     demand("float32", x)
     if x.ndim < 1 or not np.isfinite(x).all():
         raise ValueError(phrase("an array of finite numbers is needed"))
     return x.max(-1, keepdims=True)
 
 
-def l2_normalize(options: Record, x: np.ndarray) -> np.ndarray:
+def l2_normalize(options: Record, x: Array) -> Array:
     demand("float32", x)
     if options.word("fused_activation_function") != "NONE":
         raise ValueError("a fused activation")
@@ -140,7 +135,7 @@ def l2_normalize(options: Record, x: np.ndarray) -> np.ndarray:
     return (x / np.maximum(length, 1e-6)).astype(np.float32)
 
 
-def local_response(options: Record, x: np.ndarray) -> np.ndarray:
+def local_response(options: Record, x: Array) -> Array:
     """Divides by a power of the squares summed over neighbouring channels."""
     demand("float32", x)
     radius = options.integer("radius")
@@ -156,7 +151,7 @@ def local_response(options: Record, x: np.ndarray) -> np.ndarray:
     return (x * scale ** -options.number("beta")).astype(np.float32)
 
 
-def rfft_2d(options: Record, x: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+def rfft_2d(options: Record, x: Array, lengths: Array) -> Array:
     demand("float32", x)
     height, width = integers(lengths)
     if min(height, width) < 1 or (height & (height - 1)) or (width & (width - 1)):

@@ -8,7 +8,7 @@ import numpy as np
 
 from litesmith.ir.dtype import DTYPES, pack
 from litesmith.ir.ops import OPS
-from litesmith.ir.types import Array, Graph, Op, Quant, Tensor, constant_numbers
+from litesmith.ir.types import Array, Graph, Op, Quant, Tensor, constant_numbers, frozen
 from litesmith.numeric.affine import bias_codes, weight_codes
 from litesmith.numeric.arrays import along
 from litesmith.passes.core.schemes import roles
@@ -134,8 +134,7 @@ def real_bias(layer: Layer) -> Array:
 def stored_weight(tensor: Tensor, numbers: Array, dtype: str, quant: Quant) -> Tensor:
     """A constant of codes in place of another; int4 is packed."""
     data = pack(numbers, dtype) if DTYPES[dtype].is_packed else numbers.astype(dtype)
-    data.setflags(write=False)
-    return replace(tensor, dtype=dtype, data=data, quant=quant)
+    return replace(tensor, dtype=dtype, data=frozen(data), quant=quant)
 
 
 def coded_weight(tensor: Tensor, dtype: str, scales: Array, axis: int) -> Tensor:

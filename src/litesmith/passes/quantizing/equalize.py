@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from litesmith.errors import BadInput
 from litesmith.ir.edit import rewrite, with_graphs
 from litesmith.ir.ops import OPS
-from litesmith.ir.types import Graph, Model, Op, Tensor
+from litesmith.ir.types import Graph, Model, Op, Tensor, frozen
 from litesmith.numeric.affine import rows_of
 from litesmith.numeric.arrays import along
 from litesmith.numeric.ranges import Seen
@@ -216,9 +216,7 @@ def _reals(tensor: Tensor | None) -> Reals:
 
 
 def _constant_like(tensor: Tensor, values: Reals) -> Tensor:
-    data = values.astype(np.float32).reshape(tensor.shape)
-    data.setflags(write=False)
-    return replace(tensor, data=data)
+    return replace(tensor, data=frozen(values.astype(np.float32).reshape(tensor.shape)))
 
 
 def _pads(op: Op) -> bool:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from litesmith.errors import CannotApply
-from litesmith.ir.edit import regraph, with_graphs
+from litesmith.ir.edit import with_ops
 from litesmith.ir.model_text import op_name
 from litesmith.ir.ops import OPS
 from litesmith.ir.types import Array, Graph, Model, Op, Quant, Tensor
@@ -124,9 +124,8 @@ def walk(model: Model, context: Context, step: str, edit: Edit, *, paired: int =
         ours.run(number, replaced)
         if theirs:
             theirs.run(number, {})
-    graph = regraph(model.main, ops=[replaced.get(op, op) for op in model.main.ops])
     changed = [layer for layer in ours.layers if layer.op in replaced]
-    return Walked(with_graphs(model, (graph, *model.graphs[1:])), changed, skipped)
+    return Walked(with_ops(model, replaced), changed, skipped)
 
 
 def _chosen(digests: Sequence[bytes], most: int) -> list[int]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from litesmith.errors import BadInput, CannotApply
-from litesmith.ir.edit import called_graphs, with_graphs
+from litesmith.ir.edit import called_graphs, with_main
 from litesmith.ir.model_text import op_name
 from litesmith.ir.ops import OPS
 from litesmith.ir.types import Graph, Model, Op, Tensor, constant_numbers
@@ -100,7 +100,7 @@ class Quantize:
             ranges |= wider
             work = self._work(model.main, integer, scheme, ranges)
         graph = work.graph()
-        replaced = with_graphs(model, (graph, *model.graphs[1:]), work.boundary)
+        replaced = with_main(model, graph, work.boundary)
         return Change(replaced, tuple(work.touched), (*skipped, *work.skipped))
 
     def _work(

@@ -8,7 +8,17 @@ from litesmith.ir.dtype import DTYPES, pack
 from litesmith.ir.edit import regraph, with_graphs
 from litesmith.ir.model_text import op_name
 from litesmith.ir.ops import OPS
-from litesmith.ir.types import Block, Graph, Model, Op, Quant, Record, Tensor, constant_numbers
+from litesmith.ir.types import (
+    Block,
+    Graph,
+    Model,
+    Op,
+    Quant,
+    Record,
+    Tensor,
+    constant_numbers,
+    frozen,
+)
 from litesmith.numeric.affine import weight_codes, weight_scales
 from litesmith.passes.core.layers import coded_weight
 from litesmith.passes.core.schemes import Scheme, roles
@@ -143,9 +153,7 @@ class _Storing:
     def _made(self, tensor: Tensor, axis: int | None) -> Tensor:
         dtype = self._scheme.weights
         if dtype == "float16":
-            half = tensor.values().astype(np.float16)
-            half.setflags(write=False)
-            return replace(tensor, dtype=dtype, data=half)
+            return replace(tensor, dtype=dtype, data=frozen(tensor.values().astype(np.float16)))
         if self._block:
             return _in_blocks(tensor, self._block)
         by_channel = axis is not None and self._per_channel and len(tensor.shape) > axis
@@ -174,9 +182,7 @@ def _in_blocks(tensor: Tensor, block: int) -> Tensor:
     scales = weight_scales(rows, 0, 4).astype(np.float16)
     codes = weight_codes(rows, scales, 0, 4)
     shape = (*tensor.shape[:-1], tensor.shape[-1] // block)
-    scales = scales.reshape(shape)
-    scales.setflags(write=False)
-    held = Tensor(f"{tensor.name}/scales", shape, "float16", scales)
+    held = Tensor(f"{tensor.name}/scales", shape, "float16", frozen(scales.reshape(shape)))
     details = Record("BlockwiseQuantization").set(block_size=block)
     empty = np.zeros(0, np.float32), np.zeros(0, np.int64)
     quant = Quant(*empty, 0, Block(held, None, details))

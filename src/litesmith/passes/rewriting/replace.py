@@ -17,7 +17,7 @@ from types import MappingProxyType
 import numpy as np
 
 from litesmith.errors import BadInput, CannotApply, LitesmithError
-from litesmith.ir.edit import regraph, with_graphs
+from litesmith.ir.edit import regraph, with_graphs, with_main
 from litesmith.ir.model_text import op_name
 from litesmith.ir.ops import OPS, has_effect
 from litesmith.ir.partition import collapsed, part_graph, partition
@@ -110,7 +110,7 @@ def _named(model: Model, numbers: Sequence[int], call: Term) -> Change:
         raise CannotApply("{op_name}: nobody reads what these ops make", op_name(ops[0]))
     new = _custom(call, read, inside.outputs)
     edited = _with(graph, ops, new)
-    return Change(with_graphs(model, [edited, *model.graphs[1:]]), (_deed(ops, new),))
+    return Change(with_main(model, edited), (_deed(ops, new),))
 
 
 def _takes(name: str, count: int) -> bool:

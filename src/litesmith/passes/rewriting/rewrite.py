@@ -13,6 +13,7 @@ from litesmith.passes.core.step import Change, Context, GraphEdit, Skip, on_grap
 from litesmith.passes.rewriting.rewrite_layers import LAYERS
 from litesmith.passes.rewriting.rewrite_parts import (
     Around,
+    Parts,
     Unfit,
     Way,
     around,
@@ -57,23 +58,15 @@ class Rewrite:
         edits: list[GraphEdit] = [narrow] if self.int32 else []
         edits += [unpack] if self.unpack else []
         edits += [partial(_rewritten, name) for name in self.ops]
-        touched: list[str] = []
-        skipped: list[Skip] = []
+        whole = Change(model)
         for edit in edits:
-            change = settle(model, [partial(_on_graphs, edit)])
-            model = change.model
-            touched += change.touched
-            skipped += change.skipped
-        return Change(model, tuple(touched), tuple(skipped))
+            whole = settle(whole.model, [partial(on_graphs, edit=edit)]).after(whole)
+        return whole
 
 
 def ways_for(kind: str) -> list[str]:
     """The ways to be rid of a kind."""
     return [name for name in WAYS if name.partition(":")[0] == kind]
-
-
-def _on_graphs(edit: GraphEdit, model: Model) -> Change:
-    return on_graphs(model, edit)
 
 
 def _rewritten(name: str, graph: Graph) -> tuple[Graph, list[str], list[Skip]]:
@@ -99,16 +92,18 @@ def _rewritten(name: str, graph: Graph) -> tuple[Graph, list[str], list[Skip]]:
     return _without_orphans(graph, rewrite(graph, ops=replaced)), touched, skipped
 
 
-def _made(op: Op, way: Way, near: Around) -> tuple[Op, ...] | None:
+def _made(op: Op, way: Way, near: Around) -> tuple[Op, ...]:
     if has_effect(op) and not op.is_custom:
         raise Unfit(phrase("it works on a state"))
     dtype = op.outputs[0].dtype
     if not way.moves and dtype != "float32":
         raise Unfit(phrase("it makes {dtype}; only float ops are said in other words", dtype))
-    return way.make(op, near)
+    parts = Parts(op, near)
+    way.make(parts, op)
+    return parts.ops()
 
 
-def _made_of_half(op: Op, way: Way, near: Around) -> tuple[Op, ...] | None:
+def _made_of_half(op: Op, way: Way, near: Around) -> tuple[Op, ...]:
     """The ops, where float16 constants can be computed with; those handed on stay as they are."""
     makers = {t: near.makers[t] for t in op.inputs if t is not None and t in near.makers}
     held = {
@@ -118,7 +113,7 @@ def _made_of_half(op: Op, way: Way, near: Around) -> tuple[Op, ...] | None:
     }
     made = _made(substitute(op, held), way, near)
     back = {new: old for old, new in held.items()}
-    return made and tuple(substitute(one, back) for one in made)
+    return tuple(substitute(one, back) for one in made)
 
 
 def _without_orphans(before: Graph, after: Graph) -> Graph:

@@ -1,6 +1,5 @@
 """Rewrites of layers: convolutions, fully connected ones, means, pools and sizes."""
 
-from dataclasses import replace
 from math import prod
 from typing import NamedTuple
 
@@ -8,7 +7,6 @@ import numpy as np
 
 from litesmith.ir.types import Array, Op, Tensor, constant_numbers
 from litesmith.passes.rewriting.rewrite_parts import (
-    Around,
     Parts,
     Unfit,
     Way,
@@ -40,16 +38,15 @@ def _mean_axes(op: Op) -> tuple[Tensor, list[int]]:
     return source, sorted({front_axis(axis, rank) for axis in integers(op, 1)})
 
 
-def _mean_as_pool(op: Op, _: Around) -> tuple[Op, ...]:
+def _mean_as_pool(parts: Parts, op: Op) -> None:
     source, axes = _mean_axes(op)
     if len(source.shape) != 4 or axes != [1, 2]:
         raise Unfit(phrase("it is no mean over height and width of an image"))
     if -1 in (source.dynamic or ())[1:3]:
         raise Unfit(phrase("height or width is free"))
-    parts = Parts(op)
     if source.shape[1:3] == (1, 1):  # XNNPACK gives zeros for two such pools in a row
         parts.end("RESHAPE", source, target_shape(op.outputs[0]))
-        return parts.ops()
+        return
     window = {"filter_height": source.shape[1], "filter_width": source.shape[2]}
     stride = {"stride_h": source.shape[1], "stride_w": source.shape[2]}
     if settings(op).fields.get("keep_dims"):
@@ -57,25 +54,22 @@ def _mean_as_pool(op: Op, _: Around) -> tuple[Op, ...]:
     else:
         pooled = parts.add("AVERAGE_POOL_2D", source, padding="VALID", **window, **stride)
         parts.end("RESHAPE", pooled, target_shape(op.outputs[0]))
-    return parts.ops()
 
 
-def _mean_with_dims(op: Op, _: Around) -> tuple[Op, ...] | None:
+def _mean_with_dims(parts: Parts, op: Op) -> None:
     source, axes = _mean_axes(op)
     if settings(op).fields.get("keep_dims"):
-        return None
-    parts = Parts(op)
+        return
     kept = parts.add("MEAN", source, int32(axes), keep_dims=True)
     parts.end("RESHAPE", kept, target_shape(op.outputs[0]))
-    return parts.ops()
 
 
-def _joined_mean(op: Op, near: Around) -> tuple[Op, ...] | None:
+def _joined_mean(parts: Parts, op: Op) -> None:
     """A mean of a mean, or of a TRANSPOSE, reads what that one reads."""
     source, axes = _mean_axes(op)
-    before = near.maker(source, "MEAN", "TRANSPOSE")
+    before = parts.near.maker(source, "MEAN", "TRANSPOSE")
     if before is None or settings(op).fields.get("keep_dims"):
-        return None
+        return
     inner = given(before, 0)
     if before.kind == "MEAN":
         gone = set(_mean_axes(before)[1])
@@ -89,9 +83,7 @@ def _joined_mean(op: Op, near: Around) -> tuple[Op, ...] | None:
     kept = [axis for axis in order if axis not in reduced]
     if kept != sorted(kept):
         raise Unfit(phrase("what stays of its dimensions would be in another order"))
-    parts = Parts(op)
     parts.end("MEAN", inner, int32(sorted(reduced)))
-    return parts.ops()
 
 
 def _layer(op: Op) -> tuple[Array, Tensor | None]:
@@ -102,58 +94,53 @@ def _layer(op: Op) -> tuple[Array, Tensor | None]:
     return weights, op.inputs[2] if len(op.inputs) > 2 else None
 
 
-def _fully_connected_as_conv(op: Op, _: Around) -> tuple[Op, ...]:
+def _fully_connected_as_conv(parts: Parts, op: Op) -> None:
     """A window of one place over the rows, laid out as an image one place high."""
     source, (weights, bias) = given(op, 0), _layer(op)
     refuse_free(source)
     if settings(op).fields.get("weights_format", "DEFAULT") != "DEFAULT":
         raise Unfit(phrase("its weights are shuffled"))
     units, depth = weights.shape
-    parts, rows = Parts(op), source.elements // max(depth, 1)
+    rows = source.elements // max(depth, 1)
     fused = settings(op).word("fused_activation_function")
     image = parts.add("RESHAPE", source, int32((1, 1, rows, depth)))
     shaped = weights.reshape(units, 1, 1, depth)
     bias = np.zeros(units, np.float32) if bias is None else bias
     made = parts.add("CONV_2D", image, shaped, bias, fused_activation_function=fused)
     parts.end("RESHAPE", made, target_shape(op.outputs[0]))
-    return parts.ops()
 
 
-def _without_reshape(op: Op, near: Around) -> tuple[Op, ...] | None:
+def _without_reshape(parts: Parts, op: Op) -> None:
     """A fully connected layer flattens by itself what a RESHAPE before it flattens."""
     flat = given(op, 0)
-    before = near.makers.get(flat)
+    before = parts.near.makers.get(flat)
     keeps = bool(settings(op).fields.get("keep_num_dims"))
     if before is None or before.kind not in ("RESHAPE", "SQUEEZE"):
-        return None
+        return
     if keeps and len(flat.shape) != 2:
-        return None
+        return
     source = given(before, 0)
     if source.shape[-1:] != flat.shape[-1:]:
-        return None
-    parts = Parts(replace(op, options=settings(op).set(keep_num_dims=False)))
-    parts.again(source, *op.inputs[1:])
-    return parts.ops()
+        return
+    parts.again(source, *op.inputs[1:], options=settings(op).set(keep_num_dims=False))
 
 
-def _conv_of_one_place(op: Op, near: Around) -> tuple[Op, ...] | None:
+def _conv_of_one_place(parts: Parts, op: Op) -> None:
     """RESHAPE of a convolution at a single place is a fully connected layer."""
-    before = near.maker(op.inputs[0], "CONV_2D")
+    before = parts.near.maker(op.inputs[0], "CONV_2D")
     if before is None:
-        return None
+        return
     source, made, target = given(before, 0), before.outputs[0], op.outputs[0]
     weights, bias = _layer(before)
     single = source.shape[:3] == made.shape[:3] == (1, 1, 1) and weights.shape[1:3] == (1, 1)
     if not single or target.shape != (1, made.shape[-1]) or made.dynamic or source.dynamic:
-        return None
-    parts = Parts(op)
+        return
     fused = settings(before).word("fused_activation_function")
     flat = weights.reshape(weights.shape[0], -1)
     parts.end("FULLY_CONNECTED", source, flat, bias, fused_activation_function=fused)
-    return parts.ops()
 
 
-def _batch_matmul(op: Op, _: Around) -> tuple[Op, ...]:
+def _batch_matmul(parts: Parts, op: Op) -> None:
     """A product with a constant matrix is a fully connected layer of each row."""
     source, held = given(op, 0), floats(given(op, 1))
     if held is None or held.ndim < 2 or prod(held.shape[:-2]) != 1:
@@ -162,7 +149,6 @@ def _batch_matmul(op: Op, _: Around) -> tuple[Op, ...]:
         raise Unfit(phrase("it turns what it multiplies"))
     matrix = held.reshape(held.shape[-2:])
     weights = matrix if settings(op).fields.get("adj_y") else matrix.T
-    parts = Parts(op)
     keeps = len(source.shape) > 2
     parts.end(
         "FULLY_CONNECTED",
@@ -172,24 +158,21 @@ def _batch_matmul(op: Op, _: Around) -> tuple[Op, ...]:
         keep_num_dims=keeps,
         version=5 if keeps else 1,
     )
-    return parts.ops()
 
 
-def _channels_padded(op: Op, _: Around) -> tuple[Op, ...] | None:
+def _channels_padded(parts: Parts, op: Op) -> None:
     """Zero channels as those of a convolution that passes the others on."""
     source, widths = given(op, 0), integers(op, 1)
     if len(source.shape) != 4 or not any(widths[6:]):
-        return None
+        return
     depth, (before, behind) = source.shape[3], widths[6:]
     weights = np.zeros((before + depth + behind, 1, 1, depth), np.float32)
     weights[before : before + depth, 0, 0] = np.eye(depth, dtype=np.float32)
-    parts = Parts(op)
     bias = np.zeros(weights.shape[0], np.float32)
     if any(widths[:6]):
         others = np.array([*widths[:6], 0, 0], np.int32).reshape(4, 2)
         source = parts.add("PAD", source, others)
     parts.end("CONV_2D", source, weights, bias, padding="VALID")
-    return parts.ops()
 
 
 class _Transposed(NamedTuple):
@@ -222,8 +205,8 @@ def _transposed(op: Op) -> _Transposed:
     return _Transposed(inputs, given(op, 2), padding, (down, across))
 
 
-def _custom(op: Op, _: Around) -> tuple[Op, ...]:
-    parts, found = Parts(op), _transposed(op)
+def _custom(parts: Parts, op: Op) -> None:
+    found = _transposed(op)
     down, across = found.strides
     parts.end(
         "TRANSPOSE_CONV",
@@ -234,17 +217,15 @@ def _custom(op: Op, _: Around) -> tuple[Op, ...]:
         stride_h=down,
         stride_w=across,
     )
-    return parts.ops()
 
 
-def _custom_and_add(op: Op, _: Around) -> tuple[Op, ...]:
-    parts, found = Parts(op), _transposed(op)
+def _custom_and_add(parts: Parts, op: Op) -> None:
+    found = _transposed(op)
     down, across = found.strides
     made = parts.add(
         "TRANSPOSE_CONV", *found.inputs, padding=found.padding, stride_h=down, stride_w=across
     )
     parts.end("ADD", made, found.bias)
-    return parts.ops()
 
 
 def _custom_numbers(op: Op) -> list[int]:
@@ -256,19 +237,17 @@ def _custom_numbers(op: Op) -> list[int]:
     return [int(n) for n in np.frombuffer(content, "<i4")] if len(content) % 4 == 0 else []
 
 
-def _corner_centres(op: Op, _: Around) -> tuple[Op, ...] | None:
+def _corner_centres(parts: Parts, op: Op) -> None:
     """Half-pixel centres change nothing where each place is repeated a whole number of times."""
     source, target, found = given(op, 0), op.outputs[0], settings(op)
     if not found.fields.get("half_pixel_centers") or constant_numbers(given(op, 1)) is None:
-        return None
+        return
     refuse_free(source)
     before, after = source.shape[1:3], target.shape[1:3]
     whole = all(a and b % a == 0 for a, b in zip(before, after, strict=True))
     if not (before == (1, 1) or (op.kind == "RESIZE_NEAREST_NEIGHBOR" and whole)):
         raise Unfit(phrase("without half-pixel centres it would give other values"))
-    parts = Parts(op)
     parts.end(op.kind, source, given(op, 1))
-    return parts.ops()
 
 
 _AS_CONNECTED = Way(_conv_of_one_place, phrase("FULLY_CONNECTED with the convolution before it"))

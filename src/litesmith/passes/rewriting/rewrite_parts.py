@@ -9,7 +9,7 @@ import numpy as np
 
 from litesmith.ir.match import Reads, reads
 from litesmith.ir.ops import OPS, infer_shapes, options_or_defaults, output_dtypes
-from litesmith.ir.types import Array, Graph, Op, Record, Tensor, Value, constant_numbers
+from litesmith.ir.types import Array, Graph, Op, Record, Tensor, Value, constant_numbers, frozen
 from litesmith.phrases import phrase
 
 Argument = Tensor | Array | float | None
@@ -37,20 +37,16 @@ def around(graph: Graph) -> Around:
     return Around({t: op for op in graph.ops for t in op.outputs}, reads(graph))
 
 
-# The ops that stand in for one; None where the op is of another sort than the way is for.
-Make = Callable[[Op, Around], "tuple[Op, ...] | None"]
-
-
 class Way(NamedTuple):
     """One way to say an op with others.
 
-    make    gives the ops
+    make    puts the ops in place; none where the op is of another sort than the way is for
     says    what they are, and by how much their results may differ where they may
     moves   True where values are only moved, so that quantized ones may be too
     at      the kind that it looks at, where that is not the kind that goes
     """
 
-    make: Make
+    make: "Callable[[Parts, Op], None]"
     says: str
     moves: bool = False
     at: str = ""
@@ -59,8 +55,8 @@ class Way(NamedTuple):
 class Parts:
     """The ops that stand in for one, in order; `end` writes what that op wrote."""
 
-    def __init__(self, op: Op) -> None:
-        self._op = op
+    def __init__(self, op: Op, near: Around) -> None:
+        self._op, self.near = op, near
         self._ops: list[Op] = []
 
     def add(
@@ -85,10 +81,15 @@ class Parts:
         """The op that writes one of several outputs."""
         self._end(self._call(kind, inputs, None, {}), target)
 
-    def again(self, *inputs: Argument) -> None:
+    def again(self, *inputs: Argument, options: Record | None = None) -> None:
         """The op that goes, on other inputs."""
         tensors = tuple(self._tensor(one, self._op.kind, n) for n, one in enumerate(inputs))
-        self._end(replace(self._op, inputs=tensors), self._op.outputs[0])
+        call = replace(self._op, inputs=tensors, options=options or self._op.options)
+        self._end(call, self._op.outputs[0])
+
+    def put(self, op: Op) -> None:
+        """An op as it is."""
+        self._ops.append(op)
 
     def _end(self, call: Op, target: Tensor) -> None:
         if self._made(call) != (target.shape, target.dtype):
@@ -121,9 +122,8 @@ class Parts:
             return argument
         values = np.array(argument, np.float32 if isinstance(argument, float) else None)
         values = np.atleast_1d(values) if isinstance(argument, float) else values
-        values.setflags(write=False)
         name = f"{self._op.outputs[0].name}/{kind.lower()}_{len(self._ops)}_{place}"
-        return Tensor(name, values.shape, str(values.dtype), values)
+        return Tensor(name, values.shape, str(values.dtype), frozen(values))
 
     def _made(self, call: Op) -> tuple[tuple[int, ...], str]:
         shapes = infer_shapes(call.kind, call.inputs, call.options)
@@ -166,9 +166,7 @@ def is_half(op: Op) -> bool:
 
 def unpacked_half(tensor: Tensor, stored: Tensor) -> Tensor:
     """A tensor that DEQUANTIZE makes of a constant, as a constant."""
-    values = stored.values().astype(np.float32)
-    values.setflags(write=False)
-    return replace(tensor, data=values)
+    return replace(tensor, data=frozen(stored.values().astype(np.float32)))
 
 
 def int32(values: list[int] | tuple[int, ...]) -> Array:

@@ -4,7 +4,6 @@ import numpy as np
 
 from litesmith.ir.types import Array, Op, Tensor, constant_numbers
 from litesmith.passes.rewriting.rewrite_parts import (
-    Around,
     Parts,
     Unfit,
     Way,
@@ -24,27 +23,25 @@ from litesmith.phrases import phrase
 _MOST_MIRRORED = 32
 
 
-def _reshaped(op: Op, _: Around) -> tuple[Op, ...]:
-    parts = Parts(op)
+def _reshaped(parts: Parts, op: Op) -> None:
     parts.end("RESHAPE", given(op, 0), target_shape(op.outputs[0]))
-    return parts.ops()
 
 
-def _transposed_ones(op: Op, near: Around) -> tuple[Op, ...] | None:
+def _transposed_ones(parts: Parts, op: Op) -> None:
     order, shape = integers(op, 1), given(op, 0).shape
     kept = [axis for axis in order if shape[front_axis(axis, len(shape))] != 1]
-    return _reshaped(op, near) if kept == sorted(kept) else None
+    if kept == sorted(kept):
+        _reshaped(parts, op)
 
 
-def _packed(op: Op, _: Around) -> tuple[Op, ...]:
+def _packed(parts: Parts, op: Op) -> None:
     """Each input with one more dimension, joined along it."""
-    parts, target = Parts(op), op.outputs[0]
+    target = op.outputs[0]
     axis = front_axis(settings(op).integer("axis"), len(target.shape))
     marks = list(target_shape(target))
     marks[axis] = 1
     wide = [parts.add("RESHAPE", given(op, n), int32(marks)) for n in range(len(op.inputs))]
     parts.end("CONCATENATION", *wide, axis=axis)
-    return parts.ops()
 
 
 def _sliced(parts: Parts, source: Tensor, axis: int, begin: int, size: int) -> Tensor:
@@ -59,38 +56,36 @@ def _cut(source: Tensor, axis: int, begin: int, size: int) -> tuple[Array, Array
     return int32(starts), int32(sizes)
 
 
-def _unpacked(op: Op, _: Around) -> tuple[Op, ...]:
-    parts, source = Parts(op), given(op, 0)
+def _unpacked(parts: Parts, op: Op) -> None:
+    source = given(op, 0)
     axis = front_axis(settings(op).integer("axis"), len(source.shape))
     for place, target in enumerate(op.outputs):
         piece = _sliced(parts, source, axis, place, 1)
         parts.end_at(target, "RESHAPE", piece, target_shape(target))
-    return parts.ops()
 
 
-def _split(op: Op, _: Around) -> tuple[Op, ...]:
+def _split(parts: Parts, op: Op) -> None:
     source, (axis,) = given(op, 1), integers(op, 0)
-    return _slices(op, source, front_axis(axis, len(source.shape)))
+    _slices(parts, op, source, front_axis(axis, len(source.shape)))
 
 
-def _split_v(op: Op, _: Around) -> tuple[Op, ...]:
+def _split_v(parts: Parts, op: Op) -> None:
     source, (axis,) = given(op, 0), integers(op, 2)
-    return _slices(op, source, front_axis(axis, len(source.shape)))
+    _slices(parts, op, source, front_axis(axis, len(source.shape)))
 
 
-def _slices(op: Op, source: Tensor, axis: int) -> tuple[Op, ...]:
+def _slices(parts: Parts, op: Op, source: Tensor, axis: int) -> None:
     """Pieces of a tensor, one after the other along an axis."""
     if -1 in (source.dynamic or ())[axis : axis + 1]:
         raise Unfit(phrase("the dimension that it splits is free"))
-    parts, begin = Parts(op), 0
+    begin = 0
     for target in op.outputs:
         size = target.shape[axis]
         parts.end_at(target, "SLICE", source, *_cut(source, axis, begin, size))
         begin += size
-    return parts.ops()
 
 
-def _strided_slice(op: Op, _: Around) -> tuple[Op, ...]:
+def _strided_slice(parts: Parts, op: Op) -> None:
     """SLICE, then RESHAPE where dimensions go; only for steps of 1."""
     source, found = given(op, 0), settings(op)
     refuse_free(source)
@@ -109,13 +104,11 @@ def _strided_slice(op: Op, _: Around) -> tuple[Op, ...]:
         sizes.append(max(last - first, 0))
     more = len(source.shape) - len(starts)
     cut = int32([*starts, *[0] * more]), int32([*sizes, *[-1] * more])
-    parts = Parts(op)
     if not found.integer("shrink_axis_mask"):
         parts.end("SLICE", source, *cut)
     else:
         piece = parts.add("SLICE", source, *cut)
         parts.end("RESHAPE", piece, target_shape(op.outputs[0]))
-    return parts.ops()
 
 
 def _bounds(size: int, begin: int, end: int, masks: list[int]) -> tuple[int, int]:
@@ -127,20 +120,18 @@ def _bounds(size: int, begin: int, end: int, masks: list[int]) -> tuple[int, int
     return first, size if to_end else min(max(end + size * (end < 0), 0), size)
 
 
-def _plain_pad(op: Op, _: Around) -> tuple[Op, ...] | None:
+def _plain_pad(parts: Parts, op: Op) -> None:
     """PADV2 with what stands for zero is PAD."""
     filled, source = constant_numbers(given(op, 2)), given(op, 0)
     zero = 0 if source.quant is None else int(source.quant.zero_point.ravel()[0])
     if filled is None or filled.size != 1 or filled.ravel()[0] != zero:
         raise Unfit(phrase("it pads with something else than zero"))
-    parts = Parts(op)
     parts.end("PAD", source, given(op, 1))
-    return parts.ops()
 
 
-def _mirrored(op: Op, _: Around) -> tuple[Op, ...]:
+def _mirrored(parts: Parts, op: Op) -> None:
     """Borders of few places as slices of one place each, in reverse, joined with the middle."""
-    parts, source, widths = Parts(op), given(op, 0), integers(op, 1)
+    source, widths = given(op, 0), integers(op, 1)
     pairs = [(axis, *widths[2 * axis : 2 * axis + 2]) for axis in range(len(widths) // 2)]
     pairs = [pair for pair in pairs if any(pair[1:])]
     if not pairs or sum(before + after for _, before, after in pairs) > _MOST_MIRRORED:
@@ -163,23 +154,20 @@ def _mirrored(op: Op, _: Around) -> tuple[Op, ...]:
             parts.end("CONCATENATION", *inputs, axis=axis)
         else:
             joined = parts.add("CONCATENATION", *inputs, axis=axis)
-    return parts.ops()
 
 
-def _without_constants(op: Op, _: Around) -> tuple[Op, ...] | None:
+def _without_constants(parts: Parts, op: Op) -> None:
     """Each constant's place is padded with zeros beside what flows, and the constants are added."""
     flowing = [tensor for tensor in op.inputs if tensor is not None and not tensor.is_const]
     if len(flowing) == len(op.inputs) or not flowing:
-        return None
+        return
     refuse_activation(op)
     target = op.outputs[0]
     axis = front_axis(settings(op).integer("axis"), len(target.shape))
     refuse_free(*flowing)
-    parts = Parts(op)
     pieces, filled = _padded_pieces(parts, op, axis)
     joined = pieces[0] if len(pieces) == 1 else parts.add("CONCATENATION", *pieces, axis=axis)
     parts.end("ADD", joined, filled)
-    return parts.ops()
 
 
 def _padded_pieces(parts: Parts, op: Op, axis: int) -> tuple[list[Tensor], Array]:

@@ -8,7 +8,7 @@ from litesmith.ir.dtype import DTYPES
 from litesmith.ir.edit import regraph, rewrite
 from litesmith.ir.model_text import op_name
 from litesmith.ir.ops import OPS, has_effect, kinds_where
-from litesmith.ir.types import Array, Graph, Op, Record, Tensor, constant_numbers
+from litesmith.ir.types import Array, Graph, Op, Record, Tensor, constant_numbers, frozen
 from litesmith.numeric.affine import dequantize
 from litesmith.passes.core.step import Skip
 from litesmith.phrases import phrase
@@ -192,11 +192,7 @@ def _fits(tensor: Tensor) -> bool:
 
 def _as_int32(tensor: Tensor) -> Array | None:
     held = constant_numbers(tensor)
-    if held is None:
-        return None
-    narrow = held.astype(np.int32)
-    narrow.setflags(write=False)
-    return narrow
+    return None if held is None else frozen(held.astype(np.int32))
 
 
 def _cast(source: Tensor, target: Tensor) -> Op:
@@ -253,5 +249,4 @@ def _unpacked(tensor: Tensor) -> Tensor:
     assert tensor.quant is not None
     quant = tensor.quant
     values = dequantize(tensor.values(), quant.scale, quant.zero_point, quant.axis)
-    values.setflags(write=False)
-    return replace(tensor, dtype="float32", data=values, quant=None)
+    return replace(tensor, dtype="float32", data=frozen(values), quant=None)

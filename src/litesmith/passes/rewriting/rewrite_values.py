@@ -21,27 +21,24 @@ from litesmith.phrases import phrase
 _ROUNDING = 1e-5
 
 
-def _hard_swish(op: Op, _: Around) -> tuple[Op, ...]:
+def _hard_swish(parts: Parts, op: Op) -> None:
     """The gate is brought to 0 … 1 first, so that an integer model keeps its steps."""
-    parts, x = Parts(op), given(op, 0)
+    x = given(op, 0)
     gate = parts.add("ADD", x, 3.0, fused_activation_function="RELU6")
     parts.end("MUL", x, parts.add("MUL", gate, 1 / 6))
-    return parts.ops()
 
 
-def _to_hard_swish(op: Op, near: Around) -> tuple[Op, ...] | None:
+def _to_hard_swish(parts: Parts, op: Op) -> None:
     """x · relu6(x + 3) / 6, in whatever order it is multiplied."""
     if settings(op).fields.get("fused_activation_function", "NONE") != "NONE":
-        return None
-    factors, scale = _factors(op, near)
+        return
+    factors, scale = _factors(op, parts.near)
     if len(factors) != 2 or abs(scale * 6 - 1) > _ROUNDING:
-        return None
+        return
     for gate, x in (factors, factors[::-1]):
-        if _gated(gate, near) is x:
-            parts = Parts(op)
+        if _gated(gate, parts.near) is x:
             parts.end("HARD_SWISH", x)
-            return parts.ops()
-    return None
+            return
 
 
 def _factors(op: Op, near: Around) -> tuple[list[Tensor], float]:
@@ -80,23 +77,21 @@ def _gated(tensor: Tensor, near: Around) -> Tensor | None:
     return None
 
 
-def _leaky_relu(op: Op, _: Around) -> tuple[Op, ...]:
-    parts, x, slope = Parts(op), given(op, 0), settings(op).number("alpha")
+def _leaky_relu(parts: Parts, op: Op) -> None:
+    x, slope = given(op, 0), settings(op).number("alpha")
     if not 0 <= slope <= 1:
         raise Unfit(
             phrase("its slope is {slope:g}; the larger of x and slope · x needs 0 to 1", slope)
         )
     parts.end("MAXIMUM", x, parts.add("MUL", x, float(slope)))
-    return parts.ops()
 
 
-def _leaky_relu_as_prelu(op: Op, _: Around) -> tuple[Op, ...]:
-    parts, x, slope = Parts(op), given(op, 0), settings(op).number("alpha")
+def _leaky_relu_as_prelu(parts: Parts, op: Op) -> None:
+    x, slope = given(op, 0), settings(op).number("alpha")
     if not x.shape:
         raise Unfit(phrase("it works on a single value"))
     slopes = np.full((1,) * (len(x.shape) - 2) + x.shape[-1:], slope, np.float32)
     parts.end("PRELU", x, slopes)
-    return parts.ops()
 
 
 def _slopes(op: Op) -> Array:
@@ -106,78 +101,65 @@ def _slopes(op: Op) -> Array:
     return held
 
 
-def _prelu(op: Op, _: Around) -> tuple[Op, ...]:
-    parts, x, slopes = Parts(op), given(op, 0), _slopes(op)
+def _prelu(parts: Parts, op: Op) -> None:
+    x, slopes = given(op, 0), _slopes(op)
     below = parts.add("MUL", x, -1.0, fused_activation_function="RELU")
     parts.end("ADD", parts.add("RELU", x), parts.add("MUL", below, -slopes))
-    return parts.ops()
 
 
-def _prelu_as_maximum(op: Op, _: Around) -> tuple[Op, ...]:
-    parts, x, slopes = Parts(op), given(op, 0), _slopes(op)
+def _prelu_as_maximum(parts: Parts, op: Op) -> None:
+    x, slopes = given(op, 0), _slopes(op)
     if slopes.min() < 0 or slopes.max() > 1:
         raise Unfit(phrase("its slopes are not all from 0 to 1"))
     parts.end("MAXIMUM", x, parts.add("MUL", x, slopes))
-    return parts.ops()
 
 
-def _prelu_as_leaky_relu(op: Op, _: Around) -> tuple[Op, ...]:
-    parts, slopes = Parts(op), _slopes(op)
+def _prelu_as_leaky_relu(parts: Parts, op: Op) -> None:
+    slopes = _slopes(op)
     if (slopes != slopes.flat[0]).any():
         raise Unfit(phrase("its slopes differ"))
     parts.end("LEAKY_RELU", given(op, 0), alpha=float(slopes.flat[0]))
-    return parts.ops()
 
 
-def _gelu(op: Op, _: Around) -> tuple[Op, ...]:
+def _gelu(parts: Parts, op: Op) -> None:
     """x · sigmoid(2u), which is x · (1 + tanh(u)) / 2, with u = √(2/π) · (x + 0.044715 x³)."""
-    parts, x, factor = Parts(op), given(op, 0), 2 * sqrt(2 / pi)
+    x, factor = given(op, 0), 2 * sqrt(2 / pi)
     cube = parts.add("MUL", parts.add("MUL", x, x), 0.044715 * factor)
     bent = parts.add("MUL", parts.add("ADD", cube, factor), x)
     parts.end("MUL", x, parts.add("LOGISTIC", bent))
-    return parts.ops()
 
 
-def _gelu_as_logistic(op: Op, _: Around) -> tuple[Op, ...]:
-    parts, x = Parts(op), given(op, 0)
+def _gelu_as_logistic(parts: Parts, op: Op) -> None:
+    x = given(op, 0)
     parts.end("MUL", x, parts.add("LOGISTIC", parts.add("MUL", x, 1.702)))
-    return parts.ops()
 
 
-def _neg(op: Op, _: Around) -> tuple[Op, ...]:
-    parts = Parts(op)
+def _neg(parts: Parts, op: Op) -> None:
     parts.end("MUL", given(op, 0), -1.0)
-    return parts.ops()
 
 
-def _square(op: Op, _: Around) -> tuple[Op, ...]:
-    parts, x = Parts(op), given(op, 0)
+def _square(parts: Parts, op: Op) -> None:
+    x = given(op, 0)
     parts.end("MUL", x, x)
-    return parts.ops()
 
 
-def _abs(op: Op, _: Around) -> tuple[Op, ...]:
-    parts, x = Parts(op), given(op, 0)
+def _abs(parts: Parts, op: Op) -> None:
+    x = given(op, 0)
     below = parts.add("MUL", x, -1.0, fused_activation_function="RELU")
     parts.end("ADD", parts.add("RELU", x), below)
-    return parts.ops()
 
 
-def _squared_difference(op: Op, _: Around) -> tuple[Op, ...]:
-    parts = Parts(op)
+def _squared_difference(parts: Parts, op: Op) -> None:
     apart = parts.add("SUB", given(op, 0), given(op, 1))
     parts.end("MUL", apart, apart)
-    return parts.ops()
 
 
-def _relu_0_to_1(op: Op, _: Around) -> tuple[Op, ...]:
-    parts = Parts(op)
+def _relu_0_to_1(parts: Parts, op: Op) -> None:
     parts.end("RELU_N1_TO_1", parts.add("RELU", given(op, 0)))
-    return parts.ops()
 
 
-def _div(op: Op, _: Around) -> tuple[Op, ...]:
-    parts, held = Parts(op), floats(given(op, 1))
+def _div(parts: Parts, op: Op) -> None:
+    held = floats(given(op, 1))
     if held is None or not held.all():
         raise Unfit(phrase("it divides by what is computed, or by zero"))
     with np.errstate(over="ignore"):
@@ -186,49 +168,41 @@ def _div(op: Op, _: Around) -> tuple[Op, ...]:
         raise Unfit(phrase("what it divides by is too small to multiply by its inverse"))
     fused = settings(op).word("fused_activation_function")
     parts.end("MUL", given(op, 0), inverse, fused_activation_function=fused)
-    return parts.ops()
 
 
-def _sub(op: Op, _: Around) -> tuple[Op, ...]:
-    parts, other = Parts(op), given(op, 1)
+def _sub(parts: Parts, op: Op) -> None:
+    other = given(op, 1)
     held = floats(other)
     negative = parts.add("MUL", other, -1.0) if held is None else -held
     fused = settings(op).word("fused_activation_function")
     parts.end("ADD", given(op, 0), negative, fused_activation_function=fused)
-    return parts.ops()
 
 
-def _full_rank(op: Op, _: Around) -> tuple[Op, ...] | None:
+def _full_rank(parts: Parts, op: Op) -> None:
     """A constant beside more dimensions is given ones in front, as broadcasting would."""
     rank = len(op.outputs[0].shape)
     short = [place for place in (0, 1) if len(given(op, place).shape) < rank]
     if len(short) != 1 or given(op, 1 - short[0]).is_const:
-        return None
+        return
     held = floats(given(op, short[0]))
     if held is None or held.ndim < 2:  # a row or a single value is taken everywhere
-        return None
+        return
     inputs: list[Tensor | Array] = [given(op, 0), given(op, 1)]
     inputs[short[0]] = held.reshape((1,) * (rank - held.ndim) + held.shape)
-    parts = Parts(op)
     parts.again(*inputs)
-    return parts.ops()
 
 
-def _set_apart(op: Op, _: Around) -> tuple[Op, ...] | None:
+def _set_apart(parts: Parts, op: Op) -> None:
     """The fused activation as an op of its own."""
     fused = settings(op).word("fused_activation_function")
     if fused == "NONE":
-        return None
+        return
     if fused not in ("RELU", "RELU6", "RELU_N1_TO_1", "TANH"):
         raise Unfit(phrase("there is no op for its fused {fused}", fused))
-    bare = replace(
-        op,
-        outputs=(replace(op.outputs[0], name=f"{op.outputs[0].name}/plain"),),
-        options=settings(op).set(fused_activation_function="NONE"),
-    )
-    parts = Parts(op)
-    parts.end(fused, bare.outputs[0])
-    return bare, *parts.ops()
+    made = replace(op.outputs[0], name=f"{op.outputs[0].name}/plain")
+    options = settings(op).set(fused_activation_function="NONE")
+    parts.put(replace(op, outputs=(made,), options=options))
+    parts.end(fused, made)
 
 
 VALUES: dict[str, Way] = {

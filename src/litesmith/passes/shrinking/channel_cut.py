@@ -6,11 +6,11 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from litesmith.ir.edit import regraph, substitute, with_graphs
+from litesmith.ir.edit import regraph, substitute, with_main
 from litesmith.ir.infer import from_front, integer_at, integers_at, tensor_at
 from litesmith.ir.ops import OPS, options_or_defaults
 from litesmith.ir.shapes import fill_rest, slice_ranges
-from litesmith.ir.types import Model, Op, Tensor
+from litesmith.ir.types import Model, Op, Tensor, frozen
 from litesmith.ir.window import strided_picks
 from litesmith.passes.shrinking.channel_joins import Channels
 from litesmith.passes.shrinking.channel_rules import asked_sizes, shape_place
@@ -43,8 +43,7 @@ class _Cut:
             free = tuple(-1 if f < 0 else size for f, size in zip(free, shape, strict=True))
         data = tensor.data
         if data is not None:
-            data = np.ascontiguousarray(data[np.ix_(*kept)])
-            data.setflags(write=False)
+            data = frozen(np.ascontiguousarray(data[np.ix_(*kept)]))
         return replace(tensor, shape=shape, dynamic=free, data=data)
 
 
@@ -63,7 +62,7 @@ def without(model: Model, channels: Channels, gone: Collection[int]) -> Model:
             resized[op] = _SIZES[op.kind](op, cut)
     smaller = {t: cut.tensor(t) for t in graph.tensors if cut.is_cut(t)}
     ops = [substitute(resized.get(op, op), smaller) for op in graph.ops]
-    return with_graphs(model, (regraph(graph, ops=ops), *model.graphs[1:]))
+    return with_main(model, regraph(graph, ops=ops))
 
 
 def _asked(op: Op, cut: _Cut, written: Mapping[Tensor, Op]) -> dict[Op, Op]:
@@ -92,8 +91,7 @@ def _with(op: Op, settings: Mapping[int, object]) -> Op:
     for place, numbers in settings.items():
         old = tensor_at(op.inputs, place)
         data = np.array(numbers, old.dtype).reshape(old.shape)
-        data.setflags(write=False)
-        inputs[place] = replace(old, data=data)
+        inputs[place] = replace(old, data=frozen(data))
     return replace(op, inputs=tuple(inputs))
 
 

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from litesmith.errors import BadInput
-from litesmith.ir.edit import regraph, with_graphs
-from litesmith.ir.ops import OPS
-from litesmith.ir.types import Array, Graph, Model, Op, Tensor
+from litesmith.ir.edit import regraph, with_main, with_ops
+from litesmith.ir.ops import OPS, op_macs
+from litesmith.ir.types import Array, Graph, Model, Op, Tensor, frozen
 from litesmith.numeric.patches import some_places
 from litesmith.passes.core.layers import Layer, layers_of, real_bias, real_values, shared_by
 from litesmith.passes.core.step import Tools
@@ -52,14 +52,9 @@ class Moments(NamedTuple):
         return self.covariance if self.covariance.ndim == 1 else np.diagonal(self.covariance)
 
 
-def macs_of(op: Op) -> int:
-    count = OPS[op.kind].macs
-    return count(op) if count else 0
-
-
 def some_samples(model: Model, tools: Tools) -> list[tuple[Array, ...]]:
     """Samples that are chosen and ordered by what they hold."""
-    work = max(sum(map(macs_of, model.main.ops)), 1)
+    work = max(sum(map(op_macs, model.main.ops)), 1)
     size = max(sum(t.nbytes for t in model.main.inputs), 1)
     most = min(int(np.clip(_MOST_WORK / work, _LEAST_SAMPLES, _MOST_SAMPLES)), _MOST_BYTES // size)
     chosen: dict[bytes, tuple[Array, ...]] = {}
@@ -79,7 +74,7 @@ def moments(
 ) -> dict[Tensor, Moments]:
     """Of some tensors of the main graph, each as rows of so many values."""
     tensors = [t for t in wanted if not t.is_const and t not in model.main.inputs]
-    exposed = with_graphs(model, (regraph(model.main, outputs=tensors), *model.graphs[1:]))
+    exposed = with_main(model, regraph(model.main, outputs=tensors))
     sums = {t: _Sums(wanted[t]) for t in tensors}
     with tools.opened(exposed) as run:
         for arrays in samples:
@@ -241,8 +236,7 @@ def made_up(model: Model, small: Model, readers: Iterable[Reader], gone: Collect
         if len(users[one.layer.weight]) == 1 and np.isin(one.classes, list(gone)).any():
             left = layers[small.main.ops[places[one.layer.op]]]
             changed |= _changed(one, left, gone)
-    graph = regraph(small.main, ops=[changed.get(op, op) for op in small.main.ops])
-    return with_graphs(small, (graph, *small.graphs[1:]))
+    return with_ops(small, changed)
 
 
 def _changed(of: Reader, left: Layer, gone: Collection[int]) -> dict[Op, Op]:
@@ -278,6 +272,4 @@ def with_weights(layer: Layer, weights: Float64s, bias: Float64s) -> dict[Op, Op
 
 
 def _stored(tensor: Tensor, numbers: Float64s) -> Tensor:
-    data = np.ascontiguousarray(numbers, tensor.dtype)
-    data.setflags(write=False)
-    return replace(tensor, data=data)
+    return replace(tensor, data=frozen(np.ascontiguousarray(numbers, tensor.dtype)))

@@ -11,14 +11,14 @@ from math import prod
 
 import numpy as np
 
-from litesmith.ir.edit import regraph, with_graphs
-from litesmith.ir.ops import OPS
+from litesmith.ir.edit import exposing, with_ops
+from litesmith.ir.ops import OPS, op_macs
 from litesmith.ir.types import Array, Graph, Model, Op, Tensor
 from litesmith.ir.window import slides
 from litesmith.numeric.patches import patches, some_places
 from litesmith.passes.core.layers import Layer, layers_of, real_bias, real_values, shared_by
 from litesmith.passes.core.step import Run, Tools
-from litesmith.passes.shrinking.channel_loss import Float64s, is_sparse, macs_of, with_weights
+from litesmith.passes.shrinking.channel_loss import Float64s, is_sparse, with_weights
 
 Samples = Sequence[tuple[Array, ...]]
 
@@ -75,7 +75,7 @@ def refitted(
         if rows is not None and _can_fit(layer, model.main) and len(users[layer.weight]) == 1:
             pairs.append(_Pair(places[op], layer, rows, _beside(model.main, op)))
     parts = min(len(pairs), _MOST_PARTS)
-    work = max(sum(map(macs_of, model.main.ops)), 1) * max(parts, 1)
+    work = max(sum(map(op_macs, model.main.ops)), 1) * max(parts, 1)
     some = samples[: max(int(_MOST_WORK / work), _LEAST_SAMPLES)]
     for part in range(parts):
         first, end = len(pairs) * part // parts, len(pairs) * (part + 1) // parts
@@ -111,22 +111,14 @@ def _fitted(
     changed: dict[Op, Op] = {}
     for one, layer in zip(sums, left, strict=True):
         changed |= one.solved(layer)
-    graph = regraph(small.main, ops=[changed.get(op, op) for op in small.main.ops])
-    return with_graphs(small, (graph, *small.graphs[1:]))
+    return with_ops(small, changed)
 
 
 @contextmanager
 def _giving(model: Model, tensors: Sequence[Tensor], tools: Tools) -> Generator[Run]:
     """A run that gives these tensors, with nothing computed that they do not need."""
     once = list(dict.fromkeys(tensors))
-    wanted = set(once)
-    ops: list[Op] = []
-    for op in reversed(model.main.ops):
-        if not op.outputs or any(t in wanted for t in op.outputs):
-            wanted.update(t for t in op.inputs if t is not None)
-            ops.append(op)
-    graph = regraph(model.main, ops=ops[::-1], outputs=once)
-    with tools.opened(with_graphs(model, (graph, *model.graphs[1:]))) as run:
+    with tools.opened(exposing(model, once)) as run:
 
         def given(arrays: Sequence[Array]) -> list[Array]:
             values = dict(zip(once, map(np.array, run(arrays)), strict=True))

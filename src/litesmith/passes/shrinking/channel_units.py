@@ -7,11 +7,11 @@ from math import prod
 import numpy as np
 
 from litesmith.ir.model_text import op_name
-from litesmith.ir.ops import OPS
+from litesmith.ir.ops import OPS, op_macs
 from litesmith.ir.types import Graph, Model
 from litesmith.passes.core.layers import layers_of
 from litesmith.passes.shrinking.channel_joins import Channels, Numbers
-from litesmith.passes.shrinking.channel_loss import Float64s, Loss, Reader, macs_of
+from litesmith.passes.shrinking.channel_loss import Float64s, Loss, Reader
 from litesmith.passes.shrinking.channel_rules import RULES
 
 # Layers that lose channels: the rules know what else goes with these.
@@ -67,7 +67,7 @@ class Work:
         self._classes = 1 + max((int(axis.max(initial=0)) for axis in axes), default=0)
         self._terms: list[tuple[int, tuple[Numbers, ...]]] = []
         for graph, _, op in model.ops():
-            macs = macs_of(op)
+            macs = op_macs(op)
             axes = OPS[op.kind].channel_axes if graph is model.main and op.kind in LAYERS else ()
             weight = op.inputs[1] if axes else None
             if not macs or weight is None:

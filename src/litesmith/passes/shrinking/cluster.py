@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from litesmith.errors import BadInput, CannotApply
-from litesmith.ir.edit import consumers, rewrite, with_graphs
+from litesmith.ir.edit import consumers, rewrite, with_main
 from litesmith.ir.model_text import op_name
-from litesmith.ir.types import Model, Op, Tensor
+from litesmith.ir.types import Model, Op, Tensor, frozen
 from litesmith.numeric.affine import weight_scales
 from litesmith.numeric.arrays import along
 from litesmith.numeric.codebook import MOST_CODE, codebook, nearest
@@ -206,9 +206,7 @@ def _shared(layer: Layer, k: int, per_channel: bool) -> Tensor:
     if mask is not None:
         codes[~mask] = np.searchsorted(book, 0)
     scales = weight_scales(values, axis, 8)
-    data = from_codebook(Codebook(codes, book, scales), axis)
-    data.setflags(write=False)
-    return replace(layer.weight, data=data)
+    return replace(layer.weight, data=frozen(from_codebook(Codebook(codes, book, scales), axis)))
 
 
 def _line(layer: Layer, weight: Tensor, per_channel: bool) -> str:
@@ -223,8 +221,7 @@ def _one_shot(
     """The model with other weights, and the means that they moved put back where there is data."""
     if all(old is new for old, new in tensors.items()):
         return model, []
-    graph = rewrite(model.main, tensors=tensors)
-    changed = with_graphs(model, (graph, *model.graphs[1:]))
+    changed = with_main(model, rewrite(model.main, tensors=tensors))
     if context.tools is None:
         return changed, []
     places = picked(context.tools, model, _RESTORING).places

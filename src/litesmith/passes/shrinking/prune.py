@@ -7,10 +7,10 @@ from typing import NamedTuple
 import numpy as np
 
 from litesmith.errors import BadInput, CannotApply
-from litesmith.ir.edit import consumers, rewrite, with_graphs
+from litesmith.ir.edit import consumers, rewrite, with_main
 from litesmith.ir.model_text import op_name
-from litesmith.ir.ops import OPS
-from litesmith.ir.types import Array, Model, Op, Tensor
+from litesmith.ir.ops import OPS, op_macs
+from litesmith.ir.types import Array, Model, Op, Tensor, frozen
 from litesmith.numeric.affine import from_rows, rows_of
 from litesmith.numeric.sparse import (
     MULTIPLES,
@@ -31,7 +31,6 @@ from litesmith.passes.shrinking.prune_sensitivity import (
     Judge,
     Picked,
     input_sizes,
-    macs,
     picked,
     weight_sizes,
 )
@@ -200,9 +199,7 @@ class Part(NamedTuple):
     def pruned(self, removed: int | None = None) -> Tensor:
         values = self.weight.values()
         mask = self.mask(values, self.removed if removed is None else removed)
-        data = np.where(mask, values, np.float32(0))
-        data.setflags(write=False)
-        return replace(self.weight, data=data)
+        return replace(self.weight, data=frozen(np.where(mask, values, np.float32(0))))
 
 
 def _peaks(layer: Layer) -> Array | None:
@@ -311,7 +308,7 @@ def _with_sizes(seen: _Seen, parts: Sequence[Part]) -> list[Part]:
 def _measured(seen: _Seen, parts: Sequence[Part], curves: Sequence[Curve]) -> list[Curve]:
     """The curves brought to the error at the model's results when one layer alone is pruned."""
     model, tools, data = seen
-    runs = _MOST_MACS // max(macs(model), 1)
+    runs = _MOST_MACS // max(sum(map(op_macs, model.main.ops)), 1)
     count = min(_SAMPLES, max(runs // len(parts), 8))
     shares = _SHARES[: min(_MOST_OPENED, runs // count) // len(parts)]
     if not shares or tools is None or data is None:
@@ -331,8 +328,7 @@ def _one_shot(seen: _Seen, parts: Sequence[Part]) -> tuple[Model, list[Skip]]:
     fewer = {part.weight: part.pruned() for part in parts}
     if all(np.array_equal(old.values(), new.values()) for old, new in fewer.items()):
         return model, []
-    graph = rewrite(model.main, tensors=fewer)
-    pruned = with_graphs(model, (graph, *model.graphs[1:]))
+    pruned = with_main(model, rewrite(model.main, tensors=fewer))
     if tools is None or data is None:
         return pruned, []
     return restored(model, pruned, tools, data.places)

@@ -2,7 +2,6 @@
 model's results when one layer alone is changed."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -10,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from litesmith.errors import BadInput
-from litesmith.ir.edit import regraph, rewrite, with_graphs
+from litesmith.ir.edit import exposing, rewrite, with_main
 from litesmith.ir.ops import OPS
-from litesmith.ir.types import Array, Graph, Model, Op, Tensor
+from litesmith.ir.types import Array, Graph, Model, Tensor
 from litesmith.numeric.arrays import along
 from litesmith.passes.core.layers import Layer, layers_of
 from litesmith.passes.core.step import Tools
@@ -83,7 +82,7 @@ class Judge:
     def error(self, replaced: Mapping[Tensor, Tensor]) -> float:
         """The mean square of the error in that of the results, the worst end counts."""
         graph = rewrite(self._model.main, tensors=replaced)
-        got = self._run(with_graphs(self._model, (graph, *self._model.graphs[1:])))
+        got = self._run(with_main(self._model, graph))
         return max(map(_noise, self._wanted, got), default=0.0)
 
     def _run(self, model: Model) -> list[Floats]:
@@ -122,31 +121,12 @@ def _results(
     inputs = model.main.inputs
     computed = [t for t in tensors if t not in inputs and not t.is_const]
     fixed = {t: t.values() for t in tensors if t.is_const}
-    graph = regraph(model.main, ops=_needed(model.main.ops, computed), outputs=computed)
-    exposed = replace(with_graphs(model, (graph, *model.graphs[1:])), signatures=(), metadata=())
     if not computed:
         for sample in samples:
             yield [{**fixed, **dict(zip(inputs, sample, strict=True))}[t] for t in tensors]
         return
-    with tools.opened(exposed) as run:
+    with tools.opened(exposing(model, computed)) as run:
         for sample in samples:
             known = {**fixed, **dict(zip(inputs, sample, strict=True))}
             known |= zip(computed, map(np.array, run(sample)), strict=True)
             yield [known[t] for t in tensors]
-
-
-def _needed(ops: Sequence[Op], tensors: Sequence[Tensor]) -> list[Op]:
-    """The ops that some tensors depend on, and those that are run for what they do."""
-    wanted: set[Tensor] = set(tensors)
-    found: list[Op] = []
-    for op in reversed(ops):
-        if not op.outputs or not wanted.isdisjoint(op.outputs):
-            wanted.update(t for t in op.inputs if t is not None)
-            found.append(op)
-    return found[::-1]
-
-
-def macs(model: Model) -> int:
-    """The work of one run of the main graph."""
-    counts = ((OPS[op.kind].macs, op) for op in model.main.ops)
-    return sum(count(op) for count, op in counts if count is not None)

@@ -10,9 +10,10 @@ from dataclasses import replace
 import numpy as np
 
 from litesmith.errors import BadInput, CannotApply
-from litesmith.ir.edit import rewrite, with_graphs
+from litesmith.ir.edit import rewrite, with_main
 from litesmith.ir.model_text import op_name
-from litesmith.ir.types import Array, Graph, Model, Op, Tensor, constant_numbers
+from litesmith.ir.ops import op_macs
+from litesmith.ir.types import Array, Graph, Model, Op, Tensor, constant_numbers, frozen
 from litesmith.passes.core.layers import Layer
 from litesmith.passes.core.step import Change, Context, Skip, Tools
 from litesmith.passes.shrinking.channel_cut import without
@@ -20,7 +21,6 @@ from litesmith.passes.shrinking.channel_joins import Channels
 from litesmith.passes.shrinking.channel_loss import (
     Float64s,
     guessed,
-    macs_of,
     made_up,
     moments,
     reader,
@@ -100,12 +100,10 @@ def _with_plain_biases(model: Model) -> Model:
         if numbers is None or result not in biases or numbers.dtype != np.float16:
             continue
         if result is not None and numbers.ndim == 1 and result not in model.main.outputs:
-            data = numbers.astype(np.float32)
-            data.setflags(write=False)
-            unpacked[result] = replace(result, data=data)
+            unpacked[result] = replace(result, data=frozen(numbers.astype(np.float32)))
             dropped[op] = ()
     graph = rewrite(model.main, ops=dropped, tensors=unpacked)
-    return with_graphs(model, (graph, *model.graphs[1:])) if dropped else model
+    return with_main(model, graph) if dropped else model
 
 
 def _held(channels: Channels, graph: Graph, fixed: Collection[Tensor]) -> Channels:
@@ -139,7 +137,7 @@ def _a_pin(graph: Graph, channels: Channels) -> str:
     pinned = list(_layers_pinned(graph, channels))
     if not pinned:
         return phrase("no layer writes more than one")
-    op, why = max(pinned, key=lambda pair: macs_of(pair[0]))
+    op, why = max(pinned, key=lambda pair: op_macs(pair[0]))
     return phrase("of {op_name}, {why}", op_name(op), why)
 
 
@@ -195,7 +193,7 @@ class _Seen:
         losses = [np.array([u.lost(level) for level in range(len(u.levels))]) for u in units]
         if not self._tools or not self._samples:
             return losses
-        work = max(sum(map(macs_of, self._model.main.ops)), 1) * len(units) * len(_PROBED)
+        work = max(sum(map(op_macs, self._model.main.ops)), 1) * len(units) * len(_PROBED)
         some = self._samples[: int(np.clip(_MOST_WORK / work, _LEAST_SAMPLES, _MOST_SAMPLES))]
         wanted = _outputs(self._model, some, self._tools)
         costs: list[Float64s] = []

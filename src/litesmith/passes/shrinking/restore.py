@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from litesmith.errors import CannotApply
-from litesmith.ir.edit import regraph, with_graphs
+from litesmith.ir.edit import with_ops
 from litesmith.ir.model_text import op_name
 from litesmith.ir.ops import OPS
-from litesmith.ir.types import Array, Model, Op, Tensor
+from litesmith.ir.types import Array, Model, Op, Tensor, frozen
 from litesmith.numeric.affine import from_rows, rows_of
 from litesmith.numeric.patches import (
     added,
@@ -84,8 +84,7 @@ class _Walk:
                 )
             self._theirs.run(number, {})
             self._ours.run(number, replaced)
-        graph = regraph(changed.main, ops=[replaced.get(op, op) for op in changed.main.ops])
-        return with_graphs(changed, (graph, *changed.graphs[1:])), skipped
+        return with_ops(changed, replaced), skipped
 
     def _restored(self, wanted: Layer, layer: Layer) -> Op:
         weight = layer.weight
@@ -125,8 +124,7 @@ class _Walk:
             cross,
         )
         data = from_rows(rows.astype(np.float32), layer.weight.shape, layer.axis)
-        data.setflags(write=False)
-        return replace(layer.weight, data=data)
+        return replace(layer.weight, data=frozen(data))
 
     def _covariances(self, wanted: Layer, layer: Layer) -> tuple[Floats, Floats]:
         """Of what the weights are multiplied with, and of what the original's are with that."""
@@ -150,6 +148,4 @@ def _mean(values: Array) -> Floats:
 
 def _bias(layer: Layer, bias: Floats) -> Tensor:
     kept = layer.bias or Tensor(f"{layer.weight.name}/bias", (layer.channels,))
-    data = bias.astype(np.float32)
-    data.setflags(write=False)
-    return replace(kept, data=data)
+    return replace(kept, data=frozen(bias.astype(np.float32)))

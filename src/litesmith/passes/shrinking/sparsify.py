@@ -8,7 +8,7 @@ from litesmith.errors import BadInput, CannotApply
 from litesmith.ir.edit import consumers, regraph
 from litesmith.ir.model_text import op_name
 from litesmith.ir.ops import OPS
-from litesmith.ir.types import Array, Graph, Model, Op, Record, Tensor
+from litesmith.ir.types import Array, Graph, Model, Op, Record, Tensor, frozen
 from litesmith.passes.core.layers import Layer, layers_of
 from litesmith.passes.core.step import Change, Context, Skip, on_graphs
 from litesmith.phrases import phrase
@@ -145,8 +145,7 @@ def without_zeros(weight: Tensor) -> Tensor:
     blocks = _blocks(weight.values())
     used = blocks.any(axis=2)
     segments = np.concatenate([[0], np.cumsum(used.sum(axis=1))])
-    data = np.ascontiguousarray(blocks[used]).reshape(-1)
-    data.setflags(write=False)
+    data = frozen(np.ascontiguousarray(blocks[used]).reshape(-1))
     dimensions = (
         Record("DimensionMetadata").set(format="DENSE", dense_size=weight.shape[0]),
         Record("DimensionMetadata").set(
@@ -176,9 +175,7 @@ def with_zeros(weight: Tensor) -> Tensor:
     rows = np.repeat(np.arange(weight.shape[0]), np.diff(ends))
     dense = np.zeros((weight.shape[0], weight.shape[1] // width, width), weight.data.dtype)
     dense[rows, places] = weight.data.reshape(-1, width)
-    dense = dense.reshape(weight.shape)
-    dense.setflags(write=False)
-    return replace(weight, data=dense, sparsity=None)
+    return replace(weight, data=frozen(dense.reshape(weight.shape)), sparsity=None)
 
 
 def _values(record: Record, name: str) -> Array:

@@ -6,7 +6,7 @@ from functools import partial
 from itertools import chain
 
 from litesmith.errors import BadInput
-from litesmith.ir.edit import consumers, regraph, with_graphs
+from litesmith.ir.edit import consumers, regraph, rewrite, substitute, with_graphs, with_main
 from litesmith.ir.ops import OPS
 from litesmith.ir.types import Graph, Model, Op, Tensor
 from litesmith.passes.core.step import Change, Context, Skip
@@ -35,16 +35,12 @@ class Borders:
     def apply(self, model: Model, context: Context) -> Change:
         if self.io not in _TYPES:
             raise BadInput("borders(io={io}): there are {known}", self.io, ", ".join(_TYPES[1:]))
-        touched: list[str] = []
-        skipped: list[Skip] = []
+        whole = Change(model)
         dtype = "float32" if self.io == "float" else self.io
         edits = (self.fixed, _fixed), (self.int32, _narrowed), (self.io, partial(_converted, dtype))
         for edit in (edit for asked, edit in edits if asked):
-            change = edit(model)
-            model = change.model
-            touched += change.touched
-            skipped += change.skipped
-        return Change(model, tuple(touched), tuple(skipped))
+            whole = edit(whole.model).after(whole)
+        return whole
 
 
 def _fixed(model: Model) -> Change:
@@ -64,26 +60,11 @@ def _fixed(model: Model) -> Change:
 def _replaced(model: Model, moved: dict[Tensor, Tensor]) -> Model:
     graphs = [
         replace(
-            regraph(
-                graph,
-                ops=[_with(op, moved) for op in graph.ops],
-                inputs=[moved.get(t, t) for t in graph.inputs],
-                outputs=[moved.get(t, t) for t in graph.outputs],
-            ),
-            tensors=tuple(moved.get(t, t) for t in graph.tensors),
+            rewrite(graph, tensors=moved), tensors=tuple(moved.get(t, t) for t in graph.tensors)
         )
         for graph in model.graphs
     ]
     return with_graphs(model, graphs, moved) if moved else model
-
-
-def _with(op: Op, moved: dict[Tensor, Tensor]) -> Op:
-    return replace(
-        op,
-        inputs=tuple(moved.get(t, t) if t is not None else None for t in op.inputs),
-        outputs=tuple(moved.get(t, t) for t in op.outputs),
-        intermediates=tuple(moved.get(t, t) for t in op.intermediates),
-    )
 
 
 def _narrowed(model: Model) -> Change:
@@ -102,7 +83,7 @@ def _narrowed(model: Model) -> Change:
         if maker is None or not narrow or not ends.bypass_output(tensor, maker):
             skipped.append(_kept("output", tensor, phrase("it is not made of an int32 of its own")))
     told = tuple(f"{plain(t.name)!r} is int32" for t in ends.moved)
-    changed = with_graphs(model, (ends.graph(), *model.graphs[1:]), ends.moved)
+    changed = with_main(model, ends.graph(), ends.moved)
     return Change(changed if told else model, told, tuple(skipped))
 
 
@@ -162,9 +143,9 @@ class _Ends:
         inputs = [self.moved.get(t, t) for t in self._graph.inputs]
         outputs = [self.moved.get(t, t) for t in self._graph.outputs]
         kept = [op for op in self._graph.ops if op not in self._gone]
-        ops = [_with(op, self._instead) for op in (*self.first, *kept, *self.last)]
+        ops = [substitute(op, self._instead) for op in (*self.first, *kept, *self.last)]
         apart = _apart({*inputs, *outputs}, {t for op in ops for t in op.outputs})
-        ops = [_with(op, apart) for op in ops]
+        ops = [substitute(op, apart) for op in ops]
         return regraph(self._graph, ops=ops, inputs=inputs, outputs=outputs)
 
 
@@ -178,7 +159,7 @@ def _apart(ends: set[Tensor], made: set[Tensor]) -> dict[Tensor, Tensor]:
 def _converted(dtype: str, model: Model) -> Change:
     """The main graph with its quantized ends in another type."""
     work = _Converted(model.main, dtype)
-    changed = with_graphs(model, (work.graph(), *model.graphs[1:]), work.moved)
+    changed = with_main(model, work.graph(), work.moved)
     return Change(changed, tuple(work.touched), tuple(work.skipped))
 
 

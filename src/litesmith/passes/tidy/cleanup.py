@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from hashlib import blake2b
 
 import numpy as np
@@ -32,7 +33,8 @@ class Cleanup:
     """Drop ops that do nothing or feed nothing, join repeated ones, store equal constants once."""
 
     def apply(self, model: Model, context: Context) -> Change:
-        return settle(model, (_bypass, _join_chains, _join_repeats, _drop_dead, _merge_constants))
+        edits = [partial(on_graphs, edit=edit) for edit in (_bypass, _join_chains, _join_repeats)]
+        return settle(model, (*edits, _drop_dead, _merge_constants))
 
 
 def same_quant(a: Quant | None, b: Quant | None) -> bool:
@@ -139,11 +141,7 @@ def _does_nothing(op: Op) -> bool:
     return agree and same_quant(source.quant, target.quant) and _NO_OPS[op.kind](op)
 
 
-def _bypass(model: Model) -> Change:
-    return on_graphs(model, _bypass_in)
-
-
-def _bypass_in(graph: Graph) -> tuple[Graph, list[str], list[Skip]]:
+def _bypass(graph: Graph) -> tuple[Graph, list[str], list[Skip]]:
     """Takes ops that do nothing out of the way; their readers read what they read."""
     computed = {t for op in graph.ops for t in op.outputs}
     leaving = set(graph.outputs)
@@ -193,11 +191,7 @@ _RESHAPING = kinds_where(lambda row: row.reshapes)
 _TRANSPOSING = kinds_where(lambda row: row.transposes)
 
 
-def _join_chains(model: Model) -> Change:
-    return on_graphs(model, _join_chains_in)
-
-
-def _join_chains_in(graph: Graph) -> tuple[Graph, list[str], list[Skip]]:
+def _join_chains(graph: Graph) -> tuple[Graph, list[str], list[Skip]]:
     """Two reshapes or two transposes in a row become one, which reads what the first one read."""
     replaced: dict[Op, tuple[Op, ...]] = {}
     skipped: list[Skip] = []
@@ -252,11 +246,7 @@ def _order(transpose: Op, rank: int) -> list[int] | None:
 # Ops that do the same as another, or whose results nobody reads.
 
 
-def _join_repeats(model: Model) -> Change:
-    return on_graphs(model, _join_repeats_in)
-
-
-def _join_repeats_in(graph: Graph) -> tuple[Graph, list[str], list[Skip]]:
+def _join_repeats(graph: Graph) -> tuple[Graph, list[str], list[Skip]]:
     """An op that does what an earlier one did goes; its readers read the earlier result."""
     leaving = set(graph.outputs)
     joined: dict[Tensor, Tensor] = {}

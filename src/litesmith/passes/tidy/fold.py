@@ -9,7 +9,7 @@ from litesmith.ir.edit import consumers, regraph
 from litesmith.ir.late_sizes import is_sized_late
 from litesmith.ir.model_text import op_name
 from litesmith.ir.ops import infer_shapes, is_repeatable
-from litesmith.ir.types import Array, Graph, Model, Op, Tensor, memory_place
+from litesmith.ir.types import Array, Graph, Model, Op, Tensor, frozen, memory_place
 from litesmith.numeric.kernels import KERNELS, evaluate
 from litesmith.passes.core.step import Change, Context, Skip, on_graphs
 from litesmith.phrases import phrase
@@ -129,6 +129,5 @@ def _results(op: Op) -> tuple[Tensor, ...] | str:
             return phrase("the reference kernel refuses: {error}", error)
     if tuple(a.shape for a in arrays) != promised:
         return phrase("the file promises another shape than its inputs give")
-    for array in arrays:
-        array.setflags(write=False)
-    return tuple(replace(t, data=a, dynamic=None) for t, a in zip(op.outputs, arrays, strict=True))
+    results = zip(op.outputs, map(frozen, arrays), strict=True)
+    return tuple(replace(t, data=array, dynamic=None) for t, array in results)

@@ -10,7 +10,7 @@ from litesmith.ir.edit import consumers, rewrite
 from litesmith.ir.match import chains
 from litesmith.ir.model_text import op_name
 from litesmith.ir.ops import OPS, has_effect, kinds_where
-from litesmith.ir.types import Array, Graph, Model, Op, Tensor, constant_numbers
+from litesmith.ir.types import Array, Graph, Model, Op, Tensor, constant_numbers, frozen
 from litesmith.ir.window import pads, slides
 from litesmith.numeric.arrays import along
 from litesmith.passes.core.step import Change, Context, Skip, on_graphs, settle
@@ -221,8 +221,7 @@ def _with_constants(layer: Op, arithmetic: Op, weight: Array | None, bias: Array
 def _constant_like(tensor: Tensor, values: Array) -> Tensor:
     with np.errstate(all="ignore"):
         data = values.astype(np.float32)
-    data.setflags(write=False)
-    return replace(tensor, shape=data.shape, data=data)
+    return replace(tensor, shape=data.shape, data=frozen(data))
 
 
 def _other_operand(known: Tensor, arithmetic: Op) -> Array | None:

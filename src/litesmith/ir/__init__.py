@@ -5,7 +5,6 @@ check.py            the rules that every valid model obeys (`RULES`)
 dtype.py            element types
 edit.py             new graphs from old ones
 infer.py            access to inputs, for shape rules
-late_sizes.py       sizes that only a run decides
 macs.py             multiply-accumulates of a call
 match.py            chains of ops in a graph
 model_text.py       models as text, one line an op

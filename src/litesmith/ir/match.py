@@ -1,26 +1,10 @@
 """Patterns: chains of ops in a graph, each feeding only the next."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from typing import NamedTuple
 
 from litesmith.ir.edit import consumers
 from litesmith.ir.types import Graph, Op, Tensor
-
-Test = Callable[[Op], bool]
-
-
-class Chain(NamedTuple):
-    """Ops in order: the first output of each is read by the next op alone."""
-
-    ops: tuple[Op, ...]
-
-    @property
-    def first(self) -> Op:
-        return self.ops[0]
-
-    @property
-    def last(self) -> Op:
-        return self.ops[-1]
 
 
 class Reads(NamedTuple):
@@ -39,8 +23,11 @@ def reads(graph: Graph) -> Reads:
     return Reads(consumers(graph), frozenset(graph.outputs))
 
 
-def chains(graph: Graph, pattern: Sequence[frozenset[str] | set[str]]) -> Iterator[Chain]:
-    """Every chain whose ops have kinds from the pattern's sets, in order of the first op."""
+def chains(graph: Graph, pattern: Sequence[Set[str]]) -> Iterator[tuple[Op, ...]]:
+    """Every chain whose ops have kinds from the pattern's sets, in order of the first op.
+
+    The first output of each of its ops is read by the next one alone.
+    """
     uses = reads(graph)
     for op in graph.ops:
         chain = _chain(op, pattern, uses)
@@ -48,7 +35,7 @@ def chains(graph: Graph, pattern: Sequence[frozenset[str] | set[str]]) -> Iterat
             yield chain
 
 
-def _chain(op: Op, pattern: Sequence[frozenset[str] | set[str]], uses: Reads) -> Chain | None:
+def _chain(op: Op, pattern: Sequence[Set[str]], uses: Reads) -> tuple[Op, ...] | None:
     found = [op]
     for place, kinds in enumerate(pattern):
         if found[-1].kind not in kinds:
@@ -58,4 +45,4 @@ def _chain(op: Op, pattern: Sequence[frozenset[str] | set[str]], uses: Reads) ->
             if following is None:
                 return None
             found.append(following)
-    return Chain(tuple(found))
+    return tuple(found)

@@ -6,14 +6,14 @@ is: steps ask for a trait, not for a name. A bare row keeps the op intact throug
 and writing.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from litesmith import schema
 from litesmith.ir.edit import called_graphs
 from litesmith.ir.infer import Shapes as Shapes
 from litesmith.ir.op_row import Row as Row
 from litesmith.ir.op_rows import ROWS
-from litesmith.ir.types import Op, Record, Tensor
+from litesmith.ir.types import Graph, Op, Record, Tensor
 from litesmith.ir.versions import VERSIONS
 
 _TABLES = {name.lower(): name for name in schema.TABLES}
@@ -99,3 +99,32 @@ def _data_dtype(kind: str, inputs: Sequence[Tensor | None]) -> str:
         if role[0] in "x*" and tensor is not None:
             return tensor.dtype
     return "float32"
+
+
+# Sizes that only a run decides: where the file's shapes are a guess, not a promise.
+
+
+def has_computed_settings(op: Op) -> bool:
+    """True where a size, an axis or a padding is not a constant."""
+    roles = OPS[op.kind].inputs.split()
+    roles += roles[-1:] * (len(op.inputs) - len(roles))
+    return any(
+        role[0] == "s" and tensor is not None and not tensor.is_const
+        for role, tensor in zip(roles, op.inputs, strict=False)
+    )
+
+
+def is_sized_late(op: Op, late: Collection[Tensor]) -> bool:
+    """True where the sizes of the op's outputs are known only after the op has run."""
+    inherits = any(tensor in late for tensor in op.inputs if tensor is not None)
+    by_values = OPS[op.kind].sized_by_values and any(t and not t.is_const for t in op.inputs)
+    return inherits or by_values or has_computed_settings(op)
+
+
+def late_tensors(graph: Graph) -> set[Tensor]:
+    """Every tensor whose size depends on values."""
+    late: set[Tensor] = set()
+    for op in graph.ops:
+        if is_sized_late(op, late):
+            late.update(op.outputs)
+    return late

@@ -1,8 +1,7 @@
 """What the weights of a layer are multiplied with, row by row, and the moments of these rows."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import gcd
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,60 +81,32 @@ def mean_window(x: Array, moves: Sequence[Slide], padding: str) -> NDArray[np.fl
     return mean
 
 
-class Moments(NamedTuple):
-    """What is summed over rows of k numbers: how many, their sum and that of their products."""
+def covariances(
+    pairs: Iterable[tuple[Array, Array]],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Of rows x, and of other rows y with them, over all pairs (x, y): E[xxᵀ] − E[x]E[x]ᵀ, the part
+    of an error in weights that a bias cannot make up for, and E[yxᵀ] − E[y]E[x]ᵀ.
 
-    rows: int
-    total: NDArray[np.float64]  # (k,) or (channels, k)
-    second: NDArray[np.float64]  # (k, k) or (channels, k, k)
+    Rows are (R, k) or (channels, R, k). The first is exact for int8, in float64 for others.
+    """
+    sums: list[Array] = []
+    for rows, others in pairs:
+        ours, theirs = rows.astype(np.float64), others.astype(np.float64)
+        own = rows.sum(axis=-2, dtype=np.float64), _squares(rows)
+        both = theirs.sum(axis=-2), ours.sum(axis=-2), np.swapaxes(theirs, -1, -2) @ ours
+        found = [np.array(rows.shape[-2]), *own, *both]
+        sums = [a + b for a, b in zip(sums, found, strict=True)] if sums else found
+    count = np.maximum(sums[0], 1)
+    mean, second, *means, product = (one / count for one in sums[1:])
+    own = second - mean[..., :, None] * mean[..., None, :]
+    return own, product - means[0][..., :, None] * means[1][..., None, :]
 
 
-def moments(rows: Array) -> Moments:
-    """The moments of rows (R, k) or (channels, R, k); exact for int8, in float64 for others."""
+def _squares(rows: Array) -> NDArray[np.float64]:
+    """The sum of xxᵀ over rows."""
     wide = np.float32 if rows.dtype == np.int8 else np.float64
-    count = rows.shape[-2]
-    second = np.zeros((*rows.shape[:-2], rows.shape[-1], rows.shape[-1]))
-    for start in range(0, count, _EXACT_ROWS):
+    total = np.zeros((*rows.shape[:-2], rows.shape[-1], rows.shape[-1]))
+    for start in range(0, rows.shape[-2], _EXACT_ROWS):
         chunk = rows[..., start : start + _EXACT_ROWS, :].astype(wide)
-        second += np.swapaxes(chunk, -1, -2) @ chunk
-    return Moments(count, rows.sum(axis=-2, dtype=np.float64), second)
-
-
-class Cross(NamedTuple):
-    """What is summed over pairs of rows: how many, the sums of both, and that of their products."""
-
-    rows: int
-    total: NDArray[np.float64]
-    other: NDArray[np.float64]
-    product: NDArray[np.float64]  # (k, k) or (channels, k, k): [i, j] of row i and other row j
-
-
-def cross_moments(rows: Array, others: Array) -> Cross:
-    """The moments of pairs of rows, each (R, k) or (channels, R, k)."""
-    ours, theirs = rows.astype(np.float64), others.astype(np.float64)
-    product = np.swapaxes(ours, -1, -2) @ theirs
-    return Cross(rows.shape[-2], ours.sum(axis=-2), theirs.sum(axis=-2), product)
-
-
-def paired_added(a: Cross, b: Cross) -> Cross:
-    """The moments of the pairs of both."""
-    return Cross(a.rows + b.rows, a.total + b.total, a.other + b.other, a.product + b.product)
-
-
-def cross_covariance(sums: Cross) -> NDArray[np.float64]:
-    """E[xyᵀ] − E[x]E[y]ᵀ."""
-    count = max(sums.rows, 1)
-    means = sums.total / count, sums.other / count
-    return sums.product / count - means[0][..., :, None] * means[1][..., None, :]
-
-
-def added(a: Moments, b: Moments) -> Moments:
-    """The moments of the rows of both."""
-    return Moments(a.rows + b.rows, a.total + b.total, a.second + b.second)
-
-
-def covariance(sums: Moments) -> NDArray[np.float64]:
-    """E[xxᵀ] − E[x]E[x]ᵀ: the part of an error in weights that a bias cannot make up for."""
-    count = max(sums.rows, 1)
-    mean = sums.total / count
-    return sums.second / count - mean[..., :, None] * mean[..., None, :]
+        total += np.swapaxes(chunk, -1, -2) @ chunk
+    return total

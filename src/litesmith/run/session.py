@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from litesmith.errors import BadInput, CannotRun
 from litesmith.ir.edit import rewrite, with_graphs
-from litesmith.ir.late_sizes import late_tensors
+from litesmith.ir.ops import late_tensors
 from litesmith.ir.types import Array, Graph, Model, Signature, Tensor
 from litesmith.ops.registry import find_delegate, find_op
 from litesmith.phrases import join, phrase

@@ -13,8 +13,7 @@ from litesmith.ir.edit import rewrite, with_graphs
 from litesmith.ir.ops import infer_shapes
 from litesmith.ir.types import Graph, Model, Tensor
 from litesmith.passes.shrinking.channel_cut import without
-from litesmith.passes.shrinking.channel_joins import Channels
-from litesmith.passes.shrinking.channel_rules import channel_ids
+from litesmith.passes.shrinking.channel_rules import Channels, channel_ids
 from tests.draws import draws
 from tests.random_graphs import graphs
 from tests.runtime import run

@@ -284,20 +284,6 @@ def test_zeros_stay() -> None:
     assert 0.4 < (data.data == 0).mean() < 0.6
 
 
-def test_half_weights_stay_half() -> None:
-    b = Builder()
-    x = image(b, 6, 3)
-    for seed in range(2):
-        parts = noise(16, 3, 3, x.shape[3], seed=seed), noise(16, seed=seed)
-        x = b.op("CONV_2D", x, *(b.op("DEQUANTIZE", a.astype(np.float16)) for a in parts))
-    model = b.model(x)
-    for told in (NO_DATA, context(model)):
-        small = removed_or_refused(model, 0.3, told)
-        assert small is not None
-        halves = [t.shape for t in small.main.tensors if t.dtype == "float16"]
-        assert halves == [(8, 3, 3, 3), (16, 3, 3, 8)]
-
-
 def test_channels_in_groups_stay() -> None:
     b = Builder()
     x = conv(b, image(b, 8, 3), 16, fused_activation_function="RELU")

@@ -4,7 +4,6 @@ layers.py            an op as data, weight, bias and output channels
 recipe.py            recipes: steps in order, and their text form
 schemes.py           the schemes of quantization (`SCHEMES`); which ops `keep` and `only` name
 step.py              `Step`, `Change`, `Skip`, `Context`
-training_request.py  how a step asks for training
 weight_structure.py  zeros and codebooks found again in weights
 
 `Context.reference` is the last model of the recipe that was still float: what a quantized model is

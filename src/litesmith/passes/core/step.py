@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from litesmith.errors import BadInput
+from litesmith.errors import BadInput, CannotApply
 from litesmith.ir.edit import with_graphs
 from litesmith.ir.model_text import OpName
 from litesmith.ir.types import Array, Graph, Model, Tensor
@@ -127,6 +127,23 @@ class Context:
         if self.tools is None:
             raise BadInput("{step}: needs data to see what the model computes; give it some", step)
         return self.tools
+
+    def may_tune(self, step: str, wanted: bool | None) -> bool:
+        """True where weights are to be tuned; raises where they must be and cannot."""
+        if wanted and self.tune is None:
+            raise CannotApply("{step}(tune=true): {why_fixed}", step, self.why_fixed)
+        return wanted is not False and self.tune is not None
+
+    def why_not_tuned(self, step: str, wanted: bool | None) -> list[Skip]:
+        """The reason that a report gives where nobody said no and nothing was tuned."""
+        if wanted is not None or self.tune is not None:
+            return []
+        return [Skip(step, phrase("the weights were not tuned to it: {why_fixed}", self.why_fixed))]
+
+    def tuned(self, model: Model, masks: Masks | None = None) -> Tuned:
+        """The model after training, which there must be."""
+        assert self.tune is not None
+        return self.tune(model, masks=masks)
 
 
 class Step(Protocol):

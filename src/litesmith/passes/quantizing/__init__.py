@@ -1,11 +1,8 @@
 """Steps that store, and compute, in smaller numbers.
 
-channel_gain.py     how much more or less a channel varies than the float model's
 correct.py          `correct`: mean and gain of every channel put back
 equalize.py         `equalize`: channels of unlike size made alike
-equalize_groups.py  activations whose channels can be scaled, and the layers that take the factors
 integer_graph.py    the graph on integers; conversions only where float and integer meet
-layer_rows.py       what a layer's weights are multiplied with
 paired_walk.py      a quantized model beside the float one, layer by layer
 qat.py              `qat`: quantize, then train
 quantize.py         `quantize`: any scheme

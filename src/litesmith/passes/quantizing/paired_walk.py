@@ -4,7 +4,7 @@ Each layer may be changed when its turn comes, on the values that the layers bef
 changed, really give it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ from litesmith.ir.ops import OPS
 from litesmith.ir.types import Array, Graph, Model, Op, Quant, Tensor
 from litesmith.ir.window import slides
 from litesmith.numeric.kernels import evaluate
-from litesmith.numeric.patches import mean_window
+from litesmith.numeric.patches import depthwise_patches, mean_window, patches
 from litesmith.passes.core.layers import Layer, layers_of, real_bias, real_values, rebuilt
 from litesmith.passes.core.step import Context, Skip, Tools
 from litesmith.passes.quantizing.track import Track
@@ -56,6 +56,13 @@ class Visit:
         assert self.wanted is not None
         everything = len(self.places) == len(self.values)
         return self.values if everything else self.values[list(self.places)], self.wanted
+
+    @property
+    def affine(self) -> tuple[float, int]:
+        """The scale and zero point of what the layer reads."""
+        if self.quant is None:
+            return 1.0, 0
+        return float(self.quant.scale[0]), int(self.quant.zero_point[0])
 
     @property
     def reached_mean(self) -> Float64s:
@@ -210,3 +217,37 @@ def _means(reference: Model, layers: list[Layer], tools: Tools) -> dict[Tensor, 
     except ValueError as error:
         raise CannotApply("layers are compared at one size; {error}", error) from None
     return {tensor: seen[tensor].mean for tensor in tensors}
+
+
+def why_no_rows(layer: Layer) -> str:
+    """Why a layer has no such rows; "" where it has."""
+    if not OPS[layer.op.kind].is_layer:
+        return phrase("there is no rounding for {kind}", layer.op.kind)
+    if layer.in_groups:
+        return phrase("its channels are in groups")
+    return ""
+
+
+def paired_rows(
+    layers: tuple[Layer, Layer], samples: tuple[Array, Array], *, zero: int, most: int, group: int
+) -> Iterator[tuple[Array, Array]]:
+    """What the weights of two layers are multiplied with, so many samples at a time; `zero` stands
+    for 0 in those of the first."""
+    for start in range(0, len(samples[0]), group):
+        ours, theirs = (values[start : start + group] for values in samples)
+        yield rows_of_layer(layers[0], ours, zero, most), rows_of_layer(layers[1], theirs, 0, most)
+
+
+def rows_of_layer(layer: Layer, samples: Array, fill: int, most: int) -> Array:
+    """What the weights are multiplied with: samples (N, 1, …) -> rows in the order of a filter."""
+    row = OPS[layer.op.kind]
+    if row.is_dense:
+        return samples.reshape(-1, layer.weight.shape[-1])
+    assert layer.op.options is not None
+    images = samples.reshape(-1, *samples.shape[-3:])
+    moves = slides(layer.op.options, layer.weight.shape[1:3])
+    padding = layer.op.options.word("padding")
+    if not row.is_depthwise:
+        return patches(images, moves, padding, fill=fill, most=most)
+    windows = depthwise_patches(images, moves, padding, fill=fill, most=most)
+    return np.repeat(windows, layer.channels // windows.shape[0], axis=0)

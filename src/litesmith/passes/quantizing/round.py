@@ -11,16 +11,7 @@ from litesmith.ir.dtype import DTYPES
 from litesmith.ir.model_text import op_name
 from litesmith.ir.types import Array, Model, Quant, Tensor
 from litesmith.numeric.affine import from_rows, largest_code, rows_of, weight_scales
-from litesmith.numeric.patches import (
-    Cross,
-    Moments,
-    added,
-    covariance,
-    cross_covariance,
-    cross_moments,
-    moments,
-    paired_added,
-)
+from litesmith.numeric.patches import covariances
 from litesmith.numeric.rounding import excess, fitted, refitted, rounded, searched_scales, times
 from litesmith.passes.core.layers import (
     LEAST_RATIO,
@@ -33,9 +24,15 @@ from litesmith.passes.core.layers import (
 )
 from litesmith.passes.core.step import Change, Context, Skip
 from litesmith.passes.core.weight_structure import codebook_of, kept
-from litesmith.passes.quantizing.channel_gain import MOST_GAIN, with_gain
-from litesmith.passes.quantizing.layer_rows import affine_of, rows_of_layer, why_no_rows
-from litesmith.passes.quantizing.paired_walk import Parts, Visit, corrected_bias, walk
+from litesmith.passes.quantizing.correct import MOST_GAIN, with_gain
+from litesmith.passes.quantizing.paired_walk import (
+    Parts,
+    Visit,
+    corrected_bias,
+    paired_rows,
+    walk,
+    why_no_rows,
+)
 from litesmith.phrases import phrase
 
 # Rows of inputs that second moments are taken from, for each input of a layer; and at least.
@@ -182,18 +179,15 @@ def _floor(visit: Visit) -> Float64s:
 
 def _covariances(visit: Visit) -> tuple[Float64s, Float64s]:
     """Of what the weights are multiplied with, and of what the float model's are with that."""
-    values, wanted_values = visit.pairs
-    scale, zero = affine_of(visit)
+    scale, zero = visit.affine
     inputs = visit.layer.weight.elements // visit.layer.channels
-    most = -(-max(_ROWS * inputs, _LEAST_ROWS) // len(values))
-    own: Moments | None = None
-    pairs: Cross | None = None
-    group = max(1, _GROUP // most)
-    for start in range(0, len(values), group):
-        rows = rows_of_layer(visit.layer, values[start : start + group], zero, most)
-        wanted = rows_of_layer(visit.reference, wanted_values[start : start + group], 0, most)
-        found, paired = moments(rows), cross_moments(wanted, rows)
-        own = found if own is None else added(own, found)
-        pairs = paired if pairs is None else paired_added(pairs, paired)
-    assert own is not None and pairs is not None
-    return scale**2 * covariance(own), scale * cross_covariance(pairs)
+    most = -(-max(_ROWS * inputs, _LEAST_ROWS) // len(visit.places))
+    pairs = paired_rows(
+        (visit.layer, visit.reference),
+        visit.pairs,
+        zero=zero,
+        most=most,
+        group=max(1, _GROUP // most),
+    )
+    own, cross = covariances(pairs)
+    return scale**2 * own, scale * cross

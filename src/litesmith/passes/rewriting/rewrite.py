@@ -5,9 +5,8 @@ from functools import partial
 
 from litesmith.errors import BadInput
 from litesmith.ir.edit import regraph, rewrite, substitute
-from litesmith.ir.late_sizes import late_tensors
 from litesmith.ir.model_text import op_name
-from litesmith.ir.ops import has_effect, is_repeatable
+from litesmith.ir.ops import has_effect, is_repeatable, late_tensors
 from litesmith.ir.types import Graph, Model, Op, op_tensors
 from litesmith.passes.core.step import Change, Context, GraphEdit, Skip, on_graphs, settle
 from litesmith.passes.rewriting.rewrite_layers import LAYERS

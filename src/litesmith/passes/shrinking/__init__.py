@@ -2,7 +2,6 @@
 
 arm_sparse.py         convolutions that XNNPACK computes without zeros on ARM
 channel_cut.py        a model without some channels
-channel_joins.py      positions that belong together
 channel_loss.py       what layers lose with channels that they read, from their moments
 channel_refit.py      layers fitted to what they gave before
 channel_rules.py      what each op says of its tensors' channels (`RULES`): which are one

@@ -12,8 +12,7 @@ from litesmith.ir.ops import OPS, options_or_defaults
 from litesmith.ir.shapes import fill_rest, slice_ranges
 from litesmith.ir.types import Model, Op, Tensor, frozen
 from litesmith.ir.window import strided_picks
-from litesmith.passes.shrinking.channel_joins import Channels
-from litesmith.passes.shrinking.channel_rules import asked_sizes, shape_place
+from litesmith.passes.shrinking.channel_rules import Channels, asked_sizes, shape_place
 
 Kept = tuple[NDArray[np.bool_], ...]
 

@@ -20,7 +20,7 @@ from litesmith.ir.types import Array, Graph, Model, Op, Tensor, frozen
 from litesmith.numeric.patches import some_places
 from litesmith.passes.core.layers import Layer, layers_of, real_bias, real_values, shared_by
 from litesmith.passes.core.step import Tools
-from litesmith.passes.shrinking.channel_joins import Channels, Numbers
+from litesmith.passes.shrinking.channel_rules import Channels, Numbers
 from litesmith.units import plain
 
 Float64s = NDArray[np.float64]

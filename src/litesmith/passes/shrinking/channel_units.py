@@ -10,9 +10,8 @@ from litesmith.ir.model_text import op_name
 from litesmith.ir.ops import OPS, op_macs
 from litesmith.ir.types import Graph, Model
 from litesmith.passes.core.layers import layers_of
-from litesmith.passes.shrinking.channel_joins import Channels, Numbers
 from litesmith.passes.shrinking.channel_loss import Float64s, Loss, Reader
-from litesmith.passes.shrinking.channel_rules import RULES
+from litesmith.passes.shrinking.channel_rules import RULES, Channels, Numbers
 
 # Layers that lose channels: the rules know what else goes with these.
 LAYERS = frozenset(kind for kind in RULES if OPS[kind].channel_axes)

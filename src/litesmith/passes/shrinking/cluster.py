@@ -15,7 +15,6 @@ from litesmith.numeric.codebook import MOST_CODE, codebook, nearest
 from litesmith.passes.core.layers import Layer, layers_of, shared_by
 from litesmith.passes.core.schemes import Names, chosen, roles
 from litesmith.passes.core.step import Change, Context, Skip
-from litesmith.passes.core.training_request import may_tune, tuned, why_not_tuned
 from litesmith.passes.core.weight_structure import (
     LEAST_SHARING,
     MOST_BOOK,
@@ -63,7 +62,7 @@ class Cluster:
 
     def apply(self, model: Model, context: Context) -> Change:
         _check_k(self.k, f"k={self.k}")
-        tunes = may_tune("cluster", self.tune, context)
+        tunes = context.may_tune("cluster", self.tune)
         named = _outputs(chosen(model.graphs, self.keep, self.only))
         own = {t: k for name, k in map(_own, self.own) for t in _outputs(_one(model, name))}
         model = Fold(float16=True).apply(model, context).model
@@ -77,9 +76,9 @@ class Cluster:
         skipped += left
         touched = [_line(layer, new, self.per_channel) for layer, new in found]
         if not tunes:
-            skipped += why_not_tuned("cluster", self.tune, context)
+            skipped += context.why_not_tuned("cluster", self.tune)
             return Change(result, tuple(touched), tuple(skipped))
-        after = tuned(result, context)
+        after = context.tuned(result)
         self._verify(result, after.model, [new for _, new in found])
         return Change(after.model, tuple(touched), tuple(skipped), after.notes, after.steps)
 

@@ -25,7 +25,6 @@ from litesmith.numeric.sparse import (
 from litesmith.passes.core.layers import Layer, layers_of, shared_by
 from litesmith.passes.core.schemes import Names, chosen, roles
 from litesmith.passes.core.step import Change, Context, Masks, Skip, Tools, Tuned
-from litesmith.passes.core.training_request import may_tune, tuned, why_not_tuned
 from litesmith.passes.core.weight_structure import codebook_of
 from litesmith.passes.shrinking.prune_sensitivity import (
     Judge,
@@ -88,7 +87,7 @@ class Prune:
 
     def apply(self, model: Model, context: Context) -> Change:
         self._check()
-        tunes = may_tune("prune", self.tune, context)
+        tunes = context.may_tune("prune", self.tune)
         model, ops = _float_model(model, chosen(model.graphs, self.keep, self.only))
         if self.block == "channels":
             return self._channels(model, ops, context)
@@ -103,12 +102,12 @@ class Prune:
         data = picked(tools, model, _RESTORING, _SAMPLES) if tools is not None else None
         parts = _planned(_Seen(model, tools, data), parts, self)
         if is_gradual:
-            found = tuned(model, context, _masks(parts))
+            found = context.tuned(model, _masks(parts))
         else:
             result, left = _one_shot(_Seen(model, tools, data), parts)
             skipped += left
-            found = tuned(result, context) if tunes else Tuned(result)
-        skipped += why_not_tuned("prune", self.tune, context)
+            found = context.tuned(result) if tunes else Tuned(result)
+        skipped += context.why_not_tuned("prune", self.tune)
         lines = _lines(model, found.model, parts)
         return Change(found.model, lines, tuple(skipped), found.notes, found.steps)
 
@@ -136,13 +135,13 @@ class Prune:
     def _channels(self, model: Model, ops: set[Op], context: Context) -> Change:
         from litesmith.passes.shrinking.remove_channels import remove_channels
 
-        tunes = may_tune("prune", self.tune, context)
+        tunes = context.may_tune("prune", self.tune)
         given = context if tunes else replace(context, tune=None)
         change = remove_channels(model, self.sparsity, given, ops)
         if not tunes:
-            left = why_not_tuned("prune", self.tune, context)
+            left = context.why_not_tuned("prune", self.tune)
             return replace(change, skipped=(*change.skipped, *left))
-        found = tuned(change.model, context)
+        found = context.tuned(change.model)
         return Change(found.model, change.touched, change.skipped, found.notes, found.steps)
 
     def _parts(self, model: Model, ops: set[Op]) -> tuple[list["Part"], list[Skip]]:

@@ -10,14 +10,12 @@ from dataclasses import replace
 import numpy as np
 
 from litesmith.errors import BadInput, CannotApply
-from litesmith.ir.edit import rewrite, with_main
 from litesmith.ir.model_text import op_name
 from litesmith.ir.ops import op_macs
-from litesmith.ir.types import Array, Graph, Model, Op, Tensor, constant_numbers, frozen
+from litesmith.ir.types import Array, Graph, Model, Op, Tensor
 from litesmith.passes.core.layers import Layer
 from litesmith.passes.core.step import Change, Context, Skip, Tools
 from litesmith.passes.shrinking.channel_cut import without
-from litesmith.passes.shrinking.channel_joins import Channels
 from litesmith.passes.shrinking.channel_loss import (
     Float64s,
     guessed,
@@ -28,7 +26,7 @@ from litesmith.passes.shrinking.channel_loss import (
     some_samples,
 )
 from litesmith.passes.shrinking.channel_refit import refitted
-from litesmith.passes.shrinking.channel_rules import channel_ids
+from litesmith.passes.shrinking.channel_rules import Channels, channel_ids
 from litesmith.passes.shrinking.channel_units import LAYERS, Unit, Work, find_units, weights_gone
 from litesmith.passes.tidy.fold import Fold
 from litesmith.phrases import phrase
@@ -60,7 +58,7 @@ def remove_channels(model: Model, sparsity: float, context: Context, ops: set[Op
     _refuse_quantized(model)
     fixed = {t for op in model.main.ops if op not in ops for t in op.outputs}
     folded = Fold().apply(model, context)
-    model = _with_plain_biases(folded.model)
+    model = folded.model
     channels = _held(channel_ids(model.main), model.main, fixed)
     seen = _Seen(model, channels, context.tools, fixed)
     units = find_units(model.main, channels, seen.readers)
@@ -87,23 +85,6 @@ def _refuse_quantized(model: Model) -> None:
                 "prune the float model, then quantize",
                 plain(tensor.name),
             )
-
-
-def _with_plain_biases(model: Model) -> Model:
-    """The model with biases in float32 that were stored in float16: they can be changed then."""
-    biases = {op.inputs[-1] for op in model.main.ops if op.kind in LAYERS and len(op.inputs) > 2}
-    unpacked: dict[Tensor, Tensor] = {}
-    dropped: dict[Op, tuple[Op, ...]] = {}
-    for op in model.main.ops:
-        numbers = constant_numbers(op.inputs[0]) if op.kind == "DEQUANTIZE" else None
-        result = op.outputs[0] if op.outputs else None
-        if numbers is None or result not in biases or numbers.dtype != np.float16:
-            continue
-        if result is not None and numbers.ndim == 1 and result not in model.main.outputs:
-            unpacked[result] = replace(result, data=frozen(numbers.astype(np.float32)))
-            dropped[op] = ()
-    graph = rewrite(model.main, ops=dropped, tensors=unpacked)
-    return with_main(model, graph) if dropped else model
 
 
 def _held(channels: Channels, graph: Graph, fixed: Collection[Tensor]) -> Channels:

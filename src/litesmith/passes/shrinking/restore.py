@@ -17,20 +17,12 @@ from litesmith.ir.model_text import op_name
 from litesmith.ir.ops import OPS
 from litesmith.ir.types import Array, Model, Op, Tensor, frozen
 from litesmith.numeric.affine import from_rows, rows_of
-from litesmith.numeric.patches import (
-    added,
-    covariance,
-    cross_covariance,
-    cross_moments,
-    moments,
-    paired_added,
-)
+from litesmith.numeric.patches import covariances
 from litesmith.numeric.sparse import refilled
 from litesmith.passes.core.layers import Layer, real_bias, real_values
 from litesmith.passes.core.step import Skip, Tools
 from litesmith.passes.core.weight_structure import codebook_of
-from litesmith.passes.quantizing.layer_rows import rows_of_layer, why_no_rows
-from litesmith.passes.quantizing.paired_walk import mean_output
+from litesmith.passes.quantizing.paired_walk import mean_output, paired_rows, why_no_rows
 from litesmith.passes.quantizing.track import Track
 from litesmith.phrases import phrase
 
@@ -128,18 +120,10 @@ class _Walk:
 
     def _covariances(self, wanted: Layer, layer: Layer) -> tuple[Floats, Floats]:
         """Of what the weights are multiplied with, and of what the original's are with that."""
-        ours, theirs = self._ours.values(layer.data)[0], self._theirs.values(wanted.data)[0]
+        samples = self._ours.values(layer.data)[0], self._theirs.values(wanted.data)[0]
         inputs = layer.weight.elements // layer.channels
-        most = -(-max(_ROWS * inputs, _LEAST_ROWS) // len(ours))
-        sums, pairs = None, None
-        for start in range(0, len(ours), _GROUP):
-            rows = rows_of_layer(layer, ours[start : start + _GROUP], 0, most)
-            others = rows_of_layer(wanted, theirs[start : start + _GROUP], 0, most)
-            found, paired = moments(rows), cross_moments(others, rows)
-            sums = found if sums is None else added(sums, found)
-            pairs = paired if pairs is None else paired_added(pairs, paired)
-        assert sums is not None and pairs is not None
-        return covariance(sums), cross_covariance(pairs)
+        most = -(-max(_ROWS * inputs, _LEAST_ROWS) // len(samples[0]))
+        return covariances(paired_rows((layer, wanted), samples, zero=0, most=most, group=_GROUP))
 
 
 def _mean(values: Array) -> Floats:

@@ -8,10 +8,16 @@ from hashlib import blake2b
 import numpy as np
 
 from litesmith.ir.edit import regraph, rewrite
-from litesmith.ir.late_sizes import has_computed_settings, late_tensors
 from litesmith.ir.match import chains
 from litesmith.ir.model_text import op_name
-from litesmith.ir.ops import OPS, has_effect, is_repeatable, kinds_where
+from litesmith.ir.ops import (
+    OPS,
+    has_computed_settings,
+    has_effect,
+    is_repeatable,
+    kinds_where,
+    late_tensors,
+)
 from litesmith.ir.types import (
     Array,
     Graph,
@@ -197,8 +203,8 @@ def _join_chains(graph: Graph) -> tuple[Graph, list[str], list[Skip]]:
     skipped: list[Skip] = []
     touched: list[str] = []
     pairs = [
-        *((chain.ops, _joined_reshape) for chain in chains(graph, (_RESHAPING, _RESHAPING))),
-        *((chain.ops, _joined_transpose) for chain in chains(graph, (_TRANSPOSING, _TRANSPOSING))),
+        *((chain, _joined_reshape) for chain in chains(graph, (_RESHAPING, _RESHAPING))),
+        *((chain, _joined_transpose) for chain in chains(graph, (_TRANSPOSING, _TRANSPOSING))),
     ]
     for (first, second), join in pairs:
         if first in replaced or second in replaced:

@@ -6,9 +6,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from litesmith.ir.edit import consumers, regraph
-from litesmith.ir.late_sizes import is_sized_late
 from litesmith.ir.model_text import op_name
-from litesmith.ir.ops import infer_shapes, is_repeatable
+from litesmith.ir.ops import infer_shapes, is_repeatable, is_sized_late
 from litesmith.ir.types import Array, Graph, Model, Op, Tensor, frozen, memory_place
 from litesmith.numeric.kernels import KERNELS, evaluate
 from litesmith.passes.core.step import Change, Context, Skip, on_graphs

@@ -67,21 +67,19 @@ def _fuse(
     touched: list[str] = []
     skipped: list[Skip] = []
     readers = consumers(graph)
-    for chain in chains(graph, (first, second)):
-        if any(op in replaced for op in chain.ops):
+    for before, after in chains(graph, (first, second)):
+        if before in replaced or after in replaced:
             continue  # the next round sees what is left
-        fused = join(chain.first, chain.last, readers)
-        if any(has_effect(op) for op in chain.ops):
+        fused = join(before, after, readers)
+        if has_effect(before) or has_effect(after):
             fused = phrase("it works on a state, which may change in between")
         if fused is None:
             continue
         if isinstance(fused, str):
-            skipped.append(Skip(op_name(chain.last), fused))
+            skipped.append(Skip(op_name(after), fused))
             continue
-        replaced[chain.first], replaced[chain.last] = (), (fused,)
-        touched.append(
-            phrase("fused {op_name} and {op_name2}", op_name(chain.first), op_name(chain.last))
-        )
+        replaced[before], replaced[after] = (), (fused,)
+        touched.append(phrase("fused {op_name} and {op_name2}", op_name(before), op_name(after)))
     return rewrite(graph, ops=replaced), touched, skipped
 
 

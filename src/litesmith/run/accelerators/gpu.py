@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from litesmith.errors import CannotRun
-from litesmith.ir.late_sizes import late_tensors
+from litesmith.ir.ops import late_tensors
 from litesmith.ir.types import Graph, Model
 from litesmith.phrases import phrase
 from litesmith.run.core.child_process import ask, survive

@@ -11,9 +11,8 @@ from dataclasses import dataclass, replace
 from litesmith.errors import BadInput, CannotRun, LitesmithError
 from litesmith.ir.dtype import DTYPES
 from litesmith.ir.edit import called_graphs, regraph, with_graphs
-from litesmith.ir.late_sizes import late_tensors
 from litesmith.ir.model_text import op_name
-from litesmith.ir.ops import has_effect, infer_shapes
+from litesmith.ir.ops import has_effect, infer_shapes, late_tensors
 from litesmith.ir.partition import Part, collapsed, part_graph, partition
 from litesmith.ir.types import Array, Graph, Model, Op, Tensor
 from litesmith.ops.delegate import Delegate, Kernel, Native, Run, Shape

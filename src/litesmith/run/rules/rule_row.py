@@ -5,8 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from litesmith.ir.late_sizes import late_tensors
-from litesmith.ir.ops import OPS
+from litesmith.ir.ops import OPS, late_tensors
 from litesmith.ir.types import Graph, Model, Op, Tensor, op_tensors
 from litesmith.passes.core.step import Context
 from litesmith.passes.tidy.fold import Fold

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 from pkgutil import walk_packages
 from types import ModuleType
 from typing import Unpack, get_args, get_origin, get_type_hints
@@ -14,9 +15,10 @@ import pytest
 import litesmith
 from litesmith.accuracy.metrics import METRICS
 from litesmith.calibration.quantize_effort import EFFORTS
-from litesmith.cli.main import COMMANDS
+from litesmith.cli.call import FUNCTIONS
+from litesmith.cli.commands import COMMANDS
 from litesmith.cli.options import shared_options
-from litesmith.cli.options.declare import options_of
+from litesmith.cli.options.declare import Option
 from litesmith.data.preparation import NORMS, RESIZES, Preparation
 from litesmith.numeric.ranges import ESTIMATORS
 from litesmith.passes import STEPS
@@ -24,18 +26,13 @@ from litesmith.passes.core.schemes import SCHEMES
 from litesmith.training.settings import AUGMENTS, RECORD_SECONDS, Training
 from litesmith.workers.engine import ENGINES
 
-NAMES = {"eval": "evaluate"}
-
 # Options that have no argument: how a result is printed, and what Python has other words for.
 NO_ARGUMENT = {
-    "as_json": "to_json()",
     "ops": "an import of the module that registers them",
     "top": "rows that are printed",
     "output_format": "how times are printed",
-    "graph": "another word for MODEL",
     "enable_op_profiling": "a hint to profile",
     "help_platform": "a text",
-    "no_train": "training=None",
     "update": "update_baseline",
 }
 
@@ -46,9 +43,12 @@ OTHER_FUNCTIONS: dict[str, Callable[..., object]] = {"gate": litesmith.update_ba
 NOT_IMPORTED = ("litesmith.__main__",)
 
 
-def command_of(name: str) -> Callable[..., object]:
-    module, _, function = COMMANDS[name][0].partition(":")
-    return getattr(import_module(f"litesmith.cli.commands.{module}"), function)
+def options_of(name: str) -> dict[str, Option]:
+    return {option.argument: option for option in COMMANDS[name].options}
+
+
+def function_of(name: str) -> Callable[..., object]:
+    return getattr(litesmith, FUNCTIONS.get(name, name))
 
 
 def arguments_of(function: Callable[..., object]) -> dict[str, object]:
@@ -79,30 +79,23 @@ def test_importing_every_module_puts_none_in_the_place_of_a_function() -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_command_has_a_function_that_takes_what_it_takes(name: str) -> None:
-    public = NAMES.get(name, name)
-    assert public in litesmith.__all__
-    taken = arguments_of(getattr(litesmith, public))
+    assert FUNCTIONS.get(name, name) in litesmith.__all__
+    taken = arguments_of(function_of(name))
     if name in OTHER_FUNCTIONS:
         taken |= arguments_of(OTHER_FUNCTIONS[name])
-    options = options_of(command_of(name))
-    missing = {option for option in options if option not in taken}
-    allowed = {*NO_ARGUMENT} - ({"ops"} if name == "inspect" else set())
-    assert missing <= allowed
+    for argument, option in options_of(name).items():
+        assert argument in taken or argument in NO_ARGUMENT, option
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_a_command_and_its_function_mean_the_same_by_default(name: str) -> None:
-    given = arguments_of(getattr(litesmith, NAMES.get(name, name)))
-    for option, parameter in inspect.signature(command_of(name)).parameters.items():
-        default = parameter.default
-        if option in given and default is not inspect.Parameter.empty and default is not None:
-            assert given[option] in (default, str(default)), option
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_the_list_of_commands_says_what_each_says_of_itself(name: str) -> None:
-    told = inspect.getdoc(command_of(name))
-    assert told is not None and told.splitlines()[0] == COMMANDS[name][1]
+def test_help_shows_the_defaults_of_the_function(name: str) -> None:
+    given = arguments_of(function_of(name))
+    for argument, option in options_of(name).items():
+        default = given.get(argument)
+        if isinstance(default, str | float | Path) and not isinstance(default, bool) and default:
+            assert option.default is not None or option.show_default, option
+        if option.default is not None and default is not None:
+            assert option.kind(option.default) == option.kind(default), option
 
 
 def test_what_help_lists_is_what_there_is() -> None:
@@ -117,12 +110,12 @@ def test_what_help_lists_is_what_there_is() -> None:
     }
     for text, known in listed.items():
         assert text.split("|") == list(known)
-    assert ", ".join(METRICS) in options_of(command_of("eval"))["metric"].help
-    assert ", ".join(STEPS) in options_of(command_of("apply"))["recipe"].help
+    assert ", ".join(METRICS) in options_of("eval")["metric"].help
+    assert ", ".join(STEPS) in options_of("apply")["recipe"].help
 
 
 def test_what_help_says_of_defaults_is_so() -> None:
-    told = options_of(command_of("prune"))
+    told = options_of("prune")
     known = {
         "resize": Preparation.resize,
         "crop": Preparation.crop,
@@ -134,7 +127,7 @@ def test_what_help_says_of_defaults_is_so() -> None:
         "record_every": RECORD_SECONDS,
     }
     for name, default in known.items():
-        shown = told[name].show_default
+        shown = told[name].default
         assert shown in (str(default), f"{default:g}" if isinstance(default, float) else "")
 
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from litesmith.cli.commands.inspect import inspect
 from litesmith.cli.options.command_line import take_language
 from litesmith.errors import BadInput
 from litesmith.lang.language import LANGUAGES, language, say, speaking
 from litesmith.pages.folder_kinds import write_markdown, write_report
+from tests.cli.typed import run_command
 from tests.lang.books import strange
 from tests.pages import chosen, folders, retrained
 from tests.pages.test_folder_kinds import benched
@@ -68,7 +68,7 @@ def test_json_is_the_same_in_every_language(capsys: pytest.CaptureFixture[str]) 
     told: set[str] = set()
     for lang in LANGUAGES:
         with speaking(lang):
-            inspect(DEMO, as_json=True)
+            run_command("inspect", model=DEMO, as_json=True)
         told.add(capsys.readouterr().out)
     assert len(told) == 1
     assert json.loads(told.pop())["schema"] == 1
@@ -112,7 +112,7 @@ def test_an_error_is_told_in_the_language(tmp_path: Path) -> None:
     done = litesmith("inspect", missing, "--lang", "es")
     assert (done.returncode, done.stdout) == (2, "")
     with pytest.raises(BadInput) as raised:
-        inspect(missing)
+        run_command("inspect", model=missing)
     (english,) = raised.value.args
     with speaking("es"):
         assert say(english) != english

@@ -8,7 +8,8 @@ import click
 import numpy as np
 import pytest
 
-from litesmith.cli.main import COMMANDS, make_app
+from litesmith.cli.commands import COMMANDS
+from litesmith.cli.main import make_app
 from litesmith.errors import LitesmithError
 from litesmith.lang.language import LANGUAGES, say, speaking, use
 from litesmith.tflite.file import save

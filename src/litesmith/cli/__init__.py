@@ -1,9 +1,10 @@
 """The command line: words in, words out.
 
-main.py    the table of commands; an error becomes one line and an exit status
-commands/  one file a command: reads its options, calls the public function, prints the result
-options/   options that several commands share, declared once
-text/      how results print: tables for people
+call.py      how every command works: a public function called, its result printed
+commands.py  the table of commands: what can be typed, and what prints the result
+main.py      the program; an error becomes one line and an exit status
+options/     options that several commands share, declared once
+text/        how results print: tables for people
 
 A command holds no logic. It calls the public function of the same name (`litesmith.tune` …) with
 the same arguments, so that whatever works in the shell works in Python.

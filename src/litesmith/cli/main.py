@@ -4,7 +4,6 @@ import os
 import signal
 import sys
 import traceback
-from importlib import import_module
 from types import FrameType
 from typing import NoReturn
 
@@ -12,8 +11,10 @@ import click
 
 from litesmith._version import VERSION
 from litesmith.arguments import as_options
+from litesmith.cli.call import call
+from litesmith.cli.commands import COMMANDS
 from litesmith.cli.options.command_line import plain_switches, take_language, tell_cold
-from litesmith.cli.options.declare import language_option, make_command, version_option
+from litesmith.cli.options.declare import language_option, make_click, version_option
 from litesmith.errors import LitesmithError, os_reason
 from litesmith.lang import language
 from litesmith.phrases import join, phrase
@@ -21,100 +22,9 @@ from litesmith.phrases import join, phrase
 _STOPPED = phrase("stopped; nothing half-written is left")
 _BAD_INPUT, _OUR_BUG, _CTRL_C, _TERMINATED = 2, 70, 130, 143
 
-# name -> where its function is, which is imported when it is used, and what the command is for
-COMMANDS = {
-    "tune": (
-        "tune:tune",
-        phrase("Find the fastest (or smallest) file within a budget, and prove it."),
-    ),
-    "choose": (
-        "choose:choose",
-        phrase(
-            "Compare models on your data and machine: accuracy against size and latency; pick one."
-        ),
-    ),
-    "report": (
-        "report:report",
-        phrase("Rebuild the report of a folder from its records alone, and say where it is."),
-    ),
-    "compare": (
-        "compare:compare",
-        phrase("Is B as good as A, and faster? Accuracy, time, size and drift side by side."),
-    ),
-    "gate": (
-        "gate:gate",
-        phrase(
-            "Is MODEL worse than BASELINE allows? Exit status 1 where it is; --update writes "
-            "BASELINE."
-        ),
-    ),
-    "inspect": (
-        "inspect:inspect",
-        phrase("What is in a model: ops, weights, MACs, sizes, quantization, and what stands out."),
-    ),
-    "bench": (
-        "bench:bench",
-        phrase("Latency with intervals; several models or targets take turns and are compared."),
-    ),
-    "profile": (
-        "profile:profile",
-        phrase("Where the time of a run goes: every op with its time, its kernel and its speed."),
-    ),
-    "eval": (
-        "evaluate:evaluate",
-        phrase("Accuracy with its interval, or drift from a reference where there are no labels."),
-    ),
-    "doctor": (
-        "doctor:doctor",
-        phrase(
-            "Why a model is slow; with data, where it loses accuracy; and the command that acts "
-            "on it."
-        ),
-    ),
-    "targets": (
-        "targets:targets",
-        phrase("Every accelerator: usable here or why not, and which ops of a model it takes."),
-    ),
-    "catalogue": (
-        "catalogue:catalogue",
-        phrase("Networks by name: list them, look at one, or write it as a .tflite."),
-    ),
-    "apply": (
-        "apply:apply",
-        phrase(
-            "Apply a recipe to a model and write the result; the empty recipe is a faithful copy."
-        ),
-    ),
-    "quantize": (
-        "quantize:quantize",
-        phrase(
-            "Make a model smaller and faster: weights, and data between the ops, as small numbers."
-        ),
-    ),
-    "prune": (
-        "prune:prune",
-        phrase("Make the weights zero that matter least, and train those that are left."),
-    ),
-    "cluster": (
-        "cluster:cluster",
-        phrase("Have the weights of each layer share few values, and train these."),
-    ),
-    "qat": ("qat:qat", phrase("Quantize a model, and train what that has cost back into it.")),
-    "retrain": (
-        "retrain:retrain",
-        phrase("Make a classifier of your classes: a new head, or a whole network from scratch."),
-    ),
-    "diff": ("diff:diff", phrase("What changed in the graph between two models.")),
-    "demo": (
-        "demo:demo",
-        phrase("Tune a small classifier of clothes that ships with litesmith, and show the proof."),
-    ),
-    "cache": ("cache:cache", phrase("Show what is kept between runs and where, or clear it.")),
-}
-
 
 class Commands(click.Group):
-    """All commands; each is imported when it is used, and none to list them."""
+    """All commands; what each needs is imported when it is used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -122,14 +32,11 @@ class Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        place, help_text = COMMANDS[cmd_name]
-        module, _, function = place.partition(":")
-        found = import_module(f"litesmith.cli.commands.{module}")
-        return make_command(cmd_name, getattr(found, function), help=help_text)
+        return make_click(cmd_name, COMMANDS[cmd_name], call)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section(language.say(phrase("Commands"))):
-            formatter.write_dl([(name, language.say(told)) for name, (_, told) in COMMANDS.items()])
+            formatter.write_dl([(name, language.say(one.help)) for name, one in COMMANDS.items()])
 
 
 def make_app() -> Commands:

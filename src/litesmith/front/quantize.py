@@ -89,6 +89,11 @@ class Quantized:
         return self.data is not None and self.data.items.is_random
 
     @property
+    def is_as_asked(self) -> bool:
+        """False where the file is of no use."""
+        return not self.claims.is_useless
+
+    @property
     def notes(self) -> list[str]:
         told = [*(self.data.notes if self.data else ()), *self.done.notes]
         return [*told, *(self.score.notes if self.score else ())]

@@ -87,6 +87,8 @@ class Gated:
         """False where the model is worse than the baseline allows."""
         return self.verdict != WORSE
 
+    is_as_asked = passes
+
     @property
     def failures(self) -> tuple[Check, ...]:
         return tuple(check for check in self.checks if check.verdict == WORSE)

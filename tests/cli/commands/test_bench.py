@@ -110,7 +110,7 @@ def test_threads(model: Path) -> None:
 
 
 def test_threads_as_text(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    bench_text.print_table(bench(model, threads="auto", runs=6, warmup_runs=0))
+    bench_text.print_bench(bench(model, threads="auto", runs=6, warmup_runs=0))
     shown = capsys.readouterr().out
     for text in ("threads, alone", "busy process", "use cpu:", "CPU/run"):
         assert text in shown

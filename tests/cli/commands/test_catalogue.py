@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from litesmith.anatomy.footprint import footprint
-from litesmith.cli.commands.catalogue import catalogue
 from litesmith.errors import BadInput
 from litesmith.networks import ROWS, build, save_weights
 from litesmith.tflite.file import digest, load
 from litesmith.tflite.write import to_bytes
+from tests.cli.typed import run_command
 
 
 @pytest.fixture(autouse=True)
@@ -21,7 +21,7 @@ def _narrow(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_every_network_has_a_line(capfd: pytest.CaptureFixture[str]) -> None:
-    catalogue()
+    run_command("catalogue")
     out, err = capfd.readouterr()
     assert err == ""
     assert all(len(line) <= 80 for line in out.splitlines())
@@ -32,7 +32,7 @@ def test_every_network_has_a_line(capfd: pytest.CaptureFixture[str]) -> None:
 
 
 def test_json_of_all(capfd: pytest.CaptureFixture[str]) -> None:
-    catalogue(as_json=True)
+    run_command("catalogue", as_json=True)
     told = json.loads(capfd.readouterr().out)
     assert told["schema"] == 1
     assert [network["title"] for network in told["networks"]] == [row.title for row in ROWS]
@@ -44,7 +44,7 @@ def test_json_of_all(capfd: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 def test_a_network_alone(row, capfd: pytest.CaptureFixture[str]) -> None:
-    catalogue(row.name)
+    run_command("catalogue", name=row.name)
     out, err = capfd.readouterr()
     assert err == ""
     assert all(len(line) <= 80 for line in out.splitlines())
@@ -57,7 +57,7 @@ def test_a_network_alone(row, capfd: pytest.CaptureFixture[str]) -> None:
 
 def test_a_file_is_written(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out.tflite"
-    catalogue("mobilenet_v1:0.25@64", out=out, classes=3, seed=4, as_json=True)
+    run_command("catalogue", name="mobilenet_v1:0.25@64", out=out, classes=3, seed=4, as_json=True)
     told = json.loads(capfd.readouterr().out)
     assert told["digest"] == digest(out)
     assert (told["bytes"], told["classes"]) == (out.stat().st_size, 3)
@@ -68,11 +68,11 @@ def test_a_file_is_written(tmp_path: Path, capfd: pytest.CaptureFixture[str]) ->
 def test_weights_of_the_user(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     weights, out = tmp_path / "weights.npz", tmp_path / "out.tflite"
     save_weights(build("resnet8/6", seed=8), weights)
-    catalogue("resnet8", out=out, weights=weights)
+    run_command("catalogue", name="resnet8", out=out, weights=weights)
     shown = capfd.readouterr().out
     assert "weights of weights.npz" in shown and "scores (1, 6)" in shown
     assert to_bytes(load(out)) == to_bytes(build("resnet8/6", seed=8))
-    catalogue("resnet8", out=out, weights=weights, classes=9, head=False)
+    run_command("catalogue", name="resnet8", out=out, weights=weights, classes=9, head=False)
     assert load(out).main.outputs[0].shape == (1, 9)
 
 
@@ -90,7 +90,7 @@ def test_what_cannot_be_done(tmp_path: Path) -> None:
         ({"name": "resnet8", "seed": -1, "out": tmp_path / "a.tflite"}, "seed -1"),
     ):
         with pytest.raises(BadInput, match=message):
-            catalogue(**arguments)
+            run_command("catalogue", **arguments)
     assert weights.read_bytes() == before
     assert [path.name for path in tmp_path.iterdir()] == ["weights.npz"]
 

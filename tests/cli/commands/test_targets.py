@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from litesmith.cli.commands.targets import targets
 from litesmith.run.accelerators.targets import with_custom
 from litesmith.tflite.file import save
 from tests import zoo
+from tests.cli.typed import run_command
 
 
 @pytest.fixture(autouse=True)
@@ -17,7 +17,7 @@ def _narrow(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_every_target_has_a_line(capfd: pytest.CaptureFixture[str]) -> None:
-    targets()
+    run_command("targets")
     out, err = capfd.readouterr()
     assert err == ""
     assert all(len(line) <= 80 for line in out.splitlines())
@@ -27,7 +27,7 @@ def test_every_target_has_a_line(capfd: pytest.CaptureFixture[str]) -> None:
 
 
 def test_json_has_the_promised_keys(capfd: pytest.CaptureFixture[str]) -> None:
-    targets(as_json=True)
+    run_command("targets", as_json=True)
     told = json.loads(capfd.readouterr().out)
     assert told["schema"] == 1
     assert [row["name"] for row in told["targets"]] == [d.name for d in with_custom()]
@@ -41,12 +41,12 @@ def test_a_model_is_placed_on_each(
 ) -> None:
     path = tmp_path / "model.tflite"
     save(make(), path)
-    targets(path)
+    run_command("targets", model=path)
     out, err = capfd.readouterr()
     assert err == ""
     table = [line for line in out.splitlines() if "litesmith quantize" not in line]
     assert all(len(line) <= 80 for line in table)
-    targets(path, as_json=True)
+    run_command("targets", model=path, as_json=True)
     rows = json.loads(capfd.readouterr().out)["targets"]
     count = len(make().main.ops)
     for row, delegate in zip(rows, with_custom(), strict=True):
@@ -63,6 +63,6 @@ def test_the_command_that_makes_a_model_fit_can_be_copied(
 ) -> None:
     path = tmp_path / "my model.tflite"
     save(zoo.convnet(), path)
-    targets(path)
+    run_command("targets", model=path)
     lines = capfd.readouterr().out.splitlines()
     assert f"  litesmith quantize '{path}' --to int8 --io int8 --data D -o OUT" in lines

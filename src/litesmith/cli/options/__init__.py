@@ -2,7 +2,7 @@
 
 command_line.py    arguments before they are parsed: `--lang`, switches as `benchmark_model` takes
                    them
-declare.py         commands made from functions: each parameter says how it is typed
+declare.py         commands and options as values, and as the parser takes them
 shared_options.py  options that several commands have; importing them needs no more than a parser
 
 An option has the same name, help and meaning in every command, and the name of the argument in

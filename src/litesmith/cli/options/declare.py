@@ -1,77 +1,120 @@
-"""Commands from functions: each parameter says with `option` or `argument` how it is typed.
+"""Commands as values: what can be typed, the public function that takes it, what prints its result.
 
-    def inspect(model: Annotated[Path, argument(metavar="MODEL", help="A .tflite file.")]) -> None:
+    INSPECT = Command(
+        "inspect_text:print_inspection",
+        (argument("model", metavar="MODEL", help="A .tflite file."), option("--ops", kind=bool, …)),
+        help="What is in a model.",
+    )
 
-A group of options that several commands share is a TypedDict of such declarations; a command takes
-it as `**name: Unpack[Group]` and is handed those that were typed, so that the others keep the
-defaults of the function that it calls.
+The function is handed what was typed and nothing else, so that it has the only defaults; `default`
+is what help shows of them, and a test compares.
 """
 
 import inspect
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import NoneType, UnionType
-from typing import Annotated, Union, get_args, get_origin, get_type_hints
+from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from litesmith.lang.language import LANGUAGES, say
 from litesmith.phrases import phrase
-from litesmith.type_guards import is_sequence
+
+Typed = dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Option:
+    """Something that can be typed; without names it has its place instead of one.
+
+    argument      the argument of the function that it is, or of what prints the result
+    kind          the type of one value; bool is a switch
+    many          True where it can be typed several times
+    default       what the function takes where it is not typed, as it would be typed
+    show_default  the same in words
+    gives         what a switch gives
+    to_function   whether the function is handed it
+    to_text       whether what prints the result is
+    load          called with each value before anything else happens
+    print_and_stop  called in place of the command
+    """
+
+    names: tuple[str, ...] = ()
+    argument: str
+    help: str
+    metavar: str | None = None
+    kind: type = str
+    least: int | None = None
+    many: bool = False
+    required: bool = False
+    default: str | None = None
+    show_default: str = ""
+    gives: bool | None = True
+    hidden: bool = False
+    to_function: bool = True
+    to_text: bool = False
+    load: Callable[[str], None] | None = None
+    print_and_stop: Callable[[], None] | None = None
 
 
 @dataclass(frozen=True)
-class Declared:
-    """How one parameter of a command is typed; without names it has its place instead of one."""
+class Command:
+    """A command of the shell.
 
-    names: tuple[str, ...]
+    text      what prints its result, as module:function of `cli/text`
+    live      what shows the work while it lasts, if that is more than a line
+    prepare   looks at what was typed before anything is done; gives the name of the function where
+              that is not the command's
+    has_json  whether `--json` prints the result for programs
+    """
+
+    text: str
+    options: Sequence[Option]
     help: str
-    metavar: str | None
-    least: int | None
-    show_default: bool | str
-    hidden: bool
-    load: Callable[[str], None] | None
-    print_and_stop: Callable[[], None] | None
+    live: str = ""
+    prepare: Callable[[Typed], str | None] | None = None
+    has_json: bool = True
 
 
-def option(
-    *names: str,
-    help: str,
-    metavar: str | None = None,
-    min: int | None = None,
-    show_default: bool | str = True,
-    hidden: bool = False,
-    load: Callable[[str], None] | None = None,
-    print_and_stop: Callable[[], None] | None = None,
-) -> Declared:
-    """An option; `load` is called with each of its values, and `print_and_stop` in place of the
-    command."""
-    return Declared(names, help, metavar, min, show_default, hidden, load, print_and_stop)
+JSON = "as_json"
 
 
-def argument(*, metavar: str, help: str, show_default: bool = False) -> Declared:
-    """An argument, which is known by its place."""
-    return Declared((), help, metavar, None, show_default, False, None, None)
+def option(*names: str, help: str, argument: str = "", **more: Any) -> Option:
+    """An option; its argument has its name unless another is given."""
+    long = next(name for name in names if name.startswith("--"))
+    return Option(names=names, argument=argument or _plain(long), help=help, **more)
 
 
-def make_command(name: str, function: Callable[..., int | None], *, help: str) -> click.Command:
-    """The command that calls a function with what was typed; it speaks the language in use."""
-    declared = list(_declared(function))
-    parameters = [_parameter(where, *parts) for where, parts in declared]
-    made = _Command(name, callback=_call(function), help=say(help))
-    made.params = [*parameters, language_option()]
-    made.places = [
-        (declaration.metavar or where, say(declaration.help))
-        for where, (_, declaration, _) in declared
-        if not declaration.names
-    ]
+def argument(name: str, *, metavar: str, help: str, kind: type = str, many: bool = False) -> Option:
+    """What is known by its place; one in brackets, or of which there are many, can be left out."""
+    required = not many and not metavar.startswith("[")
+    return Option(
+        argument=name, metavar=metavar, help=help, kind=kind, many=many, required=required
+    )
+
+
+def make_click(
+    name: str, command: Command, run: Callable[[str, Command, Typed], int]
+) -> click.Command:
+    """A command for the parser, in the language in use."""
+    options = list(command.options)
+    if command.has_json:
+        options.append(option("--json", argument=JSON, kind=bool, help="Print one JSON object."))
+
+    def called(**_: object) -> int:
+        return run(name, command, _typed(options, click.get_current_context()))
+
+    made = _ClickCommand(name, callback=called, help=say(command.help))
+    made.params = [*map(_parameter, options), language_option()]
+    made.places = [(one.metavar or "", say(one.help)) for one in options if not one.names]
     return made
 
 
-class _Command(click.Command):
+class _ClickCommand(click.Command):
     """A command whose help tells of its arguments too."""
 
     places: Sequence[tuple[str, str]] = ()
@@ -96,10 +139,10 @@ def language_option() -> click.Option:
 
 def version_option(text: str) -> click.Option:
     """The option `--version`."""
-    declared = option(
-        "--version", help="Print the version.", print_and_stop=lambda: click.echo(text)
+    shown = option(
+        "--version", kind=bool, help="Print the version.", print_and_stop=lambda: click.echo(text)
     )
-    return _option("version", bool, declared, False)
+    return _option(shown)
 
 
 def typed_command() -> str:
@@ -107,131 +150,96 @@ def typed_command() -> str:
     return shlex.join(["litesmith", *sys.argv[1:]])
 
 
-def options_of(function: Callable[..., object]) -> dict[str, Declared]:
-    """The declaration of every parameter of a command, those of its groups too."""
-    return {name: declared for name, (_, declared, _) in _declared(function)}
+def takes(function: Callable[..., object], name: str) -> bool:
+    """True where a function has an argument of this name."""
+    return name in inspect.signature(function).parameters
 
 
-_Parts = tuple[object, Declared, object]  # type, declaration, default
-
-
-def _declared(function: Callable[..., object]) -> Iterator[tuple[str, _Parts]]:
-    hints = get_type_hints(function, include_extras=True)
-    late: list[tuple[str, _Parts]] = []
-    for name, parameter in inspect.signature(function).parameters.items():
-        if parameter.kind is inspect.Parameter.VAR_KEYWORD:
-            (group,) = get_args(hints[name])
-            shared = get_type_hints(group, include_extras=True)
-            late += [(own, (*_split(hint), None)) for own, hint in shared.items()]
+def _typed(options: Sequence[Option], context: click.Context) -> Typed:
+    """What was typed and nothing else, by argument; several ways to type a list add up."""
+    typed: Typed = {}
+    for one in options:
+        key = _key(one)
+        is_list = not one.names and one.many  # which is there even if it is empty
+        if context.get_parameter_source(key) is not ParameterSource.COMMANDLINE and not is_list:
+            continue
+        value = context.params.get(key)
+        if one.many:
+            typed[one.argument] = [*typed.get(one.argument, ()), *(value or ())]
         else:
-            yield name, (*_split(hints[name]), parameter.default)
-    yield from late
+            typed[one.argument] = one.gives if value is True else value
+    return typed
 
 
-def _split(hint: object) -> tuple[object, Declared]:
-    assert get_origin(hint) is Annotated, f"{hint} has no declaration"
-    kind, declared = get_args(hint)
-    return kind, declared
+def _key(one: Option) -> str:
+    """What the parser calls it: two options can be one argument."""
+    return _plain(one.names[-1]) if one.names else one.argument
 
 
-def _parameter(name: str, kind: object, declared: Declared, default: object) -> click.Parameter:
-    kind, is_list = _plain_type(kind)
-    if not declared.names:
-        made = click.Argument(
-            [name],
-            type=_click_type(kind, declared),
-            metavar=declared.metavar,
-            required=default is inspect.Parameter.empty,
-            nargs=-1 if is_list else 1,
-        )
-        if not made.required:
-            made.default = default
-        return made
-    return _option(name, kind, declared, default, is_list=is_list)
+def _plain(name: str) -> str:
+    return name.partition("/")[0].removeprefix("--").replace("-", "_")
 
 
-def _option(
-    name: str, kind: object, declared: Declared, default: object, *, is_list: bool = False
-) -> click.Option:
-    required = default is inspect.Parameter.empty
-    stops, default_text = declared.print_and_stop is not None, declared.show_default
+def _parameter(one: Option) -> click.Parameter:
+    if one.names:
+        return _option(one)
+    return click.Argument(
+        [one.argument],
+        type=_click_type(one),
+        metavar=one.metavar,
+        required=one.required,
+        nargs=-1 if one.many else 1,
+    )
+
+
+def _option(one: Option) -> click.Option:
+    stops = one.print_and_stop is not None
     made = click.Option(
-        [*declared.names, name],
-        type=None if kind is bool else _click_type(kind, declared),
-        is_flag=True if kind is bool else None,
-        metavar=declared.metavar,
-        help=say(declared.help),
-        required=required,
-        show_default=say(default_text) if isinstance(default_text, str) else default_text,
-        hidden=declared.hidden,
-        multiple=is_list,
-        callback=_callback(declared),
+        [*one.names, _key(one)],
+        type=None if one.kind is bool else _click_type(one),
+        is_flag=True if one.kind is bool else None,
+        metavar=one.metavar,
+        help=say(one.help),
+        required=one.required,
+        show_default=say(one.show_default) if one.show_default else one.default is not None,
+        hidden=one.hidden,
+        multiple=one.many,
+        callback=_callback(one),
         is_eager=stops,
         expose_value=not stops,
     )
-    if not required:
-        made.default = default
+    if one.default is not None:
+        made.default = True if one.kind is bool else one.default
     return made
 
 
-def _plain_type(kind: object) -> tuple[object, bool]:
-    """The type of a single value, and whether there may be several."""
-    if get_origin(kind) in (Union, UnionType):
-        (kind,) = (one for one in get_args(kind) if one is not NoneType)
-    if get_origin(kind) is list:
-        return get_args(kind)[0], True
-    return kind, False
-
-
-def _click_type(kind: object, declared: Declared) -> "click.ParamType[object]":
-    if kind is Path:
+def _click_type(one: Option) -> "click.ParamType[object]":
+    if one.kind is Path:
         return click.Path(path_type=Path)
-    if kind is str:
+    if one.kind is str:
         return click.STRING
-    if kind is float:
+    if one.kind is float:
         made, name = click.types.FloatParamType(), phrase("float")
-    elif declared.least is not None:
-        made, name = click.IntRange(min=declared.least), phrase("integer range")
+    elif one.least is not None:
+        made, name = click.IntRange(min=one.least), phrase("integer range")
     else:
         made, name = click.types.IntParamType(), phrase("integer")
     made.name = say(name)
     return made
 
 
-def _callback(
-    declared: Declared,
-) -> Callable[[click.Context, click.Parameter, object], object] | None:
-    load, stop = declared.load, declared.print_and_stop
+def _callback(one: Option) -> Callable[[click.Context, click.Parameter, Any], object] | None:
+    load, stop = one.load, one.print_and_stop
     if load is None and stop is None:
         return None
 
-    def called(context: click.Context, _: click.Parameter, value: object) -> object:
+    def called(context: click.Context, _: click.Parameter, value: Any) -> object:
         if stop is not None and value:
             stop()
             context.exit()
-        if load is not None and is_sequence(value):
-            for one in value:
-                load(str(one))
+        if load is not None:
+            for text in value:
+                load(text)
         return value
 
     return called
-
-
-def _call(function: Callable[..., int | None]) -> Callable[..., int | None]:
-    """The function as the parser calls it: lists are lists, and what was not typed of a group is
-    left out."""
-    parameters = inspect.signature(function).parameters
-    own = {n for n, p in parameters.items() if p.kind is not inspect.Parameter.VAR_KEYWORD}
-
-    def called(**typed: object) -> int | None:
-        values = {name: _as_list(value) for name, value in typed.items()}
-        shared = {n: v for n, v in values.items() if n not in own and v is not None}
-        return function(**{n: v for n, v in values.items() if n in own}, **shared)
-
-    return called
-
-
-def _as_list(value: object) -> object:
-    if not isinstance(value, tuple):
-        return value
-    return list(value) or None  # pyright: ignore

@@ -8,6 +8,7 @@ from statistics import mean, median
 import click
 from rich.text import Text
 
+from litesmith.cli.text.deliver import say
 from litesmith.cli.text.printing import command, console, heading, line, said, table
 from litesmith.diagnosis.all_targets import OnEveryTarget, Reached, TargetsBench
 from litesmith.phrases import phrase
@@ -31,18 +32,29 @@ _COLUMNS = ("target", "p50 (95 %)", "p95", "p99", "open", "first", "peak")
 _STYLES = {FASTER: "green", SLOWER: "red"}
 
 
-def print_table(done: Bench | TargetsBench) -> None:
-    """Times, comparisons, and whatever else was asked for."""
-    if isinstance(done, Bench):
-        _print_bench(done)
-        return
+def print_bench(
+    done: Bench | TargetsBench, output_format: str = "table", enable_op_profiling: bool = False
+) -> None:
+    """Times, comparisons, and whatever else was asked for; or what scripts look for."""
+    if enable_op_profiling:
+        model = quote(done.results[0].model)
+        say("note", phrase("for the time of each operator: litesmith profile {given}", model))
+    if output_format != "table":
+        _print_summary_lines(done)
+    elif isinstance(done, Bench):
+        _print_table(done)
+    else:
+        _print_every_target(done)
+
+
+def _print_every_target(done: TargetsBench) -> None:
     for one in done.models:
         _print_targets(one)
     if done.report is not None:
         click.echo(plain(str(done.report)))
 
 
-def print_summary_lines(done: Bench | TargetsBench) -> None:
+def _print_summary_lines(done: Bench | TargetsBench) -> None:
     """The line that scripts look for in what benchmark_model prints; its averages are means."""
     for result in done.results:
         first = result.loads[0]
@@ -55,7 +67,7 @@ def print_summary_lines(done: Bench | TargetsBench) -> None:
         )
 
 
-def _print_bench(done: Bench) -> None:
+def _print_table(done: Bench) -> None:
     line(str(done.host))
     _show_results(done.results)
     counts = sorted({result.runs for result in done.results})

@@ -10,7 +10,7 @@ from litesmith.phrases import join, phrase
 from litesmith.units import gain_text, plain, score_text, total_text
 
 
-def print_evaluation(result: Evaluation, against: Path | None) -> None:
+def print_evaluation(result: Evaluation, against: Path | None = None) -> None:
     value = score_text(result.value, result.unit, result.low, result.high)
     show.line(
         phrase(

@@ -11,8 +11,11 @@ from litesmith.units import plain
 _STYLES = {WORSE: "red", UNCLEAR: "yellow", FINE: "green"}
 
 
-def print_gate(found: Gated) -> None:
-    """The verdict, every check, and the reasons for what is not fine."""
+def print_gate(found: Gated | Renewed) -> None:
+    """The verdict, every check, and the reasons for what is not fine; or what the baseline has."""
+    if isinstance(found, Renewed):
+        _print_renewed(found)
+        return
     show.line(found.sentence, "bold")
     rows = show.table(*HEAD, right=(1, 2))
     for check in found.checks:
@@ -32,7 +35,7 @@ def _print_reason(check: Check) -> None:
         show.command(f"  {check.command}")
 
 
-def print_renewed(made: Renewed) -> None:
+def _print_renewed(made: Renewed) -> None:
     """What the baseline has, what is allowed, and the command for the next model."""
     show.line(made.sentence, "bold")
     rows = show.table("", "baseline", "may get worse by")

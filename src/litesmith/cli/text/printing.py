@@ -2,6 +2,8 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
 
 from rich.cells import cell_len
 from rich.console import Console, RenderableType
@@ -21,6 +23,13 @@ LEAST_NAME = 8
 
 # However narrow the terminal, text behind a name has this many.
 _LEAST_WIDTH = 20
+
+
+class Told(Protocol):
+    """A result that says what it is in a sentence."""
+
+    @property
+    def sentence(self) -> str: ...
 
 
 class _Rows(Table):
@@ -80,6 +89,16 @@ def indented(start: str, text: str) -> None:
         part.rstrip()
         console.print(Text(start) + part)
         start = " " * cell_len(start)
+
+
+def path(written: Path) -> None:
+    """Where a file is."""
+    console.print(Text(plain(str(written))), soft_wrap=True)
+
+
+def sentence(result: Told) -> None:
+    """What a result says in one sentence."""
+    line(result.sentence)
 
 
 def command(text: str) -> None:

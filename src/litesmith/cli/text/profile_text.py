@@ -68,7 +68,9 @@ def _print_written(result: Profile, trace: Path | None, overlay: Path | None) ->
         show.command(f"  {opening_command(Path(result.model), overlay)}")
 
 
-def print_profile(result: Profile, top: int, trace: Path | None, overlay: Path | None) -> None:
+def print_profile(
+    result: Profile, top: int = 10, trace: Path | None = None, overlay: Path | None = None
+) -> None:
     """Every op in run order, the slowest ones, the kinds, and the files that were written."""
     show.line(
         phrase(

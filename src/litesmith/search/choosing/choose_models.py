@@ -49,6 +49,11 @@ class Chosen:
         return self.summary.reason
 
     @property
+    def is_as_asked(self) -> bool:
+        """False where nothing fits."""
+        return self.pick is not None
+
+    @property
     def warnings(self) -> tuple[str, ...]:
         """What is to be said of the times."""
         return self.summary.warnings

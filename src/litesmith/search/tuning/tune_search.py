@@ -56,6 +56,11 @@ class Found:
         return self.summary.warnings
 
     @property
+    def is_as_asked(self) -> bool:
+        """False where nothing fits."""
+        return self.best is not None
+
+    @property
     def sentence(self) -> str:
         return self.summary.sentence
 

@@ -1,0 +1,88 @@
+"""How a command works: its public function is called with what was typed, and what it gives is
+printed."""
+
+import json
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any, Protocol, runtime_checkable
+
+import click
+
+import litesmith
+from litesmith.cli.options.declare import JSON, Command, Option, Typed, takes, typed_command
+from litesmith.cli.text.deliver import say
+from litesmith.cli.text.progress_text import Terminal, pass_on
+
+MISSES_WHAT_WAS_ASKED = 1
+
+# Commands whose public function has another name.
+FUNCTIONS = {"eval": "evaluate"}
+
+
+@runtime_checkable
+class _Warns(Protocol):
+    """A result with warnings, which are said on stderr."""
+
+    @property
+    def warnings(self) -> tuple[str, ...]: ...
+
+
+@runtime_checkable
+class _Judged(Protocol):
+    """A result that can miss what was asked for."""
+
+    @property
+    def is_as_asked(self) -> bool: ...
+
+
+def call(name: str, command: Command, typed: Typed) -> int:
+    """Calls the function of a command, and prints what it gives; the exit status."""
+    as_json = bool(typed.pop(JSON, False))
+    public = command.prepare(typed) if command.prepare is not None else None
+    function = getattr(litesmith, public or FUNCTIONS.get(name, name))
+    given = [one for one in command.options if one.argument in typed]
+    to_text = {one.argument: typed[one.argument] for one in given if one.to_text}
+    to_function = {n: value for n, value in typed.items() if _is_handed(n, given)}
+    if takes(function, "command"):
+        to_function["command"] = typed_command()
+    with _progress(command.live, quiet=as_json) as progress:
+        if takes(function, "progress"):
+            to_function["progress"] = progress
+        result: Any = function(**to_function)
+    for warning in _warnings(result):
+        say("warning", warning)
+    if as_json:
+        click.echo(json.dumps(result.to_json()))
+    else:
+        _of_text(command.text)(result, **to_text)
+    return MISSES_WHAT_WAS_ASKED if _misses(result) else 0
+
+
+def _is_handed(name: str, given: Sequence[Option]) -> bool:
+    return all(one.to_function for one in given if one.argument == name)
+
+
+def _warnings(result: object) -> tuple[str, ...]:
+    return result.warnings if isinstance(result, _Warns) else ()
+
+
+def _misses(result: object) -> bool:
+    return isinstance(result, _Judged) and not result.is_as_asked
+
+
+@contextmanager
+def _progress(live: str, *, quiet: bool) -> Generator[Callable[[Any], None]]:
+    """What is told of the work while it lasts."""
+    if not live:
+        with Terminal(quiet=quiet) as terminal:
+            yield terminal
+        return
+    with _of_text(live)(quiet=quiet) as view:
+        yield pass_on(view.show)
+
+
+def _of_text(place: str) -> Any:
+    """Something of `cli/text`, which is imported when it is used."""
+    module, _, name = place.partition(":")
+    return getattr(import_module(f"litesmith.cli.text.{module}"), name)

@@ -1,0 +1,739 @@
+"""Every command: what can be typed, what it is for, what prints its result.
+
+To add one: a row here, a public function of the same name that does the work and takes the same
+arguments, and a function in `cli/text` that prints what it gives.
+"""
+
+from dataclasses import replace
+from pathlib import Path
+
+from litesmith.cli.options.declare import Command, Typed, argument, option
+from litesmith.cli.options.shared_options import (
+    DATA,
+    EFFORT,
+    ENGINE,
+    EPOCHS,
+    EVAL,
+    IMAGES,
+    IO,
+    KEEP,
+    LEARNING,
+    MAX_LATENCY,
+    MAX_SIZE,
+    METRIC,
+    MINIMIZE,
+    MODEL,
+    NO_TUNE,
+    ON,
+    ONLY,
+    OPS,
+    OUT_FILE,
+    PER_TENSOR,
+    PREPARING,
+    RUNS,
+    SAMPLES,
+    SCHEME,
+    SECONDS,
+    SHRINKING,
+    TRAINING,
+    TRAINING_SAMPLES,
+    TRUST_DATA,
+)
+from litesmith.errors import BadInput
+
+_OUT_FOLDER = option(
+    "-o", "--output", argument="out", metavar="DIR", kind=Path, help="Folder to write."
+)
+_AGAINST = option("--against", metavar="REF", kind=Path, help="")
+_OVERLAY = option("--overlay", metavar="FILE.json", kind=Path, help="")
+_CALIBRATE = option("--calibrate", metavar="D2", help="", show_default="a fifth of --data")
+
+
+def _refuse_files_elsewhere(typed: Typed) -> None:
+    """Raises where workers would need files of the user's that they do not have."""
+    engine = typed.get("engine", ENGINE.default)
+    if "ops" in typed and engine != ENGINE.default:
+        raise BadInput(
+            "--ops with --engine {engine}: files of yours stay here; use --engine local", engine
+        )
+
+
+def _refuse_format(typed: Typed) -> None:
+    known, shown = ("table", "benchmark_model"), typed.get("output_format", "table")
+    if shown not in known:
+        raise BadInput("--format {output_format}: there are {formats}", shown, ", ".join(known))
+    if shown != "table" and (typed.get("threads") == "auto" or "copies" in typed):
+        raise BadInput(
+            "--format {output_format} has no place for --threads auto and --copies", shown
+        )
+
+
+def _gate_or_update(typed: Typed) -> str:
+    if typed.pop("update", False):
+        if "markdown" in typed or "junit" in typed:
+            raise BadInput("--update compares nothing: leave out --markdown and --junit")
+        typed.pop("strict", None)
+        return "update_baseline"
+    if "metric" in typed or "accelerator" in typed:
+        raise BadInput("--metric and --for are the baseline's: give them with --update")
+    typed.pop("ops", None)
+    return "gate"
+
+
+def _announce_demo(typed: Typed) -> None:
+    from litesmith.cli.text.demo_text import print_start
+
+    print_start(typed.setdefault("out", Path("litesmith-demo")))
+
+
+def _keep_evidence(typed: Typed) -> None:
+    """The page is written unless another folder is asked for."""
+    out: Path = typed["out"]
+    typed.setdefault("evidence", out.with_name(f"{out.stem}-retrain"))
+
+
+def _print_platform_help() -> None:
+    from litesmith.cli.text.profile_text import print_platform_help
+
+    print_platform_help()
+
+
+COMMANDS = {
+    "tune": Command(
+        "tune_text:print_found",
+        (
+            MODEL,
+            DATA,
+            option(
+                "--max-drop",
+                metavar="1pt|1%",
+                help="Loss of the task's metric to allow: points, or a share of the float model's "
+                "value.",
+            ),
+            option(
+                "--min-agreement",
+                metavar="98%",
+                help="Without labels: least share of samples with the float model's class.",
+            ),
+            option(
+                "--min-snr",
+                metavar="20dB",
+                help="Without classes: least SNR of the outputs against the float model's.",
+            ),
+            METRIC,
+            MINIMIZE,
+            MAX_SIZE,
+            MAX_LATENCY,
+            replace(
+                ON,
+                metavar="TARGETS",
+                help="Where to run, as in cpu:1,cpu:4, gpu, ssh://pi@host/cpu:4, ethos-u55-128.",
+            ),
+            replace(_CALIBRATE, help="Other data to calibrate and train on."),
+            option(
+                "--minutes",
+                metavar="N",
+                kind=float,
+                help="Longest search time.",
+                show_default="no limit",
+            ),
+            RUNS,
+            option(
+                "--no-train",
+                argument="training",
+                kind=bool,
+                gives=None,
+                help="Train nothing, even where it helps.",
+            ),
+            option("--resume", kind=bool, help="Continue the search that -o holds."),
+            TRUST_DATA,
+            replace(_OUT_FOLDER, show_default="MODEL-tuned"),
+            SAMPLES,
+            ENGINE,
+            *PREPARING,
+        ),
+        help="Find the fastest (or smallest) file within a budget, and prove it.",
+        live="tune_text:Live",
+    ),
+    "choose": Command(
+        "choose_text:print_chosen",
+        (
+            argument(
+                "candidates",
+                metavar="CANDIDATE",
+                many=True,
+                help="Files, patterns in quotes, or catalogue names as mobilenet_v2:0.5@160.",
+            ),
+            DATA,
+            MAX_LATENCY,
+            MAX_SIZE,
+            option(
+                "--max-memory",
+                metavar="20MB",
+                help="Most memory a model may take at its peak.",
+            ),
+            option("--min-accuracy", metavar="80%", help="Least share of right answers."),
+            replace(
+                MINIMIZE,
+                default=None,
+                show_default="the most accurate is picked; with --min-accuracy alone the fastest",
+            ),
+            ON,
+            option(
+                "--retrain",
+                kind=bool,
+                help="Candidates are backbones: each learns your classes first.",
+            ),
+            option(
+                "--val",
+                metavar="D3",
+                help="With --retrain: other data to judge by.",
+                show_default="val/ in --data, or a fifth of it",
+            ),
+            option("--quantized", kind=bool, help="Also try an int8 form of each float candidate."),
+            EFFORT,
+            replace(_CALIBRATE, help="With --quantized: other data to calibrate on."),
+            METRIC,
+            SECONDS,
+            TRUST_DATA,
+            replace(_OUT_FOLDER, default="chosen"),
+            SAMPLES,
+            ENGINE,
+            *PREPARING,
+        ),
+        help="Compare models on your data and machine: accuracy against size and latency; pick "
+        "one.",
+        live="choose_text:Live",
+    ),
+    "report": Command(
+        "printing:path",
+        (
+            argument(
+                "folder",
+                metavar="DIR",
+                kind=Path,
+                help="The folder that tune, choose, retrain or bench wrote.",
+            ),
+            option("--markdown", kind=bool, help="Markdown with pictures, for a pull request."),
+            option(
+                "-o",
+                "--output",
+                argument="out",
+                metavar="FILE",
+                kind=Path,
+                help="The file to write.",
+                show_default="DIR/report.html or DIR/report.md",
+            ),
+        ),
+        help="Rebuild the report of a folder from its records alone, and say where it is.",
+        has_json=False,
+    ),
+    "compare": Command(
+        "compare_text:print_comparison",
+        (
+            argument("a", metavar="A", kind=Path, help="The .tflite file before."),
+            argument("b", metavar="B", kind=Path, help="The .tflite file to take its place."),
+            DATA,
+            ON,
+            METRIC,
+            SECONDS,
+            SAMPLES,
+            OPS,
+            *PREPARING,
+        ),
+        help="Is B as good as A, and faster? Accuracy, time, size and drift side by side.",
+    ),
+    "gate": Command(
+        "gate_text:print_gate",
+        (
+            argument(
+                "baseline", metavar="BASELINE", kind=Path, help="The .json file of a baseline."
+            ),
+            MODEL,
+            DATA,
+            option("--update", kind=bool, help="Measure MODEL and write its baseline."),
+            option(
+                "--allow",
+                metavar="QUANTITY=AMOUNT",
+                many=True,
+                help="How much worse a quantity may get, as in latency=5%, accuracy=0.5pt, "
+                "memory=off. --update keeps it.",
+                show_default="accuracy=0.5pt, latency=5%, size=2%, gzip=2%, memory=5%, "
+                "delegation=0",
+            ),
+            replace(
+                ON,
+                help="With --update: where to run.",
+                default=None,
+                show_default="the baseline's, or cpu:1",
+            ),
+            option(
+                "--for",
+                argument="accelerator",
+                metavar="edgetpu|ethos-u55|gpu|…",
+                many=True,
+                help="With --update: an accelerator that must not lose ops either.",
+            ),
+            METRIC,
+            replace(
+                _AGAINST,
+                help="A .tflite file to hold answers against where there are no labels.",
+            ),
+            option(
+                "--seconds",
+                kind=float,
+                help="Longest time to measure for; a clear answer ends it earlier.",
+                default="60.0",
+            ),
+            option("--strict", kind=bool, help="Exit with 1 for what is not clear too."),
+            option(
+                "--markdown",
+                metavar="FILE",
+                kind=Path,
+                help="File to write for a pull request.",
+            ),
+            option("--junit", metavar="FILE", kind=Path, help="JUnit XML file to write for CI."),
+            SAMPLES,
+            replace(OPS, to_function=True),
+            *PREPARING,
+        ),
+        help="Is MODEL worse than BASELINE allows? Exit status 1 where it is; --update writes "
+        "BASELINE.",
+        prepare=_gate_or_update,
+    ),
+    "inspect": Command(
+        "inspect_text:print_inspection",
+        (MODEL, option("--ops", kind=bool, help="List every op.")),
+        help="What is in a model: ops, weights, MACs, sizes, quantization, and what stands out.",
+    ),
+    "bench": Command(
+        "bench_text:print_bench",
+        (
+            argument(
+                "models",
+                metavar="MODEL",
+                kind=Path,
+                many=True,
+                help="One .tflite file or more.",
+            ),
+            option(
+                "--on",
+                help="Targets: cpu:1, cpu:2:litesmith, cpu:1:builtin, gpu, gpu:full; all for each. "
+                "[cpu:1]",
+            ),
+            option("--runs", "--num_runs", kind=int, help="Number of runs to stop after."),
+            option("--seconds", kind=float, help="Number of seconds to stop after."),
+            option(
+                "--warmup-runs",
+                "--warmup_runs",
+                kind=int,
+                help="Number of first runs that are not counted. [until steady]",
+            ),
+            option(
+                "--threads",
+                "--num_threads",
+                metavar="auto|N",
+                help="Number of threads; auto tries every count, alone and beside a load.",
+            ),
+            option(
+                "--copies",
+                kind=bool,
+                help="Cost of feeding inputs and reading outputs, by each way.",
+            ),
+            OPS,
+            option("--csv", kind=Path, help="File for the rows."),
+            option("--log", kind=Path, help="Log of JSON lines that the samples are added to."),
+            replace(_OUT_FOLDER, help="With --on all: folder for the evidence and a page."),
+            option(
+                "--format",
+                argument="output_format",
+                default="table",
+                help="table, or benchmark_model for its summary line.",
+                to_function=False,
+                to_text=True,
+            ),
+            option(
+                "--graph",
+                argument="models",
+                kind=Path,
+                many=True,
+                help="The same, as benchmark_model says it.",
+            ),
+            option(
+                "--enable_op_profiling",
+                kind=bool,
+                hidden=True,
+                help="Says where that is.",
+                to_function=False,
+                to_text=True,
+            ),
+        ),
+        help="Latency with intervals; several models or targets take turns and are compared.",
+        prepare=_refuse_format,
+    ),
+    "profile": Command(
+        "profile_text:print_profile",
+        (
+            MODEL,
+            ON,
+            option(
+                "--runs",
+                kind=int,
+                least=1,
+                help="Number of profiled runs; otherwise about a second of them.",
+            ),
+            option(
+                "--top",
+                kind=int,
+                least=1,
+                help="Number of the slowest ops to list.",
+                default="10",
+                to_function=False,
+                to_text=True,
+            ),
+            option(
+                "--trace",
+                kind=Path,
+                help="Trace for ui.perfetto.dev to write; .json for Chrome's.",
+                to_text=True,
+            ),
+            replace(
+                _OVERLAY,
+                help="File for Model Explorer, which colours the graph by the time of each op.",
+                to_text=True,
+            ),
+            OPS,
+            option(
+                "--help-platform",
+                kind=bool,
+                print_and_stop=_print_platform_help,
+                help="How to see the same run in perf, on Android and in Instruments.",
+            ),
+        ),
+        help="Where the time of a run goes: every op with its time, its kernel and its speed.",
+    ),
+    "eval": Command(
+        "evaluate_text:print_evaluation",
+        (
+            MODEL,
+            DATA,
+            replace(_AGAINST, help="A .tflite file to compare with by sample.", to_text=True),
+            METRIC,
+            ON,
+            SAMPLES,
+            OPS,
+            ENGINE,
+            *PREPARING,
+        ),
+        help="Accuracy with its interval, or drift from a reference where there are no labels.",
+        prepare=_refuse_files_elsewhere,
+    ),
+    "doctor": Command(
+        "doctor_text:print_doctor",
+        (
+            MODEL,
+            DATA,
+            replace(
+                _AGAINST,
+                metavar="FLOAT",
+                help="The float .tflite that a quantized one stands for.",
+            ),
+            ON,
+            option(
+                "--for",
+                argument="accelerator",
+                metavar="edgetpu|ethos-u55|hexagon|gpu|…",
+                help="What keeps the model from running there whole, and the recipe for that.",
+            ),
+            SAMPLES,
+            option(
+                "--bundle",
+                metavar="OUT.zip",
+                kind=Path,
+                help="File with what shows another person the same.",
+            ),
+            option(
+                "--keep-custom-options",
+                kind=bool,
+                help="Keep the options of custom ops in the bundle; else they are zeros.",
+            ),
+            replace(
+                _OVERLAY,
+                help="File for Model Explorer: the time of each op, with --data its error.",
+            ),
+            *PREPARING,
+        ),
+        help="Why a model is slow; with data, where it loses accuracy; and the command that acts "
+        "on it.",
+    ),
+    "targets": Command(
+        "targets_text:print_targets",
+        (
+            argument(
+                "model",
+                metavar="[MODEL]",
+                kind=Path,
+                help="A .tflite file, to see what each takes.",
+            ),
+            option(
+                "--compile",
+                kind=bool,
+                help="Ask the compilers that are installed, not rules: slower.",
+            ),
+            OPS,
+        ),
+        help="Every accelerator: usable here or why not, and which ops of a model it takes.",
+    ),
+    "catalogue": Command(
+        "catalogue_text:print_catalogue",
+        (
+            argument(
+                "name",
+                metavar="[NAME]",
+                help="A network: NAME[:WIDTH][@RESOLUTION][/CLASSES], as in mobilenet_v2:0.5@160.",
+            ),
+            replace(OUT_FILE, required=False),
+            option("--classes", metavar="N", kind=int, help="Number of classes to tell apart."),
+            option(
+                "--weights",
+                metavar="FILE",
+                kind=Path,
+                help="Weights of yours: a .tflite, a torch state dict (.pt, .pth) or an .npz.",
+            ),
+            option(
+                "--head/--no-head",
+                kind=bool,
+                help="Take the classifier of the weights too.",
+                default="True",
+            ),
+            option(
+                "--seed", metavar="N", kind=int, help="Random seed of the weights.", default="0"
+            ),
+        ),
+        help="Networks by name: list them, look at one, or write it as a .tflite.",
+    ),
+    "apply": Command(
+        "apply_text:print_applied",
+        (
+            MODEL,
+            argument(
+                "recipe",
+                metavar="RECIPE",
+                help='Steps, as in "cleanup | fuse": borders, cleanup, cluster, correct, equalize, '
+                "fold, fuse, prune, qat, quantize, replace, rewrite, round, sparsify, upgrade. "
+                '"" copies; the recipe.json of a search makes its result again.',
+            ),
+            OUT_FILE,
+            DATA,
+            option(
+                "--reference",
+                metavar="FLOAT",
+                kind=Path,
+                help="The float model that a quantized MODEL was made from, for correct and round.",
+            ),
+            TRAINING_SAMPLES,
+            OPS,
+            *TRAINING,
+        ),
+        help="Apply a recipe to a model and write the result; the empty recipe is a faithful copy.",
+    ),
+    "quantize": Command(
+        "quantize_text:print_quantized",
+        (
+            MODEL,
+            OUT_FILE,
+            SCHEME,
+            DATA,
+            IO,
+            KEEP,
+            ONLY,
+            option(
+                "--ranges",
+                metavar="minmax|mse|percentile",
+                help="How ranges are chosen.",
+                default="minmax",
+            ),
+            PER_TENSOR,
+            option(
+                "--block",
+                metavar="N",
+                kind=int,
+                least=0,
+                help="With dynamic-int4: number of inputs to a scale.",
+                default="0",
+            ),
+            EFFORT,
+            replace(
+                SAMPLES,
+                help="Number of samples to calibrate on, spread over the classes.",
+                show_default="256",
+            ),
+            option(
+                "--random-data",
+                kind=bool,
+                help="Ranges from random inputs: to measure speed only.",
+            ),
+            EVAL,
+            TRUST_DATA,
+            *PREPARING,
+        ),
+        help="Make a model smaller and faster: weights, and data between the ops, as small "
+        "numbers.",
+    ),
+    "prune": Command(
+        "shrink_text:print_shrinking",
+        (
+            MODEL,
+            OUT_FILE,
+            option(
+                "--sparsity",
+                metavar="SHARE",
+                kind=float,
+                help="Share of zeros among pruned weights.",
+                default="0.5",
+            ),
+            option(
+                "--block",
+                metavar="1x1|1x4|2:4|channels",
+                help="Single weights, four neighbouring inputs, two of each four, or whole "
+                "channels.",
+                default="1x1",
+            ),
+            option(
+                "--schedule",
+                metavar="gradual|constant",
+                help="Whether zeros come during the training, or all before it.",
+                default="constant",
+            ),
+            KEEP,
+            ONLY,
+            NO_TUNE,
+            DATA,
+            *SHRINKING,
+        ),
+        help="Make the weights zero that matter least, and train those that are left.",
+    ),
+    "cluster": Command(
+        "shrink_text:print_shrinking",
+        (
+            MODEL,
+            OUT_FILE,
+            option(
+                "--clusters",
+                "-k",
+                metavar="K",
+                kind=int,
+                help="Number of values in a layer, 2 to 256.",
+                default="32",
+            ),
+            option(
+                "--own",
+                metavar="NAME:K",
+                many=True,
+                help="Layers with a K of their own, named as in --keep: dense*:16.",
+            ),
+            PER_TENSOR,
+            KEEP,
+            ONLY,
+            NO_TUNE,
+            DATA,
+            *SHRINKING,
+        ),
+        help="Have the weights of each layer share few values, and train these.",
+    ),
+    "qat": Command(
+        "shrink_text:print_shrinking",
+        (
+            MODEL,
+            OUT_FILE,
+            replace(
+                SCHEME, metavar="dynamic|dynamic-int4|int16x8|int8|w4a8|weight-int4|weight-int8"
+            ),
+            DATA,
+            IO,
+            PER_TENSOR,
+            KEEP,
+            ONLY,
+            *SHRINKING,
+        ),
+        help="Quantize a model, and train what that has cost back into it.",
+    ),
+    "retrain": Command(
+        "retrain_text:print_retrained",
+        (
+            argument(
+                "backbone",
+                metavar="BACKBONE",
+                kind=Path,
+                help="A float .tflite: a classifier, or a feature extractor; or a network of "
+                "`litesmith catalogue` by name, to train from scratch.",
+            ),
+            replace(OUT_FILE, metavar="OUT", help="The .tflite to write."),
+            DATA,
+            option(
+                "--val",
+                metavar="D2",
+                help="Other data to judge by.",
+                show_default="D/val, else a fifth of each class",
+            ),
+            option(
+                "--at",
+                metavar="TENSOR",
+                help="Tensor to learn from, by name or index.",
+                show_default="the vector before the classifier",
+            ),
+            option("--balance", kind=bool, help="Let every class count the same, large or small."),
+            option(
+                "--fine-tune",
+                metavar="none|last|all|N",
+                help="Layers to train too, with torch; none takes seconds, not minutes.",
+                default="none",
+            ),
+            SAMPLES,
+            option(
+                "--sample-rate",
+                kind=int,
+                least=0,
+                help="Samples a second that a model of sounds takes.",
+                show_default="its metadata, else 16000, said",
+            ),
+            option(
+                "--evidence",
+                metavar="DIR",
+                kind=Path,
+                help="Folder for the report.",
+                show_default="OUT without its ending, and -retrain",
+            ),
+            *IMAGES,
+            replace(EPOCHS, default=None, show_default="10, from scratch 40"),
+            *LEARNING,
+        ),
+        help="Make a classifier of your classes: a new head, or a whole network from scratch.",
+        prepare=_keep_evidence,
+    ),
+    "diff": Command(
+        "diff_text:print_diff",
+        (
+            argument("a", metavar="A", kind=Path, help="The .tflite file before."),
+            argument("b", metavar="B", kind=Path, help="The .tflite file after."),
+        ),
+        help="What changed in the graph between two models.",
+    ),
+    "demo": Command(
+        "demo_text:print_end",
+        (
+            replace(_OUT_FOLDER, help="Folder for the demo's files.", default="litesmith-demo"),
+            RUNS,
+        ),
+        help="Tune a small classifier of clothes that ships with litesmith, and show the proof.",
+        live="tune_text:Live",
+        prepare=_announce_demo,
+        has_json=False,
+    ),
+    "cache": Command(
+        "printing:sentence",
+        (argument("action", metavar="[clear]", help="clear: remove what is kept."),),
+        help="Show what is kept between runs and where, or clear it.",
+        has_json=False,
+    ),
+}

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from litesmith.anatomy.weights import (
     dense_values,
-    kept_promises,
     promises,
     weight_facts,
     zero_share,
@@ -133,7 +132,7 @@ def test_every_model_has_facts_and_keeps_its_own_promises(name: str) -> None:
         assert 0 <= facts.zeros <= facts.elements
         assert 1 <= facts.unique <= facts.elements
         assert facts.values <= facts.unique
-    assert kept_promises(model, load(to_bytes(model))) == ()
+    assert promises(model, load(to_bytes(model))).broken == ()
 
 
 def _level(places: np.ndarray | None, size: int) -> Record:
@@ -189,7 +188,7 @@ def test_a_damaged_encoding_is_one_line(change: dict[str, tuple[int, ...]]) -> N
     damaged = replace(weight, sparsity=weight.sparsity.set(**change))
     with pytest.raises(BadModel, match="sparse encoding cannot be read"):
         dense_values(damaged)
-    (complaint,) = kept_promises(dense(damaged), dense(damaged))
+    (complaint,) = promises(dense(damaged), dense(damaged)).broken
     assert "not compared" in complaint
 
 
@@ -208,7 +207,7 @@ def test_one_zero_that_is_lost_is_noticed(place: int) -> None:
     changed = weight.copy()
     changed.flat[place] += 0.5
     second = zoo.noise(5, 8)
-    complaints = kept_promises(dense(weight, second), dense(changed, second))
+    complaints = promises(dense(weight, second), dense(changed, second)).broken
     assert len(complaints) == (weight.flat[place] == 0)
     if complaints:
         assert f"1 of {(weight == 0).sum()} zeros" in complaints[0]
@@ -225,7 +224,7 @@ def test_codes_are_kept_by_a_scale_for_each_channel_only() -> None:
 
 def test_pruning_a_clustered_weight_adds_no_code() -> None:
     weight = clustered(8, 64, (-127, -20, 31, 127))
-    assert kept_promises(dense(weight), dense(np.where(pruned(8, 64) == 0, 0, weight))) == ()
+    assert promises(dense(weight), dense(np.where(pruned(8, 64) == 0, 0, weight))).broken == ()
 
 
 @pytest.mark.parametrize("dtype", ["int8", "int4"])
@@ -234,7 +233,7 @@ def test_zeros_that_rounding_made_are_no_promise(dtype: str) -> None:
     codes = np.rint(np.random.default_rng(0).normal(0, 2, (32, 64))).clip(-7, 7)
     assert promises(coded(codes, dtype), coded(np.where(codes == 0, 1, codes), dtype)) == (0, ())
     many = np.where(np.random.default_rng(1).random(codes.shape) < 0.8, 0, codes)
-    assert len(kept_promises(coded(many, dtype), coded(codes, dtype))) == 1
+    assert len(promises(coded(many, dtype), coded(codes, dtype)).broken) == 1
 
 
 def test_layers_are_found_by_name_where_one_is_gone() -> None:
@@ -256,4 +255,4 @@ def test_codes_that_a_cluster_left_are_a_promise_and_rounded_ones_are_not() -> N
     for codes, broken in ((few, 1), (many, 0)):
         other = codes.copy()
         other[0, 0] = 77
-        assert len(kept_promises(coded(codes), coded(other))) == broken
+        assert len(promises(coded(codes), coded(other)).broken) == broken

@@ -40,9 +40,8 @@ def test_every_code_is_used(a: float, b: float) -> None:
     assert float(scale) * 255 <= max(high - low, 255 * 2.0**-40) * (1 + 1e-6) or low == high
 
 
-def test_int16_and_symmetric_have_no_zero_point() -> None:
+def test_int16_has_no_zero_point() -> None:
     assert scale_of(0, 3, "int16") == (np.float32(3 / 32767), 0)
-    assert scale_of(-5, 3, "int8", symmetric=True) == (np.float32(5 / 127), 0)
     assert scale_of(0, 255, "int8") == (np.float32(1), -128)
 
 

@@ -251,11 +251,6 @@ class Promises(NamedTuple):
     broken: tuple[str, ...]
 
 
-def kept_promises(before: Model, after: Model) -> tuple[str, ...]:
-    """What a written model lost of another's structure, a line for each layer; () is nothing."""
-    return promises(before, after).broken
-
-
 def promises(before: Model, after: Model) -> Promises:
     """The structure of one model looked for in another.
 

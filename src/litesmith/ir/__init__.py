@@ -12,8 +12,7 @@ op_row.py           the type of a row of the op table
 op_rows.py          the rows
 ops.py              the op table
 partition.py        parts of a graph that can run as one
-shapes.py           shape rules: windows, products, joining, cutting
-shapes_by_index.py  shape rules: picking, reducing, resizing, recurrence
+shapes.py           output shapes by the inputs and options of a call
 softmax_scores.py   the scores behind a softmax output
 types.py            the types
 versions.py         integer kernels of the stock runtime, with op versions

@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterator
 
 from litesmith import schema
 from litesmith.errors import BadModel
-from litesmith.ir.dtype import DTYPES, Array, stored_bytes, string_ends
+from litesmith.ir.dtype import DTYPES, stored_bytes, string_ends
 from litesmith.ir.edit import called_graphs
 from litesmith.ir.ops import OPS
-from litesmith.ir.types import Model, Quant, Record, Tensor, op_tensors, quant_tensors
+from litesmith.ir.types import Model, Record, Tensor, op_tensors, quant_tensors
 from litesmith.phrases import phrase
 
 # The runtime keeps sizes in 64 bits and shapes in 32.
@@ -54,16 +54,21 @@ def _shapes(model: Model) -> Iterator[str]:
                 )
 
 
-def _constants(model: Model) -> Iterator[str]:
-    for graph in model.graphs:
-        for tensor in graph.tensors:
-            if tensor.data is not None and (why := _constant_problem(tensor, tensor.data)):
+def _each_tensor(problem: Callable[[Tensor], str]) -> Callable[[Model], Iterator[str]]:
+    """A rule for single tensors, by what says the problem of one; "" where there is none."""
+
+    def rule(model: Model) -> Iterator[str]:
+        for tensor in (t for graph in model.graphs for t in graph.tensors):
+            if why := problem(tensor):
                 yield phrase("tensor {name!r}: {why}", tensor.name, why)
 
+    return rule
 
-def _constant_problem(tensor: Tensor, data: Array) -> str:
-    """What is wrong with a constant's bytes; "" where nothing is."""
-    row = DTYPES[tensor.dtype]
+
+def _constant_problem(tensor: Tensor) -> str:
+    row, data = DTYPES[tensor.dtype], tensor.data
+    if data is None:
+        return ""
     if row.name == "string":
         try:
             string_ends(data)
@@ -85,22 +90,15 @@ def _constant_problem(tensor: Tensor, data: Array) -> str:
     )
 
 
-def _scales(model: Model) -> Iterator[str]:
-    for graph in model.graphs:
-        for tensor in graph.tensors:
-            if tensor.quant is not None and (why := _quant_problem(tensor, tensor.quant)):
-                yield phrase("tensor {name!r}: {why}", tensor.name, why)
-
-
-def _quant_problem(tensor: Tensor, quant: Quant) -> str:
-    """What the runtime's loader would refuse in a tensor's scales; "" where nothing."""
+def _quant_problem(tensor: Tensor) -> str:
+    """What the runtime's loader would refuse in a tensor's scales."""
+    quant = tensor.quant
+    if quant is None:
+        return ""
     count = quant.scale.size
     if quant.block is not None:
-        return (
-            phrase("a blockwise scale is itself blockwise")
-            if any(t.quant and t.quant.block for t in quant_tensors(tensor))
-            else ""
-        )
+        is_nested = any(t.quant and t.quant.block for t in quant_tensors(tensor))
+        return phrase("a blockwise scale is itself blockwise") if is_nested else ""
     if quant.zero_point.size != count:
         return phrase("{count} scales but {size} zero points", count, quant.zero_point.size)
     if tensor.shape and not 0 <= quant.axis < len(tensor.shape):
@@ -270,14 +268,10 @@ def _signatures(model: Model) -> Iterator[str]:
             )
             continue
         graph = model.graphs[signature.graph]
+        same = phrase("two inputs have the same name"), phrase("two outputs have the same name")
         for side, twice, arguments, tensors in (
-            ("input", phrase("two inputs have the same name"), signature.inputs, set(graph.inputs)),
-            (
-                "output",
-                phrase("two outputs have the same name"),
-                signature.outputs,
-                set(graph.outputs),
-            ),
+            ("input", same[0], signature.inputs, graph.inputs),
+            ("output", same[1], signature.outputs, graph.outputs),
         ):
             if len({name for name, _ in arguments}) < len(arguments):
                 yield phrase("signature {key!r}: {twice}", signature.key, twice)
@@ -299,8 +293,8 @@ def _signatures(model: Model) -> Iterator[str]:
 
 RULES: dict[str, Callable[[Model], Iterator[str]]] = {
     "shapes are possible": _shapes,
-    "constants fill their shapes": _constants,
-    "scales fit their tensors": _scales,
+    "constants fill their shapes": _each_tensor(_constant_problem),
+    "scales fit their tensors": _each_tensor(_quant_problem),
     "tensors in use are listed": _listed,
     "operators and their options are known": _options,
     "operators have their inputs and outputs": _arity,

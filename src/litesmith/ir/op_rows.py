@@ -6,7 +6,6 @@ A kind that is not here has a bare row: nothing is known but its options.
 from math import inf
 
 from litesmith.ir import macs, shapes
-from litesmith.ir import shapes_by_index as by_index
 from litesmith.ir.op_row import Row
 from litesmith.ir.types import Value
 
@@ -49,19 +48,19 @@ _RANDOM = Row(
     takes_shape=True,
     varies=True,
 )
-_REDUCER = Row("x s", shape=by_index.reduce, options="ReducerOptions")
+_REDUCER = Row("x s", shape=shapes.reduce, options="ReducerOptions")
 
 ROWS: dict[str, Row] = {
     "ABS": Row("x", "free", shapes.same),
     "ADD": _ARITHMETIC._replace(arithmetic="+", is_commutative=True),
     "ADD_N": Row("x*", shape=shapes.same),
-    "ARG_MAX": Row("x s", shape=by_index.drop_axis, dtype="option:output_type"),
-    "ARG_MIN": Row("x s", shape=by_index.drop_axis, dtype="option:output_type"),
+    "ARG_MAX": Row("x s", shape=shapes.drop_axis, dtype="option:output_type"),
+    "ARG_MIN": Row("x s", shape=shapes.drop_axis, dtype="option:output_type"),
     "ASSIGN_VARIABLE": Row("i x", has_effect=True, uses_variable=True),
     "ATAN2": Row("x x", shape=shapes.same),
     "AVERAGE_POOL_2D": _POOL._replace(scale="same", fuses_activation=True, averages=True),
     "BATCH_MATMUL": Row("x x", "free", shapes.batch_matmul, macs=macs.batch_matmul),
-    "BATCH_TO_SPACE_ND": Row("x s s", "same", by_index.batch_to_space),
+    "BATCH_TO_SPACE_ND": Row("x s s", "same", shapes.batch_to_space),
     "BIDIRECTIONAL_SEQUENCE_LSTM": _RECURRENT._replace(inputs=BIDIRECTIONAL_LSTM),
     "BIDIRECTIONAL_SEQUENCE_RNN": _RECURRENT._replace(inputs="x w w b v w w b v x? w? w?"),
     "BITCAST": Row("x"),
@@ -110,14 +109,14 @@ ROWS: dict[str, Row] = {
         is_depthwise=True,
         has_window=True,
     ),
-    "DEPTH_TO_SPACE": Row("x", "same", by_index.depth_to_space),
+    "DEPTH_TO_SPACE": Row("x", "same", shapes.depth_to_space),
     "DEQUANTIZE": Row(
         "x", shape=shapes.same, dtype="float32", converts=True, rescales=True, unpacks=True
     ),
     "DIV": _ARITHMETIC._replace(arithmetic="/"),
     "DYNAMIC_UPDATE_SLICE": Row("x x i", "same", shapes.same),
     "ELU": Row("x", "free", shapes.same),
-    "EMBEDDING_LOOKUP": Row("i w", "same", by_index.embedding_lookup, axis=0),
+    "EMBEDDING_LOOKUP": Row("i w", "same", shapes.embedding_lookup, axis=0),
     "EQUAL": _COMPARISON,
     "EXP": Row("x", "free", shapes.same),
     "EXPAND_DIMS": Row("x s", "same", shapes.expand_dims, reshapes=True),
@@ -129,8 +128,8 @@ ROWS: dict[str, Row] = {
     "FULLY_CONNECTED": _LAYER._replace(
         shape=shapes.fully_connected, depth=1, macs=macs.conv, has_sparse_kernel=True
     ),
-    "GATHER": Row("x i", "same", by_index.gather),
-    "GATHER_ND": Row("x i", "same", by_index.gather_nd),
+    "GATHER": Row("x i", "same", shapes.gather),
+    "GATHER_ND": Row("x i", "same", shapes.gather_nd),
     "GELU": Row("x", "free", shapes.same),
     "GREATER": _COMPARISON,
     "GREATER_EQUAL": _COMPARISON,
@@ -156,8 +155,8 @@ ROWS: dict[str, Row] = {
     "LOGICAL_OR": _COMPARISON,
     "LOGISTIC": _PROBABILITIES._replace(fixed=FROM_ZERO),
     "LOG_SOFTMAX": _PROBABILITIES._replace(fixed=UP_TO_ZERO, is_softmax=True, is_logarithm=True),
-    "LSTM": _RECURRENT._replace(inputs=LSTM, shape=by_index.lstm),
-    "MATRIX_DIAG": Row("x", shape=by_index.matrix_diag),
+    "LSTM": _RECURRENT._replace(inputs=LSTM, shape=shapes.lstm),
+    "MATRIX_DIAG": Row("x", shape=shapes.matrix_diag),
     "MATRIX_SET_DIAG": Row("x x", "same", shapes.same),
     "MAXIMUM": _EXTREME,
     "MAX_POOL_2D": _POOL._replace(scale="same", fuses_activation=True),
@@ -166,20 +165,20 @@ ROWS: dict[str, Row] = {
     "MIRROR_PAD": Row("x s", "same", shapes.pad),
     "MUL": _ARITHMETIC._replace(arithmetic="*", is_commutative=True),
     "MULTINOMIAL": Row(
-        "x s", shape=by_index.multinomial, options="RandomOptions", dtype="int64", varies=True
+        "x s", shape=shapes.multinomial, options="RandomOptions", dtype="int64", varies=True
     ),
     "NEG": Row("x", shape=shapes.same),
     "NON_MAX_SUPPRESSION_V4": Row(
-        "x x s s s", shape=by_index.suppression, dtype="int32", sized_by_values=True
+        "x x s s s", shape=shapes.suppression, dtype="int32", sized_by_values=True
     ),
     "NON_MAX_SUPPRESSION_V5": Row(
         "x x s s s s",
-        shape=by_index.soft_suppression,
+        shape=shapes.soft_suppression,
         dtype="int32 float32 int32",
         sized_by_values=True,
     ),
     "NOT_EQUAL": _COMPARISON,
-    "ONE_HOT": Row("i s x x", "same", by_index.one_hot, defaults={"axis": -1}),
+    "ONE_HOT": Row("i s x x", "same", shapes.one_hot, defaults={"axis": -1}),
     "PACK": Row("x*", "same", shapes.pack),
     "PAD": Row("x s", "same", shapes.pad, pads=True),
     "PADV2": Row("x s x", "same", shapes.pad, pads=True),
@@ -188,7 +187,7 @@ ROWS: dict[str, Row] = {
     "QUANTIZE": Row("x", "free", shapes.same, dtype="int8", converts=True, rescales=True),
     "RANDOM_STANDARD_NORMAL": _RANDOM,
     "RANDOM_UNIFORM": _RANDOM,
-    "RANGE": Row("x x x", shape=by_index.range_, sized_by_values=True),
+    "RANGE": Row("x x x", shape=shapes.range_, sized_by_values=True),
     "RANK": Row("x", shape=shapes.scalar, dtype="int32", reads_shape_only=True),
     "READ_VARIABLE": Row("i", uses_variable=True, varies=True),
     "REAL": Row("x", shape=shapes.same, dtype="float32"),
@@ -202,22 +201,22 @@ ROWS: dict[str, Row] = {
     "RELU_0_TO_1": Row("x", "free", shapes.same, clamps=(0, 1)),
     "RELU_N1_TO_1": Row("x", "free", shapes.same, clamps=(-1, 1)),
     "RESHAPE": Row("x s?", "same", shapes.reshape, reshapes=True, takes_shape=True),
-    "RESIZE_BILINEAR": Row("x s", "same", by_index.resize, interpolates=True),
-    "RESIZE_NEAREST_NEIGHBOR": Row("x s", "same", by_index.resize),
+    "RESIZE_BILINEAR": Row("x s", "same", shapes.resize, interpolates=True),
+    "RESIZE_NEAREST_NEIGHBOR": Row("x s", "same", shapes.resize),
     "REVERSE_SEQUENCE": Row("x s", shape=shapes.same, defaults={"seq_dim": 1}),
     "REVERSE_V2": Row("x s", "same", shapes.same),
-    "RFFT2D": Row("x s", shape=by_index.rfft_2d, dtype="complex64"),
+    "RFFT2D": Row("x s", shape=shapes.rfft_2d, dtype="complex64"),
     "RIGHT_SHIFT": Row("x x", shape=shapes.broadcast),
-    "RNN": _RECURRENT._replace(shape=by_index.rnn),
+    "RNN": _RECURRENT._replace(shape=shapes.rnn),
     "ROUND": Row("x", shape=shapes.same),
     "RSQRT": Row("x", "free", shapes.same),
     "SCATTER_ND": Row("i x s", shape=shapes.given(2), takes_shape=True),
-    "SEGMENT_SUM": Row("x i", shape=by_index.segment_sum),
+    "SEGMENT_SUM": Row("x i", shape=shapes.segment_sum),
     "SELECT": Row("i x x", "same", shapes.like(1)),
     "SELECT_V2": Row("i x x", "same", shapes.broadcast),
     "SHAPE": Row(
         "x",
-        shape=by_index.shape_of,
+        shape=shapes.shape_of,
         dtype="option:out_type",
         defaults={"out_type": "INT32"},
         reads_shape_only=True,
@@ -226,8 +225,8 @@ ROWS: dict[str, Row] = {
     "SIN": Row("x", shape=shapes.same),
     "SLICE": Row("x s s", "same", shapes.slice_),
     "SOFTMAX": _PROBABILITIES._replace(fixed=FROM_ZERO, defaults={"beta": 1.0}, is_softmax=True),
-    "SPACE_TO_BATCH_ND": Row("x s s", "same", by_index.space_to_batch),
-    "SPACE_TO_DEPTH": Row("x", "same", by_index.space_to_depth),
+    "SPACE_TO_BATCH_ND": Row("x s s", "same", shapes.space_to_batch),
+    "SPACE_TO_DEPTH": Row("x", "same", shapes.space_to_depth),
     "SPARSE_TO_DENSE": Row("i s x x", "same", shapes.given(1), takes_shape=True),
     "SPLIT": Row("s x", "same", shapes.split),
     "SPLIT_V": Row("x s s", "same", shapes.split_v),
@@ -241,10 +240,10 @@ ROWS: dict[str, Row] = {
     "STRIDED_SLICE": Row("x s s s", "same", shapes.strided_slice),
     "SUB": _ARITHMETIC._replace(arithmetic="-"),
     "SUM": _REDUCER._replace(scale="free"),
-    "SVDF": _RECURRENT._replace(inputs="x w w b? v", shape=by_index.svdf, defaults={"rank": 1}),
+    "SVDF": _RECURRENT._replace(inputs="x w w b? v", shape=shapes.svdf, defaults={"rank": 1}),
     "TANH": Row("x", "fixed", shapes.same, fixed=FROM_MINUS_ONE, saturates=True),
     "TILE": Row("x s", "same", shapes.tile),
-    "TOPK_V2": Row("x s", "same", by_index.top_k, dtype="x int32"),
+    "TOPK_V2": Row("x s", "same", shapes.top_k, dtype="x int32"),
     "TRANSPOSE": Row("x s", "same", shapes.transpose, transposes=True),
     "TRANSPOSE_CONV": Row(
         "s w x b?",
@@ -257,16 +256,16 @@ ROWS: dict[str, Row] = {
         takes_shape=True,
         spreads=True,
     ),
-    "UNIDIRECTIONAL_SEQUENCE_LSTM": _RECURRENT._replace(inputs=SEQUENCE_LSTM, shape=by_index.lstm),
+    "UNIDIRECTIONAL_SEQUENCE_LSTM": _RECURRENT._replace(inputs=SEQUENCE_LSTM, shape=shapes.lstm),
     "UNIDIRECTIONAL_SEQUENCE_RNN": _RECURRENT._replace(
-        shape=by_index.rnn, options="SequenceRNNOptions"
+        shape=shapes.rnn, options="SequenceRNNOptions"
     ),
     "UNIQUE": Row("x", dtype="x option:idx_out_type", sized_by_values=True),
     "UNPACK": Row("x", "same", shapes.unpack),
-    "UNSORTED_SEGMENT_MAX": Row("x i s", shape=by_index.unsorted_segment),
-    "UNSORTED_SEGMENT_MIN": Row("x i s", shape=by_index.unsorted_segment),
-    "UNSORTED_SEGMENT_PROD": Row("x i s", shape=by_index.unsorted_segment),
-    "UNSORTED_SEGMENT_SUM": Row("x i s", shape=by_index.unsorted_segment),
+    "UNSORTED_SEGMENT_MAX": Row("x i s", shape=shapes.unsorted_segment),
+    "UNSORTED_SEGMENT_MIN": Row("x i s", shape=shapes.unsorted_segment),
+    "UNSORTED_SEGMENT_PROD": Row("x i s", shape=shapes.unsorted_segment),
+    "UNSORTED_SEGMENT_SUM": Row("x i s", shape=shapes.unsorted_segment),
     "VAR_HANDLE": Row("", dtype="resource"),
     "WHERE": Row("x", dtype="int64", sized_by_values=True),
     "WHILE": Row("x*", dtype="each", is_control_flow=True),

@@ -19,9 +19,7 @@ Float64s = NDArray[np.float64]
 _LEAST_SCALE = 2.0**-40
 
 
-def scale_of(
-    low: float, high: float, dtype: str, *, symmetric: bool = False
-) -> tuple[np.float32, int]:
+def scale_of(low: float, high: float, dtype: str) -> tuple[np.float32, int]:
     """The scale and zero point that spread an integer type over a range, which is made to hold 0.
 
     Zero is stored exactly. int16 is always symmetric: its kernels take no zero point. A range of
@@ -33,7 +31,7 @@ def scale_of(
     if low == high:
         high = 1.0
     span = np.iinfo(dtype)
-    if symmetric or dtype == "int16":
+    if dtype == "int16":
         return _stored_scale(max(-low, high) / span.max), 0
     scale = _stored_scale((high - low) / (span.max - span.min))
     zero_point = round(span.min - low / float(scale))

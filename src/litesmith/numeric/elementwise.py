@@ -18,8 +18,7 @@ def unary(compute: Unary, dtypes: str = "float32", result: str = "") -> Kernel:
 
     def kernel(options: Record, x: Array) -> Array:
         demand(dtypes, x)
-        with np.errstate(all="ignore"):
-            return np.asarray(compute(x), result or x.dtype)
+        return np.asarray(compute(x), result or x.dtype)
 
     return kernel
 
@@ -29,8 +28,7 @@ def binary(compute: Binary, dtypes: str, result: str = "") -> Kernel:
 
     def kernel(options: Record, x: Array, y: Array) -> Array:
         demand(dtypes, x, y)
-        with np.errstate(all="ignore"):
-            return activate(options, np.asarray(compute(x, y), result or x.dtype))
+        return activate(options, np.asarray(compute(x, y), result or x.dtype))
 
     return kernel
 
@@ -39,16 +37,8 @@ def clamped(low: float, high: float) -> Unary:
     return lambda x: clamp(x, low, high)
 
 
-def logistic(x: Array) -> Array:
-    return 1 / (1 + np.exp(-x))
-
-
 def hard_swish(x: Array) -> Array:
     return x * clamp(x + np.float32(3), 0, 6) / np.float32(6)
-
-
-def elu(x: Array) -> Array:
-    return np.where(x < 0, np.expm1(x), x)
 
 
 def maximum(x: Array, y: Array) -> Array:
@@ -58,10 +48,6 @@ def maximum(x: Array, y: Array) -> Array:
 
 def minimum(x: Array, y: Array) -> Array:
     return np.where(x < y, x, y)
-
-
-def squared_difference(x: Array, y: Array) -> Array:
-    return np.square(x - y)
 
 
 def divide(x: Array, y: Array) -> Array:
@@ -102,7 +88,6 @@ def shift_right(x: Array, y: Array) -> Array:
 _erf = np.frompyfunc(math.erf, 1, 1)
 
 
-@np.errstate(all="ignore")
 def gelu(options: Record, x: Array) -> Array:
     demand("float32", x)
     wide = x.astype(np.float64)
@@ -113,13 +98,11 @@ def gelu(options: Record, x: Array) -> Array:
     return (0.5 * wide * (1 + exact)).astype(np.float32)
 
 
-@np.errstate(all="ignore")
 def leaky_relu(options: Record, x: Array) -> Array:
     demand("float32", x)
     return np.where(x > 0, x, x * np.float32(options.number("alpha")))
 
 
-@np.errstate(all="ignore")
 def prelu(options: Record, x: Array, alpha: Array) -> Array:
     demand("float32", x, alpha)
     return np.where(x >= 0, x, x * alpha)
@@ -130,9 +113,8 @@ def add_n(options: Record, *arrays: Array) -> Array:
     if len(arrays) < 2 or len({array.shape for array in arrays}) > 1:
         raise ValueError(phrase("two or more arrays of one shape are needed"))
     total = arrays[0]
-    with np.errstate(all="ignore"):
-        for array in arrays[1:]:
-            total = np.asarray(total + array)
+    for array in arrays[1:]:
+        total = np.asarray(total + array)
     return total
 
 

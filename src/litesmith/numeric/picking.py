@@ -49,8 +49,7 @@ def scatter_nd(options: Record, places: Array, updates: Array, shape: Array) -> 
                 "updates {shape} at {shape2} of {shape3}", updates.shape, places.shape, result.shape
             )
         )
-    with np.errstate(all="ignore"):
-        np.add.at(result, at, updates)
+    np.add.at(result, at, updates)
     return result
 
 
@@ -140,8 +139,7 @@ def segment_sum(options: Record, x: Array, segments: Array) -> Array:
             phrase("segments {segments} of {shape} are not one after the other", segments, x.shape)
         )
     result = np.zeros((int(ids.max(initial=-1)) + 1, *x.shape[1:]), x.dtype)
-    with np.errstate(all="ignore"):
-        np.add.at(result, ids, x)
+    np.add.at(result, ids, x)
     return result
 
 
@@ -161,8 +159,7 @@ def unsorted_segment(combine: Combine, start: str) -> Kernel:
         kept = segments >= 0
         rest = x.shape[segments.ndim :]
         result = np.full((integer(count), *rest), _start(start, x.dtype), x.dtype)
-        with np.errstate(all="ignore"):
-            combine(result, within(segments[kept], result.shape[0]), x[kept])
+        combine(result, within(segments[kept], result.shape[0]), x[kept])
         return result
 
     return kernel

@@ -120,50 +120,39 @@ class Seen:
     @staticmethod
     def restored(what: frozenset[str], state: Mapping[str, Array]) -> "Seen":
         """From what `state` gave; ValueError or KeyError where something else was given."""
-        seen = Seen(what)
-        seen.samples, seen.spoiled = (int(count) for count in state["counts"])
-        lows, highs = (tuple(map(float, state[name])) for name in ("lows", "highs"))
-        if not lows:
-            return seen
-        seen._stretch(lows, highs)
-        if "channels" in what:
-            low, high = (np.array(state[f"channel_{end}"], np.float32) for end in ("low", "high"))
-            seen._stretch_channels(low, high)
-        if "histogram" in what:
-            seen.histogram = np.array(state["histogram"], np.int64).reshape(BUCKETS)
-        if "mean" in what:
-            seen._total = np.array(state["total"], np.float64)
-        return seen
+        return Seen.merged(what, [state])
 
     @staticmethod
     def merged(what: frozenset[str], states: Sequence[Mapping[str, Array]]) -> "Seen":
         """Of all samples, from the states of their parts: what one pass over them would give."""
         whole = Seen(what)
         for state in states:
-            part = Seen.restored(what, state)
-            whole.samples += part.samples
-            whole.spoiled += part.spoiled
-            if not part.lows:
+            samples, spoiled = (int(count) for count in state["counts"])
+            whole.samples += samples
+            whole.spoiled += spoiled
+            lows, highs = (tuple(map(float, state[name])) for name in ("lows", "highs"))
+            if not lows:
                 continue
-            whole._stretch(part.lows, part.highs)
-            if part.channel_low is not None and part.channel_high is not None:
-                whole._stretch_channels(part.channel_low, part.channel_high)
-            if part.histogram is not None:
-                whole._count(part.histogram)
-            if part._total is not None:
-                whole._add(part._total)
+            whole._stretch(lows, highs)
+            if "channels" in what:
+                ends = (np.array(state[f"channel_{end}"], np.float32) for end in ("low", "high"))
+                whole._stretch_channels(*ends)
+            if "histogram" in what:
+                whole._count(np.array(state["histogram"], np.int64).reshape(BUCKETS))
+            if "mean" in what:
+                total = np.array(state["total"], np.float64)
+                whole._total = whole._total_of(total.shape) + total
         return whole
 
-    def _add(self, total: NDArray[np.float64]) -> None:
-        if self._total is not None and self._total.shape != total.shape:
+    def _total_of(self, shape: tuple[int, ...]) -> NDArray[np.float64]:
+        """The sum of the samples so far, which have this shape."""
+        if self._total is None:
+            self._total = np.zeros(shape)
+        if self._total.shape != shape:
             raise ValueError(
-                phrase(
-                    "samples of shapes {shape} and {shape2}: no mean",
-                    self._total.shape,
-                    total.shape,
-                )
+                phrase("samples of shapes {shape} and {shape2}: no mean", self._total.shape, shape)
             )
-        self._total = total if self._total is None else self._total + total
+        return self._total
 
     def _stretch(self, lows: tuple[float, ...], highs: tuple[float, ...]) -> None:
         self.low, self.high = min(self.low, *lows, inf), max(self.high, *highs, -inf)
@@ -182,17 +171,7 @@ class Seen:
             np.maximum(self.channel_high, high, out=self.channel_high)
 
     def _sum(self, values: Array) -> None:
-        if self._total is None:
-            self._total = np.zeros(values.shape)
-        if self._total.shape != values.shape:
-            raise ValueError(
-                phrase(
-                    "samples of shapes {shape} and {shape2}: no mean",
-                    self._total.shape,
-                    values.shape,
-                )
-            )
-        total, flat = self._total.reshape(-1), values.reshape(-1)
+        total, flat = self._total_of(values.shape).reshape(-1), values.reshape(-1)
         for start in range(0, flat.size, _PIECE):
             piece = flat[start : start + _PIECE].astype(np.float64)
             piece += _ROUNDER

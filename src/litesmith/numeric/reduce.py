@@ -18,8 +18,7 @@ def reducer(fold: Fold, dtypes: str) -> Kernel:
     def kernel(options: Record, x: Array, axes: Array) -> Array:
         demand(dtypes, x)
         gone = tuple(sorted({from_front(axis, x.ndim) for axis in integers(axes)}))
-        with np.errstate(all="ignore"):
-            return np.asarray(fold(x, gone, bool(options["keep_dims"])), x.dtype)
+        return np.asarray(fold(x, gone, bool(options["keep_dims"])), x.dtype)
 
     return kernel
 
@@ -68,21 +67,17 @@ def _ordered(x: Array) -> Array:
     return x
 
 
-def arg_max(options: Record, x: Array, axis: Array) -> Array:
-    return _place(options, x, axis, np.argmax)
+def first_place(find: Callable[[Array, int], Array]) -> Kernel:
+    """A kernel for the place of an extreme along an axis; the first of equals wins."""
 
+    def kernel(options: Record, x: Array, axis: Array) -> Array:
+        demand("bool float32 int8 int32 uint8", x)
+        dtype = options.word("output_type").lower()
+        if dtype not in ("int32", "int64"):
+            raise ValueError(phrase("indices as {dtype}", dtype))
+        return np.asarray(find(_ordered(x), from_front(integer(axis), x.ndim)), dtype)
 
-def arg_min(options: Record, x: Array, axis: Array) -> Array:
-    return _place(options, x, axis, np.argmin)
-
-
-def _place(options: Record, x: Array, axis: Array, find: Callable[[Array, int], Array]) -> Array:
-    """The first of equals wins."""
-    demand("bool float32 int8 int32 uint8", x)
-    dtype = options.word("output_type").lower()
-    if dtype not in ("int32", "int64"):
-        raise ValueError(phrase("indices as {dtype}", dtype))
-    return np.asarray(find(_ordered(x), from_front(integer(axis), x.ndim)), dtype)
+    return kernel
 
 
 def top_k(options: Record, x: Array, count: Array) -> tuple[Array, Array]:
@@ -101,8 +96,7 @@ def cumulative_sum(options: Record, x: Array, axis: Array) -> Array:
     demand("float32 int32 int64", x)
     along = from_front(integer(axis), x.ndim)
     ordered = np.flip(x, along) if options["reverse"] else x
-    with np.errstate(all="ignore"):
-        sums = np.cumsum(ordered, along, x.dtype)
+    sums = np.cumsum(ordered, along, x.dtype)
     if options["exclusive"]:
         sums = np.roll(sums, 1, along)
         np.moveaxis(sums, along, 0)[:1] = 0

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from litesmith.ir.infer import from_front
-from litesmith.ir.shapes import fill_rest, reshaped, slice_ranges
-from litesmith.ir.shapes_by_index import range_length
+from litesmith.ir.shapes import fill_rest, range_length, reshaped, slice_ranges
 from litesmith.ir.types import Array, Record
 from litesmith.ir.window import Pick, strided_picks
 from litesmith.numeric.arrays import demand, integer, integers

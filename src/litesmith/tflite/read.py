@@ -63,7 +63,7 @@ def read(data: memoryview) -> Model:
         raise BadModel("the file has no graph")
     signatures = tuple(_signature(t, graphs) for t in root.tables("signature_defs"))
     metadata = tuple(_metadata(t, buffers, used) for t in root.tables("metadata"))
-    rest = dict(root.rest(*_MODEL_FIELDS))
+    rest = dict(root.rest(_MODEL_FIELDS))
     listed = root.integers("metadata_buffer")
     used.update(listed)
     if listed:
@@ -82,14 +82,7 @@ def read(data: memoryview) -> Model:
 
 
 _MODEL_FIELDS = (
-    "version",
-    "operator_codes",
-    "subgraphs",
-    "description",
-    "buffers",
-    "metadata_buffer",
-    "metadata",
-    "signature_defs",
+    "version operator_codes subgraphs description buffers metadata_buffer metadata signature_defs"
 )
 
 
@@ -172,7 +165,7 @@ def _graph(table: Table, codes: Sequence[Code], buffers: Sequence[Array], used: 
         _picked(tensors, table.integers("outputs"), phrase("outputs of {where!r}", where)),
         tuple(_op(t, codes, tensors, i) for i, t in enumerate(table.tables("operators"))),
         tuple(tensors),
-        table.rest("tensors", "inputs", "outputs", "operators", "name"),
+        table.rest("tensors inputs outputs operators name"),
     )
 
 
@@ -203,20 +196,11 @@ def _tensor(table: Table, buffers: Sequence[Array], used: set[int]) -> Tensor:
         sparsity=sparsity.record() if sparsity is not None else None,
     )
     quant, quant_rest = _quant(table.table("quantization"))
-    rest = {**table.rest(*_TENSOR_FIELDS), **quant_rest}
+    rest = {**table.rest(_TENSOR_FIELDS), **quant_rest}
     return replace(tensor, data=_constant(tensor, content), quant=quant, rest=_frozen(rest))
 
 
-_TENSOR_FIELDS = (
-    "shape",
-    "type",
-    "buffer",
-    "name",
-    "quantization",
-    "is_variable",
-    "sparsity",
-    "shape_signature",
-)
+_TENSOR_FIELDS = "shape type buffer name quantization is_variable sparsity shape_signature"
 
 
 def _constant(tensor: Tensor, content: Array) -> Array | None:
@@ -264,7 +248,7 @@ def _quant(table: Table | None) -> tuple[Quant | None, Fields]:
             scale if scale is not None else np.zeros(0, np.float32),  # type: ignore[arg-type]
             zero_point if zero_point is not None else np.zeros(0, np.int64),  # type: ignore[arg-type]
             table.integer("quantized_dimension"),
-            rest=table.rest("scale", "zero_point", "quantized_dimension"),
+            rest=table.rest("scale zero_point quantized_dimension"),
         ),
         NONE_SET,
     )
@@ -292,7 +276,7 @@ def _op(table: Table, codes: Sequence[Code], tensors: Sequence[Tensor], index: i
         codes, table.integer("opcode_index"), phrase("{where}: opcode", where)
     )
     options = table.table("builtin_options") or table.table("builtin_options_2")
-    rest = dict(table.rest(*_OP_FIELDS))
+    rest = dict(table.rest(_OP_FIELDS))
     offset, size = (
         table.integer("large_custom_options_offset"),
         table.integer("large_custom_options_size"),
@@ -323,14 +307,8 @@ def _op(table: Table, codes: Sequence[Code], tensors: Sequence[Tensor], index: i
 
 
 _OP_FIELDS = (
-    "opcode_index",
-    "inputs",
-    "outputs",
-    "builtin_options",
-    "builtin_options_2",
-    "intermediates",
-    "large_custom_options_offset",
-    "large_custom_options_size",
+    "opcode_index inputs outputs builtin_options builtin_options_2 intermediates "
+    "large_custom_options_offset large_custom_options_size"
 )
 
 
@@ -349,7 +327,7 @@ def _signature(table: Table, graphs: Sequence[Graph]) -> Signature:
             )
             for side in ("inputs", "outputs")
         ),
-        rest=table.rest("signature_key", "subgraph_index", "inputs", "outputs"),
+        rest=table.rest("signature_key subgraph_index inputs outputs"),
     )
 
 

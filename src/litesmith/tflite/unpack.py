@@ -167,11 +167,11 @@ class Table:
                 set_fields[name] = value
         return Record(self.name, MappingProxyType(set_fields) if set_fields else NONE_SET)
 
-    def rest(self, *known: str) -> Mapping[str, Value]:
-        """The fields that are set and not among the known ones."""
+    def rest(self, known: str = "") -> Mapping[str, Value]:
+        """The fields that are set and not among the known ones, words of a text."""
         kept: dict[str, Value] = {}
         for name, field in schema.TABLES[self.name].items():
-            if name not in known and self._place(field) is not None:
+            if name not in known.split() and self._place(field) is not None:
                 value = self[name]
                 if value is not None and (field.vector or value != _absent(field)):
                     kept[name] = value

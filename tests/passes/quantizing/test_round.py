@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
-from litesmith.anatomy.weights import kept_promises
+from litesmith.anatomy.weights import promises
 from litesmith.calibration.observe import tools
 from litesmith.ir.build import Builder
 from litesmith.ir.types import Model
@@ -183,7 +183,7 @@ def test_zeros_of_pruned_weights_stay(make, pick: int, to: str, per_channel: boo
     scheme = f"quantize(to={to}, per_channel={str(per_channel).lower()})"
     nearest = apply(pruned, f"{scheme} | correct", given).model
     rounded = apply(pruned, f"{scheme} | round", given).model
-    assert kept_promises(pruned, rounded) == ()
+    assert promises(pruned, rounded).broken == ()
     step = float(nearest.main.ops[1].outputs[0].quant.scale[0])  # type: ignore[union-attr]
     assert error(pruned, rounded, data) <= 1.02 * error(pruned, nearest, data) + 0.02 * step**2
 
@@ -213,7 +213,7 @@ def test_codes_of_a_book_stay(per_channel: str) -> None:
     given = context(model)
     clustered = apply(model, f"cluster(k=6, per_channel={per_channel})", given).model
     change = apply(clustered, f"quantize(per_channel={per_channel}) | round", given)
-    assert kept_promises(clustered, change.model) == ()
+    assert promises(clustered, change.model).broken == ()
     assert any("codes of a book" in skip.why for skip in change.skipped)
     nearest = apply(clustered, f"quantize(per_channel={per_channel})", given).model
     models = (layers_of(m.main).values() for m in (clustered, nearest, change.model))

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from litesmith.anatomy.weights import kept_promises
+from litesmith.anatomy.weights import promises
 from litesmith.calibration.observe import tools
 from litesmith.errors import BadInput, CannotApply
 from litesmith.ir.build import Builder
@@ -274,7 +274,7 @@ def test_codes_stay_codes(block: str, per_channel: bool, data: int) -> None:
     clustered = apply(model, f"cluster(k=6, per_channel={str(per_channel).lower()})", given).model
     change = apply(clustered, f"prune(block={block})", given)
     assert sum(zeros(change.model)) >= COUNT // 2
-    assert kept_promises(clustered, change.model) == ()
+    assert promises(clustered, change.model).broken == ()
     layers = [list(layers_of(m.main).values()) for m in (clustered, change.model)]
     for place in PRUNED:
         before, after = (found[place] for found in layers)

@@ -18,7 +18,14 @@ from litesmith.ir.edit import regraph, with_main, with_ops
 from litesmith.ir.ops import OPS, op_macs
 from litesmith.ir.types import Array, Graph, Model, Op, Tensor, frozen
 from litesmith.numeric.patches import some_places
-from litesmith.passes.core.layers import Layer, layers_of, real_bias, real_values, shared_by
+from litesmith.passes.core.layers import (
+    Layer,
+    layers_of,
+    real_bias,
+    real_values,
+    rebuilt,
+    shared_by,
+)
 from litesmith.passes.core.step import Tools
 from litesmith.passes.shrinking.channel_rules import Channels, Numbers
 from litesmith.units import plain
@@ -262,14 +269,6 @@ def _places(op: Op) -> int:
 
 def with_weights(layer: Layer, weights: Float64s, bias: Float64s) -> dict[Op, Op]:
     """The ops of a layer, with others for them that have these weights and this bias."""
-    weight, old = _stored(layer.weight, weights), layer.bias
-    if old is None and not OPS[layer.op.kind].spreads:  # which takes none in old versions
-        old = Tensor(f"{layer.weight.name}/bias", (layer.channels,))
-    changed = {layer.op: layer.with_parts(weight, old and _stored(old, bias))}
-    if layer.unpack is not None:
-        changed[layer.unpack] = replace(layer.unpack, inputs=(weight,))
-    return changed
-
-
-def _stored(tensor: Tensor, numbers: Float64s) -> Tensor:
-    return replace(tensor, data=frozen(np.ascontiguousarray(numbers, tensor.dtype)))
+    data = frozen(np.ascontiguousarray(weights, layer.weight.dtype))
+    takes_bias = layer.bias is not None or not OPS[layer.op.kind].spreads  # not in old versions
+    return rebuilt(layer, replace(layer.weight, data=data), bias if takes_bias else None)

@@ -19,7 +19,7 @@ from litesmith.ir.types import Array, Model, Op, Tensor, frozen
 from litesmith.numeric.affine import from_rows, rows_of
 from litesmith.numeric.patches import covariances
 from litesmith.numeric.sparse import refilled
-from litesmith.passes.core.layers import Layer, real_bias, real_values
+from litesmith.passes.core.layers import Layer, real_bias, real_values, rebuilt
 from litesmith.passes.core.step import Skip, Tools
 from litesmith.passes.core.weight_structure import codebook_of
 from litesmith.passes.quantizing.paired_walk import mean_output, paired_rows, why_no_rows
@@ -69,7 +69,7 @@ class _Walk:
         pairs = zip(self._theirs.layers, self._ours.layers, strict=True)
         for number, (wanted, layer) in enumerate(pairs, 1):
             try:
-                replaced[layer.op] = self._restored(wanted, layer)
+                replaced |= self._restored(wanted, layer)
             except ValueError as error:
                 skipped.append(
                     Skip(op_name(layer.op), phrase("it was not restored: {error}", error))
@@ -78,7 +78,7 @@ class _Walk:
             self._ours.run(number, replaced)
         return with_ops(changed, replaced), skipped
 
-    def _restored(self, wanted: Layer, layer: Layer) -> Op:
+    def _restored(self, wanted: Layer, layer: Layer) -> dict[Op, Op]:
         weight = layer.weight
         if self._refill and self._can_refill(wanted, layer):
             weight = self._refilled(wanted, layer)
@@ -89,8 +89,8 @@ class _Walk:
         if not np.isfinite(shift).all():
             raise ValueError(phrase("a mean is infinite or not a number"))
         if weight is layer.weight and not shift.any():
-            return layer.op
-        return layer.with_parts(weight, _bias(layer, bias + shift))
+            return {}
+        return rebuilt(layer, weight, bias + shift)
 
     def _wanted_mean(self, layer: Layer) -> Floats:
         mean = _mean(self._theirs.values(layer.data)[0])
@@ -128,8 +128,3 @@ class _Walk:
 
 def _mean(values: Array) -> Floats:
     return values.sum(axis=0, dtype=np.float64) / len(values)
-
-
-def _bias(layer: Layer, bias: Floats) -> Tensor:
-    kept = layer.bias or Tensor(f"{layer.weight.name}/bias", (layer.channels,))
-    return replace(kept, data=frozen(bias.astype(np.float32)))

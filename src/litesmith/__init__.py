@@ -107,7 +107,7 @@ _GIVEN = {
     "anatomy.inspection": "inspect",
     "anatomy.model_diff": "diff",
     "calibration.observed_cache": "cache",
-    "diagnosis.target_list": "targets",
+    "diagnosis.all_targets": "targets",
     "errors": "BadInput BadModel CannotApply CannotRun LitesmithError",
     "front.apply": "apply",
     "front.bench": "bench",

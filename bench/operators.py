@@ -24,11 +24,11 @@ import litesmith
 from litesmith import Builder, Model, Quant, Session
 from litesmith.anatomy.footprint import op_macs
 from litesmith.kernels.compiled import peak_gmacs
-from litesmith.kernels.graph_programs import whole
 from litesmith.kernels.programs.prepare_sparse import sparse_layer
 from litesmith.kernels.programs.program import Program, address
 from litesmith.kernels.programs.sparse_parts import break_even, gain
 from litesmith.units import number_text, percent_text, rate_text, time_text
+from tests.kernels.one_op import whole
 
 FASTER, SPARSE_FASTER, INT8_FASTER, ZEROS = 12, 1.5, 1.3, 0.9
 PRUNED = f"prune(sparsity={ZEROS}, block=1x4, tune=false) | quantize(to=int8)"

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import strategies as st
 
 from litesmith import Builder, Model, Quant, Session, Tensor
-from litesmith.ir.types import Array
-from litesmith.kernels.graph_programs import whole
+from litesmith.ir.types import Array, Graph, Op
+from litesmith.kernels.graph_programs import assemble, prepare_op
+from litesmith.kernels.programs.program import Program
 from litesmith.native.compile import why_not
 from litesmith.native.cpu import is_x86
 
@@ -16,6 +17,16 @@ needs_x86 = pytest.mark.skipif(not is_x86(), reason="the runtime has other bits 
 needs_numba = pytest.mark.skipif(bool(why_not()), reason=why_not())
 
 seeds = st.integers(0, 2**32 - 1)
+
+
+def program_of(ops: Sequence[Op], inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> Program:
+    """A program of ops in order; what flows between them stays inside."""
+    return assemble([prepare_op(op) for op in ops], inputs, outputs)
+
+
+def whole(graph: Graph) -> Program:
+    """A whole graph as one program."""
+    return program_of(graph.ops, graph.inputs, graph.outputs)
 
 
 def numbers(rng: np.random.Generator, shape: Sequence[int], dtype: str = "int16") -> Array:

@@ -6,10 +6,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from litesmith import Builder, CannotApply, Model, Quant
-from litesmith.kernels.graph_programs import whole
 from litesmith.kernels.programs.pack_weights import MOST, pack_dense
 from tests.draws import draws
-from tests.kernels.one_op import assert_same, image, needs_numba, numbers, seeds, weight
+from tests.kernels.one_op import assert_same, image, needs_numba, numbers, seeds, weight, whole
 
 ACTIVATIONS = ("NONE", "RELU", "RELU6", "RELU_N1_TO_1")
 

@@ -6,9 +6,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from litesmith import Builder, CannotApply, Quant, Tensor
-from litesmith.kernels.graph_programs import PREPARE, whole
+from litesmith.kernels.graph_programs import PREPARE
 from tests.draws import draws
-from tests.kernels.one_op import assert_same, image, needs_numba, runtime, seeds
+from tests.kernels.one_op import assert_same, image, needs_numba, runtime, seeds, whole
 
 ACTIVATIONS = ("NONE", "RELU", "RELU6", "RELU_N1_TO_1")
 shapes = st.lists(st.integers(1, 9), min_size=1, max_size=4).map(tuple)

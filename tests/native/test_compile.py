@@ -9,7 +9,7 @@ import pytest
 
 import litesmith
 from litesmith.kernels.compiled import FUNCTIONS
-from litesmith.native.call_record import BETWEEN
+from litesmith.native.compile import BETWEEN
 from tests.kernels.one_op import needs_numba
 
 # Compiles or loads one function, and says which.

@@ -17,7 +17,7 @@ from litesmith.ir.types import Array, Model, Tensor
 from litesmith.numeric.ranges import Seen
 from litesmith.passes.core.step import Run, Samples, Tools
 from litesmith.phrases import phrase
-from litesmith.run.core.memory_trim import trim
+from litesmith.run.litert.capi import trim_memory
 from litesmith.run.session import Session
 from litesmith.run.session_inputs import feed
 from litesmith.tflite.write import chunks
@@ -109,7 +109,7 @@ def observe(
             vast = [tensor for tensor in wave if not found[tensor].is_mergeable]
             seen |= found | (_observe(model, vast, what, data, target) if vast else {})
     if missing:
-        trim()
+        trim_memory()
         cache.write_facts(place, model, seen)
     _refuse_spoiled({tensor: seen[tensor] for tensor in wanted}, data)
     return {tensor: seen[tensor] for tensor in wanted}

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from litesmith.errors import CannotApply
-from litesmith.ir.model_text import op_name
-from litesmith.ir.types import Graph, Op, Tensor
+from litesmith.ir.types import Op, Tensor
 from litesmith.kernels.programs import prepare_layers as layers
 from litesmith.kernels.programs import prepare_values as values
 from litesmith.kernels.programs.prepare_sparse import worthwhile_layer
@@ -51,18 +50,6 @@ def prepare_op(op: Op) -> Steps:
     return list(prepare(op))
 
 
-def program_of(ops: Sequence[Op], inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> Program:
-    """A program of ops in order; what flows between them stays inside."""
-    return assemble([_named(op) for op in ops], inputs, outputs)
-
-
-def _named(op: Op) -> Steps:
-    try:
-        return prepare_op(op)
-    except CannotApply as error:
-        raise CannotApply("{op_name}: {error}", op_name(op), error) from None
-
-
 def assemble(
     prepared_ops: Sequence[Steps], inputs: Sequence[Tensor], outputs: Sequence[Tensor]
 ) -> Program:
@@ -84,8 +71,3 @@ def assemble(
             raise CannotApply("output {name!r} is made by none of these ops", tensor.name)
     ports = tuple(inputs), tuple(outputs)
     return Program(tuple(kernels), *ports, tuple(aliases), tuple(owners))
-
-
-def whole(graph: Graph) -> Program:
-    """A whole graph as one program."""
-    return program_of(graph.ops, graph.inputs, graph.outputs)

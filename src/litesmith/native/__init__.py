@@ -1,6 +1,5 @@
 """Compiling: loops as C functions of their own, kept on disk.
 
-call_record.py    the words of the record that `loops_between.py` is called with
 compile.py        functions compiled when first asked for, kept under a name made of all sources
 cpu.py            what this processor can do, as far as kernels differ by it
 emit_llvm.py      vectors as LLVM instructions

@@ -38,6 +38,12 @@ class Function(NamedTuple):
         return self.module.partition(".")[0]
 
 
+# What stands between the runtime and a kernel, and the 64-bit words of the record that it is called
+# with, by place: two functions of the runtime; the kernel and its two arguments; where it is noted
+# which kernel of a model failed, and this one's number, from 1.
+BETWEEN = Function("native.loops_between", "run_between", 5, tells=True)
+LOCK, UNLOCK, FUNCTION, USER, ROOM, FAILED, NUMBER = range(7)
+
 _lock = threading.Lock()
 _made: dict[Function, object] = {}  # compiled functions must live as long as their addresses
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from llvmlite import ir
 from numba import types
 
-from litesmith.native import call_record as at
+from litesmith.native import compile as at
 from litesmith.native.emit_llvm import I32, I64, Value
 from litesmith.native.tiles import int64_at, native, put_int64, word
 

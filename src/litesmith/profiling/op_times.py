@@ -203,7 +203,7 @@ def _result(gathered: Gathered, target: Target, best: dict[str, float]) -> Profi
     total = own + sum(other.us for other in strangers)
     return Profile(
         str(target),
-        _op_times(gathered.model, times, _Scale(total, best)),
+        _op_times(gathered.model, times, total, best),
         tuple(strangers),
         tuple(gathered.plain_us),
         tuple(gathered.profiled_us),
@@ -268,27 +268,23 @@ def _strangers(runs: Sequence[Run]) -> list[Unmatched]:
     return [Unmatched(tag, fmean(us[n] for n in usual)) for tag, us in samples.items()]
 
 
-@dataclass(frozen=True)
-class _Scale:
-    """What an op's time is held against."""
-
-    total_us: float
-    best_gmacs: dict[str, float]
-
-
 def _op_times(
-    model: Model, times: dict[tuple[int, int], _Time], scale: _Scale
+    model: Model, times: dict[tuple[int, int], _Time], total_us: float, best: dict[str, float]
 ) -> tuple[OpTime, ...]:
+    """Every op, its time held against that of all and the best speed of this CPU."""
     found: list[OpTime] = []
     for number, graph in enumerate(model.graphs):
         absent = absences(graph, {index for owner, index in times if owner == number})
         for index, op in enumerate(graph.ops):
             outcome = times.get((number, index)) or absent[index]
-            found.append(_op_time((number, index), op, outcome, scale))
+            share = outcome.us / total_us if outcome.us and total_us else 0.0
+            found.append(_op_time((number, index), op, outcome, share, best[arithmetic(op)]))
     return tuple(found)
 
 
-def _op_time(place: tuple[int, int], op: Op, outcome: _Time | Absence, scale: _Scale) -> OpTime:
+def _op_time(
+    place: tuple[int, int], op: Op, outcome: _Time | Absence, share: float, best: float
+) -> OpTime:
     us, macs = outcome.us, op_macs(op)
     gmacs = macs / us / 1e3 if macs and us and us >= _LEAST_US else None
     is_timed = isinstance(outcome, _Time)
@@ -297,12 +293,12 @@ def _op_time(place: tuple[int, int], op: Op, outcome: _Time | Absence, scale: _S
         kind=plain(op.label),
         name=plain(op.outputs[0].name) if op.outputs else "",
         us=us,
-        share=us / scale.total_us if us and scale.total_us else 0.0,
+        share=share,
         kernel=outcome.kernel if is_timed else "",
         detail=outcome.tag if is_timed else "",
         macs=macs,
         gmacs=gmacs,
-        of_best=None if gmacs is None else gmacs / scale.best_gmacs[arithmetic(op)],
+        of_best=None if gmacs is None else gmacs / best,
         fused_into=None if is_timed else outcome.fused_into,
         why="" if is_timed else outcome.why,
         samples_us=tuple(outcome.samples_us) if is_timed else (),

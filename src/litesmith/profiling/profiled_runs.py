@@ -32,12 +32,7 @@ class Gathered:
     runs: list[Run] = field(default_factory=list[Run])
 
 
-@dataclass(frozen=True)
-class _Pair:
-    """One model, opened without and with profiling."""
-
-    plain: Session
-    profiled: Session
+_Pair = tuple[Session, Session]  # one model, opened without and with profiling
 
 
 def gather(source: Source, target: Target, runs: int | None = None) -> Gathered:
@@ -48,9 +43,9 @@ def gather(source: Source, target: Target, runs: int | None = None) -> Gathered:
         with _opened(source, target, plain_first=number % 2 == 0) as pair:
             one_run_us = _warm_up(pair)
             if gathered is None:
-                model = pair.profiled.model
-                note = pair.plain.note or pair.profiled.note
-                gathered = Gathered(model, note, Timeline(model))
+                plain, profiled = pair
+                note = plain.note or profiled.note
+                gathered = Gathered(profiled.model, note, Timeline(profiled.model))
             wanted = _wanted(one_run_us) if runs is None else runs
             share = wanted // loads + (number < wanted % loads)
             for done in range(0, share, _TURN_RUNS):
@@ -76,32 +71,34 @@ def _opened(source: Source, target: Target, *, plain_first: bool) -> Generator[_
             fill_inputs(session)
             opened[profiled] = session
         with pause_collection():
-            yield _Pair(opened[False], opened[True])
+            yield opened[False], opened[True]
 
 
 def _warm_up(pair: _Pair) -> float:
     """About how many microseconds a run takes; raises where the model has no profile."""
-    for session in (pair.profiled, pair.plain):
+    plain, profiled = pair
+    for session in (profiled, plain):
         with quiet():  # a model that turns out to need the classic interpreter says so on stderr,
             session.run()
             session.run()  # some of them at the second run
     try:
-        pair.profiled.start_profile()
-        pair.profiled.stop_profile()
+        profiled.start_profile()
+        profiled.stop_profile()
     except CannotRun as error:
         cure = phrase("litesmith bench times the run as a whole")
-        if pair.profiled.note.endswith("depend on values"):
+        if profiled.has_late_outputs:
             cure = phrase("if they are only free, apply fold(shapes=true) first; {cure}", cure)
         raise CannotRun("{error}; {cure}", error, cure) from None
-    return max(1.0, min(time_call(pair.plain.run) for _ in range(3)))
+    return max(1.0, min(time_call(plain.run) for _ in range(3)))
 
 
 def _turns(pair: _Pair, gathered: Gathered, count: int) -> None:
     """So many runs without profiling, then so many with it."""
-    pair.plain.run()  # not counted: it pays for what the other left in the caches
-    gathered.plain_us += [time_call(pair.plain.run) for _ in range(count)]
-    pair.profiled.run()
+    plain, profiled = pair
+    plain.run()  # not counted: it pays for what the other left in the caches
+    gathered.plain_us += [time_call(plain.run) for _ in range(count)]
+    profiled.run()
     for _ in range(count):
-        pair.profiled.start_profile()
-        gathered.profiled_us.append(time_call(pair.profiled.run))
-        gathered.runs += gathered.timeline.runs(moments(pair.profiled.stop_profile()))
+        profiled.start_profile()
+        gathered.profiled_us.append(time_call(profiled.run))
+        gathered.runs += gathered.timeline.runs(moments(profiled.stop_profile()))

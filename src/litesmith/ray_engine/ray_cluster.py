@@ -25,7 +25,6 @@ from litesmith.ray_engine.ray_session import (
     is_device,
     join,
     leave,
-    more_workers,
     node_name,
     ray,
     store_bytes,
@@ -124,21 +123,18 @@ _BOARD_SECONDS = 0.5
 @contextmanager
 def connect(text: str) -> Generator["Cluster"]:
     """The cluster at an address; `ray` is the one that runs here, or one that ends with us."""
+    found = Cluster(text)
     if ray.is_initialized():  # by the program that calls us: it stays joined
-        yield _greet(text)
+        found.greet()
+        yield found
         return
     with unprinted():
         join(text)
         try:
-            yield _greet(text)
+            found.greet()
+            yield found
         finally:
             leave()
-
-
-def _greet(text: str) -> "Cluster":
-    found = Cluster(text)
-    found.greet()
-    return found
 
 
 class Cluster:
@@ -157,10 +153,9 @@ class Cluster:
         """Raises where a machine does not answer, or has another version of what computes."""
         nodes = alive()
         if not any(map(cpus, nodes)):
+            more = phrase("start one with `ray start --address=HEAD:6379`")
             raise CannotRun(
-                "--engine {what}: the cluster has no worker; {more_workers}",
-                self.text,
-                more_workers(),
+                "--engine {what}: the cluster has no worker; {more_workers}", self.text, more
             )
         asked = {node["NodeID"]: versions_task.options(**there(node)).remote() for node in nodes}
         done, late = ray.wait(list(asked.values()), num_returns=len(asked), timeout=_GREET_SECONDS)

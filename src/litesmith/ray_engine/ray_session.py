@@ -32,7 +32,6 @@ from ray.util.scheduling_strategies import (  # noqa: E402  # pyright: ignore[re
 )
 
 from litesmith.errors import BadInput, CannotRun  # noqa: E402
-from litesmith.phrases import phrase  # noqa: E402
 from litesmith.ray_engine.device_log import RESOURCE  # noqa: E402
 from litesmith.run.core.target import usable_cores  # noqa: E402
 from litesmith.workers.engine import RAY, address_of, unanswered  # noqa: E402
@@ -147,10 +146,6 @@ def there(node: Node, **more: object) -> dict[str, object]:
     """Options of a task that runs on one machine, or not at all."""
     pinned = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
     return {"num_cpus": 0, **more, "scheduling_strategy": pinned}
-
-
-def more_workers() -> str:
-    return phrase("start one with `ray start --address=HEAD:6379`")
 
 
 def first_line(error: BaseException) -> str:

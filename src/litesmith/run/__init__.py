@@ -1,6 +1,6 @@
 """A model on a target: sessions over LiteRT, and without it.
 
-gpu_check.py       a model on the GPU and on the CPU, compared in a child process
+gpu_trial.py       a model tried on the GPU in a child process: what it takes, how far it is off
 session.py         `Session`: opens a model on a target, inputs and outputs as numpy arrays
 session_inputs.py  inputs: given ones, or seeded random ones
 trial_run.py       one trial run of an unknown file in a child process

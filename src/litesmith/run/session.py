@@ -97,6 +97,7 @@ class Session:
     `inputs` and `outputs` are views on the tensors' own memory: nothing is copied. Where the
     runtime cannot share it, `copies` is True and `note` says why. `weight_cache` is how the names
     of files begin that keep the weights as XNNPACK wants them, for a faster next opening.
+    `has_late_outputs` is True where sizes of outputs are known to depend on values.
     """
 
     _runner: Runner | None = None  # also where the constructor was called in a wrong way
@@ -117,6 +118,7 @@ class Session:
         refuse_unusable(self.target)
         self.model, self._content = _model_and_content(source)
         self._entry = _entry(self.model, signature)
+        self.has_late_outputs = _has_late_outputs(self._entry[0])
         self._profiled = profile
         self._open(profile, _cache_file(weight_cache, self._content))
         self.inputs, self.outputs = Ports(self, "inputs"), Ports(self, "outputs")
@@ -138,6 +140,7 @@ class Session:
             try:
                 self.runner.run()
             except NeedsInterpreter as reason:
+                self.has_late_outputs = True
                 self._fall_back(str(reason))
                 self.runner.run()
 
@@ -191,39 +194,34 @@ class Session:
         return profiler
 
     def _open(self, profile: bool, weight_cache: str) -> None:
+        graph, names, signature = self._entry
         if self.target.kind == "numpy":
-            graph, names, _ = self._entry
             self._runner = WalkerRunner(self.model, graph, names=names)
             return
         if self.target.kind == "openvino":
             from litesmith.run.accelerators.openvino import OpenVinoRunner
 
-            graph, names, _ = self._entry
             threads = self.target.threads
             self._runner = OpenVinoRunner(self.model, graph, threads=threads, names=names)
             return
         if self.target.kernels == "reference":
             self._fall_back(phrase("the reference kernels are in the classic interpreter only"))
             return
+        if self.target.kind == "gpu" and profile:
+            raise CannotRun("target gpu: LiteRT has no profile of it; profile on cpu:1")
         if self.target.kind == "gpu":
-            self._refuse_for_gpu(profile)
+            refuse_flaws(self.model)
         unknown = why_not(installed_version())
-        unshared = _why_not_shared(self._entry[0])
+        unshared = _why_not_shared(graph)
         if unknown or (unshared and not profile):
             self._fall_back(unknown or unshared)
             return
         self.note = phrase("outputs are not written: {unshared}", unshared) if unshared else ""
-        self._compile(profile, weight_cache)
+        number = 0 if signature is None else self.model.signatures.index(signature)
+        self._compile(number, profile, weight_cache)
 
-    def _refuse_for_gpu(self, profile: bool) -> None:
-        """Raises where LiteRT's accelerator would crash, or answer wrongly without a word."""
-        if profile:
-            raise CannotRun("target gpu: LiteRT has no profile of it; profile on cpu:1")
-        refuse_flaws(self.model)
-
-    def _compile(self, profile: bool, weight_cache: str) -> None:
+    def _compile(self, signature: int, profile: bool, weight_cache: str) -> None:
         """Opens the compiled model, with kernels of ours for what they take."""
-        signature = _signature_number(self.model, self._entry[2])
         if self.target.kind == "gpu":
             try_out(self._content, self.target, signature)
         given = self.model
@@ -270,11 +268,11 @@ class Session:
             return self._own_kernels()
         if self.target.kind != "custom":
             return custom_ops(self.model)
-        taken = delegate_ops(self.model, find_delegate(self.target.kernels), self.target.kernels)
-        if not taken.kernels:
+        name = self.target.kernels
+        self.model, kernels = delegate_ops(self.model, find_delegate(name), name)
+        if not kernels:
             self.note = phrase("{target} takes no op of the model", self.target)
-        self.model = taken.model
-        return custom_ops(self.model, taken.kernels)
+        return custom_ops(self.model, kernels)
 
     def _own_kernels(self) -> CustomOps | None:
         """Opens the whole graph on kernels of this package, or makes custom ops of its parts."""
@@ -295,9 +293,8 @@ class Session:
             )
             return None
         self.note = join(filter(None, (self.note, note)), "; ")
-        taken = delegate_ops(self.model, kernels, LITESMITH)
-        self.model = taken.model
-        return custom_ops(self.model, taken.kernels)
+        self.model, taken = delegate_ops(self.model, kernels, LITESMITH)
+        return custom_ops(self.model, taken)
 
     def _fall_back(self, reason: str) -> None:
         """Goes on in the classic interpreter, with the inputs as they are."""
@@ -392,18 +389,15 @@ def _why_not_shared(graph: Graph) -> str:
         return phrase("an output is an input or a constant")
     if len(set(graph.outputs)) < len(graph.outputs):
         return phrase("an output is listed twice")
-    late = late_tensors(graph)
-    if any(tensor in late for tensor in graph.outputs):
-        return phrase("the sizes of its outputs depend on values")
-    return ""
+    return phrase("the sizes of its outputs depend on values") if _has_late_outputs(graph) else ""
+
+
+def _has_late_outputs(graph: Graph) -> bool:
+    return not late_tensors(graph).isdisjoint(graph.outputs)
 
 
 def _argument(tensor: Tensor, arguments: Sequence[tuple[str, Tensor]]) -> str:
     return next((name for name, t in arguments if t is tensor), tensor.name)
-
-
-def _signature_number(model: Model, signature: Signature | None) -> int:
-    return 0 if signature is None else model.signatures.index(signature)
 
 
 def _is_shape(given: object) -> bool:

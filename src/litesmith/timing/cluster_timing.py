@@ -1,9 +1,7 @@
 """Times from the devices of a cluster: a group takes turns whole on one of them, with it alone."""
 
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import NamedTuple, TypeVar, cast
 
 from litesmith.data.shipping import Content, send_model, source_digest
@@ -14,7 +12,6 @@ from litesmith.run.devices.address import Address
 from litesmith.run.session import Source
 from litesmith.timing.host import machine_here
 from litesmith.timing.latency import Bench, Rule, measure
-from litesmith.timing.memory import peak_bytes
 from litesmith.timing.turns import Contender
 from litesmith.workers.engine import Engine, host_name
 
@@ -94,13 +91,3 @@ def run_alone(
 
 def _opened_there(work: Callable[..., T], more: tuple[object, ...], content: Content) -> T:
     return work(content.data, *more)
-
-
-def peak_of(source: str | Path | memoryview, target: Target) -> int | None:
-    """What `peak_bytes` tells, of a file or of what it holds."""
-    if not isinstance(source, memoryview):
-        return peak_bytes(source, target)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "model.tflite"
-        path.write_bytes(source)
-        return peak_bytes(path, target)

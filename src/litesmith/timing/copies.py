@@ -6,11 +6,11 @@
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass
 from statistics import median
 from time import perf_counter
-from typing import Any, cast
+from typing import NamedTuple, cast
 
 import numpy as np
 
@@ -32,11 +32,9 @@ _TARGET = Target()
 Deed = Callable[[], object]
 
 
-@dataclass(frozen=True)
-class Way:
+class Way(NamedTuple):
     """A way to feed, run and read, with the bytes that it copies for one run."""
 
-    name: str
     feed: Deed
     run: Deed
     read: Deed
@@ -89,10 +87,7 @@ def time_copies(
     told = ask(
         "litesmith.timing.copies", path, str(target), str(seconds), seconds=seconds + _PATIENCE
     )
-    return tuple(
-        Copies(way, feed_us, run_us, read_us, copied_bytes, skipped)
-        for way, feed_us, run_us, read_us, copied_bytes, skipped in cast(list[_Values], told)
-    )
+    return tuple(Copies(*values) for values in cast(list[_Values], told))
 
 
 def _all_ways(path: str, target: str, seconds: str) -> list[tuple[object, ...]]:
@@ -100,37 +95,30 @@ def _all_ways(path: str, target: str, seconds: str) -> list[tuple[object, ...]]:
         random = np.random.default_rng(0)
         values = [random_values(random, port.array) for port in session.runner.inputs]
         session.run()  # what falls back to the interpreter does it here
-        ways: list[Way] = []
-        skipped = _open_ways(path, session, values, ways)
+        ways: dict[str, Way] = {}
+        skipped: list[Copies] = []
+        for name, open_way in _WAYS.items():
+            try:
+                ways[name] = open_way(path, session, values)
+            except _Skipped as reason:
+                skipped.append(Copies(name, skipped=str(reason)))
         return [astuple(found) for found in (*_in_turns(ways, float(seconds)), *skipped)]
 
 
-def _open_ways(path: str, session: Session, values: list[Array], ways: list[Way]) -> list[Copies]:
-    """Fills `ways` with those that this model can take; returns the others."""
-    skipped: list[Copies] = []
-    for name, open_way in _WAYS.items():
-        try:
-            ways.append(open_way(name, path, session, values))
-        except _Skipped as reason:
-            skipped.append(Copies(name, skipped=str(reason)))
-    return skipped
-
-
-def _in_turns(ways: list[Way], seconds: float) -> list[Copies]:
-    times: dict[str, list[tuple[float, ...]]] = {way.name: [] for way in ways}
+def _in_turns(ways: dict[str, Way], seconds: float) -> list[Copies]:
+    times: dict[str, list[tuple[float, ...]]] = {name: [] for name in ways}
     end = perf_counter() + seconds
     rounds = 0
     while rounds < _LEAST_ROUNDS or perf_counter() < end:
         # One direction and back: nobody always follows the same neighbour.
-        for way in ways[:: -1 if rounds % 2 else 1]:
-            times[way.name].append(tuple(map(time_call, (way.feed, way.run, way.read))))
+        for name, way in list(ways.items())[:: -1 if rounds % 2 else 1]:
+            times[name].append(tuple(map(time_call, (way.feed, way.run, way.read))))
         rounds += 1
-    return [_summary(way, times[way.name][1:]) for way in ways]
-
-
-def _summary(way: Way, times: list[tuple[float, ...]]) -> Copies:
-    feed_us, run_us, read_us = (median(kind) for kind in zip(*times, strict=True))
-    return Copies(way.name, feed_us, run_us, read_us, way.copied_bytes)
+    found: list[Copies] = []
+    for name, way in ways.items():
+        feed_us, run_us, read_us = (median(kind) for kind in zip(*times[name][1:], strict=True))
+        found.append(Copies(name, feed_us, run_us, read_us, way.copied_bytes))
+    return found
 
 
 class _Skipped(Exception):
@@ -147,14 +135,16 @@ def _cause(error: Exception) -> str:
     return " ".join([part for part in parts if part][-1:])
 
 
-def _classic(name: str, path: str, session: Session, values: list[Array]) -> Way:
+def _classic(path: str, session: Session, values: list[Array]) -> Way:
     from ai_edge_litert.interpreter import Interpreter
 
     interpreter = Interpreter(model_path=path, num_threads=session.target.threads)
     interpreter.allocate_tensors()
-    inputs = [detail["index"] for detail in interpreter.get_input_details()]
+    details = interpreter.get_input_details()
+    inputs = [detail["index"] for detail in details]
     outputs = [detail["index"] for detail in interpreter.get_output_details()]
-    by_place = _matched(interpreter.get_input_details(), values)
+    wanted = [(d["name"], tuple(d["shape"]), np.dtype(d["dtype"])) for d in details]
+    by_place = _matched(wanted, values)
 
     def feed() -> None:
         for index, value in zip(inputs, by_place, strict=True):
@@ -169,26 +159,24 @@ def _classic(name: str, path: str, session: Session, values: list[Array]) -> Way
         copied = sum(v.nbytes for v in values) + sum(r.nbytes for r in read())
     except (RuntimeError, ValueError) as error:
         raise _Skipped(_cause(error)) from None
-    return Way(name, feed, interpreter.invoke, read, copied)
+    return Way(feed, interpreter.invoke, read, copied)
 
 
-def _matched(details: list[dict[str, Any]], values: list[Array]) -> list[Array]:
+def _matched(
+    wanted: Sequence[tuple[str, tuple[int, ...], np.dtype[np.generic]]], values: list[Array]
+) -> list[Array]:
     """The values in the interpreter's order, which a signature may change."""
     left = list(values)
     found: list[Array] = []
-    for detail in details:
-        fitting = [
-            place
-            for place, value in enumerate(left)
-            if value.shape == tuple(detail["shape"]) and value.dtype == detail["dtype"]
-        ]
+    for name, shape, dtype in wanted:
+        fitting = [n for n, v in enumerate(left) if (v.shape, v.dtype) == (shape, dtype)]
         if not fitting:
-            raise _Skipped(phrase("the interpreter has another input {name!r}", detail["name"]))
+            raise _Skipped(phrase("the interpreter has another input {name!r}", name))
         found.append(left.pop(fitting[0]))
     return found
 
 
-def _buffers(name: str, path: str, session: Session, values: list[Array]) -> Way:
+def _buffers(path: str, session: Session, values: list[Array]) -> Way:
     from ai_edge_litert.compiled_model import CompiledModel, CpuOptions, Options
 
     shapes = [(port.array.size, port.array.dtype) for port in session.runner.outputs]
@@ -213,23 +201,22 @@ def _buffers(name: str, path: str, session: Session, values: list[Array]) -> Way
         copied = sum(v.nbytes for v in values) + sum(r.nbytes for r in read())
     except (RuntimeError, ValueError) as error:
         raise _Skipped(_cause(error)) from None
-    return Way(name, feed, run, read, copied)
+    return Way(feed, run, read, copied)
 
 
-def _assigned(name: str, path: str, session: Session, values: list[Array]) -> Way:
+def _assigned(path: str, session: Session, values: list[Array]) -> Way:
     def feed() -> None:
         for port, value in zip(session.runner.inputs, values, strict=True):
             port.array[...] = value
 
     feed()
     fed = sum(value.nbytes for value in values)
-    return Way(name, feed, session.run, lambda: _outputs(session), fed + _hidden_bytes(session))
+    return Way(feed, session.run, lambda: _outputs(session), fed + _hidden_bytes(session))
 
 
-def _in_place(name: str, path: str, session: Session, values: list[Array]) -> Way:
+def _in_place(path: str, session: Session, values: list[Array]) -> Way:
     """The application computes its input where the model reads it."""
     return Way(
-        name,
         lambda: [port.array for port in session.runner.inputs],
         session.run,
         lambda: _outputs(session),
@@ -249,7 +236,7 @@ def _hidden_bytes(session: Session) -> int:
     return sum(port.array.nbytes for port in ports)
 
 
-_WAYS: dict[str, Callable[[str, str, Session, list[Array]], Way]] = {
+_WAYS: dict[str, Callable[[str, Session, list[Array]], Way]] = {
     "set_tensor / get_tensor": _classic,
     "TensorBuffer write / read": _buffers,
     "view, input assigned": _assigned,

@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import exp, log
@@ -383,7 +382,11 @@ def measure(
 ) -> Bench:
     """Times a group of contenders in turns until the rule says stop."""
     machine = host(rule.look_seconds)
-    peaks = [_peak_bytes(contender) if memory else None for contender in group]
+    here = [one.target for one in group if isinstance(one.target, Target)]
+    peaks = [
+        peak_bytes(one.source, one.target) if memory and isinstance(one.target, Target) else None
+        for one in group
+    ]
     loads = _loads(group, rule, progress)
     results = tuple(
         Result(contender, own, machine, peak)
@@ -392,23 +395,7 @@ def measure(
     comparisons = tuple(
         Comparison(group[0], result.contender, ratio(results[0], result)) for result in results[1:]
     )
-    return Bench(results, comparisons, machine, noise(machine, _here(group)))
-
-
-def _here(group: Sequence[Contender]) -> list[Target]:
-    """The targets of this machine."""
-    return [c.target for c in group if isinstance(c.target, Target)]
-
-
-def _peak_bytes(contender: Contender) -> int | None:
-    if not isinstance(contender.target, Target):
-        return None
-    if isinstance(contender.source, str):
-        return peak_bytes(contender.source, contender.target)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "model.tflite"
-        path.write_bytes(contender.source)
-        return peak_bytes(path, contender.target)
+    return Bench(results, comparisons, machine, noise(machine, here))
 
 
 Loads = list[tuple[Load, ...]]

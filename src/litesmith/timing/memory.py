@@ -3,6 +3,7 @@
 import contextlib
 import os
 import sys
+import tempfile
 from pathlib import Path
 
 from litesmith.ir.build import Builder
@@ -16,7 +17,7 @@ _RUNS = 2
 _SECONDS = 120.0
 
 
-def peak_bytes(path: str | os.PathLike[str], target: Target) -> int | None:
+def peak_bytes(source: str | os.PathLike[str] | bytes | memoryview, target: Target) -> int | None:
     """How far opening the model and running it twice raises the peak of resident memory.
 
     A fresh process runs a model of one op first, so that the interpreter, the runtime's library
@@ -24,7 +25,12 @@ def peak_bytes(path: str | os.PathLike[str], target: Target) -> int | None:
     the growth of ru_maxrss is a lower bound) and opens the model. Pages of the mapped file count
     once they are touched. None where the system does not tell a peak.
     """
-    told = ask("litesmith.timing.memory", path, str(target), seconds=_SECONDS)
+    if isinstance(source, bytes | memoryview):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "model.tflite")
+            path.write_bytes(source)
+            return peak_bytes(path, target)
+    told = ask("litesmith.timing.memory", source, str(target), seconds=_SECONDS)
     return told if isinstance(told, int) else None
 
 

@@ -10,9 +10,8 @@ import pytest
 import litesmith
 from litesmith import BadInput, Builder, CannotApply, Model, Quant
 from litesmith.ir.types import Array
-from litesmith.kernels.graph_programs import program_of, whole
 from litesmith.kernels.programs.program import Program
-from tests.kernels.one_op import image, needs_numba, numbers, runtime, weight
+from tests.kernels.one_op import image, needs_numba, numbers, program_of, runtime, weight, whole
 
 pytestmark = needs_numba
 

@@ -16,14 +16,14 @@ from litesmith.ir.build import Builder
 from litesmith.ir.types import Model, Op, Quant, Tensor
 from litesmith.phrases import phrase
 from litesmith.run.accelerators.targets import BY_NAME
-from litesmith.run.core.placement import MEASURED, Home, Placement, count_partitions
+from litesmith.run.core.placement import MEASURED, Home, Placement
 from litesmith.run.rules.all_rules import RULES, Rules, place_by_rules
 from litesmith.run.rules.op_conditions import reads
 from litesmith.run.rules.rule_row import partitions, takes
 from litesmith.tflite.file import load
 from tests import zoo
 from tests.test_assets import FILES
-from tests.test_every_target import laws
+from tests.test_every_target import count_runs, laws
 
 SCALE = Quant.of(0.05)
 
@@ -124,7 +124,7 @@ def test_partitions_hold_what_is_taken_and_can_run_one_after_the_other(
         place for place, is_taken in enumerate(taken) if is_taken
     ]
     homes = [Home(n, "ADD", is_taken, "drawn") for n, is_taken in enumerate(taken)]
-    assert len(pieces) <= count_partitions(homes)
+    assert len(pieces) <= count_runs(homes)
     made_by = {t: n for n, op in enumerate(graph.ops) for t in op.outputs}
     needs = {n: {made_by[t] for t in op.inputs if t in made_by} for n, op in enumerate(graph.ops)}
     done: set[int] = set()

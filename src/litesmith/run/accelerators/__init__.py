@@ -1,7 +1,6 @@
 """Accelerators: usable here or why not, and which ops of a model each accepts.
 
 gpu.py             LiteRT's GPU accelerator, asked in a child process
-gpu_trial.py       the program that opens a model on the GPU and may die of it
 hexagon.py         Qualcomm's partition tool with the user's libraries
 openvino.py        OpenVINO by its own reader, which also runs models
 openvino_trial.py  the program that opens a model in OpenVINO and may die of it

@@ -58,7 +58,7 @@ def refuse_flaws(model: Model) -> None:
 def try_out(content: bytes | memoryview, target: Target, signature: int) -> None:
     """Raises where a child process dies of the model, or comes far from the CPU's results."""
     words = str(target), str(signature)
-    said = survive(content, ["-m", "litesmith.run.gpu_check"], words, who="target gpu: LiteRT")
+    said = survive(content, ["-m", "litesmith.run.gpu_trial"], words, who="target gpu: LiteRT")
     told: dict[str, object] = json.loads(said) if said else {}
     far = told.get("result")
     if not told:
@@ -101,7 +101,7 @@ def _asked(model: Model) -> tuple[frozenset[int], dict[str, str]]:
         path = Path(folder, "model.tflite")
         save(model, path)
         try:
-            told = ask("litesmith.run.accelerators.gpu_trial", path, seconds=_SECONDS)
+            told = ask("litesmith.run.gpu_trial", path, seconds=_SECONDS)
         except CannotRun as error:
             raise CannotRun(str(error).removeprefix(f"{path}: ").replace(" on  (", " (")) from None
     return _read(told)

@@ -9,26 +9,25 @@ user's libraries then answers to the name.
 import os
 import re
 import signal
-import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from litesmith.errors import BadInput, BadModel, CannotRun
-from litesmith.ir.edit import rewrite, with_graphs
-from litesmith.ir.types import Model, Tensor
+from litesmith.ir.types import Model
 from litesmith.phrases import phrase
 from litesmith.run.accelerators.probes import hexagon, partition_tool, qnn_folders
-from litesmith.run.core.placement import MEASURED, Home, Placement, refuse
-from litesmith.run.rules.all_rules import RULES, place_by_rules
+from litesmith.run.core.child_process import run_program
+from litesmith.run.core.placement import MEASURED, Home, Placement, mark_ops, marks_of, refuse
+from litesmith.run.rules.hexagon import HEXAGON
+from litesmith.run.rules.rule_row import place_by_rules
 from litesmith.tflite.file import save
 from litesmith.tflite.read import read
 
 DEFAULT_SOC = "SM8650"  # Snapdragon 8 Gen 3
 
 _SECONDS = 300.0
-_NAME = re.compile(r"op(\d+)\.")
 _SOC = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 _UNUSED, _STAND_IN = "libQnnLpai.so", "libQnnSystem.so"
 _UNNAMED = phrase("Qualcomm's HTP library does not validate it")
@@ -43,7 +42,7 @@ def hexagon_place(model: Model, soc: str = DEFAULT_SOC) -> Placement:
         raise CannotRun("target hexagon: {why}; {how}", found.why, found.how)
     with TemporaryDirectory(prefix="litesmith-hexagon-") as folder:
         path, out = Path(folder, "model.tflite"), Path(folder, "out.tflite")
-        save(_marked(model), path)
+        save(mark_ops(model), path)
         failed = _partition(path, out, soc)
         if failed:
             return refuse("hexagon", MEASURED, model, failed)
@@ -53,25 +52,9 @@ def hexagon_place(model: Model, soc: str = DEFAULT_SOC) -> Placement:
             why = phrase("LiteRT's partition tool writes a damaged model ({error})", error)
             return refuse("hexagon", MEASURED, model, why)
     pieces = split.graphs[len(model.graphs) :]
-    taken = {number for graph in pieces for op in graph.ops for number in _numbers(op.outputs)}
+    taken = marks_of(op for graph in pieces for op in graph.ops)
     placed = Placement("hexagon", MEASURED, _homes(model, taken), len(pieces), facts={"soc": soc})
     return replace(placed, refused=placed.main_reason) if placed.homes and not taken else placed
-
-
-def _marked(model: Model) -> Model:
-    """The model with tensors named after the ops that make them, to find these again."""
-    marked: Mapping[Tensor, Tensor] = {
-        tensor: replace(tensor, name=f"op{place}.{number}")
-        for place, op in enumerate(model.main.ops)
-        for number, tensor in enumerate(op.outputs)
-    }
-    graphs = [rewrite(model.main, tensors=marked), *model.graphs[1:]]
-    return with_graphs(model, graphs, marked)
-
-
-def _numbers(tensors: tuple[Tensor, ...]) -> set[int]:
-    names = (_NAME.match(tensor.name) for tensor in tensors)
-    return {int(name[1]) for name in names if name is not None}
 
 
 def _partition(path: Path, out: Path, soc: str) -> str:
@@ -89,17 +72,9 @@ def _partition(path: Path, out: Path, soc: str) -> str:
         f"--o={out}",
     ]
     folders = [*qnn_folders(), *stand_in(path.parent, [*qnn_folders()]), os.fspath(package)]
-    try:
-        child = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            env={**os.environ, "LD_LIBRARY_PATH": os.pathsep.join(folders)},
-            timeout=_SECONDS,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
+    env = {**os.environ, "LD_LIBRARY_PATH": os.pathsep.join(folders)}
+    child = run_program(command, _SECONDS, env=env)
+    if child is None:
         return phrase("LiteRT's partition tool took over {seconds:g} s; it was stopped", _SECONDS)
     if child.returncode < 0:
         return phrase(
@@ -125,7 +100,7 @@ def stand_in(folder: Path, libraries: Sequence[str]) -> list[str]:
 
 def _homes(model: Model, taken: set[int]) -> tuple[Home, ...]:
     """The tool gives no reasons that can be told apart, so that those of the rules stand in."""
-    ruled = place_by_rules("hexagon", RULES["hexagon"], model)
+    ruled = place_by_rules("hexagon", HEXAGON, model)
     return tuple(
         Home(home.place, home.kind, True, phrase("Qualcomm's HTP library validates it"))
         if home.place in taken

@@ -3,9 +3,9 @@
 import json
 import os
 import re
-import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
@@ -15,6 +15,7 @@ from typing import NamedTuple, TypedDict
 from litesmith.errors import CannotRun
 from litesmith.phrases import phrase
 from litesmith.run.accelerators import vulkan
+from litesmith.run.core.child_process import run_program
 from litesmith.run.litert.capi import installed_version
 from litesmith.units import plain
 
@@ -109,19 +110,12 @@ def _refused(device: Device) -> str:
 
 def ask_vulkan(program: str | os.PathLike[str]) -> Told | None:
     """What the program about Vulkan tells; None where it does not end well."""
-    command = [sys.executable, "-I", "-S", os.fspath(program)]
-    try:
-        told = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            timeout=_SECONDS,
-            check=False,
-        )
-        return None if told.returncode else json.loads(told.stdout)
-    except (subprocess.TimeoutExpired, ValueError):
+    told = run_program([sys.executable, "-I", "-S", os.fspath(program)], _SECONDS)
+    if told is None or told.returncode:
         return None
+    with suppress(ValueError):
+        return json.loads(told.stdout)
+    return None
 
 
 def openvino() -> Usable:
@@ -133,29 +127,23 @@ def vela() -> Usable:
 
 
 def _package(module: str, package: str, extra: str) -> Usable:
-    try:
+    with suppress(PackageNotFoundError, ValueError):
         if find_spec(module) is not None:
             return Usable(True, f"{package} {version(package)}", "")
-    except (PackageNotFoundError, ValueError):
-        pass
-    return Usable(
-        False, phrase("{package} is not installed", package), f"pip install litesmith[{extra}]"
-    )
+    why = phrase("{package} is not installed", package)
+    return Usable(False, why, f"pip install litesmith[{extra}]")
 
 
 def hexagon() -> Usable:
     """Qualcomm's libraries are the user's own: they may not be passed on."""
     if partition_tool() is None:
-        return Usable(
-            False, phrase("LiteRT has no partition tool here"), phrase("use Linux on x86_64")
-        )
+        why = phrase("LiteRT has no partition tool here")
+        return Usable(False, why, phrase("use Linux on x86_64"))
     folders = [Path(folder) for folder in qnn_folders()]
     missing = [name for name in _QNN if not any((f / name).is_file() for f in folders)]
     if missing:
-        how = phrase("install Qualcomm's QNN SDK and set QNN_SDK_ROOT to it")
-        return Usable(
-            False, phrase("no {missing} in QNN_SDK_ROOT or LD_LIBRARY_PATH", missing[0]), how
-        )
+        why = phrase("no {missing} in QNN_SDK_ROOT or LD_LIBRARY_PATH", missing[0])
+        return Usable(False, why, phrase("install Qualcomm's QNN SDK and set QNN_SDK_ROOT to it"))
     return Usable(True, phrase("Qualcomm's QNN libraries and LiteRT's partition tool"), "")
 
 
@@ -182,14 +170,10 @@ def edge_tpu() -> Usable:
 
 
 def nnapi() -> Usable:
-    return Usable(
-        False, phrase("it is part of Android"), phrase("run on an Android phone, up to Android 14")
-    )
+    how = phrase("run on an Android phone, up to Android 14")
+    return Usable(False, phrase("it is part of Android"), how)
 
 
 def core_ml() -> Usable:
-    return Usable(
-        False,
-        phrase("its delegate is part of iOS apps"),
-        phrase("run on an iPhone, from iOS 12 on"),
-    )
+    how = phrase("run on an iPhone, from iOS 12 on")
+    return Usable(False, phrase("its delegate is part of iOS apps"), how)

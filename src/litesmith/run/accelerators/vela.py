@@ -20,10 +20,19 @@ from tempfile import TemporaryDirectory
 from types import MappingProxyType
 
 from litesmith.errors import BadInput, CannotRun
-from litesmith.ir.edit import rewrite, with_graphs
-from litesmith.ir.types import Model, Tensor
+from litesmith.ir.types import Model
 from litesmith.phrases import phrase
-from litesmith.run.core.placement import ESTIMATED, MEASURED, Fact, Home, Placement, refuse
+from litesmith.run.core.child_process import run_program
+from litesmith.run.core.placement import (
+    ESTIMATED,
+    MEASURED,
+    Fact,
+    Home,
+    Placement,
+    mark_ops,
+    marks_of,
+    refuse,
+)
 from litesmith.tflite.file import save
 from litesmith.tflite.read import read
 
@@ -43,7 +52,6 @@ _SECONDS = 600.0
 _COMMANDS = "ethos-u"  # the custom op that holds the NPU's commands in a compiled model
 _WARNING = re.compile(r"^Warning \(supported operators\) operator: \w+, ofm: 'op(\d+)\.")
 _COUNT = re.compile(r"^(CPU|NPU) operators = (\d+)", re.MULTILINE)
-_OP = re.compile(r"op(\d+)\.")
 _TENSOR = re.compile(r" ?[('](?:op\d+\.\d+|in\d+)\w*[)']")
 
 
@@ -59,7 +67,7 @@ def vela_place(model: Model, accelerator: str = "ethos-u55-128") -> Placement:
         raise CannotRun("Vela is not installed; pip install {package}", PACKAGE)
     with TemporaryDirectory(prefix="litesmith-vela-") as folder:
         path = Path(folder, "model.tflite")
-        save(_marked(model), path)
+        save(mark_ops(model), path)  # Vela speaks of ops by what they make
         told, failed = _compile(path, accelerator)
         if failed:
             return _refuse(accelerator, model, failed)
@@ -82,35 +90,13 @@ def vela_place(model: Model, accelerator: str = "ethos-u55-128") -> Placement:
     )
 
 
-def _marked(model: Model) -> Model:
-    """The model with tensors named after the ops that make them: Vela speaks of ops by these."""
-    graph = model.main
-    marked: dict[Tensor, Tensor] = {}
-    for place, op in enumerate(graph.ops):
-        for number, tensor in enumerate(op.outputs):
-            marked[tensor] = replace(tensor, name=f"op{place}.{number}")
-    for number, tensor in enumerate(graph.tensors):
-        if tensor not in marked:
-            marked[tensor] = replace(tensor, name=f"in{number}")
-    graphs = [rewrite(graph, tensors=marked), *model.graphs[1:]]
-    return with_graphs(model, graphs, marked)
-
-
 def _compile(path: Path, accelerator: str) -> tuple[str, str]:
     """What Vela prints, and one line where it failed."""
     # -P: modules come from where Vela is, not from the folder the user happens to be in.
     command = [sys.executable, "-P", "-m", "ethosu.vela", os.fspath(path)]
     command += ["--output-dir", os.fspath(path.parent), "--accelerator-config", accelerator]
-    try:
-        child = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=_SECONDS,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
+    child = run_program(command, _SECONDS, stderr=subprocess.STDOUT)
+    if child is None:
         return "", phrase("Vela took over {seconds:g} s; it was stopped", _SECONDS)
     told = child.stdout.decode(errors="replace")
     return told, _failure(told, child.returncode) if child.returncode else ""
@@ -157,10 +143,7 @@ def _plain(reason: str) -> str:
 def _homes(model: Model, compiled: Model, reasons: Mapping[int, str]) -> tuple[Home, ...]:
     """The home of each op. What is still an op of the compiled model stays on the CPU; what is not
     may be gone for good, as the computing of shapes that are known."""
-    left: set[int] = set()
-    for op in compiled.main.ops:
-        if op.custom != _COMMANDS:
-            left.update(int(found[1]) for t in op.outputs if (found := _OP.match(t.name)))
+    left = marks_of(op for op in compiled.main.ops if op.custom != _COMMANDS)
     homes: list[Home] = []
     for place, op in enumerate(model.main.ops):
         reason = reasons.get(place, "")

@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,22 +15,40 @@ from litesmith.phrases import phrase
 from litesmith.units import plain
 
 
-def ask(module: str, path: str | os.PathLike[str], *words: str, seconds: float) -> object:
-    """What the module prints as JSON for these words, run as a program for at most so long."""
-    # -P: modules come from where the package is, not from the folder the user happens to be in.
-    command = [sys.executable, "-P", "-m", module, os.fspath(path), *words]
+def run_program(
+    command: Sequence[str],
+    seconds: float,
+    *,
+    stderr: int = subprocess.DEVNULL,
+    folder: Path | None = None,
+    env: Mapping[str, str] | None = None,
+) -> subprocess.CompletedProcess[bytes] | None:
+    """A program without input that has ended, and what it printed; None where it had to be stopped
+    after so many seconds."""
     try:
-        child = subprocess.run(
+        return subprocess.run(
             command,
             stdin=subprocess.DEVNULL,
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            cwd=folder,
+            env=env,
             timeout=seconds,
             check=False,
         )
     except subprocess.TimeoutExpired:
+        return None
+
+
+def ask(module: str, path: str | os.PathLike[str], *words: str, seconds: float) -> object:
+    """What the module prints as JSON for these words, run as a program for at most so long."""
+    # -P: modules come from where the package is, not from the folder the user happens to be in.
+    command = [sys.executable, "-P", "-m", module, os.fspath(path), *words]
+    child = run_program(command, seconds, stderr=subprocess.PIPE)
+    if child is None:
         raise CannotRun(
             "{path}: took over {seconds:g} s in a child process; it was stopped", path, seconds
-        ) from None
+        )
     if child.returncode < 0:
         raise CannotRun(
             "{path}: the runtime crashed on {words} ({name}); the model is damaged, or the "
@@ -86,21 +104,11 @@ def _said(path: Path, words: list[str], who: str) -> str:
     # -P: else modules beside the program would be taken for packages of their names.
     # Where a module was found from a relative folder, it must be found from the other one too.
     folders = [os.path.abspath(folder) for folder in sys.path if folder]
-    try:
-        child = subprocess.run(
-            [sys.executable, "-P", *words],
-            cwd=path.parent,  # where a dump of its memory is gone with the folder
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(folders)},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            timeout=_SECONDS,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        raise CannotRun(
-            "{who} took over {seconds:g} s to open the model; use cpu", who, _SECONDS
-        ) from None
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(folders)}
+    # A dump of its memory is gone with the folder.
+    child = run_program([sys.executable, "-P", *words], _SECONDS, folder=path.parent, env=env)
+    if child is None:
+        raise CannotRun("{who} took over {seconds:g} s to open the model; use cpu", who, _SECONDS)
     if child.returncode not in (0, 1):  # 1: it will say to us what it said to the child
         status = child.returncode
         how = signal.Signals(-status).name if status < 0 else phrase("status {status}", status)

@@ -1,13 +1,14 @@
 """`Placement`: where each op of a model goes on a target, and why."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from itertools import groupby
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import NamedTuple
 
-from litesmith.ir.types import Model
+from litesmith.ir.edit import rewrite, with_graphs
+from litesmith.ir.types import Model, Op
 from litesmith.phrases import phrase
 
 # How a placement or a latency came about: the compiler or runtime really did it; a tool made for
@@ -17,6 +18,8 @@ ESTIMATED: str = phrase("estimated")
 PREDICTED: str = phrase("predicted")
 
 Fact = float | int | str
+
+_MARK = re.compile(r"op(\d+)\.")
 
 
 class Home(NamedTuple):
@@ -81,13 +84,25 @@ class Placement:
         )
 
 
-def count_partitions(homes: Iterable[Home]) -> int:
-    """Runs of neighbouring ops that are taken.
+def mark_ops(model: Model) -> Model:
+    """The model with tensors named after the ops of the main graph that make them, to find these
+    again in what a compiler makes of it."""
+    graph = model.main
+    marked = {
+        tensor: replace(tensor, name=f"op{place}.{number}")
+        for place, op in enumerate(graph.ops)
+        for number, tensor in enumerate(op.outputs)
+    }
+    for number, tensor in enumerate(graph.tensors):
+        if tensor not in marked:
+            marked[tensor] = replace(tensor, name=f"in{number}")
+    return with_graphs(model, [rewrite(graph, tensors=marked), *model.graphs[1:]], marked)
 
-    >>> count_partitions([Home(0, "ADD", True, "it can"), Home(1, "WHILE", False, "a loop")])
-    1
-    """
-    return sum(taken for taken, _ in groupby(homes, key=lambda home: home.taken))
+
+def marks_of(ops: Iterable[Op]) -> set[int]:
+    """The ops of a model with marks whose results these ops make."""
+    found = (_MARK.match(tensor.name) for op in ops for tensor in op.outputs)
+    return {int(mark[1]) for mark in found if mark is not None}
 
 
 def refuse(target: str, how: str, model: Model, why: str) -> Placement:

@@ -25,8 +25,7 @@ from litesmith.ir.dtype import DTYPES
 from litesmith.ir.edit import rewrite, with_graphs
 from litesmith.ir.model_text import op_name
 from litesmith.ir.types import Array, Model, Op, Tensor
-from litesmith.native import call_record as at
-from litesmith.native.compile import address_of
+from litesmith.native import compile as at
 from litesmith.ops.call import Call
 from litesmith.ops.delegate import Kernel, Native, Shape
 from litesmith.ops.registry import find_op
@@ -136,7 +135,7 @@ class _Node:
         native, run = self._kernel.native(), _Run(self._run)
         if native is not None:
             self._native, self._record = native, _record_of(native, _locks().places, failed, number)
-            run = _Run(address_of(at.BETWEEN))
+            run = _Run(at.address_of(at.BETWEEN))
         self.callbacks = _Callbacks(_do_nothing, _Layouts(self._layouts), run, _keep)
 
     @property

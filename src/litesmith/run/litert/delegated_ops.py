@@ -6,7 +6,7 @@ Nothing of this is written to a file: the copy that the runtime reads is in memo
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from litesmith.errors import BadInput, CannotRun, LitesmithError
 from litesmith.ir.dtype import DTYPES
@@ -20,14 +20,6 @@ from litesmith.ops.results import error_text
 from litesmith.phrases import phrase
 from litesmith.run.core.placement import MEASURED, Home, Placement
 from litesmith.run.litert.capi import ELEMENT_TYPES
-
-
-@dataclass(frozen=True)
-class Delegated:
-    """A model whose claimed ops are custom ops now, and what computes each of them, by name."""
-
-    model: Model
-    kernels: Mapping[str, Kernel]
 
 
 class ProgramKernel:
@@ -63,8 +55,9 @@ class ProgramKernel:
             raise CannotRun("delegate: {where}: {error}", where, error_text(error)) from error
 
 
-def delegate_ops(model: Model, delegate: Delegate, name: str) -> Delegated:
-    """The model with its claimed ops as custom ops, as few as their dependencies allow."""
+def delegate_ops(model: Model, delegate: Delegate, name: str) -> tuple[Model, Mapping[str, Kernel]]:
+    """The model with its claimed ops as custom ops, as few as their dependencies allow, and what
+    computes each of them, by name."""
     kernels: dict[str, Kernel] = {}
     graphs: list[Graph] = []
     for graph in model.graphs:
@@ -81,7 +74,7 @@ def delegate_ops(model: Model, delegate: Delegate, name: str) -> Delegated:
             kernels[custom] = ProgramKernel(delegate, inner)
             replaced[part] = Op("CUSTOM", inner.inputs, inner.outputs, custom=custom)
         graphs.append(regraph(graph, ops=collapsed(parts, replaced)) if replaced else graph)
-    return Delegated(with_graphs(model, graphs) if kernels else model, kernels)
+    return with_graphs(model, graphs) if kernels else model, kernels
 
 
 def refusals(graph: Graph, delegate: Delegate) -> list[str]:

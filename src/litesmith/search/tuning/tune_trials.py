@@ -46,8 +46,9 @@ from litesmith.search.trial.tried_model import TriedModel
 from litesmith.search.tuning.decision_tree import Candidate
 from litesmith.tflite.file import digest, load, write_whole
 from litesmith.tflite.write import to_bytes
-from litesmith.timing.cluster_timing import measure_on, peak_of, run_alone
+from litesmith.timing.cluster_timing import measure_on, run_alone
 from litesmith.timing.latency import Rule
+from litesmith.timing.memory import peak_bytes
 from litesmith.timing.turns import Contender
 from litesmith.training.recipe_context import Record as TrainingRecord
 from litesmith.training.recipe_context import training_context, trainings
@@ -392,7 +393,9 @@ class TuneTrials:
         """Its time beside the float model's, in turns; an estimate where nothing runs there."""
         name, target = found.details.name, self.goal.place.runs
         if self.goal.minimize == "memory" and isinstance(target, Target):
-            peak = run_alone(self.engine, phrase("memory of {name}", name), peak_of, path, target)
+            peak = run_alone(
+                self.engine, phrase("memory of {name}", name), peak_bytes, path, target
+            )
             found.details = replace(found.details, peak_bytes=peak)
         if target is None:
             assert placed is not None

@@ -1,6 +1,8 @@
-"""A model run once on the GPU and once on the CPU, in a process of its own, which may die of it."""
+"""A model tried on the GPU in a process of its own, which may die of it: which ops it takes, and
+how far its results are from the CPU's."""
 
 import math
+import os
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +12,30 @@ from litesmith.ir.types import Array
 from litesmith.run.core.child_process import answer
 from litesmith.run.core.target import Target
 from litesmith.run.litert.compiled_model import CompiledRunner, NeedsInterpreter
+from litesmith.run.litert.gpu_messages import LEFT_OUT, taken_nodes
 from litesmith.run.session_inputs import random_values
+from litesmith.tflite.file import load
+
+
+def _try_out(path: str, *words: str) -> object:
+    """With a target and the number of a signature the difference, else what is taken."""
+    return difference(path, *words) if words else taken(path)
+
+
+def taken(path: str) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """The ops of the main graph that are taken, and why others are not. Where some are not, the
+    model is opened once more, for their numbers."""
+    content, ops = Path(path).read_bytes(), len(load(path).main.ops)
+    try:
+        first = CompiledRunner(content, Target("gpu"))
+    except NeedsInterpreter as reason:
+        raise CannotRun("target gpu: {reason}; use cpu", reason) from None
+    share = first.share
+    first.close()
+    if share is None:
+        return tuple(range(ops)), ()
+    os.environ[LEFT_OUT] = ",".join(map(str, range(ops)))
+    return taken_nodes(CompiledRunner(content, Target("gpu")).remarks), share.why
 
 
 def difference(path: str, target: str, signature: str) -> float | None:
@@ -52,4 +77,4 @@ def _apart(ours: Array, right: Array) -> float:
 
 
 if __name__ == "__main__":
-    answer(difference)
+    answer(_try_out)

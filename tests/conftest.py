@@ -23,9 +23,28 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("tests")
 
 
+# A file is one process's, so that what its tests share is made once. These take longest: they
+# begin, and no process is left alone with one of them at the end.
+LONGEST = (
+    "ray_engine/test_ray.py",
+    "test_examples.py",
+    "test_notebooks.py",
+    "cli/test_train_commands.py",
+    "run/rules/test_rules.py",
+    "cli/commands/test_demo.py",
+    "run/accelerators/test_openvino.py",
+    "cli/commands/test_gate.py",
+    "regression/test_gate_run.py",
+    "test_quickstart.py",
+    "cli/commands/test_bench.py",
+    "training/test_from_scratch.py",
+    "test_every_step.py",
+)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The cluster first: it takes longest, and one process has to keep it."""
-    items.sort(key=lambda item: not item.nodeid.startswith("tests/ray_engine/"))
+    order = {f"tests/{name}": place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: order.get(item.nodeid.partition("::")[0], len(order)))
 
 
 def pytest_collection_finish() -> None:

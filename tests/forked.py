@@ -1,9 +1,12 @@
-"""`litesmith` as a child process that begins where the imports are done.
+"""`litesmith` as a child process that begins where the imports are done, and ends where Python
+would begin to take them down.
 
 It is a process of its own all the same: its folder, its variables, its streams, its exit status.
 A test of how Python itself starts (hash seeds, modules of the folder) takes a fresh one instead.
 """
 
+import atexit
+import gc
 import json
 import os
 import signal
@@ -86,6 +89,7 @@ def _serve(line: socket.socket) -> None:
     """Forks a child for each command, and tells its number and then its status."""
     for name in _IMPORTED:
         import_module(name)
+    gc.freeze()
     while True:
         message, streams, *_ = socket.recv_fds(line, _LARGEST, 2)
         child = os.fork() if message else 0
@@ -114,7 +118,22 @@ def _become(
     sys.path[0] = cwd  # as with `python -m`
     if str(ROOT) not in sys.path:
         sys.path.append(str(ROOT))
-    exec(program, {"__name__": "__main__"})
+    ends: list[object] = []
+    atexit.register(_leave, ends)  # called last
+    try:
+        exec(program, {"__name__": "__main__"})
+        ends.append(None)
+    except SystemExit as end:
+        ends.append(end.code)
+        raise
+
+
+def _leave(ends: list[object]) -> None:
+    """Ends the process when all is done but the taking down; other exceptions are Python's."""
+    for end in ends:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0 if end is None else end & 0xFF if isinstance(end, int) else 1)
 
 
 if __name__ == "__main__":

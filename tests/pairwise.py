@@ -6,6 +6,7 @@ The sample depends on nothing but the grid: it is the same on every machine and 
 """
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from heapq import heapify, heapreplace
 from itertools import combinations, product
 from typing import TypeVar
 
@@ -35,10 +36,16 @@ def covering(rows: Sequence[R], *views: Callable[[R], Hashable]) -> list[int]:
     """The places of rows that together show every value of every view: again and again the row
     with the most that is new, the first of equals."""
     left = [{(number, view(row)) for number, view in enumerate(views)} for row in rows]
+    # What a row adds only ever shrinks: one that is first although it was counted last is it.
+    waiting = [(-len(values), place) for place, values in enumerate(left)]
+    heapify(waiting)
+    shown: set[tuple[int, Hashable]] = set()
     chosen: list[int] = []
-    while any(left):
-        best = max(range(len(rows)), key=lambda place: (len(left[place]), -place))
-        new = left[best]
-        chosen.append(best)
-        left = [values - new for values in left]
+    while waiting and waiting[0][0]:
+        counted, best = waiting[0]
+        left[best] -= shown
+        if len(left[best]) == -counted:
+            chosen.append(best)
+            shown |= left[best]
+        heapreplace(waiting, (-len(left[best] - shown), best))
     return sorted(chosen)

@@ -26,10 +26,11 @@ def _shown(words: Sequence[Path | str], cwd: Path | None = None) -> str:
     ).stdout
 
 
-@pytest.fixture
-def model(tmp_path: Path) -> Path:
-    call(ROOT / "examples" / "02_build.py", tmp_path / "model.tflite")
-    return tmp_path / "model.tflite"
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("built") / "model.tflite"
+    call(ROOT / "examples" / "02_build.py", place)
+    return place
 
 
 def test_build(model: Path) -> None:

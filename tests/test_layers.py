@@ -1,6 +1,7 @@
 """Imports point down only."""
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -86,16 +87,20 @@ def plugged_room(room: str) -> str:
     return outer if outer in TAKEN_AWAY else ""
 
 
-def imported(path: Path) -> set[str]:
-    """Every module of ours that a file imports, inside functions too."""
+@cache
+def read_names(path: Path) -> tuple[set[str], set[str]]:
+    """Every module of ours that a file imports, inside functions too, and every string in it."""
     names: set[str] = set()
+    strings: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: relative import"
             names |= {f"{node.module}.{alias.name}" for alias in node.names}
-    return {name for name in names if name.split(".")[0] == "litesmith"}
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            strings.add(node.value)
+    return {name for name in names if name.split(".")[0] == "litesmith"}, strings
 
 
 def test_every_file_is_in_a_room() -> None:
@@ -120,7 +125,7 @@ IN_ROOMS = [path for path in FILES if room_of(path) not in ("__init__", "__main_
 def test_imports_point_down(path: Path) -> None:
     room = room_of(path)
     own = plugged_room(room)
-    for name in imported(path):
+    for name in read_names(path)[0]:
         other = room_of(file_of(name))
         if other == "__init__":  # commands call the public functions
             assert room.startswith("cli"), f"{room} imports the package's front"
@@ -137,12 +142,8 @@ def test_imports_point_down(path: Path) -> None:
 
 def names_of_rooms(path: Path) -> set[str]:
     """The rooms that can be taken away which a file imports, or names in a string of code."""
-    found = {name.split(".")[1] for name in imported(path) if "." in name}
-    strings = [
-        node.value
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.Constant) and isinstance(node.value, str)
-    ]
+    names, strings = read_names(path)
+    found = {name.split(".")[1] for name in names if "." in name}
     for text in strings:
         head, _, rest = text.removeprefix("litesmith.").partition(".")
         is_path = rest != "" and all(part.isidentifier() for part in rest.split("."))

@@ -19,9 +19,15 @@ PAGES = {
 # What other tests run, or what takes long here: installing, and the searches.
 ELSEWHERE = ("pip ", "litesmith demo", "litesmith tune", "litesmith report")
 # Less of what is much: seconds, samples.
-FEW = ("--samples", "200")
-SHORT = ("--seconds", "0.5")
-IN_HASTE = {"bench": SHORT, "compare": (*SHORT, *FEW), "gate": (*SHORT, *FEW), "quantize": FEW}
+FEW = ("--samples", "128")
+SHORT = ("--seconds", "0.1")
+IN_HASTE = {
+    "bench": SHORT,
+    "compare": (*SHORT, *FEW),
+    "gate": (*SHORT, *FEW),
+    "profile": ("--runs", "12"),
+    "quantize": FEW,
+}
 
 
 def text(language: str) -> str:

@@ -6,17 +6,21 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parent
-TREES = {
-    str(path.relative_to(ROOT)): ast.parse(path.read_text(encoding="utf-8"))
-    for path in sorted(ROOT.rglob("*.py"))
-}
+
+
+@cache
+def trees() -> dict[str, ast.Module]:
+    return {
+        str(path.relative_to(ROOT)): ast.parse(path.read_text(encoding="utf-8"))
+        for path in sorted(ROOT.rglob("*.py"))
+    }
 
 
 def test_no_error_is_passed_over() -> None:
     """An `except` that leaves has looked at the error, or hands on what came of it."""
     found = [
         f"{path}:{node.lineno}"
-        for path, tree in TREES.items()
+        for path, tree in trees().items()
         for node in ast.walk(tree)
         if isinstance(node, ast.ExceptHandler) and _leaves(node.body[-1]) and not _asserts(node)
     ]
@@ -42,7 +46,7 @@ def test_nothing_of_ours_is_replaced() -> None:
     """A duration, a limit, a place is an argument. Only what is not ours may be played: a full
     disk, another platform, a terminal, an absent package."""
     found: list[str] = []
-    for path, tree in TREES.items():
+    for path, tree in trees().items():
         ours = {"litesmith", "tests", *_imported_of_ours(tree)}
         for node in ast.walk(tree):
             if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("patch.setattr"):
@@ -69,7 +73,7 @@ def _imported_of_ours(tree: ast.Module) -> Iterator[str]:
 
 
 def _tests() -> Iterator[tuple[str, ast.FunctionDef]]:
-    for path, tree in TREES.items():
+    for path, tree in trees().items():
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
                 yield path, node
@@ -104,7 +108,7 @@ def _named(node: ast.AST) -> set[str]:
 def _judges() -> set[str]:
     """What asserts, and the functions of the tests that call it."""
     functions: dict[str, set[str]] = {}
-    for tree in TREES.values():
+    for tree in trees().values():
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef) and not node.name.startswith("test_"):
                 functions.setdefault(node.name, set()).update(_named(node))

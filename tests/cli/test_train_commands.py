@@ -324,14 +324,9 @@ def once_there(path: Path, process: subprocess.Popen[str]) -> None:
 
 def test_interrupted_killed_and_resumed_it_is_the_same_file(place: Path) -> None:
     recipe = "prune(sparsity=0.6, schedule=gradual) | qat"
-    words = ["apply", "model.tflite", recipe, "--data", "train.npz", "--epochs", 20, *BLINK]
-    words += [
-        "--rate",
-        0.001,
-        "--record-every",
-        0.05,
-        "-o",
-    ]  # so that a kill soon after the start finds one
+    words = ["apply", "model.tflite", recipe, "--data", "train.npz", "--epochs", 12, *BLINK]
+    # So often that a kill soon after the start finds a record.
+    words += ["--rate", 0.001, "--record-every", 0.05, "-o"]
     whole = child(place, *words, "whole.tflite")
     folder, out = place / "out.tflite.training", place / "out.tflite"
     process = child(place, *words, "out.tflite")

@@ -55,9 +55,13 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """The cache of this run, for the commands that tests start as well."""
+    """The cache of this run, of all its processes and of the commands that tests start as well:
+    a loop is compiled once."""
     before = os.environ.get(VARIABLE)
-    os.environ[VARIABLE] = str(tmp_path_factory.mktemp("cache"))
+    own = tmp_path_factory.getbasetemp()
+    place = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "litesmith-cache"
+    place.mkdir(exist_ok=True)
+    os.environ[VARIABLE] = str(place)
     yield
     del os.environ[VARIABLE]
     if before is not None:

@@ -14,7 +14,7 @@ from litesmith.ir.build import Builder
 from litesmith.ir.edit import rewrite, with_graphs
 from litesmith.ir.types import Model, Quant
 from litesmith.run.accelerators.vela import ACCELERATORS, RECIPE, vela_place
-from litesmith.run.core.placement import ESTIMATED, MEASURED
+from litesmith.run.core.placement import ESTIMATED, MEASURED, Placement
 from litesmith.tflite.file import load, save
 from tests import zoo
 
@@ -35,6 +35,11 @@ def broken_in_two() -> Model:
     return b.model(b.op("ADD", x, x, quant=_QUANT, version=2))
 
 
+@pytest.fixture(scope="module")
+def broken() -> Placement:
+    return vela_place(broken_in_two())
+
+
 def renamed(model: Model, name: str) -> Model:
     """The model with all its tensors called alike."""
     tensors = {t: replace(t, name=name) for t in model.main.tensors}
@@ -53,14 +58,13 @@ def test_an_integer_model_goes_whole(accelerator: str) -> None:
     assert placement.latency_us == pytest.approx(seconds * 1e6)
 
 
-def test_what_stays_has_velas_reason() -> None:
-    placement = vela_place(broken_in_two())
-    assert [home.taken for home in placement.homes] == [True, False, True, True]
-    assert placement.homes[1].why == "Vela: Unsupported opType"
-    assert placement.partitions == 2
+def test_what_stays_has_velas_reason(broken: Placement) -> None:
+    assert [home.taken for home in broken.homes] == [True, False, True, True]
+    assert broken.homes[1].why == "Vela: Unsupported opType"
+    assert broken.partitions == 2
     # Vela knows nothing of the CPU's time, so that there is no time of the whole model.
-    assert placement.latency_us is None
-    assert float(placement.facts["npu_us"]) > 0
+    assert broken.latency_us is None
+    assert float(broken.facts["npu_us"]) > 0
 
 
 def test_float_ends_stay_for_their_type() -> None:
@@ -73,8 +77,8 @@ def test_float_ends_stay_for_their_type() -> None:
 
 
 @pytest.mark.parametrize("name", ["op0.0", "op1.0", "in0", "op9", "a b'; (c)"])
-def test_names_of_tensors_do_not_matter(name: str) -> None:
-    assert vela_place(renamed(broken_in_two(), name)) == vela_place(broken_in_two())
+def test_names_of_tensors_do_not_matter(name: str, broken: Placement) -> None:
+    assert vela_place(renamed(broken_in_two(), name)) == broken
 
 
 @pytest.mark.parametrize("name", zoo.MODELS)

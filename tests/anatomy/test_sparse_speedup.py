@@ -12,7 +12,7 @@ from litesmith.cli.text.size_text import skipping_lines
 from litesmith.diagnosis.slowness import Patient, diagnoses
 from litesmith.kernels.litesmith_target import Kernels
 from litesmith.profiling.op_times import profile_ops
-from litesmith.regression.zero_skipping import skipping_facts
+from litesmith.regression.size_report import skipping_facts
 from litesmith.run.core.target import Target
 from tests import zoo
 from tests.draws import draws

@@ -4,7 +4,6 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import Annotated, Literal, NamedTuple
 
 import pytest
@@ -26,10 +25,6 @@ from litesmith.evidence.codec import (
 )
 from litesmith.phrases import Phrase, phrase
 from litesmith.units import time_text
-
-
-class Colour(Enum):
-    RED = "red"
 
 
 class Point(NamedTuple):
@@ -54,7 +49,7 @@ class Thing:
     points: tuple[Point, ...]
     pair: tuple[float, float | None]
     by_name: Mapping[str, int | str]
-    colour: Colour
+    colour: Literal["red"]
     worst: Annotated[float, Mark.NAMED]
     maker: Annotated[Point | None, Mark.EMPTY]
     note: Omitted[str] = None
@@ -72,7 +67,7 @@ THING = Thing(
     (Point(1.0), Point(2.0, 3.0)),
     (1.0, None),
     {"x": 1, "y": "z"},
-    Colour.RED,
+    "red",
     math.inf,
     None,
 )

@@ -15,14 +15,14 @@ from litesmith.evidence.log import Log
 from litesmith.evidence.retraining import RetrainInside, RetrainSummary, RetrainTrial
 from litesmith.evidence.tuning import TUNE_KINDS, TunedInside, TuneSummary
 from litesmith.pages.folder_kinds import write_markdown, write_report
-from litesmith.regression.baseline import BaselineFile
+from litesmith.regression.baseline import Baseline
 from litesmith.search.tuning.replay import RecipeFile
 from litesmith.timing.host import machine_here
 from tests.cli.test_cli import litesmith
 
 KEPT = Path(__file__).parents[1] / "fixtures" / "version_0_1"
 FILES = {
-    "baseline.json": BaselineFile,
+    "baseline.json": Baseline,
     "bench/bench.json": BenchSummary,
     "bench/evidence/*.json": BenchedInside,
     "choose/choose.json": ChooseSummary,

@@ -14,7 +14,10 @@ from litesmith.errors import BadInput
 from litesmith.evidence.codec import decode, dump
 from litesmith.regression.baseline import (
     Baseline,
+    Delegation,
     PackedRows,
+    Scores,
+    Timing,
     kept_baseline,
     pack_rows,
     read_baseline,
@@ -22,7 +25,6 @@ from litesmith.regression.baseline import (
     write_baseline,
 )
 from litesmith.regression.comparison import Size
-from litesmith.regression.gate_measures import Delegation, Scores, Timing
 from litesmith.regression.gate_rules import QUANTITIES, Allowed
 from litesmith.run.core.target import Target
 from tests.draws import draws
@@ -31,9 +33,8 @@ SHAPES = st.tuples(st.integers(1, 40), st.integers(1, 4))
 
 
 def baseline() -> Baseline:
-    scores = Scores(
-        "top1", "share", 1, 0.75, 0.3, 0.95, np.array([[1.0], [0], [1], [1]]), "d", "val", "raw"
-    )
+    rows = np.array([[1.0], [0], [1], [1]])
+    scores = Scores("top1", "share", 1, 0.75, 0.3, 0.95, 4, "val", "d", "raw", "", rows)
     return Baseline(
         model="a model.tflite",
         digest="ab" * 32,

@@ -16,11 +16,10 @@ from litesmith.data.samples import Items, Sample
 from litesmith.data.sources import open_data
 from litesmith.errors import BadInput
 from litesmith.ir.types import Tensor
-from litesmith.regression.baseline import read_baseline
+from litesmith.regression.baseline import Timing, read_baseline
 from litesmith.regression.gate_checks import CHECKS
 from litesmith.regression.gate_measures import (
     Manner,
-    Timing,
     delegation,
     delegation_for,
     join_timings,

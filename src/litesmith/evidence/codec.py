@@ -57,6 +57,14 @@ class Key:
     name: str
 
 
+class Stored(NamedTuple):
+    """A value that is written as one of another type: what makes that of it, and it of that."""
+
+    kind: object
+    pack: Callable[..., object]
+    unpack: Callable[..., object]
+
+
 @dataclass(frozen=True)
 class Bounds:
     """The numbers that make sense."""
@@ -124,6 +132,11 @@ def salvage(kind: type[T], shown: object) -> Salvaged[T]:
     return Salvaged(found, tuple(reader.losses))
 
 
+def finite(value: float | None) -> float | None:
+    """The number; None where it is infinite or none, which JSON has no word for."""
+    return value if value is not None and math.isfinite(value) else None
+
+
 def is_object(value: object) -> TypeGuard[Mapping[str, object]]:
     return isinstance(value, dict)
 
@@ -147,19 +160,18 @@ class _Slot(NamedTuple):
 
 @cache
 def _slots(kind: type) -> tuple[_Slot, ...]:
+    """The fields of a dataclass or a named tuple."""
     hints = get_type_hints(kind, include_extras=True)
-    defaults = _defaults(kind)
-    return tuple(_slot(name, hints[name], defaults[name]) for name in defaults)
-
-
-def _slot(name: str, hint: object, make: Callable[[], object] | None) -> _Slot:
-    inner, marks = _bare(hint)
-    keys = [mark.name for mark in marks if isinstance(mark, Key)]
-    return _Slot(name, keys[0] if keys else name, inner, marks, make)
+    found: list[_Slot] = []
+    for name, make in _defaults(kind).items():
+        inner, marks = _bare(hints[name])
+        key = next((mark.name for mark in marks if isinstance(mark, Key)), name)
+        found.append(_Slot(name, key, inner, marks, make))
+    return tuple(found)
 
 
 def _defaults(kind: type) -> dict[str, Callable[[], object] | None]:
-    """The fields of a dataclass or a named tuple, each with what makes its default."""
+    """What makes the default of each field; None where it has none."""
     names: tuple[str, ...] = getattr(kind, "_fields", ())
     given: Mapping[str, object] = getattr(kind, "_field_defaults", {})
     if is_dataclass(kind):
@@ -195,15 +207,6 @@ def _is_record(hint: object) -> TypeGuard[type]:
     return isinstance(hint, type) and (hasattr(hint, "_fields") or is_dataclass(hint))
 
 
-def _is_enum(hint: object) -> TypeGuard[type[Enum]]:
-    return isinstance(hint, type) and issubclass(hint, Enum)
-
-
-def _record_of(hint: object) -> type | None:
-    """The record type among the options of an annotation."""
-    return next((one for one in _options(hint) if _is_record(one)), None)
-
-
 # Writing.
 
 
@@ -220,9 +223,10 @@ def _encoded(value: object, hint: object, marks: tuple[object, ...] = ()) -> obj
     marks = (*marks, *own)
     if value is None:
         return {} if Mark.EMPTY in marks else None
-    if isinstance(value, Enum):
-        return value.value
-    if isinstance(value, bool | int | str):
+    for mark in marks:
+        if isinstance(mark, Stored):
+            return _encoded(mark.pack(value), mark.kind)
+    if isinstance(value, int | str):
         return value
     if isinstance(value, float):
         return _encoded_number(value, hint, marks)
@@ -308,6 +312,9 @@ class _Reader:
         options = _options(hint)
         if type(None) in options and (shown is None or (Mark.EMPTY in marks and shown == {})):
             return None
+        for mark in marks:
+            if isinstance(mark, Stored):
+                return mark.unpack(self.value(mark.kind, shown, path))
         *others, last = (one for one in options if one is not type(None))
         for one in others:
             try:
@@ -339,9 +346,8 @@ class _Reader:
             return shown
         if hint is int or hint is float:
             return self._number(hint is int, shown, path, marks)
-        if _is_enum(hint):
-            return hint(_chosen(tuple(one.value for one in hint), shown, path))
-        raise Malformed(path, phrase("is {said}, not {wanted}", _said(shown), _wanted(hint)))
+        wanted = phrase("a text") if hint is str else phrase("true or false")
+        raise Malformed(path, phrase("is {said}, not {wanted}", _said(shown), wanted))
 
     def _text(self, shown: str) -> str:
         return shown if self.is_strict else _one_line(shown)
@@ -367,11 +373,8 @@ class _Reader:
         if not is_object(shown):
             raise Malformed(path, f"has {_said(shown)} in a text")
         quantity = shown.get("quantity")
-        return (
-            Quantity(self._text(quantity))
-            if isinstance(quantity, str)
-            else self._phrase(shown, path)
-        )
+        is_quantity = isinstance(quantity, str)
+        return Quantity(self._text(quantity)) if is_quantity else self._phrase(shown, path)
 
     def _number(
         self, is_whole: bool, shown: object, path: str, marks: tuple[object, ...]
@@ -430,18 +433,16 @@ class _Reader:
         values: dict[str, object] = {}
         missing: list[str] = []
         for slot in _slots(kind):
-            if Mark.FLAT in slot.marks:
-                keys = _keys(slot.hint)
-                known |= keys
-                values[slot.name] = self._flat(slot, shown, keys, path)
-            elif slot.key in shown:
-                values[slot.name] = self._field(slot, shown[slot.key], path)
+            keys = _keys(slot)
+            known |= {slot.key, *keys}
+            own = {key: shown[key] for key in keys if key in shown}
+            if own or Mark.FLAT in slot.marks:
+                values[slot.name] = self._field(slot, own, path)
             elif Mark.OMITTED in slot.marks and slot.make is not None:
                 values[slot.name] = slot.make()
             else:
                 missing.append(slot.key)
                 values[slot.name] = self._empty(slot, path)
-            known.add(slot.key)
         unknown = [key for key in shown if key not in known]
         if unknown and self.is_strict:
             raise Malformed(
@@ -449,22 +450,19 @@ class _Reader:
             )
         if missing:
             self.losses.append(str(Malformed(path, phrase("has no {missing}", ", ".join(missing)))))
-        return _made(kind, values, path)
-
-    def _flat(self, slot: _Slot, shown: Mapping[str, object], keys: set[str], path: str) -> object:
-        part = {key: shown[key] for key in shown if key in keys}
-        if not part and _is_optional(slot.hint):
-            return None
-        kind = _record_of(slot.hint)
-        assert kind is not None
         try:
-            return self._record(kind, part, path)
-        except Malformed as error:
-            return self._without(slot, error, path)
+            return kind(**values)
+        except Malformed:
+            raise
+        except ValueError as error:
+            raise Malformed(path, str(error)) from None
 
-    def _field(self, slot: _Slot, shown: object, path: str) -> object:
+    def _field(self, slot: _Slot, own: Mapping[str, object], path: str) -> object:
+        """A field from its keys: its own, or those of a record that is flat."""
         try:
-            return self.value(slot.hint, shown, _joined(path, slot.key), slot.marks)
+            if Mark.FLAT not in slot.marks:
+                return self.value(slot.hint, own[slot.key], _joined(path, slot.key), slot.marks)
+            return self.value(slot.hint, own, path) if own or not _is_optional(slot.hint) else None
         except Malformed as error:
             return self._without(slot, error, path)
 
@@ -505,23 +503,12 @@ class _Reader:
         raise Malformed(path, phrase("is not there"))
 
 
-def _keys(hint: object) -> set[str]:
-    """Every key that a record type has on disk."""
-    kind = _record_of(hint)
-    assert kind is not None, "only a record is flat"
-    found: set[str] = set()
-    for slot in _slots(kind):
-        found |= _keys(slot.hint) if Mark.FLAT in slot.marks else {slot.key}
-    return found
-
-
-def _made(kind: Callable[..., object], values: Mapping[str, object], path: str) -> object:
-    try:
-        return kind(**values)
-    except Malformed:
-        raise
-    except ValueError as error:
-        raise Malformed(path, str(error)) from None
+def _keys(slot: _Slot) -> set[str]:
+    """The keys that a field has on disk."""
+    if Mark.FLAT not in slot.marks:
+        return {slot.key}
+    kind = next(one for one in _options(slot.hint) if _is_record(one))
+    return {key for inner in _slots(kind) for key in _keys(inner)}
 
 
 def _chosen(allowed: tuple[object, ...], shown: object, path: str) -> object:
@@ -558,8 +545,3 @@ def _said(shown: object) -> str:
         text = _one_line(shown)
         return repr(text if len(text) <= 40 else f"{text[:39]}…")
     return "null" if shown is None else str(shown).lower()
-
-
-def _wanted(hint: object) -> str:
-    names = {str: phrase("a text"), bool: phrase("true or false")}
-    return names[hint] if isinstance(hint, type) and hint in names else str(hint)

@@ -26,8 +26,7 @@ from litesmith.ir.types import Model
 from litesmith.passes.core.recipe import Recipe, parse
 from litesmith.passes.core.step import Change, Skip
 from litesmith.progress import Progress, silent
-from litesmith.regression.size_report import Shrunk
-from litesmith.regression.zero_skipping import arm_facts, skipping_facts
+from litesmith.regression.size_report import Shrunk, arm_facts, skipping_facts
 from litesmith.search.tuning.replay import replay
 from litesmith.tflite.file import save
 from litesmith.training.settings import (

@@ -41,7 +41,7 @@ from litesmith.passes.shrinking.cluster import Cluster
 from litesmith.passes.shrinking.prune import Prune
 from litesmith.passes.shrinking.sparsify import Sparsify
 from litesmith.progress import Progress, silent
-from litesmith.regression.zero_skipping import arm_facts, skipping_facts
+from litesmith.regression.size_report import arm_facts, skipping_facts
 from litesmith.tflite.file import save
 from litesmith.training.settings import (
     RECORD_SECONDS,

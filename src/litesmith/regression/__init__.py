@@ -7,8 +7,7 @@ gate_measures.py  what the gate measures: results by sample, time against the wo
 gate_rules.py     allowances, and a rule for each quantity (`QUANTITIES`); measures nothing
 gate_run.py       a gate from the baseline to the verdict, one check a quantity
 gate_workload.py  a model's graph with made-up weights as a small text, to time others against
-size_report.py    what a smaller model saves: disk, download, MACs, time
-zero_skipping.py  who skips the zeros of a model, op by op
+size_report.py    what a smaller model saves: disk, download, MACs, time; who skips its zeros
 
 A time from another day or machine says nothing. A baseline therefore keeps a workload that takes as
 long as its model would on any machine, and the gate compares ratios. `docs/gate.md` tells the

@@ -3,7 +3,7 @@
 import base64
 import binascii
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -15,61 +15,62 @@ from litesmith.errors import BadInput, os_reason
 from litesmith.evidence.codec import (
     Bounds,
     Count,
+    Key,
     Malformed,
     Mark,
     Positive,
+    Share,
+    Stored,
     decode,
     dump,
     is_object,
     parse,
 )
 from litesmith.evidence.records import Environment
-from litesmith.regression.comparison import Size
-from litesmith.regression.gate_measures import Delegation, Scores, Timing
-from litesmith.regression.gate_rules import QUANTITIES, Allowed
+from litesmith.regression.comparison import FileBytes, Size
+from litesmith.regression.gate_rules import QUANTITIES, Allowed, Clocks
 from litesmith.run.core.target import Target
 from litesmith.tflite.file import write_whole
+from litesmith.timing.statistics import Ratio, relative_width
 
 SCHEMA, KIND = 1, "litesmith gate baseline"
 
-FileBytes = Annotated[int, Bounds(least=1)]
 Named = Annotated[float, Mark.NAMED]  # a score may be infinite
 
 _MOST_BYTES = 1 << 30  # of a baseline; one of a model with a million ops has less
 
 
-@dataclass(frozen=True, eq=False)
-class Baseline:
-    """A model as it was measured.
+@dataclass(frozen=True)
+class Delegation:
+    """What a delegate takes of a model.
 
-    workload    its graph with made-up weights; "" where it cannot be timed
-    untimed     why, where there is no timing
-    unscored    why, where there are no scores
-    allowed     how much worse each quantity may get
+    left    ops that it does not take, and their kinds
+    macs    the share of multiply-accumulates that it does; 1 where there are none
+    why     why it is not known, where nothing is
     """
 
-    model: str
-    digest: str
-    target: Target
-    size: Size
-    peak_bytes: int | None
-    delegations: tuple[Delegation, ...]
-    workload: str
-    timing: Timing | None
-    scores: Scores | None
-    allowed: Mapping[str, Allowed]
-    host: Environment
-    untimed: str = ""
-    unscored: str = ""
+    target: str
+    how: str = ""
+    ops: Count = 0
+    left: Count = 0
+    macs: Share = 0.0
+    partitions: Count = 0
+    kinds: Mapping[str, Count] = field(default_factory=dict[str, int])
+    why: str = ""
 
 
 @dataclass(frozen=True)
-class PackedRows:
-    """Results sample by sample as text: a bit each where they are right or wrong."""
+class Timing:
+    """The model's time as a ratio to its reference workload's, and both times."""
 
-    form: Literal["bits", "float32"]
-    shape: tuple[FileBytes, FileBytes]
-    zstd: str
+    clocks: Clocks
+    us: float
+    reference_us: float
+
+    @property
+    def ratio(self) -> Ratio:
+        """By the clock that is steadier."""
+        return Ratio(min(self.clocks.values(), key=relative_width))
 
 
 @dataclass(frozen=True)
@@ -84,49 +85,129 @@ class BaselineTimes:
     block_ratios: Mapping[str, tuple[Positive, ...]]
 
 
+def _baseline_times(timing: Timing) -> BaselineTimes:
+    return BaselineTimes(
+        timing.us,
+        timing.reference_us,
+        timing.ratio.value,
+        *timing.ratio.interval,
+        block_ratios=timing.clocks,
+    )
+
+
+def _timing(times: BaselineTimes) -> Timing:
+    if not times.block_ratios or not all(times.block_ratios.values()):
+        raise Malformed("latency.block_ratios", "has no ratios")
+    return Timing(dict(times.block_ratios), times.us, times.reference_us)
+
+
 @dataclass(frozen=True)
-class BaselineScores:
-    """The score of a model, and what it scored on each sample."""
+class PackedRows:
+    """Results sample by sample as text: a bit each where they are right or wrong."""
+
+    form: Literal["bits", "float32"]
+    shape: tuple[FileBytes, FileBytes]
+    zstd: str
+
+
+def pack_rows(rows: Rows) -> PackedRows:
+    """Results sample by sample as text."""
+    is_binary = bool(np.isin(rows, (0, 1)).all())
+    content = np.packbits(rows.astype(bool)) if is_binary else rows.astype("<f4")
+    squeezed = zstandard.ZstdCompressor(level=19).compress(content.tobytes())
+    count, columns = rows.shape
+    form = "bits" if is_binary else "float32"
+    return PackedRows(form, (count, columns), base64.b64encode(squeezed).decode())
+
+
+def unpack_rows(packed: PackedRows) -> Rows:
+    """The results that were packed: (samples, statistics)."""
+    count, columns = packed.shape
+    is_binary = packed.form == "bits"
+    wanted = -(-count * columns // 8) if is_binary else 4 * count * columns
+    try:
+        squeezed = base64.b64decode(packed.zstd, validate=True)
+        if zstandard.frame_content_size(squeezed) != wanted:
+            raise Malformed("accuracy.rows", "has results of another size")
+        content = zstandard.ZstdDecompressor().decompress(squeezed)
+    except (binascii.Error, zstandard.ZstdError, ValueError) as error:
+        raise Malformed("accuracy.rows", f"cannot be unpacked: {error}") from None
+    if is_binary:
+        flat = np.unpackbits(np.frombuffer(content, np.uint8), count=count * columns)
+    else:
+        flat = np.frombuffer(content, "<f4")
+    return flat.astype(np.float64).reshape(count, columns)
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """A metric with what every sample adds to it, in an order that the samples' contents decide.
+
+    source     the data by name
+    data       a digest of the samples and their labels, whatever their order and preparation
+    reference  a digest of the model that it is held against; "" where labels are
+    rows       (samples, statistics), rounded to float32 so that a file holds all of them
+    """
 
     metric: str
     unit: str
-    better: Literal[1, 0, -1]
+    better: Annotated[int, Bounds(-1, 1)]
     value: Named
     low: Named
     high: Named
-    n: Count
-    data: str
-    data_digest: str
+    count: Annotated[Count, Key("n")]
+    source: Annotated[str, Key("data")]
+    data: Annotated[str, Key("data_digest")]
     preparation: str
-    reference_digest: str
-    rows: PackedRows
+    reference: Annotated[str, Key("reference_digest")]
+    rows: Annotated[Rows, Stored(PackedRows, pack_rows, unpack_rows)]
 
 
-@dataclass(frozen=True)
-class BaselineFile:
-    """A baseline as its file has it; `allow` as typed."""
+def _typed(allowed: Mapping[str, Allowed]) -> dict[str, str]:
+    return {name: one.typed for name, one in allowed.items()}
 
-    schema: Literal[1]
-    kind: Literal["litesmith gate baseline"]
+
+def _allowed(typed: Mapping[str, str]) -> dict[str, Allowed]:
+    missing = [name for name in QUANTITIES if name not in typed]
+    if missing:
+        raise Malformed("allow", f'has no "{missing[0]}"')
+    return {name: Allowed.parse(name, typed[name]) for name in QUANTITIES}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Baseline:
+    """A model as it was measured.
+
+    allowed     how much worse each quantity may get
+    untimed     why, where there is no timing
+    unscored    why, where there are no scores
+    workload    its graph with made-up weights; "" where it cannot be timed
+    """
+
+    schema: Literal[1] = SCHEMA
+    kind: Literal["litesmith gate baseline"] = KIND
     model: str
     digest: str
-    target: str
-    allow: Mapping[str, str]
-    bytes: FileBytes
-    gzip_bytes: FileBytes
+    target: Annotated[Target, Stored(str, str, Target.parse)]
+    allowed: Annotated[
+        Mapping[str, Allowed], Key("allow"), Stored(Mapping[str, str], _typed, _allowed)
+    ]
+    size: Annotated[Size, Mark.FLAT]
     peak_bytes: Count | None
-    delegation: tuple[Delegation, ...]
-    latency: BaselineTimes | None
-    no_latency: str
-    accuracy: BaselineScores | None
-    no_accuracy: str
+    delegations: Annotated[tuple[Delegation, ...], Key("delegation")]
+    timing: Annotated[
+        Timing | None, Key("latency"), Stored(BaselineTimes, _baseline_times, _timing)
+    ]
+    untimed: Annotated[str, Key("no_latency")] = ""
+    scores: Annotated[Scores | None, Key("accuracy")]
+    unscored: Annotated[str, Key("no_accuracy")] = ""
     host: Environment
     workload: str
 
 
 def write_baseline(path: Path, baseline: Baseline) -> None:
     """Writes the file whole or not at all."""
-    text = dump(_file(baseline), indent=1)  # ASCII: any name of a file fits
+    text = dump(baseline, indent=1)  # ASCII: any name of a file fits
     write_whole(path, [f"{text}\n".encode()])
 
 
@@ -145,7 +226,9 @@ def read_baseline(path: Path) -> Baseline:
             SCHEMA,
         )
     try:
-        return _baseline(decode(BaselineFile, shown))
+        found = decode(Baseline, shown)
+        _refuse_delegation(found.delegations, found.target)
+        return found
     except Malformed as error:
         raise BadInput(
             "{path}: is damaged ({told}); write it anew with --update", path, str(error)
@@ -188,106 +271,6 @@ def _refuse_other(path: Path, shown: Mapping[str, object]) -> None:
         raise BadInput("{path}: is no baseline of `litesmith gate`; name another file", path)
 
 
-def _file(one: Baseline) -> BaselineFile:
-    return BaselineFile(
-        schema=SCHEMA,
-        kind=KIND,
-        model=one.model,
-        digest=one.digest,
-        target=str(one.target),
-        allow={name: allowed.typed for name, allowed in one.allowed.items()},
-        bytes=one.size.bytes,
-        gzip_bytes=one.size.gzip_bytes,
-        peak_bytes=one.peak_bytes,
-        delegation=one.delegations,
-        latency=None if one.timing is None else _baseline_times(one.timing),
-        no_latency=one.untimed,
-        accuracy=None if one.scores is None else _baseline_scores(one.scores),
-        no_accuracy=one.unscored,
-        host=one.host,
-        workload=one.workload,
-    )
-
-
-def _baseline_times(timing: Timing) -> BaselineTimes:
-    return BaselineTimes(
-        timing.us,
-        timing.reference_us,
-        timing.ratio.value,
-        *timing.ratio.interval,
-        block_ratios=timing.clocks,
-    )
-
-
-def _baseline_scores(scores: Scores) -> BaselineScores:
-    return BaselineScores(
-        metric=scores.metric,
-        unit=scores.unit,
-        better=1 if scores.better > 0 else -1 if scores.better < 0 else 0,
-        value=scores.value,
-        low=scores.low,
-        high=scores.high,
-        n=scores.count,
-        data=scores.source,
-        data_digest=scores.data,
-        preparation=scores.preparation,
-        reference_digest=scores.reference,
-        rows=pack_rows(scores.rows),
-    )
-
-
-def pack_rows(rows: Rows) -> PackedRows:
-    """Results sample by sample as text."""
-    is_binary = bool(np.isin(rows, (0, 1)).all())
-    content = np.packbits(rows.astype(bool)) if is_binary else rows.astype("<f4")
-    squeezed = zstandard.ZstdCompressor(level=19).compress(content.tobytes())
-    count, columns = rows.shape
-    form = "bits" if is_binary else "float32"
-    return PackedRows(form, (count, columns), base64.b64encode(squeezed).decode())
-
-
-def unpack_rows(packed: PackedRows) -> Rows:
-    """The results that were packed: (samples, statistics)."""
-    count, columns = packed.shape
-    is_binary = packed.form == "bits"
-    wanted = -(-count * columns // 8) if is_binary else 4 * count * columns
-    try:
-        squeezed = base64.b64decode(packed.zstd, validate=True)
-        if zstandard.frame_content_size(squeezed) != wanted:
-            raise Malformed("accuracy.rows", "has results of another size")
-        content = zstandard.ZstdDecompressor().decompress(squeezed)
-    except (binascii.Error, zstandard.ZstdError, ValueError) as error:
-        raise Malformed("accuracy.rows", f"cannot be unpacked: {error}") from None
-    if is_binary:
-        flat = np.unpackbits(np.frombuffer(content, np.uint8), count=count * columns)
-    else:
-        flat = np.frombuffer(content, "<f4")
-    return flat.astype(np.float64).reshape(count, columns)
-
-
-def _baseline(file: BaselineFile) -> Baseline:
-    target = Target.parse(file.target)
-    _refuse_delegation(file.delegation, target)
-    missing = [name for name in QUANTITIES if name not in file.allow]
-    if missing:
-        raise Malformed("allow", f'has no "{missing[0]}"')
-    return Baseline(
-        model=file.model,
-        digest=file.digest,
-        target=target,
-        size=Size(file.bytes, file.gzip_bytes),
-        peak_bytes=file.peak_bytes,
-        delegations=file.delegation,
-        workload=file.workload,
-        timing=None if file.latency is None else _timing(file.latency),
-        scores=None if file.accuracy is None else _scores(file.accuracy),
-        allowed={name: Allowed.parse(name, file.allow[name]) for name in QUANTITIES},
-        host=file.host,
-        untimed=file.no_latency,
-        unscored=file.no_accuracy,
-    )
-
-
 def _refuse_delegation(found: tuple[Delegation, ...], target: Target) -> None:
     """On the target, then on others; none leaves more ops than there are."""
     if not found or found[0].target != str(target):
@@ -295,25 +278,3 @@ def _refuse_delegation(found: tuple[Delegation, ...], target: Target) -> None:
     for one in found:
         if one.left > one.ops:
             raise Malformed("delegation", f"leaves {one.left} of {one.ops} ops")
-
-
-def _timing(times: BaselineTimes) -> Timing:
-    if not times.block_ratios or not all(times.block_ratios.values()):
-        raise Malformed("latency.block_ratios", "has no ratios")
-    return Timing(dict(times.block_ratios), times.us, times.reference_us)
-
-
-def _scores(kept: BaselineScores) -> Scores:
-    return Scores(
-        kept.metric,
-        kept.unit,
-        kept.better,
-        kept.value,
-        kept.low,
-        kept.high,
-        unpack_rows(kept.rows),
-        kept.data_digest,
-        kept.data,
-        kept.preparation,
-        kept.reference_digest,
-    )

@@ -4,9 +4,8 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from math import isfinite
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
@@ -21,6 +20,7 @@ from litesmith.data.sample_splits import look_at_some
 from litesmith.data.samples import Data, Sample, is_real
 from litesmith.display import show_html, show_line
 from litesmith.errors import BadInput
+from litesmith.evidence.codec import Bounds, finite
 from litesmith.ir.types import Model, Tensor
 from litesmith.phrases import phrase
 from litesmith.progress import Progress, silent
@@ -40,11 +40,14 @@ Json = dict[str, object]
 NO_DATA = phrase("no data was given")
 
 
+FileBytes = Annotated[int, Bounds(least=1)]
+
+
 class Size(NamedTuple):
     """What a file weighs."""
 
-    bytes: int
-    gzip_bytes: int
+    bytes: FileBytes
+    gzip_bytes: FileBytes
 
 
 class Drift(NamedTuple):
@@ -167,7 +170,7 @@ class Compared:
             "latency": {
                 "ratio": self.ratio.value,
                 "low": low,
-                "high": _finite(high),
+                "high": finite(high),
                 "verdict": self.ratio.verdict,
                 "a_us": times[0],
                 "b_us": times[1],
@@ -189,10 +192,6 @@ def _pair(a: object, b: object) -> Json:
     return {"a": a, "b": b}
 
 
-def _finite(value: float | None) -> float | None:
-    return value if value is not None and isfinite(value) else None
-
-
 def _accuracy_json(found: Evaluation) -> Json:
     """`low` and `high` are of the difference; where there is none, B's value is the comparison."""
     against = found.against
@@ -200,15 +199,15 @@ def _accuracy_json(found: Evaluation) -> Json:
     return {
         "metric": found.metric,
         "unit": found.unit,
-        "a": _finite(against.value),
-        "b": _finite(found.value),
-        "b_low": _finite(found.low),
-        "b_high": _finite(found.high),
-        "difference": _finite(against.difference),
-        "low": _finite(against.difference_low),
-        "high": _finite(against.difference_high),
+        "a": finite(against.value),
+        "b": finite(found.value),
+        "b_low": finite(found.low),
+        "b_high": finite(found.high),
+        "difference": finite(against.difference),
+        "low": finite(against.difference_low),
+        "high": finite(against.difference_high),
         "verdict": against.verdict or None,
-        "agreement": _finite(against.agreement),
+        "agreement": finite(against.agreement),
         "n": found.n,
         "data": found.source,
         "preparation": found.preparation,

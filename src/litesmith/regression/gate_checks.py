@@ -2,7 +2,7 @@
 
 import math
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from shlex import quote
@@ -11,16 +11,14 @@ from litesmith.accuracy.metrics import difference_of, metric_named
 from litesmith.arguments import argument
 from litesmith.data.samples import Data
 from litesmith.errors import BadInput
+from litesmith.evidence.codec import finite
 from litesmith.evidence.records import Environment
 from litesmith.ir.types import Model
 from litesmith.phrases import phrase
-from litesmith.regression.baseline import Baseline
+from litesmith.regression.baseline import Baseline, Delegation, Scores, Timing
 from litesmith.regression.comparison import NO_DATA, measure_size
 from litesmith.regression.gate_measures import (
-    Delegation,
     Manner,
-    Scores,
-    Timing,
     data_digest,
     join_timings,
     least_peak_bytes,
@@ -145,12 +143,12 @@ def check_all(case: Case) -> tuple[Check, ...]:
     return tuple(
         check
         for quantity, run in CHECKS.items()
-        for check in (run(case) if case.allowed[quantity].unit != OFF else [_off(quantity)])
+        for check in (
+            run(case)
+            if case.allowed[quantity].unit != OFF
+            else [Check(quantity, QUANTITIES[quantity].title, OFF, why=NOT_ASKED)]
+        )
     )
-
-
-def _off(quantity: str) -> Check:
-    return Check(quantity, QUANTITIES[quantity].title, OFF, why=NOT_ASKED)
 
 
 def _accuracy(case: Case) -> list[Check]:
@@ -218,7 +216,7 @@ def _accuracy_check(case: Case, then: Scores, now: Scores) -> Check:
         facts={
             "metric": then.metric,
             "n": now.count,
-            **dict(zip(names, map(_number, values), strict=True)),
+            **dict(zip(names, map(finite, values), strict=True)),
         },
     )
 
@@ -252,16 +250,14 @@ def _latency(case: Case) -> list[Check]:
         reference.write_bytes(unpack_workload(case.baseline.workload))
         probe(reference, case.target)
         timings: list[Timing] = []
-        chunks = _noted(timing_chunks(reference, case.model, case.target, *timed), timings)
-        look = judge_latency(chunks, then.clocks, case.allowed["latency"])
+
+        def chunks() -> Iterator[Clocks]:
+            for timing in timing_chunks(reference, case.model, case.target, *timed):
+                timings.append(timing)
+                yield timing.clocks
+
+        look = judge_latency(chunks(), then.clocks, case.allowed["latency"])
     return [_latency_check(case, look, join_timings(timings), then)]
-
-
-def _noted(timings: Iterable[Timing], kept: list[Timing]) -> Iterator[Clocks]:
-    """The clocks of timings, each of which is kept."""
-    for timing in timings:
-        kept.append(timing)
-        yield timing.clocks
 
 
 def _latency_check(case: Case, look: Look, timing: Timing, then: Timing) -> Check:
@@ -289,9 +285,9 @@ def _latency_check(case: Case, look: Look, timing: Timing, then: Timing) -> Chec
         ),
         command=_timing_command(case),
         facts={
-            "change": _number(times),
-            "low": _number(low),
-            "high": _number(high),
+            "change": finite(times),
+            "low": finite(low),
+            "high": finite(high),
             "clock": look.change.clock,
             "ratio": timing.ratio.value,
             "baseline_ratio": then.ratio.value,
@@ -453,10 +449,6 @@ def _left_words(more: int) -> str:
 def _why(verdict: str, reason: str) -> str:
     """A reason where one is needed."""
     return "" if verdict == FINE else reason
-
-
-def _number(value: float) -> float | None:
-    return value if math.isfinite(value) else None
 
 
 # quantity -> its check; size and gzip are looked at together

@@ -21,17 +21,16 @@ import numpy as np
 
 from litesmith.accuracy.evaluate import Evaluation, evaluate_all
 from litesmith.accuracy.metrics import Function, metric_named
-from litesmith.accuracy.paired import Rows
 from litesmith.anatomy.footprint import op_macs
 from litesmith.data.samples import Data
 from litesmith.diagnosis.fitting import placed_on
 from litesmith.errors import CannotRun
-from litesmith.evidence.codec import Count, Share
 from litesmith.ir.types import Model
 from litesmith.phrases import phrase
 from litesmith.profiling.events import CUSTOM, OWN
 from litesmith.profiling.op_times import OpTime, profile_ops
 from litesmith.progress import Progress, silent
+from litesmith.regression.baseline import Delegation, Scores, Timing
 from litesmith.regression.gate_rules import Allowed, Clocks, join_clocks
 from litesmith.run.accelerators.targets import placed, with_custom
 from litesmith.run.core.placement import MEASURED, Placement
@@ -39,7 +38,7 @@ from litesmith.run.core.target import LITESMITH, Target
 from litesmith.tflite.file import digest
 from litesmith.timing.latency import Bench, Result, Rule, list_contenders, measure, ratio
 from litesmith.timing.memory import peak_bytes
-from litesmith.timing.statistics import Ratio, relative_width, turns_ratio
+from litesmith.timing.statistics import relative_width, turns_ratio
 
 WALL, PROCESSOR = "wall", "processor"
 
@@ -72,25 +71,6 @@ class Manner:
     places: tuple[str, ...] = ()
     seconds: float = MOST_SECONDS
     progress: Progress = silent
-
-
-@dataclass(frozen=True)
-class Delegation:
-    """What a delegate takes of a model.
-
-    left    ops that it does not take, and their kinds
-    macs    the share of multiply-accumulates that it does; 1 where there are none
-    why     why it is not known, where nothing is
-    """
-
-    target: str
-    how: str = ""
-    ops: Count = 0
-    left: Count = 0
-    macs: Share = 0.0
-    partitions: Count = 0
-    kinds: Mapping[str, Count] = field(default_factory=dict[str, int])
-    why: str = ""
 
 
 def delegation(source: Path, model: Model, target: Target) -> Delegation:
@@ -164,32 +144,6 @@ def list_delegations(
     return own, *(delegation_for(name, content) for name in places)
 
 
-@dataclass(frozen=True, eq=False)
-class Scores:
-    """A metric with what every sample adds to it, in an order that the samples' contents decide.
-
-    rows       (samples, statistics), rounded to float32 so that a file holds all of them
-    data       a digest of the samples and their labels, whatever their order and preparation
-    reference  a digest of the model that it is held against; "" where labels are
-    """
-
-    metric: str
-    unit: str
-    better: int
-    value: float
-    low: float
-    high: float
-    rows: Rows
-    data: str
-    source: str
-    preparation: str
-    reference: str = ""
-
-    @property
-    def count(self) -> int:
-        return len(self.rows)
-
-
 def _scores(found: Evaluation, data: Data, reference: str = "") -> Scores:
     """What an evaluation says, to be held against another one's."""
     assert found.rows is not None
@@ -197,19 +151,19 @@ def _scores(found: Evaluation, data: Data, reference: str = "") -> Scores:
     rows = found.rows.astype(np.float32).astype(np.float64)
     if len(items) == len(rows):
         rows = rows[np.argsort(np.array(items), kind="stable")]
-    metric = metric_named(found.metric)
     return Scores(
         found.metric,
         found.unit,
-        metric.better,
+        metric_named(found.metric).better,
         found.value,
         found.low,
         found.high,
-        rows,
-        data_digest(data),
+        len(rows),
         found.source,
+        data_digest(data),
         found.preparation,
         reference,
+        rows,
     )
 
 
@@ -238,20 +192,6 @@ def data_digest(data: Data) -> str:
     """Equal for the same items and labels, in any order, however they are prepared."""
     items = _item_digests(data)
     return sha256("\n".join(sorted(items)).encode()).hexdigest() if items else data.digest
-
-
-@dataclass(frozen=True)
-class Timing:
-    """The model's time as a ratio to its reference workload's, and both times."""
-
-    clocks: Clocks
-    us: float
-    reference_us: float
-
-    @property
-    def ratio(self) -> Ratio:
-        """By the clock that is steadier."""
-        return Ratio(min(self.clocks.values(), key=relative_width))
 
 
 def timing_chunks(

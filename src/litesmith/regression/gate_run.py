@@ -14,6 +14,9 @@ from litesmith.ir.types import Model
 from litesmith.phrases import join, phrase
 from litesmith.regression.baseline import (
     Baseline,
+    Delegation,
+    Scores,
+    Timing,
     kept_baseline,
     read_baseline,
     write_baseline,
@@ -21,10 +24,7 @@ from litesmith.regression.baseline import (
 from litesmith.regression.comparison import NO_DATA, measure_size
 from litesmith.regression.gate_checks import NOT_ASKED, Case, Check, check_all
 from litesmith.regression.gate_measures import (
-    Delegation,
     Manner,
-    Scores,
-    Timing,
     baseline_timing,
     least_peak_bytes,
     list_delegations,
@@ -193,7 +193,9 @@ def renew_baseline(path: Path, model: Path, data: Data | None, manner: Manner) -
         digest=digest(model),
         target=target,
         size=measure_size(model),
-        peak_bytes=_least_peak(model, target, allowed["memory"]),
+        peak_bytes=None
+        if allowed["memory"].unit == OFF
+        else least_peak_bytes(model, target, enough=0),  # of as many tries as there may be
         delegations=list_delegations(model, content, target, manner.places or known),
         workload=workload,
         timing=timing,
@@ -205,11 +207,6 @@ def renew_baseline(path: Path, model: Path, data: Data | None, manner: Manner) -
     )
     write_baseline(path, made)
     return made
-
-
-def _least_peak(model: Path, target: Target, allowed: Allowed) -> int | None:
-    """Of as many tries as there may be; none where nobody asks."""
-    return None if allowed.unit == OFF else least_peak_bytes(model, target, enough=0)
 
 
 def _allowances(

@@ -1,4 +1,5 @@
-"""What a smaller model really saves: on disk, in a download, in MACs and in time, side by side."""
+"""What a smaller model really saves: on disk, in a download, in MACs and in time, side by side; and
+who skips its zeros, op by op."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -9,17 +10,23 @@ from pathlib import Path
 import numpy as np
 
 from litesmith.anatomy.footprint import footprint, gzip_bytes, zstd_bytes
+from litesmith.anatomy.sparse_speedup import skipping
 from litesmith.anatomy.weights import Promises, WeightFacts, promises, weight_facts, zero_share
 from litesmith.errors import CannotRun
+from litesmith.ir.model_text import op_name
 from litesmith.ir.types import Model
+from litesmith.passes.shrinking.arm_sparse import arm_sparse
 from litesmith.phrases import phrase
 from litesmith.progress import Progress, silent
+from litesmith.run.core.target import LITESMITH, Target
 from litesmith.run.trial_run import probe
 from litesmith.tflite.file import load, pieces
 from litesmith.timing.latency import Rule, list_contenders, measure
 from litesmith.timing.statistics import FASTER, SAME, SLOWER, Ratio
 from litesmith.timing.turns import Contender, Quota, one_load
-from litesmith.units import ratio_text, time_text
+from litesmith.units import plain, ratio_text, time_text
+
+OURS = str(Target("cpu", 1, LITESMITH))
 
 _SECONDS = 1.0
 _SLOW_SECONDS = 0.05  # a run as long as this is its own warm-up
@@ -268,3 +275,27 @@ def _run_seconds(group: Sequence[Contender]) -> float:
     order, once = range(len(group)), Quota(runs=1, warmup_runs=0)
     loads = one_load(group, order, once, np.random.default_rng(0))
     return max(min(load.first_us, load.median_us) for load in loads) / 1e6
+
+
+def arm_facts(model: Model) -> list[dict[str, object]]:
+    """For each convolution, whether XNNPACK on ARM skips its zeros, and why not."""
+    return [
+        {"op": plain(op_name(op)), "sparse": not why, "why": why}
+        for op, why in arm_sparse(model.main).items()
+    ]
+
+
+def skipping_facts(model: Model) -> list[dict[str, object]]:
+    """For each layer, the zeros that make it faster with kernels of ours; `even` is None where it
+    is never faster."""
+    return [
+        {
+            "op": plain(op_name(one.op)),
+            "index": one.place,
+            "zero_blocks": one.facts.zeros,
+            "even": one.facts.even,
+            "gain": one.facts.gain,
+            "target": OURS,
+        }
+        for one in skipping(model)
+    ]

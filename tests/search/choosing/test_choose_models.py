@@ -18,8 +18,7 @@ from litesmith.search.choosing.choose_models import Chosen, carry_out
 from litesmith.search.choosing.choose_run import ChooseTask, ChooseView
 from litesmith.search.choosing.choose_trials import ChooseTrials
 from litesmith.search.choosing.pick import Requirements
-from litesmith.search.choosing.retrain_candidates import Lesson
-from litesmith.search.choosing.shared_data import Source, find_judges
+from litesmith.search.choosing.shared_data import Lesson, Source, find_judges
 from litesmith.tflite.file import digest, save
 from tests.search.choosing.chosen import QUICK, heavy, written_models
 from tests.search.choosing.taught import examples, integer, taught, write_data

@@ -11,8 +11,7 @@ from litesmith.cli.text import printing as show
 from litesmith.ir.types import Model
 from litesmith.passes.shrinking.arm_sparse import arm_sparse
 from litesmith.phrases import phrase
-from litesmith.regression.size_report import Shrunk
-from litesmith.regression.zero_skipping import OURS
+from litesmith.regression.size_report import OURS, Shrunk
 from litesmith.timing.statistics import FASTER, SLOWER
 from litesmith.units import (
     bytes_text,

@@ -32,13 +32,12 @@ from litesmith.phrases import phrase
 from litesmith.progress import Note, Status
 from litesmith.run.core.target import Target, usable_cores
 from litesmith.run.devices.address import Address
-from litesmith.search.choosing.candidate_table import CandidateTable
 from litesmith.search.choosing.candidates import Listed, ModelCandidate, make_distinct
 from litesmith.search.choosing.choose_trials import ChooseTrials
-from litesmith.search.choosing.pick import Pick, Requirements, pick
-from litesmith.search.choosing.retrain_candidates import Lesson
+from litesmith.search.choosing.pick import CandidateTable, Pick, Requirements, pick
 from litesmith.search.choosing.shared_data import (
     Judge,
+    Lesson,
     Source,
     common_metric,
     find_judges,

@@ -39,13 +39,14 @@ from litesmith.passes.core.recipe import text_of
 from litesmith.passes.quantizing.quantize import Quantize
 from litesmith.phrases import phrase
 from litesmith.progress import Progress, silent
+from litesmith.regression.comparison import measure_size
 from litesmith.run.core.target import Target, usable_cores
 from litesmith.run.devices.address import Address
 from litesmith.run.trial_run import probe
 from litesmith.search.choosing.candidates import ModelCandidate
 from litesmith.search.trial.measured_values import score_of
 from litesmith.search.trial.remote_build import Order, Pieces, RemoteBuilds, join_pieces, look_at
-from litesmith.search.trial.trial_runner import TrialRunner, sizes_of
+from litesmith.search.trial.trial_runner import TrialRunner
 from litesmith.tflite.file import digest, load, save, write_whole
 from litesmith.tflite.write import to_bytes
 from litesmith.timing.cluster_timing import measure_on
@@ -325,7 +326,7 @@ def _one_case(path: Path) -> str:
 def _timed_trial(
     candidate: ModelCandidate, key: str, own: Result, bench: Bench, device: str
 ) -> Trial[Details]:
-    numbers, sizes = own.numbers, sizes_of(candidate.file)
+    numbers, sizes = own.numbers, measure_size(candidate.file)
     ratios = {
         other.contender.digest: (found.value, *found.interval)
         for other in bench.results

@@ -9,6 +9,7 @@ from typing import NamedTuple, TypeVar
 
 from litesmith.arguments import argument
 from litesmith.errors import BadInput
+from litesmith.evidence.codec import finite
 from litesmith.evidence.records import Score, Speed
 from litesmith.evidence.tuning import FITS, FLOAT, MISSES, RoomLeft, Tried
 from litesmith.phrases import phrase
@@ -371,8 +372,7 @@ class Goal:
         room, latency = self.budget.room(found), details.latency
         over = self.limits.misses(details.bytes or 0, latency and latency.p50_us)
         fits = not self.is_missed(found) and not over
-        ends = (end if math.isfinite(end) else None for end in room[:3])
-        left = RoomLeft(*ends, reason=room.reason, allowed=self.allowed(found))
+        left = RoomLeft(*map(finite, room[:3]), reason=room.reason, allowed=self.allowed(found))
         judged = replace(details, room=left, status=FITS if fits else MISSES)
         if details.name == FLOAT:
             found = replace(found, against=None)

@@ -28,19 +28,24 @@ class Split(NamedTuple):
 def split(data: Data, calibration: Data | None = None) -> Split:
     """The data in parts; none of it is calibrated on where there is other data for that."""
     if calibration is not None:
-        both = count_shared(calibration, data)
-        if both:
-            raise BadInput(
-                "{source}: {count} of its samples are in {source2} too, and what was "
-                "calibrated on proves nothing; take them out, or leave out --calibrate",
-                calibration.source,
-                total_text(both),
-                data.source,
-            )
+        refuse_shared(calibration, data)
         (ordered,) = split_data(calibration, (1.0,))  # by contents: their order must not matter
         return Split(ordered, *split_data(data, (_SEARCH, 1 - _SEARCH)))
     rest = 1 - _CALIBRATION
     return Split(*split_data(data, (_CALIBRATION, rest * _SEARCH, rest * (1 - _SEARCH))))
+
+
+def refuse_shared(calibration: Data, data: Data) -> None:
+    """Raises where some of the data is calibrated on too."""
+    both = count_shared(calibration, data)
+    if both:
+        raise BadInput(
+            "{source}: {count} of its samples are in {source2} too, and what was "
+            "calibrated on proves nothing; take them out, or leave out --calibrate",
+            calibration.source,
+            total_text(both),
+            data.source,
+        )
 
 
 def least_samples(held_out: int, *, calibrates: bool) -> int:

@@ -1,8 +1,7 @@
 """Measurements as evidence keeps them: evaluations, times, placements."""
 
-import math
-
 from litesmith.accuracy.evaluate import Evaluation
+from litesmith.evidence.codec import finite
 from litesmith.evidence.records import Estimate, PairedScore, Score, Speed, Taken
 from litesmith.run.core.placement import ESTIMATED, MEASURED, Placement
 from litesmith.timing.latency import Result, ratio
@@ -29,10 +28,10 @@ def score_of(found: Evaluation) -> Score:
         found.metric,
         found.title,
         found.unit,
-        *map(_finite, (found.value, found.low, found.high)),
+        *map(finite, (found.value, found.low, found.high)),
         n=found.n,
         better=None if paired is None else paired.better,
-        against=PairedScore(*map(_finite, numbers)) if numbers else None,
+        against=PairedScore(*map(finite, numbers)) if numbers else None,
     )
 
 
@@ -46,8 +45,8 @@ def speed_of(own: Result, first: Result) -> Speed:
         p50_us=own.percentile_us(50),
         float_us=first.percentile_us(50),
         ratio=found.value if found else 1.0,
-        low=_finite(low),
-        high=_finite(high),
+        low=finite(low),
+        high=finite(high),
         verdict=found.verdict if found else "",
     )
 
@@ -88,8 +87,3 @@ def taken_of(found: Placement) -> Taken:
 def cycles_of(found: Placement) -> float | None:
     """What the target's compiler counts, where it does."""
     return _fact(found, "cycles")
-
-
-def _finite(value: float | None) -> float | None:
-    """The number; None where it is infinite or none, as JSON will have it."""
-    return value if value is not None and math.isfinite(value) else None

@@ -4,11 +4,10 @@ from collections.abc import Callable, Mapping
 from hashlib import sha256
 from pathlib import Path
 from time import monotonic
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from litesmith._version import VERSION
 from litesmith.accuracy.evaluate import Evaluation, evaluate_all
-from litesmith.anatomy.footprint import gzip_bytes
 from litesmith.data.samples import Data
 from litesmith.evidence.folder import Folder
 from litesmith.evidence.log import Kinds
@@ -17,7 +16,6 @@ from litesmith.progress import Progress, silent
 from litesmith.run.core.target import Target
 from litesmith.run.devices.address import Address
 from litesmith.run.litert.capi import installed_version
-from litesmith.tflite.file import pieces
 from litesmith.timing.cluster_timing import machine_of
 from litesmith.workers.engine import Engine
 
@@ -97,17 +95,6 @@ class TrialRunner(Generic[D]):
             progress=progress,
         )
         return found
-
-
-class FileSizes(NamedTuple):
-    """The bytes of a file, and of its archive."""
-
-    bytes: int
-    gzip_bytes: int
-
-
-def sizes_of(path: Path) -> FileSizes:
-    return FileSizes(path.stat().st_size, gzip_bytes(pieces(path)))
 
 
 class Course:

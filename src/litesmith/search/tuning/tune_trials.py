@@ -34,6 +34,7 @@ from litesmith.ir.types import Model
 from litesmith.passes.core import recipe as recipes
 from litesmith.passes.core.step import Context, Skip
 from litesmith.phrases import phrase
+from litesmith.regression.comparison import measure_size
 from litesmith.run.core.placement import Placement
 from litesmith.run.core.target import Target, usable_cores
 from litesmith.run.devices.address import Address
@@ -41,7 +42,7 @@ from litesmith.search.trial.budget import Goal
 from litesmith.search.trial.data_split import Split
 from litesmith.search.trial.measured_values import estimated_speed, score_of, speed_of, taken_of
 from litesmith.search.trial.remote_build import Order, Pieces, RemoteBuilds, join_pieces, look_at
-from litesmith.search.trial.trial_runner import TrialRunner, sizes_of
+from litesmith.search.trial.trial_runner import TrialRunner
 from litesmith.search.trial.tried_model import TriedModel
 from litesmith.search.tuning.decision_tree import Candidate
 from litesmith.tflite.file import digest, load, write_whole
@@ -368,7 +369,7 @@ class TuneTrials:
         twin = next((r.name for r in self.records.values() if r.digest == found.digest), None)
         if twin is not None:
             return found.stop(SET_ASIDE, phrase("the same file as {twin}", twin))
-        sizes = sizes_of(path)
+        sizes = measure_size(path)
         found.details = replace(found.details, bytes=sizes.bytes, gzip_bytes=sizes.gzip_bytes)
         if not is_float:
             claims = file.claims or check_claims(

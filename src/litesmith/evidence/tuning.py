@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Annotated, Literal
 
-from litesmith.evidence.codec import Count, Key, Mark, Omitted, Positive
+from litesmith.evidence.codec import Count, Key, Mark, Omitted, Positive, Stored
 from litesmith.evidence.records import Environment, Score, Speed, Taken, Taker
+from litesmith.phrases import Phrase, phrase
 
 CANDIDATE, VERIFIED, TIMED = "candidate", "verified", "timed"
 FITS, MISSES, REFUSED, SET_ASIDE = "fits", "misses", "refused", "set aside"
@@ -167,6 +169,32 @@ class PathStep:
 
 
 @dataclass(frozen=True)
+class NextStep:
+    """What to do now: a command to type, "" where it is none, and what for."""
+
+    command: str
+    purpose: str
+
+    @property
+    def text(self) -> str:
+        if not self.command:
+            return self.purpose
+        return phrase("{command}: {purpose}", self.command, self.purpose)
+
+
+def _read_step(text: str) -> NextStep:
+    """A step from its text; older versions wrote the two in one sentence."""
+    if isinstance(text, Phrase) and set(text.values) == {"command", "purpose"}:
+        return NextStep(str(text.values["command"]), str(text.values["purpose"]))
+    command, colon, purpose = text.partition(": ")
+    is_command = colon and command.startswith("litesmith ")
+    return NextStep(command, purpose) if is_command else NextStep("", text)
+
+
+StepText = Annotated[NextStep, Stored(str, attrgetter("text"), _read_step)]
+
+
+@dataclass(frozen=True)
 class TuneSummary:
     """tune.json: where a search stands.
 
@@ -193,7 +221,7 @@ class TuneSummary:
     warnings: tuple[str, ...]
     path: tuple[PathStep, ...]
     threads: tuple[TargetTime, ...]
-    next: tuple[str, ...]
+    next: tuple[StepText, ...]
     environment: Environment
     seconds: float | None
 

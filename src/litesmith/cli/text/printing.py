@@ -102,7 +102,6 @@ def sentence(result: Told) -> None:
 
 
 def command(text: str) -> None:
-    """A command to type, with its purpose behind it where there is one: never broken into lines, so
-    that it can be copied."""
-    typed, colon, purpose = text.partition(": ")
-    console.print(Text(plain(f"{typed}{colon}{say(purpose)}"), style="cyan"), soft_wrap=True)
+    """A command to type, with its purpose behind it where it is a phrase that has one: never broken
+    into lines, so that it can be copied."""
+    console.print(Text(plain(say(text)), style="cyan"), soft_wrap=True)

@@ -149,7 +149,7 @@ def print_found(found: Found) -> None:
     if found.report is not None:
         line(phrase("report: {page}", found.report))
     for step in summary.next:
-        command(step)
+        command(step.text)
 
 
 def _where(best: TunedModel) -> str:

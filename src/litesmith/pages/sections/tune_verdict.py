@@ -5,9 +5,9 @@ from shlex import quote
 from typing import NamedTuple
 
 from litesmith.evidence.records import Score, Speed
-from litesmith.evidence.tuning import TunedModel
+from litesmith.evidence.tuning import NextStep, TunedModel
 from litesmith.lang.language import say
-from litesmith.pages.drawing.markup import Html, as_is, code_facts, tag
+from litesmith.pages.drawing.markup import Html, bullets, code_facts, join_html, tag
 from litesmith.pages.records.record_words import (
     count_words,
     difference_words,
@@ -222,19 +222,18 @@ def run_line(file: str, target: str) -> str:
     return f"litesmith.Session({file!r}, target={target!r})"
 
 
-def _next(commands: tuple[str, ...]) -> Html | None:
-    if not commands:
+def _next(steps: tuple[NextStep, ...]) -> Html | None:
+    if not steps:
         return None
-    lines = [tag("li", *_command(command)) for command in commands]
-    return tag("div", tag("p", "Next", class_="label"), tag("ul", *lines), class_="next")
+    lines = bullets([_step(step) for step in steps])
+    return tag("div", tag("p", "Next", class_="label"), lines, class_="next")
 
 
-def _command(words: str) -> tuple[Html | str, ...]:
-    """`litesmith …: what for`, with the command to copy."""
-    command, *purpose = re.split(r"(: |：)", say(words), maxsplit=1)
-    if not command.startswith("litesmith "):
-        return (words,)
-    return tag("code", command), *(as_is(say(part)) or "" for part in purpose)
+def _step(step: NextStep) -> Html:
+    """The command to copy, and what for."""
+    if not step.command:
+        return join_html(step.purpose)
+    return join_html(tag("code", say(step.command)), phrase(": {why}", phrase(step.purpose)))
 
 
 def _nearest(record: TuneFolder) -> Html | None:

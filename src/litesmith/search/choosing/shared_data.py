@@ -1,4 +1,4 @@
-"""Data that several models are judged by: the same samples for all, prepared for each; and backbones
+"""Data that several models are judged by: the same samples for all, prepared for each; and models
 that learn it first."""
 
 from collections.abc import Callable, Iterator, Sequence

@@ -83,7 +83,7 @@ class Found:
             "float": encode(first),
             "front": summary.front,
             "nearest": encode(summary.nearest),
-            "next": summary.next,
+            "next": tuple(step.text for step in summary.next),
         }
         if best is not None:
             difference = best.accuracy and best.accuracy.difference

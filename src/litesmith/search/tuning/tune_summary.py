@@ -7,7 +7,7 @@ from shlex import quote
 from litesmith._version import VERSION
 from litesmith.data.sample_splits import items
 from litesmith.evidence.records import Score, Speed
-from litesmith.evidence.tuning import FLOAT, TuneData, TunedModel, TuneSummary
+from litesmith.evidence.tuning import FLOAT, NextStep, TuneData, TunedModel, TuneSummary
 from litesmith.phrases import phrase
 from litesmith.run.litert.own_kernels import own_kernels
 from litesmith.search.trial.budget import LIKELY, PROVEN, describe_score
@@ -242,55 +242,42 @@ def _time_gains(search: Search, speed: Speed | None, own: str) -> Iterator[str]:
         yield phrase("as fast{where}, as far as can be told", where)
 
 
-def next_steps(search: Search, proof: Proof | None) -> list[str]:
-    """What to do now, in sentences with the command."""
+def next_steps(search: Search, proof: Proof | None) -> list[NextStep]:
+    """What to do now."""
     request = search.request
     model, data = (quote(plain(text)) for text in (str(request.model), request.data.source))
+    same = request.command or phrase("the same call")
+
+    def again(words: str, purpose: str) -> NextStep:
+        step = NextStep(words, purpose)
+        return step if request.command else NextStep("", step.text)
+
     if proof is None:
-        return [
-            phrase(
-                "{command}: goes on where it stopped", request.command or phrase("the same call")
-            )
-        ]
+        return [again(same, phrase("goes on where it stopped"))]
     if proof.shipped is not None:
         best = quote(str(search.folder.best))
         if search.trials.goal.place.runs is None:
-            return [
-                phrase(
-                    "litesmith targets {best} --compile: what every accelerator makes of it", best
-                )
-            ]
-        return [
-            phrase(
-                "litesmith bench {best} --on {target}: the times again, on any machine",
-                best,
-                proof.target,
-            )
-        ]
+            purpose = phrase("what every accelerator makes of it")
+            return [NextStep(f"litesmith targets {best} --compile", purpose)]
+        purpose = phrase("the times again, on any machine")
+        return [NextStep(f"litesmith bench {best} --on {proof.target}", purpose)]
     if search.is_over:
-        return [
-            phrase(
-                "{command} with more --minutes: it was not done",
-                request.command or phrase("the same call"),
-            )
-        ]
+        return [again(phrase("{command} with more --minutes", same), phrase("it was not done"))]
     if proof.verified is not None and proof.verified.room.estimate >= 0:
-        return _over_the_ceiling(search)
-    steps: list[str] = [
-        phrase("litesmith doctor {model} --data {data}: which layers lose it, and why", model, data)
-    ]
+        return [NextStep("", words) for words in _over_the_ceiling(search)]
+    purpose = phrase("which layers lose it, and why")
+    steps = [NextStep(f"litesmith doctor {model} --data {data}", purpose)]
     if not has_torch():
-        steps.append(phrase("pip install 'litesmith[train]': training may win back what is lost"))
+        purpose = phrase("training may win back what is lost")
+        steps.append(NextStep("pip install 'litesmith[train]'", purpose))
     elif items(search.split.calibration) < LEAST_TO_TRAIN:
-        steps.append(
-            phrase(
-                "{least_to_train} samples to calibrate on, with --calibrate: training needs so "
-                "many",
-                LEAST_TO_TRAIN,
-            )
+        words = phrase(
+            "{least_to_train} samples to calibrate on, with --calibrate: training needs so many",
+            LEAST_TO_TRAIN,
         )
-    steps.append(phrase("more samples to calibrate on, with --calibrate, or a larger budget"))
-    return steps
+        steps.append(NextStep("", words))
+    words = phrase("more samples to calibrate on, with --calibrate, or a larger budget")
+    return [*steps, NextStep("", words)]
 
 
 def _over_the_ceiling(search: Search) -> list[str]:

@@ -21,7 +21,7 @@ from stock import arguments
 import litesmith
 from litesmith import ops
 from litesmith.native.compile import why_not
-from litesmith.run.session_inputs import fill_inputs
+from litesmith.run.session import fill_inputs
 from litesmith.units import bytes_text, ratio_text, time_text
 
 LENGTH, RUNS = 50, 20

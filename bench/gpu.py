@@ -25,8 +25,7 @@ from stock import ASSETS, arguments, model_files
 
 from litesmith.errors import CannotRun
 from litesmith.run.accelerators.targets import BY_NAME
-from litesmith.run.session import Session
-from litesmith.run.session_inputs import feed, fill_inputs
+from litesmith.run.session import Session, feed, fill_inputs
 from litesmith.tflite.file import load
 
 BARS = {"gpu": 1e-2, "gpu:full": 1e-5}

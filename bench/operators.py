@@ -17,13 +17,13 @@ from pathlib import Path
 from time import perf_counter_ns, thread_time_ns
 
 import numpy as np
+from peak import peak_gmacs
 from report import print_table, verdict_line
 from stock import arguments, want_folder
 
 import litesmith
 from litesmith import Builder, Model, Quant, Session
 from litesmith.anatomy.footprint import op_macs
-from litesmith.kernels.compiled import peak_gmacs
 from litesmith.kernels.programs.prepare_sparse import sparse_layer
 from litesmith.kernels.programs.program import Program, address
 from litesmith.kernels.programs.sparse_parts import break_even, gain

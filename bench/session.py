@@ -17,7 +17,7 @@ from stock import arguments, want_folder
 
 import litesmith
 from litesmith.run.litert.compiled_model import CompiledRunner
-from litesmith.run.session_inputs import fill_inputs
+from litesmith.run.session import fill_inputs
 from litesmith.timing.copies import Copies, time_copies
 from litesmith.timing.statistics import Ratio, turns_ratio
 from litesmith.units import bytes_text, ratio_text, time_text

@@ -16,8 +16,8 @@ from litesmith.profiling.alignment import (
     Mark,
     absences,
     align,
-    partitions,
 )
+from litesmith.run.rules.rule_row import partitions
 from tests.zoo import noise
 
 
@@ -110,7 +110,7 @@ def test_a_partition_takes_what_is_ready_and_not_what_comes_next() -> None:
     c = b.op("CUMSUM", a, 0)
     d = b.op("NEG", a)
     graph = b.graph(b.op("ADD", c, d))
-    assert partitions(graph, {1}) == [[0, 2], [3]]
+    assert partitions(graph, [True, False, True, True]) == [[0, 2], [3]]
     marks = [*inside("Abs", "Negate"), Mark(BUILTIN, 1, "CUMSUM"), *inside("Add")]
     assert align(graph, marks) == [0, 2, 1, 3]
 

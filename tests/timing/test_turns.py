@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from litesmith.errors import CannotRun
-from litesmith.run.session import Session
-from litesmith.run.session_inputs import fill_inputs
+from litesmith.run.session import Session, fill_inputs
 from litesmith.timing.latency import list_contenders
 from litesmith.timing.turns import Contender, Load, Quota, Turn, one_load
 from tests import zoo

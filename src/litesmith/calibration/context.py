@@ -17,7 +17,7 @@ from litesmith.ir.types import Array, Model, Tensor
 from litesmith.passes.core.step import Context
 from litesmith.phrases import phrase
 from litesmith.progress import Progress, silent
-from litesmith.run.session_inputs import random_values
+from litesmith.run.session import random_values
 from litesmith.tflite.file import load
 from litesmith.tflite.metadata import metadata
 

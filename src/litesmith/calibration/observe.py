@@ -18,8 +18,7 @@ from litesmith.numeric.ranges import Seen
 from litesmith.passes.core.step import Run, Samples, Tools
 from litesmith.phrases import phrase
 from litesmith.run.litert.capi import trim_memory
-from litesmith.run.session import Session
-from litesmith.run.session_inputs import feed
+from litesmith.run.session import Session, feed
 from litesmith.tflite.write import chunks
 from litesmith.units import plain
 from litesmith.workers.engine import Engine, Held

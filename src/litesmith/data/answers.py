@@ -17,8 +17,7 @@ from litesmith.ir.types import Array, Model, Tensor
 from litesmith.run.core.runner import port_names
 from litesmith.run.core.target import Target, usable_cores
 from litesmith.run.litert.numpy_walker import dequantize
-from litesmith.run.session import Session, Source
-from litesmith.run.session_inputs import feed
+from litesmith.run.session import Session, Source, feed
 from litesmith.tflite.file import load
 from litesmith.tflite.write import to_bytes
 

@@ -26,8 +26,7 @@ from litesmith.run.accelerators.probes import Usable
 from litesmith.run.accelerators.targets import BY_NAME, DELEGATES, Delegate, placed, with_custom
 from litesmith.run.core.placement import MEASURED, Placement
 from litesmith.run.core.target import Target
-from litesmith.run.session import Session
-from litesmith.run.session_inputs import fill_inputs
+from litesmith.run.session import Session, fill_inputs
 from litesmith.run.trial_run import probe
 from litesmith.tflite.file import load
 from litesmith.timing.clock import time_call

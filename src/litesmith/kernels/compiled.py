@@ -3,9 +3,8 @@
 import ctypes
 from collections.abc import Callable
 from functools import cache
-from time import thread_time_ns
 
-from litesmith.native.compile import Function, address_of, machine
+from litesmith.native.compile import Function, address_of
 
 Run = Callable[[int, int, int, int, int], None]
 
@@ -23,8 +22,6 @@ FUNCTIONS = {
     "one_row": Function(_LAYERS, "one_row", 7),
     "pad": Function(_VALUES, "pad_unit", 4),
     "part": Function(_PROGRAM, "run_part", 2, tells=True),
-    "peak": Function(_LAYERS, "peak", 2),
-    "peak_int8": Function(_SPARSE, "peak_int8", 2),
     "product": Function(_LAYERS, "product_unit", 4),
     "quantize": Function(_VALUES, "quantize_unit", 4),
     "repeat": Function(_VALUES, "repeat_unit", 4),
@@ -48,20 +45,3 @@ def kernel_address(name: str) -> int:
 def run_native() -> Run:
     """(code, ops, buffers, scratch, counters): see `run_program`; without the interpreter."""
     return ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 5)(kernel_address("run"))
-
-
-# Products of a lane, and what makes as many as the machine can.
-_PEAKS = {"int16": (2, "peak"), "int8": (4, "peak_int8")}
-
-
-def peak_gmacs(dtype: str = "int16", rounds: int = 200_000) -> float | None:
-    """Products a nanosecond, one thread, at most; None where it cannot be measured."""
-    cpu = machine()
-    if cpu.pairs != "avx512bw":
-        return None
-    products, name = _PEAKS[dtype]
-    run = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64)(kernel_address(name))
-    out = ctypes.create_string_buffer(64)
-    began = thread_time_ns()
-    run(rounds, ctypes.addressof(out))
-    return rounds * cpu.rows * cpu.vectors * 16 * products / (thread_time_ns() - began)

@@ -13,6 +13,7 @@ from litesmith.ir.edit import consumers
 from litesmith.ir.ops import kinds_where
 from litesmith.ir.types import Graph, Op, Tensor
 from litesmith.phrases import phrase
+from litesmith.run.rules.rule_row import partitions
 
 # What the runtime's events are about: a builtin kernel, an op inside XNNPACK, the end of a graph.
 BUILTIN, INSIDE, END = 2, 8, 32
@@ -127,7 +128,7 @@ def align(graph: Graph, marks: Sequence[Mark]) -> list[int | None]:
             found[place] = mark.index
             builtin.add(mark.index)
     inside = _partitions_of_events(marks)
-    taken = partitions(graph, builtin)
+    taken = partitions(graph, [index not in builtin for index in range(len(graph.ops))])
     spare = unused(graph)
     if len(inside) != len(taken):  # partitions without an event: all events against all ops
         inside = [[place for places in inside for place in places]]
@@ -150,31 +151,6 @@ def _partitions_of_events(marks: Sequence[Mark]) -> list[list[int]]:
                 lists.append([])
             lists[-1].append(place)
     return lists
-
-
-def partitions(graph: Graph, builtin: set[int]) -> list[list[int]]:
-    """The ops that are not builtin, grouped as the runtime groups them for a delegate.
-
-    Each group takes every op of its sort that is ready, in file order; then comes a group of the
-    other sort (LiteRT tflite/graph_info.cc does the same).
-    """
-    written = {tensor for op in graph.ops for tensor in op.outputs}
-    groups: list[list[int]] = []
-    waiting = list(range(len(graph.ops)))
-    while waiting:
-        group: list[int] = []
-        for index in waiting:
-            same_sort = not group or (index in builtin) == (group[0] in builtin)
-            if same_sort and not any(t in written for t in graph.ops[index].inputs):
-                group.append(index)
-                written.difference_update(graph.ops[index].outputs)
-        if not group:  # not in an order that can run; the checks rule this out
-            break
-        taken = set(group)
-        waiting = [index for index in waiting if index not in taken]
-        if group[0] not in builtin:
-            groups.append(group)
-    return groups
 
 
 def align_tags(tags: Sequence[str], ops: Sequence[Op], skips: Sequence[float]) -> list[int | None]:

@@ -10,8 +10,7 @@ from litesmith.phrases import phrase
 from litesmith.profiling.events import Run, Timeline, moments
 from litesmith.run.core.target import Target
 from litesmith.run.litert.capi import quiet
-from litesmith.run.session import Session, Source
-from litesmith.run.session_inputs import fill_inputs
+from litesmith.run.session import Session, Source, fill_inputs
 from litesmith.timing.clock import pause_collection, time_call
 
 # Both sessions are opened anew so often: where a model lies in memory makes it faster or slower.

@@ -13,7 +13,7 @@ from litesmith.run.core.child_process import answer
 from litesmith.run.core.target import Target
 from litesmith.run.litert.compiled_model import CompiledRunner, NeedsInterpreter
 from litesmith.run.litert.gpu_messages import LEFT_OUT, taken_nodes
-from litesmith.run.session_inputs import random_values
+from litesmith.run.session import random_values
 from litesmith.tflite.file import load
 
 

@@ -5,8 +5,7 @@ import os
 
 from litesmith.run.core.child_process import answer, ask
 from litesmith.run.core.target import Target
-from litesmith.run.session import Session, Source
-from litesmith.run.session_inputs import fill_inputs
+from litesmith.run.session import Session, Source, fill_inputs
 
 _SECONDS = 120.0
 

@@ -19,8 +19,7 @@ from litesmith.ir.types import Array
 from litesmith.phrases import phrase
 from litesmith.run.core.child_process import answer, ask
 from litesmith.run.core.target import Target
-from litesmith.run.session import Session
-from litesmith.run.session_inputs import random_values
+from litesmith.run.session import Session, random_values
 from litesmith.timing.clock import time_call
 from litesmith.timing.statistics import Row
 

@@ -11,8 +11,7 @@ from litesmith.errors import CannotRun
 from litesmith.run.core.target import Target
 from litesmith.run.devices import adb, ssh
 from litesmith.run.devices.address import Address
-from litesmith.run.session import Session
-from litesmith.run.session_inputs import fill_inputs
+from litesmith.run.session import Session, fill_inputs
 from litesmith.timing.clock import time_call
 from litesmith.timing.host import energy_joules
 

@@ -9,8 +9,7 @@ from pathlib import Path
 from litesmith.ir.build import Builder
 from litesmith.run.core.child_process import answer, ask
 from litesmith.run.core.target import Target
-from litesmith.run.session import Session
-from litesmith.run.session_inputs import fill_inputs
+from litesmith.run.session import Session, fill_inputs
 from litesmith.tflite.write import to_bytes
 
 _RUNS = 2

@@ -25,8 +25,7 @@ from litesmith.run.litert.capi import overheard
 from litesmith.run.litert.compiled_model import CompiledRunner, NeedsInterpreter
 from litesmith.run.litert.gpu_messages import LEFT_OUT, Share, cause, share, taken_nodes
 from litesmith.run.rules.gpu import flaw
-from litesmith.run.session import Session
-from litesmith.run.session_inputs import fill_inputs, random_values
+from litesmith.run.session import Session, fill_inputs, random_values
 from litesmith.tflite.write import to_bytes
 from tests import zoo
 from tests.test_every_op import CASES, build

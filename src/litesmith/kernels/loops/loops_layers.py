@@ -12,14 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from llvmlite import ir  # pyright: ignore[reportMissingImports]
 from numba import types  # pyright: ignore[reportMissingImports]
 
 from litesmith.kernels.loops.loops_values import buffer, span_of, window
 from litesmith.kernels.programs import record_layout as at
 from litesmith.kernels.programs.rescale import DOUBLE, FIXED, PARTIAL, VECTOR_BYTES
 from litesmith.native import emit_llvm as emit
-from litesmith.native.cpu import Cpu
 from litesmith.native.emit_llvm import F64, I8, I16, I32, I64, LANES, Value, load, store, vec
 from litesmith.native.tiles import (
     CPU,
@@ -153,32 +151,6 @@ def _store_last(value: Value, target: Value, count: Value) -> None:
             store(value, target)
 
 
-def peak_of(dot: Callable[[Cpu, Value, Value, Value], Value]) -> Callable[..., int]:
-    """(rounds, out): a tile of sums to which products are added by `dot`, nothing loaded.
-
-    Empty assembly hides from LLVM that all products are the same.
-    """
-
-    def emitted(given: Sequence[Value]) -> None:
-        rounds, out = given
-        b, lanes = rounds.b, vec(I32)
-        factors = rounds.convert("trunc", I32).splat()
-        kind = ir.FunctionType(lanes, [lanes])
-        loop = Loop(rounds, [factors] * (CPU.rows * CPU.vectors))
-        sums: list[Value] = []
-        for total in loop.values:
-            hidden = Value(b, b.asm(kind, "", "=v,0", [factors.value], side_effect=True))
-            sums.append(dot(CPU, total, hidden, factors))
-        loop.end(sums)
-        everything = sums[0]
-        for total in sums[1:]:
-            everything = everything + total
-        store(everything, out)
-
-    return native(2, types.void, emitted)
-
-
-peak_tile = peak_of(emit.dot_pairs)
 _ROWS, _VECTORS = CPU.rows, CPU.vectors
 _MANY, _ONE = product_tile(CPU.rows, narrow=False), product_tile(1, narrow=True)
 
@@ -343,11 +315,6 @@ def copy_few(to: int, source: int, count: int) -> None:
         for place in range(0, count - 8, 8):
             put_int64(to + place, int64_at(source + place))
         put_int64(to + count - 8, int64_at(source + count - 8))
-
-
-def peak(rounds: int, out: int) -> None:
-    """As many products as the machine can: see `tiles`."""
-    peak_tile(rounds, out)
 
 
 # Interleaving two vectors of 32 in parts of 4, as the unpack instructions do, and back.

@@ -17,7 +17,6 @@ from collections.abc import Callable, Sequence
 from llvmlite import ir  # pyright: ignore[reportMissingImports]
 from numba import types  # pyright: ignore[reportMissingImports]
 
-from litesmith.kernels.loops.loops_layers import peak_of
 from litesmith.kernels.loops.loops_values import buffer, span_of
 from litesmith.kernels.programs import record_layout as at
 from litesmith.kernels.programs.pack_weights import MOST_VECTORS
@@ -284,7 +283,6 @@ sparse_channel = native(9, types.void, _emit_channel)
 put_bytes = native(4, types.void, _emit_bytes)
 turn_codes = _turner(I32, _from_zero)
 sparse_group = native(9, types.void, _emit_group)
-peak_fours = peak_of(emit.dot_fours)
 
 
 def sparse_int8_unit(op: int, buffers: int, scratch: int, unit: int) -> None:
@@ -338,8 +336,3 @@ def sparse_int8_row_unit(op: int, buffers: int, scratch: int, unit: int) -> None
         for row in range(blocks):
             source, to = x + row * inputs, out + row * channels + channel
             sparse_group(source, offsets, places, weights, rounds, start, scale, limits, to)
-
-
-def peak_int8(rounds: int, out: int) -> None:
-    """As many products as the machine can: see `tiles_product`."""
-    peak_fours(rounds, out)

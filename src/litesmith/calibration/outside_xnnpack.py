@@ -5,7 +5,7 @@ from collections import Counter
 from pathlib import Path
 
 from litesmith.profiling.events import XNNPACK
-from litesmith.profiling.profiled_runs import gather
+from litesmith.profiling.op_times import gather
 from litesmith.run.core.child_process import answer, ask
 from litesmith.run.core.target import Target
 from litesmith.units import plain

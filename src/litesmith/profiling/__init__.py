@@ -1,11 +1,10 @@
 """Where the time of a run goes, op by op, and traces. `span` and `record` are here.
 
-alignment.py      which op each event of the profiler belongs to (`TAGS`: XNNPACK's names)
-events.py         the profiler's events as slices on a timeline
-op_times.py       every op with its time, kernel and speed; this CPU's best speed
-profiled_runs.py  runs with and without profiling, in turns
-spans.py          the application's own work on the same timeline
-trace.py          traces for Perfetto and Chrome
+alignment.py  which op each event of the profiler belongs to (`TAGS`: XNNPACK's names)
+events.py     the profiler's events as slices on a timeline
+op_times.py   every op with its time, kernel and speed: runs with and without profiling, in turns
+spans.py      the application's own work on the same timeline
+trace.py      traces for Perfetto and Chrome
 
 XNNPACK reports durations in whole microseconds and no starts: half a microsecond is added to each,
 and a trace lays ops end to end. Profiling costs about 6 µs an op outside the op's own time;

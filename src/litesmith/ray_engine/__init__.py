@@ -2,8 +2,7 @@
 
 device_log.py   a machine that times are taken on: one trial at a time, on record in its log
 plug.py         what this room offers the rest of the package
-ray_cluster.py  functions as tasks of a Ray cluster, and the board that reports them
-ray_session.py  joining a cluster and leaving it; its machines
+ray_cluster.py  joining a Ray cluster, functions as its tasks, the board that reports them
 
 The rest of the package knows `plug.py` alone, through one row of `plugins.py`. `docs/cluster.md`
 tells what is shipped and what it costs.

@@ -17,9 +17,10 @@ from litesmith.errors import CannotApply
 from litesmith.progress import Note, Status
 from litesmith.tflite.file import load, save
 from litesmith.tflite.metadata import metadata
-from litesmith.training.recipe_context import Record, has_torch
+from litesmith.training.recipe_context import has_torch
 from litesmith.training.retrain_request import Request, Retrained
 from litesmith.training.retraining import carry_out, default_out, default_training
+from litesmith.training.settings import Record
 from tests.training.flowers import backbone
 
 needs_torch = pytest.mark.skipif(not has_torch(), reason="torch is not installed: `train`")

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -58,20 +59,21 @@ def value_of(metric: Metric, rows: Rows) -> Estimate:
     """
     if metric.unit != "share":
         return estimate(_influence(metric, rows), *metric.bounds)
-    if metric.finish is scoring.first and _is_binary(rows):
+    if _is_share_of_rows(metric, rows):
         return share(rows[:, 0])
     return bounded(_influence(metric, rows))
 
 
 def difference_of(metric: Metric, rows: Rows, reference: Rows) -> Estimate:
     """The metric of one model less that of another on the same rows, with its 95 % interval."""
-    if metric.unit == "share" and metric.finish is scoring.first and _is_binary(rows, reference):
+    if metric.unit == "share" and _is_share_of_rows(metric, rows, reference):
         return share_difference(rows[:, 0], reference[:, 0])
     return difference(_influence(metric, rows), _influence(metric, reference))
 
 
-def _is_binary(*columns: Rows) -> bool:
-    return all(bool(np.isin(rows[:, 0], (0, 1)).all()) for rows in columns)
+def _is_share_of_rows(metric: Metric, *columns: Rows) -> bool:
+    is_mean = metric.finish is scoring.first and metric.whole is None
+    return is_mean and all(bool(np.isin(rows[:, 0], (0, 1)).all()) for rows in columns)
 
 
 def _influence(metric: Metric, rows: Rows) -> Influence:
@@ -84,7 +86,7 @@ METRICS = {
     "agreement": Metric(
         phrase("top-1 agreement"), scoring.agreement, scoring.first, needs="reference", chooses=True
     ),
-    "auc": Metric("AUC", scoring.auc, scoring.score, whole=scoring.auc_influence),
+    "auc": Metric("AUC", scoring.auc, scoring.first, whole=scoring.auc_influence),
     "cosine": Metric(
         phrase("cosine"),
         scoring.cosine,
@@ -97,8 +99,8 @@ METRICS = {
     "miou": Metric(phrase("mean IoU"), scoring.miou, scoring.mean_iou, chooses=True),
     "rmse": Metric("RMSE", scoring.rmse, scoring.root, unit="", better=-1, bounds=_POSITIVE),
     "snr": Metric("SNR", scoring.snr, scoring.decibels, unit="dB", needs="reference"),
-    "top1": Metric(phrase("top-1"), scoring.top1, scoring.first, chooses=True),
-    "top5": Metric(phrase("top-5"), scoring.top5, scoring.first, chooses=True),
+    "top1": Metric(phrase("top-1"), partial(scoring.among_top, most=1), scoring.first, chooses=True),
+    "top5": Metric(phrase("top-5"), partial(scoring.among_top, most=5), scoring.first, chooses=True),
 }
 
 
@@ -174,7 +176,8 @@ def chosen_metric(
         what = "labels" if first.label is None else phrase("labels that fit")
         raise BadInput("{why}; give {what}, or a reference to compare with", why, what)
     if not name:
-        name = "agreement" if _ends_in_classes(graph) else "snr"
+        is_choice = bool(graph.outputs) and ends_in_softmax(graph, graph.outputs[0])
+        name = "agreement" if is_choice else "snr"
     if metric_named(name).needs == "reference" and not has_reference:
         raise BadInput("metric {name} compares with a reference; give one to hold it against", name)
     wrong = _misfit(name, graph, data, first)
@@ -263,8 +266,3 @@ def _known_classes(data: Data, first: Sample) -> NDArray[np.int64]:
     if label is None or label.dtype.kind not in "iub" or label.size != len(label):
         return np.zeros(0, np.int64)
     return label.reshape(-1).astype(np.int64)
-
-
-def _ends_in_classes(graph: Graph) -> bool:
-    """True where the first output is a softmax, whatever is done to its shape and type."""
-    return bool(graph.outputs) and ends_in_softmax(graph, graph.outputs[0])

@@ -38,11 +38,6 @@ def first(means: Rows) -> Rows:
     return means[..., 0]
 
 
-def score(means: Rows) -> Rows:
-    """What a row has of a metric that only all rows make."""
-    return means[..., 0]
-
-
 def root(means: Rows) -> Rows:
     return np.sqrt(means[..., 0])
 
@@ -67,15 +62,7 @@ def decibels(means: Rows) -> Rows:
 # From a sample to statistics.
 
 
-def top1(case: Case) -> Rows:
-    return _among_top(case, 1)
-
-
-def top5(case: Case) -> Rows:
-    return _among_top(case, 5)
-
-
-def _among_top(case: Case, most: int) -> Rows:
+def among_top(case: Case, most: int) -> Rows:
     """1 where fewer than `most` classes come before the label's, by score and then by index."""
     labels = _class_labels(case)
     chosen = _class_column(case.outputs, len(labels))

@@ -120,7 +120,7 @@ def sharded_tallies(
         parts = [engine.alone(words, scored, portion, job, None, *contents, models=keys)]
     else:
         whole = not all(map(is_stateless, loaded))
-        is_small = _output_bytes(loaded[-1]) <= _MOST_BYTES
+        is_small = sum(t.nbytes for t in loaded[-1].main.outputs) <= _MOST_BYTES
         started = _started(engine, data, job, contents, whole, compared and is_small)
         parts = list(engine.gathered(started))
     found = [one for part, _ in parts for one in part]
@@ -153,10 +153,6 @@ def _started(
 
 def _words(data: Data, number: int) -> str:
     return phrase("scoring {count} samples, part {number}", total_text(len(data)), number)
-
-
-def _output_bytes(model: Model) -> int:
-    return sum(tensor.nbytes for tensor in model.main.outputs)
 
 
 def _notes(places: Sequence[str]) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """What is said of a written file, checked on that file: integers only, XNNPACK only, it works."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -133,7 +133,8 @@ def check_claims(
     in_float = [op for graph in model.graphs for op in _float_ops(graph, graph is model.main)]
     computing = [op for op in in_float if not OPS[op.kind].rescales]
     reasons = {skip.where: skip.why for skip in skipped}
-    groups = _groups((op, reasons.get(op_name(op), "")) for op in computing)
+    counts = Counter((plain(op.label), reasons.get(op_name(op), "")) for op in computing)
+    groups = tuple(Group(kind, count, why) for (kind, why), count in counts.most_common())
     conversions = len(in_float) - len(computing)
     few = data if data is not None else RandomSamples(original, _TRIED)
     try:
@@ -156,11 +157,6 @@ def _float_ops(graph: Graph, is_main: bool) -> Iterator[Op]:
             yield op
 
 
-def _groups(found: Iterable[tuple[Op, str]]) -> tuple[Group, ...]:
-    counts = Counter((plain(op.label), why) for op, why in found)
-    return tuple(Group(kind, count, why) for (kind, why), count in counts.most_common())
-
-
 def _outside(written: Path) -> tuple[tuple[Group, ...] | None, str]:
     """What a profiled run shows outside XNNPACK, or why there is no profile."""
     try:
@@ -181,9 +177,8 @@ def _drift(
     if not tallies or any(len(tally) != len(names) for tally in tallies):
         return (), len(tallies)
     columns = zip(names, zip(*tallies, strict=True), strict=True)
-    return tuple(_drift_of(name, [p for p in powers if p]) for name, powers in columns), len(
-        tallies
-    )
+    drift = (_drift_of(name, [p for p in powers if p]) for name, powers in columns)
+    return tuple(drift), len(tallies)
 
 
 class _Power(NamedTuple):
@@ -200,11 +195,8 @@ def _powers(_: Sample, answers: Sequence[Outputs]) -> list[_Power | None]:
 
 
 def _power(ours: np.ndarray, wanted: np.ndarray) -> _Power | None:
-    if (
-        ours.shape != wanted.shape
-        or ours.dtype.kind not in "fiub"
-        or wanted.dtype.kind not in "fiub"
-    ):
+    are_numbers = all(array.dtype.kind in "fiub" for array in (ours, wanted))
+    if ours.shape != wanted.shape or not are_numbers:
         return None
     a, b = ours.astype(np.float64), wanted.astype(np.float64)
     if not np.isfinite(b).all():

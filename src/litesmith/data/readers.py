@@ -153,7 +153,10 @@ def image_rows(folder: Path, model: Model, preparation: Preparation) -> Rows:
     """A folder of images, or of folders of images whose names are the classes."""
     wanted = picture(model.main.inputs[0])
     if len(model.main.inputs) != 1 or wanted is None:
-        shapes = "; ".join(_input_text(t) for t in model.main.inputs)
+        shapes = "; ".join(
+            phrase("{name!r} of {shape}", plain(t.name), _shape_text(t.dynamic or t.shape))
+            for t in model.main.inputs
+        )
         raise BadInput(
             "{folder}: images are for a model with one input of the shape of an image; this "
             "one has {shapes}; give an .npz with these names, or module:function",
@@ -247,7 +250,8 @@ def number_classes(
     if has_numbers and not {*used} <= {*told}:  # names that are numbers need not be in order
         return np.array([int(name) for name in owners], np.int64), (), False
     own = folder / _LABEL_FILE
-    listed = _lines(own) if own.is_file() else ()
+    text = own.read_text("utf-8", errors="replace") if own.is_file() else ""
+    listed = tuple(line.strip() for line in text.splitlines() if line.strip())
     for labels, what in (
         (listed, phrase("in {own}", own)),
         (told, phrase("in the model's label file")),
@@ -273,11 +277,6 @@ def number_classes(
 def _key(name: str) -> str:
     """A name as it stands in a list of labels, in small letters."""
     return label_line(name).casefold()
-
-
-def _lines(path: Path) -> tuple[str, ...]:
-    text = path.read_text("utf-8", errors="replace")
-    return tuple(line.strip() for line in text.splitlines() if line.strip())
 
 
 def array_rows(arrays: Mapping[str, Array], model: Model, source: str) -> Rows:
@@ -377,12 +376,6 @@ def _fits(shape: Sequence[int], item: Sequence[int]) -> bool:
 
 def _shape_text(shape: Sequence[int]) -> str:
     return "×".join("any" if d == -1 else str(d) for d in shape) or phrase("one number")
-
-
-def _input_text(tensor: Tensor) -> str:
-    return phrase(
-        "{name!r} of {shape}", plain(tensor.name), _shape_text(tensor.dynamic or tensor.shape)
-    )
 
 
 class _Spool:

@@ -224,7 +224,7 @@ def open_data(
             batch,
         )
     found = Samples(name, rows, chosen, model, preparation)
-    settled = _settled(found, _has_images(source))
+    settled = _settled(found, is_path(source) and os.path.isdir(source))
     told = (*rows.notes, *notes, *settled.notes)
     return replace(settled, chosen=chosen, notes=told)
 
@@ -237,10 +237,6 @@ def _name(source: Given) -> str:
     if is_path(source):
         return os.fspath(source)
     return getattr(source, "__name__", "") or phrase("the given {name}", type(source).__name__)
-
-
-def _has_images(source: Given) -> bool:
-    return is_path(source) and os.path.isdir(source)
 
 
 def _rows(

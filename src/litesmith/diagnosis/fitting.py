@@ -214,7 +214,8 @@ class _Workbench:
     def improved(self, trial: _Attempt) -> _Attempt:
         """The best of what can be switched on, one after the other, while it helps."""
         for switch in self._switches():
-            trial = self._better(trial, replace(trial.plan, **switch))
+            found = self._tried(replace(trial.plan, **switch))
+            trial = found if found is not None and found.cost < trial.cost else trial
         while True:
             further = self._one_way_further(trial) or self._two_ways_further(trial)
             if further is None:
@@ -237,10 +238,6 @@ class _Workbench:
         if is_quantized and self._wants_integers:
             yield {"io": "int8"}
             yield {"io": "uint8"}
-
-    def _better(self, trial: _Attempt, plan: _Plan) -> _Attempt:
-        found = self._tried(plan)
-        return found if found is not None and found.cost < trial.cost else trial
 
     def _one_way_further(self, trial: _Attempt) -> _Attempt | None:
         """The best trial that has one more rewrite, where that leaves fewer ops."""

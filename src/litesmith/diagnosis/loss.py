@@ -291,13 +291,9 @@ def _is_chosen_from(graph: Graph, tensor: Tensor) -> bool:
 
 def _divergence(scores: Array, wanted: Array) -> float:
     """How far the classes' probabilities are from the wanted ones, summed over rows."""
-    ours, theirs = (_log_probabilities(a) for a in (scores, wanted))
+    shifted = [a - a.max(axis=-1, keepdims=True) for a in (scores, wanted)]
+    ours, theirs = (a - np.log(np.exp(a).sum(axis=-1, keepdims=True)) for a in shifted)
     return float((np.exp(theirs) * (theirs - ours)).sum())
-
-
-def _log_probabilities(scores: Array) -> Array:
-    shifted = scores - scores.max(axis=-1, keepdims=True)
-    return shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
 
 
 MOVES, EXACT, NO_TWIN = phrase("moves values only"), "exact", phrase("not in both models")

@@ -1,6 +1,6 @@
 """Where a quantized model loses accuracy: a verdict, then its causes by the damage they do."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ from litesmith.calibration.context import problems as calibration_problems
 from litesmith.calibration.observe import tools
 from litesmith.data.guess_norm import class_count
 from litesmith.data.lint import Problem, lint
-from litesmith.data.samples import Data, Items, Sample
+from litesmith.data.samples import Data, Sample, WatchedData
 from litesmith.diagnosis.causes import CAUSES, Blame, Cause, blamed
 from litesmith.diagnosis.float_pairs import (
     Pair,
@@ -112,7 +112,8 @@ def examine(
     problems = _told(lint(data, file), data.source)
     refused = _told(calibration_problems(data, file), data.source) if problems else ()
     is_scored = evaluation and evaluation.against and evaluation.against.difference is not None
-    if not is_scored and not _chooses(reference):  # what is wrong with labels is no matter then
+    chooses = any(OPS[op.kind].is_softmax for op in reference.main.ops)
+    if not is_scored and not chooses:  # what is wrong with labels is no matter then
         problems = refused
     why_not = inseparable(model) or inseparable(reference)
     if why_not:
@@ -172,28 +173,6 @@ def _told(problems: Sequence[Problem], source: str) -> tuple[Diagnosis, ...]:
     )
 
 
-def _chooses(reference: Model) -> bool:
-    return any(OPS[op.kind].is_softmax for op in reference.main.ops)
-
-
-@dataclass(frozen=True, eq=False)
-class _Unlabelled:
-    """The same data without its labels."""
-
-    data: Data
-    source: str
-    digest: str
-    notes: tuple[str, ...]
-    items: Items = field(default_factory=Items)
-
-    def __len__(self) -> int:
-        return len(self.data)
-
-    def __iter__(self) -> Iterator[Sample]:
-        for sample in self.data:
-            yield replace(sample, label=None)
-
-
 def _evaluated(pair: Pair, data: Data, watch: Watch) -> tuple[Evaluation | None, tuple[str, ...]]:
     """The accuracy by the labels; where the model does not know them, how far its answers drift."""
     watched = watch(data, "evaluating")
@@ -207,11 +186,15 @@ def _evaluated(pair: Pair, data: Data, watch: Watch) -> tuple[Evaluation | None,
         )
     except LitesmithError as error:  # labels or outputs that no metric is for
         notes = (phrase("the labels are left out: {error}", error),)
-    unlabelled = _Unlabelled(watched, data.source, data.digest, data.notes)
+    unlabelled = WatchedData(watched, _without_labels)
     try:
         return evaluate_all([pair.model], unlabelled, against=pair.reference)[0], notes
     except LitesmithError:
         return None, ()
+
+
+def _without_labels(samples: Iterable[Sample]) -> Iterator[Sample]:
+    return (replace(sample, label=None) for sample in samples)
 
 
 def _knows_classes(reference: Model, data: Data, found: Evaluation) -> bool:
@@ -349,12 +332,16 @@ class _Examination:
         those made for the cause, and where none helps, of the last ones; and what came of it."""
         keep, scheme = self._keep(found[:_MOST_KEPT]), scheme_of(self._pair.model)
         recipes = [self._complete(r.format(to=scheme, keep=keep)) for r in cause.remedies]
-        tried = {r: self._after(r) for r in recipes if self._is_affordable(r)}
+        tried = {r: self._after(r) for r in recipes if r in self._known or len(self._known) < _MOST_TRIED}
         if not self._better(tried):
             tried |= {recipe: self._after(recipe) for recipe in _LAST}
         better = self._better(tried)
         if not better:
-            outcomes = [_outcome(recipe, drift) for recipe, drift in tried.items()]
+            outcomes: list[str] = []
+            for recipe, drift in tried.items():
+                unfit = phrase("not for this model")
+                came = unfit if drift is None else score_text(drift.decibels, "dB")
+                outcomes.append(f"{recipe} ({came})")
             return "", phrase("tried in vain: {outcomes}", join(outcomes, ", "))
         enough = max(self._harmless, 2 * min(drift.damage for drift in better.values()))
         recipe = next(recipe for recipe, drift in better.items() if drift.damage <= enough)
@@ -378,13 +365,11 @@ class _Examination:
     def _keep(self, found: Sequence[Twin]) -> str:
         """The ops of the float file that write and read some tensors, by their numbers there."""
         tensors = {twin.theirs for twin in found}
-        touching = [op for op in self._pair.reference.main.ops if _touches(op, tensors)]
+        ops = self._pair.reference.main.ops
+        touching = [op for op in ops if tensors & {*op.inputs, *op.outputs}]
         written = {tensor for op in touching for tensor in op.outputs}
         places = [n for n, op in enumerate(self._pair.file.main.ops) if written & {*op.outputs}]
         return f"[{', '.join(map(str, places))}]"
-
-    def _is_affordable(self, recipe: str) -> bool:
-        return recipe in self._known or len(self._known) < _MOST_TRIED
 
     def _after(self, recipe: str) -> Drift | None:
         if recipe not in self._known:
@@ -431,12 +416,3 @@ def _loss(evaluation: Evaluation | None) -> str:
         gain,
         total_text(evaluation.n),
     )
-
-
-def _outcome(recipe: str, drift: Drift | None) -> str:
-    came = phrase("not for this model") if drift is None else score_text(drift.decibels, "dB")
-    return f"{recipe} ({came})"
-
-
-def _touches(op: Op, tensors: set[Tensor]) -> bool:
-    return any(t in tensors for t in (*op.inputs, *op.outputs) if t is not None)

@@ -22,8 +22,8 @@ from litesmith.phrases import phrase
 from litesmith.progress import Note, Progress, silent
 from litesmith.regression.size_report import Shrunk, shrunk
 from litesmith.tflite.file import save
-from litesmith.training.recipe_context import Record, has_torch, training_context, trainings
-from litesmith.training.settings import RECORD_SECONDS, Look, Training, look_status
+from litesmith.training.recipe_context import has_torch, training_context, trainings
+from litesmith.training.settings import RECORD_SECONDS, Look, Record, Training, look_status
 
 # Steps that give weights zeros or codes, and those whose results are weighed.
 _SHAPING = ("prune", "cluster")

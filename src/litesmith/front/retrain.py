@@ -16,7 +16,6 @@ from litesmith.front.recipe_job import forget, has_record
 from litesmith.pages.folder_kinds import write_report
 from litesmith.phrases import phrase
 from litesmith.progress import Note, Progress, silent
-from litesmith.training.recipe_context import Record
 from litesmith.training.retrain_request import (
     NO_TUNING,
     Request,
@@ -28,6 +27,7 @@ from litesmith.training.retrain_request import (
 from litesmith.training.retraining import carry_out, default_out, default_training, refuse_early
 from litesmith.training.settings import (
     RECORD_SECONDS,
+    Record,
     Training,
     TrainingOptions,
     read_training,

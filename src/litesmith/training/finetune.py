@@ -5,16 +5,15 @@ from dataclasses import asdict, replace
 from hashlib import sha256
 
 import numpy as np
-import torch
 
 from litesmith._version import VERSION
 from litesmith.data.samples import Data
-from litesmith.ir.types import Array, Model
+from litesmith.ir.types import Model
 from litesmith.passes.core.layers import Layer
 from litesmith.phrases import phrase
 from litesmith.tflite.write import chunks
-from litesmith.training.augment import Augment, Changed
-from litesmith.training.fit import Checkpoint, Fitted, fit
+from litesmith.training.augment import Augment
+from litesmith.training.fit import Checkpoint, Fitted, checkpoint_of, fit
 from litesmith.training.lesson import Aim, Lesson
 from litesmith.training.retrain_request import FineTuned, Request
 from litesmith.training.sample_arrays import Gathered, gathered
@@ -45,10 +44,13 @@ def fine_tuned(
     student = Student(start, device=device)
     trained = _chosen(student.layers, request.fine_tune)
     _restrict(student, trained)
-    lesson = _lesson(student, samples, request)
+    training = request.training
+    augment = Augment(start.main, training.augment, training.seed)
+    lesson = Lesson(student, samples, (), LABELS_ONLY, augment=augment, batch=training.batch)
     record = record_of(start, data, request)
-    fitted = fit(lesson, request.training, lesson.batch, checkpoint=record, watch=watch)
-    return _judged(start, student, fitted, _held(learned, samples), len(trained))
+    fitted = fit(lesson, training, lesson.batch, checkpoint=record, watch=watch)
+    held = replace(learned, data=data.at(samples.held.tolist()))
+    return _judged(start, student, fitted, held, len(trained))
 
 
 def _start(features: Model, learned: Labelled, samples: Gathered, request: Request) -> Model:
@@ -61,25 +63,6 @@ def _start(features: Model, learned: Labelled, samples: Gathered, request: Reque
     )
     head = solve_head(items, len(learned.names), balance=request.balance)
     return with_head(features, head.linear)
-
-
-def _lesson(student: Student, samples: Gathered, request: Request) -> Lesson:
-    training = request.training
-    augment = Augment(student.model.main, training.augment, training.seed)
-
-    def changed(
-        inputs: Sequence[torch.Tensor | Array], turn: int
-    ) -> tuple[Changed, list[torch.Tensor]]:
-        return augment(inputs, turn), []
-
-    return Lesson(
-        student,
-        samples,
-        (),
-        LABELS_ONLY,
-        augmented=None if augment.is_idle else changed,
-        batch=training.batch,
-    )
 
 
 def _chosen(layers: Sequence[Layer], which: str) -> Sequence[Layer]:
@@ -104,9 +87,7 @@ def _restrict(student: Student, trained: Sequence[Layer]) -> None:
 
 def record_of(start: Model, data: Data, request: Request) -> Checkpoint:
     """Where the training has come to, in the folder of the request, where it has one."""
-    folder, resume, every = request.record
-    place = None if folder is None else folder / _RECORD
-    return Checkpoint(place, _key(start, data, request), resume=resume, every=every)
+    return checkpoint_of(request.record, _RECORD, _key(start, data, request))
 
 
 def _key(start: Model, data: Data, request: Request) -> str:
@@ -117,10 +98,6 @@ def _key(start: Model, data: Data, request: Request) -> str:
     settings = {**asdict(request.training), "minutes": None}
     running.update(f"{data.digest} {request.fine_tune} {request.balance} {settings}".encode())
     return running.hexdigest()
-
-
-def _held(learned: Labelled, samples: Gathered) -> Labelled:
-    return replace(learned, data=learned.data.at(samples.held.tolist()))
 
 
 def _judged(

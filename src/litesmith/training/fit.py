@@ -18,7 +18,7 @@ import torch
 from litesmith.errors import BadInput
 from litesmith.ir.types import Array
 from litesmith.tflite.file import write_whole
-from litesmith.training.settings import RECORD_SECONDS, Look, Training, Watch
+from litesmith.training.settings import RECORD_SECONDS, Look, Record, Training, Watch
 
 _SHARE = 0.05  # of the time is what writing them may take
 
@@ -68,6 +68,12 @@ class Checkpoint:
         write_whole(self._path, [content.getbuffer()])
         ended = time.monotonic()
         self._due = ended + (self._every and max(self._every, (ended - began) / _SHARE))
+
+
+def checkpoint_of(record: Record, name: str, key: str) -> Checkpoint:
+    """The record of one training in the folder of all, where there is one."""
+    place = None if record.folder is None else record.folder / name
+    return Checkpoint(place, key, resume=record.resume, every=record.every)
 
 
 # Steps of each try: this share of all steps, within bounds.

@@ -55,7 +55,11 @@ class Normed:
     def __init__(self, model: Model, device: torch.device | str = "cpu") -> None:
         self.model, self.device = model, torch.device(device)
         self._layers = list(layers_of(model.main).values())
-        self._normed = {x.op.outputs[0]: x for x in self._layers if _makes_map(x)}
+        self._normed = {
+            layer.op.outputs[0]: layer
+            for layer in self._layers
+            if layer.bias is not None and len(layer.op.outputs[0].shape) == 4
+        }
         wanted = [scores_of(model.main, tensor) for tensor in model.main.outputs]
         self._plain = Lift(model, wanted)
         self._bare = Lift(_without_activations(model, self._normed), wanted)
@@ -144,19 +148,14 @@ class Normed:
         return Free(given, units, None)
 
 
-def _makes_map(layer: Layer) -> bool:
-    return layer.bias is not None and len(layer.op.outputs[0].shape) == 4
-
-
 def _without_activations(model: Model, normed: dict[Tensor, Layer]) -> Model:
     """The same graph, but layers that are normalised give what comes before their activation."""
-    ops = [_without_activation(op) if op.outputs[0] in normed else op for op in model.main.ops]
+    ops = list(model.main.ops)
+    for place, op in enumerate(ops):
+        if op.outputs[0] in normed and op.options is not None:
+            plain = op.options.set(fused_activation_function="NONE")
+            ops[place] = replace(op, options=plain)
     return with_graphs(model, [regraph(model.main, ops=ops)])
-
-
-def _without_activation(op: Op) -> Op:
-    assert op.options is not None
-    return replace(op, options=op.options.set(fused_activation_function="NONE"))
 
 
 def _gain(layer: Layer) -> Array:

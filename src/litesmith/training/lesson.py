@@ -5,10 +5,9 @@ of both), and how far the model is from them.
 # pyright: reportUnknownMemberType=false
 # torch leaves parts of its types open.
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -22,7 +21,7 @@ from litesmith.ir.edit import regraph, with_graphs
 from litesmith.ir.softmax_scores import ends_in_softmax, scores_of
 from litesmith.ir.types import Array, Graph, Model, Tensor
 from litesmith.passes.core.step import Masks
-from litesmith.training.augment import Augment, Changed, Mixed
+from litesmith.training.augment import Augment, Mixed
 from litesmith.training.ops.lift import Lift, constants_of, is_real
 from litesmith.training.sample_arrays import Gathered, room
 from litesmith.training.student import Student
@@ -160,22 +159,6 @@ class Teacher:
         return self._lift(inputs, self._constants)
 
 
-Changing = Callable[[Inputs, int], tuple[Changed, list[torch.Tensor]]]
-
-
-class Augmented(NamedTuple):
-    """Batches that are changed by chance, with what the original answers to them."""
-
-    augment: Augment
-    teacher: Teacher
-
-    def __call__(
-        self, inputs: Sequence[torch.Tensor | Array], turn: int
-    ) -> tuple[Changed, list[torch.Tensor]]:
-        changed = self.augment(inputs, turn)
-        return changed, self.teacher(changed.inputs)
-
-
 def answers(teacher: Teacher, samples: Gathered) -> tuple[Array, ...]:
     """What the original answers to every sample."""
     stores: list[Array] = []
@@ -211,7 +194,10 @@ def batch_size(model: Model, samples: int) -> int:
 
 
 class Lesson:
-    """A student, samples, and what its answers should be: a `Problem` for `fit`."""
+    """A student, samples, and what its answers should be: a `Problem` for `fit`.
+
+    A teacher answers to samples that chance has changed; without one, only labels count.
+    """
 
     def __init__(
         self,
@@ -221,11 +207,13 @@ class Lesson:
         aim: Aim,
         *,
         masks: Masks | None = None,
-        augmented: Changing | None = None,
+        augment: Augment,
+        teacher: Teacher | None = None,
         batch: int = 0,
     ) -> None:
         self._student, self._samples, self._wanted = student, samples, wanted
-        self._aim, self._schedule, self._augmented = aim, masks, augmented
+        self._aim, self._schedule = aim, masks
+        self._augment, self._teacher = augment, teacher
         self.parameters, self.masks = student.parameters, student.masks
         self.samples = len(samples.learned)
         self.batch = batch or batch_size(student.model, self.samples)
@@ -249,8 +237,9 @@ class Lesson:
         inputs = [batched(store[places], device) for store in self._samples.inputs]
         wanted: Sequence[torch.Tensor] | None = None
         mixed: Mixed | None = None
-        if turn is not None and self._augmented is not None:
-            (inputs, mixed), wanted = self._augmented(inputs, turn)
+        if turn is not None and not self._augment.is_idle:
+            inputs, mixed = self._augment(inputs, turn)
+            wanted = [] if self._teacher is None else self._teacher(inputs)
         with precision(device, exact=turn is None, coarse=not self._student.is_quantized):
             answers = self._student(inputs)
         return self._distance(answers, places, wanted, mixed)

@@ -2,9 +2,8 @@
 
 import os
 from dataclasses import replace
+from functools import cache
 from importlib.util import find_spec
-from pathlib import Path
-from typing import NamedTuple
 
 from litesmith.calibration.context import CALIBRATION_SAMPLES, context_of
 from litesmith.data.sample_splits import part_of, take_some
@@ -18,18 +17,9 @@ from litesmith.passes.shrinking.cluster import Cluster
 from litesmith.passes.shrinking.prune import Prune
 from litesmith.phrases import phrase
 from litesmith.progress import Progress, silent
-from litesmith.training.settings import HELD_OUT, RECORD_SECONDS, Training, Watch
+from litesmith.training.settings import HELD_OUT, Record, Training, Watch
 
 _NO_TORCH = phrase("training needs torch, which is not installed; pip install 'litesmith[train]'")
-
-
-class Record(NamedTuple):
-    """Where an interrupted training can go on from: a folder, whether it is to, and the seconds
-    between two records."""
-
-    folder: Path | None = None
-    resume: bool = False
-    every: float = RECORD_SECONDS
 
 
 def training_context(
@@ -85,28 +75,16 @@ def _later(
     watch: Watch | None,
 ) -> Tune:
     """A `Tune` that imports torch once it is called."""
-    made: list[Tune] = []
+
+    @cache
+    def tuner() -> Tune:
+        try:
+            from litesmith.training.step_tuner import Tuner
+        except ImportError as error:
+            raise CannotApply("training: torch cannot be used ({error}); mend it", error) from None
+        return Tuner(original, data, training, stages, record, watch)
 
     def tune(model: Model, *, origin: Model | None = None, masks: Masks | None = None) -> Tuned:
-        if not made:
-            try:
-                from litesmith.training.step_tuner import Tuner
-            except ImportError as error:
-                raise CannotApply(
-                    "training: torch cannot be used ({error}); mend it", error
-                ) from None
-            made.append(
-                Tuner(
-                    original,
-                    data,
-                    training,
-                    stages=stages,
-                    folder=record.folder,
-                    resume=record.resume,
-                    every=record.every,
-                    watch=watch,
-                )
-            )
-        return made[0](model, origin=origin, masks=masks)
+        return tuner()(model, origin=origin, masks=masks)
 
     return tune

@@ -53,7 +53,12 @@ class Job:
     def open_parts(self, features: Model, whole: Model) -> tuple[Labelled, Labelled, Embedded]:
         """The data to learn from, the data to judge by, and the embeddings of the first."""
         learned, proof = self.part_data(features, whole)
-        return learned, proof, self._embedded(learned, features)
+        what = phrase("running the backbone")
+
+        def tell(done: int, of: int) -> None:
+            self.show(what, done, of)
+
+        return learned, proof, embed(features, learned.data, learned.labels, tell)
 
     def part_data(self, features: Model, whole: Model) -> tuple[Labelled, Labelled]:
         """The data to learn from and the data to judge by, which has no say in the normalisation
@@ -93,16 +98,11 @@ class Job:
         self.show(phrase("choosing the normalisation"))
         found, notes = settled(opened, features, asked, whole)
         self.say(*notes)
-        if found.data.preparation.as_norm().reverse:
-            self.say(
-                phrase(
-                    "metadata has no word for BGR: say --norm {name} with the result", _name(found)
-                )
-            )
-        self._say_uneven(found)
-        return found
-
-    def _say_uneven(self, found: Labelled) -> None:
+        made = found.data.preparation
+        if made.as_norm().reverse:
+            name = made.norm or next(n for n, norm in NORMS.items() if norm.reverse)
+            told = phrase("metadata has no word for BGR: say --norm {name} with the result", name)
+            self.say(told)
         least, most = min(found.counts), max(found.counts)
         if most > _UNEVEN * least and not self._request.balance:
             self.say(
@@ -113,14 +113,7 @@ class Job:
                     total_text(most),
                 )
             )
-
-    def _embedded(self, found: Labelled, features: Model) -> Embedded:
-        return embed(
-            features,
-            found.data,
-            found.labels,
-            lambda done, of: self.show(phrase("running the backbone"), done, of),
-        )
+        return found
 
     def _split(self, found: Labelled) -> tuple[Labelled, Labelled]:
         learned, proof = parted(found, 1 / HELD_OUT)
@@ -170,8 +163,3 @@ class Job:
     def judge(self, model: Model, proof: Labelled) -> Confusion:
         """How a model does on what it has not seen."""
         return confusion(model, proof, lambda done, of: self.show("judging", done, of))
-
-
-def _name(found: Labelled) -> str:
-    given = found.data.preparation
-    return given.norm or next(n for n, norm in NORMS.items() if norm.reverse)

@@ -34,8 +34,7 @@ from litesmith.phrases import phrase
 from litesmith.tflite.file import digest
 from litesmith.timing.host import host
 from litesmith.timing.statistics import Row
-from litesmith.training.recipe_context import Record
-from litesmith.training.settings import Training
+from litesmith.training.settings import Record, Training
 from litesmith.transfer.confusion import Confusion
 from litesmith.transfer.embedding import Embedding
 from litesmith.transfer.head import Head
@@ -202,6 +201,7 @@ _TARGET = "cpu:1"
 
 def retrain_result(result: Retrained) -> RetrainResult:
     """What a program wants to know: the same in the record and with --json."""
+    made = result.scratch
     return RetrainResult(
         out=str(result.out),
         right=_share(result.found.value),
@@ -219,7 +219,7 @@ def retrain_result(result: Retrained) -> RetrainResult:
         preparation=result.learned.data.preparation.text,
         strength=None if result.head is None else result.head.strength,
         fine_tuned=_fine_tuning(result),
-        from_scratch=_from_scratch(result),
+        from_scratch=made and FromScratch(made.name, made.first, made.best, made.told),
         digest=result.digest,
         seconds=round(result.seconds, 3),
         notes=result.notes,
@@ -266,7 +266,10 @@ def list_trials(result: Retrained) -> tuple[Trial[RetrainTrial], ...]:
     parent, own, made = _backbone_digest(result), result.digest, result.scratch
     if made is not None or result.head is None:
         told = "" if made is None else made.told
-        return (_trial(result.found, own, parent, _recipe(result), phrase("from scratch"), told),)
+        training = result.request.training
+        settings = f"epochs={number_text(training.epochs)}, seed={training.seed}"
+        recipe = f"train({result.request.backbone}, {settings})"
+        return (_trial(result.found, own, parent, recipe, phrase("from scratch"), told),)
     recipe = f"retrain(strength={number_text(result.head.strength)})"
     alone = result.head_alone or result.found
     trials = [_trial(alone, "" if result.head_alone else own, parent, recipe, "head alone")]
@@ -278,19 +281,9 @@ def list_trials(result: Retrained) -> tuple[Trial[RetrainTrial], ...]:
     return tuple(trials)
 
 
-def _recipe(result: Retrained) -> str:
-    network, training = result.request.backbone, result.request.training
-    return f"train({network}, epochs={number_text(training.epochs)}, seed={training.seed})"
-
-
 def _backbone_digest(result: Retrained) -> str:
     """Of the file that was given; "" where there is none."""
     return "" if result.scratch is not None else digest(result.request.backbone)
-
-
-def _from_scratch(result: Retrained) -> FromScratch | None:
-    made = result.scratch
-    return None if made is None else FromScratch(made.name, made.first, made.best, made.told)
 
 
 def _trial(

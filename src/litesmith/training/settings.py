@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from math import inf
+from pathlib import Path
 from typing import NamedTuple, Unpack
 
 from litesmith.arguments import argument, refuse_below, refuse_unknown
@@ -16,6 +17,16 @@ from litesmith.units import number_text
 HELD_OUT = 8
 
 RECORD_SECONDS = 10.0  # between two records of a training
+
+
+class Record(NamedTuple):
+    """Where an interrupted training can go on from: a folder, whether it is to, and the seconds
+    between two records."""
+
+    folder: Path | None = None
+    resume: bool = False
+    every: float = RECORD_SECONDS
+
 
 AUGMENTS = ("auto", "mix", "flip", "shift", "none")
 

@@ -5,7 +5,6 @@
 
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -21,10 +20,10 @@ from litesmith.passes.tidy.fold import Fold
 from litesmith.phrases import phrase
 from litesmith.tflite.write import chunks
 from litesmith.training.augment import Augment
-from litesmith.training.fit import Checkpoint, Fitted, fit
-from litesmith.training.lesson import Aim, Augmented, Lesson, Teacher, aim_of, answers, scores_place
+from litesmith.training.fit import Fitted, checkpoint_of, fit
+from litesmith.training.lesson import Aim, Lesson, Teacher, aim_of, answers, scores_place
 from litesmith.training.sample_arrays import Gathered, gathered
-from litesmith.training.settings import RECORD_SECONDS, Training, Watch
+from litesmith.training.settings import Record, Training, Watch
 from litesmith.training.student import Student
 from litesmith.units import number_text, time_text
 
@@ -39,8 +38,7 @@ class Tuner:
 
     original  the float model whose answers are followed
     stages    the trainings that share the minutes
-    folder    where records of the trainings lie, to go on after an interruption
-    every     seconds between two records
+    record    where records of the trainings lie, to go on after an interruption
     watch     is told how far each training has come
     """
 
@@ -48,9 +46,7 @@ class Tuner:
     data: Data
     training: Training = field(default_factory=Training)
     stages: int = 1
-    folder: Path | None = None
-    resume: bool = False
-    every: float = RECORD_SECONDS
+    record: Record = field(default_factory=Record)
     watch: Watch | None = None
 
     def __post_init__(self) -> None:
@@ -58,8 +54,7 @@ class Tuner:
         self._spent = 0.0
         self._device = device_named(self.training.device)
         self._teacher = Teacher(self.original, self._device)
-        augment = Augment(self.original.main, self.training.augment, self.training.seed)
-        self._augmented = None if augment.is_idle else Augmented(augment, self._teacher)
+        self._augment = Augment(self.original.main, self.training.augment, self.training.seed)
         self._scores, self._notes = _usable_labels(self.original, self.data, self.training)
         self._known: tuple[Gathered, tuple[Array, ...], Aim] | None = None
 
@@ -77,14 +72,14 @@ class Tuner:
             wanted,
             aim,
             masks=masks,
-            augmented=self._augmented,
+            augment=self._augment,
+            teacher=self._teacher,
             batch=self.training.batch,
         )
         _refuse_unreachable(student, lesson)
         training = self._share(stage)
         key = self._key(model, origin, masks, stage)
-        path = None if self.folder is None else self.folder / f"stage-{stage}.pt"
-        record = Checkpoint(path, key, resume=self.resume, every=self.every)
+        record = checkpoint_of(self.record, f"stage-{stage}.pt", key)
         fitted = fit(lesson, training, lesson.batch, checkpoint=record, watch=self.watch)
         self._spent += fitted.seconds
         return self._judged(student, lesson, fitted)
@@ -128,9 +123,8 @@ class Tuner:
         """Tells a training from any other that would end in another result."""
         running = sha256(VERSION.encode())
         if masks is not None:
-            weights = {
-                one.weight: real_values(one.weight) for one in layers_of(model.main).values()
-            }
+            layers = layers_of(model.main).values()
+            weights = {layer.weight: real_values(layer.weight) for layer in layers}
             for mask in masks(1.0, weights).values():
                 running.update(np.packbits(mask).tobytes())
         for one in (model, origin, self.original):

@@ -16,7 +16,7 @@ from litesmith.data.images import Picture, picture
 from litesmith.data.samples import Sample, are_pixels
 from litesmith.ir.types import Array
 from litesmith.run.session import Source
-from litesmith.transfer.head import Tell
+from litesmith.transfer.head import Tell, answer_rows
 from litesmith.transfer.labelled import Labelled
 
 MOST_MISTAKES = 24
@@ -86,19 +86,9 @@ class Confusion:
 
 def confusion(model: Source, found: Labelled, tell: Tell | None = None) -> Confusion:
     """The answers of a model to all items of some data."""
-    data = found.data
-    rows: list[Array] = []
-    with closing(outputs_of([model], iter(data), _chances)) as answers:
-        for row in answers:
-            rows.append(row)
-            if tell is not None:
-                tell(len(rows) * data.batch, len(data) * data.batch)
-    chances = np.concatenate(rows).astype(np.float64)
+    rows = answer_rows(model, found.data, tell)
+    chances = rows.reshape(len(rows), -1).astype(np.float64)
     return Confusion(found.names, chances, found.labels, _mistakes(found, chances))
-
-
-def _chances(_: Sample, answers: Sequence[Outputs]) -> Array:
-    return answers[0][0].reshape(len(answers[0][0]), -1)
 
 
 def _mistakes(found: Labelled, chances: Array) -> tuple[Mistake, ...]:

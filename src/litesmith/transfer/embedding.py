@@ -8,7 +8,7 @@ import numpy as np
 
 from litesmith.data.readers import batch_of
 from litesmith.errors import BadInput
-from litesmith.ir.edit import called_graphs, regraph, with_graphs
+from litesmith.ir.edit import called_graphs, needed_ops, regraph, with_graphs
 from litesmith.ir.ops import OPS, has_effect
 from litesmith.ir.types import Array, Graph, Model, Op, Record, Tensor
 from litesmith.phrases import phrase
@@ -62,13 +62,15 @@ def cut(model: Model, tensor: Tensor) -> Model:
     the names of the classes; how images are prepared stays."""
     graph = model.main
     ops, vector = _as_vector(graph, tensor, batch_of(model) or 1)
-    kept = _needed([*graph.ops, *ops], vector)
+    kept = needed_ops([*graph.ops, *ops], [vector], _changes)
     made = regraph(graph, ops=kept, outputs=[vector])
     signature = next((s for s in model.signatures if s.graph == 0), None)
     signatures = (
         () if signature is None else (replace(signature, outputs=(("embedding", vector),)),)
     )
-    return replace(with_graphs(model, _graphs(model, made)), signatures=signatures)
+    # Other graphs stay only where something may call them.
+    others = model.graphs[1:] if any(called_graphs(op) for op in made.ops) else ()
+    return replace(with_graphs(model, (made, *others)), signatures=signatures)
 
 
 def headed(model: Model, ops: Sequence[Op], output: Tensor) -> Model:
@@ -230,7 +232,7 @@ def _as_vector(graph: Graph, tensor: Tensor, items: int) -> tuple[list[Op], Tens
         return [], tensor
     free = batched(graph, shape)
     vector = Tensor(f"{tensor.name}/vector", shape, dynamic=free)
-    if tensor.elements == items * tensor.shape[-1]:
+    if _is_vector(tensor, items):
         sizes = (-1, shape[1]) if free else shape
         wanted = constant(f"{tensor.name}/shape", np.array(sizes, np.int32))
         options = Record("ReshapeOptions").set(new_shape=np.array(sizes, np.int32))
@@ -256,19 +258,6 @@ def _as_vector(graph: Graph, tensor: Tensor, items: int) -> tuple[list[Op], Tens
     return [op, Op("RESHAPE", (mean, wanted), (vector,), reshape)], vector
 
 
-def _needed(ops: Sequence[Op], output: Tensor) -> list[Op]:
-    """The ops that a tensor depends on, and those that do more than give a result."""
-    wanted = {output}
-    kept: list[Op] = []
-    for op in reversed(ops):
-        changes = has_effect(op) and not op.is_custom  # which is only not known to have none
-        if changes or any(t in wanted for t in op.outputs):
-            wanted.update(t for t in op.inputs if t is not None)
-            kept.append(op)
-    return kept[::-1]
-
-
-def _graphs(model: Model, main: Graph) -> tuple[Graph, ...]:
-    """The graphs with a new main one; the others only where something may call them."""
-    others = model.graphs[1:] if any(called_graphs(op) for op in main.ops) else ()
-    return (main, *others)
+def _changes(op: Op) -> bool:
+    """True for ops that do more than give a result; custom ones are only not known to do less."""
+    return has_effect(op) and not op.is_custom

@@ -18,6 +18,7 @@ from litesmith.errors import BadInput
 from litesmith.ir.ops import OPS
 from litesmith.ir.types import Array, Model, Op, Record, Tensor, Value
 from litesmith.numeric.logistic import STRENGTHS, Examples, Judged, Linear, judged, solve
+from litesmith.run.session import Source
 from litesmith.transfer.embedding import batched, constant, headed
 from litesmith.transfer.labelled import FEWEST
 
@@ -75,20 +76,24 @@ def rows_of(model: Model, data: Samples, tell: Tell | None = None) -> Array:
     known = read_outputs(place, data.digests)
     if known is not None:
         return known
-    count = len(data)
-    rows: list[Array] = []
-    with closing(outputs_of([model], iter(data), _row)) as answers:
-        for row in answers:
-            rows.append(row)
-            if tell is not None:
-                tell(len(rows) * data.batch, count * data.batch)
-    found = np.concatenate(rows)
+    found = answer_rows(model, data, tell).astype(np.float32)
     write_outputs(place, data.digests, found)
     return found
 
 
-def _row(sample: Sample, answers: Sequence[Outputs]) -> Array:
-    return answers[0][0].astype(np.float32)
+def answer_rows(model: Source, data: Samples, tell: Tell | None = None) -> Array:
+    """What a model answers to each item, a row each."""
+    rows: list[Array] = []
+    with closing(outputs_of([model], iter(data), _first_answer)) as answers:
+        for row in answers:
+            rows.append(row)
+            if tell is not None:
+                tell(len(rows) * data.batch, len(data) * data.batch)
+    return np.concatenate(rows)
+
+
+def _first_answer(sample: Sample, answers: Sequence[Outputs]) -> Array:
+    return answers[0][0].copy()
 
 
 # Each strength is judged on every item once, in so many parts; in one part of as many where that

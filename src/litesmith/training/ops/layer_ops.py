@@ -62,34 +62,30 @@ def _convolved(
     return _channels_last(activated(op, result))
 
 
-def conv_2d(
-    op: Op, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None
-) -> torch.Tensor:
-    return _convolved(op, x, weight.permute(0, 3, 1, 2), bias)
+def convolution(*order: int) -> TorchOp:
+    """A convolution; its weight's axes in torch's order."""
+
+    def convolve(
+        op: Op, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None
+    ) -> torch.Tensor:
+        return _convolved(op, x, weight.permute(order), bias)
+
+    return convolve
 
 
-def depthwise_conv_2d(
-    op: Op, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None
-) -> torch.Tensor:
-    return _convolved(op, x, weight.permute(3, 0, 1, 2), bias)
+def transposed(*order: int) -> TorchOp:
+    """A transposed convolution; its weight's axes in torch's order."""
 
+    def convolve(
+        op: Op,
+        shape: Array,
+        weight: torch.Tensor,
+        x: torch.Tensor,
+        bias: torch.Tensor | None = None,
+    ) -> torch.Tensor:
+        return _spread(op, shape, weight.permute(order), x, bias)
 
-def conv_3d(
-    op: Op, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None
-) -> torch.Tensor:
-    return _convolved(op, x, weight.permute(4, 3, 0, 1, 2), bias)
-
-
-def transpose_conv(
-    op: Op, shape: Array, weight: torch.Tensor, x: torch.Tensor, bias: torch.Tensor | None = None
-) -> torch.Tensor:
-    return _spread(op, shape, weight.permute(3, 0, 1, 2), x, bias)
-
-
-def conv_3d_transpose(
-    op: Op, shape: Array, weight: torch.Tensor, x: torch.Tensor, bias: torch.Tensor | None = None
-) -> torch.Tensor:
-    return _spread(op, shape, weight.permute(4, 3, 0, 1, 2), x, bias)
+    return convolve
 
 
 def _spread(
@@ -208,14 +204,14 @@ def _nearest(size: int, wanted: int, options: Record) -> Array:
 LAYERS: dict[str, TorchOp] = {
     "AVERAGE_POOL_2D": average_pool,
     "BATCH_MATMUL": batch_matmul,
-    "CONV_2D": conv_2d,
-    "CONV_3D": conv_3d,
-    "CONV_3D_TRANSPOSE": conv_3d_transpose,
-    "DEPTHWISE_CONV_2D": depthwise_conv_2d,
+    "CONV_2D": convolution(0, 3, 1, 2),
+    "CONV_3D": convolution(4, 3, 0, 1, 2),
+    "CONV_3D_TRANSPOSE": transposed(4, 3, 0, 1, 2),
+    "DEPTHWISE_CONV_2D": convolution(3, 0, 1, 2),
     "FULLY_CONNECTED": fully_connected,
     "L2_POOL_2D": l2_pool,
     "MAX_POOL_2D": max_pool,
     "RESIZE_BILINEAR": resize_bilinear,
     "RESIZE_NEAREST_NEIGHBOR": resize_nearest,
-    "TRANSPOSE_CONV": transpose_conv,
+    "TRANSPOSE_CONV": transposed(3, 0, 1, 2),
 }

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from litesmith.errors import BadInput, CannotApply
-from litesmith.ir.edit import called_graphs
+from litesmith.ir.edit import called_graphs, needed_ops
 from litesmith.ir.model_text import op_name
 from litesmith.ir.ops import OPS
 from litesmith.ir.types import Array, Graph, Model, Op, Tensor
@@ -163,13 +163,15 @@ class Lift:
         graph = model.main
         self._inputs = graph.inputs
         self._wanted = tuple(graph.outputs if wanted is None else wanted)
-        ops = needed_ops(graph, self._wanted)
+        ops = needed_ops(graph.ops, self._wanted, lambda op: False)
         _refuse(ops, self._wanted)
         self._calls = _resolved(ops, self._wanted)
         self._constants = tuple(_constants(ops, self._wanted))
         self._settings = {t: t.values() for t in self._constants if not is_real(t)}
         self._varying = _varying(graph, ops)
-        self.frozen = tuple(_frozen(ops))
+        why = phrase("it has no differentiable form, so nothing is learned through it")
+        frozen = [op for op in ops if _takes_reals(op) and op.kind not in TORCH_OPS]
+        self.frozen = tuple(Skip(op_name(op), why) for op in frozen)
         self.is_batched: bool | None = None
 
     def __call__(
@@ -244,7 +246,10 @@ class Lift:
             return True
         # Some models blow up rounding errors: double precision, which is slow, tells these apart.
         exact = {tensor: value.double() for tensor, value in constants.items()}
-        return self._matches([[_double(v) for v in sample] for sample in samples], exact)
+        doubled = [
+            [v.double() if isinstance(v, torch.Tensor) else v for v in sample] for sample in samples
+        ]
+        return self._matches(doubled, exact)
 
     def _matches(
         self, samples: Sequence[Sequence[Value]], constants: Mapping[Tensor, torch.Tensor]
@@ -310,17 +315,6 @@ def _real_values(tensor: Tensor) -> Array:
     return np.array(real_values(dense), np.float32)
 
 
-def needed_ops(graph: Graph, wanted: Sequence[Tensor]) -> tuple[Op, ...]:
-    """The ops that lead to the wanted tensors, in order."""
-    needed = set(wanted)
-    kept: list[Op] = []
-    for op in reversed(graph.ops):
-        if any(tensor in needed for tensor in op.outputs):
-            kept.append(op)
-            needed.update(t for t in op.inputs if t is not None)
-    return tuple(reversed(kept))
-
-
 def _constants(ops: Sequence[Op], wanted: Sequence[Tensor]) -> Iterator[Tensor]:
     """Every constant that is read or wanted, each once."""
     read = (t for op in ops for t in op.inputs if t is not None)
@@ -342,13 +336,6 @@ def _takes_reals(op: Op) -> bool:
 
 def _is_differentiable(op: Op) -> bool:
     return op.kind in TORCH_OPS and _takes_reals(op)
-
-
-def _frozen(ops: Sequence[Op]) -> Iterator[Skip]:
-    for op in ops:
-        if _takes_reals(op) and op.kind not in TORCH_OPS:
-            why = phrase("it has no differentiable form, so nothing is learned through it")
-            yield Skip(op_name(op), why)
 
 
 def _refuse(ops: Sequence[Op], wanted: Sequence[Tensor]) -> None:
@@ -421,14 +408,13 @@ def _numpy_call(op: Op) -> TorchOp:
     )
 
     def run(op: Op, *inputs: Value | None) -> list[Value]:
-        arrays = [None if value is None else _single(numbers(value)) for value in inputs]
+        arrays = [None if value is None else numbers(value) for value in inputs]
+        for place, array in enumerate(arrays):
+            if array is not None and array.dtype == np.float64:
+                arrays[place] = array.astype(np.float32)
         return list(evaluate(plain, arrays))
 
     return run
-
-
-def _single(array: Array) -> Array:
-    return array.astype(np.float32) if array.dtype == np.float64 else array
 
 
 def _plain(tensor: Tensor) -> Tensor:
@@ -464,10 +450,6 @@ def _batch(parts: Sequence[Value]) -> Value:
         return parts[0]
     reals = [part for part in parts if isinstance(part, torch.Tensor)]
     return torch.cat(reals) if reals else np.concatenate([numbers(part) for part in parts])
-
-
-def _double(value: Value) -> Value:
-    return value.double() if isinstance(value, torch.Tensor) else value
 
 
 def _same(one: Sequence[Value], other: Sequence[Value]) -> bool:

@@ -112,17 +112,21 @@ def lstm(op: Op, x: torch.Tensor, *inputs: Weight) -> torch.Tensor:
     return _lstm_steps(op, _cell(inputs[:17], _norms(inputs[19:])), x[None])[0]
 
 
+def _turned(op: Op, x: torch.Tensor) -> torch.Tensor:
+    """Time first, where the batch is; and back."""
+    return x if options_of(op)["time_major"] else x.transpose(0, 1)
+
+
 def sequence_lstm(op: Op, x: torch.Tensor, *inputs: Weight) -> torch.Tensor:
-    steps = x if options_of(op)["time_major"] else x.transpose(0, 1)
-    results = _lstm_steps(op, _cell(inputs[:17], _norms(inputs[19:])), steps)
-    return results if options_of(op)["time_major"] else results.transpose(0, 1)
+    cell = _cell(inputs[:17], _norms(inputs[19:]))
+    return _turned(op, _lstm_steps(op, cell, _turned(op, x)))
 
 
 def bidirectional_lstm(
     op: Op, x: torch.Tensor, *inputs: Weight
 ) -> torch.Tensor | list[torch.Tensor]:
     _refuse_auxiliary(inputs[38:])
-    steps = x if options_of(op)["time_major"] else x.transpose(0, 1)
+    steps = _turned(op, x)
     none = _norms(())
     forward = _lstm_steps(op, _cell(inputs[:17], none), steps)
     backward = _lstm_steps(op, _cell(inputs[17:34], none), steps.flip(0)).flip(0)
@@ -137,10 +141,8 @@ def _refuse_auxiliary(inputs: Sequence[Weight]) -> None:
 def _both(
     op: Op, forward: torch.Tensor, backward: torch.Tensor
 ) -> torch.Tensor | list[torch.Tensor]:
-    options = options_of(op)
-    if not options["time_major"]:
-        forward, backward = forward.transpose(0, 1), backward.transpose(0, 1)
-    return torch.cat([forward, backward], -1) if options["merge_outputs"] else [forward, backward]
+    both = [_turned(op, forward), _turned(op, backward)]
+    return torch.cat(both, -1) if options_of(op)["merge_outputs"] else both
 
 
 def _rnn_steps(op: Op, weights: Sequence[torch.Tensor], x: torch.Tensor) -> torch.Tensor:
@@ -162,16 +164,14 @@ def rnn(op: Op, x: torch.Tensor, *inputs: torch.Tensor) -> torch.Tensor:
 
 
 def sequence_rnn(op: Op, x: torch.Tensor, *inputs: torch.Tensor) -> torch.Tensor:
-    if options_of(op)["time_major"]:
-        return _rnn_steps(op, inputs[:3], x)
-    return _rnn_steps(op, inputs[:3], x.transpose(0, 1)).transpose(0, 1)
+    return _turned(op, _rnn_steps(op, inputs[:3], _turned(op, x)))
 
 
 def bidirectional_rnn(
     op: Op, x: torch.Tensor, *inputs: torch.Tensor
 ) -> torch.Tensor | list[torch.Tensor]:
     _refuse_auxiliary(inputs[8:])
-    steps = x if options_of(op)["time_major"] else x.transpose(0, 1)
+    steps = _turned(op, x)
     forward = _rnn_steps(op, inputs[:3], steps)
     backward = _rnn_steps(op, inputs[4:7], steps.flip(0)).flip(0)
     return _both(op, forward, backward)

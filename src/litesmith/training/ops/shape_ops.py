@@ -3,6 +3,8 @@
 # pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
 # torch leaves parts of its types open.
 
+from collections.abc import Callable
+
 import numpy as np
 import torch
 from torch.nn import functional
@@ -12,7 +14,14 @@ from litesmith.ir.shapes import fill_rest, reshaped, slice_ranges
 from litesmith.ir.types import Array, Op
 from litesmith.ir.window import Pick, strided_picks
 from litesmith.numeric.arrays import integer, integers
-from litesmith.training.ops.elementwise_ops import TorchOp, Value, activated, indices, options_of
+from litesmith.training.ops.elementwise_ops import (
+    TorchOp,
+    Value,
+    activated,
+    indices,
+    options_of,
+    unary,
+)
 
 
 def reshape(op: Op, x: torch.Tensor, shape: Array | None = None) -> torch.Tensor:
@@ -29,8 +38,13 @@ def expand_dims(op: Op, x: torch.Tensor, axis: Array) -> torch.Tensor:
     return x.unsqueeze(from_front(integer(axis), x.ndim + 1))
 
 
-def transpose(op: Op, x: torch.Tensor, order: Array) -> torch.Tensor:
-    return x.permute(integers(order))
+def by_integers(move: Callable[[torch.Tensor, tuple[int, ...]], torch.Tensor]) -> TorchOp:
+    """What a list of sizes, axes or times does to all elements."""
+
+    def moved(op: Op, x: torch.Tensor, given: Array) -> torch.Tensor:
+        return move(x, integers(given))
+
+    return moved
 
 
 def concatenation(op: Op, *parts: torch.Tensor) -> torch.Tensor:
@@ -98,20 +112,8 @@ def mirror_pad(op: Op, x: torch.Tensor, amounts: Array) -> torch.Tensor:
     return x
 
 
-def tile(op: Op, x: torch.Tensor, times: Array) -> torch.Tensor:
-    return x.repeat(integers(times))
-
-
-def broadcast_to(op: Op, x: torch.Tensor, shape: Array) -> torch.Tensor:
-    return x.expand(integers(shape))
-
-
 def fill(op: Op, shape: Array, value: torch.Tensor) -> torch.Tensor:
     return value.reshape(()).expand(integers(shape))
-
-
-def reverse(op: Op, x: torch.Tensor, axes: Array) -> torch.Tensor:
-    return x.flip(integers(axes))
 
 
 def reverse_sequence(op: Op, x: torch.Tensor, lengths: Array) -> torch.Tensor:
@@ -183,11 +185,8 @@ def gather_nd(op: Op, x: torch.Tensor, places: Array) -> torch.Tensor:
 
 
 def embedding_lookup(op: Op, places: Array, table: torch.Tensor) -> torch.Tensor:
-    return (
-        functional.embedding(indices(places, table), table)
-        if table.ndim == 2
-        else (table.index_select(0, indices(places, table)))
-    )
+    rows = indices(places, table)
+    return functional.embedding(rows, table) if table.ndim == 2 else table.index_select(0, rows)
 
 
 def one_hot(
@@ -207,13 +206,9 @@ def rank_of(op: Op, x: torch.Tensor) -> Value:
     return np.array(x.ndim, np.int32)
 
 
-def zeros_like(op: Op, x: torch.Tensor) -> torch.Tensor:
-    return torch.zeros_like(x)
-
-
 SHAPE: dict[str, TorchOp] = {
     "BATCH_TO_SPACE_ND": batch_to_space,
-    "BROADCAST_TO": broadcast_to,
+    "BROADCAST_TO": by_integers(lambda x, shape: x.expand(shape)),
     "CONCATENATION": concatenation,
     "DEPTH_TO_SPACE": depth_to_space,
     "EMBEDDING_LOOKUP": embedding_lookup,
@@ -229,7 +224,7 @@ SHAPE: dict[str, TorchOp] = {
     "RANK": rank_of,
     "RESHAPE": reshape,
     "REVERSE_SEQUENCE": reverse_sequence,
-    "REVERSE_V2": reverse,
+    "REVERSE_V2": by_integers(lambda x, axes: x.flip(axes)),
     "SHAPE": shape_of,
     "SLICE": slice_,
     "SPACE_TO_BATCH_ND": space_to_batch,
@@ -238,8 +233,8 @@ SHAPE: dict[str, TorchOp] = {
     "SPLIT_V": split_v,
     "SQUEEZE": squeeze,
     "STRIDED_SLICE": strided_slice,
-    "TILE": tile,
-    "TRANSPOSE": transpose,
+    "TILE": by_integers(lambda x, times: x.repeat(times)),
+    "TRANSPOSE": by_integers(lambda x, order: x.permute(order)),
     "UNPACK": unpack,
-    "ZEROS_LIKE": zeros_like,
+    "ZEROS_LIKE": unary(torch.zeros_like),
 }

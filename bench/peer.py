@@ -26,7 +26,7 @@ from stock import ASSETS, arguments, model_files, want_folder
 import litesmith
 from litesmith.accuracy.metrics import METRICS, difference_of, value_of
 from litesmith.accuracy.paired import Estimate, Rows
-from litesmith.accuracy.scoring import Case
+from litesmith.accuracy.scoring import ScoredSample
 from litesmith.calibration.claims import Claims, check_claims
 from litesmith.data.answers import Outputs, outputs_of
 from litesmith.data.preparation import Preparation
@@ -188,7 +188,7 @@ def drift(files: Sequence[Path], model: Path, data: Data) -> dict[str, list[Rows
     names = ("agreement", "snr") if chooses else ("snr",)
 
     def kept(sample: Sample, answers: Sequence[Outputs]) -> list[list[Rows]]:
-        cases = [Case(own, None, answers[-1], sample.name) for own in answers[:-1]]
+        cases = [ScoredSample(own, None, answers[-1], sample.name) for own in answers[:-1]]
         return [[METRICS[name].statistics(case) for case in cases] for name in names]
 
     found = list(outputs_of([*files, model], data, kept))

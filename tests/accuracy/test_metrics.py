@@ -13,7 +13,7 @@ from litesmith.accuracy.metrics import (
     users_metric,
     value_of,
 )
-from litesmith.accuracy.scoring import MOST_DB, Case
+from litesmith.accuracy.scoring import MOST_DB, ScoredSample
 from litesmith.errors import BadInput
 
 Scores = list[list[int]]
@@ -28,19 +28,19 @@ def one_hot(labels: np.ndarray, classes: int) -> np.ndarray:
     return np.eye(classes, dtype=np.float32)[labels]
 
 
-def perfect(name: str) -> Case:
+def perfect(name: str) -> ScoredSample:
     """A sample of four rows that is answered as well as can be."""
     labels = np.array([0, 1, 1, 0])
     if name in ("mae", "rmse", "cosine", "snr"):
         values = random().normal(size=(4, 3)).astype(np.float32)
-        return Case((values,), values, (values,))
+        return ScoredSample((values,), values, (values,))
     if name == "miou":
         labels = random().integers(0, 6, (4, 5, 7))
     scores = one_hot(labels, 2 if name == "auc" else 6)
-    return Case((scores,), labels, (scores,))
+    return ScoredSample((scores,), labels, (scores,))
 
 
-def broken(name: str) -> Case:
+def broken(name: str) -> ScoredSample:
     """The same with every output NaN."""
     case = perfect(name)
     return case._replace(outputs=(np.full_like(case.outputs[0], NAN),))
@@ -86,23 +86,23 @@ def test_of_equal_scores_the_lowest_class_is_first(drawn: tuple[list[int], int])
     scores, label = drawn
     ranking = sorted(range(len(scores)), key=lambda c: (-scores[c], c))
     for name, most in (("top1", 1), ("top5", 5)):
-        case = Case((np.array([scores], np.float32),), np.array([label]))
+        case = ScoredSample((np.array([scores], np.float32),), np.array([label]))
         assert METRICS[name].statistics(case).item() == (label in ranking[:most])
     other = np.array([[score + (c == label) for c, score in enumerate(scores)]], np.float32)
-    both = Case((np.array([scores], np.float32),), None, (other,))
+    both = ScoredSample((np.array([scores], np.float32),), None, (other,))
     chosen = ranking[0], int(other[0].argmax())
     assert METRICS["agreement"].statistics(both).item() == (chosen[0] == chosen[1])
 
 
 def test_a_model_may_choose_the_class_itself() -> None:
-    case = Case((np.array([3, 1], np.int64),), np.array([3, 2]))
+    case = ScoredSample((np.array([3, 1], np.int64),), np.array([3, 2]))
     assert METRICS["top1"].statistics(case)[:, 0].tolist() == [1, 0]
     with pytest.raises(BadInput, match="use the metric top1"):
         METRICS["top5"].statistics(case)
 
 
 def test_scores_may_have_idle_dimensions() -> None:
-    case = Case((one_hot(np.array([2]), 4).reshape(1, 1, 1, 4),), np.array([[2]]))
+    case = ScoredSample((one_hot(np.array([2]), 4).reshape(1, 1, 1, 4),), np.array([[2]]))
     assert METRICS["top1"].statistics(case).tolist() == [[1]]
 
 
@@ -111,7 +111,7 @@ def test_auc_is_the_share_of_pairs_in_order(drawn: list[tuple[int, bool]]) -> No
     scores, labels = np.array(drawn, np.float64).T
     pairs = [(p, n) for p in scores[labels == 1] for n in scores[labels == 0]]
     metric = METRICS["auc"]
-    rows = metric.statistics(Case((scores[:, None],), labels.astype(np.int32)))
+    rows = metric.statistics(ScoredSample((scores[:, None],), labels.astype(np.int32)))
     if not pairs:
         with pytest.raises(BadInput, match="both classes"):
             value_of(metric, rows)
@@ -122,8 +122,8 @@ def test_auc_is_the_share_of_pairs_in_order(drawn: list[tuple[int, bool]]) -> No
 
 def test_auc_of_two_columns_is_that_of_their_difference() -> None:
     logits, labels = random().normal(size=(30, 2)), random(1).integers(0, 2, 30)
-    two = METRICS["auc"].statistics(Case((logits,), labels))
-    one = METRICS["auc"].statistics(Case((logits[:, 1:] - logits[:, :1],), labels))
+    two = METRICS["auc"].statistics(ScoredSample((logits,), labels))
+    one = METRICS["auc"].statistics(ScoredSample((logits[:, 1:] - logits[:, :1],), labels))
     assert (two == one).all()
 
 
@@ -139,32 +139,32 @@ def test_mean_iou_of_all_images_together() -> None:
             shares.append((mine & true).sum() / (mine | true).sum())
     rows = np.concatenate(
         [
-            METRICS["miou"].statistics(Case((s[None],), t[None]))
+            METRICS["miou"].statistics(ScoredSample((s[None],), t[None]))
             for s, t in zip(scores, labels, strict=True)
         ]
     )
     assert rows.shape == (6, 10)
     assert value_of(METRICS["miou"], rows).value == pytest.approx(np.mean(shares))
-    maps = METRICS["miou"].statistics(Case((chosen,), labels))
+    maps = METRICS["miou"].statistics(ScoredSample((chosen,), labels))
     assert value_of(METRICS["miou"], maps).value == pytest.approx(np.mean(shares))
 
 
 def test_mean_iou_of_a_mask() -> None:
     mask = np.array([[[[0.9], [0.2]], [[0.6], [0.4]]]], np.float32)
-    rows = METRICS["miou"].statistics(Case((mask,), np.array([[[1, 0], [0, 0]]])))
+    rows = METRICS["miou"].statistics(ScoredSample((mask,), np.array([[[1, 0], [0, 0]]])))
     assert value_of(METRICS["miou"], rows).value == pytest.approx((2 / 3 + 1 / 2) / 2)
 
 
 def test_drift_is_that_of_the_worst_output() -> None:
     good, bad = random().normal(size=(2, 3)), random(1).normal(size=(2, 50))
-    case = Case((good, bad + 0.1), None, (good, bad))
+    case = ScoredSample((good, bad + 0.1), None, (good, bad))
     snr = value_of(METRICS["snr"], METRICS["snr"].statistics(case)).value
     assert snr == pytest.approx(10 * math.log10(np.square(bad).sum() / (100 * 0.1**2)))
     found = METRICS["cosine"].statistics(case)[:, 0]
     for row, cosine in enumerate(found):
         a, b = bad[row] + 0.1, bad[row]
         assert cosine == pytest.approx(a @ b / np.linalg.norm(a) / np.linalg.norm(b))
-    zero = Case((np.zeros((1, 3)),), None, (np.zeros((1, 3)),))
+    zero = ScoredSample((np.zeros((1, 3)),), None, (np.zeros((1, 3)),))
     assert METRICS["cosine"].statistics(zero).item() == 1
     assert METRICS["cosine"].statistics(zero._replace(reference=(good[:1],))).item() == 0
 
@@ -174,29 +174,29 @@ def test_drift_is_that_of_the_worst_output() -> None:
     [
         (
             "top1",
-            Case((np.zeros((1, 4), np.float32),), np.array([4]), None, "a.jpg"),
+            ScoredSample((np.zeros((1, 4), np.float32),), np.array([4]), None, "a.jpg"),
             "'a.jpg' has the label 4; the model has the classes 0 to 3",
         ),
-        ("top1", Case((np.zeros((1, 4), np.float32),), np.array([-1])), "the label -1"),
-        ("top1", Case((np.zeros((1, 4), np.float32),), None), "has no label"),
-        ("top1", Case((np.zeros((1, 4), np.float32),), np.array([0.5])), "one integer a row"),
-        ("top1", Case((np.zeros((1, 1), np.float32),), np.array([0])), "no output has scores"),
-        ("auc", Case((np.zeros((1, 1), np.float32),), np.array([2])), "labels 0 and 1"),
-        ("auc", Case((np.zeros((1, 3), np.float32),), np.array([1])), "one or two scores"),
+        ("top1", ScoredSample((np.zeros((1, 4), np.float32),), np.array([-1])), "the label -1"),
+        ("top1", ScoredSample((np.zeros((1, 4), np.float32),), None), "has no label"),
+        ("top1", ScoredSample((np.zeros((1, 4), np.float32),), np.array([0.5])), "one integer a row"),
+        ("top1", ScoredSample((np.zeros((1, 1), np.float32),), np.array([0])), "no output has scores"),
+        ("auc", ScoredSample((np.zeros((1, 1), np.float32),), np.array([2])), "labels 0 and 1"),
+        ("auc", ScoredSample((np.zeros((1, 3), np.float32),), np.array([1])), "one or two scores"),
         (
             "miou",
-            Case((np.zeros((1, 4, 4, 3)),), np.zeros((1, 5, 5), int)),
+            ScoredSample((np.zeros((1, 4, 4, 3)),), np.zeros((1, 5, 5), int)),
             "(1, 5, 5); the model answers with (1, 4, 4)",
         ),
-        ("miou", Case((np.zeros((1, 4, 4, 3)),), np.full((1, 4, 4), 7)), "the label 7"),
-        ("miou", Case((np.zeros((1, 4)),), np.zeros((1, 4, 4), int)), "miou needs an output"),
-        ("miou", Case((np.zeros((1, 4, 4, 3)),), np.zeros((1, 4, 4))), "integer class maps"),
-        ("rmse", Case((np.zeros((1, 4)),), np.zeros((1, 3))), "label of shape (1, 3)"),
-        ("snr", Case((np.zeros((1, 4)),), None, (np.zeros((1, 3)),)), "do not answer alike"),
-        ("agreement", Case((np.zeros((1, 1)),), None, (np.zeros((1, 1)),)), "scores of classes"),
+        ("miou", ScoredSample((np.zeros((1, 4, 4, 3)),), np.full((1, 4, 4), 7)), "the label 7"),
+        ("miou", ScoredSample((np.zeros((1, 4)),), np.zeros((1, 4, 4), int)), "miou needs an output"),
+        ("miou", ScoredSample((np.zeros((1, 4, 4, 3)),), np.zeros((1, 4, 4))), "integer class maps"),
+        ("rmse", ScoredSample((np.zeros((1, 4)),), np.zeros((1, 3))), "label of shape (1, 3)"),
+        ("snr", ScoredSample((np.zeros((1, 4)),), None, (np.zeros((1, 3)),)), "do not answer alike"),
+        ("agreement", ScoredSample((np.zeros((1, 1)),), None, (np.zeros((1, 1)),)), "scores of classes"),
     ],
 )
-def test_what_does_not_fit_is_said(name: str, case: Case, told: str) -> None:
+def test_what_does_not_fit_is_said(name: str, case: ScoredSample, told: str) -> None:
     with pytest.raises(BadInput) as raised:
         METRICS[name].statistics(case)
     assert told in str(raised.value)
@@ -204,11 +204,11 @@ def test_what_does_not_fit_is_said(name: str, case: Case, told: str) -> None:
 
 def test_a_metric_of_the_users() -> None:
     metric = users_metric("m:f", lambda outputs, label: outputs[0].sum() - label)
-    rows = np.concatenate([metric.statistics(Case((np.ones(3),), np.array(n))) for n in (1, 2, 3)])
+    rows = np.concatenate([metric.statistics(ScoredSample((np.ones(3),), np.array(n))) for n in (1, 2, 3)])
     assert value_of(metric, rows).value == pytest.approx(1)
     lost = users_metric("m:f", lambda outputs, label: NAN)
     with pytest.raises(BadInput, match="m:f gave nan for sample 'x'"):
-        lost.statistics(Case((np.ones(3),), None, None, "x"))
+        lost.statistics(ScoredSample((np.ones(3),), None, None, "x"))
     odd = users_metric("m:f", lambda outputs, label: label["none"])
     with pytest.raises(BadInput, match="m:f fails for sample 'x'"):
-        odd.statistics(Case((np.ones(3),), None, None, "x"))
+        odd.statistics(ScoredSample((np.ones(3),), None, None, "x"))

@@ -10,7 +10,7 @@ from litesmith.calibration import observed_cache as cache
 from litesmith.calibration.observe import observe
 from litesmith.calibration.observed_cache import (
     VARIABLE,
-    Room,
+    CacheRoom,
     clear,
     facts_place,
     folder,
@@ -104,7 +104,7 @@ def test_foreign_archives_are_ignored(place: Path) -> None:
     assert seen_states() == first
 
 
-def kept_again(room: Room) -> None:
+def kept_again(room: CacheRoom) -> None:
     """Keeps a fourth sight, where there is so much room."""
     model = convnet()
     data = open_data(images(3), model)
@@ -125,16 +125,16 @@ def test_the_oldest_goes_first(place: Path) -> None:
     for age, path in enumerate(files):
         os.utime(path, (1000 + age, 1000 + age))
     room = held().nbytes
-    kept_again(Room(all_bytes=room))
+    kept_again(CacheRoom(all_bytes=room))
     assert not files[0].exists()
     assert all(path.exists() for path in files[2:])
     assert held().nbytes <= room
 
 
 def test_what_is_too_large_is_not_kept(place: Path) -> None:
-    kept_again(Room(file_bytes=100))
+    kept_again(CacheRoom(file_bytes=100))
     assert held().files == 0
-    kept_again(Room())
+    kept_again(CacheRoom())
     assert held().files == 1
 
 

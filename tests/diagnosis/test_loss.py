@@ -10,7 +10,7 @@ from litesmith.data.samples import Data
 from litesmith.data.sources import open_data
 from litesmith.diagnosis.causes import CAUSES, Cause
 from litesmith.diagnosis.float_pairs import scores, twins
-from litesmith.diagnosis.loss import FORM, WEIGHTS, Judge, losses
+from litesmith.diagnosis.loss import FORM, WEIGHTS, DriftJudge, losses
 from litesmith.diagnosis.verdict import Verdict, examine
 from litesmith.ir.build import Builder
 from litesmith.ir.edit import rewrite, with_graphs
@@ -198,7 +198,7 @@ def test_the_parts_together_make_the_error_of_the_model() -> None:
     broken = with_scale(quantized(model, data), 1, 8)
     found = twins(broken, model)
     judged = scores(model, found)
-    judge = Judge(model, judged, data)
+    judge = DriftJudge(model, judged, data)
     whole = judge.drift(broken, [twin.ours for twin in judged])
     parts = [(twin, part) for twin in found for part in (FORM, WEIGHTS)]
     assert judge.alone(parts).decibels == pytest.approx(whole.decibels, abs=1.0)

@@ -15,7 +15,7 @@ from litesmith.progress import Note, Status  # noqa: E402
 from litesmith.tflite.file import load, save  # noqa: E402
 from litesmith.training.retrain_request import Request, Retrained  # noqa: E402
 from litesmith.training.retraining import carry_out  # noqa: E402
-from litesmith.training.settings import Record  # noqa: E402
+from litesmith.training.settings import TrainingRecord  # noqa: E402
 from tests.training.flowers import backbone, write_pictures  # noqa: E402
 
 QUICK = Training(epochs=2, rate=0.003, batch=8)
@@ -77,7 +77,7 @@ def test_an_interrupted_training_ends_in_the_same_bytes(place: Path) -> None:
             preparation=Preparation(norm="unit"),
             fine_tune="all",
             training=QUICK,
-            record=Record(folder, resume, every=0),
+            record=TrainingRecord(folder, resume, every=0),
         )
 
     def stop(event: Status | Note) -> None:

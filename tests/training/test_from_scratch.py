@@ -20,7 +20,7 @@ from litesmith.tflite.metadata import metadata
 from litesmith.training.recipe_context import has_torch
 from litesmith.training.retrain_request import Request, Retrained
 from litesmith.training.retraining import carry_out, default_out, default_training
-from litesmith.training.settings import Record
+from litesmith.training.settings import TrainingRecord
 from tests.training.flowers import backbone
 
 needs_torch = pytest.mark.skipif(not has_torch(), reason="torch is not installed: `train`")
@@ -166,7 +166,7 @@ def test_an_interrupted_training_ends_in_the_same_bytes(tmp_path: Path) -> None:
 
     def request(resume: bool, folder: Path | None = records) -> Request:
         return Request(
-            Path(TINY), stripes(0), out, training=QUICK, record=Record(folder, resume, every=0)
+            Path(TINY), stripes(0), out, training=QUICK, record=TrainingRecord(folder, resume, every=0)
         )
 
     def stop(event: Status | Note) -> None:

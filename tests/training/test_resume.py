@@ -16,7 +16,7 @@ from litesmith.passes.core.step import Context  # noqa: E402
 from litesmith.passes.quantizing.quantize import Quantize  # noqa: E402
 from litesmith.passes.shrinking.prune import Prune  # noqa: E402
 from litesmith.tflite.write import to_bytes  # noqa: E402
-from litesmith.training.settings import Look, Record, Training, Watch  # noqa: E402
+from litesmith.training.settings import Look, TrainingRecord, Training, Watch  # noqa: E402
 from litesmith.training.step_tuner import Tuner  # noqa: E402
 from tests.training.small import damaged, data_of, regression  # noqa: E402
 
@@ -55,7 +55,7 @@ def result(
     """A training of some kind, as bytes."""
     original = regression()
     data = data_of(original)
-    tuner = Tuner(original, data, SHORT, record=Record(folder, resume, every=0), watch=watch)
+    tuner = Tuner(original, data, SHORT, record=TrainingRecord(folder, resume, every=0), watch=watch)
     if kind == "float":
         return to_bytes(tuner(damaged(original)).model)
     if kind == "gradual":
@@ -79,12 +79,12 @@ def test_a_record_of_something_else_is_refused(tmp_path: Path, what: str) -> Non
     original, other = regression(), regression(5)
     data = data_of(original)
     begun = quantized(original, data)
-    Tuner(original, data, SHORT, record=Record(tmp_path, every=0))(begun, origin=original)
+    Tuner(original, data, SHORT, record=TrainingRecord(tmp_path, every=0))(begun, origin=original)
     tuner = Tuner(
         other if what == "original" else original,
         data_of(original, seed=3) if what == "data" else data,
         replace(SHORT, seed=8) if what == "setting" else SHORT,
-        record=Record(tmp_path, resume=True, every=0),
+        record=TrainingRecord(tmp_path, resume=True, every=0),
     )
     with pytest.raises(BadInput, match="another model, recipe, data or setting"):
         tuner(
@@ -97,7 +97,7 @@ def test_a_record_of_another_schedule_is_refused(tmp_path: Path) -> None:
     original = regression()
     data = data_of(original)
     for sparsity, resume in ((0.5, False), (0.7, True)):
-        tuner = Tuner(original, data, SHORT, record=Record(tmp_path, resume, every=0))
+        tuner = Tuner(original, data, SHORT, record=TrainingRecord(tmp_path, resume, every=0))
         context = Context(tools(data, threads=1), tune=tuner)
         step = Prune(sparsity, schedule="gradual")
         if not resume:
@@ -111,8 +111,8 @@ def test_more_minutes_do_not_make_it_another_training(tmp_path: Path) -> None:
     original = regression()
     data = data_of(original)
     hurt = damaged(original)
-    known = Tuner(original, data, SHORT, record=Record(tmp_path, every=0))(hurt).model
+    known = Tuner(original, data, SHORT, record=TrainingRecord(tmp_path, every=0))(hurt).model
     longer = replace(SHORT, minutes=3.0)
-    record = Record(tmp_path, resume=True, every=0)
+    record = TrainingRecord(tmp_path, resume=True, every=0)
     again = Tuner(original, data, longer, record=record)(hurt).model
     assert to_bytes(known) == to_bytes(again)

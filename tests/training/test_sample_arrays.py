@@ -15,7 +15,7 @@ pytest.importorskip("torch", reason="torch is not installed: the extra `train`")
 from litesmith.data.sample_splits import part_of
 from litesmith.data.samples import Items, Sample
 from litesmith.errors import BadInput
-from litesmith.training.sample_arrays import FEWEST, Gathered, gathered
+from litesmith.training.sample_arrays import FEWEST, TrainingSamples, gathered
 from litesmith.training.settings import HELD_OUT
 
 
@@ -48,7 +48,7 @@ def samples(count: int, seed: int = 0) -> list[Sample]:
     ]
 
 
-def contents(found: Gathered, places: np.ndarray) -> set[bytes]:
+def contents(found: TrainingSamples, places: np.ndarray) -> set[bytes]:
     assert found.labels is not None
     return {
         b"".join(store[place].tobytes() for store in (*found.inputs, found.labels))

@@ -172,22 +172,22 @@ def _answer(sample: Sample, answers: Sequence[Outputs]) -> tuple[int, int] | Non
     return (-1 if np.isnan(row).any() else int(row.argmax())), int(label[0])
 
 
-class Way(NamedTuple):
+class OtherSetting(NamedTuple):
     """Something else that could be done, and what the model would answer then."""
 
     how: str
     answers: Answers
 
 
-def _best_way(model: Model, data: Data, seen: Answers) -> tuple[Way | None, list[str]]:
+def _best_way(model: Model, data: Data, seen: Answers) -> tuple[OtherSetting | None, list[str]]:
     """What would make the model right far more often, the simplest of several; what was tried."""
-    ways = list(_numbered_otherwise(Way("", seen), model, data))
+    ways = list(_numbered_otherwise(OtherSetting("", seen), model, data))
     tried = ["another --label-offset", phrase("another order of the classes")]
     for how, other in _prepared_otherwise(data):
         tried.append(how)
         answers = _answers(model, other)
         if answers is not None:
-            way = Way(how, answers)
+            way = OtherSetting(how, answers)
             ways += [way, *_numbered_otherwise(way, model, data)]
     level = _interval(seen)[1] + _CLEARLY
     good = [w for w in ways if _interval(w.answers)[0] > level and _luck(w.answers) <= _SURELY]
@@ -244,7 +244,7 @@ def _as_pixels(item: Item, scale: tuple[float, float]) -> Item:
     return (pixels, *others), label
 
 
-def _numbered_otherwise(way: Way, model: Model, data: Data) -> Iterator[Way]:
+def _numbered_otherwise(way: OtherSetting, model: Model, data: Data) -> Iterator[OtherSetting]:
     """The same answers under other numbers of the classes."""
     given = phrase("{how} and ", way.how) if way.how else ""
     chosen, labels = way.answers
@@ -253,15 +253,15 @@ def _numbered_otherwise(way: Way, model: Model, data: Data) -> Iterator[Way]:
     for other in (0, 1, -1):
         if other != offset:
             moved = Answers(chosen, labels + (other - offset))
-            yield Way(phrase("{given}--label-offset {other}", given, other), moved)
+            yield OtherSetting(phrase("{given}--label-offset {other}", given, other), moved)
     count = max(class_count(model) or 0, int(labels.max()) + 1)
     rank = {int(text): place for place, text in enumerate(sorted(map(str, range(count))))}
     as_text = Answers(chosen, np.array([rank.get(int(b), -2) for b in labels], np.int64))
-    yield Way(
+    yield OtherSetting(
         phrase("{given}the classes in the order of their numbers as text (0, 1, 10, 11)", given),
         as_text,
     )
-    yield Way(phrase("{given}the classes in another order", given), _renumbered(way.answers))
+    yield OtherSetting(phrase("{given}the classes in another order", given), _renumbered(way.answers))
 
 
 def _renumbered(answers: Answers) -> Answers:

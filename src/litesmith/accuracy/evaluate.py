@@ -209,7 +209,7 @@ def evaluate_all(
             tallies = [keep(*answer) for answer in watch(answers, scoring, progress)]
     columns = list(zip(*tallies, strict=True))
     reference = joined(columns[-1]) if against is not None else None
-    job = _Job(name, chosen, str(Target.parse(on)), data, reference, notes, place)
+    job = _Pass(name, chosen, str(Target.parse(on)), data, reference, notes, place)
     return tuple(
         _evaluation(model, joined(column), job)
         for model, column in zip(models, columns, strict=False)
@@ -231,7 +231,7 @@ def _first(samples: Iterator[Sample], data: Data) -> Sample:
     return first
 
 
-class _Job(NamedTuple):
+class _Pass(NamedTuple):
     """What the evaluations of one pass share."""
 
     name: str
@@ -243,7 +243,7 @@ class _Job(NamedTuple):
     place: str
 
 
-def _evaluation(model: Source, tally: Tally, job: _Job) -> Evaluation:
+def _evaluation(model: Source, tally: Tally, job: _Pass) -> Evaluation:
     rows = tally["own"]
     value = value_of(job.metric, rows)
     samples = tuple(job.metric.finish(rows).tolist())
@@ -279,7 +279,7 @@ def _against(tally: Tally, reference: Tally, metric: Metric) -> Against:
     return Against(**told, better=metric.better)
 
 
-def _notes(tally: Tally, job: _Job) -> Iterator[str]:
+def _notes(tally: Tally, job: _Pass) -> Iterator[str]:
     wrong = {
         1: phrase("counted as wrong"),
         -1: phrase("counted as infinitely wrong"),

@@ -21,7 +21,7 @@ from litesmith.accuracy.paired import (
     share,
     share_difference,
 )
-from litesmith.accuracy.scoring import Case
+from litesmith.accuracy.scoring import ScoredSample
 from litesmith.data.samples import Data, Sample
 from litesmith.data.sources import users_function
 from litesmith.errors import BadInput
@@ -42,7 +42,7 @@ class Metric(NamedTuple):
     """
 
     title: str
-    statistics: Callable[[Case], Rows]
+    statistics: Callable[[ScoredSample], Rows]
     finish: Finish
     unit: str = "share"
     better: int = 1
@@ -145,7 +145,7 @@ def users_metric(title: str, function: Function) -> Metric:
     Outputs are arrays of real numbers in the model's order; the label is None where there is none.
     """
 
-    def statistics(case: Case) -> Rows:
+    def statistics(case: ScoredSample) -> Rows:
         try:
             found = np.asarray(function(list(case.outputs), case.label), np.float64)
         except Exception as error:  # foreign code: whatever it raises is not ours

@@ -22,7 +22,7 @@ MOST_DB = 200.0
 _IGNORED = 255
 
 
-class Case(NamedTuple):
+class ScoredSample(NamedTuple):
     """One sample as a metric sees it: outputs in real numbers, each with the rows first."""
 
     outputs: Outputs
@@ -62,7 +62,7 @@ def decibels(means: Rows) -> Rows:
 # From a sample to statistics.
 
 
-def among_top(case: Case, most: int) -> Rows:
+def among_top(case: ScoredSample, most: int) -> Rows:
     """1 where fewer than `most` classes come before the label's, by score and then by index."""
     labels = _class_labels(case)
     chosen = _class_column(case.outputs, len(labels))
@@ -87,7 +87,7 @@ def among_top(case: Case, most: int) -> Rows:
     return _column((before.sum(axis=1) < most) & ~np.isnan(scores).any(axis=1))
 
 
-def miou(case: Case) -> Rows:
+def miou(case: ScoredSample) -> Rows:
     labels = _label(case)
     if labels.dtype.kind not in "iub":
         raise BadInput("miou needs integer class maps as labels; they are {dtype}", labels.dtype)
@@ -125,7 +125,7 @@ def _overlap(chosen: Array, labels: Array, classes: int) -> Rows:
     return np.concatenate([both, either]).astype(np.float64)
 
 
-def _class_map(case: Case) -> tuple[NDArray[np.int64], int]:
+def _class_map(case: ScoredSample) -> tuple[NDArray[np.int64], int]:
     """The class of every pixel and how many classes there are: of (rows, h, w, classes) by the
     highest score, of (rows, h, w, 1) by a score above a half, of integers (rows, h, w) as it is."""
     for output in case.outputs:
@@ -141,7 +141,7 @@ def _class_map(case: Case) -> tuple[NDArray[np.int64], int]:
     )
 
 
-def auc(case: Case) -> Rows:
+def auc(case: ScoredSample) -> Rows:
     """The score of the positive class beside the label; NaN is on the wrong side of all others."""
     labels = _class_labels(case)
     if not np.isin(labels, (0, 1)).all():
@@ -181,15 +181,15 @@ def _below(ordered: Rows, scores: Rows) -> Rows:
     return (left + right) / (2 * len(ordered))
 
 
-def mae(case: Case) -> Rows:
+def mae(case: ScoredSample) -> Rows:
     return np.abs(_errors(case)).mean(axis=1, keepdims=True)
 
 
-def rmse(case: Case) -> Rows:
+def rmse(case: ScoredSample) -> Rows:
     return np.square(_errors(case)).mean(axis=1, keepdims=True)
 
 
-def _errors(case: Case) -> Rows:
+def _errors(case: ScoredSample) -> Rows:
     """Output less label; an output that is NaN is infinitely far."""
     label = _label(case)
     wanted = label.reshape(len(label), -1).astype(np.float64)
@@ -205,7 +205,7 @@ def _errors(case: Case) -> Rows:
     )
 
 
-def cosine(case: Case) -> Rows:
+def cosine(case: ScoredSample) -> Rows:
     """Of the output that has turned most; 0 where one is NaN or zero and the other is not."""
     found = [_row_cosine(a, b) for a, b in _pairs(case)]
     return np.min(found, axis=0)[:, None]
@@ -219,7 +219,7 @@ def _row_cosine(a: Rows, b: Rows) -> Rows:
     return np.where(equal, 1.0, np.clip(np.nan_to_num(cosines, nan=0.0), -1.0, 1.0))
 
 
-def snr(case: Case) -> Rows:
+def snr(case: ScoredSample) -> Rows:
     """The power of each output of the reference, then of its difference from it."""
     pairs = _pairs(case)
     signals = [np.square(b).sum(axis=1) for _, b in pairs]
@@ -227,7 +227,7 @@ def snr(case: Case) -> Rows:
     return np.stack([*signals, *noises], axis=1)
 
 
-def agreement(case: Case) -> Rows:
+def agreement(case: ScoredSample) -> Rows:
     """The share of a row's classes (one, or one a pixel) that are the reference's."""
     assert case.reference is not None
     for output, reference in zip(case.outputs, case.reference, strict=False):
@@ -245,7 +245,7 @@ def agreement(case: Case) -> Rows:
     )
 
 
-def _pairs(case: Case) -> list[tuple[Rows, Rows]]:
+def _pairs(case: ScoredSample) -> list[tuple[Rows, Rows]]:
     """Outputs beside those of the reference, (rows, values) each."""
     assert case.reference is not None
     pairs = list(zip(case.outputs, case.reference, strict=False))
@@ -271,7 +271,7 @@ def _chosen(scores: Array) -> NDArray[np.int64]:
     return np.where(np.isnan(scores).any(axis=-1), -1, scores.argmax(axis=-1))
 
 
-def _scores(case: Case, rows: int) -> Array:
+def _scores(case: ScoredSample, rows: int) -> Array:
     """The first output that has several scores a row: (rows, classes)."""
     for output in case.outputs:
         is_list = output.ndim > 0 and output.dtype.kind == "f"
@@ -288,7 +288,7 @@ def _class_column(outputs: Outputs, rows: int) -> Array | None:
     return first.reshape(rows) if first.dtype.kind in "iub" and first.size == rows else None
 
 
-def _label(case: Case) -> Array:
+def _label(case: ScoredSample) -> Array:
     if case.label is None:
         raise BadInput(
             "sample {name!r} has no label; give labels, or a reference to compare", case.name
@@ -296,7 +296,7 @@ def _label(case: Case) -> Array:
     return case.label
 
 
-def _class_labels(case: Case) -> NDArray[np.int64]:
+def _class_labels(case: ScoredSample) -> NDArray[np.int64]:
     label = _label(case)
     if label.dtype.kind not in "iub" or label.size != len(label):
         raise BadInput(

@@ -14,7 +14,7 @@ import numpy as np
 
 from litesmith.accuracy.metrics import METRICS, Metric, metric_named
 from litesmith.accuracy.paired import Rows
-from litesmith.accuracy.scoring import Case
+from litesmith.accuracy.scoring import ScoredSample
 from litesmith.data.answers import Outputs, is_stateless
 from litesmith.data.samples import Data, Sample
 from litesmith.data.shipping import Content, Portion, answering, portions, send_model, source_digest
@@ -35,7 +35,7 @@ def kept(
 ) -> list[Tally]:
     """Of each model; where they are compared, the last is the reference of the others."""
     reference = answers[-1] if compared else None
-    cases = [Case(outputs, sample.label, reference, sample.name) for outputs in answers]
+    cases = [ScoredSample(outputs, sample.label, reference, sample.name) for outputs in answers]
     tallies = [_tally(case, metric, compared) for case in cases[: len(cases) - compared]]
     if compared and metric.needs != "reference":
         tallies.append(_tally(cases[-1], metric, False))
@@ -55,7 +55,7 @@ def as_it_is(sample: Sample, answers: Sequence[Outputs]) -> tuple[Sample, Sequen
     return sample, answers
 
 
-def _tally(case: Case, metric: Metric, compared: bool) -> Tally:
+def _tally(case: ScoredSample, metric: Metric, compared: bool) -> Tally:
     nan = any(o.dtype.kind == "f" and bool(np.isnan(o).any()) for o in case.outputs)
     tally = {"own": metric.statistics(case), "nan": np.array([[float(nan)]])}
     if compared and _alike(case):
@@ -66,7 +66,7 @@ def _tally(case: Case, metric: Metric, compared: bool) -> Tally:
     return tally
 
 
-def _alike(case: Case) -> bool:
+def _alike(case: ScoredSample) -> bool:
     """True where the model and its reference answer with numbers of the same shapes."""
     reference = case.reference or ()
     return [o.shape for o in case.outputs] == [o.shape for o in reference] and all(
@@ -87,7 +87,7 @@ class Scored(NamedTuple):
     notes: tuple[str, ...]
 
 
-class _Job(NamedTuple):
+class _ShardJob(NamedTuple):
     """What is asked of a worker.
 
     metric    "" for a function of the user's, which is called here: outputs come back
@@ -111,7 +111,7 @@ def sharded_tallies(
 ) -> Scored:
     """What is kept of the samples, in their order."""
     keys = tuple(map(source_digest, models))
-    job = _Job(metric if metric in METRICS else "", compared, str(target), keys)
+    job = _ShardJob(metric if metric in METRICS else "", compared, str(target), keys)
     contents = [send_model(engine, source, key) for source, key in zip(models, keys, strict=True)]
     loaded = [source if isinstance(source, Model) else load(source) for source in models]
     if target.kind not in ("cpu", "numpy"):  # an accelerator is where the devices are
@@ -134,7 +134,7 @@ def sharded_tallies(
 def _started(
     engine: Engine,
     data: Data,
-    job: _Job,
+    job: _ShardJob,
     contents: Sequence[Held[Content]],
     whole: bool,
     reuses: bool,
@@ -177,7 +177,7 @@ def answers(portion: Portion, key: str, target: str, content: Content) -> list[O
 
 
 def scored(
-    portion: Portion, job: _Job, reference: list[Outputs] | None, *contents: Content
+    portion: Portion, job: _ShardJob, reference: list[Outputs] | None, *contents: Content
 ) -> tuple[list[object], str]:
     """What is kept of some samples; `reference` has the answers of the last model."""
     pairs = zip(job.keys, contents, strict=False)
@@ -194,7 +194,7 @@ def scored(
     return found, _machine()
 
 
-def _keep(job: _Job) -> Callable[[Sample, Sequence[Outputs]], object]:
+def _keep(job: _ShardJob) -> Callable[[Sample, Sequence[Outputs]], object]:
     if job.metric:
         return partial(kept, metric=METRICS[job.metric], compared=job.compared)
     return lambda sample, own: as_it_is(replace(sample, inputs=()), own)

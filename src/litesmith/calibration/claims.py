@@ -33,7 +33,7 @@ _BROKEN_DB = 3.0
 _NOT_LOOKED = phrase("it was not profiled: litesmith profile tells")
 
 
-class Group(NamedTuple):
+class OpGroup(NamedTuple):
     """Ops of one kind that share a reason, "" where none is known."""
 
     kind: str
@@ -41,7 +41,7 @@ class Group(NamedTuple):
     why: str = ""
 
 
-class Drift(NamedTuple):
+class OutputDrift(NamedTuple):
     """How far one output is from the float model's.
 
     snr_db   None where the float model gives nothing but zeros, so that there is no ratio
@@ -71,11 +71,11 @@ class Claims:
     """
 
     failure: str
-    float_ops: tuple[Group, ...]
+    float_ops: tuple[OpGroup, ...]
     conversions: int
-    outside: tuple[Group, ...] | None
+    outside: tuple[OpGroup, ...] | None
     unknown: str
-    drift: tuple[Drift, ...]
+    drift: tuple[OutputDrift, ...]
     tried: int
 
     @property
@@ -93,7 +93,7 @@ class Claims:
         return bool(self.failure) or any(drift.is_lost for drift in self.drift)
 
     @property
-    def worst(self) -> Drift | None:
+    def worst(self) -> OutputDrift | None:
         """The output that has drifted most."""
         known = [d for d in self.drift if d.snr_db is not None or d.is_lost]
         return min(known, key=lambda d: (not d.is_lost, d.snr_db or 0.0)) if known else None
@@ -134,7 +134,7 @@ def check_claims(
     computing = [op for op in in_float if not OPS[op.kind].rescales]
     reasons = {skip.where: skip.why for skip in skipped}
     counts = Counter((plain(op.label), reasons.get(op_name(op), "")) for op in computing)
-    groups = tuple(Group(kind, count, why) for (kind, why), count in counts.most_common())
+    groups = tuple(OpGroup(kind, count, why) for (kind, why), count in counts.most_common())
     conversions = len(in_float) - len(computing)
     few = data if data is not None else RandomSamples(original, _TRIED)
     try:
@@ -157,7 +157,7 @@ def _float_ops(graph: Graph, is_main: bool) -> Iterator[Op]:
             yield op
 
 
-def _outside(written: Path) -> tuple[tuple[Group, ...] | None, str]:
+def _outside(written: Path) -> tuple[tuple[OpGroup, ...] | None, str]:
     """What a profiled run shows outside XNNPACK, or why there is no profile."""
     try:
         found = outside_xnnpack(written)
@@ -165,12 +165,12 @@ def _outside(written: Path) -> tuple[tuple[Group, ...] | None, str]:
         return None, str(error)
     if found is None:
         return None, phrase("the runtime reports no events for this model")
-    return tuple(Group(kind, count) for kind, count in found.items()), ""
+    return tuple(OpGroup(kind, count) for kind, count in found.items()), ""
 
 
 def _drift(
     written: Path, original: Model, data: Data, source: Path | Model
-) -> tuple[tuple[Drift, ...], int]:
+) -> tuple[tuple[OutputDrift, ...], int]:
     few = look_at_some(data, _TRIED)
     tallies = list(outputs_of([written, source], few, _powers, workers=1))
     names = [plain(tensor.name) for tensor in original.main.outputs]
@@ -206,10 +206,10 @@ def _power(ours: np.ndarray, wanted: np.ndarray) -> _Power | None:
     return _Power(float(np.square(b).sum()), float(np.square(a - b).sum()), False)
 
 
-def _drift_of(name: str, powers: Sequence[_Power]) -> Drift:
+def _drift_of(name: str, powers: Sequence[_Power]) -> OutputDrift:
     signal, noise = sum(p.signal for p in powers), sum(p.noise for p in powers)
     lost = any(p.is_lost for p in powers)
     if lost or not signal:
-        return Drift(name, None, lost)
+        return OutputDrift(name, None, lost)
     ratio = MOST_DB if not noise else 10 * float(np.log10(signal / noise))
-    return Drift(name, min(ratio, MOST_DB), lost)
+    return OutputDrift(name, min(ratio, MOST_DB), lost)

@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeVar
 
 from litesmith.calibration import observed_cache as cache
 from litesmith.data.samples import Data, as_stored
-from litesmith.data.shipping import Content, Piece, load_content, send_model, source_digest
+from litesmith.data.shipping import Content, DataPiece, load_content, send_model, source_digest
 from litesmith.errors import BadInput
 from litesmith.ir.edit import needed_ops, regraph
 from litesmith.ir.types import Array, Model, Tensor
@@ -47,7 +47,7 @@ class Spread(NamedTuple):
     """An engine, and the pieces of some data that lie with its workers."""
 
     engine: Engine
-    pieces: tuple[Held[Piece], ...]
+    pieces: tuple[Held[DataPiece], ...]
 
 
 def tools(data: Data, *, threads: int = 0, spread: Spread | None = None) -> Tools:
@@ -179,7 +179,7 @@ def _observe_spread(
 
 
 def observed_piece(
-    content: Content, numbers: Sequence[int], what: frozenset[str], piece: Piece
+    content: Content, numbers: Sequence[int], what: frozenset[str], piece: DataPiece
 ) -> list[dict[str, Array]]:
     """What some samples make of the tensors of these numbers, on one core."""
     model = load_content(content)

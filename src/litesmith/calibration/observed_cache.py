@@ -102,14 +102,14 @@ _DAMAGE = (
 )
 
 
-class Room(NamedTuple):
+class CacheRoom(NamedTuple):
     """How many bytes one file may take, and how many all of them together."""
 
     file_bytes: int = 64_000_000
     all_bytes: int = 512_000_000
 
 
-_ROOM = Room()
+_ROOM = CacheRoom()
 
 
 class Kept(NamedTuple):
@@ -171,7 +171,7 @@ def read_outputs(place: Path | None, names: Sequence[str]) -> Array | None:
 
 
 def write_outputs(
-    place: Path | None, names: Sequence[str], rows: Array, room: Room = _ROOM
+    place: Path | None, names: Sequence[str], rows: Array, room: CacheRoom = _ROOM
 ) -> None:
     """Keeps rows by name, where there is room for them."""
     if place is None or rows.nbytes > room.file_bytes:
@@ -200,7 +200,7 @@ def read_facts(place: Path | None, model: Model, what: frozenset[str]) -> dict[T
 
 
 def write_facts(
-    place: Path | None, model: Model, facts: Mapping[Tensor, Seen], room: Room = _ROOM
+    place: Path | None, model: Model, facts: Mapping[Tensor, Seen], room: CacheRoom = _ROOM
 ) -> None:
     """Keeps what was seen, with what the file already holds, where there is room for it."""
     if place is None:
@@ -221,7 +221,7 @@ def write_facts(
     _write(place, content, room)
 
 
-def _write(place: Path, content: io.BytesIO, room: Room) -> None:
+def _write(place: Path, content: io.BytesIO, room: CacheRoom) -> None:
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
         write_whole(place, [content.getbuffer()])

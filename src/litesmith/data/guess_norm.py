@@ -53,7 +53,7 @@ class Choice(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-class Tried(NamedTuple):
+class TriedItems(NamedTuple):
     """A few items for a guess: pixels of each without a batch dimension; their classes if known."""
 
     pixels: Sequence[Array]
@@ -122,7 +122,7 @@ def _pixels(norm: Norm) -> Array:
     return np.array([ends.min(), ends.max()])
 
 
-def guess(model: Model, tried: Tried, offsets: Sequence[int]) -> Choice:
+def guess(model: Model, tried: TriedItems, offsets: Sequence[int]) -> Choice:
     """The normalisation under which the model does best on a few images."""
     tensor = model.main.inputs[0]
     wanted = picture(tensor)

@@ -54,7 +54,7 @@ class Span(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
+class SeenData:
     """What the rules judge.
 
     count    how many samples the data has
@@ -99,11 +99,11 @@ def lint_evaluation(data: Data, model: Model) -> list[Problem]:
     return [problem for rule in (_not_finite, _range) for problem in rule(seen)]
 
 
-def _looked_at(data: Data, model: Model) -> Seen:
+def _looked_at(data: Data, model: Model) -> SeenData:
     few = look_at_some(data, _MOST_SEEN)
     # The inputs themselves are let go at once: hundreds of them would fill the memory.
     looked = [(s.name, tuple(map(_span, s.inputs)), s.label) for s in few]
-    return Seen(
+    return SeenData(
         model,
         len(data),
         tuple(name for name, _, _ in looked),
@@ -141,7 +141,7 @@ def _classes(data: Data, labels: list[tuple[str, Array | None]]) -> Iterator[tup
             yield from ((name, int(number)) for number in label)
 
 
-def _not_finite(seen: Seen) -> Iterator[Problem]:
+def _not_finite(seen: SeenData) -> Iterator[Problem]:
     for _, tensor, spans in seen.inputs():
         bad = [name for name, span in spans if not span.finite]
         if bad:
@@ -160,7 +160,7 @@ def _not_finite(seen: Seen) -> Iterator[Problem]:
             )
 
 
-def _constant(seen: Seen) -> Iterator[Problem]:
+def _constant(seen: SeenData) -> Iterator[Problem]:
     for _, tensor, spans in seen.inputs():
         flat = [name for name, span in spans if span.finite and span.low == span.high]
         if flat and tensor.elements > 1:
@@ -179,7 +179,7 @@ def _constant(seen: Seen) -> Iterator[Problem]:
             )
 
 
-def _range(seen: Seen) -> Iterator[Problem]:
+def _range(seen: SeenData) -> Iterator[Problem]:
     for place, tensor, spans in seen.inputs():
         wanted, source = _wanted_range(seen.model, place)
         low, high = min(s.low for _, s in spans), max(s.high for _, s in spans)
@@ -270,7 +270,7 @@ def _passes(row: Row) -> bool:
     return row.converts or row.pads or row.transposes or (row.reshapes and row.takes_shape)
 
 
-def _few(seen: Seen) -> Iterator[Problem]:
+def _few(seen: SeenData) -> Iterator[Problem]:
     if seen.count >= _ENOUGH:
         return
     serious = seen.count < _HARDLY
@@ -286,7 +286,7 @@ def _few(seen: Seen) -> Iterator[Problem]:
     )
 
 
-def _outliers(seen: Seen) -> Iterator[Problem]:
+def _outliers(seen: SeenData) -> Iterator[Problem]:
     for _, tensor, spans in seen.inputs():
         largest = sorted((max(-s.low, s.high), name) for name, s in spans)
         few = max(1, len(spans) // 50)
@@ -311,7 +311,7 @@ def _outliers(seen: Seen) -> Iterator[Problem]:
             )
 
 
-def _leaks(seen: Seen) -> Iterator[Problem]:
+def _leaks(seen: SeenData) -> Iterator[Problem]:
     shared = [name for digest, name in seen.items if digest in seen.others]
     if shared:
         yield Problem(
@@ -327,7 +327,7 @@ def _leaks(seen: Seen) -> Iterator[Problem]:
         )
 
 
-def _labels(seen: Seen) -> Iterator[Problem]:
+def _labels(seen: SeenData) -> Iterator[Problem]:
     count = class_count(seen.model)
     if count is None:
         return
@@ -349,7 +349,7 @@ def _labels(seen: Seen) -> Iterator[Problem]:
         )
 
 
-def _duplicates(seen: Seen) -> Iterator[Problem]:
+def _duplicates(seen: SeenData) -> Iterator[Problem]:
     total = len(seen.items)
     copies = total - len({digest for digest, _ in seen.items})
     if copies:
@@ -361,7 +361,7 @@ def _duplicates(seen: Seen) -> Iterator[Problem]:
         )
 
 
-RULES: tuple[Callable[[Seen], Iterator[Problem]], ...] = (
+RULES: tuple[Callable[[SeenData], Iterator[Problem]], ...] = (
     _not_finite,
     _constant,
     _range,

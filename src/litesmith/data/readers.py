@@ -95,7 +95,7 @@ _MOST_SPOOLED = 16_000_000_000
 _LABEL_FILE = "labels.txt"
 
 
-class Check(NamedTuple):
+class ItemCheck(NamedTuple):
     """How an item is seen to be unusable, before it is used.
 
     fault  what is wrong with an item, in a few words; "" where nothing is
@@ -137,7 +137,7 @@ class Rows:
     classes: Array | None = None
     notes: tuple[str, ...] = ()
     settled: bool = False
-    check: Check | None = None
+    check: ItemCheck | None = None
     stored: Stored | None = None
 
 
@@ -212,7 +212,7 @@ def file_rows(
         classes,
         notes,
         settled,
-        Check(fault_of, unusable),
+        ItemCheck(fault_of, unusable),
     )
 
 

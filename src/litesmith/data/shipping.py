@@ -84,7 +84,7 @@ _TOKENS: WeakKeyDictionary[object, str] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, eq=False)
-class Piece:
+class DataPiece:
     """Some items of data, with all that it takes to make samples of them.
 
     stored   what the items' files hold, where they are to be decoded; `columns` is empty then
@@ -143,7 +143,7 @@ class Ready:
         return iter(self.samples)
 
 
-Portion = Piece | Ready
+Portion = DataPiece | Ready
 
 
 class Lying(NamedTuple):
@@ -174,7 +174,7 @@ def portions(
         yield Lying(key, engine.hold(key, made, _nbytes))
 
 
-def join_pieces(pieces: Sequence[Piece]) -> Samples:
+def join_pieces(pieces: Sequence[DataPiece]) -> Samples:
     """All pieces of some data as one again."""
     first = pieces[0]
     columns = range(len(first.columns))
@@ -190,7 +190,7 @@ def join_pieces(pieces: Sequence[Piece]) -> Samples:
     ).open_samples()
 
 
-def piece(data: Samples, places: Sequence[int], *, digests: bool = False) -> Piece:
+def piece(data: Samples, places: Sequence[int], *, digests: bool = False) -> DataPiece:
     """The samples at some places, as they are shipped."""
     some = data.at(places)
     rows, chosen, inputs = some.rows, some.chosen, some.model.main.inputs
@@ -201,7 +201,7 @@ def piece(data: Samples, places: Sequence[int], *, digests: bool = False) -> Pie
     else:
         items = list(in_parallel(rows.read, chosen))
     labels = tuple(label if rows.classes is None else None for _, label in items)
-    return Piece(
+    return DataPiece(
         some.source,
         some.names,
         stored,

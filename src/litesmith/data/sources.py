@@ -23,7 +23,7 @@ from litesmith.data.audio import audio_rows, has_audio
 from litesmith.data.guess_norm import (
     MOST_TRIED,
     Choice,
-    Tried,
+    TriedItems,
     from_model,
     guess,
     possible_offsets,
@@ -42,7 +42,7 @@ from litesmith.data.readers import (
     spooled_rows,
 )
 from litesmith.data.samples import Data, Items, Sample, are_pixels, is_real, prepare_item
-from litesmith.data.unusable import Chosen, only_usable
+from litesmith.data.unusable import ChosenItems, only_usable
 from litesmith.errors import BadInput
 from litesmith.ir.types import Array, Model
 from litesmith.phrases import phrase
@@ -211,7 +211,7 @@ def open_data(
     rows = _rows(source, name, model, preparation, samples)
     batch = batch_of(model) or 1
 
-    def choose(some: Sequence[int]) -> Chosen:
+    def choose(some: Sequence[int]) -> ChosenItems:
         return _choose(rows, some, batch, samples, is_asked=is_asked)
 
     chosen, notes = only_usable(rows, choose, name)
@@ -301,7 +301,7 @@ def _called(function: Callable[[], object], name: str) -> Iterable[object]:
 
 def _choose(
     rows: Rows, some: Sequence[int], batch: int, samples: int | None, *, is_asked: bool
-) -> Chosen:
+) -> ChosenItems:
     """Which of some items are taken, in order, and what is to be said about it."""
     count = len(some)
     wanted = count if samples is None else samples * batch
@@ -322,7 +322,7 @@ def _choose(
             )
         )
         chosen = chosen[: len(chosen) // batch * batch]
-    return Chosen(tuple(chosen), tuple(notes))
+    return ChosenItems(tuple(chosen), tuple(notes))
 
 
 def _stratified(classes: Array | None, count: int, wanted: int) -> list[int]:
@@ -391,7 +391,7 @@ def _guessed(few: Samples, offsets: Sequence[int]) -> Choice:
     few = _in_memory(few.spread(tried_count(few.model)))
     pixels = [few.rows.read(index)[0][0] for index in few.chosen]
     classes = None if few.rows.classes is None else few.rows.classes[list(few.chosen)]
-    return guess(few.model, Tried(pixels, classes), offsets)
+    return guess(few.model, TriedItems(pixels, classes), offsets)
 
 
 def _offsets(data: Samples) -> tuple[int, ...]:

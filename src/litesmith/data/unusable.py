@@ -15,14 +15,14 @@ _MOST = 0.05
 _NAMED = 5
 
 
-class Chosen(NamedTuple):
+class ChosenItems(NamedTuple):
     """The items that are taken, by number, and what is to be said about it."""
 
     places: tuple[int, ...]
     notes: tuple[str, ...] = ()
 
 
-def only_usable(rows: Rows, choose: Callable[[Sequence[int]], Chosen], source: str) -> Chosen:
+def only_usable(rows: Rows, choose: Callable[[Sequence[int]], ChosenItems], source: str) -> ChosenItems:
     """What `choose` takes of the usable items; only what it takes is looked at.
 
     It chooses anew as long as something unusable was among what it took.
@@ -35,7 +35,7 @@ def only_usable(rows: Rows, choose: Callable[[Sequence[int]], Chosen], source: s
         chosen = choose([place for place in every if not seen.get(place)])
         new = [place for place in chosen.places if place not in seen]
         if not new:
-            return Chosen(chosen.places, (*chosen.notes, *_told(rows, seen)))
+            return ChosenItems(chosen.places, (*chosen.notes, *_told(rows, seen)))
         seen.update(zip(new, in_parallel(rows.check.fault, new), strict=True))
         if sum(map(bool, seen.values())) > _MOST * len(seen):
             raise BadInput(

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from litesmith.diagnosis.loss import FORM, WEIGHTS, Loss
+from litesmith.diagnosis.loss import FORM, WEIGHTS, OpLoss
 from litesmith.ir.types import Array
 from litesmith.numeric.affine import rows_of
 from litesmith.passes.core.layers import Layer, real_bias, real_values
@@ -41,7 +41,7 @@ class Cause:
     what: str
     why: str
     part: str
-    seen: Callable[[Loss], str]
+    seen: Callable[[OpLoss], str]
     remedies: tuple[str, ...]
     is_usual: bool = False
 
@@ -49,7 +49,7 @@ class Cause:
 class Blame(NamedTuple):
     """One part of one op, with its cause."""
 
-    loss: Loss
+    loss: OpLoss
     cause: Cause
     seen: str
 
@@ -58,7 +58,7 @@ class Blame(NamedTuple):
         return self.loss.noise(self.cause.part)
 
 
-def blamed(losses: Sequence[Loss]) -> list[Blame]:
+def blamed(losses: Sequence[OpLoss]) -> list[Blame]:
     """The cause of every part that makes any error."""
     found: list[Blame] = []
     for loss in losses:
@@ -69,7 +69,7 @@ def blamed(losses: Sequence[Loss]) -> list[Blame]:
     return found
 
 
-def _first(loss: Loss, part: str) -> tuple[Cause, str]:
+def _first(loss: OpLoss, part: str) -> tuple[Cause, str]:
     causes = [cause for cause in CAUSES if cause.part == part]
     for cause in causes:
         seen = cause.seen(loss)
@@ -81,7 +81,7 @@ def _first(loss: Loss, part: str) -> tuple[Cause, str]:
 # The form of what an op writes.
 
 
-def _cut(loss: Loss) -> str:
+def _cut(loss: OpLoss) -> str:
     if loss.cut.power < 0.5 * loss.form.power or loss.noise("cut") < _USUAL:
         return ""
     form = form_of(loss.twin.ours)
@@ -99,7 +99,7 @@ def _cut(loss: Loss) -> str:
     )
 
 
-def _outlier_sample(loss: Loss) -> str:
+def _outlier_sample(loss: OpLoss) -> str:
     if loss.noise(FORM) < _USUAL or len(loss.peaks) < _ENOUGH_SAMPLES:
         return ""
     peaks = sorted(loss.peaks, reverse=True)
@@ -114,7 +114,7 @@ def _outlier_sample(loss: Loss) -> str:
     )
 
 
-def _outlier_channel(loss: Loss) -> str:
+def _outlier_channel(loss: OpLoss) -> str:
     peaks = loss.channel_peak[loss.channel_peak > 0]
     if peaks.size < 3 or _noise_of_most(loss) < _USUAL:
         return ""
@@ -130,14 +130,14 @@ def _outlier_channel(loss: Loss) -> str:
     )
 
 
-def _noise_of_most(loss: Loss) -> float:
+def _noise_of_most(loss: OpLoss) -> float:
     """The error of the form as a share of the signal, in the middle channel: beside the power of
     a loud one, that of all others together is nothing."""
     used = loss.channel_peak > 0
     return float(np.median(loss.form.squares[used] / loss.signal.squares[used]))
 
 
-def _wide(loss: Loss) -> str:
+def _wide(loss: OpLoss) -> str:
     form = form_of(loss.twin.ours)
     if loss.noise(FORM) < _USUAL or form is None or form[1] == 0:
         return ""
@@ -155,7 +155,7 @@ def _wide(loss: Loss) -> str:
     )
 
 
-def _fine(loss: Loss) -> str:
+def _fine(loss: OpLoss) -> str:
     if loss.noise(FORM) < _MUCH:
         return ""
     size, bits = float(np.sqrt(loss.signal.power)), 8 * np.dtype(loss.twin.ours.dtype).itemsize
@@ -169,14 +169,14 @@ def _fine(loss: Loss) -> str:
     )
 
 
-def _any(loss: Loss) -> str:
+def _any(loss: OpLoss) -> str:
     return phrase("rounded to the nearest step")
 
 
 # The weights and the bias.
 
 
-def _full_bias(loss: Loss) -> str:
+def _full_bias(loss: OpLoss) -> str:
     channels = _channels_at_limit(loss)
     if not channels.size:
         return ""
@@ -193,11 +193,11 @@ def _full_bias(loss: Loss) -> str:
     )
 
 
-def _dead_channel(loss: Loss) -> str:
+def _dead_channel(loss: OpLoss) -> str:
     return _full_bias(loss) if _dead(loss)[_channels_at_limit(loss)].any() else ""
 
 
-def _wrong_bias(loss: Loss) -> str:
+def _wrong_bias(loss: OpLoss) -> str:
     ours, theirs = _layers(loss)
     wanted, stored = real_bias(theirs), real_bias(ours)
     size = np.sqrt(loss.signal.squares / max(loss.signal.count, 1))
@@ -214,7 +214,7 @@ def _wrong_bias(loss: Loss) -> str:
     )
 
 
-def _one_scale(loss: Loss) -> str:
+def _one_scale(loss: OpLoss) -> str:
     ours, theirs = _layers(loss)
     quant = ours.weight.quant
     if quant is None or quant.scale.size > 1 or theirs.channels < 2:
@@ -230,7 +230,7 @@ def _one_scale(loss: Loss) -> str:
     )
 
 
-def _mean_shift(loss: Loss) -> str:
+def _mean_shift(loss: OpLoss) -> str:
     share = loss.weights.mean_share
     return (
         phrase("{share} of its error is a shift of channels", percent_text(share))
@@ -239,19 +239,19 @@ def _mean_shift(loss: Loss) -> str:
     )
 
 
-def _layers(loss: Loss) -> tuple[Layer, Layer]:
+def _layers(loss: OpLoss) -> tuple[Layer, Layer]:
     assert loss.twin.layers is not None
     return loss.twin.layers
 
 
-def _channels_at_limit(loss: Loss) -> Array:
+def _channels_at_limit(loss: OpLoss) -> Array:
     bias = _layers(loss)[0].bias
     if bias is None or bias.dtype != "int32":
         return np.zeros(0, np.int64)
     return np.flatnonzero(np.abs(bias.values().reshape(-1).astype(np.int64)) >= FULL_BIAS)
 
 
-def _dead(loss: Loss) -> Array:
+def _dead(loss: OpLoss) -> Array:
     """Which channels of the float layer have next to no weights."""
     theirs = _layers(loss)[1]
     peaks = np.abs(rows_of(real_values(theirs.weight), theirs.axis)).max(axis=1)

@@ -6,7 +6,7 @@ from the float model's values alone; and its weights, seen from the float layer 
 numbers in place of its own. Both start from exact inputs: no error of an earlier op counts.
 
 What the error of some ops alone does to the output is seen by the float model with only these
-quantized, run beside the float model as it is (`Judge`).
+quantized, run beside the float model as it is (`DriftJudge`).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -78,7 +78,7 @@ class Errors:
 
 
 @dataclass(eq=False)
-class Loss:
+class OpLoss:
     """What was seen of a twin.
 
     signal   the float model's values
@@ -142,21 +142,21 @@ def as_real(stored: Array, tensor: Tensor) -> Array:
     return dequantize(stored, tensor.quant)
 
 
-def losses(model: Model, reference: Model, found: Sequence[Twin], data: Data) -> list[Loss]:
+def losses(model: Model, reference: Model, found: Sequence[Twin], data: Data) -> list[OpLoss]:
     """The loss of every twin of real numbers, in their order."""
     real = [t for t in found if t.theirs.dtype == "float32" and t.theirs.elements]
     made = joined(model, reference, real)
-    gathered: list[Loss] = []
+    gathered: list[OpLoss] = []
     for wave in waves(real, lambda twin: 2 * twin.theirs.nbytes + twin.ours.nbytes):
         gathered += _gather(made, wave, data)
     return gathered
 
 
-def _gather(made: Joined, wave: Sequence[Twin], data: Data) -> list[Loss]:
+def _gather(made: Joined, wave: Sequence[Twin], data: Data) -> list[OpLoss]:
     """One pass over the data."""
     inputs = made.model.main.inputs
     wanted = dict.fromkeys(t for twin in wave for t in _looked_at(made, twin) if t not in inputs)
-    gathered = [Loss(twin) for twin in wave]
+    gathered = [OpLoss(twin) for twin in wave]
     with tools(data).opened(exposing(made.model, list(wanted))) as run:
         for sample in data:
             fed = list(map(as_stored, inputs, sample.inputs))
@@ -177,7 +177,7 @@ def _looked_at(made: Joined, twin: Twin) -> Iterator[Tensor]:
 
 
 def _add(
-    loss: Loss, name: str, values: Mapping[Tensor, Array], stored: Mapping[Twin, Tensor]
+    loss: OpLoss, name: str, values: Mapping[Tensor, Array], stored: Mapping[Twin, Tensor]
 ) -> None:
     twin = loss.twin
     loss.add(name, values[twin.theirs], values[twin.ours if twin.ours in values else twin.theirs])
@@ -241,7 +241,7 @@ class Drift(NamedTuple):
         return decibels(1.0, self.noise)
 
 
-class Judge:
+class DriftJudge:
     """Runs models on the same samples and holds their scores against the float model's."""
 
     def __init__(self, reference: Model, judged: Sequence[Twin], data: Data) -> None:
@@ -327,7 +327,7 @@ def shown_model(pair: Pair) -> Model:
     return pair.file if pair.is_ours else pair.model
 
 
-def _error(place: int, kind: str, loss: Loss | None) -> OpError:
+def _error(place: int, kind: str, loss: OpLoss | None) -> OpError:
     if loss is None:
         return OpError(place, None, NO_TWIN)
     if OPS[kind].moves_data:

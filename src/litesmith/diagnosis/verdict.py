@@ -23,7 +23,7 @@ from litesmith.diagnosis.float_pairs import (
     scores,
     twins,
 )
-from litesmith.diagnosis.loss import Drift, Judge, TwinPart, losses
+from litesmith.diagnosis.loss import Drift, DriftJudge, TwinPart, losses
 from litesmith.diagnosis.slowness import Diagnosis
 from litesmith.diagnosis.without_reference import unaided
 from litesmith.errors import CannotRun, LitesmithError
@@ -238,7 +238,7 @@ class _Examination:
         self._scores = scores(pair.reference, self._twins)
         macs = sum(op_macs(op) or 0 for op in pair.reference.main.ops)
         count = min(max(_MOST_MACS // max(macs, 1), _LEAST_SAMPLES), MOST_SAMPLES)
-        self._judge = Judge(pair.reference, self._scores, spread(data, count))
+        self._judge = DriftJudge(pair.reference, self._scores, spread(data, count))
         self.drift = self._judge.drift(pair.model, [twin.ours for twin in self._scores])
         self._harmless = HARMLESS_NATS if self._judge.chooses else HARMLESS_NOISE
         self._trust = " --trust-data" if is_refused else ""

@@ -28,7 +28,7 @@ _REQUANTIZE = "litesmith quantize FLOAT --to int8 --data DATA -o OUT.tflite"
 
 
 @dataclass(eq=False)
-class Codes:
+class SeenCodes:
     """The codes that a tensor was seen to hold."""
 
     place: int
@@ -60,11 +60,11 @@ def unaided(model: Model, data: Data) -> list[Diagnosis]:
     return [*_in_the_file(model), *_in_runs(seen_codes(model, data))]
 
 
-def seen_codes(model: Model, data: Data, at_once: int = AT_ONCE) -> list[Codes]:
+def seen_codes(model: Model, data: Data, at_once: int = AT_ONCE) -> list[SeenCodes]:
     """The codes of every integer tensor that ops write; `at_once` is the bytes of tensors that are
     looked at in one run."""
     found = [
-        Codes(place, op, t, ends=_open_ends(op, t))
+        SeenCodes(place, op, t, ends=_open_ends(op, t))
         for place, op in enumerate(model.main.ops)
         for t in op.outputs
         if t.dtype in ("int8", "uint8", "int16") and form_of(t) is not None and t.elements
@@ -94,7 +94,7 @@ def _open_ends(op: Op, tensor: Tensor) -> tuple[int, ...]:
     return least + most
 
 
-def _in_runs(found: list[Codes]) -> Iterator[Diagnosis]:
+def _in_runs(found: list[SeenCodes]) -> Iterator[Diagnosis]:
     full = [c for c in found if _is_full(c)]
     if full:
         worst = max(full, key=lambda c: c.full_samples / c.samples)
@@ -124,7 +124,7 @@ def _in_runs(found: list[Codes]) -> Iterator[Diagnosis]:
         )
 
 
-def _is_full(codes: Codes) -> bool:
+def _is_full(codes: SeenCodes) -> bool:
     often = codes.full_samples > _FULL_SAMPLES * codes.samples
     return often and (codes.tensor.elements < _FEW or codes.full > _FULL_CODES * codes.values)
 

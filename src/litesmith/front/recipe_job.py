@@ -23,7 +23,7 @@ from litesmith.progress import Note, Progress, silent
 from litesmith.regression.size_report import Shrunk, shrunk
 from litesmith.tflite.file import save
 from litesmith.training.recipe_context import has_torch, training_context, trainings
-from litesmith.training.settings import RECORD_SECONDS, Look, Record, Training, look_status
+from litesmith.training.settings import RECORD_SECONDS, Look, TrainingRecord, Training, look_status
 
 # Steps that give weights zeros or codes, and those whose results are weighed.
 _SHAPING = ("prune", "cluster")
@@ -179,7 +179,7 @@ def _context(job: Job, data: Data | None, lessons: "Lessons") -> Context:
         job.recipe,
         job.training,
         reference=job.reference,
-        record=Record(job.folder, job.resume, job.record_every),
+        record=TrainingRecord(job.folder, job.resume, job.record_every),
         watch=lessons.watch,
         progress=job.progress,
     )

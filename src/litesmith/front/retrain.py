@@ -27,7 +27,7 @@ from litesmith.training.retrain_request import (
 from litesmith.training.retraining import carry_out, default_out, default_training, refuse_early
 from litesmith.training.settings import (
     RECORD_SECONDS,
-    Record,
+    TrainingRecord,
     Training,
     TrainingOptions,
     read_training,
@@ -114,7 +114,7 @@ def _with_record(request: Request, resume: bool, every: float) -> Request:
         raise BadInput(
             "{resume}: there is no interrupted training to go on with; leave it out", resuming
         )
-    return replace(request, record=Record(records, resume, every))
+    return replace(request, record=TrainingRecord(records, resume, every))
 
 
 @contextmanager

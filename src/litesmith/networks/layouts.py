@@ -86,7 +86,7 @@ def inverted(net: Net, x: Tensor, name: str, block: tuple[int, int, int, int]) -
     return net.conv(inner, channels, f"{name}/project")
 
 
-class Block(NamedTuple):
+class V3Block(NamedTuple):
     """A row of the tables of MobileNet v3."""
 
     window: int
@@ -98,44 +98,44 @@ class Block(NamedTuple):
 
 
 V3_LARGE = (
-    Block(3, 16, 16, False, "RELU", 1),
-    Block(3, 64, 24, False, "RELU", 2),
-    Block(3, 72, 24, False, "RELU", 1),
-    Block(5, 72, 40, True, "RELU", 2),
-    Block(5, 120, 40, True, "RELU", 1),
-    Block(5, 120, 40, True, "RELU", 1),
-    Block(3, 240, 80, False, "HARD_SWISH", 2),
-    Block(3, 200, 80, False, "HARD_SWISH", 1),
-    Block(3, 184, 80, False, "HARD_SWISH", 1),
-    Block(3, 184, 80, False, "HARD_SWISH", 1),
-    Block(3, 480, 112, True, "HARD_SWISH", 1),
-    Block(3, 672, 112, True, "HARD_SWISH", 1),
-    Block(5, 672, 160, True, "HARD_SWISH", 2),
-    Block(5, 960, 160, True, "HARD_SWISH", 1),
-    Block(5, 960, 160, True, "HARD_SWISH", 1),
+    V3Block(3, 16, 16, False, "RELU", 1),
+    V3Block(3, 64, 24, False, "RELU", 2),
+    V3Block(3, 72, 24, False, "RELU", 1),
+    V3Block(5, 72, 40, True, "RELU", 2),
+    V3Block(5, 120, 40, True, "RELU", 1),
+    V3Block(5, 120, 40, True, "RELU", 1),
+    V3Block(3, 240, 80, False, "HARD_SWISH", 2),
+    V3Block(3, 200, 80, False, "HARD_SWISH", 1),
+    V3Block(3, 184, 80, False, "HARD_SWISH", 1),
+    V3Block(3, 184, 80, False, "HARD_SWISH", 1),
+    V3Block(3, 480, 112, True, "HARD_SWISH", 1),
+    V3Block(3, 672, 112, True, "HARD_SWISH", 1),
+    V3Block(5, 672, 160, True, "HARD_SWISH", 2),
+    V3Block(5, 960, 160, True, "HARD_SWISH", 1),
+    V3Block(5, 960, 160, True, "HARD_SWISH", 1),
 )
 
 V3_SMALL = (
-    Block(3, 16, 16, True, "RELU", 2),
-    Block(3, 72, 24, False, "RELU", 2),
-    Block(3, 88, 24, False, "RELU", 1),
-    Block(5, 96, 40, True, "HARD_SWISH", 2),
-    Block(5, 240, 40, True, "HARD_SWISH", 1),
-    Block(5, 240, 40, True, "HARD_SWISH", 1),
-    Block(5, 120, 48, True, "HARD_SWISH", 1),
-    Block(5, 144, 48, True, "HARD_SWISH", 1),
-    Block(5, 288, 96, True, "HARD_SWISH", 2),
-    Block(5, 576, 96, True, "HARD_SWISH", 1),
-    Block(5, 576, 96, True, "HARD_SWISH", 1),
+    V3Block(3, 16, 16, True, "RELU", 2),
+    V3Block(3, 72, 24, False, "RELU", 2),
+    V3Block(3, 88, 24, False, "RELU", 1),
+    V3Block(5, 96, 40, True, "HARD_SWISH", 2),
+    V3Block(5, 240, 40, True, "HARD_SWISH", 1),
+    V3Block(5, 240, 40, True, "HARD_SWISH", 1),
+    V3Block(5, 120, 48, True, "HARD_SWISH", 1),
+    V3Block(5, 144, 48, True, "HARD_SWISH", 1),
+    V3Block(5, 288, 96, True, "HARD_SWISH", 2),
+    V3Block(5, 576, 96, True, "HARD_SWISH", 1),
+    V3Block(5, 576, 96, True, "HARD_SWISH", 1),
 )
 
 
-def _simplify(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+def _simplify(blocks: tuple[V3Block, ...]) -> tuple[V3Block, ...]:
     return tuple(block._replace(window=3, gate=False, act="RELU") for block in blocks)
 
 
 def _v3(
-    net: Net, image: Tensor, width: float, *, blocks: tuple[Block, ...], units: int, act: str
+    net: Net, image: Tensor, width: float, *, blocks: tuple[V3Block, ...], units: int, act: str
 ) -> Tensor:
     x = net.conv(image, rounded(16 * width), "stem", window=3, stride=2, act=act)
     before = 16
@@ -148,7 +148,7 @@ def _v3(
     return net.dense(net.mean(x, "pooled"), rounded(units * max(1.0, width)), "embedding", act)
 
 
-def _v3_block(net: Net, x: Tensor, name: str, block: Block) -> Tensor:
+def _v3_block(net: Net, x: Tensor, name: str, block: V3Block) -> Tensor:
     inner = x
     if block.inner != x.shape[3]:
         inner = net.conv(x, block.inner, f"{name}/expand", act=block.act)

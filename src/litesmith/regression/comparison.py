@@ -12,7 +12,7 @@ import numpy as np
 from litesmith.accuracy.evaluate import Evaluation, evaluate_all
 from litesmith.accuracy.metrics import METRICS, Function, value_of
 from litesmith.accuracy.paired import Rows
-from litesmith.accuracy.scoring import MOST_DB, Case
+from litesmith.accuracy.scoring import MOST_DB, ScoredSample
 from litesmith.anatomy.footprint import gzip_bytes
 from litesmith.calibration.context import RandomSamples
 from litesmith.data.answers import Outputs, outputs_of
@@ -343,7 +343,7 @@ def _tally(ours: np.ndarray, wanted: np.ndarray) -> _Tally:
     numbers = all(o.dtype.kind in "fiub" and o.size for o in (ours, wanted))
     if ours.shape != wanted.shape or not numbers or not np.isfinite(wanted).all():
         return _Tally(None, None)
-    case = Case((ours,), None, (wanted,))
+    case = ScoredSample((ours,), None, (wanted,))
     return _Tally(METRICS["cosine"].statistics(case), METRICS["snr"].statistics(case))
 
 

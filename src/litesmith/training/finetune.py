@@ -16,7 +16,7 @@ from litesmith.training.augment import Augment
 from litesmith.training.fit import Checkpoint, Fitted, checkpoint_of, fit
 from litesmith.training.lesson import Aim, Lesson
 from litesmith.training.retrain_request import FineTuned, Request
-from litesmith.training.sample_arrays import Gathered, gathered
+from litesmith.training.sample_arrays import TrainingSamples, gathered
 from litesmith.training.settings import Watch
 from litesmith.training.step_tuner import device_named, is_surely_less
 from litesmith.training.student import Student
@@ -53,7 +53,7 @@ def fine_tuned(
     return _judged(start, student, fitted, held, len(trained))
 
 
-def _start(features: Model, learned: Labelled, samples: Gathered, request: Request) -> Model:
+def _start(features: Model, learned: Labelled, samples: TrainingSamples, request: Request) -> Model:
     """The backbone with a head that knows nothing of what is held out."""
     rows = rows_of(features, learned.data)
     batch = learned.data.batch

@@ -18,7 +18,7 @@ import torch
 from litesmith.errors import BadInput
 from litesmith.ir.types import Array
 from litesmith.tflite.file import write_whole
-from litesmith.training.settings import RECORD_SECONDS, Look, Record, Training, Watch
+from litesmith.training.settings import RECORD_SECONDS, Look, TrainingRecord, Training, Watch
 
 _SHARE = 0.05  # of the time is what writing them may take
 
@@ -70,7 +70,7 @@ class Checkpoint:
         self._due = ended + (self._every and max(self._every, (ended - began) / _SHARE))
 
 
-def checkpoint_of(record: Record, name: str, key: str) -> Checkpoint:
+def checkpoint_of(record: TrainingRecord, name: str, key: str) -> Checkpoint:
     """The record of one training in the folder of all, where there is one."""
     place = None if record.folder is None else record.folder / name
     return Checkpoint(place, key, resume=record.resume, every=record.every)
@@ -95,7 +95,7 @@ _WARM_UP, _LEAST_RATE = 0.05, 0.1
 _MASKING = 0.6
 
 
-class Manner(NamedTuple):
+class Pace(NamedTuple):
     """How a training goes about it; the defaults suit a model that knows something.
 
     rates     that are tried, in units of the parameters' own sizes, the smallest first
@@ -106,10 +106,10 @@ class Manner(NamedTuple):
     patience: int = 12
 
 
-USUAL = Manner()
+USUAL = Pace()
 
 
-class Problem(Protocol):
+class Trainable(Protocol):
     """What is trained.
 
     parameters  what a step changes
@@ -129,7 +129,7 @@ class Problem(Protocol):
 
 
 @dataclass
-class State:
+class FitState:
     """Everything that an interrupted training needs to go on as if nothing had happened."""
 
     first: float = math.inf
@@ -160,13 +160,13 @@ class Fitted(NamedTuple):
 
 
 def fit(
-    problem: Problem,
+    problem: Trainable,
     training: Training,
     batch: int,
     *,
     checkpoint: Checkpoint,
     watch: Watch | None = None,
-    manner: Manner = USUAL,
+    manner: Pace = USUAL,
 ) -> Fitted:
     """Trains a problem's parameters, and leaves them where the held-out loss was lowest."""
     loop = _Loop(problem, training, batch, checkpoint, watch, manner)
@@ -179,12 +179,12 @@ def fit(
 class _Loop:
     def __init__(
         self,
-        problem: Problem,
+        problem: Trainable,
         training: Training,
         batch: int,
         checkpoint: Checkpoint,
         watch: Watch | None,
-        manner: Manner,
+        manner: Pace,
     ) -> None:
         self._problem, self._training, self._batch = problem, training, batch
         self._checkpoint, self._watch, self._manner = checkpoint, watch, manner
@@ -192,7 +192,7 @@ class _Loop:
         self._all = [*self._parameters, *problem.masks]
         self._start = self._values()
         found = checkpoint.found
-        self.state = State(**found) if found else State()
+        self.state = FitState(**found) if found else FitState()
         self._began = time.monotonic() - self.state.seconds
         self._per_epoch = max(1, problem.samples // batch)
         self._first_look()

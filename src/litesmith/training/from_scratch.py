@@ -24,13 +24,13 @@ from litesmith.passes.core.layers import Layer, layers_of, real_bias, real_value
 from litesmith.phrases import phrase
 from litesmith.training.augment import Augment
 from litesmith.training.finetune import LABELS_ONLY, record_of
-from litesmith.training.fit import Fitted, Manner, fit
+from litesmith.training.fit import Fitted, Pace, fit
 from litesmith.training.lesson import batch_size, batched, precision
 from litesmith.training.ops.elementwise_ops import activated
 from litesmith.training.ops.lift import Lift, constants_of
-from litesmith.training.retrain_data import Job
+from litesmith.training.retrain_data import RetrainJob
 from litesmith.training.retrain_request import Request, Trained
-from litesmith.training.sample_arrays import Gathered, gathered
+from litesmith.training.sample_arrays import TrainingSamples, gathered
 from litesmith.training.settings import Training, Watch
 from litesmith.training.step_tuner import device_named
 from litesmith.training.weight_parameters import Free, unit_of
@@ -173,7 +173,7 @@ def _filled(tensor: Tensor, values: Array) -> Tensor:
 
 # Random weights take, and need, larger steps than those that know something; and what they know
 # after a few is chance, so that no early look is the end.
-_MANNER = Manner(rates=(3e-3, 1e-2, 3e-2), patience=1_000)
+_MANNER = Pace(rates=(3e-3, 1e-2, 3e-2), patience=1_000)
 
 # Samples that say what each channel usually gives: so many for each that is held out, at most; and
 # the values of a map that they may have.
@@ -227,7 +227,7 @@ def _build(network: NetworkSpec, classes: int | None, seed: int | None) -> Model
     return catalogue_room().build(str(network), classes, seed, style="tf")
 
 
-def opened(job: Job, request: Request) -> tuple[Model, Embedding, Labelled, Labelled]:
+def opened(job: RetrainJob, request: Request) -> tuple[Model, Embedding, Labelled, Labelled]:
     """The network up to its embedding, the data to learn from, and the data to judge by."""
     spec = _spec(request)
     whole = _build(spec, None, None)
@@ -267,9 +267,9 @@ def trained(learned: Labelled, request: Request, watch: Watch | None = None) -> 
 
 
 class _Course:
-    """A network and samples with the classes that it is to tell: a `Problem` for `fit`."""
+    """A network and samples with the classes that it is to tell: a `Trainable` for `fit`."""
 
-    def __init__(self, network: Normed, samples: Gathered, training: Training) -> None:
+    def __init__(self, network: Normed, samples: TrainingSamples, training: Training) -> None:
         self._network, self.given = network, samples
         self._augment = Augment(network.model.main, training.augment, training.seed)
         self.parameters, self.masks = network.parameters, list[torch.Tensor]()
@@ -314,7 +314,7 @@ class _Course:
         return torch.from_numpy(self.given.labels[places].reshape(-1)).to(self._network.device)
 
 
-def _usual(samples: Gathered, model: Model) -> Array:
+def _usual(samples: TrainingSamples, model: Model) -> Array:
     """The places of samples, evenly spread, that say what is usual; fewer where maps are large."""
     places = np.unique(samples.learned)
     largest = max(t.elements for op in model.main.ops for t in op.outputs)
@@ -323,7 +323,7 @@ def _usual(samples: Gathered, model: Model) -> Array:
     return places[np.arange(count) * len(places) // count]
 
 
-def _balanced(samples: Gathered) -> Gathered:
+def _balanced(samples: TrainingSamples) -> TrainingSamples:
     """Each class as often as the largest: the samples of others come again in every epoch."""
     assert samples.labels is not None
     labels = samples.labels[samples.learned, 0]

@@ -23,7 +23,7 @@ from litesmith.ir.types import Array, Graph, Model, Tensor
 from litesmith.passes.core.step import Masks
 from litesmith.training.augment import Augment, Mixed
 from litesmith.training.ops.lift import Lift, constants_of, is_real
-from litesmith.training.sample_arrays import Gathered, room
+from litesmith.training.sample_arrays import TrainingSamples, room
 from litesmith.training.student import Student
 from litesmith.units import plain
 
@@ -159,7 +159,7 @@ class Teacher:
         return self._lift(inputs, self._constants)
 
 
-def answers(teacher: Teacher, samples: Gathered) -> tuple[Array, ...]:
+def answers(teacher: Teacher, samples: TrainingSamples) -> tuple[Array, ...]:
     """What the original answers to every sample."""
     stores: list[Array] = []
     count = len(samples.inputs[0])
@@ -194,7 +194,7 @@ def batch_size(model: Model, samples: int) -> int:
 
 
 class Lesson:
-    """A student, samples, and what its answers should be: a `Problem` for `fit`.
+    """A student, samples, and what its answers should be: a `Trainable` for `fit`.
 
     A teacher answers to samples that chance has changed; without one, only labels count.
     """
@@ -202,7 +202,7 @@ class Lesson:
     def __init__(
         self,
         student: Student,
-        samples: Gathered,
+        samples: TrainingSamples,
         wanted: Sequence[Array],
         aim: Aim,
         *,

@@ -17,7 +17,7 @@ from litesmith.passes.shrinking.cluster import Cluster
 from litesmith.passes.shrinking.prune import Prune
 from litesmith.phrases import phrase
 from litesmith.progress import Progress, silent
-from litesmith.training.settings import HELD_OUT, Record, Training, Watch
+from litesmith.training.settings import HELD_OUT, TrainingRecord, Training, Watch
 
 _NO_TORCH = phrase("training needs torch, which is not installed; pip install 'litesmith[train]'")
 
@@ -29,7 +29,7 @@ def training_context(
     training: Training | None = None,
     *,
     reference: Model | str | os.PathLike[str] | None = None,
-    record: Record | None = None,
+    record: TrainingRecord | None = None,
     watch: Watch | None = None,
     progress: Progress = silent,
 ) -> Context:
@@ -46,7 +46,7 @@ def training_context(
     learned = part_of(data, HELD_OUT, held_out=False, most=CALIBRATION_SAMPLES)
     context = context_of(learned, reference, progress=progress)
     asked = training or Training()
-    later = _later(model, data, asked, trainings(recipe), record or Record(), watch)
+    later = _later(model, data, asked, trainings(recipe), record or TrainingRecord(), watch)
     return replace(context, tune=later)
 
 
@@ -71,7 +71,7 @@ def _later(
     data: Data,
     training: Training,
     stages: int,
-    record: Record,
+    record: TrainingRecord,
     watch: Watch | None,
 ) -> Tune:
     """A `Tune` that imports torch once it is called."""

@@ -29,7 +29,7 @@ from litesmith.units import percent_text, total_text
 _UNEVEN = 3.0
 
 
-class Job:
+class RetrainJob:
     """A retraining at work: its data, its notes, and the callback that is told of them."""
 
     def __init__(self, request: Request, progress: Progress) -> None:

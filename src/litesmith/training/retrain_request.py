@@ -34,7 +34,7 @@ from litesmith.phrases import phrase
 from litesmith.tflite.file import digest
 from litesmith.timing.host import host
 from litesmith.timing.statistics import Row
-from litesmith.training.settings import Record, Training
+from litesmith.training.settings import TrainingRecord, Training
 from litesmith.transfer.confusion import Confusion
 from litesmith.transfer.embedding import Embedding
 from litesmith.transfer.head import Head
@@ -72,7 +72,7 @@ class Request:
     balance: bool = False
     fine_tune: str = NO_TUNING
     training: Training = field(default_factory=Training)
-    record: Record = field(default_factory=Record)
+    record: TrainingRecord = field(default_factory=TrainingRecord)
 
     @property
     def is_scratch(self) -> bool:

@@ -21,7 +21,7 @@ from litesmith.tflite.describe import Described, describe
 from litesmith.tflite.file import load, refuse_output, save
 from litesmith.tflite.metadata import Normalization, metadata
 from litesmith.training.recipe_context import has_torch
-from litesmith.training.retrain_data import Job
+from litesmith.training.retrain_data import RetrainJob
 from litesmith.training.retrain_request import (
     NO_TUNING,
     Request,
@@ -57,7 +57,7 @@ def carry_out(request: Request, progress: Progress = silent) -> Retrained:
     if request.is_scratch:
         return _from_scratch(request, progress)
     began = time.monotonic()
-    job = Job(request, progress)
+    job = RetrainJob(request, progress)
     whole = load_backbone(request)
     embedding = embedding_of(whole, request.at)
     features = _plain(cut(whole, embedding.tensor), whole)
@@ -87,7 +87,7 @@ def _from_scratch(request: Request, progress: Progress) -> Retrained:
 
     began = time.monotonic()
     request, note = normalised(request)
-    job = Job(request, progress)
+    job = RetrainJob(request, progress)
     job.say(note)
     features, embedding, learned, proof = opened(job, request)
     made = trained(learned, request, job.watch)
@@ -108,7 +108,7 @@ def _from_scratch(request: Request, progress: Progress) -> Retrained:
     )
 
 
-def _fine_tune(job: Job, result: Retrained, features: Model) -> tuple[Model | None, Retrained]:
+def _fine_tune(job: RetrainJob, result: Retrained, features: Model) -> tuple[Model | None, Retrained]:
     """The trained model and what is said of it; None where the head alone is as good."""
     from litesmith.training.finetune import fine_tuned
 

@@ -22,7 +22,7 @@ _MOST_HELD_OUT, FEWEST = 1000, 16
 
 
 @dataclass(frozen=True, eq=False)
-class Gathered:
+class TrainingSamples:
     """Samples that a model is trained on, and those that it is judged by.
 
     inputs   for each input of the model, all samples in turn: (samples, …) in the model's shapes
@@ -37,7 +37,7 @@ class Gathered:
     held: Array
 
 
-def gathered(data: Data, *, labelled: bool, in_memory: int = _IN_MEMORY) -> Gathered:
+def gathered(data: Data, *, labelled: bool, in_memory: int = _IN_MEMORY) -> TrainingSamples:
     """All samples; BadInput where one holds no finite numbers or there are too few. What takes more
     bytes than `in_memory` lies in a file."""
     if len(data) < FEWEST:
@@ -61,7 +61,7 @@ def gathered(data: Data, *, labelled: bool, in_memory: int = _IN_MEMORY) -> Gath
             labels.append(sample.label.reshape(-1))
     order = sorted(range(len(digests)), key=lambda place: digests[place])
     count = min(len(order) // HELD_OUT, _MOST_HELD_OUT)
-    return Gathered(
+    return TrainingSamples(
         tuple(stores),
         np.stack(labels).astype(np.int64) if labelled else None,
         np.sort(order[count:]),

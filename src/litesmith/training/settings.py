@@ -19,7 +19,7 @@ HELD_OUT = 8
 RECORD_SECONDS = 10.0  # between two records of a training
 
 
-class Record(NamedTuple):
+class TrainingRecord(NamedTuple):
     """Where an interrupted training can go on from: a folder, whether it is to, and the seconds
     between two records."""
 

@@ -22,8 +22,8 @@ from litesmith.tflite.write import chunks
 from litesmith.training.augment import Augment
 from litesmith.training.fit import Fitted, checkpoint_of, fit
 from litesmith.training.lesson import Aim, Lesson, Teacher, aim_of, answers, scores_place
-from litesmith.training.sample_arrays import Gathered, gathered
-from litesmith.training.settings import Record, Training, Watch
+from litesmith.training.sample_arrays import TrainingSamples, gathered
+from litesmith.training.settings import TrainingRecord, Training, Watch
 from litesmith.training.student import Student
 from litesmith.units import number_text, time_text
 
@@ -46,7 +46,7 @@ class Tuner:
     data: Data
     training: Training = field(default_factory=Training)
     stages: int = 1
-    record: Record = field(default_factory=Record)
+    record: TrainingRecord = field(default_factory=TrainingRecord)
     watch: Watch | None = None
 
     def __post_init__(self) -> None:
@@ -56,7 +56,7 @@ class Tuner:
         self._teacher = Teacher(self.original, self._device)
         self._augment = Augment(self.original.main, self.training.augment, self.training.seed)
         self._scores, self._notes = _usable_labels(self.original, self.data, self.training)
-        self._known: tuple[Gathered, tuple[Array, ...], Aim] | None = None
+        self._known: tuple[TrainingSamples, tuple[Array, ...], Aim] | None = None
 
     def __call__(
         self, model: Model, *, origin: Model | None = None, masks: Masks | None = None
@@ -101,7 +101,7 @@ class Tuner:
                 return Tuned(before, (*notes, kept), fitted.steps)
         return Tuned(after, (*notes, told), fitted.steps)
 
-    def _gathered(self) -> tuple[Gathered, tuple[Array, ...], Aim]:
+    def _gathered(self) -> tuple[TrainingSamples, tuple[Array, ...], Aim]:
         """The samples, what the original answers to them, and what is aimed at."""
         if self._known is None:
             samples = gathered(self.data, labelled=self._scores is not None)

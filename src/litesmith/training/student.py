@@ -38,7 +38,7 @@ from litesmith.training.ops.lift import Lift, constants_of
 from litesmith.training.weight_parameters import (
     Coded,
     Free,
-    Part,
+    TrainedValue,
     Rounded,
     rounded,
     scaled,
@@ -259,16 +259,16 @@ class Student:
 
     # What is trained.
 
-    def _weights(self, origin: Model | None) -> dict[Tensor, Part]:
+    def _weights(self, origin: Model | None) -> dict[Tensor, TrainedValue]:
         before = None if origin is None else list(layers_of(origin.main).values())
-        parts: dict[Tensor, Part] = {}
+        parts: dict[Tensor, TrainedValue] = {}
         for place, layer in enumerate(self.layers):
             if layer.weight not in parts:
                 other = None if before is None else before[place]
                 parts[layer.weight] = self._weight(layer, other)
         return parts
 
-    def _weight(self, layer: Layer, origin: Layer | None) -> Part:
+    def _weight(self, layer: Layer, origin: Layer | None) -> TrainedValue:
         weight, quant = layer.weight, layer.weight.quant
         values = real_values(weight).astype(np.float32)
         of_float = values if origin is None else origin.weight.values()

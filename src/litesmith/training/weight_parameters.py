@@ -30,7 +30,7 @@ _BOOK_UNIT = 16.0
 _LASTING = (-127, 0, 127)
 
 
-class Part(Protocol):
+class TrainedValue(Protocol):
     """A constant that is trained."""
 
     def __call__(self) -> torch.Tensor:

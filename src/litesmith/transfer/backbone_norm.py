@@ -8,7 +8,7 @@ from litesmith.anatomy.footprint import op_macs
 from litesmith.data.answers import outputs_of
 from litesmith.data.guess_norm import (
     Choice,
-    Tried,
+    TriedItems,
     from_model,
     guess,
     normalized_samples,
@@ -66,7 +66,7 @@ def _guessed(found: Labelled, whole: Model) -> Choice:
     """What a classifier is surest with, whatever its own classes are."""
     some = _some(found, tried_count(whole))
     pixels = [arrays[0] for arrays, _ in in_parallel(found.data.rows.read, some)]
-    return guess(whole, Tried(pixels, None), (0,))
+    return guess(whole, TriedItems(pixels, None), (0,))
 
 
 def _are_images(found: Labelled, model: Model) -> bool:

@@ -8,7 +8,7 @@ from shlex import quote
 from litesmith.accuracy.evaluate import Evaluation, preparation_text
 from litesmith.accuracy.scoring import MOST_DB
 from litesmith.anatomy.source_file import SourceFile
-from litesmith.calibration.claims import Claims, Drift, Group
+from litesmith.calibration.claims import Claims, OutputDrift, OpGroup
 from litesmith.cli.text import printing as show
 from litesmith.cli.text.apply_text import print_done, print_left
 from litesmith.front.quantize import Quantized
@@ -110,14 +110,14 @@ def _float_text(claims: Claims) -> str:
     )
 
 
-def _listed(groups: Iterable[Group]) -> str:
+def _listed(groups: Iterable[OpGroup]) -> str:
     counts: Counter[str] = Counter()
     for group in groups:
         counts[group.kind] += group.ops
     return ", ".join(f"{count} {kind}" for kind, count in counts.most_common())
 
 
-def _drift_text(worst: Drift, outputs: int) -> str:
+def _drift_text(worst: OutputDrift, outputs: int) -> str:
     if worst.snr_db == MOST_DB:
         return phrase("no difference from the original's")
     where = phrase(" in {output!r}", worst.output) if outputs > 1 else ""

@@ -8,7 +8,7 @@ from typing import Generic, NamedTuple, TypeVar
 from litesmith.calibration.claims import Claims, check_claims
 from litesmith.calibration.observe import Spread
 from litesmith.data.samples import Data
-from litesmith.data.shipping import Content, Piece, portions, send_model
+from litesmith.data.shipping import Content, DataPiece, portions, send_model
 from litesmith.data.shipping import join_pieces as join_data
 from litesmith.ir.types import Model
 from litesmith.passes.core.step import Skip
@@ -17,7 +17,7 @@ from litesmith.workers.engine import Engine, Held, inside
 B = TypeVar("B")
 
 # What runs on a worker: what is asked for, the data in pieces, and the model to begin with.
-Pieces = tuple[Held[Piece], ...]
+Pieces = tuple[Held[DataPiece], ...]
 Build = Callable[[str, tuple[Pieces], Content], B]
 
 

@@ -19,7 +19,7 @@ from litesmith.calibration.observe import tools
 from litesmith.data.sample_splits import take_some
 from litesmith.data.samples import Data
 from litesmith.diagnosis.float_pairs import Twin, has_stored_weights, scores, twins
-from litesmith.diagnosis.loss import FORM, WEIGHTS, Judge, TwinPart
+from litesmith.diagnosis.loss import FORM, WEIGHTS, DriftJudge, TwinPart
 from litesmith.diagnosis.verdict import HARMLESS_NATS, HARMLESS_NOISE
 from litesmith.errors import CannotApply, CannotRun
 from litesmith.ir.ops import OPS
@@ -120,7 +120,7 @@ def sensitivities(
     end = perf_counter() + left
     few = take_some(data, _sample_count(rows, reference, left / (2 * len(units))))
     units = _units(reference, _corrected(reference, found, few))
-    judge = Judge(reference, scores(reference, found), few)
+    judge = DriftJudge(reference, scores(reference, found), few)
     harmless = HARMLESS_NATS if judge.chooses else HARMLESS_NOISE
     damages = _damages(units, judge, harmless, end)
     done = {(u.place, u.what): damage for u, damage in zip(units, damages, strict=True)}
@@ -215,7 +215,7 @@ def _sample_count(rows: Sequence[Sensitivity], reference: Model, seconds: float)
 
 
 def _damages(
-    units: Sequence[_Unit], judge: Judge, harmless: float, deadline: float
+    units: Sequence[_Unit], judge: DriftJudge, harmless: float, deadline: float
 ) -> Sequence[float]:
     """The damage of each unit alone. The worst group is halved first; one that does little, or that
     there is no time for, shares its damage among its own."""

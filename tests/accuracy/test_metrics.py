@@ -179,8 +179,16 @@ def test_drift_is_that_of_the_worst_output() -> None:
         ),
         ("top1", ScoredSample((np.zeros((1, 4), np.float32),), np.array([-1])), "the label -1"),
         ("top1", ScoredSample((np.zeros((1, 4), np.float32),), None), "has no label"),
-        ("top1", ScoredSample((np.zeros((1, 4), np.float32),), np.array([0.5])), "one integer a row"),
-        ("top1", ScoredSample((np.zeros((1, 1), np.float32),), np.array([0])), "no output has scores"),
+        (
+            "top1",
+            ScoredSample((np.zeros((1, 4), np.float32),), np.array([0.5])),
+            "one integer a row",
+        ),
+        (
+            "top1",
+            ScoredSample((np.zeros((1, 1), np.float32),), np.array([0])),
+            "no output has scores",
+        ),
         ("auc", ScoredSample((np.zeros((1, 1), np.float32),), np.array([2])), "labels 0 and 1"),
         ("auc", ScoredSample((np.zeros((1, 3), np.float32),), np.array([1])), "one or two scores"),
         (
@@ -189,11 +197,27 @@ def test_drift_is_that_of_the_worst_output() -> None:
             "(1, 5, 5); the model answers with (1, 4, 4)",
         ),
         ("miou", ScoredSample((np.zeros((1, 4, 4, 3)),), np.full((1, 4, 4), 7)), "the label 7"),
-        ("miou", ScoredSample((np.zeros((1, 4)),), np.zeros((1, 4, 4), int)), "miou needs an output"),
-        ("miou", ScoredSample((np.zeros((1, 4, 4, 3)),), np.zeros((1, 4, 4))), "integer class maps"),
+        (
+            "miou",
+            ScoredSample((np.zeros((1, 4)),), np.zeros((1, 4, 4), int)),
+            "miou needs an output",
+        ),
+        (
+            "miou",
+            ScoredSample((np.zeros((1, 4, 4, 3)),), np.zeros((1, 4, 4))),
+            "integer class maps",
+        ),
         ("rmse", ScoredSample((np.zeros((1, 4)),), np.zeros((1, 3))), "label of shape (1, 3)"),
-        ("snr", ScoredSample((np.zeros((1, 4)),), None, (np.zeros((1, 3)),)), "do not answer alike"),
-        ("agreement", ScoredSample((np.zeros((1, 1)),), None, (np.zeros((1, 1)),)), "scores of classes"),
+        (
+            "snr",
+            ScoredSample((np.zeros((1, 4)),), None, (np.zeros((1, 3)),)),
+            "do not answer alike",
+        ),
+        (
+            "agreement",
+            ScoredSample((np.zeros((1, 1)),), None, (np.zeros((1, 1)),)),
+            "scores of classes",
+        ),
     ],
 )
 def test_what_does_not_fit_is_said(name: str, case: ScoredSample, told: str) -> None:
@@ -204,7 +228,9 @@ def test_what_does_not_fit_is_said(name: str, case: ScoredSample, told: str) -> 
 
 def test_a_metric_of_the_users() -> None:
     metric = users_metric("m:f", lambda outputs, label: outputs[0].sum() - label)
-    rows = np.concatenate([metric.statistics(ScoredSample((np.ones(3),), np.array(n))) for n in (1, 2, 3)])
+    rows = np.concatenate(
+        [metric.statistics(ScoredSample((np.ones(3),), np.array(n))) for n in (1, 2, 3)]
+    )
     assert value_of(metric, rows).value == pytest.approx(1)
     lost = users_metric("m:f", lambda outputs, label: NAN)
     with pytest.raises(BadInput, match="m:f gave nan for sample 'x'"):

@@ -166,7 +166,11 @@ def test_an_interrupted_training_ends_in_the_same_bytes(tmp_path: Path) -> None:
 
     def request(resume: bool, folder: Path | None = records) -> Request:
         return Request(
-            Path(TINY), stripes(0), out, training=QUICK, record=TrainingRecord(folder, resume, every=0)
+            Path(TINY),
+            stripes(0),
+            out,
+            training=QUICK,
+            record=TrainingRecord(folder, resume, every=0),
         )
 
     def stop(event: Status | Note) -> None:

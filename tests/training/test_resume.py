@@ -16,7 +16,7 @@ from litesmith.passes.core.step import Context  # noqa: E402
 from litesmith.passes.quantizing.quantize import Quantize  # noqa: E402
 from litesmith.passes.shrinking.prune import Prune  # noqa: E402
 from litesmith.tflite.write import to_bytes  # noqa: E402
-from litesmith.training.settings import Look, TrainingRecord, Training, Watch  # noqa: E402
+from litesmith.training.settings import Look, Training, TrainingRecord, Watch  # noqa: E402
 from litesmith.training.step_tuner import Tuner  # noqa: E402
 from tests.training.small import damaged, data_of, regression  # noqa: E402
 
@@ -55,7 +55,9 @@ def result(
     """A training of some kind, as bytes."""
     original = regression()
     data = data_of(original)
-    tuner = Tuner(original, data, SHORT, record=TrainingRecord(folder, resume, every=0), watch=watch)
+    tuner = Tuner(
+        original, data, SHORT, record=TrainingRecord(folder, resume, every=0), watch=watch
+    )
     if kind == "float":
         return to_bytes(tuner(damaged(original)).model)
     if kind == "gradual":

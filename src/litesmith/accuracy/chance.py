@@ -261,7 +261,9 @@ def _numbered_otherwise(way: OtherSetting, model: Model, data: Data) -> Iterator
         phrase("{given}the classes in the order of their numbers as text (0, 1, 10, 11)", given),
         as_text,
     )
-    yield OtherSetting(phrase("{given}the classes in another order", given), _renumbered(way.answers))
+    yield OtherSetting(
+        phrase("{given}the classes in another order", given), _renumbered(way.answers)
+    )
 
 
 def _renumbered(answers: Answers) -> Answers:

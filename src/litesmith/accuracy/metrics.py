@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -99,8 +98,8 @@ METRICS = {
     "miou": Metric(phrase("mean IoU"), scoring.miou, scoring.mean_iou, chooses=True),
     "rmse": Metric("RMSE", scoring.rmse, scoring.root, unit="", better=-1, bounds=_POSITIVE),
     "snr": Metric("SNR", scoring.snr, scoring.decibels, unit="dB", needs="reference"),
-    "top1": Metric(phrase("top-1"), partial(scoring.among_top, most=1), scoring.first, chooses=True),
-    "top5": Metric(phrase("top-5"), partial(scoring.among_top, most=5), scoring.first, chooses=True),
+    "top1": Metric(phrase("top-1"), scoring.top1, scoring.first, chooses=True),
+    "top5": Metric(phrase("top-5"), scoring.top5, scoring.first, chooses=True),
 }
 
 

@@ -4,6 +4,7 @@ A class is chosen by the highest score, and of equal scores by the lowest index:
 every model, so that outputs that saturate or are coarse are not at the mercy of a sort.
 """
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -62,7 +63,7 @@ def decibels(means: Rows) -> Rows:
 # From a sample to statistics.
 
 
-def among_top(case: ScoredSample, most: int) -> Rows:
+def _among_top(case: ScoredSample, most: int) -> Rows:
     """1 where fewer than `most` classes come before the label's, by score and then by index."""
     labels = _class_labels(case)
     chosen = _class_column(case.outputs, len(labels))
@@ -85,6 +86,9 @@ def among_top(case: ScoredSample, most: int) -> Rows:
     is_tied = np.equal(scores, own) & np.less(np.arange(classes), labels[:, None])
     before = np.greater(scores, own) | is_tied
     return _column((before.sum(axis=1) < most) & ~np.isnan(scores).any(axis=1))
+
+
+top1, top5 = partial(_among_top, most=1), partial(_among_top, most=5)
 
 
 def miou(case: ScoredSample) -> Rows:

@@ -22,7 +22,9 @@ class ChosenItems(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-def only_usable(rows: Rows, choose: Callable[[Sequence[int]], ChosenItems], source: str) -> ChosenItems:
+def only_usable(
+    rows: Rows, choose: Callable[[Sequence[int]], ChosenItems], source: str
+) -> ChosenItems:
     """What `choose` takes of the usable items; only what it takes is looked at.
 
     It chooses anew as long as something unusable was among what it took.

@@ -28,7 +28,7 @@ from litesmith.diagnosis.slowness import Diagnosis
 from litesmith.diagnosis.without_reference import unaided
 from litesmith.errors import CannotRun, LitesmithError
 from litesmith.ir.ops import OPS
-from litesmith.ir.types import Model, Op, Tensor
+from litesmith.ir.types import Model
 from litesmith.passes.core.recipe import apply, is_float
 from litesmith.passes.core.step import Context
 from litesmith.passes.tidy.fold import Fold
@@ -332,7 +332,9 @@ class _Examination:
         those made for the cause, and where none helps, of the last ones; and what came of it."""
         keep, scheme = self._keep(found[:_MOST_KEPT]), scheme_of(self._pair.model)
         recipes = [self._complete(r.format(to=scheme, keep=keep)) for r in cause.remedies]
-        tried = {r: self._after(r) for r in recipes if r in self._known or len(self._known) < _MOST_TRIED}
+        tried = {
+            r: self._after(r) for r in recipes if r in self._known or len(self._known) < _MOST_TRIED
+        }
         if not self._better(tried):
             tried |= {recipe: self._after(recipe) for recipe in _LAST}
         better = self._better(tried)

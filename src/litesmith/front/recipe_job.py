@@ -23,7 +23,7 @@ from litesmith.progress import Note, Progress, silent
 from litesmith.regression.size_report import Shrunk, shrunk
 from litesmith.tflite.file import save
 from litesmith.training.recipe_context import has_torch, training_context, trainings
-from litesmith.training.settings import RECORD_SECONDS, Look, TrainingRecord, Training, look_status
+from litesmith.training.settings import RECORD_SECONDS, Look, Training, TrainingRecord, look_status
 
 # Steps that give weights zeros or codes, and those whose results are weighed.
 _SHAPING = ("prune", "cluster")

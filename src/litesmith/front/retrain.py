@@ -27,9 +27,9 @@ from litesmith.training.retrain_request import (
 from litesmith.training.retraining import carry_out, default_out, default_training, refuse_early
 from litesmith.training.settings import (
     RECORD_SECONDS,
-    TrainingRecord,
     Training,
     TrainingOptions,
+    TrainingRecord,
     read_training,
     split_preparing,
 )

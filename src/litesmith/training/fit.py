@@ -18,7 +18,7 @@ import torch
 from litesmith.errors import BadInput
 from litesmith.ir.types import Array
 from litesmith.tflite.file import write_whole
-from litesmith.training.settings import RECORD_SECONDS, Look, TrainingRecord, Training, Watch
+from litesmith.training.settings import RECORD_SECONDS, Look, Training, TrainingRecord, Watch
 
 _SHARE = 0.05  # of the time is what writing them may take
 

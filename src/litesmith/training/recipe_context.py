@@ -17,7 +17,7 @@ from litesmith.passes.shrinking.cluster import Cluster
 from litesmith.passes.shrinking.prune import Prune
 from litesmith.phrases import phrase
 from litesmith.progress import Progress, silent
-from litesmith.training.settings import HELD_OUT, TrainingRecord, Training, Watch
+from litesmith.training.settings import HELD_OUT, Training, TrainingRecord, Watch
 
 _NO_TORCH = phrase("training needs torch, which is not installed; pip install 'litesmith[train]'")
 

@@ -108,7 +108,9 @@ def _from_scratch(request: Request, progress: Progress) -> Retrained:
     )
 
 
-def _fine_tune(job: RetrainJob, result: Retrained, features: Model) -> tuple[Model | None, Retrained]:
+def _fine_tune(
+    job: RetrainJob, result: Retrained, features: Model
+) -> tuple[Model | None, Retrained]:
     """The trained model and what is said of it; None where the head alone is as good."""
     from litesmith.training.finetune import fine_tuned
 

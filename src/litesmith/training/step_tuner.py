@@ -23,7 +23,7 @@ from litesmith.training.augment import Augment
 from litesmith.training.fit import Fitted, checkpoint_of, fit
 from litesmith.training.lesson import Aim, Lesson, Teacher, aim_of, answers, scores_place
 from litesmith.training.sample_arrays import TrainingSamples, gathered
-from litesmith.training.settings import TrainingRecord, Training, Watch
+from litesmith.training.settings import Training, TrainingRecord, Watch
 from litesmith.training.student import Student
 from litesmith.units import number_text, time_text
 

@@ -38,8 +38,8 @@ from litesmith.training.ops.lift import Lift, constants_of
 from litesmith.training.weight_parameters import (
     Coded,
     Free,
-    TrainedValue,
     Rounded,
+    TrainedValue,
     rounded,
     scaled,
     unit_of,

@@ -2,8 +2,6 @@
 
 import base64
 import io
-from collections.abc import Sequence
-from contextlib import closing
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,9 +9,8 @@ from PIL import Image
 
 from litesmith.accuracy.metrics import METRICS, value_of
 from litesmith.accuracy.paired import Estimate
-from litesmith.data.answers import Outputs, outputs_of
 from litesmith.data.images import Picture, picture
-from litesmith.data.samples import Sample, are_pixels
+from litesmith.data.samples import are_pixels
 from litesmith.ir.types import Array
 from litesmith.run.session import Source
 from litesmith.transfer.head import Tell, answer_rows

@@ -8,7 +8,7 @@ from shlex import quote
 from litesmith.accuracy.evaluate import Evaluation, preparation_text
 from litesmith.accuracy.scoring import MOST_DB
 from litesmith.anatomy.source_file import SourceFile
-from litesmith.calibration.claims import Claims, OutputDrift, OpGroup
+from litesmith.calibration.claims import Claims, OpGroup, OutputDrift
 from litesmith.cli.text import printing as show
 from litesmith.cli.text.apply_text import print_done, print_left
 from litesmith.front.quantize import Quantized

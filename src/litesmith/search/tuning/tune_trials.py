@@ -52,8 +52,7 @@ from litesmith.timing.latency import Rule
 from litesmith.timing.memory import peak_bytes
 from litesmith.timing.turns import Contender
 from litesmith.training.recipe_context import training_context, trainings
-from litesmith.training.settings import TrainingRecord
-from litesmith.training.settings import Watch
+from litesmith.training.settings import TrainingRecord, Watch
 from litesmith.units import ratio_text
 from litesmith.workers.engine import Engine, Lost
 

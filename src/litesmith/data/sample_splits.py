@@ -8,20 +8,19 @@ from itertools import islice
 
 import numpy as np
 
-from litesmith.data.samples import Data, Items, Sample
+from litesmith.data.samples import Data, DataView, Items, Sample
 from litesmith.data.sources import Samples
 from litesmith.phrases import phrase
 
 
 @dataclass(frozen=True, eq=False)
-class SomeSamples:
+class SomeSamples(DataView):
     """The samples of some data at certain places.
 
     find   the places, asked for once
     named  the digest, given that of the data
     """
 
-    data: Data
     find: Callable[[], Sequence[int]]
     named: Callable[[str], str]
 
@@ -30,16 +29,8 @@ class SomeSamples:
         return self.find()
 
     @property
-    def source(self) -> str:
-        return self.data.source
-
-    @property
     def digest(self) -> str:
         return self.named(self.data.digest)
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        return self.data.notes
 
     @property
     def items(self) -> Items:

@@ -75,11 +75,10 @@ class Data(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class WatchedData:
-    """The same data, each iteration of which passes through `watch`."""
+class DataView:
+    """Data that is made of other data."""
 
     data: Data
-    watch: Callable[[Iterable[Sample]], Iterator[Sample]]
 
     @property
     def source(self) -> str:
@@ -93,12 +92,19 @@ class WatchedData:
     def notes(self) -> tuple[str, ...]:
         return self.data.notes
 
+    def __len__(self) -> int:
+        return len(self.data)
+
+
+@dataclass(frozen=True, eq=False)
+class WatchedData(DataView):
+    """The same data, each iteration of which passes through `watch`."""
+
+    watch: Callable[[Iterable[Sample]], Iterator[Sample]]
+
     @property
     def items(self) -> Items:
         return replace(self.data.items, stored=None)  # what reads them would pass by the watch
-
-    def __len__(self) -> int:
-        return len(self.data)
 
     def __iter__(self) -> Iterator[Sample]:
         return self.watch(self.data)

@@ -8,9 +8,9 @@ from_scratch.py       a network of the catalogue from random weights, with batch
                       is folded away afterwards
 lesson.py             what is learned: samples, the answers to come near to, the loss
 recipe_context.py     the `Context` of steps with data and training
-retrain_data.py       the data of `retrain`: opened, prepared, split
 retrain_request.py    what `retrain` is asked, what it returns, and what it leaves on record
-retraining.py         a head solved, then fine-tuned if asked
+retraining.py         `retrain`: data opened, prepared and split; a head solved, then fine-tuned if
+                      asked
 sample_arrays.py      samples as arrays, in memory or in a temporary file
 settings.py           how training is asked for and watched; imports no torch
 step_tuner.py         training as steps ask for it (`Context.tune`)

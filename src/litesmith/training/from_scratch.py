@@ -28,8 +28,8 @@ from litesmith.training.fit import Fitted, Pace, fit
 from litesmith.training.lesson import batch_size, batched, precision
 from litesmith.training.ops.elementwise_ops import activated
 from litesmith.training.ops.lift import Lift, constants_of
-from litesmith.training.retrain_data import RetrainJob
 from litesmith.training.retrain_request import Request, Trained
+from litesmith.training.retraining import RetrainJob
 from litesmith.training.sample_arrays import TrainingSamples, gathered
 from litesmith.training.settings import Training, Watch
 from litesmith.training.step_tuner import device_named

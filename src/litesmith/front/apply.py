@@ -9,22 +9,19 @@ from litesmith.anatomy.source_file import Source, SourceFile, open_source
 from litesmith.arguments import check_types, refuse_below
 from litesmith.data.preparation import Preparation, read_preparation
 from litesmith.data.sources import UNTOUCHED, Given
-from litesmith.display import show_html, show_line
+from litesmith.display import show_html
 from litesmith.errors import BadInput
 from litesmith.front.given_data import Calibration
 from litesmith.front.made_model import (
     Json,
+    MadeModel,
     Place,
-    change_facts,
-    change_rows,
-    change_sentence,
     model_digest,
     read_place,
 )
 from litesmith.front.recipe_job import Job, carry_out, refuse_early
 from litesmith.ir.types import Model
 from litesmith.passes.core.recipe import Recipe, parse
-from litesmith.passes.core.step import Change, Skip
 from litesmith.progress import Progress, silent
 from litesmith.regression.size_report import Shrunk, arm_facts, skipping_facts
 from litesmith.search.tuning.replay import replay
@@ -39,36 +36,18 @@ from litesmith.training.settings import (
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Applied:
+class Applied(MadeModel):
     """A model after every step of a recipe, with all that was touched and left alone.
 
-    out      the file that was written, if one was
     trained  how each training went, a sentence each
     costs    of both files, where the recipe prunes, clusters or trains and a file was written
     same     whether the bytes are those of the search that is made again; None where none is
     """
 
-    source: SourceFile
-    change: Change
-    out: Path | None = None
     trained: tuple[str, ...] = ()
     costs: Shrunk | None = None
     prunes: bool = False
     same: bool | None = None
-
-    __repr__ = show_line
-
-    @property
-    def model(self) -> Model:
-        return self.change.model
-
-    @property
-    def touched(self) -> tuple[str, ...]:
-        return self.change.touched
-
-    @property
-    def skipped(self) -> tuple[Skip, ...]:
-        return self.change.skipped
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -80,20 +59,8 @@ class Applied:
         """False where zeros or codes were lost, or where a search was not made again exactly."""
         return self.same is not False and (self.costs is None or self.costs.is_verified)
 
-    @property
-    def sentence(self) -> str:
-        return change_sentence(self.change, self.out)
-
-    def save(self, path: Place) -> None:
-        """Writes the model to a file."""
-        save(self.model, path)
-
-    def to_rows(self) -> list[Json]:
-        """One row for each thing that was changed, and for each that was left alone."""
-        return change_rows(self.change)
-
     def to_json(self) -> Json:
-        told = change_facts(self.change, self.out)
+        told = self.facts()
         if self.costs is not None:
             told |= self.costs.to_json() | {"trained": list(self.trained)}
         if self.prunes and self.out is not None:
@@ -146,7 +113,7 @@ def apply(
     job = Job(source, place, steps, given, asked, resume, told, record_every, runs, progress)
     refuse_early(job)
     done = carry_out(job)
-    return Applied(source, done.change, place, done.trained, done.costs, job.prunes)
+    return Applied(source, place, done.change, done.trained, done.costs, job.prunes)
 
 
 def _replay(recipe: Path, model: Source, out: Path | None) -> Applied:
@@ -157,4 +124,4 @@ def _replay(recipe: Path, model: Source, out: Path | None) -> Applied:
     if out is not None:
         save(change.model, out)
     same = model_digest(SourceFile(change.model, out)) == wanted
-    return Applied(open_source(model), change, out, same=same)
+    return Applied(open_source(model), out, change, same=same)

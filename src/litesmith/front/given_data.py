@@ -4,6 +4,7 @@ from os import PathLike
 from shlex import quote
 from typing import NamedTuple
 
+from litesmith.accuracy.evaluate import refuse_misfit
 from litesmith.arguments import argument
 from litesmith.calibration.context import CALIBRATION_SAMPLES, RandomSamples, problems
 from litesmith.data.lint import Problem, lint_evaluation
@@ -70,6 +71,17 @@ def open_evaluation(
     return data
 
 
+def open_judging(
+    source: Given | None, model: Model, preparation: Preparation, progress: Progress
+) -> Data | None:
+    """Data to score a model and its result on; None where none was given."""
+    if source is None:
+        return None
+    data = open_evaluation(source, model, preparation, progress)
+    refuse_misfit(model, data)
+    return data
+
+
 def open_calibration(
     model: Model, given: Calibration, evaluation: Data | None, progress: Progress
 ) -> Data | None:
@@ -128,7 +140,13 @@ def _typed(value: object) -> str:
     return str(value)
 
 
-def settle_options(preparing: Preparing, data: Data | None) -> Preparing:
+def scoring_options(judges: Given | None, preparing: Preparing, data: Data | None) -> str:
+    """The options that name data to score a result on, read as its own data was."""
+    words = type_options(_settle_options(preparing, data))
+    return f"--data {quote(source_text(judges) or 'LABELLED_DATA')}{words}"
+
+
+def _settle_options(preparing: Preparing, data: Data | None) -> Preparing:
     """The options with the normalisation that was chosen for the user."""
     known = None if data is None else data.items.preparation
     is_chosen = any(preparing.get(name) is not None for name in ("mean", "std", "norm"))

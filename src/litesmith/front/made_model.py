@@ -2,18 +2,21 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
 from litesmith.accuracy.evaluate import Evaluation, evaluate_all, finite
 from litesmith.anatomy.source_file import Source, SourceFile
 from litesmith.data.samples import Data
+from litesmith.display import show_line
 from litesmith.errors import LitesmithError
+from litesmith.ir.types import Model
 from litesmith.passes.core.schemes import Names
-from litesmith.passes.core.step import Change
+from litesmith.passes.core.step import Change, Skip
 from litesmith.phrases import phrase
 from litesmith.progress import WARNING, Note, Progress, tell_once
-from litesmith.tflite.file import digest, refuse_output
+from litesmith.tflite.file import digest, refuse_output, save
 from litesmith.tflite.write import chunks
 from litesmith.units import bytes_text
 
@@ -40,18 +43,63 @@ def read_place(out: Place | None, source: Source) -> Path | None:
     return place
 
 
-def change_facts(change: Change, out: Path | None) -> Json:
-    """What every command that makes a model tells of it."""
-    made = SourceFile(change.model, out)
-    return {
-        "schema": 1,
-        "out": None if out is None else str(out),
-        "bytes": made.bytes,
-        "gzip_bytes": made.gzip_bytes,
-        "digest": model_digest(made),
-        "touched": [*change.touched, *change.notes],
-        "skipped": [skip._asdict() for skip in change.skipped],
-    }
+@dataclass(frozen=True, repr=False, eq=False)
+class MadeModel:
+    """A model that was made of another.
+
+    out  the file that was written, if one was
+    """
+
+    source: SourceFile
+    out: Path | None
+    change: Change
+
+    __repr__ = show_line
+
+    @property
+    def model(self) -> Model:
+        return self.change.model
+
+    @property
+    def touched(self) -> tuple[str, ...]:
+        return self.change.touched
+
+    @property
+    def skipped(self) -> tuple[Skip, ...]:
+        return self.change.skipped
+
+    @property
+    def sentence(self) -> str:
+        """How much was changed, and the size of the result."""
+        told = phrase(
+            "{changes} changes; {skipped} left alone; {size}",
+            len(self.touched),
+            len(self.skipped),
+            bytes_text(SourceFile(self.model, self.out).bytes),
+        )
+        return told if self.out is None else phrase("{name}: {told}", self.out.name, told)
+
+    def save(self, path: Place) -> None:
+        """Writes the model to a file."""
+        save(self.model, path)
+
+    def to_rows(self) -> list[Json]:
+        """One row for each thing that was changed, and for each that was left alone."""
+        done: list[Json] = [{"what": text, "left_alone": ""} for text in self.touched]
+        return done + [{"what": skip.where, "left_alone": skip.why} for skip in self.skipped]
+
+    def facts(self) -> Json:
+        """What JSON has of every model that was made."""
+        made = SourceFile(self.model, self.out)
+        return {
+            "schema": 1,
+            "out": None if self.out is None else str(self.out),
+            "bytes": made.bytes,
+            "gzip_bytes": made.gzip_bytes,
+            "digest": model_digest(made),
+            "touched": [*self.touched, *self.change.notes],
+            "skipped": [skip._asdict() for skip in self.skipped],
+        }
 
 
 def model_digest(made: SourceFile) -> str:
@@ -62,23 +110,6 @@ def model_digest(made: SourceFile) -> str:
     for piece in chunks(made.model):
         running.update(piece)
     return running.hexdigest()
-
-
-def change_rows(change: Change) -> list[Json]:
-    """One row for each thing that was changed, and for each that was left alone."""
-    done: list[Json] = [{"what": text, "left_alone": ""} for text in change.touched]
-    return done + [{"what": skip.where, "left_alone": skip.why} for skip in change.skipped]
-
-
-def change_sentence(change: Change, out: Path | None) -> str:
-    """How much was changed, and the size of the result."""
-    told = phrase(
-        "{changes} changes; {skipped} left alone; {size}",
-        len(change.touched),
-        len(change.skipped),
-        bytes_text(SourceFile(change.model, out).bytes),
-    )
-    return told if out is None else phrase("{name}: {told}", out.name, told)
 
 
 def score(

@@ -4,11 +4,10 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from shlex import quote
 from tempfile import TemporaryDirectory
 from typing import NoReturn, Unpack
 
-from litesmith.accuracy.evaluate import Evaluation, preparation_text, refuse_misfit
+from litesmith.accuracy.evaluate import Evaluation, preparation_text
 from litesmith.anatomy.findings import scheme
 from litesmith.anatomy.source_file import Source, SourceFile, open_source
 from litesmith.arguments import argument, check_types, refuse_below
@@ -17,23 +16,19 @@ from litesmith.calibration.quantize_effort import Outcome, Plan, carry_out, plan
 from litesmith.data.preparation import Preparing, read_preparation
 from litesmith.data.samples import Data
 from litesmith.data.sources import Given
-from litesmith.display import show_html, show_line
+from litesmith.display import show_html
 from litesmith.errors import BadInput, CannotApply
 from litesmith.front.given_data import (
     Calibration,
     open_calibration,
-    open_evaluation,
-    settle_options,
-    source_text,
-    type_options,
+    open_judging,
+    scoring_options,
 )
 from litesmith.front.made_model import (
     Json,
+    MadeModel,
     OpNames,
     Place,
-    change_facts,
-    change_rows,
-    change_sentence,
     read_names,
     read_place,
     score,
@@ -42,7 +37,7 @@ from litesmith.front.made_model import (
 from litesmith.ir.types import Model
 from litesmith.passes.core.recipe import apply, text_of
 from litesmith.passes.core.schemes import SCHEMES
-from litesmith.passes.core.step import Context, Skip, Tools
+from litesmith.passes.core.step import Context, Tools
 from litesmith.passes.quantizing.integer_graph import integer_tensors
 from litesmith.passes.quantizing.quantize import Quantize
 from litesmith.phrases import Phrase, phrase
@@ -51,37 +46,20 @@ from litesmith.tflite.file import save
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Quantized:
+class Quantized(MadeModel):
     """A quantized model, and what was checked of its file.
 
-    out        the file that was written, if one was
     claims     integers only, XNNPACK only, near the original: as found in the file
     score      of the model and the original on `eval`, where that was asked for
     next_data  the options that name data to score it on
     """
 
-    source: SourceFile
-    out: Path | None
     step: Quantize
     done: Outcome
     claims: Claims
     data: Data | None
     score: Evaluation | None
     next_data: str
-
-    __repr__ = show_line
-
-    @property
-    def model(self) -> Model:
-        return self.done.change.model
-
-    @property
-    def touched(self) -> tuple[str, ...]:
-        return self.done.change.touched
-
-    @property
-    def skipped(self) -> tuple[Skip, ...]:
-        return self.done.change.skipped
 
     @property
     def is_random(self) -> bool:
@@ -98,21 +76,9 @@ class Quantized:
         told = [*(self.data.notes if self.data else ()), *self.done.notes]
         return [*told, *(self.score.notes if self.score else ())]
 
-    @property
-    def sentence(self) -> str:
-        return change_sentence(self.done.change, self.out)
-
-    def save(self, path: Place) -> None:
-        """Writes the model to a file."""
-        save(self.model, path)
-
-    def to_rows(self) -> list[Json]:
-        """One row for each thing that was changed, and for each that was left alone."""
-        return change_rows(self.done.change)
-
     def to_json(self) -> Json:
         data = self.data
-        told = change_facts(self.done.change, self.out) | {
+        told = self.facts() | {
             "recipe": text_of(self.done.recipe),
             "data": None if data is None else data.source,
             "samples": 0 if data is None else len(data),
@@ -171,17 +137,13 @@ def quantize(
     _refuse_early(source, step, given)
     if given.is_given:
         _refuse_options(source.model, todo)
-    judging = None
-    if eval is not None:
-        judging = open_evaluation(eval, source.model, preparation, progress)
-        refuse_misfit(source.model, judging)
+    judging = open_judging(eval, source.model, preparation, progress)
     calibration = open_calibration(source.model, given, judging, progress)
     done = carry_out(source.model, todo, calibration, progress=progress)
     _tell(done, calibration, progress)
-    words = type_options(settle_options(options, calibration))
-    next_data = f"--data {quote(source_text(eval) or 'LABELLED_DATA')}{words}"
+    next_data = scoring_options(eval, options, calibration)
     claims, found = _check(source, done, place, calibration, judging, effort, progress)
-    return Quantized(source, place, step, done, claims, calibration, found, next_data)
+    return Quantized(source, place, done.change, step, done, claims, calibration, found, next_data)
 
 
 def _tell(done: Outcome, data: Data | None, progress: Progress) -> None:

@@ -2,47 +2,39 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from shlex import quote
 from typing import Unpack
 
-from litesmith.accuracy.evaluate import Evaluation, preparation_text, refuse_misfit
+from litesmith.accuracy.evaluate import Evaluation, preparation_text
 from litesmith.anatomy.source_file import Source, SourceFile, open_source
 from litesmith.arguments import argument, check_types, refuse_below
 from litesmith.calibration.quantize_effort import tidying
 from litesmith.data.preparation import read_preparation
 from litesmith.data.sources import Given
-from litesmith.display import show_html, show_line
+from litesmith.display import show_html
 from litesmith.errors import BadInput
 from litesmith.front.given_data import (
     Calibration,
-    open_evaluation,
-    settle_options,
-    source_text,
-    type_options,
+    open_judging,
+    scoring_options,
 )
 from litesmith.front.made_model import (
     Json,
+    MadeModel,
     OpNames,
     Place,
-    change_facts,
-    change_rows,
-    change_sentence,
     read_names,
     read_place,
     score,
     score_facts,
 )
 from litesmith.front.recipe_job import Done, Job, carry_out, refuse_early
-from litesmith.ir.types import Model
 from litesmith.passes.core.recipe import Recipe, text_of
-from litesmith.passes.core.step import Skip
 from litesmith.passes.quantizing.qat import Qat
 from litesmith.passes.shrinking.cluster import Cluster
 from litesmith.passes.shrinking.prune import Prune
 from litesmith.passes.shrinking.sparsify import Sparsify
 from litesmith.progress import Progress, silent
 from litesmith.regression.size_report import arm_facts, skipping_facts
-from litesmith.tflite.file import save
 from litesmith.training.settings import (
     RECORD_SECONDS,
     TrainingOptions,
@@ -71,55 +63,27 @@ class ShrinkOptions(TrainingOptions, total=False):
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Shrinking:
+class Shrinking(MadeModel):
     """A model after prune, cluster or qat, and what it costs beside the original.
 
     score      of the model and the original on `eval`, where that was asked for
     next_data  the options that name data to score it on
     """
 
-    source: SourceFile
-    out: Path | None
     recipe: Recipe
     done: Done
     prunes: bool
     score: Evaluation | None
     next_data: str
 
-    __repr__ = show_line
-
-    @property
-    def model(self) -> Model:
-        return self.done.change.model
-
-    @property
-    def touched(self) -> tuple[str, ...]:
-        return self.done.change.touched
-
-    @property
-    def skipped(self) -> tuple[Skip, ...]:
-        return self.done.change.skipped
-
     @property
     def is_as_asked(self) -> bool:
         """False where zeros or codes were lost."""
         return self.done.costs is None or self.done.costs.is_verified
 
-    @property
-    def sentence(self) -> str:
-        return change_sentence(self.done.change, self.out)
-
-    def save(self, path: Place) -> None:
-        """Writes the model to a file."""
-        save(self.model, path)
-
-    def to_rows(self) -> list[Json]:
-        """One row for each thing that was changed, and for each that was left alone."""
-        return change_rows(self.done.change)
-
     def to_json(self) -> Json:
         data, costs = self.done.data, self.done.costs
-        told = change_facts(self.done.change, self.out)
+        told = self.facts()
         told |= {} if costs is None else costs.to_json()
         told |= {
             "recipe": text_of(self.recipe),
@@ -250,15 +214,13 @@ def _job(
 def _shrink(job: Job, options: ShrinkOptions) -> Shrinking:
     """Does a job, and scores what came of it."""
     refuse_early(job)
-    judges, judging = options.get("eval"), None
-    if judges is not None:
-        judging = open_evaluation(judges, job.model, job.given.preparation, job.progress)
-        refuse_misfit(job.model, judging)
+    judges = options.get("eval")
+    judging = open_judging(judges, job.model, job.given.preparation, job.progress)
     done = carry_out(job, judging)
     scored = None
     if judging is not None:
         made = SourceFile(done.change.model, job.out)
         scored = score(made, job.source, judging, job.progress)
-    words = type_options(settle_options(split_preparing(options), done.data))
-    next_data = f"--data {quote(source_text(judges) or 'LABELLED_DATA')}{words}"
-    return Shrinking(job.source, job.out, job.recipe, done, job.prunes, scored, next_data)
+    next_data = scoring_options(judges, split_preparing(options), done.data)
+    made = job.source, job.out, done.change
+    return Shrinking(*made, job.recipe, done, job.prunes, scored, next_data)

@@ -94,7 +94,7 @@ def _print_mistakes(result: Retrained) -> None:
     for one in result.found.mistakes[:_MISTAKES]:
         show.line(
             phrase(
-                "surely wrong: {name} taken for {said} ({share})",
+                "confident mistake: {name} taken for {said} ({share})",
                 plain(one.name),
                 plain(one.said),
                 percent_text(one.confidence),

@@ -144,7 +144,7 @@ def print_found(found: Found) -> None:
     if best is not None:
         line(phrase("{best}: run it {where}", found.best, _where(best)))
         whole = names_words(best.whole_on or ())
-        line(phrase("whole on: {whole}", whole or phrase("no accelerator")))
+        line(phrase("runs entirely on: {whole}", whole or phrase("no accelerator")))
         line(phrase("recipe: {recipe}", best.recipe))
     if found.report is not None:
         line(phrase("report: {page}", found.report))

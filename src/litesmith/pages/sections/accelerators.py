@@ -56,7 +56,7 @@ def whole_words(takers: Sequence[Taker]) -> str:
     if not takers:
         return ""
     names = names_words([taker.placed.target for taker in takers if taker.placed.is_whole])
-    return phrase("whole on: {names}", names or phrase("no accelerator"))
+    return phrase("runs entirely on: {names}", names or phrase("no accelerator"))
 
 
 def takers_of(record: TuneFolder, name: str) -> dict[str, Taker]:

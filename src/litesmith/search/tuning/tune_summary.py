@@ -259,7 +259,7 @@ def next_steps(search: Search, proof: Proof | None) -> list[NextStep]:
         if search.trials.goal.place.runs is None:
             purpose = phrase("what every accelerator makes of it")
             return [NextStep(f"litesmith targets {best} --compile", purpose)]
-        purpose = phrase("the times again, on any machine")
+        purpose = phrase("measure again on this machine")
         return [NextStep(f"litesmith bench {best} --on {proof.target}", purpose)]
     if search.is_over:
         return [again(phrase("{command} with more --minutes", same), phrase("it was not done"))]

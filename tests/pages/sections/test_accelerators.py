@@ -40,9 +40,9 @@ def test_both_kinds_of_report_say_it(tmp_path: Path) -> None:
     page, text = (
         write(folder).read_text(encoding="utf-8") for write in (write_report, write_markdown)
     )
-    assert "whole on: gpu, ethos-u55-64/128" in page
+    assert "runs entirely on: gpu, ethos-u55-64/128" in page
     assert "30 of 31 ops in 2 parts" in page and "2.90 ms, estimated" in page
-    assert "whole on\\: gpu, ethos\\-u55\\-64/128" in text and "2.90 ms, estimated" in text
+    assert "runs entirely on\\: gpu, ethos\\-u55\\-64/128" in text and "2.90 ms, estimated" in text
 
 
 def test_a_folder_that_tells_nothing_of_them_is_shown_without(tmp_path: Path) -> None:
@@ -52,7 +52,7 @@ def test_a_folder_that_tells_nothing_of_them_is_shown_without(tmp_path: Path) ->
         told.pop("accelerators")
         place.write_text(json.dumps(told))
     page = write_report(folder).read_text(encoding="utf-8")
-    assert "whole on" not in page and 'id="accelerators"' not in page
+    assert "runs entirely on" not in page and 'id="accelerators"' not in page
     assert "Where the time goes" in page
 
 

@@ -52,7 +52,7 @@ def rows(record: TuneFolder) -> list[tuple[str, str, str]]:
 
 
 def whole_words(takers: Sequence[Taker]) -> str:
-    """`whole on: gpu, hexagon`; "" where that was not looked at."""
+    """`runs entirely on: gpu, hexagon`; "" where that was not looked at."""
     if not takers:
         return ""
     names = names_words([taker.placed.target for taker in takers if taker.placed.is_whole])

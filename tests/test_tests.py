@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+from tests.conftest import LONGEST
+
 ROOT = Path(__file__).parent
 
 
@@ -40,6 +42,10 @@ def test_no_test_ends_before_it_asserts() -> None:
         if isinstance(node, ast.Return) and node.lineno < _first_assertion(test)
     ]
     assert found == []
+
+
+def test_the_longest_have_names_of_files() -> None:
+    assert [name for name in LONGEST if not (ROOT / name).is_file()] == []
 
 
 def test_nothing_of_ours_is_replaced() -> None:

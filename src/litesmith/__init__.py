@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from litesmith.ir.types import Graph, Model, Op, Quant, Tensor
     from litesmith.ops.registry import delegate, op
     from litesmith.passes.core.step import Change, Skip
-    from litesmith.profiling.spans import record, span
+    from litesmith.profiling.trace import record, span
     from litesmith.run.core.target import Target
     from litesmith.run.session import Session
     from litesmith.tflite.file import load, save
@@ -128,7 +128,7 @@ _GIVEN = {
     "ir.types": "Graph Model Op Quant Tensor",
     "ops.registry": "delegate op",
     "passes.core.step": "Change Skip",
-    "profiling.spans": "record span",
+    "profiling.trace": "record span",
     "run.core.target": "Target",
     "run.session": "Session",
     "tflite.file": "load save",

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from litesmith.errors import BadInput, CannotRun
-from litesmith.profiling.spans import Recording, record, span
-from litesmith.profiling.trace import Piece
+from litesmith.profiling.trace import Piece, Recording, record, span
 from litesmith.run.session import Session
 from tests import zoo
 

@@ -3,8 +3,7 @@
 alignment.py  which op each event of the profiler belongs to (`TAGS`: XNNPACK's names)
 events.py     the profiler's events as slices on a timeline
 op_times.py   every op with its time, kernel and speed: runs with and without profiling, in turns
-spans.py      the application's own work on the same timeline
-trace.py      traces for Perfetto and Chrome
+trace.py      traces for Perfetto and Chrome, the application's own spans among them
 
 XNNPACK reports durations in whole microseconds and no starts: half a microsecond is added to each,
 and a trace lays ops end to end. Profiling costs about 6 µs an op outside the op's own time;

@@ -18,6 +18,8 @@ from litesmith.ir.types import Model
 from litesmith.passes.core import recipe as recipes
 from litesmith.passes.core.recipe import Recipe, step_name
 from litesmith.passes.core.step import Change, Context, Masks, Tools, Tune, Tuned
+from litesmith.passes.quantizing.qat import Qat
+from litesmith.passes.quantizing.quantize import Quantize
 from litesmith.phrases import phrase
 from litesmith.progress import Note, Progress, silent
 from litesmith.regression.size_report import Shrunk, shrunk
@@ -28,7 +30,6 @@ from litesmith.training.settings import RECORD_SECONDS, Look, Training, Training
 # Steps that give weights zeros or codes, and those whose results are weighed.
 _SHAPING = ("prune", "cluster")
 _SHRINKING = (*_SHAPING, "qat")
-_QUANTIZING = ("quantize", "qat")
 
 # What lies in the folder of a training: records, and what a kill has left of them.
 _RECORDS, _TORN = "stage-*.pt", ".litesmith-*.part"
@@ -130,7 +131,7 @@ def _refuse_order(recipe: Recipe) -> None:
                 name,
                 before,
             )
-        if name in _QUANTIZING and getattr(step, "to", "") != "float16":
+        if isinstance(step, Quantize | Qat) and step.to != "float16":
             before = before or name
 
 

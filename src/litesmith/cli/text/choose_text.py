@@ -36,10 +36,9 @@ class Live(Screen):
             rows = [candidate_table(view.rows, "")] if view.rows else []
             self.draw(Group(doing, *worker_lines(view.workers), *rows))
         elif not self.quiet and view.left is not None:
-            step = view.doing.partition(": ")[0]
-            if step != self._told:
-                self.console.print(said(phrase("{step}{left}", step, left)), soft_wrap=True)
-            self._told = step
+            if view.step != self._told:
+                self.console.print(said(phrase("{step}{left}", view.step, left)), soft_wrap=True)
+            self._told = view.step
 
 
 def candidate_table(rows: Sequence[CandidateRow], picked: str) -> Table:

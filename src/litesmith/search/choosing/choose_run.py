@@ -121,12 +121,13 @@ class ChooseTask:
 
 
 class ChooseView(NamedTuple):
-    """Where it stands, for whoever watches: what is going on, seconds left, rows so far, and what
-    the workers of an engine do."""
+    """Where a choice stands: what is going on, seconds left, rows so far, the step that it is in,
+    and what the workers of an engine do."""
 
     doing: str
     left: float | None
     rows: tuple[CandidateRow, ...]
+    step: str = ""
     workers: tuple[Worker, ...] = ()
 
 
@@ -345,7 +346,7 @@ class Choosing:
         self._course.end()
 
     def _show(self, words: str, left: float | None) -> None:
-        self._shown = ChooseView(words, left, self.rows)
+        self._shown = ChooseView(words, left, self.rows, self._course.step)
         self._tell(self._shown)
 
     def show_workers(self, workers: tuple[Worker, ...]) -> None:

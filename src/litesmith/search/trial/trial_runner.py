@@ -106,7 +106,7 @@ class Course:
     def __init__(self, tell: Callable[[str, float], None]) -> None:
         self._tell, self._weights = tell, dict[str, float]()
         self._guessed, self._took, self._began, self._last = 0.0, 0.0, monotonic(), 0.0
-        self._doing = ""
+        self._doing = self.step = ""
 
     def expect(self, weights: Mapping[str, float]) -> None:
         """What is still to be done, by name."""
@@ -114,7 +114,7 @@ class Course:
 
     def begin(self, what: str, words: str) -> None:
         """Starts what is called so among the weights."""
-        self._doing, self._began = what, monotonic()
+        self._doing, self.step, self._began = what, words, monotonic()
         self.show(words)
 
     def show(self, words: str, share: float = 0.0) -> None:

@@ -41,13 +41,13 @@ def anonymous(model: Model, *, seed: int = 0, keep_custom_options: bool = False)
     Kept are ops, shapes, types, scales, sparsity patterns and integer settings such as shapes, axes
     and paddings. Options of custom ops may hold anything, so they become zeros unless kept.
     """
-    writer = _Writer(model, seed, keep_custom_options)
+    writer = _Anonymizer(model, seed, keep_custom_options)
     graphs = [writer.graph(number, graph) for number, graph in enumerate(model.graphs)]
     signatures = [writer.signature(number, one) for number, one in enumerate(model.signatures)]
     return Model(tuple(graphs), tuple(signatures))
 
 
-class _Writer:
+class _Anonymizer:
     """Makes the new parts; constants that share bytes share the new ones too."""
 
     def __init__(self, model: Model, seed: int, keep_custom_options: bool) -> None:

@@ -141,13 +141,11 @@ class _Ladder:
 
 def _axes(scaled: Floats) -> tuple[Floats, Floats]:
     """The axes along which samples spread, as columns, and the sum of squares along each."""
-    if len(scaled) < scaled.shape[1]:
-        squares, sides = np.linalg.eigh(scaled @ scaled.T)
-        used = squares > _LEAST_SPREAD * max(float(squares[-1]), 1e-300)
-        return scaled.T @ sides[:, used] / np.sqrt(squares[used]), squares[used]
-    squares, sides = np.linalg.eigh(scaled.T @ scaled)
+    by_sample = len(scaled) < scaled.shape[1]
+    squares, sides = np.linalg.eigh(scaled @ scaled.T if by_sample else scaled.T @ scaled)
     used = squares > _LEAST_SPREAD * max(float(squares[-1]), 1e-300)
-    return sides[:, used], squares[used]
+    axes, squares = sides[:, used], squares[used]
+    return scaled.T @ axes / np.sqrt(squares) if by_sample else axes, squares
 
 
 def log_chances(scores: Floats) -> Floats:

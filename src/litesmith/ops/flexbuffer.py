@@ -36,14 +36,14 @@ def encode(options: dict[str, Option]) -> bytes:
     >>> decode(encode({"factor": 2.5, "sizes": [1, 2]}))
     {'factor': 2.5, 'sizes': [1, 2]}
     """
-    writer = _Writer()
+    writer = _FlexWriter()
     kind, value = writer.put(options)
     writer.align()
     where = len(writer.out) - struct.unpack("<q", value)[0]
     return bytes(writer.out + where.to_bytes(_WIDE, "little") + bytes((kind << 2 | 3, _WIDE)))
 
 
-class _Writer:
+class _FlexWriter:
     """Puts values one behind the other; what `put` gives is their type and how to refer to them."""
 
     def __init__(self) -> None:
@@ -100,7 +100,7 @@ class _Writer:
         return _MAP, struct.pack("<q", self.items(values))
 
 
-def _integer(_: _Writer, value: int) -> tuple[int, bytes]:
+def _integer(_: _FlexWriter, value: int) -> tuple[int, bytes]:
     if -(2**63) <= value < 2**63:
         return _INT, struct.pack("<q", value)
     if 0 <= value < 2**64:
@@ -108,7 +108,7 @@ def _integer(_: _Writer, value: int) -> tuple[int, bytes]:
     raise BadInput("option {value} of an op does not fit into 64 bits", value)
 
 
-_Write = Callable[[_Writer, Option], tuple[int, bytes]]
+_Write = Callable[[_FlexWriter, Option], tuple[int, bytes]]
 _WRITERS: tuple[tuple[tuple[type, ...], _Write], ...] = (
     ((type(None),), lambda w, v: (_NULL, bytes(_WIDE))),
     ((bool,), lambda w, v: (_BOOL, struct.pack("<q", cast(bool, v)))),
@@ -126,7 +126,7 @@ def decode(content: bytes) -> dict[str, Option]:
     if not content:
         return {}
     try:
-        found = _Reader(content).root()
+        found = _FlexReader(content).root()
     except (IndexError, RecursionError, UnicodeDecodeError, ValueError, struct.error) as error:
         raise BadModel("the options of a custom op are no FlexBuffer: {error}", error) from None
     if not isinstance(found, dict):
@@ -134,7 +134,7 @@ def decode(content: bytes) -> dict[str, Option]:
     return found
 
 
-class _Reader:
+class _FlexReader:
     """Reads values by their places; trusts none of them."""
 
     def __init__(self, content: bytes) -> None:

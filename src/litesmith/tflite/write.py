@@ -220,7 +220,7 @@ _OPTION_FIELDS = {"BuiltinOptions": "builtin_options", "BuiltinOptions2": "built
 def chunks(model: Model, root_limit: int = ROOT_LIMIT) -> Iterator[memoryview]:
     """The file piece by piece; constants are not copied."""
     written = 0
-    for chunk in _Writer(model, root_limit).packer.chunks():
+    for chunk in _ModelTables(model, root_limit).packer.chunks():
         written += len(chunk)
         yield chunk
     if model.attached:
@@ -232,7 +232,7 @@ def to_bytes(model: Model, root_limit: int = ROOT_LIMIT) -> bytes:
     return b"".join(chunks(model, root_limit))
 
 
-class _Writer:
+class _ModelTables:
     """Numbers buffers and operator codes while the tables are laid out."""
 
     def __init__(self, model: Model, root_limit: int) -> None:

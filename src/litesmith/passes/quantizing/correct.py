@@ -13,9 +13,7 @@ from litesmith.passes.core.layers import layers_of, real_values
 from litesmith.passes.core.step import Change, Context
 from litesmith.passes.quantizing.paired_walk import (
     Float64s,
-    Parts,
     Visit,
-    corrected_bias,
     paired_rows,
     walk,
     why_no_rows,
@@ -48,11 +46,9 @@ class Correct:
     def apply(self, model: Model, context: Context) -> Change:
         users = Counter(layer.weight for layer in layers_of(model.main).values())
 
-        def edit(visit: Visit) -> Parts:
+        def edit(visit: Visit) -> Tensor:
             weight = visit.layer.weight
-            if self.gain and users[weight] == 1:
-                weight = with_gain(visit, weight)
-            return Parts(weight, corrected_bias(visit, weight))
+            return with_gain(visit, weight) if self.gain and users[weight] == 1 else weight
 
         walked = walk(model, context, "correct", edit, paired=_SAMPLES if self.gain else 0)
         touched = tuple(phrase("corrected {op_name}", op_name(layer.op)) for layer in walked.layers)

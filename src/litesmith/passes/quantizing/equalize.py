@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from litesmith.errors import BadInput
-from litesmith.ir.edit import consumers, rewrite, with_graphs
+from litesmith.ir.edit import consumers, rewrite
 from litesmith.ir.model_text import op_name
 from litesmith.ir.ops import OPS
 from litesmith.ir.types import Graph, Model, Op, Tensor, constant_numbers, frozen
 from litesmith.numeric.affine import rows_of
 from litesmith.numeric.arrays import along
 from litesmith.numeric.ranges import Seen
-from litesmith.passes.core.step import Change, Context, Observe, Skip
+from litesmith.passes.core.step import Change, Context, Observe, Skip, on_graphs
 from litesmith.phrases import phrase
 from litesmith.units import plain, ratio_text
 
@@ -87,11 +87,7 @@ class Equalize:
         if not 0 <= self.strength <= 1:
             raise BadInput("equalize: strength={strength}; it is from 0 to 1", self.strength)
         observe = context.tools.observe if context.tools else None
-        edits = [self._edited(model, graph, observe) for graph in model.graphs]
-        touched = tuple(text for _, did, _ in edits for text in did)
-        skipped = tuple(skip for _, _, left in edits for skip in left)
-        graphs = [graph for graph, _, _ in edits]
-        return Change(with_graphs(model, graphs) if touched else model, touched, skipped)
+        return on_graphs(model, lambda graph: self._edited(model, graph, observe))
 
     def _edited(
         self, model: Model, graph: Graph, observe: Observe | None
@@ -322,9 +318,6 @@ def _offsets(group: Group, span: _Span) -> Reals | None:
 
 
 def _scaled_text(group: Group, factors: Reals) -> list[str]:
-    """What was done to a group; nothing where no factor is worth a word."""
-    if np.allclose(factors, 1, rtol=1e-3):
-        return []
     tensor = plain(group.tensors[0].name)
     least, most = (ratio_text(float(f)) for f in (factors.min(), factors.max()))
     return [

@@ -74,15 +74,8 @@ class Visit:
         return (mean - self.quant.zero_point[0]) * float(self.quant.scale[0])
 
 
-class Parts(NamedTuple):
-    """What a layer is given: a weight of codes, and a bias in real numbers."""
-
-    weight: Tensor
-    bias: Float64s
-
-
-# A layer that it raises CannotApply for is left as it is.
-Edit = Callable[[Visit], Parts]
+# The weight of codes that a layer is given; one that it raises CannotApply for stays as it is.
+Edit = Callable[[Visit], Tensor]
 
 
 class Walked(NamedTuple):
@@ -94,7 +87,10 @@ class Walked(NamedTuple):
 
 
 def walk(model: Model, context: Context, step: str, edit: Edit, *, paired: int = 0) -> Walked:
-    """The model after `edit` of every layer; the float model is walked too, on `paired` samples."""
+    """The model after `edit` of every layer, each with its bias corrected for the new weight.
+
+    The float model is walked too, on `paired` samples.
+    """
     tools = context.need_tools(step)
     if context.reference is None:
         raise CannotApply(
@@ -119,15 +115,16 @@ def walk(model: Model, context: Context, step: str, edit: Edit, *, paired: int =
         counterpart = counterparts[number - 1]
         wanted = theirs.values(counterpart.data)[0] if theirs else None
         mean = means[counterpart.data]
-        seen = ours.values(layer.data)
+        visit = Visit(layer, counterpart, mean, *ours.values(layer.data), places, wanted)
         try:
-            parts = edit(Visit(layer, counterpart, mean, *seen, places, wanted))
+            weight = edit(visit)
+            bias = _corrected_bias(visit, weight)
         except CannotApply as error:
             skipped.append(Skip(op_name(layer.op), phrase("it cannot be computed: {error}", error)))
         else:
-            replaced |= rebuilt(layer, *parts)
+            replaced |= rebuilt(layer, weight, bias)
             if layer.unpack is not None:
-                ours.unpack(layer.unpack.outputs[0], parts.weight)
+                ours.unpack(layer.unpack.outputs[0], weight)
         ours.run(number, replaced)
         if theirs:
             theirs.run(number, {})
@@ -140,7 +137,7 @@ def _chosen(digests: Sequence[bytes], most: int) -> list[int]:
     return sorted(sorted(range(len(digests)), key=lambda place: digests[place])[:most])
 
 
-def corrected_bias(visit: Visit, weight: Tensor) -> Float64s:
+def _corrected_bias(visit: Visit, weight: Tensor) -> Float64s:
     """The bias that brings the mean of every channel to where the float model has it."""
     ours, theirs = visit.layer, visit.reference
     wanted = mean_output(theirs, visit.mean, real_values(theirs.weight), real_bias(theirs))

@@ -26,9 +26,7 @@ from litesmith.passes.core.step import Change, Context, Skip
 from litesmith.passes.core.weight_structure import codebook_of, kept
 from litesmith.passes.quantizing.correct import MOST_GAIN, with_gain
 from litesmith.passes.quantizing.paired_walk import (
-    Parts,
     Visit,
-    corrected_bias,
     paired_rows,
     walk,
     why_no_rows,
@@ -70,7 +68,7 @@ class Round:
         users = Counter(layer.weight for layer in layers_of(model.main).values())
         skipped: list[Skip] = []
 
-        def edit(visit: Visit) -> Parts:
+        def edit(visit: Visit) -> Tensor:
             why = _why_not(visit.layer, users, self.bits)
             weight = visit.layer.weight
             if not why and _is_clustered(visit):
@@ -81,7 +79,7 @@ class Round:
                 skipped.append(
                     Skip(op_name(visit.layer.op), phrase("{why}; its bias was corrected", why))
                 )
-            return Parts(weight, corrected_bias(visit, weight))
+            return weight
 
         walked = walk(model, context, "round", edit, paired=self.samples)
         touched = tuple(phrase("rounded {op_name}", op_name(layer.op)) for layer in walked.layers)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from litesmith.ir.dtype import DTYPES, pack
-from litesmith.ir.edit import regraph, with_graphs
+from litesmith.ir.edit import regraph
 from litesmith.ir.model_text import op_name
 from litesmith.ir.ops import OPS
 from litesmith.ir.types import (
@@ -22,7 +22,7 @@ from litesmith.ir.types import (
 from litesmith.numeric.affine import weight_codes, weight_scales
 from litesmith.passes.core.layers import coded_weight
 from litesmith.passes.core.schemes import Scheme, roles
-from litesmith.passes.core.step import Change, Skip
+from litesmith.passes.core.step import Change, Skip, on_graphs
 from litesmith.phrases import phrase
 from litesmith.units import plain
 
@@ -35,17 +35,14 @@ def store_weights(
     model: Model, scheme: Scheme, ops: set[Op], *, per_channel: bool, block: int
 ) -> Change:
     """The model with the weights of some ops stored by a scheme."""
-    graphs: list[Graph] = []
-    touched: list[str] = []
-    skipped: list[Skip] = []
-    for graph in model.graphs:
+
+    def edit(graph: Graph) -> tuple[Graph, list[str], list[Skip]]:
         work = _Storing(graph, scheme, per_channel, block)
         for op in graph.ops:
             work.add(op, op in ops)
-        graphs.append(regraph(graph, ops=work.ops) if work.touched else graph)
-        touched += work.touched
-        skipped += work.skipped
-    return Change(with_graphs(model, graphs), tuple(touched), tuple(skipped))
+        return regraph(graph, ops=work.ops), work.touched, work.skipped
+
+    return on_graphs(model, edit)
 
 
 class _Storing:

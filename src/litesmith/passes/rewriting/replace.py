@@ -17,7 +17,7 @@ from types import MappingProxyType
 import numpy as np
 
 from litesmith.errors import BadInput, CannotApply, LitesmithError
-from litesmith.ir.edit import regraph, with_graphs, with_main
+from litesmith.ir.edit import regraph, with_main
 from litesmith.ir.model_text import op_name
 from litesmith.ir.ops import OPS, has_effect
 from litesmith.ir.partition import collapsed, part_graph, partition
@@ -25,7 +25,7 @@ from litesmith.ir.types import Graph, Model, Op, Tensor, constant_numbers, op_te
 from litesmith.ops.call import Call
 from litesmith.ops.flexbuffer import encode
 from litesmith.ops.registry import find_op
-from litesmith.passes.core.step import Change, Context, Skip
+from litesmith.passes.core.step import Change, Context, Skip, on_graphs
 from litesmith.phrases import phrase
 
 
@@ -76,20 +76,19 @@ def _found(model: Model, pattern: Term, call: Term) -> Change:
         raise BadInput(
             "replace: inputs of {name} are words of the pattern: {there}", call.name, there
         )
-    graphs: list[Graph] = []
-    touched: list[str] = []
-    for graph in model.graphs:
+
+    def edit(graph: Graph) -> tuple[Graph, list[str], list[Skip]]:
+        touched: list[str] = []
         for match in matches(graph, pattern):
             inputs = tuple(match.tensors[word] for word in wanted)
             new = _custom(call, inputs, match.root.outputs)
             graph = _with(graph, match.ops, new)
             touched.append(_deed(match.ops, new))
-        graphs.append(graph)
-    if not touched:
-        return Change(
-            model, (), (Skip(phrase("the model"), phrase("no ops of it are as the pattern says")),)
-        )
-    return Change(with_graphs(model, graphs), tuple(touched))
+        return graph, touched, []
+
+    change = on_graphs(model, edit)
+    left = Skip(phrase("the model"), phrase("no ops of it are as the pattern says"))
+    return change if change.touched else Change(model, (), (left,))
 
 
 def _named(model: Model, numbers: Sequence[int], call: Term) -> Change:

@@ -20,7 +20,7 @@ from litesmith.passes.rewriting.rewrite_parts import (
     unpacked_half,
 )
 from litesmith.passes.rewriting.rewrite_shapes import SHAPES
-from litesmith.passes.rewriting.rewrite_types import narrow, unpack
+from litesmith.passes.rewriting.rewrite_types import Narrowing, unpack
 from litesmith.passes.rewriting.rewrite_values import VALUES
 from litesmith.phrases import phrase
 
@@ -54,7 +54,7 @@ class Rewrite:
                 (),
                 (Skip(phrase("all ops"), phrase("none is named, as in ops=[HARD_SWISH]")),),
             )
-        edits: list[GraphEdit] = [narrow] if self.int32 else []
+        edits: list[GraphEdit] = [lambda graph: Narrowing(graph).result()] if self.int32 else []
         edits += [unpack] if self.unpack else []
         edits += [partial(_rewritten, name) for name in self.ops]
         whole = Change(model)

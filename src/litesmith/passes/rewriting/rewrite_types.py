@@ -34,14 +34,9 @@ _PASSING = kinds_where(lambda row: row.reshapes or row.transposes) | set(_KEEPIN
 _LARGEST = {"bool": 1, "int16": 2**15, "int32": 2**31, "int8": 2**7, "uint8": 2**8}
 
 
-def narrow(graph: Graph) -> tuple[Graph, list[str], list[Skip]]:
-    """Places and sizes in int32; a graph without int64 stays as it is."""
-    return _Narrowing(graph).result()
-
-
-class _Narrowing:
-    """One graph on its way: which int64 tensors have an int32 twin, how large the numbers in it
-    can be, and the ops so far.
+class Narrowing:
+    """Places and sizes of a graph in int32: which int64 tensors have an int32 twin, how large the
+    numbers in it can be, and the ops so far.
 
     What the graph takes and gives keeps its type: CAST stands at its ends.
     """
@@ -59,9 +54,7 @@ class _Narrowing:
         for op in self._graph.ops:
             if not any(map(_is_wide, (*op.inputs, *op.outputs))):
                 self._ops.append(op)
-                continue
-            why = self._why_not(op)
-            if why:
+            elif why := self._why_not(op):
                 self._leave(op, why)
             else:
                 self._move(op)

@@ -26,7 +26,7 @@ def arm_sparse(graph: Graph) -> dict[Op, str]:
     """For every convolution of a graph: "" where its zeros are skipped on ARM, else why not."""
     convolutions = [op for op in graph.ops if OPS[op.kind].is_convolution]
     reasons = {op: _why_not_pointwise(op) for op in convolutions}
-    joins = _Joins(graph)
+    joins = _SparseParts(graph)
     for op in convolutions:
         if not reasons[op]:
             reasons[op] = joins.why_not(op)
@@ -59,7 +59,7 @@ def _why_not_pointwise(op: Op) -> str:
     return ""
 
 
-class _Joins:
+class _SparseParts:
     """The parts of a graph whose ops can all compute channel by channel."""
 
     def __init__(self, graph: Graph) -> None:

@@ -82,7 +82,7 @@ def moments(
     """Of some tensors of the main graph, each as rows of so many values."""
     tensors = [t for t in wanted if not t.is_const and t not in model.main.inputs]
     exposed = with_main(model, regraph(model.main, outputs=tensors))
-    sums = {t: _Sums(wanted[t]) for t in tensors}
+    sums = {t: _MomentSums(wanted[t]) for t in tensors}
     with tools.opened(exposed) as run:
         for arrays in samples:
             for tensor, array in zip(tensors, run(arrays), strict=True):
@@ -98,7 +98,7 @@ def moments(
     return found
 
 
-class _Sums:
+class _MomentSums:
     """Sums over rows of values."""
 
     def __init__(self, channels: int) -> None:

@@ -99,7 +99,7 @@ def _fitted(
     """Some layers fitted on one pass over the samples."""
     layers = layers_of(small.main)
     left = [layers[small.main.ops[pair.place]] for pair in pairs]
-    sums = [_Sums(pair, layer) for pair, layer in zip(pairs, left, strict=True)]
+    sums = [_FitSums(pair, layer) for pair, layer in zip(pairs, left, strict=True)]
     ours = [t for pair in pairs for t in pair.read(small.main.ops)]
     theirs = [t for pair in pairs for t in pair.read(model.main.ops)]
     with _giving(model, theirs, tools) as whole, _giving(small, ours, tools) as given:
@@ -142,7 +142,7 @@ def _beside(graph: Graph, op: Op) -> tuple[int, int] | None:
     return (readers[0], at) if fits and result not in graph.outputs else None
 
 
-class _Sums:
+class _FitSums:
     """What is to be known of a layer's inputs, and of what it should have given."""
 
     def __init__(self, pair: _Pair, left: Layer) -> None:

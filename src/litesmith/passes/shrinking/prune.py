@@ -100,11 +100,11 @@ class Prune:
             _refuse_clustered(parts)
         tools = context.tools
         data = picked(tools, model, _RESTORING, _SAMPLES) if tools is not None else None
-        parts = _planned(_Seen(model, tools, data), parts, self)
+        parts = _planned(_Given(model, tools, data), parts, self)
         if is_gradual:
             found = context.tuned(model, _masks(parts))
         else:
-            result, left = _one_shot(_Seen(model, tools, data), parts)
+            result, left = _one_shot(_Given(model, tools, data), parts)
             skipped += left
             found = context.tuned(result) if tunes else Tuned(result)
         skipped += context.why_not_tuned("prune", self.tune)
@@ -144,11 +144,11 @@ class Prune:
         found = context.tuned(change.model)
         return Change(found.model, change.touched, change.skipped, found.notes, found.steps)
 
-    def _parts(self, model: Model, ops: set[Op]) -> tuple[list["Part"], list[Skip]]:
+    def _parts(self, model: Model, ops: set[Op]) -> tuple[list["Prunable"], list[Skip]]:
         """The weights to prune, each once, and the layers that stay."""
         layers = layers_of(model.main)
         readers = consumers(model.main)
-        parts: list[Part] = []
+        parts: list[Prunable] = []
         skipped = [
             Skip(op_name(op), why)
             for op in model.main.ops
@@ -163,12 +163,12 @@ class Prune:
             if why:
                 skipped += [Skip(op_name(user.op), why) for user in sharing]
             else:
-                parts.append(Part(layer, self.block))
+                parts.append(Prunable(layer, self.block))
         order: dict[str, int] = {op_name(op): n for n, op in enumerate(model.main.ops)}
         return parts, sorted(skipped, key=lambda skip: order[skip.where])
 
 
-class Part(NamedTuple):
+class Prunable(NamedTuple):
     """A weight to prune: by a layer that has it, the size of its inputs, and how much is to go."""
 
     layer: Layer
@@ -215,7 +215,7 @@ def _peaks(layer: Layer) -> Array | None:
     return peaks.reshape(layer.channels, -1)
 
 
-def _refuse_clustered(parts: Sequence[Part]) -> None:
+def _refuse_clustered(parts: Sequence[Prunable]) -> None:
     for part in parts:
         if _peaks(part.layer) is not None:
             raise CannotApply(
@@ -273,7 +273,7 @@ def _why_not(layer: Layer, model: Model, block: str, *, named: bool) -> str:
     return ""
 
 
-class _Seen(NamedTuple):
+class _Given(NamedTuple):
     """A model and the data to see it with, where there is some."""
 
     model: Model
@@ -281,7 +281,7 @@ class _Seen(NamedTuple):
     data: Picked | None
 
 
-def _planned(seen: _Seen, parts: Sequence[Part], step: Prune) -> list[Part]:
+def _planned(seen: _Given, parts: Sequence[Prunable], step: Prune) -> list[Prunable]:
     """The parts with how much is to go from each, for the least error."""
     parts = _with_sizes(seen, parts)
     if step.block == "2:4":
@@ -295,7 +295,7 @@ def _planned(seen: _Seen, parts: Sequence[Part], step: Prune) -> list[Part]:
     return [part._replace(removed=count) for part, count in zip(parts, counts, strict=True)]
 
 
-def _with_sizes(seen: _Seen, parts: Sequence[Part]) -> list[Part]:
+def _with_sizes(seen: _Given, parts: Sequence[Prunable]) -> list[Prunable]:
     """The parts with the size of their inputs, where there is data."""
     model, tools, data = seen
     if tools is None or data is None:
@@ -304,7 +304,7 @@ def _with_sizes(seen: _Seen, parts: Sequence[Part]) -> list[Part]:
     return [part._replace(sizes=weight_sizes(part.layer, sizes[part.layer.data])) for part in parts]
 
 
-def _measured(seen: _Seen, parts: Sequence[Part], curves: Sequence[Curve]) -> list[Curve]:
+def _measured(seen: _Given, parts: Sequence[Prunable], curves: Sequence[Curve]) -> list[Curve]:
     """The curves brought to the error at the model's results when one layer alone is pruned."""
     model, tools, data = seen
     runs = _MOST_MACS // max(sum(map(op_macs, model.main.ops)), 1)
@@ -321,7 +321,7 @@ def _measured(seen: _Seen, parts: Sequence[Part], curves: Sequence[Curve]) -> li
     return found
 
 
-def _one_shot(seen: _Seen, parts: Sequence[Part]) -> tuple[Model, list[Skip]]:
+def _one_shot(seen: _Given, parts: Sequence[Prunable]) -> tuple[Model, list[Skip]]:
     """The model without what is to go, and with what the data can put back."""
     model, tools, data = seen
     fewer = {part.weight: part.pruned() for part in parts}
@@ -333,7 +333,7 @@ def _one_shot(seen: _Seen, parts: Sequence[Part]) -> tuple[Model, list[Skip]]:
     return restored(model, pruned, tools, data.places)
 
 
-def _masks(parts: Sequence[Part]) -> Masks:
+def _masks(parts: Sequence[Prunable]) -> Masks:
     """The masks of gradual pruning: many zeros early, few late, all of them at the end."""
 
     def masks(progress: float, weights: Mapping[Tensor, Array]) -> Mapping[Tensor, Array]:
@@ -347,7 +347,7 @@ def _masks(parts: Sequence[Part]) -> Masks:
     return masks
 
 
-def _lines(model: Model, after: Model, parts: Sequence[Part]) -> tuple[str, ...]:
+def _lines(model: Model, after: Model, parts: Sequence[Prunable]) -> tuple[str, ...]:
     """What became of each weight, counted in the result; raises where zeros are missing."""
     before, results = layers_of(model.main), list(layers_of(after.main).values())
     by_op = dict(zip(before, results, strict=True))

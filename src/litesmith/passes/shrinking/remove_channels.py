@@ -60,7 +60,7 @@ def remove_channels(model: Model, sparsity: float, context: Context, ops: set[Op
     folded = Fold().apply(model, context)
     model = folded.model
     channels = _held(channel_ids(model.main), model.main, fixed)
-    seen = _Seen(model, channels, context.tools, fixed)
+    seen = _Knowledge(model, channels, context.tools, fixed)
     units = find_units(model.main, channels, seen.readers)
     if not units:
         raise CannotApply("prune: no channel can go: {a_pin}", _a_pin(model.main, channels))
@@ -134,7 +134,7 @@ def _told(units: Sequence[Unit], levels: Sequence[int]) -> Iterable[str]:
             )
 
 
-class _Seen:
+class _Knowledge:
     """What is known of a model: by some samples of the data, or by its weights alone."""
 
     def __init__(

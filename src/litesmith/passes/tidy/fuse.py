@@ -47,13 +47,11 @@ class Fuse:
     activation: bool = True
 
     def apply(self, model: Model, context: Context) -> Change:
-        wanted = [rule for rule, asked in zip(_RULES, self._asked(), strict=True) if asked]
+        asked = self.pad, self.scale, self.bias, self.activation
+        wanted = [rule for rule, is_asked in zip(_RULES, asked, strict=True) if is_asked]
         return settle(
             model, [lambda m, r=rule: on_graphs(m, lambda g: _fuse(g, *r)) for rule in wanted]
         )
-
-    def _asked(self) -> tuple[bool, ...]:
-        return self.pad, self.scale, self.bias, self.activation
 
 
 def _fuse(

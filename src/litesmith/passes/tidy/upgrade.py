@@ -65,12 +65,9 @@ class Upgrade:
 
 def _is_legacy(tensor: Tensor | None) -> bool:
     """True for a quantized uint8 value; a state that is kept between runs stays what it is."""
-    return (
-        tensor is not None
-        and tensor.dtype == "uint8"
-        and tensor.quant is not None
-        and not tensor.variable
-    )
+    if tensor is None or tensor.variable:
+        return False
+    return tensor.dtype == "uint8" and tensor.quant is not None
 
 
 class _Upgrading:
@@ -95,7 +92,12 @@ class _Upgrading:
                 self._ops.append(_convert(tensor, self._twin(tensor)))
                 self._old_values.add(tensor)
         for op in self._graph.ops:
-            self._add(op)
+            if not any(_is_legacy(t) for t in (*op.inputs, *op.outputs)):
+                self._ops.append(op)
+            elif why := _why_left(op):
+                self._leave(op, why)
+            else:
+                self._move(op)
         for tensor in self._graph.outputs:
             if _is_legacy(tensor) and tensor not in self.boundary and not tensor.is_const:
                 self._restore(tensor)
@@ -105,16 +107,6 @@ class _Upgrading:
             inputs=[self.boundary.get(t, t) for t in self._graph.inputs],
             outputs=[self.boundary.get(t, t) for t in self._graph.outputs],
         )
-
-    def _add(self, op: Op) -> None:
-        if not any(_is_legacy(t) for t in (*op.inputs, *op.outputs)):
-            self._ops.append(op)
-            return
-        why = _why_left(op)
-        if why:
-            self._leave(op, why)
-        else:
-            self._move(op)
 
     def _move(self, op: Op) -> None:
         """The op on int8 tensors, each input brought to the scale that the kernel wants."""

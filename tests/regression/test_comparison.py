@@ -16,8 +16,8 @@ from litesmith.data.sources import open_data
 from litesmith.errors import BadInput
 from litesmith.regression.comparison import (
     Compared,
+    CompareSettings,
     Drifts,
-    Manner,
     Size,
     compare_models,
     drift,
@@ -63,7 +63,7 @@ def labelled(count: int = 400) -> dict[str, np.ndarray]:
 def found() -> Compared:
     """A model and a coarse copy of it, timed for the shortest while."""
     data = open_data(labelled(), scorer())
-    return compare_models(scorer(), to_bytes(scorer(2.0)), data, Manner(seconds=0.05))
+    return compare_models(scorer(), to_bytes(scorer(2.0)), data, CompareSettings(seconds=0.05))
 
 
 def test_accuracy_is_b_held_against_a(found: Compared) -> None:
@@ -213,7 +213,7 @@ def test_names_are_as_long_as_tells_them_apart(found: Compared) -> None:
 
 def test_equal_models_are_called_equal() -> None:
     data = open_data(labelled(60), scorer())
-    found = compare_models(scorer(), scorer(), data, Manner(seconds=0.05))
+    found = compare_models(scorer(), scorer(), data, CompareSettings(seconds=0.05))
     assert found.verdict.endswith("; the outputs are equal on all 60 samples")
     assert found.accuracy is not None and found.accuracy.against is not None
     assert found.accuracy.against.verdict == SAME

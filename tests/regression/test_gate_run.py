@@ -19,7 +19,7 @@ from litesmith.ir.types import Tensor
 from litesmith.regression.baseline import Timing, read_baseline
 from litesmith.regression.gate_checks import CHECKS
 from litesmith.regression.gate_measures import (
-    Manner,
+    GateSettings,
     delegation,
     delegation_for,
     join_timings,
@@ -64,8 +64,8 @@ def labelled(count: int = 600, seed: int = 0) -> dict[str, np.ndarray]:
     return {"x": x.astype(np.float32), "y": labels}
 
 
-def manner(*allow: str, **rest: object) -> Manner:
-    return Manner(allow=read_allowances((*UNTIMED, *allow)), **rest)  # pyright: ignore
+def manner(*allow: str, **rest: object) -> GateSettings:
+    return GateSettings(allow=read_allowances((*UNTIMED, *allow)), **rest)  # pyright: ignore
 
 
 def saved(folder: Path, model: Model, name: str = "model.tflite") -> Path:

@@ -9,7 +9,7 @@ import zstandard
 from litesmith import Builder, Model, Session
 from litesmith.anatomy.footprint import footprint
 from litesmith.errors import BadInput
-from litesmith.regression.gate_workload import pack_workload, unpack_workload
+from litesmith.regression.gate_measures import pack_workload, unpack_workload
 from litesmith.tflite.file import load
 from litesmith.tflite.write import to_bytes
 from tests import zoo

@@ -72,7 +72,7 @@ class Score:
 
 
 @dataclass(frozen=True)
-class Estimate:
+class CompilerEstimate:
     """What a compiler works out of a model: the time of its own part, in cycles too."""
 
     part_us: float | None
@@ -96,7 +96,7 @@ class Speed:
     low: float | None
     high: float | None
     verdict: str
-    estimate: Annotated[Estimate | None, Mark.FLAT] = None
+    estimate: Annotated[CompilerEstimate | None, Mark.FLAT] = None
 
     @property
     def cost(self) -> float | None:
@@ -107,7 +107,7 @@ class Speed:
 
 
 @dataclass(frozen=True)
-class Taken:
+class TakenOps:
     """How many ops of a model a target takes, in how many parts, and why not the others.
 
     how  measured by its compiler, or predicted by rules
@@ -133,7 +133,7 @@ class Taken:
 class Taker:
     """What one accelerator makes of a model, with a time where its compiler tells one."""
 
-    placed: Annotated[Taken, Mark.FLAT]
+    placed: Annotated[TakenOps, Mark.FLAT]
     latency_us: Positive | None
     latency_how: str
     cycles: float | None

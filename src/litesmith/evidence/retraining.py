@@ -6,8 +6,6 @@ from typing import Annotated, Literal
 from litesmith.evidence.codec import Count, Key, Mark
 from litesmith.evidence.records import Environment
 
-RETRAINED = "retrained"
-
 
 @dataclass(frozen=True)
 class RetrainTrial:

@@ -6,7 +6,7 @@ from operator import attrgetter
 from typing import Annotated, Literal
 
 from litesmith.evidence.codec import Count, Key, Mark, Omitted, Positive, Stored
-from litesmith.evidence.records import Environment, Score, Speed, Taken, Taker
+from litesmith.evidence.records import Environment, Score, Speed, TakenOps, Taker
 from litesmith.phrases import Phrase, phrase
 
 CANDIDATE, VERIFIED, TIMED = "candidate", "verified", "timed"
@@ -52,7 +52,7 @@ class Tried:
     gzip_bytes: Omitted[Count] = None
     peak_bytes: Omitted[Count] = None
     is_integer: Omitted[bool] = None
-    placed: Omitted[Taken] = None
+    placed: Omitted[TakenOps] = None
     latency: Omitted[Speed] = None
     accuracy: Omitted[Score] = None
     room: Omitted[RoomLeft] = None
@@ -149,7 +149,7 @@ class TunedModel:
     gzip_bytes: Count | None
     peak_bytes: Count | None
     is_integer: bool | None
-    placed: Taken | None
+    placed: TakenOps | None
     accuracy: Score | None
     latency: Speed | None
     target: Annotated[str, Mark.OMITTED] = ""

@@ -23,7 +23,7 @@ from litesmith.search.choosing.choose_models import (
 )
 from litesmith.search.choosing.choose_run import ChooseTask, ChooseView
 from litesmith.search.choosing.pick import CEILINGS, Requirements
-from litesmith.search.choosing.shared_data import Source
+from litesmith.search.choosing.shared_data import GivenData
 from litesmith.search.trial.budget import Typed
 from litesmith.workers.engine import LOCAL, Engine, open_engine, refuse_engine
 
@@ -78,7 +78,7 @@ def choose(
         list_candidates(texts),
         Path(out),
         asked,
-        None if data is None else Source(data, prepared, samples),
+        None if data is None else GivenData(data, prepared, samples),
         calibrate,
         target,
         quantized,

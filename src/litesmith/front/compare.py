@@ -12,7 +12,13 @@ from litesmith.data.sources import Given
 from litesmith.front.given_data import open_evaluation
 from litesmith.phrases import phrase
 from litesmith.progress import WARNING, Note, Progress, silent, tell_once
-from litesmith.regression.comparison import Compared, Manner, compare_models, load_source, misfit
+from litesmith.regression.comparison import (
+    Compared,
+    CompareSettings,
+    compare_models,
+    load_source,
+    misfit,
+)
 from litesmith.run.core.target import Target
 from litesmith.run.session import Source
 from litesmith.run.trial_run import probe_source
@@ -52,7 +58,7 @@ def compare(
             progress(Note(told, WARNING))
     for source in (a, b):
         probe_source(source, target)
-    found = compare_models(a, b, opened, Manner(target, metric, seconds, progress))
+    found = compare_models(a, b, opened, CompareSettings(target, metric, seconds, progress))
     known = () if opened is None else opened.notes
     tell_once(found.accuracy.notes if found.accuracy else (), known, progress)
     return found

@@ -18,7 +18,7 @@ from litesmith.pages.gate_page import gate_junit, gate_markdown
 from litesmith.phrases import phrase
 from litesmith.progress import WARNING, Note, Progress, silent
 from litesmith.regression.baseline import Baseline, kept_baseline, read_baseline
-from litesmith.regression.gate_measures import MOST_SECONDS, Manner
+from litesmith.regression.gate_measures import MOST_SECONDS, GateSettings
 from litesmith.regression.gate_rules import Allowances, read_allowances
 from litesmith.regression.gate_run import Gated, Renewed, renew_baseline, run_gate
 from litesmith.run.core.target import Target
@@ -136,10 +136,10 @@ def _manner(
     places: tuple[str, ...],
     seconds: float,
     progress: Progress,
-) -> Manner:
+) -> GateSettings:
     """How the model is measured; wrong values are refused before the work."""
     Rule(seconds=seconds)
-    return Manner(
+    return GateSettings(
         None if on is None else Target.parse(on),
         metric,
         None if against is None else Path(against),
@@ -154,7 +154,7 @@ def _open(
     model: Path,
     data: Given | None,
     kept: Baseline | None,
-    manner: Manner,
+    manner: GateSettings,
     samples: int | None,
     preparing: Preparing,
 ) -> Data | None:

@@ -17,7 +17,7 @@ from litesmith.pages.drawing.tradeoff import (
     Axis,
     Cost,
     Graph,
-    Mark,
+    PlotMark,
     Tick,
     exact,
     scale_ticks,
@@ -87,8 +87,10 @@ def read_chosen(folder: Path) -> ChooseFolder:
 def _model(row: CandidateRow, summary: ChooseSummary) -> ChosenModel:
     score, is_measured = _score(row), True
     if score is None and row.published is not None:
-        score, is_measured = _published(row.published.value), False
+        title, value = phrase("published, not measured here"), row.published.value
+        score, is_measured = Score("", title, "share", value, None, None, 0), False
     is_asked = row.p50_us is not None and bool(summary.request.limits)
+    us, target = row.p50_us, summary.request.target
     entry = Entry(
         name=row.model or "a model",
         status="" if not is_asked else MISSES if row.misses else FITS,
@@ -98,7 +100,7 @@ def _model(row: CandidateRow, summary: ChooseSummary) -> ChosenModel:
         gzip_bytes=row.gzip_bytes or None,
         peak_bytes=row.peak_bytes or None,
         score=score,
-        speed=None if row.p50_us is None else _speed(row.p50_us, summary.request.target),
+        speed=None if us is None else Speed(target, "", us, None, None, None, None, ""),
         notes=row.notes,
     )
     return ChosenModel(entry, row, is_measured)
@@ -117,14 +119,6 @@ def _score(row: CandidateRow) -> Score | None:
         n=row.n or 0,
         better=row.better,
     )
-
-
-def _published(value: float) -> Score:
-    return Score("", phrase("published, not measured here"), "share", value, None, None, 0)
-
-
-def _speed(us: float, target: str) -> Speed:
-    return Speed(target, "", us, None, None, None, None, "")
 
 
 _Axis = Axis[ChosenModel, ChooseFolder]
@@ -235,10 +229,10 @@ def _mark(
     across: _Across,
     up: Scale,
     worth: int,
-) -> Mark:
+) -> PlotMark:
     model, (cost, cheap, dear), score = one
     value, low, high = worths(score, worth)
-    return Mark(
+    return PlotMark(
         model.entry,
         across.place(cost),
         up.within(value),
@@ -257,8 +251,8 @@ def _shape(model: ChosenModel, record: ChooseFolder) -> str:
 
 
 def _labelled(
-    marks: Sequence[Mark], names: Sequence[str], line: Sequence[Point]
-) -> tuple[Mark, ...]:
+    marks: Sequence[PlotMark], names: Sequence[str], line: Sequence[Point]
+) -> tuple[PlotMark, ...]:
     """The marks with names, those that matter most first; where a name finds no place, its number
     in the table. They are drawn last."""
     ranked = sorted(marks, key=lambda m: (m.shape != "star", not m.on_front, m.x, m.y))

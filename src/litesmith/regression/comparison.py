@@ -50,7 +50,7 @@ class Size(NamedTuple):
     gzip_bytes: FileBytes
 
 
-class Drift(NamedTuple):
+class OutputDrift(NamedTuple):
     """How far an output of B is from A's; None where shapes differ or A's are not finite."""
 
     output: str
@@ -69,7 +69,7 @@ class Drifts:
     why  the reason where there is none
     """
 
-    outputs: tuple[Drift, ...] = ()
+    outputs: tuple[OutputDrift, ...] = ()
     samples: int = 0
     is_random: bool = False
     why: str = ""
@@ -215,7 +215,7 @@ def _accuracy_json(found: Evaluation) -> Json:
     }
 
 
-class Manner(NamedTuple):
+class CompareSettings(NamedTuple):
     """How two models are compared.
 
     seconds  how long they are timed; None until the interval is narrow
@@ -227,7 +227,7 @@ class Manner(NamedTuple):
     progress: Progress = silent
 
 
-def compare_models(a: Source, b: Source, data: Data | None, manner: Manner) -> Compared:
+def compare_models(a: Source, b: Source, data: Data | None, manner: CompareSettings) -> Compared:
     """Scores B beside A on data that was opened for A, and times both in turns."""
     why = misfit(load_source(a), load_source(b)) or (NO_DATA if data is None else "")
     accuracy = None
@@ -347,12 +347,12 @@ def _tally(ours: np.ndarray, wanted: np.ndarray) -> _Tally:
     return _Tally(METRICS["cosine"].statistics(case), METRICS["snr"].statistics(case))
 
 
-def _drift(output: str, column: Sequence[_Tally]) -> Drift:
+def _drift(output: str, column: Sequence[_Tally]) -> OutputDrift:
     values: list[float | None] = []
     for name in ("cosine", "snr"):
         rows = [row for tally in column if (row := getattr(tally, name)) is not None]
         values.append(value_of(METRICS[name], np.concatenate(rows)).value if rows else None)
-    return Drift(output, *values)
+    return OutputDrift(output, *values)
 
 
 def _name(path: Path, in_full: bool) -> str:

@@ -18,13 +18,14 @@ from litesmith.phrases import phrase
 from litesmith.regression.baseline import Baseline, Delegation, Scores, Timing
 from litesmith.regression.comparison import NO_DATA, measure_size
 from litesmith.regression.gate_measures import (
-    Manner,
+    GateSettings,
     data_digest,
     join_timings,
     least_peak_bytes,
     list_delegations,
     score_model,
     timing_chunks,
+    unpack_workload,
 )
 from litesmith.regression.gate_rules import (
     FINE,
@@ -38,7 +39,7 @@ from litesmith.regression.gate_rules import (
     WORSE,
     Allowed,
     Clocks,
-    Look,
+    LatencyLook,
     accuracy_bound,
     accuracy_verdict,
     delegation_verdict,
@@ -46,7 +47,6 @@ from litesmith.regression.gate_rules import (
     judge_latency,
     memory_verdict,
 )
-from litesmith.regression.gate_workload import unpack_workload
 from litesmith.run.core.target import Target
 from litesmith.run.trial_run import probe
 from litesmith.tflite.file import digest
@@ -92,7 +92,7 @@ class Check:
 
 
 @dataclass(frozen=True)
-class Case:
+class GateCase:
     """What every check looks at."""
 
     baseline: Baseline
@@ -100,7 +100,7 @@ class Case:
     model: Path
     content: Model
     data: Data | None
-    manner: Manner
+    manner: GateSettings
     host: Environment
 
     @property
@@ -138,7 +138,7 @@ def machine_kind(facts: Environment) -> tuple[object, ...]:
     return facts.get("cpu"), str(facts.get("system", "")).partition(" ")[0]
 
 
-def check_all(case: Case) -> tuple[Check, ...]:
+def check_all(case: GateCase) -> tuple[Check, ...]:
     """Every quantity, but for those that are switched off."""
     return tuple(
         check
@@ -151,7 +151,7 @@ def check_all(case: Case) -> tuple[Check, ...]:
     )
 
 
-def _accuracy(case: Case) -> list[Check]:
+def _accuracy(case: GateCase) -> list[Check]:
     then = case.baseline.scores
     if then is None or case.data is None:
         why = (
@@ -184,7 +184,7 @@ def _accuracy(case: Case) -> list[Check]:
     return [_accuracy_check(case, then, now)]
 
 
-def _accuracy_check(case: Case, then: Scores, now: Scores) -> Check:
+def _accuracy_check(case: GateCase, then: Scores, now: Scores) -> Check:
     metric = metric_named(then.metric)
     difference = difference_of(metric, now.rows, then.rows)
     bound = accuracy_bound(case.allowed["accuracy"], then.value, then.unit)
@@ -221,7 +221,7 @@ def _accuracy_check(case: Case, then: Scores, now: Scores) -> Check:
     )
 
 
-def _refuse_other_data(case: Case, then: Scores) -> None:
+def _refuse_other_data(case: GateCase, then: Scores) -> None:
     assert case.data is not None
     if data_digest(case.data) != then.data:
         raise BadInput(
@@ -236,7 +236,7 @@ def _refuse_other_data(case: Case, then: Scores) -> None:
         )
 
 
-def _latency(case: Case) -> list[Check]:
+def _latency(case: GateCase) -> list[Check]:
     then = case.baseline.timing
     if then is None:
         return [
@@ -260,7 +260,7 @@ def _latency(case: Case) -> list[Check]:
     return [_latency_check(case, look, join_timings(timings), then)]
 
 
-def _latency_check(case: Case, look: Look, timing: Timing, then: Timing) -> Check:
+def _latency_check(case: GateCase, look: LatencyLook, timing: Timing, then: Timing) -> Check:
     times, low, high = look.change.times
     here = timing.reference_us * then.ratio.value
     change = growth_text(times, low, high)
@@ -299,14 +299,14 @@ def _latency_check(case: Case, look: Look, timing: Timing, then: Timing) -> Chec
     )
 
 
-def _timing_command(case: Case) -> str:
+def _timing_command(case: GateCase) -> str:
     """The time of each op where that is told, else of the whole, beside the model of before."""
     if case.target.kind == "cpu":
         return f"litesmith profile {case.file} --on {case.target}"
     return f"litesmith bench {case.before} {case.file} --on {case.target}"
 
 
-def _sizes(case: Case) -> list[Check]:
+def _sizes(case: GateCase) -> list[Check]:
     now, then = measure_size(case.model), case.baseline.size
     return [
         replace(
@@ -333,7 +333,7 @@ def _sizes(case: Case) -> list[Check]:
     ]
 
 
-def _memory(case: Case) -> list[Check]:
+def _memory(case: GateCase) -> list[Check]:
     then, allowed = case.baseline.peak_bytes, case.allowed["memory"]
     if then is None:
         return [
@@ -380,14 +380,14 @@ def _growth_words(then: int, now: int, allowed: Allowed, verdict: str) -> str:
     return phrase("{growth}, in the noise", growth) if is_noise else growth
 
 
-def _delegation(case: Case) -> list[Check]:
+def _delegation(case: GateCase) -> list[Check]:
     before = case.baseline.delegations
     places = tuple(found.target for found in before[1:])
     after = list_delegations(case.model, case.content, case.target, places)
     return [_one_delegation(case, *pair) for pair in zip(before, after, strict=True)]
 
 
-def _one_delegation(case: Case, then: Delegation, now: Delegation) -> Check:
+def _one_delegation(case: GateCase, then: Delegation, now: Delegation) -> Check:
     is_own = then.target == str(case.target)
     blank = case.check("delegation")
     if not is_own:
@@ -452,7 +452,7 @@ def _why(verdict: str, reason: str) -> str:
 
 
 # quantity -> its check; size and gzip are looked at together
-CHECKS: dict[str, Callable[[Case], list[Check]]] = {
+CHECKS: dict[str, Callable[[GateCase], list[Check]]] = {
     "accuracy": _accuracy,
     "latency": _latency,
     "size": lambda case: _sizes(case)[:1],

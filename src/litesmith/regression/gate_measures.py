@@ -6,10 +6,12 @@ only what this process was given, so that it holds on a busy machine, where a ru
 never left alone; with several threads it counts their waiting too and is not used.
 """
 
+import base64
+import binascii
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from itertools import groupby
 from math import exp, log
@@ -18,14 +20,18 @@ from statistics import median
 from time import perf_counter
 
 import numpy as np
+import zstandard
 
 from litesmith.accuracy.evaluate import Evaluation, evaluate_all
 from litesmith.accuracy.metrics import Function, metric_named
+from litesmith.anatomy.anonymous import anonymous
 from litesmith.anatomy.footprint import op_macs
 from litesmith.data.samples import Data
 from litesmith.diagnosis.fitting import placed_on
-from litesmith.errors import CannotRun
-from litesmith.ir.types import Model
+from litesmith.errors import BadInput, BadModel, CannotRun
+from litesmith.ir.dtype import DTYPES
+from litesmith.ir.edit import rewrite, with_graphs
+from litesmith.ir.types import Array, Model, Tensor, memory_place
 from litesmith.phrases import phrase
 from litesmith.profiling.events import CUSTOM, OWN
 from litesmith.profiling.op_times import OpTime, profile_ops
@@ -35,7 +41,8 @@ from litesmith.regression.gate_rules import Allowed, Clocks, join_clocks
 from litesmith.run.accelerators.targets import placed, with_custom
 from litesmith.run.core.placement import MEASURED, Placement
 from litesmith.run.core.target import LITESMITH, Target
-from litesmith.tflite.file import digest
+from litesmith.tflite.file import digest, load
+from litesmith.tflite.write import to_bytes
 from litesmith.timing.latency import Bench, Result, Rule, list_contenders, measure, ratio
 from litesmith.timing.memory import peak_bytes
 from litesmith.timing.statistics import relative_width, turns_ratio
@@ -52,9 +59,15 @@ _WIDTH, _BASELINE_SECONDS = 0.01, 20.0
 
 _MEMORY_TRIES = 3
 
+# Weights of a workload repeat after so many values: they take no room then. A prime fits no tile of
+# a kernel.
+_PERIOD = 61
+_LEVEL = 19
+_MOST_BYTES = 8_000_000_000
+
 
 @dataclass(frozen=True)
-class Manner:
+class GateSettings:
     """How a model is measured for a gate.
 
     on       where; None for the baseline's place, or cpu:1 for a new one
@@ -167,7 +180,7 @@ def _scores(found: Evaluation, data: Data, reference: str = "") -> Scores:
     )
 
 
-def score_model(model: Path, data: Data, target: Target, manner: Manner) -> Scores:
+def score_model(model: Path, data: Data, target: Target, manner: GateSettings) -> Scores:
     reference = manner.against
     (found,) = evaluate_all(
         [model],
@@ -263,3 +276,56 @@ def least_peak_bytes(model: str | os.PathLike[str], target: Target, enough: floa
         if peak <= enough:
             break
     return min(peaks)
+
+
+# The work of a model as a small text: its graph with made-up weights. The runtime's kernels take as
+# long for any weights, so that the graph of a baseline, timed in turns with the model of today,
+# tells what the baseline would take on the machine of today.
+
+
+def pack_workload(model: Model) -> str:
+    """The graph, its constants replaced by random ones of the same range that soon repeat."""
+    content = to_bytes(_repeating(anonymous(model, keep_custom_options=True)))
+    squeezed = zstandard.ZstdCompressor(level=_LEVEL).compress(content)
+    return base64.b64encode(squeezed).decode()
+
+
+def unpack_workload(text: str) -> bytes:
+    """The .tflite that was packed."""
+    try:
+        squeezed = base64.b64decode(text, validate=True)
+        if not 0 < zstandard.frame_content_size(squeezed) < _MOST_BYTES:
+            raise BadInput("the reference workload has no size")
+        content = zstandard.ZstdDecompressor().decompress(squeezed)
+        load(content)
+    except (binascii.Error, ValueError, zstandard.ZstdError, BadModel) as error:
+        raise BadInput("the reference workload is damaged ({error})", error) from None
+    return content
+
+
+def _repeating(model: Model) -> Model:
+    made: dict[tuple[int, int], Array] = {}  # constants that share bytes share the new ones too
+    tensors: dict[Tensor, Tensor] = {}
+    for graph in model.graphs:
+        for tensor in graph.tensors:
+            if tensor.data is not None and _is_weight(tensor):
+                place = memory_place(tensor.data)
+                if place not in made:
+                    made[place] = _tiled(tensor.data)
+                content = made[place].reshape(tensor.data.shape)
+                tensors[tensor] = replace(tensor, data=content)
+    graphs = [rewrite(graph, tensors=tensors) for graph in model.graphs]
+    return with_graphs(model, graphs, tensors)
+
+
+def _is_weight(tensor: Tensor) -> bool:
+    """True for many real numbers; sparse ones stay, because their pattern is what takes room."""
+    is_real = DTYPES[tensor.dtype].is_float or tensor.quant is not None
+    return is_real and tensor.sparsity is None and tensor.elements > _PERIOD
+
+
+def _tiled(values: Array) -> Array:
+    """The first of them over and over: any shape -> the same shape."""
+    made = np.resize(values.reshape(-1)[:_PERIOD], values.shape)
+    made.setflags(write=False)
+    return made

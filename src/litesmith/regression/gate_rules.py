@@ -46,7 +46,7 @@ _MACS_LOST = 0.01
 Clocks = Mapping[str, tuple[float, ...]]
 
 
-class Quantity(NamedTuple):
+class GateQuantity(NamedTuple):
     """What may be allowed of a quantity: by default, and in which units."""
 
     title: str
@@ -56,12 +56,12 @@ class Quantity(NamedTuple):
 
 
 QUANTITIES = {
-    "accuracy": Quantity(phrase("accuracy"), "0.5pt", ("pt", "%"), "0.5pt or 1%"),
-    "latency": Quantity(phrase("latency"), "5%", ("%",), "5%"),
-    "size": Quantity(phrase("file size"), "2%", ("%",), "2%"),
-    "gzip": Quantity(phrase("gzipped size"), "2%", ("%",), "2%"),
-    "memory": Quantity(phrase("peak memory"), "5%", ("%",), "5%"),
-    "delegation": Quantity(phrase("delegation"), "0", ("",), phrase("0, a number of ops")),
+    "accuracy": GateQuantity(phrase("accuracy"), "0.5pt", ("pt", "%"), "0.5pt or 1%"),
+    "latency": GateQuantity(phrase("latency"), "5%", ("%",), "5%"),
+    "size": GateQuantity(phrase("file size"), "2%", ("%",), "2%"),
+    "gzip": GateQuantity(phrase("gzipped size"), "2%", ("%",), "2%"),
+    "memory": GateQuantity(phrase("peak memory"), "5%", ("%",), "5%"),
+    "delegation": GateQuantity(phrase("delegation"), "0", ("",), phrase("0, a number of ops")),
 }
 
 # For a metric that is no share and has no points.
@@ -188,18 +188,20 @@ def ratio_change(now: Sequence[float], then: Sequence[float]) -> Estimate:
     return Estimate(value, value * math.exp(-widths[0]), value * math.exp(widths[1]))
 
 
-class Change(NamedTuple):
+class LatencyChange(NamedTuple):
     """How many times longer, by the clock that tells it best."""
 
     clock: str
     times: Estimate
 
 
-def latency_change(now: Clocks, then: Clocks) -> Change:
+def latency_change(now: Clocks, then: Clocks) -> LatencyChange:
     """By the clock with the narrowest interval, of those that both have."""
-    found = [Change(name, ratio_change(now[name], then[name])) for name in now if name in then]
+    found = [
+        LatencyChange(name, ratio_change(now[name], then[name])) for name in now if name in then
+    ]
     if not found:
-        return Change("", Estimate(math.nan, 0.0, math.inf))
+        return LatencyChange("", Estimate(math.nan, 0.0, math.inf))
     return min(found, key=lambda one: one.times.high - one.times.low)
 
 
@@ -210,22 +212,22 @@ def change_verdict(change: Estimate, allowed: Allowed) -> str:
     return FINE if change.high <= 1 + allowed.amount else UNCLEAR
 
 
-class Look(NamedTuple):
+class LatencyLook(NamedTuple):
     """What all that was timed so far says."""
 
     verdict: str
-    change: Change
+    change: LatencyChange
     clocks: Clocks
 
 
-def judge_latency(chunks: Iterable[Clocks], then: Clocks, allowed: Allowed) -> Look:
+def judge_latency(chunks: Iterable[Clocks], then: Clocks, allowed: Allowed) -> LatencyLook:
     """Takes chunk by chunk until the answer is clear, or there are no more.
 
     Fine ends it at once. Worse has to be said twice in a row, and the chunk that came in between
     has to be above the allowance by itself: a disturbance that lasted for one look is no alarm.
     """
     gathered: dict[str, tuple[float, ...]] = {}
-    look = Look(UNCLEAR, latency_change({}, then), {})
+    look = LatencyLook(UNCLEAR, latency_change({}, then), {})
     was_worse = False
     for chunk in chunks:
         gathered = join_clocks(gathered, chunk)
@@ -234,7 +236,7 @@ def judge_latency(chunks: Iterable[Clocks], then: Clocks, allowed: Allowed) -> L
         fresh = latency_change(chunk, then).times.value
         is_confirmed = was_worse and fresh > 1 + allowed.amount
         was_worse = verdict == WORSE
-        look = Look(UNCLEAR if was_worse and not is_confirmed else verdict, change, gathered)
+        look = LatencyLook(UNCLEAR if was_worse and not is_confirmed else verdict, change, gathered)
         if look.verdict != UNCLEAR:
             break
     return look

@@ -22,13 +22,15 @@ from litesmith.regression.baseline import (
     write_baseline,
 )
 from litesmith.regression.comparison import NO_DATA, measure_size
-from litesmith.regression.gate_checks import NOT_ASKED, Case, Check, check_all
+from litesmith.regression.gate_checks import NOT_ASKED, Check, GateCase, check_all
 from litesmith.regression.gate_measures import (
-    Manner,
+    GateSettings,
     baseline_timing,
     least_peak_bytes,
     list_delegations,
+    pack_workload,
     score_model,
+    unpack_workload,
 )
 from litesmith.regression.gate_rules import (
     OFF,
@@ -41,7 +43,6 @@ from litesmith.regression.gate_rules import (
     accuracy_bound,
     overall,
 )
-from litesmith.regression.gate_workload import pack_workload, unpack_workload
 from litesmith.run.core.target import Target
 from litesmith.run.trial_run import probe
 from litesmith.tflite.file import digest, load, refuse_unwritable
@@ -174,7 +175,7 @@ class Renewed:
         }
 
 
-def renew_baseline(path: Path, model: Path, data: Data | None, manner: Manner) -> Baseline:
+def renew_baseline(path: Path, model: Path, data: Data | None, manner: GateSettings) -> Baseline:
     """Measures a model and writes what later ones are held against; what was allowed stays, and
     so does the target, which is cpu:1 at first."""
     refuse_unwritable(path)
@@ -210,7 +211,7 @@ def renew_baseline(path: Path, model: Path, data: Data | None, manner: Manner) -
 
 
 def _allowances(
-    kept: Baseline | None, own_scores: Scores | None, manner: Manner
+    kept: Baseline | None, own_scores: Scores | None, manner: GateSettings
 ) -> dict[str, Allowed]:
     """What is asked for now, else what was allowed before, else the usual."""
     usual = {name: Allowed.parse(name, row.usual) for name, row in QUANTITIES.items()}
@@ -222,7 +223,7 @@ def _allowances(
 
 
 def _timed_baseline(
-    model: Path, content: Model, target: Target, manner: Manner
+    model: Path, content: Model, target: Target, manner: GateSettings
 ) -> tuple[str, Timing | None, str]:
     """The workload, the model's ratio to it, and why there is none where there is none."""
     with tempfile.TemporaryDirectory() as folder:
@@ -238,7 +239,7 @@ def _timed_baseline(
         return workload, timing, ""
 
 
-def run_gate(path: Path, model: Path, data: Data | None, manner: Manner) -> Gated:
+def run_gate(path: Path, model: Path, data: Data | None, manner: GateSettings) -> Gated:
     """Every quantity of a model against the baseline in a file."""
     baseline = read_baseline(path)
     if manner.on is not None and manner.on != baseline.target:
@@ -250,7 +251,7 @@ def run_gate(path: Path, model: Path, data: Data | None, manner: Manner) -> Gate
             manner.on,
             argument("on"),
         )
-    case = Case(baseline, path, model, load(model), data, manner, host().facts())
+    case = GateCase(baseline, path, model, load(model), data, manner, host().facts())
     return Gated(
         str(path),
         str(model),
@@ -262,7 +263,7 @@ def run_gate(path: Path, model: Path, data: Data | None, manner: Manner) -> Gate
     )
 
 
-def _notes(case: Case) -> tuple[str, ...]:
+def _notes(case: GateCase) -> tuple[str, ...]:
     then, notes = case.baseline.host, list[str]()
     if not case.same_machine:
         notes.append(

@@ -18,7 +18,7 @@ from litesmith.search.choosing.choose_models import Chosen, carry_out
 from litesmith.search.choosing.choose_run import ChooseTask, ChooseView
 from litesmith.search.choosing.choose_trials import ChooseTrials
 from litesmith.search.choosing.pick import Requirements
-from litesmith.search.choosing.shared_data import Lesson, Source, find_judges
+from litesmith.search.choosing.shared_data import GivenData, Lesson, find_judges
 from litesmith.tflite.file import digest, save
 from tests.search.choosing.chosen import QUICK, heavy, written_models
 from tests.search.choosing.taught import examples, integer, taught, write_data
@@ -135,7 +135,7 @@ def test_a_stop_leaves_what_there_is(place: Path, again: Path) -> None:
     request = ChooseTask(
         list_candidates([place / f"{name}.tflite" for name in ("good", "poor", "heavy")]),
         again,
-        source=Source(place / "data.npz", UNTOUCHED),
+        source=GivenData(place / "data.npz", UNTOUCHED),
         seconds=QUICK,
     )
 
@@ -205,7 +205,7 @@ def test_what_a_candidate_learns_from_is_not_what_it_is_judged_by(
     (candidate,) = list_candidates([place / "good.tflite"]).candidates
     made = litesmith.retrain(place / "good.tflite", data, tmp_path / "new.tflite", samples=samples)
     (taught,) = list_candidates([tmp_path / "new.tflite"]).candidates
-    lesson = Lesson(Source(data, UNTOUCHED, samples))
+    lesson = Lesson(GivenData(data, UNTOUCHED, samples))
     for judge in (lesson.open(candidate), lesson.judge(taught)):
         assert isinstance(judge.data, Samples)
         assert judge.data.digests == made.proof.data.digests
@@ -219,7 +219,7 @@ def test_models_with_nothing_to_learn_from_are_refused_before_others_learn(
     x = b.input("x", (1, 4, 4))
     save(b.model(b.op("MUL", x, np.ones(4, np.float32))), tmp_path / "map.tflite")
     (candidate,) = list_candidates([tmp_path / "map.tflite"]).candidates
-    lesson = Lesson(Source(place / "data.npz", UNTOUCHED))
+    lesson = Lesson(GivenData(place / "data.npz", UNTOUCHED))
     with pytest.raises(BadInput, match=r"map: has no vector before a classifier.*--at"):
         lesson.open(candidate)
 
@@ -315,7 +315,7 @@ def test_pictures_that_cannot_be_read_are_said_or_refused(tmp_path: Path) -> Non
     save(classifier(), tmp_path / "model.tflite")
     write_pictures(tmp_path / "data", 8, ["0", "1", "2"])
     (tmp_path / "data" / "0" / "bad.png").write_bytes(b"no picture")
-    source = Source(tmp_path / "data", Preparation(norm="unit"))
+    source = GivenData(tmp_path / "data", Preparation(norm="unit"))
     candidates = list_candidates([tmp_path / "model.tflite"]).candidates
     data = find_judges(candidates, source, None, calibrates=False)["model"].data
     assert len(data) == 24 and any("left out" in note for note in data.notes)

@@ -4,7 +4,7 @@ from litesmith.accuracy.evaluate import Evaluation
 from litesmith.accuracy.scoring import MOST_DB
 from litesmith.cli.text import printing as show
 from litesmith.phrases import phrase
-from litesmith.regression.comparison import Compared, Drift
+from litesmith.regression.comparison import Compared, OutputDrift
 from litesmith.units import (
     bytes_text,
     gain_text,
@@ -86,7 +86,7 @@ def _print_drifts(found: Compared) -> None:
         show.line("random inputs tell whether both compute alike, not how good: give --data")
 
 
-def _drift_cells(drift: Drift) -> tuple[str, str, str]:
+def _drift_cells(drift: OutputDrift) -> tuple[str, str, str]:
     if drift.cosine is None or drift.snr_db is None:
         return drift.output, "", phrase("not comparable")
     if drift.snr_db == MOST_DB:

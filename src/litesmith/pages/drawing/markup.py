@@ -34,7 +34,12 @@ def tag(name: str, /, *children: Child, **attributes: Child | float | bool) -> H
 
 def join_html(*children: Child) -> Html:
     """Text and elements one after the other."""
-    return Html("".join(_child(child) for child in children if child is not None))
+    shown = (
+        child.text if isinstance(child, Html) else escape(say(child))
+        for child in children
+        if child is not None
+    )
+    return Html("".join(shown))
 
 
 def as_is(child: Child) -> Html | None:
@@ -91,10 +96,6 @@ def code_facts(rows: Iterable[tuple[str, str]]) -> Html:
         tag("div", tag("dt", name), tag("dd", tag("code", code))) for name, code in rows if code
     ]
     return tag("dl", *shown, class_="ship")
-
-
-def _child(child: str | Html) -> str:
-    return child.text if isinstance(child, Html) else escape(say(child))
 
 
 def _attribute(key: str, value: Child | float | bool) -> str:

@@ -9,7 +9,7 @@ from litesmith.pages.drawing.markup import Html, tag
 from litesmith.phrases import Phrase, phrase
 
 
-class Part(NamedTuple):
+class PageSection(NamedTuple):
     """A section of a page; the one that is called verdict has no visible title."""
 
     name: str
@@ -29,12 +29,14 @@ class Page:
     heading: str
     outcome: str
     version: str
-    parts: tuple[Part, ...]
+    parts: tuple[PageSection, ...]
 
 
-def list_parts(*sections: tuple[str, str, Html | None]) -> tuple[Part, ...]:
+def list_parts(*sections: tuple[str, str, Html | None]) -> tuple[PageSection, ...]:
     """Sections by name, title and body, those that have one."""
-    return tuple(Part(name, title, body) for name, title, body in sections if body is not None)
+    return tuple(
+        PageSection(name, title, body) for name, title, body in sections if body is not None
+    )
 
 
 def page_text(page: Page) -> str:
@@ -74,7 +76,7 @@ def _header(page: Page) -> Html:
     )
 
 
-def _section(part: Part) -> Html:
+def _section(part: PageSection) -> Html:
     hidden = "unseen" if part.name == "verdict" else None
     return tag("section", tag("h2", part.title, class_=hidden), part.body, id=part.name)
 

@@ -11,7 +11,7 @@ from unicodedata import combining, normalize
 from litesmith.lang.language import language, say
 from litesmith.pages.drawing.plot import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Point, outline
 from litesmith.pages.drawing.svg import shape_words
-from litesmith.pages.drawing.tradeoff import Graph, Mark, note_height
+from litesmith.pages.drawing.tradeoff import Graph, PlotMark, note_height
 
 if TYPE_CHECKING:
     from PIL.ImageDraw import ImageDraw
@@ -157,7 +157,7 @@ def _lines(paper: _Paper, graph: Graph) -> None:
         paper.line(graph.front, _ACCENT, 1.5)
 
 
-def _mark(paper: _Paper, mark: Mark) -> None:
+def _mark(paper: _Paper, mark: PlotMark) -> None:
     left, upper, right, lower = mark.bars
     fill = _FILLS[mark.shape]
     paper.line([(left, mark.y), (right, mark.y)], fill, 0.5)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from litesmith.lang.language import say
 from litesmith.pages.drawing.markup import Child, Html, as_is, join_html, tag
 from litesmith.pages.drawing.plot import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Point, outline
-from litesmith.pages.drawing.tradeoff import Graph, Mark, Tick, note_height, shown_score
+from litesmith.pages.drawing.tradeoff import Graph, PlotMark, Tick, note_height, shown_score
 from litesmith.pages.records.record_words import (
     difference_words,
     ratio_words,
@@ -137,7 +137,7 @@ def _short(tick: Tick) -> Html | None:
     return as_is(shown if len(shown) <= 34 else say("budget"))
 
 
-def _mark(mark: Mark) -> Html:
+def _mark(mark: PlotMark) -> Html:
     left, upper, right, lower = mark.bars
     ring = tag("circle", cx=mark.x, cy=mark.y, r=12, class_="ring") if mark.on_front else None
     label = mark.label

@@ -52,7 +52,7 @@ class Axis(Generic[Shown, Record]):
 
 
 @dataclass(frozen=True)
-class Mark:
+class PlotMark:
     """A trial in a graph; `bars` are the ends of its intervals, left, upper, right, lower."""
 
     entry: Entry
@@ -83,7 +83,7 @@ class Graph:
     y_title: str
     x_ticks: tuple[Tick, ...]
     y_ticks: tuple[Tick, ...]
-    marks: tuple[Mark, ...]
+    marks: tuple[PlotMark, ...]
     front: tuple[Point, ...]
     budget: Tick | None
     limit: Tick | None
@@ -224,17 +224,17 @@ def worths(score: Score, worth: int) -> Cost:
     return own, min(lower, own), max(upper, own)
 
 
-def _mark(record: TuneFolder, one: _Found, across: Scale, up: Scale) -> Mark:
+def _mark(record: TuneFolder, one: _Found, across: Scale, up: Scale) -> PlotMark:
     entry, (cost, cheap, dear), score = one
     value, low, high = worths(score, -1 if score.is_lower_better else 1)
     x, y = across.within(cost), up.within(value)
     bars = (across.within(cheap), up.within(high), across.within(dear), up.within(low))
     on_front = entry.name in record.summary.front
     if value < up.low:
-        return Mark(entry, x, y - 7, (x, y, x, y), "below", on_front)
+        return PlotMark(entry, x, y - 7, (x, y, x, y), "below", on_front)
     if cost > across.high:
-        return Mark(entry, x - 7, y, (x, bars[1], x, bars[3]), "beyond", on_front)
-    return Mark(entry, x, y, bars, _shape(entry, record), on_front)
+        return PlotMark(entry, x - 7, y, (x, bars[1], x, bars[3]), "beyond", on_front)
+    return PlotMark(entry, x, y, bars, _shape(entry, record), on_front)
 
 
 def _shape(entry: Entry, record: TuneFolder) -> str:
@@ -246,7 +246,7 @@ def _shape(entry: Entry, record: TuneFolder) -> str:
     return "cross" if entry.status == MISSES else "circle"
 
 
-def _labelled(marks: list[Mark]) -> tuple[Mark, ...]:
+def _labelled(marks: list[PlotMark]) -> tuple[PlotMark, ...]:
     """The marks with labels, those that matter most first; they are drawn last."""
     order = {"star": 0, "square": 1}
     ranked = sorted(marks, key=lambda m: (order.get(m.shape, 3 - m.on_front), m.x))
@@ -254,7 +254,7 @@ def _labelled(marks: list[Mark]) -> tuple[Mark, ...]:
     return with_labels(ranked, place_labels(names, [(m.x, m.y) for m in ranked]))
 
 
-def with_labels(ranked: Sequence[Mark], labels: Sequence[Label | None]) -> tuple[Mark, ...]:
+def with_labels(ranked: Sequence[PlotMark], labels: Sequence[Label | None]) -> tuple[PlotMark, ...]:
     """The marks with their labels, the first drawn last."""
     pairs = zip(ranked, labels, strict=True)
     return tuple(replace(mark, label=label) for mark, label in reversed(list(pairs)))

@@ -36,9 +36,9 @@ from litesmith.search.choosing.candidates import Listed, ModelCandidate, make_di
 from litesmith.search.choosing.choose_trials import ChooseTrials
 from litesmith.search.choosing.pick import CandidateTable, Pick, Requirements, pick
 from litesmith.search.choosing.shared_data import (
-    Judge,
+    GivenData,
+    JudgingData,
     Lesson,
-    Source,
     common_metric,
     find_judges,
     refuse_others,
@@ -76,7 +76,7 @@ class ChooseTask:
     given: Listed
     out: Path
     asked: Requirements = field(default_factory=Requirements)
-    source: Source | None = None
+    source: GivenData | None = None
     other: Given | None = None
     target: Target | Address = field(default_factory=Target)
     quantized: bool = False
@@ -104,12 +104,9 @@ class ChooseTask:
             raise BadInput("--val is what retrained models are judged by; give --retrain too")
         if not self.quantized and self.other is not None:
             raise BadInput("--calibrate is for int8 models; give --quantized too")
-        if self.source is None and self.asked.min_accuracy is not None and not self._is_published:
+        is_published = any(c.published is not None for c in self.given.candidates)
+        if self.source is None and self.asked.min_accuracy is not None and not is_published:
             raise BadInput("--min-accuracy needs data to measure accuracy by; give --data")
-
-    @property
-    def _is_published(self) -> bool:
-        return any(c.published is not None for c in self.given.candidates)
 
     @property
     def rule(self) -> Rule:
@@ -148,7 +145,7 @@ class Choosing:
         self.candidates: list[ModelCandidate] = list(request.given.candidates)
         self.notes = list(request.given.notes)
         self.metric = ""
-        self.judges: dict[str, Judge] = {}
+        self.judges: dict[str, JudgingData] = {}
         self._times: dict[str, TimedModel] = {}
         self._scores: dict[str, ScoredModel] = {}
         self._each: dict[str, tuple[float, ...]] = {}
@@ -193,12 +190,15 @@ class Choosing:
             return
         if self.request.source is None or not taught:
             return
+        calibrates = self.request.quantized and any(not integer_tensors(c.model) for c in taught)
         self.judges = find_judges(
-            taught, self.request.source, self.request.other, calibrates=self._calibrates
+            taught, self.request.source, self.request.other, calibrates=calibrates
         )
-        self.metric = common_metric(
-            taught, self.judges, self.request.metric, trusted=self._is_trusted
-        )
+
+        def is_trusted(candidate: ModelCandidate, data: Data, metric: str) -> bool:
+            return self.request.trusted or self.trials.knows_score(candidate, data, metric)
+
+        self.metric = common_metric(taught, self.judges, self.request.metric, trusted=is_trusted)
         metric = metric_named(self.metric)
         if self.request.asked.min_accuracy is not None and metric.unit != "share":
             raise BadInput(
@@ -213,17 +213,6 @@ class Choosing:
         if source is None or not self.request.retrains:
             return None
         return Lesson(source, self.request.val)
-
-    def _is_trusted(self, candidate: ModelCandidate, data: Data, metric: str) -> bool:
-        """True where the user says so, or what it scores is on record."""
-        return self.request.trusted or self.trials.knows_score(candidate, data, metric)
-
-    @property
-    def _calibrates(self) -> bool:
-        """True where samples are to be left for calibration."""
-        return self.request.quantized and any(
-            not integer_tensors(c.model) for c in self.candidates if c.is_taught
-        )
 
     # The work.
 

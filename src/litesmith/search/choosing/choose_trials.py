@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeVar, cast
 
 import numpy as np
 
-from litesmith.accuracy.evaluate import Evaluation, preparation_text
+from litesmith.accuracy.evaluate import preparation_text
 from litesmith.accuracy.metrics import metric_named
 from litesmith.calibration.context import CALIBRATION_SAMPLES, RandomSamples
 from litesmith.calibration.observe import Spread
@@ -54,7 +54,8 @@ from litesmith.timing.latency import Bench, Result, Rule, ratio
 from litesmith.timing.turns import Contender
 from litesmith.workers.engine import Engine
 
-_RAN: set[tuple[str, str]] = set()  # digests of files, each with the target it ran on
+# What this process has seen to run: digests of files, each with the target.
+_RAN: set[tuple[str, str]] = set()
 
 _INT8 = Quantize()
 
@@ -204,7 +205,7 @@ class ChooseTrials:
         """What all candidates take, by name, from one interleaved run."""
         keys = {c.name: self._time_key(c, group, rule) for c in group}
         if not self.knows_times(group, rule):
-            contenders = [self._contender(c) for c in group]
+            contenders = [Contender(c.name, str(c.path), self.target, c.digest) for c in group]
             bench, device = measure_on(self.runner.engine, contenders, rule, progress)
             for candidate, result in zip(group, bench.results, strict=True):
                 trial = _timed_trial(candidate, keys[candidate.name], result, bench, device)
@@ -219,7 +220,9 @@ class ChooseTrials:
             return
 
         def run_once(candidate: ModelCandidate) -> None:
-            _try(candidate.file, candidate.digest, target)
+            if (candidate.digest, str(target)) not in _RAN:
+                probe(candidate.file, target)
+                _RAN.add((candidate.digest, str(target)))
 
         unknown = [c for c in candidates if c.path is not None and not self._has_run(c)]
         with ThreadPoolExecutor(usable_cores()) as pool:
@@ -243,9 +246,6 @@ class ChooseTrials:
         """Of a time: also of all that it took turns with."""
         everyone = sorted(c.digest for c in group)
         return self._key(TIMED, candidate.digest, (everyone, str(self.target), rule.seconds))
-
-    def _contender(self, candidate: ModelCandidate) -> Contender:
-        return Contender(candidate.name, str(candidate.path), self.target, candidate.digest)
 
     # Scores.
 
@@ -273,18 +273,14 @@ class ChooseTrials:
                 preparation=preparation_text(data),
                 seconds=perf_counter() - started,
             )
-            known = self._score_trial(candidate, found, details)
-            trial = known
+            place = (found.target, candidate.digest, self.runner.machine)
+            value = Measurement(found.metric, found.unit, (found.value,), *place)
+            measured = (value,) if isfinite(found.value) else ()  # JSON has no word for others
+            known = trial = Trial(
+                "", "", candidate.digest, measured, reason="scored", details=details
+            )
             self.runner.run(key, lambda: trial, again=True)
         return known.details, tuple(inf if s is None else s for s in scores[key])
-
-    def _score_trial(
-        self, candidate: ModelCandidate, found: Evaluation, details: ScoredModel
-    ) -> Trial[ScoredModel]:
-        place = (found.target, candidate.digest, self.runner.machine)
-        value = Measurement(found.metric, found.unit, (found.value,), *place)
-        kept = (value,) if isfinite(found.value) else ()  # JSON has no word for others
-        return Trial("", "", candidate.digest, kept, reason="scored", details=details)
 
     def knows_score(self, candidate: ModelCandidate, data: Data, metric: str) -> bool:
         return self._score_key(candidate, data, metric) in self.runner.known
@@ -309,13 +305,6 @@ class ChooseTrials:
         if known is None or not isinstance(known.details, kind):
             return None
         return known.with_details(known.details)
-
-
-def _try(path: Path, content: str, target: Target) -> None:
-    """Raises where a file does not run; what this process has seen to run is believed."""
-    if (content, str(target)) not in _RAN:
-        probe(path, target)
-        _RAN.add((content, str(target)))
 
 
 def _one_case(path: Path) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 
 from litesmith.accuracy import scoring
 from litesmith.accuracy.chance import at_chance
-from litesmith.accuracy.metrics import Metric, chosen_metric, difference_of, metric_named
+from litesmith.accuracy.metrics import chosen_metric, difference_of, metric_named
 from litesmith.data.guess_norm import class_count
 from litesmith.data.preparation import Preparation
 from litesmith.data.sample_splits import split_data
@@ -43,7 +43,7 @@ Tell = Callable[[str, float], None]  # what is going on, and the share of it tha
 IsTrusted = Callable[[ModelCandidate, Data, str], bool]  # a model on data by a metric
 
 
-class Source(NamedTuple):
+class GivenData(NamedTuple):
     """Data as it was given."""
 
     given: Given
@@ -55,7 +55,7 @@ class Source(NamedTuple):
         return str(self.given) if isinstance(self.given, str) else phrase("the given data")
 
 
-class Judge(NamedTuple):
+class JudgingData(NamedTuple):
     """What a candidate is judged by, and what an int8 form of it is calibrated on."""
 
     data: Data
@@ -63,29 +63,33 @@ class Judge(NamedTuple):
 
 
 def find_judges(
-    candidates: Sequence[ModelCandidate], source: Source, other: Given | None, *, calibrates: bool
-) -> dict[str, Judge]:
+    candidates: Sequence[ModelCandidate],
+    source: GivenData,
+    other: Given | None,
+    *,
+    calibrates: bool,
+) -> dict[str, JudgingData]:
     """The data of each candidate; raises where they would not be given the same samples."""
     if isinstance(source.given, Iterator):
         raise BadInput("a generator is used up by the first model; give a function that makes one")
     opened = {c.name: _open(c, source) for c in candidates}
     refuse_others(opened)
-    found: dict[str, Judge] = {}
+    found: dict[str, JudgingData] = {}
     for candidate in candidates:
         data = opened[candidate.name]
         if other is not None:
             beside = _open(candidate, source._replace(given=other, samples=None))
             refuse_shared(beside, data)
-            found[candidate.name] = Judge(data, beside)
+            found[candidate.name] = JudgingData(data, beside)
         elif calibrates:
             few, rest = split_data(data, (CALIBRATION_SHARE, 1 - CALIBRATION_SHARE))
-            found[candidate.name] = Judge(rest, few)
+            found[candidate.name] = JudgingData(rest, few)
         else:
-            found[candidate.name] = Judge(data, None)
+            found[candidate.name] = JudgingData(data, None)
     return found
 
 
-def _open(candidate: ModelCandidate, source: Source) -> Data:
+def _open(candidate: ModelCandidate, source: GivenData) -> Data:
     """The data for a candidate; what is wrong with it names the candidate."""
     try:
         return open_data(
@@ -119,7 +123,11 @@ def item_names(data: Data) -> tuple[str, ...]:
 
 
 def common_metric(
-    candidates: Sequence[ModelCandidate], found: dict[str, Judge], asked: str, *, trusted: IsTrusted
+    candidates: Sequence[ModelCandidate],
+    found: dict[str, JudgingData],
+    asked: str,
+    *,
+    trusted: IsTrusted,
 ) -> str:
     """The metric that all are judged by; raises where one does not fit the labels.
 
@@ -193,14 +201,11 @@ def worse_beyond_noise(metric: str, own: Sequence[float], other: Sequence[float]
     """Whether the first is worse than the second, by what each scored on every sample; None where
     that does not tell (the metric is no mean of samples, or they are of different ones)."""
     row = metric_named(metric)
-    if not _is_mean(row) or len(own) != len(other) or not own:
+    is_mean = row.finish is scoring.first and row.whole is None
+    if not is_mean or len(own) != len(other) or not own:
         return None
     found = difference_of(row, _column(own), _column(other))
     return found.high < 0 if row.better >= 0 else found.low > 0
-
-
-def _is_mean(metric: Metric) -> bool:
-    return metric.finish is scoring.first and metric.whole is None
 
 
 def _column(scores: Sequence[float]) -> Array:
@@ -213,10 +218,10 @@ def _column(scores: Sequence[float]) -> Array:
 class Lesson(NamedTuple):
     """What is learned: the data, and other data to judge by, where there is some."""
 
-    source: Source
+    source: GivenData
     val: Given | None = None
 
-    def open(self, candidate: ModelCandidate) -> Judge:
+    def open(self, candidate: ModelCandidate) -> JudgingData:
         """The data of a candidate that has not learned yet; raises where it could not, or where the
         data teaches nothing."""
         try:
@@ -226,12 +231,14 @@ class Lesson(NamedTuple):
         except LitesmithError as error:
             raise type(error)(f"{candidate.name}: {error}") from None
 
-    def key(self, judge: Judge) -> tuple[str, ...]:
+    def key(self, judge: JudgingData) -> tuple[str, ...]:
         """Equal where a candidate would learn the same."""
         assert judge.calibration is not None
         return judge.calibration.digest, judge.data.digest, self.source.preparation.text
 
-    def judge(self, candidate: ModelCandidate, preparation: Preparation | None = None) -> Judge:
+    def judge(
+        self, candidate: ModelCandidate, preparation: Preparation | None = None
+    ) -> JudgingData:
         """What a candidate has not learned from, and what it has."""
         given, proof, _ = sources_of(self.source.given, self.val)
         asked = self.source.preparation if preparation is None else preparation
@@ -243,7 +250,7 @@ class Lesson(NamedTuple):
             known = {*beside.data.digests}
             digests = found.data.digests
             learned = found.at(row for row, one in enumerate(digests) if one not in known)
-        return Judge(beside.data, learned.data)
+        return JudgingData(beside.data, learned.data)
 
     def teach(
         self, candidate: ModelCandidate, place: Path, tell: Tell

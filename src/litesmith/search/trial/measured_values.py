@@ -2,7 +2,7 @@
 
 from litesmith.accuracy.evaluate import Evaluation
 from litesmith.evidence.codec import finite
-from litesmith.evidence.records import Estimate, PairedScore, Score, Speed, Taken
+from litesmith.evidence.records import CompilerEstimate, PairedScore, Score, Speed, TakenOps
 from litesmith.run.core.placement import ESTIMATED, MEASURED, Placement
 from litesmith.timing.latency import Result, ratio
 
@@ -63,7 +63,7 @@ def estimated_speed(found: Placement) -> Speed:
         low=None,
         high=None,
         verdict="",
-        estimate=Estimate(part_us, cycles),
+        estimate=CompilerEstimate(part_us, cycles),
     )
 
 
@@ -72,9 +72,9 @@ def _fact(found: Placement, name: str) -> float | None:
     return value if isinstance(value, int | float) else None
 
 
-def taken_of(found: Placement) -> Taken:
+def taken_of(found: Placement) -> TakenOps:
     """Which ops a target takes."""
-    return Taken(
+    return TakenOps(
         target=found.target,
         how=found.how,
         taken=found.taken,

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from litesmith.diagnosis.fitting import placed_on
 from litesmith.errors import BadInput
-from litesmith.evidence.records import Taken
+from litesmith.evidence.records import TakenOps
 from litesmith.ir.types import Model
 from litesmith.phrases import join, phrase
 from litesmith.run.accelerators.targets import BY_NAME, FAMILIES, refuse_unusable
@@ -121,7 +121,7 @@ def refuse_place(place: Place, minimize: str, *, limits_time: bool) -> None:
     )
 
 
-def describe_left(placed: Taken | None) -> str:
+def describe_left(placed: TakenOps | None) -> str:
     """`edgetpu takes 27 of 31 ops in 3 parts: …`; "" where it takes all, or is a CPU."""
     if placed is None or not placed.left:
         return ""

@@ -133,27 +133,17 @@ def _if_float(state: State) -> str:
 
 
 def _if_int8_misses(state: State) -> str:
-    if not is_float(state.model):
-        return phrase("the model is quantized already")
-    return state.why_enough
+    return _if_float(state) or state.why_enough
 
 
 def _if_trainable(state: State) -> str:
-    if not is_float(state.model):
-        return phrase("the model is quantized already")
-    if state.find_fitting(*EIGHT_BITS):
-        return phrase("int8 fits without")
-    return state.why_beaten or state.why_fixed
+    is_enough = phrase("int8 fits without") if state.find_fitting(*EIGHT_BITS) else ""
+    return _if_float(state) or is_enough or state.why_beaten or state.why_fixed
 
 
 def _if_small(state: State) -> str:
-    if not is_float(state.model):
-        return phrase("the model is quantized already")
-    return (
-        ""
-        if state.is_small_wanted
-        else phrase("{minimize} is to be small, not the file", state.minimize)
-    )
+    other = phrase("{minimize} is to be small, not the file", state.minimize)
+    return _if_float(state) or ("" if state.is_small_wanted else other)
 
 
 def _cleaned(state: State) -> Iterator[Candidate]:
@@ -217,9 +207,8 @@ def _packed(branch: str, texts: dict[str, str]) -> Callable[[State], Iterator[Ca
 
 
 def _if_download(state: State) -> str:
-    if not is_float(state.model):
-        return phrase("the model is quantized already")
-    return "" if state.minimize == "download" else phrase("only a compressed download gains by it")
+    other = phrase("only a compressed download gains by it")
+    return _if_float(state) or ("" if state.minimize == "download" else other)
 
 
 BRANCHES = (

@@ -6,7 +6,7 @@ borders: a neighbour of a kept op moves a border, and a hole between kept ones m
 conversions than it saves.
 """
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Literal, NamedTuple
 
@@ -130,8 +130,7 @@ def mixtures(
         return ()
     worst = sorted(choice.parts, key=lambda part: -part.damage)[:_MOST_SEEDS]
     seeds = [part.needs for part in worst if part.damage >= _WORTH * min(whole, _RUINOUS)]
-    settle = _as_it_is if slower else choice.settle
-    rungs = [_rung(choice, kept) for kept in _growing(choice, seeds, settle)]
+    rungs = [_rung(choice, kept) for kept in _growing(choice, seeds, settles=not slower)]
     layers = {place for place, op in enumerate(reference.main.ops) if layer_of(op)}
     mixed = [rung for rung in rungs if choice.free & layers - set(rung.ops)]
     if slower:
@@ -140,13 +139,7 @@ def mixtures(
     return tuple(_apart(useful, choice.float_us))
 
 
-def _as_it_is(kept: Kept) -> Kept:
-    return kept
-
-
-def _growing(
-    choice: "_Choice", seeds: Sequence[Kept], settle: Callable[[Kept], Kept]
-) -> Iterator[Kept]:
+def _growing(choice: "_Choice", seeds: Sequence[Kept], *, settles: bool) -> Iterator[Kept]:
     kept: Kept = frozenset()
     while True:
         wider = [kept | seed for seed in seeds if not seed <= kept]
@@ -158,7 +151,8 @@ def _growing(
             cost = max(choice.us(more) - us, _NEAR * choice.float_us, _GAIN_US)
             return (damage - choice.damage(more)) / cost
 
-        kept = settle(max(wider, key=worth))
+        kept = max(wider, key=worth)
+        kept = choice.settle(kept) if settles else kept
         yield kept
 
 
@@ -178,7 +172,7 @@ def _apart(rungs: Sequence[Mixture], float_us: float) -> list[Mixture]:
     return far[::-1]
 
 
-class _Part(NamedTuple):
+class _Damage(NamedTuple):
     """Damage, and the ops that must all be float for it to be gone."""
 
     damage: float
@@ -235,13 +229,13 @@ class _Choice:
         second = ({one, other} for one in near for other in self._beside[one] - kept)
         return {kept | {one} for one in near} | {kept | pair for pair in second}
 
-    def _parts(self, row: Sensitivity) -> Iterator[_Part]:
+    def _parts(self, row: Sensitivity) -> Iterator[_Damage]:
         own = frozenset({row.place}) & self.free
         if row.weights > 0 and own:
-            yield _Part(row.weights, own, is_weights=True)
+            yield _Damage(row.weights, own, is_weights=True)
         needs = self._touching(row.place)
         if row.form > 0 and needs:
-            yield _Part(row.form, needs, is_weights=False)
+            yield _Damage(row.form, needs, is_weights=False)
 
     def _touching(self, place: int) -> Kept:
         """The op, and all that read what it writes, also where others have only moved it."""

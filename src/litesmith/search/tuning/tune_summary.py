@@ -25,7 +25,15 @@ from litesmith.units import factor_text, plain, time_text, total_text
 def summarize(search: Search, state: str, proof: Proof | None = None) -> TuneSummary:
     """Where a search stands."""
     request, first = search.request, search.trials.records.get(FLOAT)
-    warnings = (*proof.warnings, *_needed_kernels(search, proof)) if proof else ()
+    warnings = proof.warnings if proof else ()
+    taken = _own_ops(search, proof) if proof else 0
+    if taken:
+        needed = phrase(
+            "{taken} ops of it run on Litesmith's kernels: where a stock runtime runs the "
+            "file, int16 data and sparse layers take their usual time",
+            taken,
+        )
+        warnings = (*warnings, needed)
     return TuneSummary(
         schema=1,
         model=request.model.name,
@@ -49,19 +57,6 @@ def summarize(search: Search, state: str, proof: Proof | None = None) -> TuneSum
         environment=search.environment,
         seconds=search.seconds,
     )
-
-
-def _needed_kernels(search: Search, proof: Proof) -> Iterator[str]:
-    """What the time hangs on, where that is more than the runtime."""
-    taken = _own_ops(search, proof)
-    if taken:
-        yield (
-            phrase(
-                "{taken} ops of it run on Litesmith's kernels: where a stock runtime runs the "
-                "file, int16 data and sparse layers take their usual time",
-                taken,
-            )
-        )
 
 
 def _own_ops(search: Search, proof: Proof) -> int:
@@ -169,7 +164,8 @@ def sentence(search: Search, proof: Proof | None) -> str:
     assert accuracy is not None  # what was verified was scored
     score = describe_score(accuracy, proof.verified.room)
     samples = phrase("{count} held-out samples", total_text(accuracy.n))
-    over = _over(search, proof.verified)
+    verified, limits = proof.verified, search.request.limits
+    over = limits.misses(verified.details.bytes or 0, verified.p50_us)
     if proof.shipped is None and over:
         within = ", ".join((budget, *search.request.limits.texts))
         near = f"{proof.verified.name}: {score}, {samples}; {'; '.join(over)}"
@@ -202,11 +198,6 @@ def _kernels(search: Search, verified: TriedModel) -> str:
     place = search.trials.goal.place
     same = verified.details.scored_on == str(place.proves) and place.runs is not None
     return "" if place.cpu is not None or same else phrase(" by the CPU's kernels")
-
-
-def _over(search: Search, record: TriedModel) -> tuple[str, ...]:
-    """The ceilings that a model misses."""
-    return search.request.limits.misses(record.details.bytes or 0, record.p50_us)
 
 
 def _gains(search: Search, proof: Proof) -> list[str]:

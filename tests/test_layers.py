@@ -56,7 +56,7 @@ ROOMS = (
     ("arguments", "display"),
     ("lang",),
     ("errors", "units"),
-    ("phrases", "progress", "schema", "type_guards", "_version"),
+    ("phrases", "progress", "schema", "type_guards", "unfinished", "_version"),
 )
 DEPTH = {name: depth for depth, names in enumerate(ROOMS) for name in names}
 FILES = sorted(ROOT.rglob("*.py"))

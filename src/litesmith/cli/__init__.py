@@ -2,6 +2,7 @@
 
 call.py      how every command works: a public function called, its result printed
 commands.py  the table of commands: what can be typed, and what prints the result
+guard.py     a command runs in a child process, which this one watches over
 main.py      the program; an error becomes one line and an exit status
 options/     options that several commands share, declared once
 text/        how results print: tables for people

@@ -13,14 +13,14 @@ from litesmith._version import VERSION
 from litesmith.arguments import as_options
 from litesmith.cli.call import call
 from litesmith.cli.commands import COMMANDS
+from litesmith.cli.guard import BAD_INPUT, CTRL_C, STOPPED, TERMINATED, can_guard, run_guarded
 from litesmith.cli.options.command_line import plain_switches, take_language, tell_cold
 from litesmith.cli.options.declare import language_option, make_click, version_option
 from litesmith.errors import LitesmithError, os_reason
 from litesmith.lang import language
 from litesmith.phrases import join, phrase
 
-_STOPPED = phrase("stopped; nothing half-written is left")
-_BAD_INPUT, _OUR_BUG, _CTRL_C, _TERMINATED = 2, 70, 130, 143
+_OUR_BUG = 70
 
 
 class Commands(click.Group):
@@ -51,13 +51,17 @@ def make_app() -> Commands:
 
 def main() -> NoReturn:
     """Runs the command line and exits: 0 fine, 2 bad input, 70 a bug of ours, 130 Ctrl-C."""
+    sys.exit(run_guarded(_run_child, _fail) if can_guard() else _run_child())
+
+
+def _run_child() -> int:
     signal.signal(signal.SIGTERM, _terminate)
-    sys.exit(_run())
+    return _run()
 
 
 def _terminate(signal_number: int, frame: FrameType | None) -> NoReturn:
     """Ends as Ctrl-C does, so that clean-up happens."""
-    sys.exit(_TERMINATED)
+    sys.exit(TERMINATED)
 
 
 def _run() -> int:
@@ -74,12 +78,12 @@ def _run() -> int:
     except click.exceptions.Exit as error:
         return error.exit_code
     except LitesmithError as error:
-        return _fail(_noted(as_options(error.args[0]), error), _BAD_INPUT)
+        return _fail(_noted(as_options(error.args[0]), error), BAD_INPUT)
     except KeyboardInterrupt as error:
-        return _fail(_noted(_STOPPED, error), _CTRL_C)
+        return _fail(_noted(STOPPED, error), CTRL_C)
     except SystemExit as error:
-        if error.code == _TERMINATED:
-            return _fail(_noted(_STOPPED, error), _TERMINATED)
+        if error.code == TERMINATED:
+            return _fail(_noted(STOPPED, error), TERMINATED)
         raise
     except BrokenPipeError:  # the reader of our output has gone, as in `… | head`
         _forget_output()
@@ -88,12 +92,12 @@ def _run() -> int:
         _forget_output()
         where = error.filename or phrase("standard output")
         told = phrase("{where}: {why}", where, os_reason(error))
-        return _fail(_noted(told, error), _BAD_INPUT)
+        return _fail(_noted(told, error), BAD_INPUT)
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message())
-        return _BAD_INPUT
+        return BAD_INPUT
     except click.ClickException as error:
-        return _fail(phrase("{format_message} (see --help)", error.format_message()), _BAD_INPUT)
+        return _fail(phrase("{format_message} (see --help)", error.format_message()), BAD_INPUT)
     except Exception as error:
         traceback.print_exc()
         return _fail(

@@ -2,7 +2,6 @@
 
 import mmap
 import os
-import tempfile
 from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from pathlib import Path
@@ -12,6 +11,7 @@ from litesmith.ir.check import check
 from litesmith.ir.types import Model
 from litesmith.tflite.read import read
 from litesmith.tflite.write import chunks
+from litesmith.unfinished import open_part
 
 
 def load(source: str | os.PathLike[str] | bytes | bytearray | memoryview) -> Model:
@@ -40,11 +40,13 @@ def write_whole(path: Path, pieces: Iterable[bytes | memoryview]) -> None:
     target = Path(os.path.realpath(path))  # a link stays a link
     name = ""
     try:
-        handle, name = tempfile.mkstemp(prefix=".litesmith-", suffix=".part", dir=target.parent)
+        handle, name = open_part(target.parent)
         with os.fdopen(handle, "wb") as file:
             for piece in pieces:
                 file.write(piece)
             _set_mode(file.fileno(), target)
+            file.flush()
+            os.fsync(file.fileno())  # else the name could outlive what it names
         os.replace(name, target)
     except OSError as error:
         raise BadInput(

@@ -1,0 +1,223 @@
+"""A command runs in a child process, and this one watches over it.
+
+A command hands files that somebody made to native code, which may crash, hang, or take all of the
+memory. So it runs in a child, and the process that the user started stays small, answers Ctrl-C,
+removes what a dead child has left, and says in one line what became of it. Nothing is copied
+between the two, and times are taken inside the child.
+"""
+
+import os
+import select
+import shutil
+import signal
+import sys
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from mmap import mmap
+from pathlib import Path
+from time import monotonic
+from types import FrameType
+
+from litesmith.phrases import phrase
+from litesmith.unfinished import NOTES, is_running, remove_noted
+from litesmith.units import bytes_text
+
+STOPPED = phrase("stopped; nothing half-written is left")
+BAD_INPUT, CTRL_C, TERMINATED = 2, 130, 143
+
+# Of the environment: seconds that one call of native code may last.
+CALL_SECONDS = "LITESMITH_CALL_SECONDS"
+_CALL_SECONDS = 600.0
+
+# How long an interrupt may wait for Python, how often the child is looked at, and how often it is
+# asked whether Python runs.
+_ANSWER_SECONDS, _LOOK_SECONDS, _ASK_SECONDS = 0.8, 0.5, 5.0
+
+# A child that has most of the memory is stopped where no more than this share of it is left.
+_LEAST_FREE = 0.03
+
+# Asks whether Python runs; who has no handler for it any more, at its end, is not hurt.
+_ASK = getattr(signal, "SIGURG", 0)
+
+_FOLDER, _NOTES = "litesmith-", "unfinished"
+
+
+def can_guard() -> bool:
+    """True where a process can be doubled."""
+    return hasattr(os, "fork") and hasattr(signal, "SIGURG")
+
+
+def run_guarded(work: Callable[[], int], fail: Callable[[str, int], int]) -> int:
+    """Does the work in a child process; its status, or that of a failure that is told in a line."""
+    folder = _make_folder()
+    answers = mmap(-1, 1)
+    child = os.fork()
+    if child == 0:
+        _settle(folder, answers)
+        return work()
+    watch = _Watch(child, answers)
+    try:
+        ended = watch.wait()
+    finally:
+        remove_noted(folder / _NOTES)
+        shutil.rmtree(folder, ignore_errors=True)
+    if os.WIFEXITED(ended):
+        return os.WEXITSTATUS(ended)
+    if watch.asked:
+        return fail(STOPPED, CTRL_C if watch.asked == signal.SIGINT else TERMINATED)
+    return fail(watch.why or _why_dead(os.WTERMSIG(ended)), BAD_INPUT)
+
+
+def _make_folder() -> Path:
+    """A folder for all that is temporary; those of commands that were killed go."""
+    parent = Path(tempfile.gettempdir())
+    for left in parent.glob(f"{_FOLDER}*"):
+        owner = left.name.removeprefix(_FOLDER)
+        if owner.isdecimal() and not is_running(int(owner)):
+            shutil.rmtree(left, ignore_errors=True)
+    folder = parent / f"{_FOLDER}{os.getpid()}"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(mode=0o700)
+    return folder
+
+
+def _settle(folder: Path, answers: mmap) -> None:
+    """Makes this process the one that is guarded."""
+    tempfile.tempdir = os.environ["TMPDIR"] = str(folder)
+    os.environ[NOTES] = str(folder / _NOTES)
+    _limit_process()
+
+    def answer(number: int, frame: FrameType | None) -> None:
+        answers[0] = 1
+        if number == signal.SIGINT:
+            signal.default_int_handler(number, frame)
+
+    signal.signal(_ASK, answer)
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else it is to be ignored
+        signal.signal(signal.SIGINT, answer)
+
+
+def _limit_process() -> None:
+    """No dump of this process is written, and Linux kills it where its guard was killed."""
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if sys.platform == "linux":
+        import ctypes
+
+        of_parent_death = 1
+        ctypes.CDLL(None).prctl(of_parent_death, signal.SIGKILL)
+
+
+class _Watch:
+    """A child that is watched, and stopped where it does not answer or takes too much.
+
+    why    what it was stopped for, if it was
+    asked  the signal by which the user, or the system, wants it to end
+    """
+
+    def __init__(self, child: int, answers: mmap) -> None:
+        self.why, self.asked = "", 0
+        self._child, self._answers = child, answers
+        self._answered = self._asked_at = monotonic()
+        self._call_seconds = _limit_of_calls()
+        self._wake, signals = os.pipe()
+        for handle in (self._wake, signals):
+            os.set_blocking(handle, False)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD):
+            if signal.getsignal(number) is not signal.SIG_IGN or number == signal.SIGCHLD:
+                signal.signal(number, self._hear)
+        signal.set_wakeup_fd(signals, warn_on_full_buffer=False)
+
+    def wait(self) -> int:
+        """How the child has ended."""
+        while True:
+            found, ended = os.waitpid(self._child, os.WNOHANG)
+            if found:
+                return ended
+            self._look(monotonic())
+            select.select([self._wake], [], [], 0.05 if self.asked else _LOOK_SECONDS)
+            with suppress(BlockingIOError):
+                os.read(self._wake, 64)
+
+    def _hear(self, number: int, _: FrameType | None) -> None:
+        """Passes a signal on; who asks twice does not want to wait."""
+        if number == signal.SIGCHLD:
+            return
+        if self.asked:
+            self._send(signal.SIGKILL)
+        self.asked = number
+        self._ask(signal.SIGINT if number == signal.SIGINT else signal.SIGTERM)
+
+    def _look(self, now: float) -> None:
+        if self._answers[0]:
+            self._answered = now
+        waits = now - self._asked_at if self._answered < self._asked_at else 0.0
+        if self.asked:
+            if waits > _ANSWER_SECONDS:
+                self._send(signal.SIGKILL)
+        elif waits > self._call_seconds:
+            self.why = phrase(
+                "one call of native code took over {seconds:g} s, and was stopped; {name} sets "
+                "another limit",
+                self._call_seconds,
+                CALL_SECONDS,
+            )
+            self._send(signal.SIGKILL)
+        elif not waits and now - self._asked_at > _ASK_SECONDS:
+            self._ask(_ASK)
+        if _is_memory_short():
+            self._look_at_memory()
+
+    def _look_at_memory(self) -> None:
+        held = _numbers(Path(f"/proc/{self._child}/status")).get("VmRSS", 0)
+        if 2 * held > _numbers(_MEMORY).get("MemTotal", 0):
+            self.why = phrase(
+                "the command took {size}, and this machine has no memory left; it was stopped",
+                bytes_text(held),
+            )
+            self._send(signal.SIGKILL)
+
+    def _ask(self, number: int) -> None:
+        self._answers[0], self._asked_at = 0, monotonic()
+        self._send(number)
+
+    def _send(self, number: int) -> None:
+        with suppress(ProcessLookupError):
+            os.kill(self._child, number)
+
+
+_MEMORY = Path("/proc/meminfo")
+
+
+def _is_memory_short() -> bool:
+    known = _numbers(_MEMORY)
+    return known.get("MemAvailable", 1) < _LEAST_FREE * known.get("MemTotal", 0)
+
+
+def _numbers(path: Path) -> dict[str, int]:
+    """What Linux tells in kilobytes, as bytes; nothing elsewhere."""
+    try:
+        rows = (line.split() for line in path.read_text().splitlines())
+    except OSError:
+        return {}
+    return {row[0].rstrip(":"): 1024 * int(row[1]) for row in rows if row[-1:] == ["kB"]}
+
+
+def _limit_of_calls() -> float:
+    try:
+        return float(os.environ.get(CALL_SECONDS) or _CALL_SECONDS)
+    except ValueError:
+        return _CALL_SECONDS
+
+
+def _why_dead(number: int) -> str:
+    name = signal.Signals(number).name
+    if number == signal.SIGKILL:
+        return phrase("the command was killed ({name}), as Linux does where memory is short", name)
+    return phrase(
+        "the runtime crashed ({name}); a file that was given is damaged, or the runtime has a bug; "
+        "nothing half-written is left",
+        name,
+    )

@@ -1,0 +1,112 @@
+"""A command whose native code crashes, hangs or is killed takes nothing with it."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from litesmith import Builder
+from litesmith.cli.guard import CALL_SECONDS, can_guard
+from litesmith.tflite.file import save
+from litesmith.unfinished import open_part
+
+pytestmark = pytest.mark.skipif(not can_guard(), reason="no process can be doubled here")
+
+# What a file of custom ops does when it is imported; the command's model is written after that.
+NATIVE = {
+    "crash": "import ctypes; ctypes.string_at(0)",
+    "abort": "import os; os.abort()",
+    "hang": "import ctypes; m = ctypes.create_string_buffer(64)\n"
+    "lock = ctypes.CDLL(None).pthread_mutex_lock; lock(m); lock(m)",  # for good
+}
+LEFT = """\
+import os, pathlib, tempfile
+from litesmith.unfinished import open_part
+handle, name = open_part(pathlib.Path('.'))
+os.write(handle, b'half')
+pathlib.Path(tempfile.mkdtemp(), 'file').write_text('left')
+open('ready', 'w').close()
+"""
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    b = Builder()
+    save(b.model(b.op("ABS", b.input("x", (1, 4)))), tmp_path / "m.tflite")
+    (tmp_path / "temporary").mkdir()
+    return tmp_path
+
+
+def start(place: Path, code: str, env: Mapping[str, str] = {}) -> "subprocess.Popen[str]":
+    """`targets` with a file of custom ops that runs some code."""
+    (place / "ops.py").write_text(LEFT + code)
+    return subprocess.Popen(
+        [sys.executable, "-m", "litesmith", "targets", "m.tflite", "--ops", "ops.py"],
+        cwd=place,
+        env={**os.environ, "TMPDIR": str(place / "temporary"), **env},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def wait_until_ready(place: Path) -> None:
+    while not (place / "ready").exists():
+        time.sleep(0.01)
+
+
+def nothing_is_left(place: Path) -> bool:
+    return not [*place.glob(".litesmith-*")] and not [*(place / "temporary").iterdir()]
+
+
+@pytest.mark.parametrize("how", ["crash", "abort"])
+def test_a_crash_is_one_line_and_leaves_nothing(place: Path, how: str) -> None:
+    command = start(place, NATIVE[how])
+    _, told = command.communicate(timeout=60)
+    assert command.returncode == 2
+    (line,) = told.splitlines()
+    assert line.startswith("litesmith: the runtime crashed (SIG")
+    assert nothing_is_left(place)
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_native_code_that_hangs_can_be_stopped(
+    place: Path, number: signal.Signals, status: int
+) -> None:
+    command = start(place, NATIVE["hang"])
+    wait_until_ready(place)
+    began = time.monotonic()
+    command.send_signal(number)
+    _, told = command.communicate(timeout=60)
+    assert command.returncode == status
+    assert told == "litesmith: stopped; nothing half-written is left\n"
+    assert time.monotonic() - began < 30  # of a busy machine; it is under one by itself
+    assert nothing_is_left(place)
+
+
+def test_one_call_has_a_limit(place: Path) -> None:
+    command = start(place, NATIVE["hang"], {CALL_SECONDS: "0.2"})
+    _, told = command.communicate(timeout=120)
+    assert command.returncode == 2
+    assert "one call of native code took over 0.2 s" in told and CALL_SECONDS in told
+    assert nothing_is_left(place)
+
+
+def test_a_killed_guard_takes_the_command_along_and_the_next_cleans_up(place: Path) -> None:
+    command = start(place, NATIVE["hang"])
+    wait_until_ready(place)
+    command.kill()
+    command.communicate(timeout=60)
+    assert not nothing_is_left(place)
+    again = start(place, "")
+    again.communicate(timeout=60)
+    assert again.returncode == 0
+    handle, name = open_part(place)
+    os.close(handle)
+    os.unlink(name)
+    assert nothing_is_left(place)

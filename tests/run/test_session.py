@@ -4,7 +4,7 @@ import gc
 import subprocess
 import sys
 import threading
-import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -199,28 +199,53 @@ def test_a_refused_size_leaves_the_session_as_it_was() -> None:
         np.testing.assert_array_equal(session.outputs["scores"], before)
 
 
-def test_threads_take_turns_and_closing_waits() -> None:
+def run_at_once(work: Callable[[int], None]) -> None:
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def test_calls_of_threads_take_turns() -> None:
+    random = np.random.default_rng(0)
+    images = random.normal(0, 1, (3, 1, 8, 8, 3)).astype(np.float32)
+    wrong: list[int] = []
+    with Session(zoo.convnet()) as session:
+        expected = [session(image)["scores"] for image in images]
+
+        def work(number: int) -> None:
+            for _ in range(300):
+                if not np.array_equal(session(images[number])["scores"], expected[number]):
+                    wrong.append(number)
+
+        run_at_once(work)
+        assert not wrong and not np.array_equal(expected[0], expected[1])
+        for given in ((), (images[0], images[1])):
+            with pytest.raises(BadInput, match="give each input once: 'image'"):
+                session(*given)
+        with pytest.raises(BadInput, match="give each input once"):
+            session(images[0], image=images[1])
+
+
+def test_a_run_that_meets_another_is_refused_and_closing_waits() -> None:
     session = Session(zoo.convnet())
     session.run()
     expected = session.outputs["scores"].copy()
     scores = session.outputs["scores"]
-    failures: list[Exception] = []
+    failures: list[str] = []
 
-    def work() -> None:
-        try:
-            for _ in range(2000):
+    def work(number: int) -> None:
+        for turn in range(2000):
+            try:
                 session.run()
-        except CannotRun as error:
-            failures.append(error)
+            except CannotRun as error:
+                failures.append(str(error))
+            if number == 0 and turn == 1000:
+                session.close()
 
-    threads = [threading.Thread(target=work) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    time.sleep(0.01)
-    session.close()
-    for thread in threads:
-        thread.join()
-    assert all("closed" in str(error) for error in failures)
+    run_at_once(work)
+    assert all("closed" in text or "another thread runs" in text for text in failures)
     np.testing.assert_array_equal(scores, expected)
 
 

@@ -10,7 +10,6 @@ import os
 import select
 import shutil
 import signal
-import sys
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
@@ -20,6 +19,7 @@ from time import monotonic
 from types import FrameType
 
 from litesmith.phrases import phrase
+from litesmith.run.core.child_process import limit_child
 from litesmith.unfinished import NOTES, is_running, remove_noted
 from litesmith.units import bytes_text
 
@@ -86,7 +86,7 @@ def _settle(folder: Path, answers: mmap) -> None:
     """Makes this process the one that is guarded."""
     tempfile.tempdir = os.environ["TMPDIR"] = str(folder)
     os.environ[NOTES] = str(folder / _NOTES)
-    _limit_process()
+    limit_child()
 
     def answer(number: int, frame: FrameType | None) -> None:
         answers[0] = 1
@@ -96,18 +96,6 @@ def _settle(folder: Path, answers: mmap) -> None:
     signal.signal(_ASK, answer)
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else it is to be ignored
         signal.signal(signal.SIGINT, answer)
-
-
-def _limit_process() -> None:
-    """No dump of this process is written, and Linux kills it where its guard was killed."""
-    import resource
-
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    if sys.platform == "linux":
-        import ctypes
-
-        of_parent_death = 1
-        ctypes.CDLL(None).prctl(of_parent_death, signal.SIGKILL)
 
 
 class _Watch:

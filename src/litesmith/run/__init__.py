@@ -1,6 +1,7 @@
 """A model on a target: sessions over LiteRT, and without it.
 
 gpu_trial.py       a model tried on the GPU in a child process: what it takes, how far it is off
+guarded.py         a session in a process of its own, its arrays in memory that both share
 session.py         `Session`: inputs and outputs as numpy arrays; values for inputs, given or random
 trial_run.py       one trial run of an unknown file in a child process
 accelerators/      the table of targets; compilers and runners other than LiteRT's CPU

@@ -22,7 +22,12 @@ from litesmith.run.accelerators.targets import refuse_unusable
 from litesmith.run.core.runner import Port, Runner, port_names
 from litesmith.run.core.target import LITESMITH, Target
 from litesmith.run.litert.capi import Event, installed_version, why_not
-from litesmith.run.litert.compiled_model import CompiledRunner, NeedsInterpreter
+from litesmith.run.litert.compiled_model import (
+    Allocate,
+    CompiledRunner,
+    NeedsInterpreter,
+    aligned,
+)
 from litesmith.run.litert.custom_ops import CustomOps, custom_ops
 from litesmith.run.litert.delegated_ops import delegate_ops
 from litesmith.run.litert.interpreter import InterpreterRunner
@@ -94,12 +99,17 @@ class Session:
     ...     s.run()
     ...     top = s.outputs["scores"].argmax()
 
+    >>> Session("model.tflite")(frame)["scores"]                         # doctest: +SKIP
+
     `inputs` and `outputs` are views on the tensors' own memory: nothing is copied. Where the
     runtime cannot share it, `copies` is True and `note` says why. `weight_cache` is how the names
     of files begin that keep the weights as XNNPACK wants them, for a faster next opening.
+    With `guarded` native code runs in a process of its own: a crash there is an error here, and
+    inputs and outputs are views on memory that both share.
     `has_late_outputs` is True where sizes of outputs are known to depend on values.
     """
 
+    _allocate: Allocate = staticmethod(aligned)
     _runner: Runner | None = None  # also where the constructor was called in a wrong way
 
     def __init__(
@@ -110,6 +120,7 @@ class Session:
         signature: str = "",
         profile: bool = False,
         weight_cache: str | os.PathLike[str] = "",
+        guarded: bool = False,
     ) -> None:
         self._profiler: ProfiledRunner | None = None  # the runner, where it can profile
         self._lock = threading.RLock()  # the runtime's calls are not safe beside each other
@@ -120,7 +131,10 @@ class Session:
         self._entry = _entry(self.model, signature)
         self.has_late_outputs = _has_late_outputs(self._entry[0])
         self._profiled = profile
-        self._open(profile, _cache_file(weight_cache, self._content))
+        if guarded:
+            self._open_guarded(signature, profile)
+        else:
+            self._open(profile, _cache_file(weight_cache, self._content))
         self.inputs, self.outputs = Ports(self, "inputs"), Ports(self, "outputs")
 
     @property
@@ -134,15 +148,37 @@ class Session:
         """True where values are copied between the arrays and the runtime."""
         return self.runner.copies
 
-    def run(self) -> None:
-        """Computes the outputs from what is in the inputs. Threads take turns."""
+    def __call__(self, *values: ArrayLike, **named: ArrayLike) -> dict[str, Array]:
+        """The outputs for inputs in their order, or by name: arrays of their own, which no later
+        run changes. Threads take turns."""
         with self._lock:
-            try:
-                self.runner.run()
-            except NeedsInterpreter as reason:
-                self.has_late_outputs = True
-                self._fall_back(str(reason))
-                self.runner.run()
+            names = tuple(self.inputs)
+            given = dict(zip(names, values, strict=False)) | named
+            if len(given) != len(values) + len(named) or given.keys() != set(names):
+                raise BadInput("give each input once: {names}", ", ".join(map(repr, names)))
+            for name, value in given.items():
+                self.inputs[name] = value
+            self.run()
+            return {name: array.copy() for name, array in self.outputs.items()}
+
+    def run(self) -> None:
+        """Computes the outputs from what is in the inputs.
+
+        These are one memory for all threads: a run that meets another is refused.
+        """
+        if not self._lock.acquire(blocking=False):
+            raise CannotRun(
+                "another thread runs this session, whose inputs and outputs are one memory; call "
+                "session(x), which waits and gives arrays of its own, or open a session a thread"
+            )
+        try:
+            self.runner.run()
+        except NeedsInterpreter as reason:
+            self.has_late_outputs = True
+            self._fall_back(str(reason))
+            self.runner.run()
+        finally:
+            self._lock.release()
 
     def resize(self, **shapes: Sequence[int]) -> None:
         """Gives inputs other shapes; arrays fetched before are no longer the model's memory."""
@@ -193,6 +229,18 @@ class Session:
             raise CannotRun("no profile of this session; open it with profile=True")
         return profiler
 
+    def _open_guarded(self, signature: str, profile: bool) -> None:
+        from litesmith.run.guarded import GuardedRunner
+
+        own = next((op for _, _, op in self.model.ops() if find_op(op.custom)), None)
+        if profile or own is not None:
+            raise CannotRun(
+                "guarded=True: {what} is not known to the session's process; leave guarded out",
+                phrase("a profile") if own is None else phrase("custom op {name!r}", own.custom),
+            )
+        runner = GuardedRunner(self._content, self.target, signature=signature)
+        self._runner, self.note = runner, runner.note
+
     def _open(self, profile: bool, weight_cache: str) -> None:
         graph, names, signature = self._entry
         if self.target.kind == "numpy":
@@ -238,6 +286,7 @@ class Session:
                 profile=profile,
                 weight_cache=weight_cache,
                 custom=custom,
+                allocate=self._allocate,
             )
             self._runner = self._profiler = runner
             self.note = self.note or str(runner.share or "")

@@ -3,7 +3,7 @@
 import ctypes
 import re
 import threading
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from ctypes import c_bool, c_int, c_void_p
 
@@ -56,8 +56,13 @@ def aligned(shape: tuple[int, ...], dtype: str) -> Array:
     return raw[start : start + size].view(dtype).reshape(shape)
 
 
+Allocate = Callable[[tuple[int, ...], str], Array]
+
+
 class CompiledRunner:
     """A model compiled for a target, with numpy arrays as the memory of its inputs and outputs.
+
+    allocate gives the memory of a port, on the runtime's boundary
 
     share    what a GPU leaves to the CPU; None where it takes all
     remarks  of native code as it compiled for a GPU
@@ -76,8 +81,10 @@ class CompiledRunner:
         profile: bool = False,
         weight_cache: str = "",
         custom: CustomOps | None = None,
+        allocate: Allocate = aligned,
     ) -> None:
         self._api = api()
+        self._allocate = allocate
         self._custom = custom
         self._content = np.frombuffer(content, np.uint8)  # the runtime keeps pointing into it
         self._signature = signature
@@ -297,7 +304,7 @@ class CompiledRunner:
         ports: list[Port] = []
         handles: list[c_void_p] = []
         for name, kind in zip(self._names[side], self._types[side], strict=True):
-            array = aligned(kind.layout.shape, _NUMPY_TYPES[kind.element_type])
+            array = self._allocate(kind.layout.shape, _NUMPY_TYPES[kind.element_type])
             handle = self._api.make(
                 "CreateTensorBufferFromHostMemory",
                 ctypes.byref(kind),

@@ -11,6 +11,7 @@ import pytest
 import litesmith
 from litesmith import Builder, Model, Quant
 from litesmith.accuracy.evaluate import SAME, Evaluation, evaluate_all
+from litesmith.accuracy.metrics import metric_name
 from litesmith.accuracy.paired import share, share_difference
 from litesmith.data.samples import Items, Sample
 from litesmith.errors import BadInput
@@ -187,7 +188,9 @@ def test_a_function_of_the_users(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     text += "    seen.append(float(outputs[0][0, 0]))\n    return outputs[0].max() - label[0]\n"
     (tmp_path / "my_metric.py").write_text(text)
     given = scores(50)
-    found = evaluate_all([scorer()], given, metric="my_metric:margin", against=scorer())[0]
+    found = evaluate_all(
+        [scorer()], given, metric=metric_name("my_metric:margin"), against=scorer()
+    )[0]
     assert found.value == pytest.approx((given.x.max(1) - given.y).mean(), rel=1e-5)
     assert found.against is not None
     assert (found.against.difference, found.against.verdict) == (0, SAME)
@@ -196,7 +199,7 @@ def test_a_function_of_the_users(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert my_metric.seen[::2] == pytest.approx(given.x[:, 0])
     for name, told in (("my_metric:none", "no function 'none'"), ("none:f", "no module 'none'")):
         with pytest.raises(BadInput, match=told):
-            evaluate_all([scorer()], given, metric=name)
+            evaluate_all([scorer()], given, metric=metric_name(name))
 
 
 def test_the_public_function_takes_models_and_data_of_every_sort(tmp_path: Path) -> None:

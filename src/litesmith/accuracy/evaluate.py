@@ -191,7 +191,8 @@ def evaluate_all(
     samples = iter(data)
     first = _first(samples, data)
     main = _loaded(models[0])
-    asked, has_reference = metric_name(metric), against is not None
+    asked = metric if isinstance(metric, str) else metric_name(metric)
+    has_reference = against is not None
     name, notes = chosen_metric(main, data, first, asked, has_reference=has_reference)
     chosen = metric_named(name)
     keep = partial(kept, metric=chosen, compared=has_reference)

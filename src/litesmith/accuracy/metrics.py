@@ -21,13 +21,14 @@ from litesmith.accuracy.paired import (
     share_difference,
 )
 from litesmith.accuracy.scoring import ScoredSample
+from litesmith.arguments import argument
 from litesmith.data.samples import Data, Sample
 from litesmith.data.sources import users_function
 from litesmith.errors import BadInput
 from litesmith.ir.softmax_scores import ends_in_softmax
 from litesmith.ir.types import Graph, Model
 from litesmith.phrases import phrase
-from litesmith.units import number_text
+from litesmith.units import number_text, plain
 
 
 class Metric(NamedTuple):
@@ -110,8 +111,11 @@ _functions: dict[str, Function] = {}
 
 
 def metric_name(metric: str | Function) -> str:
-    """The name of a metric; a function is called `module:function` from here on."""
+    """The name of a metric that the caller gives; a function is called `module:function` from here
+    on. This is the only door for code: what is read from a file goes to `metric_named`."""
     if isinstance(metric, str):
+        if metric not in METRICS and ":" in metric:
+            _functions[metric] = users_function(metric)
         return metric
     if not callable(metric):
         raise BadInput(
@@ -124,13 +128,18 @@ def metric_name(metric: str | Function) -> str:
 
 
 def metric_named(name: str) -> Metric:
-    """A row of the table, or one that is made of a function of the user's."""
+    """A row of the table, or one that is made of a function which the caller gave."""
     if name in METRICS:
         return METRICS[name]
     if name in _functions:
         return users_metric(name, _functions[name])
     if ":" in name:
-        return users_metric(name, users_function(name))
+        raise BadInput(
+            "the metric {name} is code, and a file that is read brings none; read the code, then "
+            "give it yourself with {metric}",
+            plain(name),
+            argument("metric", plain(name)),
+        )
     raise BadInput(
         "no metric {name!r}; there are auto, {metrics} and module:function of yours",
         name,

@@ -74,8 +74,8 @@ def _gate_or_update(typed: Typed) -> str:
             raise BadInput("--update compares nothing: leave out --markdown and --junit")
         typed.pop("strict", None)
         return "update_baseline"
-    if "metric" in typed or "accelerator" in typed:
-        raise BadInput("--metric and --for are the baseline's: give them with --update")
+    if "accelerator" in typed:
+        raise BadInput("--for is the baseline's: give it with --update")
     typed.pop("ops", None)
     return "gate"
 
@@ -525,6 +525,11 @@ COMMANDS = {
             ),
             OUT_FILE,
             DATA,
+            replace(
+                _CALIBRATE,
+                help="With a recipe.json: the other data that the search calibrated on.",
+                show_default="as the recipe says",
+            ),
             option(
                 "--reference",
                 metavar="FLOAT",

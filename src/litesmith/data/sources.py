@@ -197,6 +197,8 @@ def open_data(
 ) -> Data:
     """Samples for a model from a folder, an .npz or .npy, `module:function`, arrays or a generator.
 
+    A text may name code, a path never does: what a record says is handed over as a path.
+
     `samples` takes so many of them, the same ones each time, spread over the classes; of a
     generator, which may be endless, the first ones. Where there are fewer, a note says so, unless
     nobody asked for that number.
@@ -248,7 +250,7 @@ def _rows(
         if path.is_dir():
             read = audio_rows if has_audio(path, model) else image_rows
             return read(path, model, preparation)
-        if not path.exists() and ":" in name:
+        if isinstance(source, str) and not path.exists() and ":" in name:
             return spooled_rows(_called(users_function(name), name), model, name, most)
         return array_rows(_loaded(path), model, name)
     if _is_array(source):

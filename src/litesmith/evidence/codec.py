@@ -96,9 +96,21 @@ class Salvaged(NamedTuple, Generic[T]):
 def parse(content: bytes | str) -> object:
     """The JSON of a file."""
     try:
-        return json.loads(content)
+        return json.loads(content, object_pairs_hook=_refuse_twice)
+    except Malformed:
+        raise
     except (ValueError, RecursionError):
         raise Malformed("", phrase("it is not JSON")) from None
+
+
+def _refuse_twice(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """An object of JSON; of two values under one key, readers would take either."""
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        seen: set[str] = set()
+        twice = next(key for key, _ in pairs if key in seen or seen.add(key))
+        raise Malformed("", phrase('has "{key}" twice', plain(twice)))
+    return found
 
 
 def dump(value: object, *, indent: int | None = None) -> str:
@@ -118,18 +130,23 @@ def encode_fields(record: object) -> dict[str, object]:
 
 def decode(kind: type[T], shown: object) -> T:
     """The value that was encoded; Malformed where a key is missing, unknown or odd."""
-    found = _Reader(is_strict=True).value(kind, shown, "")
-    assert isinstance(found, kind)
-    return found
+    return _read(_Reader(is_strict=True), kind, shown)
 
 
 def salvage(kind: type[T], shown: object) -> Salvaged[T]:
     """The value with what can be read of it; a type of which a number without a default is missing
     cannot be had at all, and is Malformed."""
     reader = _Reader(is_strict=False)
-    found = reader.value(kind, shown, "")
+    return Salvaged(_read(reader, kind, shown), tuple(reader.losses))
+
+
+def _read(reader: "_Reader", kind: type[T], shown: object) -> T:
+    try:
+        found = reader.value(kind, shown, "")
+    except RecursionError:
+        raise Malformed("", phrase("it is nested too deep")) from None
     assert isinstance(found, kind)
-    return Salvaged(found, tuple(reader.losses))
+    return found
 
 
 def finite(value: float | None) -> float | None:
@@ -362,7 +379,7 @@ class _Reader:
         try:
             _refuse_wide(template)
             return Phrase(self._text(template), filled)
-        except (KeyError, ValueError, IndexError):
+        except (LookupError, ValueError, OverflowError, TypeError, AttributeError):
             raise Malformed(path, f"is a text without its values: {_said(template)}") from None
 
     def _phrase_value(self, shown: object, path: str) -> Value:

@@ -130,14 +130,14 @@ class Folder:
 
     def write_evidence(self, name: str, value: object) -> None:
         """Bulky details, by the digest of a model or of what they are about."""
-        place = self.path / "evidence" / f"{name}.json"
+        place = self._file("evidence", f"{name}.json")
         place.parent.mkdir(exist_ok=True)
         _write(place, value)
 
     def evidence(self, kind: type[T], name: str) -> T | None:
         """What was written of this name; None where nothing was, or it is damaged."""
         try:
-            return decode(kind, parse((self.path / "evidence" / f"{name}.json").read_bytes()))
+            return decode(kind, parse(self._file("evidence", f"{name}.json").read_bytes()))
         except (OSError, Malformed):
             return None
 
@@ -145,13 +145,13 @@ class Folder:
 
     def work(self, name: str) -> Path:
         """Where a model lies while it is tried."""
-        place = self.path / "work"
-        place.mkdir(exist_ok=True)
-        return place / f"{name}.tflite"
+        place = self._file("work", f"{name}.tflite")
+        place.parent.mkdir(exist_ok=True)
+        return place
 
     def training(self, name: str, key: str) -> Path:
         """Where the records of one training lie."""
-        place = self.path / "work" / f"{name}-{key[:12]}.training"
+        place = self._file("work", f"{name}-{key[:12]}.training")
         place.mkdir(parents=True, exist_ok=True)
         return place
 
@@ -162,7 +162,7 @@ class Folder:
 
     def found(self, name: str, wanted: str) -> Path | None:
         """Where the model of this name lies as it was recorded; None where it is gone."""
-        places = (self.path / folder / f"{name}.tflite" for folder in ("work", "front"))
+        places = (self._file(folder, f"{name}.tflite") for folder in ("work", "front"))
         known = (*places, self.best)
         return next((p for p in known if p.is_file() and digest(p) == wanted), None)
 
@@ -182,10 +182,20 @@ class Folder:
         place = self.path / "front"
         place.mkdir(exist_ok=True)
         for name, source in models.items():
-            write_whole(place / f"{name}.tflite", pieces(source))
+            write_whole(self._file("front", f"{name}.tflite"), pieces(source))
         for old in place.glob("*.tflite"):
             if old.stem not in models:
                 old.unlink()
+
+    def _file(self, folder: str, name: str) -> Path:
+        """A file of one of its folders: names come out of records, which may be anyone's."""
+        if Path(name).name != name or not name.isprintable() or "\\" in name:
+            raise BadInput(
+                "{path}: its records name {name!r}, which would lie elsewhere; choose another -o",
+                self.path,
+                plain(name),
+            )
+        return self.path / folder / name
 
     def tidy(self, keep: Collection[str] = ()) -> None:
         """Removes the models that were only tried, but for those that take long to make again."""

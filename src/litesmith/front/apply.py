@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Unpack
 
 from litesmith.anatomy.source_file import Source, SourceFile, open_source
-from litesmith.arguments import check_types, refuse_below
+from litesmith.arguments import argument, check_types, refuse_below
 from litesmith.data.preparation import Preparation, read_preparation
 from litesmith.data.sources import UNTOUCHED, Given
 from litesmith.display import show_html
@@ -24,7 +24,7 @@ from litesmith.ir.types import Model
 from litesmith.passes.core.recipe import Recipe, parse
 from litesmith.progress import Progress, silent
 from litesmith.regression.size_report import Shrunk, arm_facts, skipping_facts
-from litesmith.search.tuning.replay import replay
+from litesmith.search.tuning.replay import GivenAgain, replay
 from litesmith.tflite.file import save
 from litesmith.training.settings import (
     RECORD_SECONDS,
@@ -78,6 +78,7 @@ def apply(
     data: Given | None = None,
     *,
     out: Place | None = None,
+    calibrate: Given | None = None,
     reference: Model | str | os.PathLike[str] | None = None,
     samples: int | None = None,
     preparation: Preparation = UNTOUCHED,
@@ -98,12 +99,21 @@ def apply(
     `data` is whatever `litesmith eval --data` takes, an array, or a generator: steps that look at
     what the model computes need it, and those that train use all of it. `reference` is the float
     model that an already quantized one was made from, where a step is to compare with it. A recipe
-    that ends in .json is that of a search, whose result is made again.
+    that ends in .json is that of a search, whose result is made again: with the data that it names
+    by a path, or with what is given here as `data` and `calibrate`, checked by its digest. Code is
+    always given here, since a file brings none.
     """
     refuse_below("samples", samples, 1)
     place = read_place(out, model)
     if isinstance(recipe, str) and recipe.endswith(".json"):
-        return _replay(Path(recipe), model, place)
+        return _replay(Path(recipe), model, place, GivenAgain(data, calibrate))
+    if calibrate is not None:
+        told = argument("calibrate")
+        raise BadInput(
+            "{calibrate}: goes with the recipe.json of a search; give {data}",
+            told,
+            argument("data"),
+        )
     steps = parse(recipe) if isinstance(recipe, str) else recipe
     prepared = read_preparation(preparation, **split_preparing(options))
     given = Calibration(data, prepared, samples, trusted=trust_data)
@@ -116,11 +126,11 @@ def apply(
     return Applied(source, place, done.change, done.trained, done.costs, job.prunes)
 
 
-def _replay(recipe: Path, model: Source, out: Path | None) -> Applied:
+def _replay(recipe: Path, model: Source, out: Path | None, again: GivenAgain) -> Applied:
     """The result of a search, made again, and whether it is the same to the byte."""
     if not isinstance(model, str | os.PathLike):
         raise BadInput("{recipe}: is for a file; give the path of the model", recipe)
-    change, wanted = replay(recipe, Path(model))
+    change, wanted = replay(recipe, Path(model), again)
     if out is not None:
         save(change.model, out)
     same = model_digest(SourceFile(change.model, out)) == wanted

@@ -3,7 +3,7 @@
 import os
 from typing import Unpack
 
-from litesmith.accuracy.metrics import Function
+from litesmith.accuracy.metrics import Function, metric_name
 from litesmith.arguments import check_types
 from litesmith.data.lint import lint_evaluation
 from litesmith.data.preparation import Preparing, read_preparation
@@ -58,7 +58,8 @@ def compare(
             progress(Note(told, WARNING))
     for source in (a, b):
         probe_source(source, target)
-    found = compare_models(a, b, opened, CompareSettings(target, metric, seconds, progress))
+    settings = CompareSettings(target, metric_name(metric), seconds, progress)
+    found = compare_models(a, b, opened, settings)
     known = () if opened is None else opened.notes
     tell_once(found.accuracy.notes if found.accuracy else (), known, progress)
     return found

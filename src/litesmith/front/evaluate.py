@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Unpack
 
 from litesmith.accuracy.evaluate import Evaluation, evaluate_all, preparation_text
-from litesmith.accuracy.metrics import Function
+from litesmith.accuracy.metrics import Function, metric_name
 from litesmith.anatomy.source_file import Source, open_source
 from litesmith.arguments import argument, check_types, refuse_below
 from litesmith.data.preparation import Preparing, read_preparation
@@ -64,7 +64,7 @@ def evaluate(
             [model],
             opened,
             against=against,
-            metric=metric,
+            metric=metric_name(metric),
             on=target,
             engine=found,
             progress=progress,

@@ -7,12 +7,12 @@ from pathlib import Path
 from shlex import quote
 from typing import Unpack
 
-from litesmith.accuracy.metrics import Function
-from litesmith.arguments import check_types
+from litesmith.accuracy.metrics import Function, metric_name, metric_named
+from litesmith.arguments import argument, check_types
 from litesmith.data.preparation import Preparing, read_preparation
 from litesmith.data.samples import Data
 from litesmith.data.sources import Given
-from litesmith.errors import os_reason
+from litesmith.errors import BadInput, os_reason
 from litesmith.front.given_data import open_evaluation, type_options
 from litesmith.pages.gate_page import gate_junit, gate_markdown
 from litesmith.phrases import phrase
@@ -26,6 +26,7 @@ from litesmith.run.trial_run import probe
 from litesmith.tflite.file import load, refuse_output, write_whole
 from litesmith.timing.latency import Rule
 from litesmith.type_guards import is_path
+from litesmith.units import plain
 
 Place = str | os.PathLike[str]
 
@@ -40,6 +41,7 @@ def gate(
     data: Given | None = None,
     *,
     on: str | Target | None = None,
+    metric: str | Function = "auto",
     against: Place | None = None,
     allow: Allowances = (),
     strict: bool = False,
@@ -65,14 +67,17 @@ def gate(
     >>> [check.verdict for check in found.checks if check.quantity in ("accuracy", "size")]
     ['ok', 'ok']
 
+    `metric` is the baseline's; one of your own code is given again, because a file brings no code.
     `against` is a model that stands in for labels. `allow` replaces what the baseline allows, as in
     {"latency": "10%"}. `strict` makes what could not be told, or not for certain, worse too.
     `seconds` is the longest time to measure for. `markdown` and `junit` are files for a pull
     request and for CI; on GitHub the run's summary has the same.
     """
     _refuse_outputs((markdown, junit), (baseline, model, against, data))
-    manner = _manner(on, "auto", against, allow, (), seconds, progress)
+    manner = _manner(on, metric, against, allow, (), seconds, progress)
     kept = read_baseline(Path(baseline))
+    if data is not None:
+        _refuse_metric(Path(baseline), kept, manner)
     opened = _open(Path(model), data, kept, manner, samples, preparing)
     found = run_gate(Path(baseline), Path(model), opened, manner)
     found = replace(_with_options(found, type_options(preparing, samples)), strict=strict)
@@ -120,6 +125,23 @@ def update_baseline(
     return Renewed(Path(baseline), made, command + type_options(preparing, samples))
 
 
+def _refuse_metric(path: Path, kept: Baseline, manner: GateSettings) -> None:
+    """Raises where the baseline was scored by another metric, or by code that nobody gave."""
+    if kept.scores is None:
+        return
+    then = kept.scores.metric
+    if manner.metric not in ("auto", then):
+        raise BadInput(
+            "{path}: is of the metric {then}, not of {now}; leave out {metric}, or write a "
+            "baseline of its own for each metric",
+            path,
+            plain(then),
+            manner.metric,
+            argument("metric"),
+        )
+    metric_named(then)
+
+
 def _refuse_outputs(outs: Sequence[Place | None], inputs: Sequence[object]) -> None:
     """Refuses outputs that are also inputs."""
     files = [Path(one) for one in inputs if is_path(one)]
@@ -141,7 +163,7 @@ def _manner(
     Rule(seconds=seconds)
     return GateSettings(
         None if on is None else Target.parse(on),
-        metric,
+        metric_name(metric),
         None if against is None else Path(against),
         read_allowances(allow),
         places,

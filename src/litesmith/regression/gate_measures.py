@@ -23,7 +23,7 @@ import numpy as np
 import zstandard
 
 from litesmith.accuracy.evaluate import Evaluation, evaluate_all
-from litesmith.accuracy.metrics import Function, metric_named
+from litesmith.accuracy.metrics import metric_named
 from litesmith.anatomy.anonymous import anonymous
 from litesmith.anatomy.footprint import op_macs
 from litesmith.data.samples import Data
@@ -78,7 +78,7 @@ class GateSettings:
     """
 
     on: Target | None = None
-    metric: str | Function = "auto"
+    metric: str = "auto"
     against: Path | None = None
     allow: Mapping[str, Allowed] = field(default_factory=dict[str, Allowed])
     places: tuple[str, ...] = ()

@@ -136,7 +136,7 @@ def test_update_as_json_keeps_what_is_allowed(place: Path) -> None:
         (("b.json", "model.tflite", "--on", "cpu:2"), "b.json: is of cpu:1, not of cpu:2"),
         (("b.json", "model.tflite", "--allow", "speed=1%"), "no such quantity; there are accuracy"),
         (("b.json", "model.tflite", "--seconds", "0"), "give a number above 0"),
-        (("b.json", "model.tflite", "--for", "gpu"), "give them with --update"),
+        (("b.json", "model.tflite", "--for", "gpu"), "give it with --update"),
         (("b.json", "model.tflite", "--update", "--junit", "x"), "--update compares nothing"),
         (("model.tflite", "model.tflite", "--update"), "model.tflite: is the input"),
         (("val.npz", "model.tflite", "--update"), "val.npz: is no baseline of `litesmith gate`"),

@@ -3,8 +3,9 @@
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
+from litesmith.arguments import argument
 from litesmith.calibration.context import CALIBRATION_SAMPLES, context_of
 from litesmith.data.preparation import Preparation
 from litesmith.data.sample_splits import take_some
@@ -20,6 +21,7 @@ from litesmith.tflite.file import digest, load
 from litesmith.training.recipe_context import training_context, trainings
 from litesmith.training.settings import Training
 from litesmith.type_guards import is_path
+from litesmith.units import plain
 
 
 @dataclass(frozen=True)
@@ -76,10 +78,21 @@ def open_beside(source: Given, data: Data, model: Model, preparation: Preparatio
     return open_data(source, model, preparation=asked)
 
 
-def replay(place: Path, model: Path) -> tuple[Change, str]:
+class GivenAgain(NamedTuple):
+    """The data of a search, as the caller gives it again; None is opened where the recipe says."""
+
+    data: Given | None = None
+    calibrate: Given | None = None
+
+
+_AS_RECORDED = GivenAgain()
+
+
+def replay(place: Path, model: Path, again: GivenAgain = _AS_RECORDED) -> tuple[Change, str]:
     """What the recipe makes of the model, and the digest that its file is to have.
 
-    Raises where the model or the data is not what the recipe was found with.
+    Raises where the model or the data is not what the recipe was found with. A recipe may come from
+    anywhere: it names files to be read, never code to be run.
     """
     found = _read(place)
     if found.input_digest != digest(model):
@@ -88,7 +101,7 @@ def replay(place: Path, model: Path) -> tuple[Change, str]:
         )
     content = load(model)
     recipe = recipes.parse(found.recipe)
-    change = recipes.apply(content, recipe, _context(place, found, content, recipe))
+    change = recipes.apply(content, recipe, _context(place, found, content, recipe, again))
     return change, found.digest
 
 
@@ -103,19 +116,46 @@ def _read(place: Path) -> RecipeFile:
         ) from None
 
 
-def _context(place: Path, found: RecipeFile, model: Model, recipe: recipes.Recipe) -> Context:
+def _context(
+    place: Path, found: RecipeFile, model: Model, recipe: recipes.Recipe, again: GivenAgain
+) -> Context:
     opened = found.opened
     if opened is None:
         raise BadInput("{place}: its data lived in a program and cannot be opened again", place)
     preparation = opened.preparation
-    data = open_data(opened.data, model, preparation=preparation, samples=opened.samples)
-    other = opened.calibrate
+    first = _source(place, "data", opened.data, again.data)
+    other = _source(place, "calibrate", opened.calibrate, again.calibrate)
+    assert first is not None
+    data = open_data(first, model, preparation=preparation, samples=opened.samples)
     given = None if other is None else open_beside(other, data, model, preparation)
     part = split(data, given).calibration
     if found.calibration_digest != part.digest:
         raise BadInput(
-            "{place}: {data} has changed since; the result would differ", place, opened.data
+            "{place}: {data} has changed since; the result would differ", place, plain(opened.data)
         )
     if found.training is None or not trainings(recipe):
         return context_of(take_some(part, CALIBRATION_SAMPLES))
     return training_context(model, part, recipe, found.training)
+
+
+def _source(place: Path, option: str, recorded: str | None, again: Given | None) -> Given | None:
+    """What the caller gives; else the file or folder that the recipe names, and nothing else."""
+    if recorded is None or again is not None:
+        return again if recorded is not None else None
+    named = Path(recorded)
+    if ":" in recorded and not named.exists():
+        raise BadInput(
+            "{place}: its data came from the code {code}, and a recipe brings none; read the code, "
+            "then give it yourself with {option}",
+            place,
+            plain(recorded),
+            argument(option, plain(recorded)),
+        )
+    if named.exists() and not (named.is_file() or named.is_dir()):
+        raise BadInput(
+            "{place}: its data {data} is neither a file nor a folder; give {option}",
+            place,
+            plain(recorded),
+            argument(option),
+        )
+    return named

@@ -148,6 +148,20 @@ def missing_input() -> Model:
     return with_op(model, 0, inputs=(None, *model.main.ops[0].inputs[1:]))
 
 
+def with_parts(weight: np.ndarray, bias: np.ndarray) -> Model:
+    """One fully connected layer of eight inputs and these constants, whether or not they fit."""
+    b = Builder()
+    return b.model(b.op("FULLY_CONNECTED", b.input("x", (1, 8)), weight, bias, shape=(1, 4)))
+
+
+def flat_weights() -> Model:
+    return with_parts(noise(32), noise(4))
+
+
+def short_bias() -> Model:
+    return with_parts(noise(4, 8), noise(3))
+
+
 def read_too_early() -> Model:
     model = convnet()
     return replace(model, graphs=(replace(model.main, ops=model.main.ops[::-1]),))
@@ -219,6 +233,8 @@ BROKEN: dict[Callable[[], Model], tuple[str, str]] = {
     too_many_inputs: ("operators have their inputs and outputs", "has 6 inputs; it takes 2 to 3"),
     no_output: ("operators have their inputs and outputs", "(CONV_2D) has no output"),
     missing_input: ("operators have their inputs and outputs", "misses input 0"),
+    flat_weights: ("weights and biases fit their layers", "shape (32,); they have 2 axes"),
+    short_bias: ("weights and biases fit their layers", "3 biases for 4 output channels"),
     read_too_early: ("values are written once and before they are read", "before it is written"),
     written_twice: ("values are written once and before they are read", "which has a value"),
     never_written: ("values are written once and before they are read", "'scores' of graph"),

@@ -5,6 +5,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from tests.tflite.damage import DAMAGES, damaged
+
 Mutation = Callable[[bytearray, np.random.Generator], bytearray]
 
 
@@ -69,7 +71,14 @@ MUTATIONS: tuple[Mutation, ...] = (
 )
 
 
+# The sorts of damage, blind ones first, by name.
+SORTS = tuple(sort.__name__ for sort in (*MUTATIONS, *DAMAGES))
+
+
 def mutated(data: bytes, seed: int) -> bytes:
     """The file, damaged in the way that the seed decides."""
     random = np.random.default_rng(seed)
-    return bytes(MUTATIONS[seed % len(MUTATIONS)](bytearray(data), random))
+    which = seed % len(SORTS)
+    if which < len(MUTATIONS):
+        return bytes(MUTATIONS[which](bytearray(data), random))
+    return damaged(data, which - len(MUTATIONS), random)

@@ -8,7 +8,7 @@ from litesmith.errors import BadModel
 from litesmith.ir.dtype import DTYPES, stored_bytes, string_ends
 from litesmith.ir.edit import called_graphs
 from litesmith.ir.ops import OPS
-from litesmith.ir.types import Model, Record, Tensor, op_tensors, quant_tensors
+from litesmith.ir.types import Model, Op, Record, Tensor, op_tensors, quant_tensors
 from litesmith.phrases import phrase
 
 # The runtime keeps sizes in 64 bits and shapes in 32.
@@ -219,6 +219,28 @@ def _arity(model: Model) -> Iterator[str]:
                 yield phrase("op {index} ({label}) misses input {place}", index, op.label, place)
 
 
+def _weights(model: Model) -> Iterator[str]:
+    """Some kernels of the runtime read a bias without a look at its length."""
+    for _, index, op in model.ops():
+        if why := _weight_problem(op):
+            yield phrase("op {index} ({label}): {why}", index, op.label, why)
+
+
+def _weight_problem(op: Op) -> str:
+    """What no kernel accepts of a constant weight and its bias; "" where there is nothing."""
+    row = OPS[op.kind]
+    weight = None if row.rank is None or row.weight is None else op.inputs[row.weight]
+    if weight is None or row.axis is None or not weight.is_const:
+        return ""
+    if len(weight.shape) != row.rank:
+        return phrase("weights of shape {shape}; they have {rank} axes", weight.shape, row.rank)
+    bias = op.inputs[row.bias] if row.bias is not None and row.bias < len(op.inputs) else None
+    channels = weight.shape[row.axis]
+    if bias is None or not bias.is_const or bias.elements == channels:
+        return ""
+    return phrase("{count} biases for {channels} output channels", bias.elements, channels)
+
+
 def _calls(model: Model) -> Iterator[str]:
     """Control flow refers to graphs that exist and never, through others, to itself."""
     count = len(model.graphs)
@@ -298,6 +320,7 @@ RULES: dict[str, Callable[[Model], Iterator[str]]] = {
     "tensors in use are listed": _listed,
     "operators and their options are known": _options,
     "operators have their inputs and outputs": _arity,
+    "weights and biases fit their layers": _weights,
     "values are written once and before they are read": _order,
     "calls lead to other graphs": _calls,
     "signatures name their graph's tensors": _signatures,

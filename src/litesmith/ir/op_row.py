@@ -27,6 +27,7 @@ class Row(NamedTuple):
              `option:NAME` for a type stored in an option
     axis     the weight's output-channel axis
     depth    the weight's input-channel axis, where a filter reads all channels of the data
+    rank     how many dimensions the weight has; its bias, if any, has one value an output channel
     macs     multiply-accumulates of one call
     defaults option values that a sensible call has where the schema's default is unusable
     versions integer kernels of the stock runtime that were seen to be right, each with the op
@@ -79,6 +80,7 @@ class Row(NamedTuple):
     dtype: str = "x"
     axis: int | None = None
     depth: int | None = None
+    rank: int | None = None
     macs: Callable[[Op], int] | None = None
     defaults: Mapping[str, Value] = MappingProxyType({})
     versions: Mapping[str, int] = MappingProxyType({})

@@ -75,13 +75,14 @@ ROWS: dict[str, Row] = {
     "COMPLEX_ABS": Row("x", shape=shapes.same, dtype="float32"),
     "CONCATENATION": Row("x*", "same", shapes.concatenation),
     "CONV_2D": _LAYER._replace(
-        shape=shapes.conv, depth=3, macs=macs.conv, defaults=STRIDES, has_window=True
+        shape=shapes.conv, depth=3, rank=4, macs=macs.conv, defaults=STRIDES, has_window=True
     ),
     "CONV_3D": Row(
         "x w b?",
         shape=shapes.conv_3d,
         axis=4,
         depth=3,
+        rank=5,
         macs=macs.conv_3d,
         defaults=STRIDES_3D,
         has_window=True,
@@ -91,6 +92,7 @@ ROWS: dict[str, Row] = {
         shape=shapes.given(0),
         options="Conv3DOptions",
         axis=3,
+        rank=5,
         macs=macs.transpose_conv,
         defaults=STRIDES_3D,
         takes_shape=True,
@@ -104,6 +106,7 @@ ROWS: dict[str, Row] = {
     "DEPTHWISE_CONV_2D": _LAYER._replace(
         shape=shapes.depthwise_conv,
         axis=3,
+        rank=4,
         macs=macs.depthwise_conv,
         defaults=DEPTHWISE,
         is_depthwise=True,
@@ -126,7 +129,7 @@ ROWS: dict[str, Row] = {
     "FLOOR_DIV": Row("x x", shape=shapes.broadcast),
     "FLOOR_MOD": Row("x x", shape=shapes.broadcast),
     "FULLY_CONNECTED": _LAYER._replace(
-        shape=shapes.fully_connected, depth=1, macs=macs.conv, has_sparse_kernel=True
+        shape=shapes.fully_connected, depth=1, rank=2, macs=macs.conv, has_sparse_kernel=True
     ),
     "GATHER": Row("x i", "same", shapes.gather),
     "GATHER_ND": Row("x i", "same", shapes.gather_nd),
@@ -251,6 +254,7 @@ ROWS: dict[str, Row] = {
         shapes.given(0),
         axis=0,
         depth=3,
+        rank=4,
         macs=macs.transpose_conv,
         defaults=STRIDES,
         takes_shape=True,

@@ -339,3 +339,11 @@ def test_dead_channels_stay() -> None:
         change = equalized(with_graphs(model, [graph]), context)
         first = change.model.main.ops[0]
         assert constant(first, 2)[2] == -1 and not constant(first)[2].any()
+
+
+def test_a_layer_whose_output_contradicts_its_weights_is_left_alone() -> None:
+    b = Builder()
+    x = b.input("x", (1, 4, 4, 2))
+    y = b.op("CONV_2D", x, noise(3, 1, 1, 2), None, shape=(1, 4, 4, 4))
+    z = b.op("CONV_2D", y, noise(5, 1, 1, 4), None, shape=(1, 4, 4, 5))
+    assert not apply(b.model(z), "equalize").touched

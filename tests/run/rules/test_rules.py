@@ -301,6 +301,16 @@ def test_sizes_are_final_for_who_compiles_them_in() -> None:
         assert [home.taken for home in vela.place(model).homes] == [True] * 4
 
 
+@pytest.mark.parametrize("kind", ["CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"])
+@pytest.mark.parametrize("name", RULES)
+def test_a_layer_of_unknown_shape_is_left(name: str, kind: str) -> None:
+    """The file does not tell the shape of what is computed as the model runs."""
+    b = Builder()
+    x = b.op("ABS", b.input("x", (1, 8, 8, 4)), shape=())
+    out = b.op(kind, x, b.op("ABS", b.input("w", LAYERS[kind]), shape=()), shape=(1, 8, 8, 4))
+    assert reason(name, b.model(out), 2)
+
+
 def test_names_of_foreign_ops_cannot_break_the_line() -> None:
     model = zoo.custom()
     evil = replace(model.main.ops[0], custom="a\nb")

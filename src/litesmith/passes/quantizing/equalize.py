@@ -407,7 +407,8 @@ def _against_layer(op: Op, readers: Mapping[Tensor, Sequence[Op]]) -> str:
         return phrase("the weights of {op_name} serve other ops too", op_name(op))
     assert source is not None and weight is not None
     outputs = channels(op.outputs[0])
-    if not weight.elements or any(t.elements != outputs for t in biases if t is not None):
+    counts = (weight.shape[_axis(op)], *(t.elements for t in biases if t is not None))
+    if not weight.elements or any(count != outputs for count in counts):
         return phrase("the weights or the bias of {op_name} do not fit its channels", op_name(op))
     if source.dtype != "float32" or source.is_const or source.variable:
         return phrase("{op_name} does not read a float32 activation", op_name(op))

@@ -177,11 +177,22 @@ def _reasons(rules: Rules, graph: Graph) -> Iterator[str]:
 def _why_unfit(rules: Rules, op: Op, late: set[Tensor]) -> str:
     if OPS[op.kind].is_control_flow:
         return phrase("{kind} runs other graphs; control flow stays on the CPU", op.kind)
+    if _is_shapeless(op):
+        return phrase("the shape of what {label} reads is not known", plain(op.label))
     if not rules.sizes and any(tensor in late for tensor in op_tensors(op)):
         return phrase("the size of what {label} reads or makes depends on values", plain(op.label))
     if rules.static and any(-1 in (tensor.dynamic or ())[1:] for tensor in op_tensors(op)):
         return phrase("{label} has a free dimension that is not the batch", plain(op.label))
     return ""
+
+
+def _is_shapeless(op: Op) -> bool:
+    """True for a layer whose data or computed weight has a shape that the file does not tell."""
+    row = OPS[op.kind]
+    if row.rank is None or row.data is None or row.weight is None:
+        return False
+    read = op.inputs[row.data], op.inputs[row.weight]
+    return any(tensor is not None and not tensor.shape for tensor in read)
 
 
 def _why_at_the_end(op: Op, ends: set[Tensor]) -> str:

@@ -12,10 +12,12 @@ input that failed is kept under its seed.
 import json
 import sys
 from argparse import Namespace
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
 from time import monotonic
 
+import fuzz_commands
 import fuzz_files
 from fuzz_files import BATCH, Ending
 from report import verdict_line
@@ -72,6 +74,29 @@ def fuzz_the_files(options: Namespace, kept: Kept) -> list[str]:
     return fuzz_files.print_endings(folder, endings)
 
 
+def fuzz_the_commands(options: Namespace, kept: Kept) -> list[str]:
+    """Four commands on each of the files, two files at a time."""
+    folder: Path = options.models
+    ends = monotonic() + 60 * options.minutes
+    runs = [fuzz_commands.Run(**line) for line in kept.lines()]  # pyright: ignore[reportArgumentType]
+    done = {run.seed for run in runs}
+    seeds = [s for s in range(options.seed, options.seed + options.count) if s not in done]
+
+    def work(seed: int) -> list[fuzz_commands.Run]:
+        each = fuzz_commands.COMMANDS_EACH
+        return [] if monotonic() > ends else list(fuzz_commands.runs_of(folder, seed, each))
+
+    with ThreadPoolExecutor(2) as pool:
+        for part in pool.map(work, seeds):
+            kept.add([asdict(run) for run in part])
+            runs += part
+            for bad in (run for run in part if not run.is_fine):
+                content = fuzz_commands.survivor(folder, bad.seed)[1]
+                told = f"{fuzz_commands.describe(folder, bad)}\n{bad.told}"
+                kept.keep_input(f"commands-{bad.seed}-{bad.command}", content, told)
+    return fuzz_commands.print_runs(folder, runs)
+
+
 def parsed() -> Namespace:
     parser = arguments(__doc__)
     parser.add_argument("what", nargs="?", choices=("files", "commands", "kills"), default="files")
@@ -91,11 +116,15 @@ def main() -> int:
     if options.child:
         fuzz_files.work_through(folder, *options.child)
         return 0
+    if options.only is not None and options.what == "commands":
+        runs = list(fuzz_commands.runs_of(folder, options.only))
+        return verdict_line(fuzz_commands.print_runs(folder, runs))
     if options.only is not None:
         found = fuzz_files.ending(folder, options.only, fuzz_files.peak_memory())
         print(fuzz_files.describe(folder, found), found.trace, sep="\n")
         return 0 if found.is_fine else 1
-    return verdict_line(fuzz_the_files(options, Kept(options.keep, options.what)))
+    fuzz = {"files": fuzz_the_files, "commands": fuzz_the_commands}[options.what]
+    return verdict_line(fuzz(options, Kept(options.keep, options.what)))
 
 
 if __name__ == "__main__":

@@ -8,9 +8,11 @@ import pytest
 from hypothesis import settings
 
 from litesmith.calibration.observed_cache import VARIABLE
+from litesmith.native.sealed_file import KEY_VARIABLE
 from tests.draws import draw_all, draws
 
 os.environ["LITESMITH_LANG"] = "en"  # whatever language those speak who run the tests
+os.environ[KEY_VARIABLE] = "the key of the tests, which no user has"
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -1,6 +1,6 @@
 """What was seen of a model's tensors, kept on disk for the next time, beside compiled kernels.
 
-Nothing here changes a result: a file that is missing, damaged or of another sort is gathered anew.
+Nothing here changes a result: what is missing, damaged or not sealed by this user is gathered anew.
 """
 
 import io
@@ -21,6 +21,7 @@ from litesmith.data.samples import Data
 from litesmith.display import show_html, show_line
 from litesmith.errors import BadInput
 from litesmith.ir.types import Array, Model, Tensor
+from litesmith.native.sealed_file import read_sealed, why_not_kept, write_sealed
 from litesmith.native.user_cache import VARIABLE as VARIABLE
 from litesmith.native.user_cache import compiled_files
 from litesmith.native.user_cache import folder as folder
@@ -28,7 +29,6 @@ from litesmith.numeric.ranges import Seen
 from litesmith.ops.registry import meaning
 from litesmith.phrases import phrase
 from litesmith.run.litert.capi import installed_version
-from litesmith.tflite.file import write_whole
 from litesmith.tflite.write import chunks
 from litesmith.units import bytes_text, plain
 
@@ -39,12 +39,14 @@ class CacheState:
 
     folder   None where nothing is kept
     cleared  True where the files have been removed
+    why_not  why the folder is not used, and the way out; "" where it is
     """
 
     folder: Path | None
     files: int = 0
     bytes: int = 0
     cleared: bool = False
+    why_not: str = ""
 
     __repr__ = show_line
     _repr_html_ = show_html
@@ -59,11 +61,9 @@ class CacheState:
             plain(str(self.folder)),
             phrase("{files} files, {size}", self.files, bytes_text(self.bytes)),
         )
-        return (
-            phrase("removed {what} from {place}", what, place)
-            if self.cleared
-            else f"{place}: {what}"
-        )
+        if self.cleared:
+            return phrase("removed {what} from {place}", what, place)
+        return self.why_not or f"{place}: {what}"
 
     def to_rows(self) -> list[dict[str, object]]:
         shown = "" if self.folder is None else str(self.folder)
@@ -79,14 +79,14 @@ def cache(action: str = "") -> CacheState:
     if place is None:
         return CacheState(None)
     kept: Kept = clear() if action else held()
-    return CacheState(place, kept.files, kept.nbytes, bool(action))
+    return CacheState(place, kept.files, kept.nbytes, bool(action), why_not_kept())
 
 
 # Raised whenever `Seen` comes to gather something in another way.
 _FORMAT = "facts 1"
 _OUTPUTS = "outputs 1"
 
-_ENDING = ".facts.npz"
+_ENDING, _UNSEALED = ".facts", ".facts.npz"  # what earlier versions left, which nobody reads
 # All that reading an archive with some wrong bytes was seen to raise.
 _DAMAGE = (
     EOFError,
@@ -157,10 +157,11 @@ def _place(kind: str, model: Model, data: Data, *more: str) -> Path | None:
 
 def read_outputs(place: Path | None, names: Sequence[str]) -> Array | None:
     """The rows of these names; None where the file has not all of them."""
-    if place is None or not place.is_file():
+    content = None if place is None else read_sealed(place)
+    if place is None or content is None:
         return None
     try:
-        with np.load(place, allow_pickle=False) as archive:
+        with np.load(io.BytesIO(content), allow_pickle=False) as archive:
             rows, kept = archive["rows"], archive["names"].tolist()
         places = {name: number for number, name in enumerate(kept)}
         found = rows[[places[name] for name in names]]
@@ -183,11 +184,12 @@ def write_outputs(
 
 def read_facts(place: Path | None, model: Model, what: frozenset[str]) -> dict[Tensor, Seen]:
     """What the file holds of the tensors of the main graph."""
-    if place is None or not place.is_file():
+    content = None if place is None else read_sealed(place)
+    if place is None or content is None:
         return {}
     states: dict[int, dict[str, Array]] = {}
     try:
-        with np.load(place, allow_pickle=False) as archive:
+        with np.load(io.BytesIO(content), allow_pickle=False) as archive:
             for key in archive.files:
                 number, name = key.split(" ")
                 states.setdefault(int(number), {})[name] = archive[key]
@@ -223,8 +225,7 @@ def write_facts(
 
 def _write(place: Path, content: io.BytesIO, room: CacheRoom) -> None:
     try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(place, [content.getbuffer()])
+        write_sealed(place, content.getbuffer())
         _make_room(keep=place, most_bytes=room.all_bytes)
     except (OSError, BadInput):  # a full or write-protected disk costs speed, nothing else
         return
@@ -238,7 +239,7 @@ def _files() -> list[_File]:
     place = folder()
     if place is None or not place.is_dir():
         return []
-    return _known(place.glob(f"*{_ENDING}"))
+    return _known((*place.glob(f"*{_ENDING}"), *place.glob(f"*{_UNSEALED}")))
 
 
 def _code() -> list[_File]:

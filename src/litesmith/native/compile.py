@@ -7,16 +7,22 @@
 
 from __future__ import annotations
 
+import pickle
+import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
+from hashlib import sha256
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from types import ModuleType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from litesmith.errors import CannotRun
+from litesmith.errors import BadInput, CannotRun
 from litesmith.native.cpu import Cpu
+from litesmith.native.sealed_file import read_sealed, write_sealed
 from litesmith.native.user_cache import code_folder, forget_others, sources_digest
 
 
@@ -97,49 +103,46 @@ def _compile(function: Function) -> object:
     signature = normalize_signature((int32 if function.tells else void)(*[int64] * function.count))
     options = {"nopython": True, "error_model": "numpy"}
     made = CFunc(python, signature, locals={}, options=options)
-    _keep(made, python, function.room)
+    place = code_folder(function.room)
+    if place is not None:
+        made._cache = _Kept(  # pyright: ignore[reportAttributeAccessIssue]
+            python, place, function.room
+        )
     made.compile()
     return made
 
 
-def _keep(made: object, python: Callable[..., object], room: str) -> None:
-    """Has numba keep the code in our folder, under a name that is made of all the room's sources.
+class _Kept:
+    """One compiled function in our folder, sealed, under a name that is made of all the room's
+    sources and of what else its code depends on.
 
-    Numba by itself looks at the one file a function is in, and writes beside it.
+    Numba by itself looks at the one file a function is in, writes beside it, and believes what it
+    finds there, which is a pickle: code that runs when it is read.
     """
-    from numba.core import caching  # pyright: ignore[reportMissingImports]
 
-    place = code_folder(room)
-    if place is None:
-        return
+    def __init__(self, python: Callable[..., object], place: Path, room: str) -> None:
+        self._python, self._place, self._room = python, place, room
 
-    class Locator(caching._CacheLocator):
-        def get_cache_path(self) -> str:
-            return str(place)
+    def load_overload(self, signature: object, context: Any) -> object | None:
+        from numba.core.compiler import CompileResult  # pyright: ignore[reportMissingImports]
 
-        def get_source_stamp(self) -> str:
-            return sources_digest(room)
+        context.refresh()
+        content = read_sealed(self._file(signature, context.codegen()))
+        if content is None:
+            return None
+        return CompileResult._rebuild(context, *pickle.loads(content))
 
-        def get_disambiguator(self) -> str:
-            return sources_digest(room)
+    def save_overload(self, signature: object, made: Any) -> None:
+        from numba.core.serialize import dumps  # pyright: ignore[reportMissingImports]
 
-        @classmethod
-        def from_function(cls, *_: object) -> Locator | None:
-            locator = cls()
-            try:
-                locator.ensure_cache_path()
-            except OSError:
-                return None
-            forget_others(place, room)
-            return locator
+        with suppress(OSError, BadInput):  # a full or write-protected disk costs time
+            write_sealed(self._file(signature, made.codegen), dumps(made._reduce()))
+            forget_others(self._place, self._room)
 
-    class Entry(caching.CompileResultCacheImpl):
-        _locator_classes = (Locator,)
+    def _file(self, signature: object, codegen: Any) -> Path:
+        from numba import __version__  # pyright: ignore[reportMissingImports]
 
-    class Cache(caching.FunctionCache):
-        _impl_class = Entry
-
-    try:
-        made._cache = Cache(python)  # type: ignore[attr-defined]
-    except RuntimeError:  # no folder that can be written
-        return
+        known = (signature, codegen.magic_tuple(), sys.version, __version__)
+        key = sha256(repr(known).encode() + self._python.__code__.co_code).hexdigest()[:16]
+        own = f"{self._python.__module__.removeprefix('litesmith.')}.{self._python.__name__}"
+        return self._place / f"{own}-{sources_digest(self._room)}-{key}.nbc"

@@ -68,8 +68,19 @@ def plain_switches(words: Sequence[str]) -> list[str]:
     return kept
 
 
+def tell_unkept() -> None:
+    """One line on stderr, where what is kept between runs cannot be trusted."""
+    from litesmith.native.sealed_file import why_not_kept
+
+    why = why_not_kept()
+    if why:
+        click.echo(f"litesmith: {say('note')}: {say(why)}", err=True)
+
+
 def tell_cold(words: Sequence[str]) -> None:
     """One line on stderr, where the command names such a target."""
+    if words and words[0] != "cache":  # which says it itself
+        tell_unkept()
     if not any(word.endswith(_OURS) or f"{_OURS}," in word for word in words):
         return
     from litesmith.run.litert.own_kernels import find_own_kernels  # which needs numpy

@@ -33,6 +33,15 @@ pathlib.Path(tempfile.mkdtemp(), 'file').write_text('left')
 open('ready', 'w').close()
 """
 
+SLOW_TO_END = """\
+import time
+try:
+    time.sleep(100)
+finally:
+    time.sleep(0.5)
+    open('clean', 'w').close()
+"""
+
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
@@ -42,16 +51,19 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def start(place: Path, code: str, env: Mapping[str, str] = {}) -> "subprocess.Popen[str]":
+def start(
+    place: Path, code: str, env: Mapping[str, str] | None = None, *, own_group: bool = False
+) -> "subprocess.Popen[str]":
     """`targets` with a file of custom ops that runs some code."""
     (place / "ops.py").write_text(LEFT + code)
     return subprocess.Popen(
         [sys.executable, "-m", "litesmith", "targets", "m.tflite", "--ops", "ops.py"],
         cwd=place,
-        env={**os.environ, "TMPDIR": str(place / "temporary"), **env},
+        env={**os.environ, "TMPDIR": str(place / "temporary"), **(env or {})},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        start_new_session=own_group,
     )
 
 
@@ -110,3 +122,14 @@ def test_a_killed_guard_takes_the_command_along_and_the_next_cleans_up(place: Pa
     os.close(handle)
     os.unlink(name)
     assert nothing_is_left(place)
+
+
+def test_a_terminal_interrupts_once(place: Path) -> None:
+    """Ctrl-C reaches the child and its guard; the clean-up of the child is not interrupted."""
+    command = start(place, SLOW_TO_END, own_group=True)
+    wait_until_ready(place)
+    os.killpg(command.pid, signal.SIGINT)
+    _, told = command.communicate(timeout=60)
+    assert command.returncode == 130
+    assert told == "litesmith: stopped; nothing half-written is left\n"
+    assert (place / "clean").exists() and nothing_is_left(place)

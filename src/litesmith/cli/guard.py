@@ -10,6 +10,7 @@ import os
 import select
 import shutil
 import signal
+import sys
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
@@ -18,6 +19,7 @@ from pathlib import Path
 from time import monotonic
 from types import FrameType
 
+from litesmith.errors import BadInput, os_reason
 from litesmith.phrases import phrase
 from litesmith.run.core.child_process import limit_child
 from litesmith.unfinished import NOTES, is_running, remove_noted
@@ -40,6 +42,13 @@ _LEAST_FREE = 0.03
 # Asks whether Python runs; who has no handler for it any more, at its end, is not hurt.
 _ASK = getattr(signal, "SIGURG", 0)
 
+# Where the child says that Python runs, and that it is about to end.
+_RUNS, _ENDS = 0, 1
+
+# What ends a command; a terminal tells the child too, and sooner than this.
+_ENDING = tuple(getattr(signal, n) for n in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, n))
+_TERMINAL_SECONDS = 0.1
+
 _FOLDER, _NOTES = "litesmith-", "unfinished"
 
 
@@ -50,8 +59,12 @@ def can_guard() -> bool:
 
 def run_guarded(work: Callable[[], int], fail: Callable[[str, int], int]) -> int:
     """Does the work in a child process; its status, or that of a failure that is told in a line."""
-    folder = _make_folder()
-    answers = mmap(-1, 1)
+    try:
+        folder = _make_folder()
+    except BadInput as error:
+        return fail(error.args[0], BAD_INPUT)
+    answers = mmap(-1, 2)
+    signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)  # until both know what to do with them
     child = os.fork()
     if child == 0:
         _settle(folder, answers)
@@ -72,14 +85,18 @@ def run_guarded(work: Callable[[], int], fail: Callable[[str, int], int]) -> int
 def _make_folder() -> Path:
     """A folder for all that is temporary; those of commands that were killed go."""
     parent = Path(tempfile.gettempdir())
-    for left in parent.glob(f"{_FOLDER}*"):
-        owner = left.name.removeprefix(_FOLDER)
-        if owner.isdecimal() and not is_running(int(owner)):
+    for left in parent.glob(f"{_FOLDER}*-*"):
+        owner = left.name.split("-")[1]
+        if owner.isdecimal() and not is_running(int(owner)) and left.lstat().st_uid == os.getuid():
             shutil.rmtree(left, ignore_errors=True)
-    folder = parent / f"{_FOLDER}{os.getpid()}"
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(mode=0o700)
-    return folder
+    try:
+        return Path(tempfile.mkdtemp(prefix=f"{_FOLDER}{os.getpid()}-", dir=parent))
+    except OSError as error:
+        raise BadInput(
+            "{folder}: has no room for temporary files ({why}); set TMPDIR to another folder",
+            parent,
+            os_reason(error),
+        ) from None
 
 
 def _settle(folder: Path, answers: mmap) -> None:
@@ -89,13 +106,21 @@ def _settle(folder: Path, answers: mmap) -> None:
     limit_child()
 
     def answer(number: int, frame: FrameType | None) -> None:
-        answers[0] = 1
-        if number == signal.SIGINT:
-            signal.default_int_handler(number, frame)
+        answers[_RUNS] = 1
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        answers[_ENDS] = 1
+        signal.default_int_handler(number, frame)
+
+    def terminate(number: int, frame: FrameType | None) -> None:
+        answers[_ENDS] = 1
+        sys.exit(TERMINATED)  # as Ctrl-C does, so that clean-up happens
 
     signal.signal(_ASK, answer)
+    signal.signal(signal.SIGTERM, terminate)
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else it is to be ignored
-        signal.signal(signal.SIGINT, answer)
+        signal.signal(signal.SIGINT, interrupt)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
 
 
 class _Watch:
@@ -108,15 +133,18 @@ class _Watch:
     def __init__(self, child: int, answers: mmap) -> None:
         self.why, self.asked = "", 0
         self._child, self._answers = child, answers
-        self._answered = self._asked_at = monotonic()
+        self._asked_at, self._is_passed_on = monotonic(), False
+        answers[_RUNS] = 1
         self._call_seconds = _limit_of_calls()
         self._wake, signals = os.pipe()
         for handle in (self._wake, signals):
             os.set_blocking(handle, False)
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD):
-            if signal.getsignal(number) is not signal.SIG_IGN or number == signal.SIGCHLD:
-                signal.signal(number, self._hear)
         signal.set_wakeup_fd(signals, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, _wake)
+        for number in _ENDING:
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                signal.signal(number, self._hear)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
 
     def wait(self) -> int:
         """How the child has ended."""
@@ -130,22 +158,27 @@ class _Watch:
                 os.read(self._wake, 64)
 
     def _hear(self, number: int, _: FrameType | None) -> None:
-        """Passes a signal on; who asks twice does not want to wait."""
-        if number == signal.SIGCHLD:
-            return
+        """Remembers that the child is to end; who asks twice does not want to wait."""
         if self.asked:
             self._send(signal.SIGKILL)
-        self.asked = number
-        self._ask(signal.SIGINT if number == signal.SIGINT else signal.SIGTERM)
+        self.asked, self._asked_at, self._is_passed_on = number, monotonic(), False
+
+    def _end(self, waits: float) -> None:
+        """Has the child end; a terminal has told it already."""
+        if self._answers[_ENDS]:
+            return
+        if waits > _ANSWER_SECONDS:
+            self._send(signal.SIGKILL)
+        elif waits > _TERMINAL_SECONDS and not self._is_passed_on:
+            self._is_passed_on = True
+            self._send(signal.SIGINT if self.asked == signal.SIGINT else signal.SIGTERM)
 
     def _look(self, now: float) -> None:
-        if self._answers[0]:
-            self._answered = now
-        waits = now - self._asked_at if self._answered < self._asked_at else 0.0
         if self.asked:
-            if waits > _ANSWER_SECONDS:
-                self._send(signal.SIGKILL)
-        elif waits > self._call_seconds:
+            self._end(now - self._asked_at)
+            return
+        waits = 0.0 if self._answers[_RUNS] else now - self._asked_at
+        if waits > self._call_seconds:
             self.why = phrase(
                 "one call of native code took over {seconds:g} s, and was stopped; {name} sets "
                 "another limit",
@@ -154,7 +187,8 @@ class _Watch:
             )
             self._send(signal.SIGKILL)
         elif not waits and now - self._asked_at > _ASK_SECONDS:
-            self._ask(_ASK)
+            self._answers[_RUNS], self._asked_at = 0, now
+            self._send(_ASK)
         if _is_memory_short():
             self._look_at_memory()
 
@@ -166,10 +200,6 @@ class _Watch:
                 bytes_text(held),
             )
             self._send(signal.SIGKILL)
-
-    def _ask(self, number: int) -> None:
-        self._answers[0], self._asked_at = 0, monotonic()
-        self._send(number)
 
     def _send(self, number: int) -> None:
         with suppress(ProcessLookupError):
@@ -191,6 +221,10 @@ def _numbers(path: Path) -> dict[str, int]:
     except OSError:
         return {}
     return {row[0].rstrip(":"): 1024 * int(row[1]) for row in rows if row[-1:] == ["kB"]}
+
+
+def _wake(number: int, frame: FrameType | None) -> None:
+    """A signal with a handler, whatever that does, wakes who waits."""
 
 
 def _limit_of_calls() -> float:

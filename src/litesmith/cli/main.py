@@ -1,10 +1,8 @@
 """The command `litesmith`: its sub-commands, and how every error becomes one plain line."""
 
 import os
-import signal
 import sys
 import traceback
-from types import FrameType
 from typing import NoReturn
 
 import click
@@ -51,17 +49,7 @@ def make_app() -> Commands:
 
 def main() -> NoReturn:
     """Runs the command line and exits: 0 fine, 2 bad input, 70 a bug of ours, 130 Ctrl-C."""
-    sys.exit(run_guarded(_run_child, _fail) if can_guard() else _run_child())
-
-
-def _run_child() -> int:
-    signal.signal(signal.SIGTERM, _terminate)
-    return _run()
-
-
-def _terminate(signal_number: int, frame: FrameType | None) -> NoReturn:
-    """Ends as Ctrl-C does, so that clean-up happens."""
-    sys.exit(TERMINATED)
+    sys.exit(run_guarded(_run, _fail) if can_guard() else _run())
 
 
 def _run() -> int:

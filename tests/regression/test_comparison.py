@@ -81,8 +81,9 @@ def test_accuracy_is_b_held_against_a(found: Compared) -> None:
 
 def test_the_verdict_says_all_three(found: Compared) -> None:
     assert found.names == ("model 1", "model 2")
-    assert found.verdict.startswith("model 2 is ")
-    assert " than model 1; top-1: worse (−" in found.verdict
+    assert "model 2 is " in found.verdict
+    assert " than model 1" in found.verdict
+    assert "; top-1: worse (−" in found.verdict
     assert found.verdict.endswith(", 400 samples)")
     assert "\n" not in found.verdict
 
@@ -190,8 +191,23 @@ def test_the_sentence_follows_the_numbers(
 def test_too_few_blocks_claim_no_speed(found: Compared) -> None:
     comparison = replace(found.bench.comparisons[0], ratio=Ratio((0.1,) * 3))
     few = replace(found, bench=replace(found.bench, comparisons=(comparison,)))
-    assert "of unknown speed (too few runs to tell)" in few.verdict
+    assert few.verdict.startswith("speed: too few runs to tell; ")
     assert "faster" not in few.verdict
+
+
+def test_a_busy_machine_comes_first_and_claims_no_speed(found: Compared) -> None:
+    unclear = Ratio((0.1,) * 8, (10.0, 1.0), is_busy=True)
+    comparison = replace(found.bench.comparisons[0], ratio=unclear)
+    told = replace(found, bench=replace(found.bench, comparisons=(comparison,)))
+    assert told.verdict.startswith("unclear: the machine was busy; model 2 is ")
+    assert "faster" not in told.verdict
+    assert told.to_json()["latency"]["verdict"] == "unclear: the machine was busy"
+
+
+def test_the_ratio_is_that_of_the_times_beside_it(found: Compared) -> None:
+    latency = found.to_json()["latency"]
+    assert latency["b_us"] / latency["a_us"] == pytest.approx(latency["ratio"])
+    assert found.ratio.us == (latency["a_us"], latency["b_us"])
 
 
 def test_names_are_as_long_as_tells_them_apart(found: Compared) -> None:
@@ -208,7 +224,7 @@ def test_names_are_as_long_as_tells_them_apart(found: Compared) -> None:
         str(Path("y/a.tflite")),
     )
     assert named("x/a.tflite", "x/a.tflite").names == ("a.tflite", "a.tflite")
-    assert " than itself; " in named("x/a.tflite", "x/a.tflite").verdict
+    assert " than itself" in named("x/a.tflite", "x/a.tflite").verdict
 
 
 def test_equal_models_are_called_equal() -> None:

@@ -9,8 +9,10 @@ from litesmith.timing.statistics import (
     FASTER,
     SAME,
     SLOWER,
+    UNCLEAR,
     UNKNOWN,
     Ratio,
+    TurnTimes,
     percentile,
     relative_width,
     spread,
@@ -83,3 +85,50 @@ def test_widths() -> None:
     assert relative_width([]) == float("inf")
     assert spread([1, 2, 3, 4, 5]) == pytest.approx(2 / 3)
     assert spread([0.0, 0.0]) == 0
+
+
+CONTENDERS = st.integers(2, 4)
+BLOCKS = st.integers(1, 30)
+
+
+@given(st.data(), CONTENDERS, BLOCKS)
+def test_every_ratio_of_a_run_is_that_of_its_times(data, contenders: int, blocks: int) -> None:
+    row = st.lists(times, min_size=blocks, max_size=blocks).map(tuple)
+    rows = data.draw(st.lists(row, min_size=contenders, max_size=contenders).map(tuple))
+    run = TurnTimes(rows, (0.0,) * contenders)
+    for a in range(contenders):
+        low, high = run.interval_us(a)
+        assert low <= run.us(a) <= high
+        for b in range(contenders):
+            found = run.ratio(a, b)
+            assert found.value == run.us(b) / run.us(a)
+            assert found.value * run.ratio(b, a).value == pytest.approx(1)
+            assert found.interval[0] <= found.value <= found.interval[1]
+
+
+def told(spread_of_blocks: float, waited: float = 0.0, factor: float = 3.0) -> Ratio:
+    """Twelve blocks in which b takes `factor` times as long, more or less."""
+    first = tuple(100.0 + place for place in range(12))
+    ups = np.linspace(-spread_of_blocks, spread_of_blocks, 12)
+    second = tuple(factor * us * float(np.exp(up)) for us, up in zip(first, ups, strict=True))
+    return TurnTimes((first, second), (0.0, waited)).ratio(0, 1)
+
+
+def test_a_busy_machine_tells_nothing() -> None:
+    assert told(0.01).verdict == SLOWER
+    assert told(0.01).words == "3.00 × slower [2.98, 3.02]"
+    assert told(0.3).verdict == UNCLEAR  # the blocks disagree
+    assert told(0.01, waited=0.5).verdict == UNCLEAR  # another program had the core
+    assert told(0.01, waited=0.05).verdict == SLOWER
+    assert told(0.3, factor=1.0).verdict == UNCLEAR
+    assert told(0.3).words == UNCLEAR == "unclear: the machine was busy"
+
+
+@given(st.floats(0.01, 100), st.floats(1, 1e6))
+def test_the_words_are_those_of_the_times(factor: float, first: float) -> None:
+    found = Ratio((factor,) * 8, (first, factor * first))
+    word = found.words.split()
+    assert ("faster" in word, "slower" in word) == (factor < 0.99, factor > 1.01)
+    if found.verdict in (FASTER, SLOWER):
+        shown = 1 / factor if factor < 1 else factor
+        assert float(word[0]) == pytest.approx(shown, rel=0.01)

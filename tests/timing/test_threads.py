@@ -9,7 +9,7 @@ import pytest
 
 from litesmith.run.core.target import Target, usable_cores
 from litesmith.timing.host import host
-from litesmith.timing.latency import Bench, Result, Rule, list_contenders
+from litesmith.timing.latency import Bench, Rule, list_contenders, results_of
 from litesmith.timing.threads import _situation, competing_load, sweep
 from litesmith.timing.turns import Load, Turn
 from tests import zoo
@@ -24,20 +24,15 @@ def alive(process: int) -> bool:
 def seen(*medians: float) -> Bench:
     """A sweep in which 1, 2, … threads took so long."""
     targets = [Target("cpu", place) for place, _ in enumerate(medians, 1)]
-    machine = host()
-    results = [
-        Result(
-            contender,
-            tuple(
-                Load(1, 1, (), (Turn((m * (1 + n / 1e4),), place, m, None),), "") for n in range(24)
-            ),
-            machine,
+    loads = [
+        tuple(
+            Load(1, 1, (), (Turn((m * (1 + n / 1e4),), place, m, None),), "")
+            for place, m in enumerate(medians)
         )
-        for place, (contender, m) in enumerate(
-            zip(list_contenders(MODEL, targets), medians, strict=True)
-        )
+        for n in range(24)
     ]
-    return Bench(tuple(results), (), machine, ())
+    group, machine = list_contenders(MODEL, targets), host()
+    return Bench(results_of(group, loads, machine, [None] * len(group)), (), machine, ())
 
 
 @pytest.mark.parametrize("competitors", [0, 1])
@@ -45,9 +40,9 @@ def seen(*medians: float) -> Bench:
     ("medians", "threads", "loses"),
     [
         ((100, 60, 40), 3, ""),
-        ((100, 60, 90), 2, "3 threads lose: 1.500×"),
+        ((100, 60, 90), 2, "3 threads lose: 1.50 × slower"),
         ((100, 100, 99.9), 1, ""),  # more threads for nothing
-        ((100, 130, 170), 1, "2 threads lose: 1.300×"),
+        ((100, 130, 170), 1, "2 threads lose: 1.30 × slower"),
     ],
 )
 def test_the_fewest_threads_that_are_fastest(

@@ -8,7 +8,8 @@ import pytest
 from litesmith.errors import CannotRun
 from litesmith.run.session import Session, fill_inputs
 from litesmith.timing.latency import list_contenders
-from litesmith.timing.turns import Contender, Load, Quota, Turn, one_load
+from litesmith.timing.statistics import SLOWER, UNCLEAR
+from litesmith.timing.turns import Contender, Load, Quota, Turn, one_load, times_of
 from tests import zoo
 
 
@@ -76,3 +77,41 @@ def test_inputs_of_any_model_are_filled_alike(name: str) -> None:
         if first.dtype.kind in "iu" and first.dtype.itemsize > 2:
             assert first.min() >= 0
             assert first.max() < 3
+
+
+def played(turns: list[tuple[tuple[float, ...], float]]) -> Load:
+    """A load of turns, each with the times of its runs and the CPU time of one."""
+    return Load(1, 1, (), tuple(Turn(us, 0, cpu, None) for us, cpu in turns), "")
+
+
+def test_rounds_in_which_another_program_had_the_core_do_not_count(
+    pair: tuple[Contender, ...],
+) -> None:
+    """In a third of the rounds either model lost its core for a while, as seen on a busy machine,
+    where `compare` said 5.14 × above times of 1.39 ms and 793 µs."""
+    a = [((1390.0,), 1390.0)] * 4 + [((9000.0,), 1390.0)] * 2
+    b = [((793.0,), 793.0)] * 4 + [((5000.0,), 793.0)] * 2
+    found = times_of(pair, [(played(a), played(b))] * 24)
+    assert found.us(0) == pytest.approx(1390)
+    assert found.us(1) == pytest.approx(793)
+    assert found.ratio(0, 1).words == "1.75 × faster [1.75, 1.75]"
+    assert found.ratio(0, 1).times_words == "1.39 ms → 793 µs"
+
+
+def test_a_model_that_never_has_the_core_to_itself_is_unclear(
+    pair: tuple[Contender, ...],
+) -> None:
+    """Runs longer than what the system gives a program at once wait in every round, and all blocks
+    agree on a wrong ratio: 11 in place of 6.5."""
+    short, long = played([((1000.0,), 1000.0)] * 6), played([((11000.0,), 6500.0)] * 6)
+    assert times_of(pair, [(short, long)] * 24).ratio(0, 1).verdict == UNCLEAR
+    calm = played([((6500.0,), 6500.0)] * 6)
+    assert times_of(pair, [(short, calm)] * 24).ratio(0, 1).verdict == SLOWER
+
+
+def test_one_slow_run_of_many_in_a_turn_is_no_sign_of_a_busy_machine(
+    pair: tuple[Contender, ...],
+) -> None:
+    runs = (100.0,) * 9 + (5000.0,)
+    first, second = played([(runs, 100.0)] * 4), played([((200.0,) * 10, 200.0)] * 4)
+    assert times_of(pair, [(first, second)] * 24).ratio(0, 1).verdict == SLOWER

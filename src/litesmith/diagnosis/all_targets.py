@@ -31,7 +31,7 @@ from litesmith.run.trial_run import probe
 from litesmith.tflite.file import load
 from litesmith.timing.clock import time_call
 from litesmith.timing.latency import Bench, Comparison, Result, Rule, list_contenders, measure
-from litesmith.timing.statistics import FASTER, SAME, SLOWER, Ratio
+from litesmith.timing.statistics import FASTER, SAME, SLOWER, UNCLEAR, Ratio
 from litesmith.units import error_text, factor_text, plain, time_text
 
 Json = dict[str, object]
@@ -192,13 +192,13 @@ def _of_times(row: Reached) -> str:
             factor_text(times, phrase("slower")),
             _because(row),
         )
-    value, (low, high) = row.ratio.value, row.ratio.interval
+    speed = row.ratio.words
+    if row.ratio.verdict == UNCLEAR:
+        return UNCLEAR
     if row.ratio.verdict == FASTER:
-        gain = factor_text(1 / value, phrase("faster"), 1 / high, 1 / low)
-        return phrase("worth it: {gain} than the CPU{but}", gain, _but(row))
+        return phrase("worth it: {gain} than the CPU{but}", speed, _but(row))
     if row.ratio.verdict == SLOWER:
-        loss = factor_text(value, phrase("slower"), low, high)
-        return phrase("not worth it: {loss} than the CPU{because}", loss, _because(row))
+        return phrase("not worth it: {loss} than the CPU{because}", speed, _because(row))
     if row.ratio.verdict == SAME:
         return phrase("not worth it: no faster than the CPU{because}", _because(row))
     return phrase("not known: too few runs to tell it from the CPU")

@@ -21,7 +21,7 @@ from litesmith.profiling.op_times import OpTime, Profile
 from litesmith.run.core.target import LITESMITH, Target
 from litesmith.run.litert.own_kernels import find_own_kernels
 from litesmith.timing.latency import Result, Rule, list_contenders, measure
-from litesmith.timing.statistics import FASTER, SAME, SLOWER, UNKNOWN
+from litesmith.timing.statistics import FASTER, SAME, SLOWER, UNCLEAR, UNKNOWN
 from litesmith.units import bytes_text, percent_text, rate_text, time_text
 
 _DOMINANT = 0.5  # of the run, in one op
@@ -133,7 +133,9 @@ def _with_gain(diagnosis: Diagnosis, patient: Patient, recipe: str) -> Iterator[
     before, after = timed.results
     saved = before.percentile_us(50) - after.percentile_us(50)
     ratio = timed.comparisons[0].ratio
-    if ratio.verdict in (SAME, UNKNOWN):
+    if ratio.verdict == UNCLEAR:
+        saved, told = 0.0, UNCLEAR
+    elif ratio.verdict in (SAME, UNKNOWN):
         saved, told = 0.0, phrase("no difference seen in a run")
     elif ratio.verdict == SLOWER:
         return

@@ -144,7 +144,7 @@ class ThreadsRow:
 
 @dataclass(frozen=True)
 class ComparedTimes:
-    """Two contenders of one interleaved run; `ratio` is time of b / time of a.
+    """Two contenders of one interleaved run; `ratio` is time of b / time of a, `b_us` / `a_us`.
 
     block_ratios  the same for each two mirrored loads, from which the interval can be had again
     """
@@ -158,6 +158,8 @@ class ComparedTimes:
     high: float | None
     verdict: str
     blocks: int
+    a_us: Omitted[float] = None
+    b_us: Omitted[float] = None
     block_ratios: Annotated[tuple[float, ...], Mark.OMITTED] = ()
 
 

@@ -1,7 +1,7 @@
 """What is said of a model wherever it turns up: how good, how fast, how large it is, and where."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 from litesmith.evidence.codec import Count, Mark, Omitted, Positive
@@ -104,6 +104,13 @@ class Speed:
         kind only."""
         part = self.estimate.part_us if self.estimate else None
         return next((one for one in (self.ratio, self.p50_us, part) if one is not None), None)
+
+    def beside(self, float_us: float | None) -> "Speed":
+        """The same ratio beside another time of the float model: what the machine was busy with
+        when each of two was measured cancels."""
+        if self.ratio is None or float_us is None:
+            return self
+        return replace(self, p50_us=self.ratio * float_us, float_us=float_us)
 
 
 @dataclass(frozen=True)

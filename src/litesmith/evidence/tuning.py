@@ -230,6 +230,14 @@ class TuneSummary:
         """The best model, or the nearest where none fits."""
         return self.best or self.nearest
 
+    def told_speed(self, name: str, speed: Speed | None) -> Speed | None:
+        """The speed of a trial as everything tells it: of the chosen model that of the proof, of
+        others their part of the float model's time in the proof."""
+        proven = self.chosen and self.chosen.latency
+        if self.chosen is not None and self.chosen.name == name and proven:
+            return proven
+        return speed and speed.beside(proven.float_us if proven else None)
+
 
 @dataclass(frozen=True)
 class OpRow:

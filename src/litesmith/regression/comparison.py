@@ -29,7 +29,7 @@ from litesmith.run.session import Source
 from litesmith.tflite.file import load, pieces
 from litesmith.tflite.write import chunks
 from litesmith.timing.latency import Bench, Result, Rule, list_contenders, measure
-from litesmith.timing.statistics import FASTER, MARGIN, SLOWER, UNKNOWN, Ratio, Row
+from litesmith.timing.statistics import FASTER, MARGIN, SAME, SLOWER, UNKNOWN, Ratio, Row
 from litesmith.units import factor_text, gain_text, plain, score_text, total_text
 
 # Samples that tell how far each output has drifted, and random ones in place of them.
@@ -134,16 +134,27 @@ class Compared:
 
     @property
     def verdict(self) -> str:
-        """One sentence."""
+        """One sentence; a time that is not known comes first."""
         a, b = self.names
-        costs = phrase("{speed} and {weight}", _speed(self.ratio), _weight(*self.sizes))
-        than = "itself" if a == b else a
+        than, quality = "itself" if a == b else a, _quality(self.accuracy, self.why)
+        weight, found = _weight(*self.sizes), self.ratio
+        if found.verdict in (FASTER, SLOWER):
+            speed = phrase("{speed} ({times})", found.words, found.times_words)
+            costs = phrase("{speed} and {weight}", speed, weight)
+            return phrase("{b} is {costs} than {than}; {quality}", b, costs, than, quality)
+        speed = phrase("speed: {what}", found.words) if found.verdict == UNKNOWN else found.words
+        if found.verdict == SAME:
+            return phrase(
+                "{b} is {weight} than {than}, and no difference in speed was seen ({times}); "
+                "{quality}",
+                b,
+                weight,
+                than,
+                found.times_words,
+                quality,
+            )
         return phrase(
-            "{b} is {costs} than {than}; {quality}",
-            b,
-            costs,
-            than,
-            _quality(self.accuracy, self.why),
+            "{speed}; {b} is {weight} than {than}; {quality}", speed, b, weight, than, quality
         )
 
     @property
@@ -357,20 +368,6 @@ def _drift(output: str, column: Sequence[_Tally]) -> OutputDrift:
 
 def _name(path: Path, in_full: bool) -> str:
     return plain(str(path) if in_full else path.name)
-
-
-def _speed(ratio: Ratio) -> str:
-    low, high = ratio.interval
-    if ratio.verdict == UNKNOWN:
-        return phrase("of unknown speed ({unknown})", UNKNOWN)
-    if ratio.verdict == FASTER:
-        return factor_text(1 / ratio.value, phrase("faster"), 1 / high, 1 / low)
-    if ratio.verdict == SLOWER:
-        return factor_text(ratio.value, phrase("slower"), low, high)
-    return phrase(
-        "not seen to be faster or slower ({factor})",
-        factor_text(ratio.value, phrase("the time"), low, high),
-    )
 
 
 def _weight(a: Size, b: Size) -> str:

@@ -24,7 +24,7 @@ from litesmith.tflite.file import load, pieces
 from litesmith.timing.latency import Rule, list_contenders, measure
 from litesmith.timing.statistics import FASTER, SAME, SLOWER, Ratio
 from litesmith.timing.turns import Contender, Quota, one_load
-from litesmith.units import plain, ratio_text, time_text
+from litesmith.units import plain, time_text
 
 OURS = str(Target("cpu", 1, LITESMITH))
 
@@ -123,20 +123,19 @@ class Shrunk:
         """Whether it is faster, in words, and what has no part in it."""
         if self.latency is None:
             return self._told(phrase("not measured: {untimed}", self.untimed))
-        ratio, (low, high) = self.latency.ratio, self.latency.ratio.interval
+        ratio, (low, _) = self.latency.ratio, self.latency.ratio.interval
         if ratio.verdict == FASTER:
-            speed = ratio_text(1 / ratio.value, 1 / high, 1 / low)
             same = self.before.layers.dtypes == self.after.layers.dtypes
             if ratio.value > _HARDLY and self._idle and same:
                 return phrase(
-                    "{speed} faster, not by its {idle}: they {multiplied}",
-                    speed,
+                    "{speed}, not by its {idle}: they {multiplied}",
+                    ratio.words,
                     self._idle,
                     _MULTIPLIED,
                 )
-            return self._told(phrase("faster: {speed}", speed))
+            return self._told(ratio.words)
         if ratio.verdict == SLOWER:
-            return self._told(phrase("slower: {ratio}", ratio_text(ratio.value, low, high)))
+            return self._told(ratio.words)
         if ratio.verdict == SAME and low > _HARDLY and self._idle:
             return self._told(phrase("not faster"))
         return self._told(phrase("within the noise") if ratio.verdict == SAME else ratio.verdict)

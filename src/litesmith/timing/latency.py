@@ -17,7 +17,7 @@ from litesmith.display import show_html, show_line
 from litesmith.errors import BadInput
 from litesmith.evidence.benching import BenchTrial, ComparedTimes, LatencyRow, ThreadsRow
 from litesmith.evidence.codec import encode_fields
-from litesmith.evidence.measurement import Interval, Measurement, Trial, median_interval
+from litesmith.evidence.measurement import Interval, Measurement, Trial
 from litesmith.ir.types import Model
 from litesmith.phrases import join, phrase
 from litesmith.progress import Progress, Status, silent
@@ -31,15 +31,16 @@ from litesmith.timing.host import LOOK_SECONDS, Host, host, noise
 from litesmith.timing.loaded_models import Devices
 from litesmith.timing.memory import peak_bytes
 from litesmith.timing.statistics import (
+    UNCLEAR,
     Ratio,
     Row,
+    TurnTimes,
     percentile,
     relative_width,
     spread,
-    turns_ratio,
 )
-from litesmith.timing.turns import Contender, Load, Quota, one_load
-from litesmith.units import ratio_text, time_interval_text, time_text
+from litesmith.timing.turns import Contender, Load, Quota, one_load, times_of
+from litesmith.units import time_interval_text, time_text
 
 # An interval needs six values. One contender gives a value a load, a pair of contenders a value
 # for two loads of mirrored order. Twelve values are the usual: fewer make intervals wide.
@@ -84,11 +85,16 @@ class Rule:
 
 @dataclass(frozen=True, repr=False)
 class Result:
-    """One contender: what it took on each of its loads."""
+    """One contender: what it took on each of its loads.
+
+    times  of all contenders of the run, among which this one is at `place`
+    """
 
     contender: Contender
     loads: tuple[Load, ...]
     host: Host
+    times: TurnTimes
+    place: int = 0
     peak_bytes: int | None = None
 
     def __repr__(self) -> str:
@@ -122,16 +128,15 @@ class Result:
         return sum(len(turn.times_us) for load in self.loads for turn in load.turns)
 
     def percentile_us(self, rank: float) -> float:
-        """The median is that of the loads, which its interval bounds; others are of all samples."""
-        if rank == 50:
-            return median(load.median_us for load in self.loads)
-        return percentile(self.samples_us, rank)
+        """The median is that of the calm turns, from which comparisons come too; others are of all
+        samples, and no less than the median."""
+        usual = self.times.us(self.place)
+        return usual if rank == 50 else max(usual, percentile(self.samples_us, rank))
 
     @property
     def interval_us(self) -> Interval:
-        """The 95 % interval of p50, over loads: runs of one load are not independent."""
-        low, high = median_interval([load.median_us for load in self.loads])
-        return max(low, 0.0), high
+        """The 95 % interval of p50."""
+        return self.times.interval_us(self.place)
 
     @property
     def cpu_us(self) -> float:
@@ -181,6 +186,7 @@ class Result:
         samples = {
             "latency": self.samples_us,
             "latency_by_load": tuple(load.median_us for load in self.loads),
+            "latency_by_block": self.times.blocks[self.place],
             "create": tuple(load.create_us for load in self.loads),
             "first": tuple(load.first_us for load in self.loads),
         }
@@ -212,17 +218,18 @@ class Comparison:
     def sentence(self) -> str:
         """Whether b is faster, and by how much."""
         return phrase(
-            "{name} on {target}: {verdict}, {ratio} the time",
+            "{name} on {target}: {speed} ({times})",
             Path(self.b.name).name,
             self.b.target,
-            self.ratio.verdict,
-            ratio_text(self.ratio.value, *self.ratio.interval),
+            self.ratio.words,
+            self.ratio.times_words,
         )
 
     @property
     def numbers(self) -> ComparedTimes:
         """The numbers with the ratios of the blocks, from which the interval can be had again."""
         low, high = self.ratio.interval
+        a_us, b_us = self.ratio.us or (None, None)
         return ComparedTimes(
             a=self.a.name,
             b=self.b.name,
@@ -233,6 +240,8 @@ class Comparison:
             high=high,
             verdict=self.ratio.verdict,
             blocks=len(self.ratio.blocks),
+            a_us=a_us,
+            b_us=b_us,
             block_ratios=self.ratio.blocks,
         )
 
@@ -388,14 +397,37 @@ def measure(
         for one in group
     ]
     loads = _loads(group, rule, progress)
-    results = tuple(
-        Result(contender, own, machine, peak)
-        for contender, own, peak in zip(group, zip(*loads, strict=True), peaks, strict=True)
-    )
+    results = results_of(group, loads, machine, peaks)
     comparisons = tuple(
         Comparison(group[0], result.contender, ratio(results[0], result)) for result in results[1:]
     )
-    return Bench(results, comparisons, machine, noise(machine, here))
+    warnings = noise(machine, here)
+    if any(comparison.ratio.verdict == UNCLEAR for comparison in comparisons):
+        warnings = (*warnings, busy_advice())
+    return Bench(results, comparisons, machine, warnings)
+
+
+def busy_advice() -> str:
+    """What to do where the machine was too busy to tell."""
+    return phrase(
+        "the times are unclear, because the machine was busy: close other programs and measure "
+        "again, or for longer, as with {seconds}",
+        argument("seconds", 60),
+    )
+
+
+def results_of(
+    group: Sequence[Contender],
+    loads: Sequence[tuple[Load, ...]],
+    machine: Host,
+    peaks: Sequence[int | None],
+) -> tuple[Result, ...]:
+    """What each contender of one interleaved run took."""
+    times = times_of(group, loads)
+    return tuple(
+        Result(group[place], own, machine, times, place, peaks[place])
+        for place, own in enumerate(zip(*loads, strict=True))
+    )
 
 
 Loads = list[tuple[Load, ...]]
@@ -407,7 +439,7 @@ def _loads(group: Sequence[Contender], rule: Rule, progress: Progress) -> Loads:
     start = perf_counter()
     order: list[int] = []
     with Devices() as devices:
-        while not _is_enough(loads, rule, perf_counter() - start):
+        while not _is_enough(group, loads, rule, perf_counter() - start):
             order = order[::-1] if len(loads) % 2 else random.permutation(len(group)).tolist()
             quota = _quota(rule, len(group), len(loads))
             loads.append(one_load(group, order, quota, random, devices))
@@ -439,11 +471,10 @@ def _quota(rule: Rule, group_size: int, number: int) -> Quota:
     return Quota(seconds=seconds, warmup_runs=rule.warmup_runs)
 
 
-def _is_enough(loads: Loads, rule: Rule, elapsed: float) -> bool:
+def _is_enough(group: Sequence[Contender], loads: Loads, rule: Rule, elapsed: float) -> bool:
     if not loads:
         return False
-    group_size = len(loads[0])
-    step = _values_to_loads(group_size)
+    step = _values_to_loads(len(group))
     if rule.runs is not None:
         return len(loads) >= min(_USUAL * step, rule.runs)
     if len(loads) % step or len(loads) < _LEAST * step:
@@ -453,35 +484,24 @@ def _is_enough(loads: Loads, rule: Rule, elapsed: float) -> bool:
     if elapsed >= rule.most_seconds:
         return True
     usual = len(loads) >= _USUAL * step and elapsed >= rule.least_seconds
-    return usual and _width(loads, group_size) <= rule.width
+    return usual and _width(times_of(group, loads)) <= rule.width
 
 
-def _width(loads: Loads, group_size: int) -> float:
+def _width(times: TurnTimes) -> float:
     """The widest interval that is still of interest, as a share of its value."""
-    if group_size == 1:
-        return relative_width([load.median_us for (load,) in loads])
-    first, *others = zip(*loads, strict=True)
-    return max(relative_width(_blocks(first, other)) for other in others)
+    if len(times.blocks) == 1:
+        return relative_width(times.blocks[0])
+    others = range(1, len(times.blocks))
+    return max(relative_width(times.ratio(0, other).blocks) for other in others)
 
 
 def ratio(a: Result, b: Result, rank: float = 50) -> Ratio:
     """Time of b / time of a at a percentile, for two contenders of one interleaved run."""
-    return Ratio(_blocks(a.loads, b.loads, rank))
-
-
-def _blocks(a: Sequence[Load], b: Sequence[Load], rank: float = 50) -> tuple[float, ...]:
-    """Time of b / time of a, for each two mirrored loads."""
-    logs = [log(_load_ratio(*pair, rank)) for pair in zip(a, b, strict=True)]
+    if rank == 50:
+        return a.times.ratio(a.place, b.place)
+    logs = [
+        log(percentile(late.samples_us, rank) / percentile(early.samples_us, rank))
+        for early, late in zip(a.loads, b.loads, strict=True)
+    ]
     pairs = [logs[start : start + 2] for start in range(0, len(logs), 2)]
-    return tuple(exp(sum(pair) / len(pair)) for pair in pairs)
-
-
-def _load_ratio(a: Load, b: Load, rank: float) -> float:
-    if rank != 50:
-        return percentile(b.samples_us, rank) / percentile(a.samples_us, rank)
-    turns = list(zip(a.turns, b.turns, strict=True))
-    return turns_ratio(
-        [median(turn.times_us) for turn, _ in turns],
-        [median(turn.times_us) for _, turn in turns],
-        [first.position < second.position for first, second in turns],
-    )
+    return Ratio(tuple(exp(sum(pair) / len(pair)) for pair in pairs))

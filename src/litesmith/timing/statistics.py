@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 
 import numpy as np
 
 from litesmith.evidence.measurement import Interval, median_interval
-from litesmith.phrases import phrase
+from litesmith.phrases import Quantity, phrase
+from litesmith.units import factor_interval, factor_text, time_text
 
 # Numbers by name: one row of a table, or of a data frame.
 Row = dict[str, object]
@@ -20,6 +21,11 @@ FASTER: str = phrase("faster")
 SLOWER: str = phrase("slower")
 SAME: str = phrase("no difference seen")
 UNKNOWN = phrase("too few runs to tell")
+UNCLEAR: str = phrase("unclear: the machine was busy")
+
+# A machine was too busy to tell where the ends of an interval are further apart than this, or where
+# a model waited for a core for more than this part of its time, even in its calmest turns.
+_WIDE, _WAITED = 1.25, 0.1
 
 
 def percentile(samples: Sequence[float], rank: float) -> float:
@@ -44,36 +50,134 @@ def relative_width(samples: Sequence[float]) -> float:
     return (high - low) / middle if middle else math.inf
 
 
+def judge(low: float | None, high: float | None) -> str:
+    """The verdict on b by the interval of time of b / time of a."""
+    if low is None or high is None or not math.isfinite(high):
+        return UNKNOWN
+    if low > 1 + MARGIN:
+        return SLOWER
+    return FASTER if high < 1 - MARGIN else SAME
+
+
+def speed_words(ratio: float, low: float | None, high: float | None, verdict: str) -> str:
+    """`2.31 × faster` of b, whose time is so many times that of a; what is not known is not
+    claimed."""
+    verdict = verdict or judge(low, high)
+    if verdict == FASTER:
+        return factor_text(1 / ratio, phrase("faster"))
+    if verdict == SLOWER:
+        return factor_text(ratio, phrase("slower"))
+    return phrase(verdict)
+
+
+def speed_interval(low: float | None, high: float | None, verdict: str) -> str:
+    """`[2.25, 2.37]` for `2.31 × faster`; "" where no speed is claimed."""
+    verdict = verdict or judge(low, high)
+    if low is None or high is None or not 0 < low <= high < math.inf:
+        return ""
+    if verdict == FASTER:
+        return factor_interval(1 / high, 1 / low)
+    if verdict == SLOWER:
+        return factor_interval(low, high)
+    ends = factor_interval(low, high)
+    return phrase("{ends} × the time", ends) if verdict == SAME else ""
+
+
+def times_words(a_us: float | None, b_us: float | None) -> str:
+    """`1.39 ms → 793 µs`"""
+    return Quantity(" → ".join(time_text(us) for us in (a_us, b_us) if us is not None))
+
+
 @dataclass(frozen=True)
 class Ratio:
     """Time of b / time of a, once for each block of the run, and what follows from them.
 
     Within a block the two take turns, so that what slows both cancels; between blocks both are
     loaded anew, so that the luck of a place in memory shows as spread, not as a difference.
+
+    us       the times of a and of b, where they come from the same turns: the ratio is theirs
+    is_busy  True where the machine was too busy to tell
     """
 
     blocks: tuple[float, ...]
+    us: tuple[float, float] | None = None
+    is_busy: bool = False
 
     @property
     def value(self) -> float:
-        """The median, between two neighbours by their geometric mean: b / a is 1 / (a / b)."""
+        """Of the times; or the median, between two neighbours by their geometric mean: b / a is
+        1 / (a / b)."""
+        if self.us is not None:
+            return self.us[1] / self.us[0]
         return math.exp(median(map(math.log, self.blocks)))
 
     @property
     def interval(self) -> Interval:
         """The 95 % interval of the ratio: infinite where there are fewer than six blocks."""
-        low, high = median_interval(self.blocks)
-        return max(low, 0.0), high
+        return _around(self.value, self.blocks)
 
     @property
     def verdict(self) -> str:
         """Of b against a."""
-        low, high = self.interval
-        if high == math.inf:
-            return UNKNOWN
-        if low > 1 + MARGIN:
-            return SLOWER
-        return FASTER if high < 1 - MARGIN else SAME
+        found = judge(*self.interval)
+        return UNCLEAR if self.is_busy and found != UNKNOWN else found
+
+    @property
+    def words(self) -> str:
+        """`1.75 × faster [1.70, 1.80]`"""
+        ends = speed_interval(*self.interval, self.verdict)
+        words = speed_words(self.value, *self.interval, self.verdict)
+        return phrase("{words} {interval}", words, ends) if ends else words
+
+    @property
+    def times_words(self) -> str:
+        """`1.39 ms → 793 µs`"""
+        return times_words(*(self.us or (None, None)))
+
+
+def _around(value: float, blocks: Sequence[float]) -> Interval:
+    """The interval of the blocks' median; it holds the value."""
+    low, high = median_interval(blocks)
+    return min(max(low, 0.0), value), max(high, value)
+
+
+@dataclass(frozen=True)
+class TurnTimes:
+    """What the contenders of one interleaved run take. Whatever is said of their times comes from
+    here, so that no two numbers of a run disagree: all are of the same turns.
+
+    blocks  microseconds of each contender in each block
+    waited  the part of its time for which each contender waited for a core, 0 where nobody knows
+    """
+
+    blocks: tuple[tuple[float, ...], ...]
+    waited: tuple[float, ...]
+
+    @property
+    def _usual(self) -> tuple[int, ...]:
+        """The blocks that are neither the quickest nor the slowest: half of them, of all
+        contenders the same."""
+        totals = np.log(np.asarray(self.blocks)).sum(axis=0)
+        order = np.argsort(totals, kind="stable").tolist()
+        cut = len(order) // 4
+        return tuple(order[cut : len(order) - cut])
+
+    def us(self, place: int) -> float:
+        """The usual time of the contender at this place."""
+        usual = [math.log(self.blocks[place][block]) for block in self._usual]
+        return math.exp(sum(usual) / len(usual))
+
+    def interval_us(self, place: int) -> Interval:
+        """The 95 % interval of that, over blocks: runs of one are not independent."""
+        return _around(self.us(place), self.blocks[place])
+
+    def ratio(self, a: int, b: int) -> Ratio:
+        """Time of the contender at b / time of that at a."""
+        pairs = zip(self.blocks[a], self.blocks[b], strict=True)
+        found = Ratio(tuple(late / early for early, late in pairs), (self.us(a), self.us(b)))
+        low, high = found.interval
+        is_wide = math.isfinite(high) and high > _WIDE * low
+        return replace(found, is_busy=is_wide or max(self.waited[a], self.waited[b]) > _WAITED)
 
 
 def turns_ratio(a: Sequence[float], b: Sequence[float], a_led: Sequence[bool]) -> float:

@@ -19,8 +19,8 @@ from litesmith.timing.latency import (
     measure,
     ratio,
 )
-from litesmith.timing.statistics import FASTER, SLOWER
-from litesmith.units import ratio_text, time_text
+from litesmith.timing.statistics import FASTER, SLOWER, UNCLEAR
+from litesmith.units import factor_text, time_text
 
 # Beyond eight threads, every count would take longer than the answer is worth.
 _COUNTS = (*range(1, 9), 12, 16, 24, 32, 48, 64, 96, 128)
@@ -89,35 +89,37 @@ def _reasons(results: Sequence[Result], best: Result, rank: int) -> tuple[str, .
         said.append(
             phrase("one thread takes {time} (p{rank})", time_text(best.percentile_us(rank)), rank)
         )
-        said[0] += (
-            phrase(", and more are not faster") if more else phrase("; there is no other core")
-        )
+        said[0] += _beside(best, more, rank)
     else:
         gain = ratio(first, best, rank)
         cost = best.cpu_us / first.cpu_us if first.cpu_us else 1.0
         said.append(
             phrase(
-                "{threads} threads take {ratio} of the time (p{rank}) and {ratio2} of the CPU "
-                "time of one",
+                "{threads} threads are {speed} than one (p{rank}), and take {cost}",
                 _threads(best),
-                ratio_text(gain.value, *gain.interval),
+                gain.words,
                 rank,
-                ratio_text(cost),
+                factor_text(cost, phrase("the CPU time")),
             )
         )
     for result in more:
         loss = ratio(best, result, rank)
         if loss.verdict == SLOWER:
-            shown = ratio_text(loss.value, *loss.interval)
             said.append(
                 phrase(
-                    "{threads} threads lose: {shown} of the time (p{rank})",
-                    _threads(result),
-                    shown,
-                    rank,
+                    "{threads} threads lose: {speed} (p{rank})", _threads(result), loss.words, rank
                 )
             )
     return tuple(said)
+
+
+def _beside(best: Result, more: Sequence[Result], rank: int) -> str:
+    """What is to be said of more threads than the fewest."""
+    if not more:
+        return phrase("; there is no other core")
+    if any(ratio(best, result, rank).verdict == UNCLEAR for result in more):
+        return phrase("; whether more are faster is {unclear}", UNCLEAR)
+    return phrase(", and more are not faster")
 
 
 def _threads(result: Result) -> int:

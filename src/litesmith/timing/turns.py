@@ -9,12 +9,15 @@ models with themselves:
 * In a round each contender has one turn of a few milliseconds; the next round has the mirrored
   order, which cancels the cost of coming second.
 * The first run of a turn is not counted: it pays for what the others left in the caches.
+* Of the rounds of a load the calmer half counts, the same for all contenders: in the others another
+  program may have had the core.
 """
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from statistics import median
+from math import exp, isfinite, log
+from statistics import fmean, median
 from time import perf_counter_ns
 
 import numpy as np
@@ -23,6 +26,7 @@ from litesmith.run.core.target import Target
 from litesmith.run.devices.address import Address
 from litesmith.timing.clock import pause_collection
 from litesmith.timing.loaded_models import Devices, Seat, run_seconds
+from litesmith.timing.statistics import TurnTimes
 
 _TURN_SECONDS = 0.003
 _MOST_RUNS_A_TURN = 64
@@ -145,3 +149,58 @@ def _rounds(
     for number, turn_runs in enumerate(turns):
         order = order[::-1] if number % 2 else random.permutation(len(seconds)).tolist()
         yield turn_runs, order
+
+
+Loads = Sequence[tuple[Load, ...]]
+
+
+def times_of(contenders: Sequence[Contender], loads: Loads) -> TurnTimes:
+    """What contenders take, from their loads: a block is two of them, with mirrored orders, or one
+    where there is a single contender."""
+    step = 1 if len(contenders) == 1 else 2
+    calm = [_calm_rounds(load) for load in loads]
+    logs = [
+        [_log_time(own.turns, rounds) for own in load]
+        for load, rounds in zip(loads, calm, strict=True)
+    ]
+    starts = range(0, len(logs), step)
+    blocks = tuple(
+        tuple(exp(fmean(row[place] for row in logs[start : start + step])) for start in starts)
+        for place in range(len(contenders))
+    )
+    waited = tuple(
+        _waited(one, [own[place].turns[n] for own, ns in zip(loads, calm, strict=True) for n in ns])
+        for place, one in enumerate(contenders)
+    )
+    return TurnTimes(blocks, waited)
+
+
+def _calm_rounds(load: tuple[Load, ...]) -> list[int]:
+    """The half of the rounds that all contenders together were quickest in, half of it of either
+    order."""
+    rows = zip(*(own.turns for own in load), strict=True)
+    totals = [sum(log(median(turn.times_us)) for turn in row) for row in rows]
+    kept: list[int] = []
+    for first in range(min(2, len(totals))):
+        own = sorted(range(first, len(totals), 2), key=totals.__getitem__)
+        kept += own[: -(-len(own) // 2)]
+    return sorted(kept)
+
+
+def _log_time(turns: Sequence[Turn], rounds: Sequence[int]) -> float:
+    """Of a run in these rounds; either order counts as much, which cancels the cost of coming
+    second."""
+    sides = [[n for n in rounds if n % 2 == side] for side in (0, 1)]
+    means = [fmean(log(median(turns[n].times_us)) for n in side) for side in sides if side]
+    return fmean(means)
+
+
+def _waited(contender: Contender, turns: Sequence[Turn]) -> float:
+    """The part of the time that is told of a model for which it had no core; 0 where the clock is
+    too coarse to know, or on an accelerator, for which a program waits."""
+    place = contender.target
+    kind = place.kind if isinstance(place, Target) else place.target.kind
+    if kind != "cpu" or not all(isfinite(turn.cpu_us) and turn.cpu_us > 0 for turn in turns):
+        return 0.0
+    told = sum(median(turn.times_us) for turn in turns)
+    return max(0.0, 1 - sum(turn.cpu_us for turn in turns) / told)

@@ -15,6 +15,7 @@ from litesmith.cli.text import bench_text
 from litesmith.evidence.benching import BenchTrial
 from litesmith.evidence.log import Log
 from litesmith.tflite.file import digest, save
+from litesmith.timing.statistics import FASTER, SAME, SLOWER, UNCLEAR
 from litesmith.units import energy_text, number_text, ratio_text, time_interval_text
 from tests import zoo
 from tests.cli.test_cli import litesmith
@@ -70,7 +71,10 @@ def test_json(model: Path, tmp_path: Path) -> None:
         assert len(result["samples_us"]) == 24
     (comparison,) = told["comparisons"]
     assert {"a", "b", "ratio", "low", "high", "verdict"} <= set(comparison)
-    assert comparison["verdict"] in ("faster", "slower", "no difference seen")
+    assert comparison["verdict"] in (FASTER, SLOWER, SAME, UNCLEAR)
+    first, second = (result["p50_us"] for result in told["results"])
+    assert (comparison["a_us"], comparison["b_us"]) == (first, second)
+    assert comparison["ratio"] == second / first
     rows = list(csv.DictReader((tmp_path / "rows.csv").read_text().splitlines()))
     assert [row["target"] for row in rows] == ["cpu:1", "cpu:1:builtin"]
     assert len(comparison["block_ratios"]) == comparison["blocks"]

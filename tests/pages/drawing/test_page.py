@@ -120,7 +120,7 @@ def test_nothing_inside_the_noise_is_claimed(tmp_path: Path) -> None:
     told = folders.summary()
     told["best"] = {"name": "clean", "latency": {"ratio": 0.99, "low": 0.97, "high": 1.01}}
     words = " ".join(page_of(folders.write_folder(tmp_path, told)).words)
-    assert "same speed" in words
+    assert "no difference seen" in words
     assert "× faster" not in words.replace(str(told["sentence"]), "")
 
 

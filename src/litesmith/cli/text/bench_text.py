@@ -15,7 +15,7 @@ from litesmith.phrases import phrase
 from litesmith.run.core.target import LITESMITH
 from litesmith.timing.copies import Copies
 from litesmith.timing.latency import Bench, Comparison, Contender, Result, Situation
-from litesmith.timing.statistics import FASTER, SLOWER, spread
+from litesmith.timing.statistics import FASTER, SLOWER, UNCLEAR, spread
 from litesmith.units import (
     bytes_text,
     energy_text,
@@ -23,13 +23,12 @@ from litesmith.units import (
     number_text,
     percent_text,
     plain,
-    ratio_text,
     time_interval_text,
     time_text,
 )
 
 _COLUMNS = ("target", "p50 (95 %)", "p95", "p99", "open", "first", "peak")
-_STYLES = {FASTER: "green", SLOWER: "red"}
+_STYLES = {FASTER: "green", SLOWER: "red", UNCLEAR: "yellow"}
 
 
 def print_bench(
@@ -74,7 +73,8 @@ def _print_table(done: Bench) -> None:
     runs = "–".join(map(str, dict.fromkeys((counts[0], counts[-1]))))
     line(
         phrase(
-            "each: {runs} runs in {count} loads; 95 % is the interval of p50",
+            "each: {runs} runs in {count} loads; p50 is of the calmer half of the turns, with its "
+            "95 % interval",
             runs,
             len(done.results[0].loads),
         )
@@ -123,13 +123,13 @@ def _cells(result: Result) -> tuple[str, ...]:
 
 def _show_comparisons(comparisons: Sequence[Comparison]) -> None:
     everyone = [comparisons[0].a, *(comparison.b for comparison in comparisons)]
-    rows = table("", "time (95 % interval)", "verdict")
+    rows = table("", "time", "verdict (95 % interval)", right=(1,))
     for comparison in comparisons:
-        verdict = comparison.ratio.verdict
+        found = comparison.ratio
         rows.add_row(
             Text(_name(comparison.b, everyone)),
-            ratio_text(comparison.ratio.value, *comparison.ratio.interval),
-            said(verdict, _STYLES.get(verdict, "")),
+            found.times_words,
+            said(found.words, _STYLES.get(found.verdict, "")),
         )
     heading(phrase("compared with {name}", _name(comparisons[0].a, everyone)))
     console.print(rows)

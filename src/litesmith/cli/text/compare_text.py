@@ -3,13 +3,13 @@
 from litesmith.accuracy.evaluate import Evaluation
 from litesmith.accuracy.scoring import MOST_DB
 from litesmith.cli.text import printing as show
+from litesmith.pages.records.record_words import smaller_words
 from litesmith.phrases import phrase
 from litesmith.regression.comparison import Compared, OutputDrift
 from litesmith.units import (
     bytes_text,
     gain_text,
     plain,
-    ratio_text,
     score_text,
     time_text,
     total_text,
@@ -26,8 +26,8 @@ def print_comparison(found: Compared) -> None:
     if found.accuracy is not None:
         rows.add_row(*_accuracy_cells(found.accuracy))
     times = [time_text(result.percentile_us(50)) for result in found.results]
-    ratio = ratio_text(found.ratio.value, *found.ratio.interval)
-    rows.add_row(phrase("time on {target}", found.results[0].target), *times, ratio)
+    target = found.results[0].target
+    rows.add_row(phrase("time on {target}", target), *times, show.said(found.ratio.words))
     for name, sizes in found.file_sizes.items():
         rows.add_row(name, *map(_size_text, sizes), _quotient(*sizes))
     show.console.print()
@@ -56,7 +56,7 @@ def _size_text(size: int | None) -> str:
 
 
 def _quotient(a: int | None, b: int | None) -> str:
-    return ratio_text(b / a) if a and b is not None else ""
+    return smaller_words(a, b) if a and b else ""
 
 
 def _print_drifts(found: Compared) -> None:

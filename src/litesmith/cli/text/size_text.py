@@ -9,6 +9,7 @@ from litesmith.anatomy.sparse_speedup import Skipping, expected_gain, skipping
 from litesmith.anatomy.weights import WeightFacts, zero_share
 from litesmith.cli.text import printing as show
 from litesmith.ir.types import Model
+from litesmith.pages.records.record_words import smaller_words
 from litesmith.passes.shrinking.arm_sparse import arm_sparse
 from litesmith.phrases import phrase
 from litesmith.regression.size_report import OURS, Shrunk
@@ -19,7 +20,6 @@ from litesmith.units import (
     factor_text,
     percent_text,
     plain,
-    ratio_text,
     time_text,
 )
 
@@ -119,7 +119,7 @@ def _skipping_line(one: Skipping) -> str:
 
 def _print_costs(record: Shrunk) -> None:
     before, after, latency = record.before, record.after, record.latency
-    rows = show.table("", "before", "after", "after / before", right=(1, 2))
+    rows = show.table("", "before", "after", "change", right=(1, 2))
     for name, sizes in (
         (phrase("disk"), (before.bytes, after.bytes)),
         ("gzip", (before.gzip_bytes, after.gzip_bytes)),
@@ -131,15 +131,15 @@ def _print_costs(record: Shrunk) -> None:
     rows.add_row("zeros", percent_text(before.zero_share), percent_text(after.zero_share))
     if latency is not None:
         times = time_text(latency.before_us), time_text(latency.after_us)
-        ratio = ratio_text(latency.ratio.value, *latency.ratio.interval)
-        rows.add_row(phrase("time on {target}", latency.target), *times, ratio)
+        words = show.said(latency.ratio.words)
+        rows.add_row(phrase("time on {target}", latency.target), *times, words)
     show.console.print(rows)
     verdict = "" if latency is None else latency.ratio.verdict
     show.line(record.verdict, _STYLES.get(verdict, "bold"))
 
 
 def _quotient(before: int, after: int) -> str:
-    return ratio_text(after / before) if before else ""
+    return smaller_words(before, after) if before and after else ""
 
 
 def _print_weights(weights: Sequence[WeightFacts]) -> None:

@@ -9,10 +9,10 @@ from rich.text import Text
 
 from litesmith.cli.text.live_view import Screen, worker_lines
 from litesmith.cli.text.printing import command, console, heading, line, said, table
-from litesmith.evidence.records import Score
-from litesmith.evidence.tuning import FLOAT, TunedModel
-from litesmith.pages.records.record_words import names_words
-from litesmith.phrases import phrase
+from litesmith.evidence.records import Score, Speed
+from litesmith.evidence.tuning import FLOAT, TunedModel, TuneSummary
+from litesmith.pages.records.record_words import faster_words, names_words
+from litesmith.phrases import join, phrase
 from litesmith.run.core.placement import ESTIMATED
 from litesmith.search.trial.tried_model import TriedModel
 from litesmith.search.tuning.tree_walk import TuneView
@@ -20,7 +20,6 @@ from litesmith.search.tuning.tune_search import Found
 from litesmith.units import (
     bytes_text,
     gain_text,
-    number_text,
     plain,
     score_text,
     time_text,
@@ -73,8 +72,14 @@ class Live(Screen):
         return Group(*parts, *worker_lines(view.workers), rows)
 
 
-def trial_table(records: Sequence[TriedModel], best: str, minimize: str = "latency") -> Table:
-    """One row a trial: what it loses, how fast and how large it is; also what is to be small."""
+def trial_table(
+    records: Sequence[TriedModel],
+    best: str,
+    minimize: str = "latency",
+    summary: TuneSummary | None = None,
+) -> Table:
+    """One row a trial: what it loses, how fast and how large it is; also what is to be small.
+    Times are as the summary tells them, once there is one."""
     size = minimize if minimize in ("download", "memory") else "size"
     rows = table("", "tried", "result", "score", "against float", "time", size, right=(3, 5, 6))
     for record in records:
@@ -84,28 +89,34 @@ def trial_table(records: Sequence[TriedModel], best: str, minimize: str = "laten
             mark,
             Text(plain(record.name)),
             said(status, _STYLES.get(record.status, "")),
-            *_cells(record, size),
+            *_cells(record, size, summary),
         )
     return rows
 
 
-def _cells(record: TriedModel, kind: str) -> tuple[str, str, str, str]:
-    accuracy, size = record.accuracy, record.cost(kind)
+def _cells(
+    record: TriedModel, kind: str, summary: TuneSummary | None
+) -> tuple[str, str, str | Text, str]:
+    accuracy, size, speed = record.accuracy, record.cost(kind), record.latency
+    if summary is not None:
+        speed = summary.told_speed(record.name, speed)
     return (
         _score(accuracy),
         "" if record.name == FLOAT else _difference(accuracy),
-        _time(record),
+        said(_time(record, speed)),
         "" if size is None else bytes_text(int(size)),
     )
 
 
-def _time(record: TriedModel) -> str:
-    """A part of the float model's, or what a compiler estimates; ops that stay behind."""
-    if record.ratio is not None:
-        time = phrase("{number}×", number_text(round(record.ratio, 2)))
+def _time(record: TriedModel, speed: Speed | None) -> str:
+    """`798 µs, 2.38 × faster`, or what a compiler estimates; ops that stay behind."""
+    if speed is None or speed.p50_us is None:
+        time = ""
+    elif speed.ratio is None:
+        time = phrase("~{time}", time_text(speed.p50_us))
     else:
-        time = "" if record.p50_us is None else phrase("~{time}", time_text(record.p50_us))
-    return f"{time} ({record.left} left)".strip() if record.left else time
+        time = join(filter(None, (time_text(speed.p50_us), faster_words(speed)[0])), ", ")
+    return phrase("{time} ({count} left)", time, record.left) if record.left else time
 
 
 def _score(accuracy: Score | None) -> str:
@@ -129,7 +140,8 @@ def print_found(found: Found) -> None:
     summary, best = found.summary, found.summary.best
     line(phrase("{verdict}: {sentence}", found.verdict, found.sentence), "bold")
     heading("tried")
-    console.print(trial_table(found.records, best.name if best else "", summary.request.minimize))
+    chosen, minimize = best.name if best else "", summary.request.minimize
+    console.print(trial_table(found.records, chosen, minimize, summary))
     data = summary.data
     line(
         phrase(

@@ -8,9 +8,9 @@ from litesmith.pages.drawing.plot import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH
 from litesmith.pages.drawing.tradeoff import Graph, PlotMark, Tick, note_height, shown_score
 from litesmith.pages.records.record_words import (
     difference_words,
-    ratio_words,
     score_words,
     size_words,
+    speed_words,
     time_words,
 )
 from litesmith.pages.records.tune_folder import Entry
@@ -84,7 +84,7 @@ def tip_lines(entry: Entry) -> tuple[str, ...]:
         (phrase("from float"), difference_words(score)),
         (phrase("held-out"), difference_words(entry.proof)),
         (speed.target if speed else "", time_words(speed.p50_us) if speed else ""),
-        (phrase("time to float"), ratio_words(speed)),
+        (phrase("against float"), speed_words(speed)),
         (phrase("file"), size_words(entry.bytes)),
         (phrase("recipe"), entry.recipe),
     )

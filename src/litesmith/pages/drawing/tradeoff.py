@@ -103,17 +103,15 @@ def exact(cost: float | None) -> Cost | None:
     return None if cost is None else (cost, cost, cost)
 
 
-def _time_of(entry: Entry, record: TuneFolder) -> Cost | None:
-    """The ratio to the float model, times its time: what other work on the machine was, cancels."""
+def _time_of(entry: Entry, _: TuneFolder) -> Cost | None:
+    """Of a run, as everything tells it; the interval is that of the ratio to the float model."""
     speed = entry.speed
-    if speed is None:
+    if speed is None or speed.p50_us is None:
         return None
-    base = record.entry(FLOAT)
-    float_us = base.speed.p50_us if base and base.speed else None
-    if speed.ratio is None or float_us is None:
+    low, high, base = speed.low, speed.high, speed.float_us
+    if speed.ratio is None or base is None or low is None or high is None:
         return exact(speed.p50_us)
-    low, high = speed.low or speed.ratio, speed.high or speed.ratio
-    return speed.ratio * float_us, low * float_us, high * float_us
+    return speed.p50_us, low * base, high * base
 
 
 AXES: tuple[Axis[Entry, TuneFolder], ...] = (

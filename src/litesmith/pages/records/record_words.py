@@ -3,15 +3,14 @@
 from collections.abc import Sequence
 
 from litesmith.evidence.records import Score, Speed
-from litesmith.phrases import Quantity, phrase
+from litesmith.phrases import Quantity, join, phrase
 from litesmith.run.core.placement import ESTIMATED
+from litesmith.timing import statistics
 from litesmith.units import (
     bytes_text,
-    factor_interval,
     factor_text,
     gain_text,
     number_text,
-    ratio_text,
     score_text,
     time_text,
     total_text,
@@ -58,32 +57,21 @@ def count_words(score: Score | None) -> str:
     return total_text(score.n) if score is not None and score.n else ""
 
 
-def ratio_words(speed: Speed | None) -> str:
-    """`0.420 × the time [0.413, 0.427]`, of the float model's."""
-    if speed is None or speed.ratio is None:
-        return ""
-    return factor_text(speed.ratio, phrase("the time"), speed.low, speed.high)
-
-
 def speed_words(speed: Speed | None) -> str:
-    """The part of the float model's time; of what nobody ran, that it is an estimate."""
+    """`2.38 × faster [2.33, 2.44]`; of what nobody ran, that it is an estimate."""
     if speed is not None and speed.how == ESTIMATED:
         return phrase("estimated")
-    return ratio_words(speed)
+    words, interval = ("", "") if speed is None else faster_words(speed)
+    return words if words == statistics.SAME else join(filter(None, (words, interval)), " ")
 
 
 def faster_words(speed: Speed) -> tuple[str, str]:
-    """`2.38 × faster` and `[2.33, 2.44]`; a difference inside the noise is not claimed."""
-    ratio, low, high = speed.ratio, speed.low, speed.high
-    if ratio is None:
+    """`2.38 × faster` and `[2.33, 2.44]`; a difference inside the noise is not claimed, and the
+    float model has none from itself."""
+    if speed.ratio is None or (speed.ratio == 1 and not speed.verdict):
         return "", ""
-    if low and high and low <= 1 <= high:
-        ends = phrase("[{low}, {high} the time]", ratio_text(low), ratio_text(high))
-        return phrase("same speed"), ends
-    if ratio > 1:
-        return factor_text(ratio, phrase("slower")), factor_interval(low, high)
-    ends = (1 / high if high else None, 1 / low if low else None)
-    return factor_text(1 / ratio, phrase("faster")), factor_interval(*ends)
+    ends = (speed.low, speed.high, speed.verdict)
+    return statistics.speed_words(speed.ratio, *ends), statistics.speed_interval(*ends)
 
 
 def smaller_words(before: float, after: float) -> str:

@@ -100,9 +100,13 @@ def read_tuned(folder: Path) -> TuneFolder:
     found = {digest: read_inside(TunedInside, folder, digest) for digest in digests}
     inside = {digest: one.value for digest, one in found.items() if one.value is not None}
     recipe = read_optional(_Command, folder / "recipe.json")
+    known = _known_scores(summary)
     return TuneFolder(
-        summary=_known_scores(summary),
-        entries=tuple(_with_takers(entry, inside) for entry in entries),
+        summary=known,
+        entries=tuple(
+            replace(_with_takers(one, inside), speed=known.told_speed(one.name, one.speed))
+            for one in entries
+        ),
         replay=recipe.value.command if recipe.value else "",
         inside=inside,
         losses=(*losses, *trials.losses, *(why for one in found.values() for why in one.losses)),

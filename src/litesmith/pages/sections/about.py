@@ -52,12 +52,13 @@ def path(record: TuneFolder) -> Html | None:
 
 
 def threads(record: TuneFolder) -> Html | None:
-    """The time of each model on each target."""
-    rows = [(row, us) for row in record.summary.threads if (us := row.p50_us)]
+    """The time of the float model and of the best one on each target; others are in the table of
+    all that was tried."""
+    known = [(row, us) for row in record.summary.threads if (us := row.p50_us)]
+    rows = [(row, us) for row, us in known if row.model in (FLOAT, "best")]
     if not rows:
         return None
-    compared = [us for row, us in rows if row.model in (FLOAT, "best")]
-    longest = max(compared or [us for _, us in rows])
+    longest = max(us for _, us in rows)
     titles = (phrase("Target"), phrase("Model"), phrase("Time a run"), "")
     body = [_thread(record, row, us, us / longest) for row, us in rows]
     return table_html(titles, body, "plain")

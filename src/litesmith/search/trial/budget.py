@@ -15,12 +15,19 @@ from litesmith.evidence.tuning import FITS, FLOAT, MISSES, RoomLeft, Tried
 from litesmith.phrases import phrase
 from litesmith.search.trial.target_place import Place, describe_left
 from litesmith.timing.latency import Rule
+from litesmith.timing.statistics import (
+    FASTER,
+    SLOWER,
+    UNCLEAR,
+    judge,
+    speed_words,
+    times_words,
+)
 from litesmith.training.settings import Training
 from litesmith.units import (
     bytes_text,
     gain_text,
     number_text,
-    ratio_text,
     score_text,
     time_text,
     typed_bytes,
@@ -381,7 +388,8 @@ class Goal:
 
     def is_in_vain(self, latency: Speed) -> bool:
         """True for a time that is above the float model's beyond doubt, where time counts."""
-        return self.minimize == "latency" and latency.low is not None and latency.low > 1
+        is_slower = latency.low is not None and latency.low > 1 and latency.verdict != UNCLEAR
+        return self.minimize == "latency" and is_slower
 
 
 def describe_score(found: Score, room: Room) -> str:
@@ -398,12 +406,29 @@ def describe_score(found: Score, room: Room) -> str:
     return f"{value}, {gain_text(paired.difference, found.unit, low, high)}"
 
 
+def _about(latency: Speed) -> str:
+    """`about 2.4 × faster`: a first look, which the proof measures again."""
+    ratio, verdict = latency.ratio or 1.0, latency.verdict or judge(latency.low, latency.high)
+    if verdict not in (FASTER, SLOWER):
+        return speed_words(ratio, latency.low, latency.high, verdict)
+    factor = number_text(float(f"{ratio if verdict == SLOWER else 1 / ratio:.2g}"))
+    return phrase("about {factor} × {word}", factor, verdict)
+
+
+def speed_and_times(latency: Speed) -> tuple[str, str]:
+    """`2.38 × faster` and `1.90 ms → 798 µs`, of a time with a ratio."""
+    words = speed_words(latency.ratio or 1.0, latency.low, latency.high, latency.verdict)
+    return words, times_words(latency.float_us, latency.p50_us)
+
+
 def _describe_time(latency: Speed | None) -> str:
-    """`0.42 × the time`, or what a compiler estimates; "" where no time is known."""
+    """What a first look tells of the time, or what a compiler estimates; "" where none is known."""
     if latency is None or (latency.ratio is None and latency.p50_us is None):
         return ""
+    if latency.ratio == 1 and not latency.verdict:  # the float model itself
+        return time_text(latency.p50_us or 0.0)
     if latency.ratio is not None:
-        return phrase("{ratio} the time", ratio_text(latency.ratio))
+        return _about(latency)
     return phrase(
         "{time} on {target} by its compiler's estimate",
         time_text(latency.p50_us or 0.0),

@@ -1,6 +1,7 @@
 """Trials on record: what was measured once is not measured again; and how far the work has come."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from time import monotonic
@@ -59,8 +60,9 @@ class TrialRunner(Generic[D]):
         return sha256(repr(parts).encode()).hexdigest()
 
     def keep(self, trial: Trial[D]) -> None:
-        """Puts a trial on record, unless the same is."""
-        if self.known.get(trial.details.key) != trial:
+        """Puts a trial on record, unless the same is, in whatever words."""
+        known = self.known.get(trial.details.key)
+        if known is None or replace(known, reason=trial.reason) != trial:
             self.folder.add(trial)
         self.known[trial.details.key] = trial
 

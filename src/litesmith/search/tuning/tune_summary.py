@@ -10,14 +10,14 @@ from litesmith.evidence.records import Score, Speed
 from litesmith.evidence.tuning import FLOAT, NextStep, TuneData, TunedModel, TuneSummary
 from litesmith.phrases import phrase
 from litesmith.run.litert.own_kernels import own_kernels
-from litesmith.search.trial.budget import LIKELY, PROVEN, describe_score
+from litesmith.search.trial.budget import LIKELY, PROVEN, describe_score, speed_and_times
 from litesmith.search.trial.target_place import describe_left
 from litesmith.search.trial.tried_model import TriedModel
 from litesmith.search.tuning.proof import Proof, find_whole
 from litesmith.search.tuning.replay import RecipeFile
 from litesmith.search.tuning.tree_walk import LEAST_TO_TRAIN, Search
 from litesmith.tflite.file import load
-from litesmith.timing.statistics import FASTER, SLOWER
+from litesmith.timing.statistics import SAME, speed_interval
 from litesmith.training.recipe_context import has_torch
 from litesmith.units import factor_text, plain, time_text, total_text
 
@@ -130,6 +130,8 @@ def _nearest(proof: Proof | None) -> TunedModel | None:
 def _first(first: TriedModel, proof: Proof | None) -> TunedModel:
     """The model as it came; its score on held-out samples, once these were asked."""
     found = _model(first)
+    if found.latency is not None and proof is not None and proof.speed is not None:
+        found = replace(found, latency=found.latency.beside(proof.speed.float_us))
     held = proof.verified.accuracy if proof and proof.verified else None
     paired = held.against if held else None
     if held is None or paired is None or paired.reference is None:
@@ -220,17 +222,17 @@ def _time_gains(search: Search, speed: Speed | None, own: str) -> Iterator[str]:
         if speed is not None and speed.p50_us is not None:
             yield phrase("estimated to take {time} on {place}", time_text(speed.p50_us), place)
         return
-    ratio, low, high = speed.ratio, speed.low, speed.high
     on = own if place.cpu is not None else str(place)
-    if speed.verdict == FASTER and low and high:
-        gain = factor_text(1 / ratio, phrase("faster"), 1 / high, 1 / low)
-        yield phrase("{gain} on {on}", gain, on) if on else gain
-    elif speed.verdict == SLOWER and low and high:
-        loss = factor_text(ratio, phrase("slower"), low, high)
-        yield phrase("{loss} on {on}", loss, on) if on else loss
-    else:
-        where = phrase(" on {on}", on) if on else ""
-        yield phrase("as fast{where}, as far as can be told", where)
+    words, times = speed_and_times(speed)
+    if speed.verdict == SAME:
+        words = phrase("as fast, as far as can be told")
+    ends = speed_interval(speed.low, speed.high, speed.verdict)
+    words = phrase("{words} {interval}", words, ends) if ends else words
+    yield (
+        phrase("{speed} on {on} ({times})", words, on, times)
+        if on
+        else phrase("{speed} ({times})", words, times)
+    )
 
 
 def next_steps(search: Search, proof: Proof | None) -> list[NextStep]:

@@ -38,7 +38,7 @@ from litesmith.regression.comparison import measure_size
 from litesmith.run.core.placement import Placement
 from litesmith.run.core.target import Target, usable_cores
 from litesmith.run.devices.address import Address
-from litesmith.search.trial.budget import Goal
+from litesmith.search.trial.budget import Goal, speed_and_times
 from litesmith.search.trial.data_split import Split
 from litesmith.search.trial.measured_values import estimated_speed, score_of, speed_of, taken_of
 from litesmith.search.trial.remote_build import Order, Pieces, RemoteBuilds, join_pieces, look_at
@@ -53,7 +53,6 @@ from litesmith.timing.memory import peak_bytes
 from litesmith.timing.turns import Contender
 from litesmith.training.recipe_context import training_context, trainings
 from litesmith.training.settings import TrainingRecord, Watch
-from litesmith.units import ratio_text
 from litesmith.workers.engine import Engine, Lost
 
 # How long the two of a pair take turns: enough to tell candidates apart, not yet to prove it. How
@@ -412,10 +411,9 @@ class TuneTrials:
         assert latency is not None
         seconds = self._scoring_seconds(path, latency)
         if self.goal.is_in_vain(latency) and seconds > _IN_VAIN_SECONDS:
-            ratio = ratio_text(latency.ratio or 1.0)
-            return found.stop(
-                SET_ASIDE, phrase("not scored: it takes {ratio} the time of the float model", ratio)
-            )
+            speed, times = speed_and_times(latency)
+            told = phrase("not scored: {speed} than the float model ({times})", speed, times)
+            return found.stop(SET_ASIDE, told)
         data = self.split.search
         if seconds > _MOST_SECONDS:
             data = take_some(data, max(_FEWEST_SCORED, int(len(data) * _MOST_SECONDS / seconds)))

@@ -83,3 +83,10 @@ def test_errors_are_phrases_and_wrap_each_other() -> None:
     outer = phrase("file: {error}", inner)
     assert str(inner) == "a.tflite: is 3.2 MB" and outer == "file: a.tflite: is 3.2 MB"
     assert isinstance(outer.values["error"], Phrase)
+
+
+@given(TEXTS)
+def test_values_can_come_later(amount: str) -> None:
+    later = phrase("takes {amount}").format(amount=amount, other=1)
+    assert later == f"takes {amount}"
+    assert (later.template, later.values) == ("takes {amount}", {"amount": amount})

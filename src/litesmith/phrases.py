@@ -42,6 +42,10 @@ class Phrase(str):
     def __str__(self) -> str:
         return self  # so that `str(error)` remembers what the error's message was made of
 
+    def format(self, *_: object, **values: object) -> "Phrase":
+        """A phrase that was made without its values, with them."""
+        return phrase(self.template, *(values[name] for name in names_of(self.template)))
+
     def __add__(self, other: str) -> "Phrase":
         return join((self, other), "")
 

@@ -37,7 +37,7 @@ class Cost:
     of: "Callable[[Option], float | None]"
     text: Callable[[float], str]
     most: str
-    taken: str
+    taken: Phrase
 
 
 def _bytes_words(count: float) -> str:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from litesmith.errors import BadInput
 from litesmith.evidence.choosing import MEASURED, PUBLISHED, CandidateRow, ScoredModel, TimedModel
 from litesmith.passes.quantizing.integer_graph import integer_tensors
-from litesmith.phrases import join_and, phrase
+from litesmith.phrases import Phrase, join_and, phrase
 from litesmith.search.choosing.candidates import ModelCandidate
 from litesmith.search.choosing.shared_data import worse_beyond_noise
 from litesmith.search.trial.budget import MINIMIZE, Typed, read_bound, read_ceiling

@@ -2,7 +2,7 @@
 
 import os
 import sys
-import traceback
+from contextlib import suppress
 from typing import NoReturn
 
 import click
@@ -14,7 +14,8 @@ from litesmith.cli.commands import COMMANDS
 from litesmith.cli.guard import BAD_INPUT, CTRL_C, STOPPED, TERMINATED, can_guard, run_guarded
 from litesmith.cli.options.command_line import plain_switches, take_language, tell_cold
 from litesmith.cli.options.declare import language_option, make_click, version_option
-from litesmith.errors import LitesmithError, os_reason
+from litesmith.cli.streams import OUTPUT, one_line, print_traceback, settle_streams, why_failed
+from litesmith.errors import LitesmithError
 from litesmith.lang import language
 from litesmith.phrases import join, phrase
 
@@ -49,6 +50,7 @@ def make_app() -> Commands:
 
 def main() -> NoReturn:
     """Runs the command line and exits: 0 fine, 2 bad input, 70 a bug of ours, 130 Ctrl-C."""
+    settle_streams()
     sys.exit(run_guarded(_run, _fail) if can_guard() else _run())
 
 
@@ -60,8 +62,7 @@ def _run() -> int:
         app = make_app()
         with app.make_context("litesmith", plain_switches(words)) as context:
             result = app.invoke(context)
-        if sys.stdout is not None:
-            sys.stdout.flush()
+        sys.stdout.flush()
         return result if isinstance(result, int) else 0
     except click.exceptions.Exit as error:
         return error.exit_code
@@ -77,17 +78,16 @@ def _run() -> int:
         _forget_output()
         return 0
     except OSError as error:
-        _forget_output()
-        where = error.filename or phrase("standard output")
-        told = phrase("{where}: {why}", where, os_reason(error))
-        return _fail(_noted(told, error), BAD_INPUT)
+        if error.filename == OUTPUT:
+            _forget_output()
+        return _fail(_noted(why_failed(error), error), BAD_INPUT)
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message())
         return BAD_INPUT
     except click.ClickException as error:
         return _fail(phrase("{format_message} (see --help)", error.format_message()), BAD_INPUT)
     except Exception as error:
-        traceback.print_exc()
+        print_traceback()
         return _fail(
             phrase(
                 "a bug of ours ({name}: {error}); please report the lines above",
@@ -100,8 +100,7 @@ def _run() -> int:
 
 def _forget_output() -> None:
     """What is still to be printed goes nowhere, so that exiting does not fail for it."""
-    if sys.stdout is not None:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _noted(message: str, error: BaseException) -> str:
@@ -110,6 +109,6 @@ def _noted(message: str, error: BaseException) -> str:
 
 
 def _fail(message: str, status: int) -> int:
-    if sys.stderr is not None:
-        print(f"litesmith: {' '.join(language.say(message).split())}", file=sys.stderr)
+    with suppress(OSError):  # nobody hears it: the status tells it
+        print(f"litesmith: {one_line(language.say(message))}", file=sys.stderr)
     return status

@@ -92,5 +92,5 @@ def tell_cold(words: Sequence[str]) -> None:
     if missing:
         told = say(phrase("{missing}; the runtime's kernels run the model", missing))
         click.echo(f"litesmith: {say('note')}: {told}", err=True)
-    elif kernels.is_cold() and sys.stderr is not None and sys.stderr.isatty():
+    elif kernels.is_cold() and sys.stderr.isatty():
         click.echo(say("compiling kernels for this machine, once: some 10 s"), err=True)

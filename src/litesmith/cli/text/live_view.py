@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
 
-from rich.console import Console, RenderableType
+from rich.console import RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from litesmith.cli.text.printing import said
+from litesmith.cli.text.printing import Edge, said
 from litesmith.lang.language import say
 from litesmith.phrases import phrase
 from litesmith.units import plain, total_text
@@ -28,7 +28,7 @@ class Screen:
     def __init__(self, *, quiet: bool) -> None:
         self.quiet = quiet
         self.shows = not quiet and sys.stderr.isatty()
-        self.console = Console(stderr=True)
+        self.console = Edge(stderr=True)
         self._live = Live(console=self.console, transient=True, auto_refresh=False)
 
     def __enter__(self) -> Self:

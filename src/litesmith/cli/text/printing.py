@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from rich.cells import cell_len
 from rich.console import Console, RenderableType
@@ -16,7 +16,28 @@ from litesmith.units import plain
 
 Json = dict[str, object]
 
-console = Console(highlight=False, soft_wrap=False)
+
+class Edge(Console):
+    """A terminal: foreign text is cleaned here, so that nothing in it acts on the terminal; styles
+    are ours alone."""
+
+    def print(self, *objects: Any, **how: Any) -> None:
+        super().print(*map(_cleaned, objects), **how)
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError  # which is no failure: the reader had enough
+
+
+def _cleaned(shown: Any) -> Any:
+    """A text without what acts on a terminal; lines and anything else stay."""
+    text = shown.plain if isinstance(shown, Text) else shown
+    if not isinstance(text, str) or text.replace("\n", "").isprintable():
+        return shown
+    clean = "\n".join(map(plain, text.split("\n")))
+    return Text(clean, style=shown.style) if isinstance(shown, Text) else clean
+
+
+console = Edge(highlight=False, soft_wrap=False)
 
 # However narrow the terminal, a name has this many characters.
 LEAST_NAME = 8
@@ -41,7 +62,7 @@ class _Rows(Table):
         style: StyleType | None = None,
         end_section: bool = False,
     ) -> None:
-        told = (say(cell) if isinstance(cell, str) else cell for cell in cells)
+        told = (_cleaned(say(cell) if isinstance(cell, str) else cell) for cell in cells)
         super().add_row(*told, style=style, end_section=end_section)
 
 

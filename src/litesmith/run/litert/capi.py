@@ -10,7 +10,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from ctypes import POINTER, c_bool, c_char_p, c_int, c_int32, c_int64, c_size_t, c_uint32, c_uint64
 from ctypes import c_void_p as Handle
 from functools import cache
@@ -304,19 +304,17 @@ def overheard() -> Generator[Heard]:
 @contextmanager
 def _diverted(numbers: tuple[int, ...], elsewhere: int) -> Generator[None]:
     """What is written to these descriptors goes elsewhere, which is closed in the end."""
-    with _quiet_lock:
-        originals = {number: os.dup(number) for number in numbers if _is_open(number)}
+    with _quiet_lock, ExitStack() as back:
+        back.callback(os.close, elsewhere)
+        flush = libc().fflush  # all that can fail comes before
         _flush(sys.stdout, sys.stderr)
-        try:
-            for number in originals:
-                os.dup2(elsewhere, number)
-            yield
-        finally:
-            libc().fflush(None)
-            for number, original in originals.items():
-                os.dup2(original, number)
-                os.close(original)
-            os.close(elsewhere)
+        for number in filter(_is_open, numbers):
+            original = os.dup(number)
+            back.callback(os.close, original)
+            back.callback(os.dup2, original, number)
+            os.dup2(elsewhere, number)
+        back.callback(flush, None)
+        yield
 
 
 def _is_open(number: int) -> bool:

@@ -1,0 +1,91 @@
+"""Standard input, output and error, whatever the program was started with.
+
+A stream that is closed is one to nowhere: else the next file that is opened would take its number,
+and what is printed would end up in it. A character that a stream has no bytes for is written as its
+escape. What fails to be printed is known by the stream's name.
+"""
+
+import errno
+import io
+import os
+import sys
+import tempfile
+import traceback
+from typing import TextIO
+
+from litesmith.errors import os_reason
+from litesmith.phrases import phrase
+from litesmith.units import plain
+
+OUTPUT = "standard output"
+
+# What a file that cannot take more ends in; numpy tells no number.
+_FULL = (None, errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
+
+
+def settle_streams() -> None:
+    """Makes the three streams such that printing cannot be a bug."""
+    for number in range(3):
+        _refill(number)
+    sys.stdin = sys.stdin or open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stdout = _settled(1, sys.stdout)
+    sys.stderr = _settled(2, sys.stderr)
+
+
+def _refill(number: int) -> None:
+    """Opens a descriptor to nowhere, where it is closed; those below it are open."""
+    try:
+        os.fstat(number)
+    except OSError:
+        opened = os.open(os.devnull, os.O_RDWR)
+        if opened != number:
+            os.dup2(opened, number)
+            os.close(opened)
+        os.set_inheritable(number, True)
+
+
+class _Output(io.FileIO):
+    """A descriptor whose failures name it."""
+
+    def write(self, data: object) -> int:
+        try:
+            return super().write(data)  # type: ignore[arg-type]  # bytes of any sort
+        except OSError as error:
+            error.filename = OUTPUT
+            raise
+
+
+def _settled(number: int, stream: TextIO | None) -> TextIO:
+    if stream is not None:
+        stream.flush()
+    raw = _Output(number, "wb", closefd=False)
+    return io.TextIOWrapper(
+        io.BufferedWriter(raw),
+        encoding="utf-8" if stream is None else stream.encoding,
+        errors="backslashreplace",
+        line_buffering=number == 2 or os.isatty(number),
+    )
+
+
+def one_line(text: str) -> str:
+    """A message as it reaches the terminal: in a line, and nothing in it acts on the terminal."""
+    return plain(" ".join(text.split()))
+
+
+def why_failed(error: OSError) -> str:
+    """What could not be read or written, and why."""
+    why = os_reason(error)
+    if error.filename == OUTPUT:
+        return phrase("{where}: {why}", phrase("standard output"), why)
+    if error.filename is not None:
+        return phrase("{where}: {why}", os.fsdecode(error.filename), why)
+    if error.errno in _FULL:
+        place = tempfile.gettempdir()
+        return phrase("{place}, for temporary files: {why}; TMPDIR names another", place, why)
+    return why
+
+
+def print_traceback() -> None:
+    """The failure that is being handled, line by line."""
+    for line in traceback.format_exc().splitlines():
+        print(plain(line), file=sys.stderr)

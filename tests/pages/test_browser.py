@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from litesmith.pages.folder_kinds import write_report
-from tests.pages import folders
+from tests.pages import folders, retrained
 from tests.pages.browser import WHY_NOT, Browser, browser
 
 pytestmark = pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)
@@ -93,3 +93,23 @@ def test_it_prints(shown: Browser, pages: dict[str, Path]) -> None:
     shown.open(pages["done"], 1280)
     printed = shown.printed()
     assert printed.startswith(b"%PDF") and len(printed) > 20_000
+
+
+def test_nothing_but_our_own_script_runs(
+    shown: Browser, pages: dict[str, Path], tmp_path: Path
+) -> None:
+    planted = (
+        "<script>document.title = 'mine'</script><img src=x onerror=\"document.title = 'mine'\">"
+    )
+    page = tmp_path / "planted.html"
+    text = pages["done"].read_text(encoding="utf-8")
+    page.write_text(text.replace("</main>", f"{planted}</main>"), encoding="utf-8")
+    shown.open(page, 1280)
+    assert shown.ask("document.title") != "mine"
+    refused = [line for line in shown.complaints() if "Content Security Policy" in line]
+    assert len(refused) >= 2
+
+
+def test_the_page_of_a_retraining_keeps_to_its_policy(shown: Browser, tmp_path: Path) -> None:
+    shown.open(write_report(retrained.write_folder(tmp_path / "made")), 1280)
+    assert [line for line in shown.complaints() if "Content Security Policy" in line] == []

@@ -3,11 +3,14 @@
 import json
 import os
 import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from time import sleep
 from typing import Any, NamedTuple
 
@@ -361,3 +364,30 @@ def test_a_cluster_without_a_device_says_how_to_get_one(
     assert not (tmp_path / "out").exists()
     data = opened(taught(), 60)
     assert evaluate_all([model], data, engine=engine)[0].n == 60  # which needs none
+
+
+_LISTENING = """
+import psutil
+from litesmith.workers.engine import open_engine
+with open_engine("ray"):
+    mine = psutil.Process()
+    for one in (mine, *mine.children(recursive=True)):
+        for each in one.net_connections("inet"):
+            if each.status == psutil.CONN_LISTEN:
+                print(each.laddr.ip.removeprefix("::ffff:"))
+"""
+
+
+def test_a_cluster_of_our_own_is_reached_from_this_machine_alone() -> None:
+    pytest.importorskip("psutil", reason="it tells who listens where")
+    with TemporaryDirectory(dir="/tmp", prefix="ray") as folder:  # names of sockets are short
+        environment = {**os.environ, "RAY_TMPDIR": folder, "TMPDIR": folder}
+        environment.pop("RAY_ADDRESS", None)
+        shown = subprocess.run(
+            [sys.executable, "-c", _LISTENING],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    assert {*shown.stdout.split()} == {"127.0.0.1"}

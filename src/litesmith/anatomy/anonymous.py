@@ -23,6 +23,8 @@ from litesmith.ir.types import (
 
 # A list of integers up to this length may be a shape that other ops compute with.
 _MOST_IN_A_SHAPE = 16
+# The least and the greatest of so few numbers would be the numbers themselves.
+_TELLING = 4
 _LETTERS = np.frombuffer(b"abcdefghijklmnopqrstuvwxyz", np.uint8)
 
 # What an op keeps beside its options; debug data and foreign bytes are not among them.
@@ -34,12 +36,17 @@ _FOREIGN = {
 }
 _KEPT_OF_TENSORS = ("has_rank", "variant_tensors")
 
+# Custom ops that the stock runtime has, or TensorFlow: their names tell nothing.
+_PUBLIC = ("TFLite_Detection_PostProcess",)
+_PUBLIC_START = "Flex"
+
 
 def anonymous(model: Model, *, seed: int = 0, keep_custom_options: bool = False) -> Model:
     """The model with random constants of the same ranges, numbered names, and nothing attached.
 
     Kept are ops, shapes, types, scales, sparsity patterns and integer settings such as shapes, axes
-    and paddings. Options of custom ops may hold anything, so they become zeros unless kept.
+    and paddings. Names and options of custom ops may tell anything, so they become numbers and
+    zeros unless kept.
     """
     writer = _Anonymizer(model, seed, keep_custom_options)
     graphs = [writer.graph(number, graph) for number, graph in enumerate(model.graphs)]
@@ -57,6 +64,7 @@ class _Anonymizer:
         self._contents: dict[tuple[int, int, str, bool], Array] = {}
         self._tensors: dict[Tensor, Tensor] = {}
         self._words: dict[str, str] = {"": ""}
+        self._customs: dict[str, str] = {}
 
     def graph(self, number: int, graph: Graph) -> Graph:
         for tensor in graph.tensors:
@@ -116,7 +124,13 @@ class _Anonymizer:
             keeps = self._keep_custom_options
             rest["custom_options"] = custom if keeps else bytes(np.asarray(raw).nbytes)
         options = None if old.options is None else self._options(old.options)
-        return replace(substitute(old, self._tensors), options=options, rest=MappingProxyType(rest))
+        made = replace(substitute(old, self._tensors), options=options, rest=MappingProxyType(rest))
+        return replace(made, custom=self._custom_name(old.custom)) if old.is_custom else made
+
+    def _custom_name(self, old: str) -> str:
+        if self._keep_custom_options or old in _PUBLIC or old.startswith(_PUBLIC_START):
+            return old
+        return self._customs.setdefault(old, f"custom{len(self._customs)}")
 
     def _options(self, options: Record) -> Record:
         """The names of variables are numbered; two ops with one name keep one name."""
@@ -150,7 +164,8 @@ def _settings(model: Model) -> Iterator[Tensor]:
 
 
 def random_content(tensor: Tensor, random: np.random.Generator) -> Array:
-    """Random values in the storage of a constant, with the same least and greatest one."""
+    """Random values in the storage of a constant, with the same least and greatest one; of so few
+    numbers that these would tell them, others of their size."""
     data, row = tensor.data, DTYPES[tensor.dtype]
     assert data is not None
     if tensor.dtype == "string":
@@ -178,6 +193,9 @@ def _between(values: Array, random: np.random.Generator) -> Array:
     if not finite.size:
         return np.zeros_like(values)
     low, high = finite.min(), finite.max()
+    if values.dtype.kind == "f" and (low == high or values.size <= _TELLING):
+        near = np.where(np.isfinite(values), values, low)
+        return (near * random.uniform(0.5, 1.0, values.shape)).astype(values.dtype)
     if values.dtype.kind == "f":
         wide = random.uniform(float(low), float(high), values.shape)
         made = np.clip(wide.astype(values.dtype), low, high)

@@ -455,7 +455,8 @@ COMMANDS = {
             option(
                 "--keep-custom-options",
                 kind=bool,
-                help="Keep the options of custom ops in the bundle; else they are zeros.",
+                help="Keep names and options of custom ops in the bundle; else they are numbers "
+                "and zeros.",
             ),
             replace(
                 _OVERLAY,

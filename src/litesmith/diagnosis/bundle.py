@@ -5,6 +5,7 @@ import io
 import json
 import zipfile
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 
 from litesmith.anatomy.anonymous import anonymous
@@ -21,7 +22,8 @@ _READ_ME = """\
 A model whose time is in question, made by `litesmith doctor --bundle`.
 
 model.tflite   the same ops, shapes, types and scales; the constants are random numbers in the
-               range of the original ones; names are numbers; integer settings are as they were
+               range of the original ones; names are numbers, those of custom ops too; integer
+               settings are as they were
 profile.json   the time of every op where the problem was seen
 host.json      the machine and the versions
 command.txt    what was run
@@ -43,7 +45,7 @@ def bundle_files(
         "command.txt": f"{command}\n".encode(),
     }
     if profile is not None:
-        files["profile.json"] = _json(_profile_facts(stripped, profile))
+        files["profile.json"] = _json(_profile_facts(model, stripped, profile))
     return files
 
 
@@ -58,12 +60,23 @@ def write_bundle(path: Path, files: Mapping[str, bytes]) -> None:
     write_whole(path, [packed.getbuffer()])
 
 
-def _profile_facts(stripped: Model, profile: Profile) -> dict[str, object]:
+def _profile_facts(model: Model, stripped: Model, profile: Profile) -> dict[str, object]:
     """The profile under the names of the stripped model."""
-    rows = profile.to_rows()
-    names = [op.outputs[0].name if op.outputs else "" for _, _, op in stripped.ops()]
-    renamed = [{**row, "name": name} for row, name in zip(rows, names, strict=True)]
-    return {"schema": 1, **profile.facts(), "ops": renamed}
+    ops = [op for _, _, op in stripped.ops()]
+    renamed = [
+        {**row, "kind": op.label, "name": op.outputs[0].name if op.outputs else ""}
+        for row, op in zip(profile.to_rows(), ops, strict=True)
+    ]
+    customs = {old.custom: new.custom for (_, _, old), new in zip(model.ops(), ops, strict=True)}
+    rest = [{**asdict(one), "tag": _renamed(one.tag, customs)} for one in profile.unmatched]
+    return {"schema": 1, **profile.facts(), "ops": renamed, "unmatched": rest}
+
+
+def _renamed(tag: str, customs: Mapping[str, str]) -> str:
+    """What the runtime calls its work, without the names of custom ops."""
+    for old in sorted(filter(None, customs), key=len, reverse=True):
+        tag = tag.replace(old, customs[old])
+    return tag
 
 
 def _json(facts: Mapping[str, object]) -> bytes:

@@ -400,16 +400,16 @@ def _write_bundle(patient: Patient, asked: Asked) -> dict[str, int]:
         Note(
             phrase(
                 "left out: the weights (random ones of the same ranges instead), names, metadata, "
-                "labels, description, attached files; kept: ops and the names of custom ones, "
-                "shapes, types, scales, integer settings"
+                "labels, description, attached files; kept: ops, shapes, types, scales, integer "
+                "settings"
             )
         )
     )
-    custom = [op for _, _, op in patient.model.ops() if op.rest.get("custom_options") is not None]
+    custom = [op for _, _, op in patient.model.ops() if op.is_custom]
     if custom:
-        zeros = phrase("zeros ({keep})", argument("keep_custom_options", True))
+        zeros = phrase("numbers and zeros ({keep})", argument("keep_custom_options", True))
         state = phrase("kept as they are") if keeps else zeros
-        told = phrase("options of {count} custom ops: {state}", len(custom), state)
+        told = phrase("names and options of {count} custom ops: {state}", len(custom), state)
         asked.progress(Note(told))
     why_not = _why_not(files["model.tflite"], patient)
     if why_not:

@@ -10,7 +10,7 @@ import os
 import warnings
 from collections import OrderedDict, deque
 from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from tempfile import gettempdir
 from time import monotonic
@@ -72,7 +72,7 @@ def join(text: str) -> None:
             "include_dashboard": False,
         }
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), nullcontext() if address else _on_loopback():
             warnings.simplefilter("ignore")  # an error says the same
             ray.init(address or "local", **quiet)
         for name in ("ray", "ray.util.client", "ray.util.client.logsclient"):
@@ -86,6 +86,25 @@ def join(text: str) -> None:
             first_line(error),
             ray.__version__,
         ) from None
+
+
+@contextmanager
+def _on_loopback() -> Generator[None]:
+    """A cluster that is started meanwhile is reached from this machine alone: else it would take
+    work, which is code, from all of the network. Ray has that for macOS and Windows."""
+    from ray._private import ray_constants  # pyright: ignore[reportMissingImports]
+
+    variable, name = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "ENABLE_RAY_CLUSTER"
+    before, known = os.environ.get(variable), getattr(ray_constants, name)
+    os.environ[variable] = "0"
+    setattr(ray_constants, name, False)
+    try:
+        yield
+    finally:
+        setattr(ray_constants, name, known)
+        os.environ.pop(variable)
+        if before is not None:
+            os.environ[variable] = before
 
 
 @contextmanager

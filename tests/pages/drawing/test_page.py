@@ -4,7 +4,9 @@ import json
 import re
 import subprocess
 import sys
+from base64 import b64encode
 from collections import Counter
+from hashlib import sha256
 from html.parser import HTMLParser
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -249,3 +251,18 @@ def test_no_runtime_is_needed(tmp_path: Path) -> None:
 
 def test_the_page_is_small(tmp_path: Path) -> None:
     assert write_report(folders.write_folder(tmp_path)).stat().st_size < 150_000
+
+
+@pytest.mark.parametrize("moment", folders.MOMENTS)
+def test_a_browser_may_run_our_script_and_load_nothing(moment: str, tmp_path: Path) -> None:
+    text = write_report(folders.MOMENTS[moment](tmp_path)).read_text(encoding="utf-8")
+    metas = [found for name, found in Page(text).elements if name == "meta"]
+    (policy,) = (m["content"] for m in metas if m.get("http-equiv") == "Content-Security-Policy")
+    assert policy is not None and text.index("Content-Security-Policy") < text.index("<style")
+    rules = dict(rule.split(" ", 1) for rule in policy.split("; "))
+    assert rules["default-src"] == "'none'" and rules["img-src"] == "data:"
+    for name, rule in (("script", "script-src"), ("style", "style-src-elem")):
+        for content in re.findall(rf"<{name}>(.*?)</{name}>", text, re.DOTALL):
+            known = b64encode(sha256(content.encode()).digest()).decode()
+            assert f"'sha256-{known}'" in rules[rule]
+    assert "'unsafe-inline'" not in rules["script-src"] and "http" not in policy

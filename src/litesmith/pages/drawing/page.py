@@ -1,6 +1,8 @@
 """A page of sections as one HTML file that needs nothing else."""
 
+from base64 import b64encode
 from dataclasses import dataclass
+from hashlib import sha256
 from importlib.resources import files
 from typing import NamedTuple
 
@@ -44,6 +46,7 @@ def page_text(page: Page) -> str:
     head = tag(
         "head",
         tag("meta", charset="utf-8"),
+        tag("meta", http_equiv="Content-Security-Policy", content=_policy()),
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
         tag("meta", name="color-scheme", content="light dark"),
         tag("title", _window_title(page)),
@@ -79,6 +82,28 @@ def _header(page: Page) -> Html:
 def _section(part: PageSection) -> Html:
     hidden = "unseen" if part.name == "verdict" else None
     return tag("section", tag("h2", part.title, class_=hidden), part.body, id=part.name)
+
+
+def _policy() -> str:
+    """What a browser may do with the page: run our script, apply our styles, and load nothing."""
+    styles = " ".join(map(_hash, ("page.css", "retrained.css")))
+    rules = (
+        "default-src 'none'",
+        f"script-src {_hash('page.js')}",
+        "style-src 'unsafe-inline'",  # for browsers that do not know the two below
+        f"style-src-elem {styles}",
+        "style-src-attr 'unsafe-inline'",  # widths of bars; they can load nothing
+        "img-src data:",
+        "base-uri 'none'",
+        "form-action 'none'",
+    )
+    return "; ".join(rules)
+
+
+def _hash(name: str) -> str:
+    """By which a browser knows a file of this package inside the page."""
+    content = sha256(_asset(name).text.encode()).digest()
+    return f"'sha256-{b64encode(content).decode()}'"
 
 
 def _asset(name: str) -> Html:

@@ -19,6 +19,7 @@ from time import monotonic
 
 import fuzz_commands
 import fuzz_files
+import fuzz_kills
 from fuzz_files import BATCH, Ending
 from report import verdict_line
 from stock import arguments, model_files
@@ -97,6 +98,20 @@ def fuzz_the_commands(options: Namespace, kept: Kept) -> list[str]:
     return fuzz_commands.print_runs(folder, runs)
 
 
+def fuzz_the_kills(options: Namespace, kept: Kept) -> list[str]:
+    """One kill after the other: two at once would disturb each other's moments."""
+    ends = monotonic() + 60 * options.minutes
+    kills = [fuzz_kills.Kill(**line) for line in kept.lines()]  # pyright: ignore[reportArgumentType]
+    done = {kill.seed for kill in kills}
+    for seed in range(options.seed, options.seed + options.count):
+        if seed in done or monotonic() > ends:
+            continue
+        kills.append(fuzz_kills.killed(seed))
+        kept.add([asdict(kills[-1])])
+        print(fuzz_kills.describe(kills[-1]), file=sys.stderr)
+    return fuzz_kills.print_kills(kills)
+
+
 def parsed() -> Namespace:
     parser = arguments(__doc__)
     parser.add_argument("what", nargs="?", choices=("files", "commands", "kills"), default="files")
@@ -116,6 +131,8 @@ def main() -> int:
     if options.child:
         fuzz_files.work_through(folder, *options.child)
         return 0
+    if options.only is not None and options.what == "kills":
+        return verdict_line(fuzz_kills.print_kills([fuzz_kills.killed(options.only)]))
     if options.only is not None and options.what == "commands":
         runs = list(fuzz_commands.runs_of(folder, options.only))
         return verdict_line(fuzz_commands.print_runs(folder, runs))
@@ -123,7 +140,9 @@ def main() -> int:
         found = fuzz_files.ending(folder, options.only, fuzz_files.peak_memory())
         print(fuzz_files.describe(folder, found), found.trace, sep="\n")
         return 0 if found.is_fine else 1
-    fuzz = {"files": fuzz_the_files, "commands": fuzz_the_commands}[options.what]
+    fuzz = {"files": fuzz_the_files, "commands": fuzz_the_commands, "kills": fuzz_the_kills}[
+        options.what
+    ]
     return verdict_line(fuzz(options, Kept(options.keep, options.what)))
 
 

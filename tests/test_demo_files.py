@@ -102,7 +102,7 @@ def test_a_full_disk_leaves_nothing_and_the_old_file(tmp_path: Path) -> None:
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, before[1]))  # the data is larger
     try:
-        with pytest.raises(BadInput, match="cannot be written to") as error:
+        with pytest.raises(BadInput, match="cannot be written") as error:
             write(tmp_path)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
@@ -116,6 +116,6 @@ def test_a_full_disk_leaves_nothing_and_the_old_file(tmp_path: Path) -> None:
 )
 def test_a_protected_folder_is_refused(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
-    with pytest.raises(BadInput, match="cannot be written to"):
+    with pytest.raises(BadInput, match="cannot be written"):
         write(tmp_path)
     assert list(tmp_path.iterdir()) == []

@@ -53,7 +53,7 @@ ROOMS = (
     ("tflite",),
     ("ir",),
     ("plugins",),
-    ("arguments", "display"),
+    ("arguments", "display", "temporary"),
     ("lang",),
     ("errors", "units"),
     ("phrases", "progress", "schema", "type_guards", "unfinished", "_version"),

@@ -7,8 +7,8 @@ writes in the same folder removes what a dead process has left there.
 
 import os
 import re
+import secrets
 import socket
-import tempfile
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -16,6 +16,7 @@ from pathlib import Path
 # Where a guarded process, and those that it starts, note what they write.
 NOTES = "LITESMITH_UNFINISHED"
 
+_NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)  # Windows has it
 _NAME = re.compile(r"\.litesmith-([0-9a-f]{8})-(\d+)-.*\.part")
 
 
@@ -23,12 +24,12 @@ def open_part(folder: Path) -> tuple[int, str]:
     """A new file in a folder, open for writing, that does not outlive this process for long."""
     remove_left(folder)
     prefix = f".litesmith-{_machine()}-{os.getpid()}-"
-    handle, name = tempfile.mkstemp(prefix=prefix, suffix=".part", dir=folder)
+    name = os.path.abspath(folder / f"{prefix}{secrets.token_hex(8)}.part")
     notes = os.environ.get(NOTES)
-    if notes:
+    if notes:  # before there is anything to be left
         with suppress(OSError), open(notes, "a", encoding="utf-8") as file:
-            file.write(f"{os.path.abspath(name)}\0")
-    return handle, name
+            file.write(f"{name}\0")
+    return os.open(name, _NEW, 0o600), name
 
 
 def remove_left(folder: Path) -> None:

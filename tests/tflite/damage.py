@@ -167,13 +167,19 @@ def damaged(data: bytes, which: int, random: np.random.Generator) -> bytes:
     """The file with one sort of damage; every third time with more of any sort."""
     known, spoiled = places(data), bytearray(data)
     DAMAGES[which](spoiled, known, random)
-    if random.random() < 1 / 3:
-        for _ in range(random.integers(1, 4)):
-            try:
-                DAMAGES[random.integers(len(DAMAGES) - 1)](spoiled, known, random)
-            except struct.error:  # what was done first leads out of the file
-                break
+    more = int(random.integers(1, 4)) if random.random() < 1 / 3 else 0
+    while more and _is_done(DAMAGES[random.integers(len(DAMAGES) - 1)], spoiled, known, random):
+        more -= 1
     return bytes(spoiled)
+
+
+def _is_done(damage: Damage, data: bytearray, known: Places, random: np.random.Generator) -> bool:
+    """False where what was done before leads out of the file."""
+    try:
+        damage(data, known, random)
+        return True
+    except struct.error:
+        return False
 
 
 def _picked(sort: Mapping[str, Sequence[Place]], random: np.random.Generator) -> Place | None:

@@ -3,7 +3,7 @@
 import mmap
 import os
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from tempfile import TemporaryFile
 from typing import NamedTuple, TypeVar
@@ -19,6 +19,7 @@ from litesmith.passes.core.step import Run, Samples, Tools
 from litesmith.phrases import phrase
 from litesmith.run.litert.capi import trim_memory
 from litesmith.run.session import Session, feed
+from litesmith.temporary import temporary_room
 from litesmith.tflite.write import chunks
 from litesmith.units import plain
 from litesmith.workers.engine import Engine, Held
@@ -213,8 +214,9 @@ def _open_at(model: Model, tensors: Sequence[Tensor], target: str) -> Generator[
 @contextmanager
 def _on_disk(model: Model) -> Generator[mmap.mmap]:
     """A model written to a temporary file and mapped: it does not fill memory a second time."""
-    with TemporaryFile(prefix="litesmith-") as file:
-        for piece in chunks(model):
-            file.write(piece)
-        file.flush()
+    with ExitStack() as stack:
+        with temporary_room():
+            file = stack.enter_context(TemporaryFile(prefix="litesmith-", buffering=0))
+            for piece in chunks(model):
+                file.write(piece)
         yield mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)

@@ -18,6 +18,7 @@ from litesmith.data.preparation import Preparation
 from litesmith.errors import BadInput
 from litesmith.ir.types import Array, Model, Tensor
 from litesmith.phrases import join_and, phrase
+from litesmith.temporary import temporary_room
 from litesmith.tflite.describe import label_line
 from litesmith.tflite.metadata import metadata
 from litesmith.type_guards import is_list_or_tuple, is_mapping, is_tuple
@@ -390,8 +391,11 @@ class _Spool:
     def add(self, arrays: Sequence[Array], label: Array | None) -> int:
         """Keeps an item and says how many bytes there are now."""
         self._places.append((self._file.tell(), len(arrays), label is not None))
-        for array in (*arrays, *(() if label is None else (label,))):
-            np.lib.format.write_array(self._file, np.ascontiguousarray(array), allow_pickle=False)
+        every = (*arrays, *(() if label is None else (label,)))
+        with temporary_room():
+            for array in map(np.ascontiguousarray, every):
+                np.lib.format.write_array(self._file, array, allow_pickle=False)
+            self._file.flush()
         self.digests.append(contents_digest(arrays))
         return self._file.tell()
 

@@ -10,10 +10,9 @@ data.npz      the first 1,900 images of the test part of Fashion-MNIST (© 2017 
 
 from importlib.resources import files
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from litesmith.errors import BadInput, os_reason
-from litesmith.tflite.file import refuse_unwritable
+from litesmith.tflite.file import write_together
 
 MODEL, DATA, LICENCE = "model.tflite", "data.npz", "LICENSE-fashion-mnist.txt"
 _NAMES = (LICENCE, DATA, MODEL)
@@ -36,23 +35,8 @@ def write(folder: Path) -> tuple[Path, Path]:
             folder,
             os_reason(error),
         ) from None
-    for name in _NAMES:
-        refuse_unwritable(folder / name)
-    try:
-        _write_all(folder)
-    except OSError as error:
-        raise BadInput(
-            "{folder}: cannot be written to ({why}); choose another place", folder, os_reason(error)
-        ) from None
+    write_together({folder / name: [content(name)] for name in _NAMES})
     return folder / MODEL, folder / DATA
-
-
-def _write_all(folder: Path) -> None:
-    with TemporaryDirectory(prefix=".litesmith-", dir=folder) as parts:
-        for name in _NAMES:
-            Path(parts, name).write_bytes(content(name))
-        for name in _NAMES:
-            Path(parts, name).replace(folder / name)
 
 
 def content(name: str) -> bytes:

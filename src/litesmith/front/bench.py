@@ -1,7 +1,6 @@
 """`bench`: how long models take, on which targets, with how many threads."""
 
 import os
-import tempfile
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -25,6 +24,7 @@ from litesmith.run.core.target import Target
 from litesmith.run.devices.address import Lost
 from litesmith.run.session import Source
 from litesmith.run.trial_run import probe
+from litesmith.temporary import temporary_file
 from litesmith.tflite.file import digest, refuse_output
 from litesmith.timing.bench_files import append_log, append_partial, write_csv
 from litesmith.timing.copies import Copies, time_copies
@@ -182,9 +182,7 @@ def _time_copies(one: Contender, seconds: float) -> tuple[Copies, ...]:
     assert isinstance(one.target, Target)  # others have been refused
     if isinstance(one.source, str):
         return time_copies(one.source, one.target, seconds=seconds)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "model.tflite"
-        path.write_bytes(one.source)
+    with temporary_file(one.source) as path:
         return time_copies(path, one.target, seconds=seconds)
 
 

@@ -1,7 +1,6 @@
 """`doctor`: why a model is slow or inaccurate, and the command that acts on it."""
 
 import re
-import tempfile
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -37,6 +36,7 @@ from litesmith.profiling.op_times import profile_ops
 from litesmith.progress import Note, Progress, silent
 from litesmith.run.core.target import Target
 from litesmith.run.trial_run import probe
+from litesmith.temporary import temporary_file
 from litesmith.units import bytes_text, time_text, total_text
 
 # Samples that accuracy is told of where nobody asks for a number.
@@ -421,9 +421,7 @@ def _write_bundle(patient: Patient, asked: Asked) -> dict[str, int]:
 
 def _why_not(content: bytes, patient: Patient) -> str:
     """Why the stripped model does not run; "" where it does."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "model.tflite"
-        path.write_bytes(content)
+    with temporary_file(content) as path:
         try:
             probe(path, patient.target)
         except CannotRun as error:

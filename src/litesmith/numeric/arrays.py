@@ -3,13 +3,17 @@
 A kernel raises ValueError on everything it cannot compute exactly as the runtime does.
 """
 
+import os
+import tempfile
 from collections.abc import Callable, Sequence
 from math import prod
+from typing import Any
 
 import numpy as np
 
 from litesmith.ir.types import Array, Record
 from litesmith.phrases import phrase
+from litesmith.temporary import temporary_room
 
 
 def along(values: Array, rank: int, axis: int) -> Array:
@@ -104,3 +108,12 @@ def clamp(array: Array, low: float, high: float) -> Array:
     if high < np.inf:
         array = np.minimum(array, np.array(high, array.dtype))
     return array
+
+
+def array_on_disk(shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
+    """An array in a file that nobody else sees, of which the system keeps in memory what it can."""
+    with temporary_room(), tempfile.TemporaryFile(prefix="litesmith-") as file:
+        size = prod(shape) * dtype.itemsize
+        if hasattr(os, "posix_fallocate"):  # a full disk is known now, not by a crash later
+            os.posix_fallocate(file.fileno(), 0, size)
+        return np.memmap(file, dtype, "w+", shape=tuple(shape))

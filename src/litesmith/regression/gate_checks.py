@@ -1,7 +1,6 @@
 """The checks of a gate: each measures one quantity of a model and holds it against the baseline."""
 
 import math
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -49,6 +48,7 @@ from litesmith.regression.gate_rules import (
 )
 from litesmith.run.core.target import Target
 from litesmith.run.trial_run import probe
+from litesmith.temporary import temporary_file
 from litesmith.tflite.file import digest
 from litesmith.units import (
     bytes_text,
@@ -245,9 +245,8 @@ def _latency(case: GateCase) -> list[Check]:
             )
         ]
     timed = case.manner.seconds, case.manner.progress
-    with tempfile.TemporaryDirectory() as folder:
-        reference = Path(folder) / "workload.tflite"
-        reference.write_bytes(unpack_workload(case.baseline.workload))
+    workload = unpack_workload(case.baseline.workload)
+    with temporary_file(workload, "workload.tflite") as reference:
         probe(reference, case.target)
         timings: list[Timing] = []
 

@@ -1,6 +1,5 @@
 """Is a model worse than its baseline allows? One check a quantity, each with its evidence."""
 
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,6 +44,7 @@ from litesmith.regression.gate_rules import (
 )
 from litesmith.run.core.target import Target
 from litesmith.run.trial_run import probe
+from litesmith.temporary import temporary_file
 from litesmith.tflite.file import digest, load, refuse_unwritable
 from litesmith.timing.host import host
 from litesmith.units import (
@@ -226,10 +226,8 @@ def _timed_baseline(
     model: Path, content: Model, target: Target, manner: GateSettings
 ) -> tuple[str, Timing | None, str]:
     """The workload, the model's ratio to it, and why there is none where there is none."""
-    with tempfile.TemporaryDirectory() as folder:
-        reference = Path(folder) / "workload.tflite"
-        workload = pack_workload(content)
-        reference.write_bytes(unpack_workload(workload))
+    workload = pack_workload(content)
+    with temporary_file(unpack_workload(workload), "workload.tflite") as reference:
         try:
             probe(reference, target)
         except CannotRun as error:

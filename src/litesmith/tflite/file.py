@@ -2,7 +2,7 @@
 
 import mmap
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
 from pathlib import Path
 
@@ -36,24 +36,33 @@ def save(model: Model, path: str | os.PathLike[str]) -> None:
 
 def write_whole(path: Path, pieces: Iterable[bytes | memoryview]) -> None:
     """Writes the pieces to a temporary file beside `path`, then gives it the name."""
-    refuse_unwritable(path)
-    target = Path(os.path.realpath(path))  # a link stays a link
-    name = ""
+    write_together({path: pieces})
+
+
+def write_together(files: Mapping[Path, Iterable[bytes | memoryview]]) -> None:
+    """Writes several files, none of which gets its name before all of them are complete."""
+    parts: dict[Path, str] = {}
+    for path in files:
+        refuse_unwritable(path)
+    path = Path()
     try:
-        handle, name = open_part(target.parent)
-        with os.fdopen(handle, "wb") as file:
-            for piece in pieces:
-                file.write(piece)
-            _set_mode(file.fileno(), target)
-            file.flush()
-            os.fsync(file.fileno())  # else the name could outlive what it names
-        os.replace(name, target)
+        for path, pieces in files.items():
+            target = Path(os.path.realpath(path))  # a link stays a link
+            handle, parts[target] = open_part(target.parent)
+            with os.fdopen(handle, "wb") as file:
+                for piece in pieces:
+                    file.write(piece)
+                _set_mode(file.fileno(), target)
+                file.flush()
+                os.fsync(file.fileno())  # else the name could outlive what it names
+        for path, name in parts.items():
+            os.replace(name, path)
     except OSError as error:
         raise BadInput(
             "{path}: cannot be written ({why}); choose another place", path, os_reason(error)
         ) from None
     finally:
-        if name:
+        for name in parts.values():
             Path(name).unlink(missing_ok=True)
 
 

@@ -3,13 +3,13 @@
 import contextlib
 import os
 import sys
-import tempfile
 from pathlib import Path
 
 from litesmith.ir.build import Builder
 from litesmith.run.core.child_process import answer, ask
 from litesmith.run.core.target import Target
 from litesmith.run.session import Session, fill_inputs
+from litesmith.temporary import temporary_file
 from litesmith.tflite.write import to_bytes
 
 _RUNS = 2
@@ -25,9 +25,7 @@ def peak_bytes(source: str | os.PathLike[str] | bytes | memoryview, target: Targ
     once they are touched. None where the system does not tell a peak.
     """
     if isinstance(source, bytes | memoryview):
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder, "model.tflite")
-            path.write_bytes(source)
+        with temporary_file(source) as path:
             return peak_bytes(path, target)
     told = ask("litesmith.timing.memory", source, str(target), seconds=_SECONDS)
     return told if isinstance(told, int) else None

@@ -1,16 +1,15 @@
 """The samples of a training as arrays, in memory or, where they are many, in a temporary file."""
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from tempfile import TemporaryFile
 
 import numpy as np
 
 from litesmith.data.samples import Data, Sample
 from litesmith.errors import BadInput
 from litesmith.ir.types import Array
+from litesmith.numeric.arrays import array_on_disk
 from litesmith.phrases import phrase
 from litesmith.training.settings import HELD_OUT
 
@@ -74,10 +73,7 @@ def room(count: int, shape: Sequence[int], dtype: np.dtype, in_memory: int = _IN
     whole = (count, *shape)
     if int(np.prod(whole)) * dtype.itemsize <= in_memory:
         return np.empty(whole, dtype)
-    with TemporaryFile(prefix="litesmith-") as file:
-        if hasattr(os, "posix_fallocate"):  # a full disk is known now, not by a crash later
-            os.posix_fallocate(file.fileno(), 0, int(np.prod(whole)) * dtype.itemsize)
-        return np.memmap(file, dtype, "w+", shape=whole)
+    return array_on_disk(whole, dtype)
 
 
 def _put(store: Array, place: int, value: Array, sample: Sample) -> None:

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from itertools import pairwise
-from tempfile import TemporaryFile
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from litesmith.ir.model_text import op_name
 from litesmith.ir.ops import OPS
 from litesmith.ir.types import Array, Graph, Model, Op, Quant, Tensor
 from litesmith.numeric.affine import dequantize
+from litesmith.numeric.arrays import array_on_disk
 from litesmith.passes.core.layers import Layer, layers_of, real_values, stored_weight
 from litesmith.passes.core.step import Tools
 from litesmith.units import plain
@@ -126,8 +126,7 @@ class Track:
             if np.prod(shape, dtype=np.int64) * dtype.itemsize <= self._in_memory:
                 self._held[tensor] = np.empty(shape, dtype)
             else:
-                with TemporaryFile() as file:
-                    self._held[tensor] = np.memmap(file, dtype, "w+", shape=shape)
+                self._held[tensor] = array_on_disk(shape, dtype)
         return self._held[tensor]
 
     def _last_uses(self) -> dict[Tensor, int]:

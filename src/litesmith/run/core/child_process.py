@@ -9,10 +9,10 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from litesmith.errors import CannotRun, LitesmithError
 from litesmith.phrases import phrase
+from litesmith.temporary import temporary_file
 from litesmith.units import plain
 
 
@@ -104,9 +104,7 @@ def survive(
     status 1. Raises where it dies of it. What was survived once is not tried again."""
     key = sha256(content).hexdigest(), *program, *words
     if key not in _told:
-        with TemporaryDirectory(prefix="litesmith-trial-") as folder:
-            path = Path(folder, "model.tflite")
-            path.write_bytes(content)
+        with temporary_file(content, prefix="litesmith-trial-") as path:
             _told[key] = _said(path, [*program, str(path), *words], who)
     return _told[key]
 

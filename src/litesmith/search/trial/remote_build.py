@@ -1,6 +1,5 @@
 """Models made by the workers of a cluster, also ahead of their turn: the same bytes as here."""
 
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
@@ -12,6 +11,7 @@ from litesmith.data.shipping import Content, DataPiece, portions, send_model
 from litesmith.data.shipping import join_pieces as join_data
 from litesmith.ir.types import Model
 from litesmith.passes.core.step import Skip
+from litesmith.temporary import temporary_file
 from litesmith.workers.engine import Engine, Held, inside
 
 B = TypeVar("B")
@@ -79,7 +79,5 @@ def join_pieces(pieces: Pieces) -> Arrived:
 
 def look_at(made: Content, model: Model, few: Data, skipped: tuple[Skip, ...]) -> Claims:
     """A look at a file that is not written yet."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "made.tflite"
-        path.write_bytes(made.data)
+    with temporary_file(made.data, "made.tflite") as path:
         return check_claims(path, model, few, skipped, profiled=False)

@@ -1,0 +1,255 @@
+"""Commands killed at random moments: no half file, nothing left behind, nothing still running.
+
+Each command runs once undisturbed, which says how long it takes. A seed decides the command, the
+moment and the way: Ctrl-C, SIGTERM, SIGKILL of the process that works, SIGKILL of all. Where a
+command is left to clean up, nothing may be left at once; where nobody is, the next command that
+writes there cleans up.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import monotonic, sleep
+
+import numpy as np
+from report import print_table
+
+from litesmith import demo_files
+from litesmith.errors import LitesmithError
+from litesmith.tflite.file import load
+
+FLOAT, OUT, BASELINE, FOLDER = "model.tflite", "out.tflite", "baseline.json", "found"
+FED = ("--data", "data.npz", "--samples", "300")
+TUNED = ("--data", "data.npz", "--max-drop", "2pt", "--no-train")
+TOLD = ("--markdown", "gate.md", "--junit", "gate.xml")
+COMMANDS: Mapping[str, tuple[str, ...]] = {
+    "apply": ("apply", FLOAT, "cleanup | fold | fuse", "-o", OUT),
+    "quantize": ("quantize", FLOAT, *FED, "-o", OUT),
+    "tune": ("tune", FLOAT, *TUNED, "--runs", "20", "-o", FOLDER),
+    "retrain": ("retrain", FLOAT, *FED, "-o", OUT, "--evidence", FOLDER),
+    "gate --update": ("gate", BASELINE, FLOAT, *FED, "--update", "--seconds", "4"),
+    "gate": ("gate", BASELINE, FLOAT, *FED, "--seconds", "4", *TOLD),
+    "cache": ("cache", "clear"),
+    "demo": ("demo", "-o", FOLDER, "--runs", "10"),
+}
+CTRL_C, TERM, WORKER, ALL = "Ctrl-C", "SIGTERM", "kill of the worker", "kill of all"
+WAYS = (CTRL_C, TERM, WORKER, ALL)
+STATUSES = {CTRL_C: 130, TERM: 143, WORKER: 2, ALL: -signal.SIGKILL}
+
+# How long a command that was asked to end may take, on a busy machine.
+MOST_SECONDS = 20.0
+
+
+@dataclass(frozen=True)
+class Kill:
+    """What a kill left; `status` is the command's, `seconds` the moment."""
+
+    seed: int
+    command: str
+    way: str
+    seconds: float
+    status: int
+    faults: Sequence[str]
+
+    @property
+    def is_fine(self) -> bool:
+        return not self.faults
+
+
+def killed(seed: int) -> Kill:
+    """Starts the command of a seed in a folder of its own, kills it, and looks at what is left."""
+    random = np.random.default_rng(seed)
+    name = list(COMMANDS)[seed % len(COMMANDS)]
+    way = WAYS[seed // len(COMMANDS) % len(WAYS)]
+    moment = float(random.uniform(0.0, 1.05)) * seconds_of(name)
+    with TemporaryDirectory() as scratch:
+        place = Place(Path(scratch))
+        before = place.prepare()
+        child = place.start(COMMANDS[name])
+        sleep(moment)
+        _send(child, way)
+        asked = monotonic()
+        status = _wait(child)
+        faults = [*_wrong_status(status, way, monotonic() - asked), *_running(child)]
+        if way == ALL:  # nobody is there to clean up but the next
+            place.start(("apply", FLOAT, "", "-o", "next.tflite")).wait()
+            place.work.joinpath("next.tflite").unlink()
+        faults += [*place.left(all_gone=way != ALL), *place.broken(before)]
+    return Kill(seed, name, way, moment, status, tuple(faults))
+
+
+class Place:
+    """The folders of one command."""
+
+    def __init__(self, scratch: Path) -> None:
+        self.work, self.temporary = scratch / "work", scratch / "temporary"
+        self.cache = scratch / "cache"
+        for folder in (self.work, self.temporary, self.cache):
+            folder.mkdir()
+
+    def prepare(self) -> dict[str, bytes]:
+        """The inputs, and earlier results that are to be replaced; all by name."""
+        demo_files.write(self.work)
+        for path in self.work.glob("LICENSE*"):
+            path.unlink()
+        (self.work / OUT).write_bytes((self.work / FLOAT).read_bytes())
+        (self.work / BASELINE).write_bytes(baseline())
+        return {path.name: path.read_bytes() for path in self.work.iterdir()}
+
+    def start(self, words: Sequence[str]) -> "subprocess.Popen[bytes]":
+        variables = {"TMPDIR": str(self.temporary), "LITESMITH_CACHE": str(self.cache)}
+        return subprocess.Popen(
+            [sys.executable, "-m", "litesmith", *words],
+            cwd=self.work,
+            env={**os.environ, **variables},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        )
+
+    def left(self, *, all_gone: bool) -> Iterator[str]:
+        """Unfinished files, and temporary ones; of a folder that nobody wrote to again, the
+        unfinished ones are still there."""
+        for path in [*self.work.rglob(".litesmith-*"), *self.cache.rglob(".litesmith-*")]:
+            if all_gone or path.parent == self.work:
+                yield f"leaves {path.relative_to(self.work.parent)}"
+        for path in self.temporary.iterdir():
+            yield f"leaves {path.name} among the temporary files"
+
+    def broken(self, before: Mapping[str, bytes]) -> Iterator[str]:
+        """Files that are not whole, and inputs that changed."""
+        for name in (FLOAT, "data.npz"):
+            if (self.work / name).read_bytes() != before[name]:
+                yield f"{name} was changed"
+        for path in sorted(self.work.rglob("*")):
+            if path.is_dir() or path.name.startswith(".litesmith-"):
+                continue
+            try:
+                _read(path)
+            except (LitesmithError, OSError, ValueError) as error:
+                yield f"{path.relative_to(self.work)} is not whole: {error}"
+
+
+def _read(path: Path) -> None:
+    """Raises where a file is not what its name says."""
+    if path.suffix == ".tflite":
+        load(path)
+    elif path.suffix == ".json":
+        json.loads(path.read_bytes())
+    elif path.suffix == ".jsonl":  # a last line that was cut off is passed over by who reads it
+        for line in path.read_bytes().split(b"\n")[:-1]:
+            json.loads(line)
+    elif path.suffix in (".html", ".xml") and b"</" not in path.read_bytes()[-200:]:
+        raise ValueError("it has no end")
+    elif path.suffix == ".npz":
+        with np.load(path) as arrays:
+            for name in arrays:
+                _ = arrays[name]
+
+
+@cache
+def baseline() -> bytes:
+    """A baseline of the float model, measured once."""
+    with TemporaryDirectory() as scratch:
+        place = Place(Path(scratch))
+        demo_files.write(place.work)
+        if place.start(COMMANDS["gate --update"]).wait():
+            raise RuntimeError("no baseline could be made")
+        return (place.work / BASELINE).read_bytes()
+
+
+@cache
+def seconds_of(name: str) -> float:
+    """How long a command takes that nobody disturbs."""
+    with TemporaryDirectory() as scratch:
+        place = Place(Path(scratch))
+        before = place.prepare()
+        began = monotonic()
+        status = place.start(COMMANDS[name]).wait()
+        seconds = monotonic() - began
+        faults = [*place.left(all_gone=True), *place.broken(before)]
+        if status not in (0, 1) or faults:
+            raise RuntimeError(f"{name}: status {status} without any kill; {faults}")
+        return seconds
+
+
+def _send(child: "subprocess.Popen[bytes]", way: str) -> None:
+    if child.poll() is not None:
+        return
+    if way == ALL:
+        os.killpg(child.pid, signal.SIGKILL)
+    elif way == WORKER:
+        for worker in _children(child.pid):
+            os.kill(worker, signal.SIGKILL)
+    else:
+        child.send_signal(signal.SIGINT if way == CTRL_C else signal.SIGTERM)
+
+
+def _children(parent: int) -> list[int]:
+    try:
+        return [*map(int, Path(f"/proc/{parent}/task/{parent}/children").read_text().split())]
+    except FileNotFoundError:
+        return []
+
+
+def _wait(child: "subprocess.Popen[bytes]") -> int:
+    try:
+        return child.wait(600)
+    except subprocess.TimeoutExpired:
+        os.killpg(child.pid, signal.SIGKILL)
+        return child.wait()
+
+
+def _wrong_status(status: int, way: str, seconds: float) -> Iterator[str]:
+    """0 and 1 are of a command that was done before; one that has not begun, a signal ends."""
+    early = {CTRL_C: -signal.SIGINT, TERM: -signal.SIGTERM}.get(way)
+    if status not in (0, 1, STATUSES[way], early):
+        yield f"status {status}"
+    if way in (CTRL_C, TERM) and status in (STATUSES[way], early) and seconds > MOST_SECONDS:
+        yield f"takes {seconds:.0f} s to stop"
+
+
+def _running(child: "subprocess.Popen[bytes]") -> Iterator[str]:
+    """Processes of the command's session that live on."""
+    deadline = monotonic() + 5
+    while (alive := _session(child.pid)) and monotonic() < deadline:
+        sleep(0.05)
+    if alive:
+        yield f"{len(alive)} processes go on"
+        os.killpg(child.pid, signal.SIGKILL)
+
+
+def _session(leader: int) -> list[int]:
+    found: list[int] = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            words = path.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(words[3]) == leader and words[0] not in "ZX":
+            found.append(int(path.parent.name))
+    return found
+
+
+def describe(kill: Kill) -> str:
+    faults = "; ".join(kill.faults) or f"status {kill.status}"
+    return f"seed {kill.seed}, {kill.command}, {kill.way} after {kill.seconds:.2f} s: {faults}"
+
+
+def print_kills(kills: list[Kill]) -> list[str]:
+    """The table of kills; a sentence for each offender."""
+    counts = Counter((kill.command, kill.way) for kill in kills)
+    rows = [(name, *(str(counts[name, way]) for way in WAYS)) for name in COMMANDS]
+    print_table(("command", *WAYS), rows)
+    statuses = Counter(kill.status for kill in kills)
+    print("by status:", ", ".join(f"{status}: {n}" for status, n in sorted(statuses.items())))
+    return [describe(kill) for kill in kills if not kill.is_fine]

@@ -1,0 +1,35 @@
+"""Temporary files: where there is no room for one, one line says so and names the way out."""
+
+import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from litesmith.errors import BadInput, os_reason
+
+
+@contextmanager
+def temporary_room() -> Generator[None]:
+    """What is written to files without a name is, or one line says that there is no room."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        raise BadInput(
+            "{place}, for temporary files: {why}; TMPDIR names another",
+            tempfile.gettempdir(),
+            os_reason(error),
+        ) from None
+
+
+@contextmanager
+def temporary_file(
+    content: bytes | memoryview, name: str = "model.tflite", *, prefix: str = "litesmith-"
+) -> Generator[Path]:
+    """A file with this content that goes away, alone in its folder."""
+    with tempfile.TemporaryDirectory(prefix=prefix) as folder:
+        path = Path(folder, name)
+        with temporary_room():
+            path.write_bytes(content)
+        yield path

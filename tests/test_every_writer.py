@@ -1,0 +1,205 @@
+"""Every file that is written is whole or as it was before: on a full disk, and when killed.
+
+The disk is full at a given byte of any file (RLIMIT_FSIZE): a write fails there, or the system
+kills the process in the middle of it.
+"""
+
+import ast
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import numpy as np
+import pytest
+
+import litesmith
+from litesmith import Builder
+from litesmith.cli.guard import can_guard
+from litesmith.tflite.file import load, save
+from tests.forked import CAN_FORK, forked
+from tests.zoo import noise
+
+pytestmark = pytest.mark.skipif(not (CAN_FORK and can_guard()), reason="needs Linux")
+
+MODEL, DATA, FOLDER = "model.tflite", "data.npz", "folder"
+BASELINE, TUNED = "baseline.json", "tuned"  # made before
+OLD = Path(__file__).parent / "fixtures" / "version_0_1"
+
+# A command in its guarded child, whose files end at a byte; what it says goes through a pipe, which
+# has no such end.
+PROGRAM = """\
+import os, resource, signal, sys
+from litesmith.cli import main
+from litesmith.cli.guard import run_guarded
+
+full, is_killed = int(sys.argv.pop(1)), sys.argv.pop(1) == "kill"
+
+def work():
+    resource.setrlimit(resource.RLIMIT_FSIZE, (full, full))
+    signal.signal(signal.SIGXFSZ, signal.SIG_DFL if is_killed else signal.SIG_IGN)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    return main._run_child()
+
+(told, said), stderr, guard = os.pipe(), os.dup(2), os.getpid()
+os.dup2(said, 2)
+status = run_guarded(work, main._fail)
+if os.getpid() != guard:
+    sys.exit(status)
+os.dup2(stderr, 2)
+os.close(said)
+with open(told) as text:
+    sys.stderr.write(text.read())
+sys.exit(status)
+"""
+
+COMMAND = "from litesmith.cli.main import main; main()"
+
+# Every command that writes: what is typed, and what it writes.
+WRITERS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "apply": (("apply", MODEL, "cleanup", "-o", "out.tflite"), ("out.tflite",)),
+    "quantize": (("quantize", MODEL, "--data", DATA, "--trust-data", "-o", "out.tflite"),
+                 ("out.tflite",)),
+    "prune": (("prune", MODEL, "--sparsity", "0.5", "--no-tune", "-o", "out.tflite"),
+              ("out.tflite",)),
+    "catalogue": (("catalogue", "ds_cnn", "-o", "out.tflite"), ("out.tflite",)),
+    "trace": (("profile", MODEL, "--runs", "2", "--trace", "out.json"), ("out.json",)),
+    "overlay": (("profile", MODEL, "--runs", "2", "--overlay", "out.json"), ("out.json",)),
+    "csv": (("bench", MODEL, "--runs", "2", "--csv", "out.csv"), ("out.csv",)),
+    "log": (("bench", MODEL, "--runs", "2", "--log", "out.jsonl"), ("out.jsonl",)),
+    "bundle": (("doctor", MODEL, "--bundle", "out.zip"), ("out.zip",)),
+    "baseline": (("gate", "out.json", MODEL, "--update", "--seconds", "0.3"), ("out.json",)),
+    "gate": (("gate", BASELINE, MODEL, "--seconds", "0.3", "--markdown", "out.md", "--junit",
+              "out.xml"), ("out.md", "out.xml")),
+    "report": (("report", TUNED, "-o", "out.html"), ("out.html",)),
+    "report --markdown": (("report", TUNED, "--markdown", "-o", "out.md"), ("out.md",)),
+    "demo": (("demo", "-o", FOLDER, "--runs", "1"), ()),
+    "tune": (("tune", MODEL, "--data", DATA, "--min-snr", "1dB", "--runs", "1", "--trust-data",
+              "-o", FOLDER), ()),
+}  # fmt: skip
+# Bytes at which the disk is full: before anything is written, and in the middle of something.
+FULL = (0, 700)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a model and data."""
+    folder = tmp_path_factory.mktemp("inputs")
+    b = Builder()
+    x = b.op("CONV_2D", b.input("x", (1, 8, 8, 3)), noise(32, 3, 3, 3), noise(32))
+    x = b.op("CONV_2D", x, noise(32, 3, 3, 32), noise(32))
+    save(b.model(b.op("SOFTMAX", b.op("MEAN", x, [1, 2]))), folder / MODEL)
+    np.savez(folder / DATA, x=np.random.default_rng(0).random((400, 8, 8, 3), np.float32))
+    shutil.copytree(OLD / "tune", folder / TUNED)
+    words = [BASELINE if word == "out.json" else word for word in WRITERS["baseline"][0]]
+    done = forked(COMMAND, words, cwd=folder, variables=os.environ, seconds=60)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def run(place: Path, work: Path, name: str, full: int, how: str) -> CompletedProcess[str]:
+    """A command in a fresh folder, where what it is to write is there already."""
+    words, targets = WRITERS[name]
+    (work / "temporary").mkdir()
+    shutil.copytree(place, work, dirs_exist_ok=True)
+    for target in targets:
+        (work / target).write_bytes(before(target))
+    variables = {
+        **os.environ,
+        "TMPDIR": str(work / "temporary"),
+        "LITESMITH_CACHE": "",
+        "PYTHONDONTWRITEBYTECODE": "1",  # else a child's Python would cut those files short
+    }
+    return forked(PROGRAM, [str(full), how, *words], cwd=work, variables=variables, seconds=40)
+
+
+def before(target: str) -> bytes:
+    """What is there: lines of an earlier run, or a baseline that is to be replaced."""
+    return b"" if target.endswith(".jsonl") else b"{}" if target.endswith(".json") else b"old"
+
+
+@pytest.mark.parametrize("how", ["fail", "kill"])
+@pytest.mark.parametrize("full", FULL)
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_full_disk_leaves_the_old_or_the_whole(
+    place: Path, tmp_path: Path, name: str, full: int, how: str
+) -> None:
+    done = run(place, tmp_path, name, full, how)
+    aside = ("litesmith: warning: ", "litesmith: note: ")
+    lines = [line for line in done.stderr.splitlines() if not line.startswith(aside)]
+    assert done.returncode in (0, 1, 2), done.stderr
+    if done.returncode == 2:
+        assert len(lines) == 1, done.stderr
+        assert how == "kill" or names_a_place(tmp_path, lines[0], name), lines[0]
+    for target in WRITERS[name][1]:
+        content = (tmp_path / target).read_bytes()
+        assert content == before(target) or is_whole(tmp_path / target), target
+    for given in (MODEL, DATA):
+        assert (tmp_path / given).read_bytes() == (place / given).read_bytes()
+    assert not [*tmp_path.rglob(".litesmith-*"), *(tmp_path / "temporary").iterdir()]
+    assert all(is_whole(path) for path in (tmp_path / FOLDER).rglob("*") if path.is_file())
+
+
+def names_a_place(work: Path, line: str, name: str) -> bool:
+    """True where a line names a file that was to be written, or the temporary folder."""
+    return any(place in line for place in (*WRITERS[name][1], FOLDER, str(work / "temporary")))
+
+
+def is_whole(path: Path) -> bool:
+    ends = {".html": b"</html>", ".xml": b"</testsuites>", ".md": b"\n"}
+    if path.suffix in ends:
+        return (
+            path.read_bytes().rstrip(b" ").endswith((ends[path.suffix], ends[path.suffix] + b"\n"))
+        )
+    if path.suffix == ".tflite":
+        return bool(load(path))
+    if path.suffix == ".json":
+        return bool(json.loads(path.read_bytes()))
+    if path.suffix == ".jsonl":  # who reads it passes over a line that was cut short
+        return all(json.loads(line) for line in path.read_bytes().split(b"\n")[:-1])
+    return path.name == ".lock" or path.suffix in (".csv", ".zip", ".npz", ".txt")
+
+
+# Every file that opens others for writing by itself: the row of WRITERS that shows what happens on
+# a full disk, or why there is none. All others write through `write_whole`.
+OPENERS = {
+    "evidence/folder.py": "tune",  # its lock
+    "evidence/log.py": "log",
+    "front/gate.py": "a summary for GitHub: where it cannot be written, a warning says so",
+    "native/sealed_file.py": "the user's key: without it nothing is kept between runs",
+    "numeric/arrays.py": "room that is taken before it is written to, or refused in one line",
+    "ray_engine/device_log.py": "a log that is only added to, on another machine",
+    "run/devices/adb.py": "a copy for a device, where the device's own program tells",
+    "run/devices/agent.py": "the program on a device, which tells by its answer",
+    "run/guarded.py": "memory that two processes share, not a file with a name",
+    "temporary.py": "quantize",
+    "tflite/file.py": "apply",
+    "timing/memory.py": "a switch of the kernel's",
+    "unfinished.py": "apply",
+}
+
+
+def test_every_file_that_writes_is_known() -> None:
+    root = Path(litesmith.__file__).parent
+    found = [path for path in sorted(root.rglob("*.py")) if writes(ast.parse(path.read_text()))]
+    assert {path.relative_to(root).as_posix() for path in found} == set(OPENERS)
+    assert all(" " in told or told in WRITERS for told in OPENERS.values())
+
+
+def writes(tree: ast.Module) -> bool:
+    """True where a file opens another for writing by itself."""
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    return any(_is_writing(ast.unparse(call.func), call) for call in calls)
+
+
+def _is_writing(function: str, call: ast.Call) -> bool:
+    words = [arg.value for arg in call.args if isinstance(arg, ast.Constant)]
+    name = function.rpartition(".")[2]
+    if name in ("write_bytes", "write_text", "mkstemp", "NamedTemporaryFile", "copyfile"):
+        return True
+    if function == "os.open":
+        return "O_CREAT" in ast.unparse(call) or "APPEND" in ast.unparse(call)
+    modes = ("w", "a", "x", "wb", "ab", "xb", "w+b", "r+b", "w+")
+    return name in ("open", "fdopen", "memmap") and any(word in modes for word in words)

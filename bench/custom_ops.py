@@ -15,7 +15,7 @@ from statistics import median
 from time import perf_counter, perf_counter_ns
 
 import numpy as np
-from report import print_table, verdict_line
+from report import print_table, tell_figure, verdict_line
 from stock import arguments
 
 import litesmith
@@ -142,6 +142,7 @@ def call_rows(seconds: float) -> tuple[list[tuple[str, ...]], list[str]]:
     missed: list[str] = []
     for name, found in in_turns(models, seconds).items():
         each = median(found) / LENGTH
+        tell_figure(name, each)
         rows.append((name, time_text(median(found)), time_text(each), str(len(found))))
         if each > bars.get(name, np.inf):
             missed.append(f"{name}: {time_text(each)} a call")
@@ -174,6 +175,8 @@ def resident() -> int:
 def swish_rows(seconds: float) -> list[tuple[str, ...]]:
     models = {name: (model, "cpu:1") for name, model in swishes().items()}
     times = {name: median(found) for name, found in in_turns(models, seconds).items()}
+    for name, us in times.items():
+        tell_figure(name, us)
     first = times["four ops of LiteRT"]
     return [(name, time_text(us), ratio_text(us / first)) for name, us in times.items()]
 

@@ -101,7 +101,7 @@ def run_once(seed: int, data: bytes, name: str, most: float = MOST_SECONDS) -> R
         status, told, seconds, memory = run_command(words, work, temporary, most)
         faults = [
             *wrong_endings(status, told, seconds, memory, most),
-            *left_behind(work, temporary, before, RESULT if status == 0 else ""),
+            *left_behind(work, temporary, before, RESULT if status in (0, 1) else ""),
         ]
         if (work / MODEL).read_bytes() != data:
             faults.append("the input was changed")

@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 
-from report import print_table
+from report import print_table, tell_figure
 from stock import model_files
 
 import litesmith
@@ -234,6 +234,9 @@ def print_endings(folder: Path, endings: list[Ending]) -> list[str]:
     rows = [(sort, *(str(counts[outcome, sort]) for outcome in outcomes)) for sort in SORTS]
     total = [str(sum(e.outcome == outcome for e in endings)) for outcome in outcomes]
     print_table(("damage", *outcomes), [*rows, ("all", *total)])
+    tell_figure("files", len(endings))
+    tell_figure("slowest", max(e.seconds for e in endings))
+    tell_figure("largest", max(e.growth for e in endings))
     print("slowest:", describe(folder, max(endings, key=lambda e: e.seconds)))
     print("largest:", describe(folder, max(endings, key=lambda e: e.growth)))
     offenders = [e for e in endings if not e.is_fine]

@@ -25,7 +25,7 @@ from types import TracebackType
 from typing import NamedTuple, Self
 
 import numpy as np
-from report import print_table, verdict_line
+from report import print_table, tell_figure, verdict_line
 from stock import ASSETS, arguments, compare, want_folder
 
 from litesmith.accuracy.evaluate import evaluate_all
@@ -260,6 +260,8 @@ def counted(
         for one in found
     )
     alarms = sum(one["all"] == "worse" for one in found)
+    tell_figure(f"{title} alarms", alarms)
+    tell_figure(f"{title} called", called)
     unclear = sum("unclear" in one.values() for one in found)
     missed: list[str] = []
     if wanted and called < len(found):

@@ -10,7 +10,7 @@ import sys
 from time import perf_counter
 
 import numpy as np
-from report import print_table, verdict_line
+from report import print_table, tell_figure, verdict_line
 from stock import compare
 
 from litesmith.ir.build import Builder
@@ -79,6 +79,7 @@ def main() -> int:
     ):
         if count:
             shown, met = run(count, seconds)
+            tell_figure(run.__name__, int(shown[1].partition(" ")[0]) / count)
             rows.append(shown)
             missed += [] if met else [f"{shown[0]}: {shown[1]}"]
             print(*shown, flush=True)

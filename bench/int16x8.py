@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
-from report import print_table, verdict_line
+from report import print_table, tell_figure, verdict_line
 from stock import ASSETS, arguments, want_folder
 
 import litesmith
@@ -66,6 +66,7 @@ def compared(a: Path, b: Path, targets: tuple[str, str]) -> tuple[tuple[float, f
 
 def row(name: str, times: tuple[float, float], ratio: Ratio, more: str) -> tuple[str, ...]:
     low, high = ratio.interval
+    tell_figure(name, 1 / ratio.value, 1 / high, 1 / low)
     told = factor_text(1 / ratio.value, "faster", 1 / high, 1 / low)
     return (name, *map(time_text, times), told, more)
 

@@ -20,7 +20,7 @@ from time import perf_counter
 from typing import NamedTuple
 
 # A child's ru_maxrss starts from its parent's, so the parent stays small: children import the rest.
-from report import print_table, verdict_line
+from report import print_table, tell_figure, verdict_line
 
 from litesmith.units import bytes_text
 
@@ -135,6 +135,9 @@ def misses(name: str, size: int, costs: dict[str, list[Cost]]) -> list[str]:
     ours, theirs = (median(cost.seconds for cost in costs[way]) for way in WAYS)
     growth = max(cost.growth for cost in costs["litesmith"])
     print(f"{name}: time litesmith / object API = {ours / theirs:.2f} (bar {MOST_TIME})")
+    tell_figure(f"{name} time", ours / theirs)
+    for way, of_way in costs.items():
+        tell_figure(f"{name} {way} memory", max(cost.growth for cost in of_way) / size)
     found: list[str] = []
     if ours / theirs > MOST_TIME:
         found.append(f"{name}: {ours / theirs:.2f} times as long as the object API")

@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from report import print_table, verdict_line
+from report import print_table, tell_figure, verdict_line
 from stock import MISSING, arguments, want_folder
 
 from litesmith.profiling.alignment import NO_EVENT
@@ -48,6 +48,7 @@ def row(name: str, found: Profile) -> tuple[str, ...]:
 def missed(name: str, found: Profile) -> list[str]:
     """The bars that a profile misses."""
     ratio = found.ops_us / found.run_us
+    tell_figure(name, ratio)
     lines: list[str] = []
     if abs(ratio - 1) > MOST_APART:
         lines.append(f"{name}: the ops sum to {ratio:.3f} of the unprofiled p50")

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import NamedTuple
 
-from report import print_table, verdict_line
+from report import print_table, tell_figure, verdict_line
 from stock import ASSETS, MISSING, arguments, want_folder
 
 import litesmith
@@ -184,6 +184,10 @@ def rows(network: Network, source: Path, made: list[Made], data: Path) -> list[t
         if not lines:
             size, value = bytes_text(source.stat().st_size), score_text(against.value, "share")
             lines.append((source.stem, "original", size, value, "", "", "", ""))
+        told = f"{source.stem} {one.variant.name}"
+        tell_figure(f"{told} top-1", result.value)
+        tell_figure(f"{told} difference", against.difference, *ends)
+        tell_figure(f"{told} bytes", one.path.stat().st_size)
         lines.append(
             (
                 source.stem,

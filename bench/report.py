@@ -1,6 +1,13 @@
 """How every bench ends: a table, what missed its bar, the exit status."""
 
+import json
+import os
 from collections.abc import Sequence
+from pathlib import Path
+
+# Names the file that figures go to, a line each, while `figures.py` runs a bench.
+FIGURES = "LITESMITH_BENCH_FIGURES"
+MISSED = "bars missed"
 
 
 def print_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -14,8 +21,19 @@ def print_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     print(flush=True)
 
 
+def tell_figure(
+    key: str, value: float, low: float | None = None, high: float | None = None
+) -> None:
+    """Hands on a figure that documents print, with the interval that it was measured with."""
+    place = os.environ.get(FIGURES)
+    if place:
+        with Path(place).open("a") as file:
+            file.write(json.dumps({"key": key, "value": value, "low": low, "high": high}) + "\n")
+
+
 def verdict_line(missed: Sequence[str]) -> int:
     """Prints what missed its bar; returns the exit status."""
+    tell_figure(MISSED, len(missed))
     for line in missed:
         print(f"missed: {line}")
     print("bar missed" if missed else "all within the bar")

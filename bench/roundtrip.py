@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import numpy as np
-from report import print_table, verdict_line
+from report import print_table, tell_figure, verdict_line
 from stock import arguments, model_files, outputs
 
 import litesmith
@@ -68,6 +68,9 @@ def main() -> int:
     options = arguments(__doc__).parse_args()
     with TemporaryDirectory() as folder:
         rows = [trip(file, Path(folder)) for file in model_files(options.models)]
+    growths = [row.copy_size / row.size - 1 for row in rows]
+    for key, value in (("models", len(rows)), ("least", min(growths)), ("most", max(growths))):
+        tell_figure(key, value)
     head = ("model", "size", "size of the copy", "outputs", "second copy")
     print_table(
         head,

@@ -12,7 +12,7 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from time import perf_counter, perf_counter_ns
 
-from report import print_table, verdict_line
+from report import print_table, tell_figure, verdict_line
 from stock import arguments, want_folder
 
 import litesmith
@@ -102,6 +102,8 @@ def call_rows(folder: Path, seconds: float) -> tuple[list[tuple[str, ...]], list
                 ratio_text(ratio.value, *ratio.interval),
             )
         )
+        tell_figure(f"{name} more", run - call)
+        tell_figure(f"{name} ratio", ratio.value, *ratio.interval)
         if name == "tiny" and run - call > OVERHEAD_US:
             missed.append(f"{name}: Session.run costs {time_text(run - call)} over the call")
         if name != "tiny" and abs(ratio.value - 1) > TOLERANCE:
@@ -119,6 +121,8 @@ def copy_rows(seconds: float) -> tuple[list[tuple[str, ...]], list[str]]:
         litesmith.save(adder(12_500_000), path)
         found = time_copies(path, seconds=seconds)
     classic = next(one for one in found if one.way.startswith("set_tensor"))
+    for one in found:
+        tell_figure(one.way, moving(classic) / moving(one))
     rows = [
         (
             one.way,

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import numpy as np
-from report import print_table, verdict_line
+from report import print_table, tell_figure, verdict_line
 from stock import arguments, compare, model_files, outputs
 
 import litesmith
@@ -93,6 +93,7 @@ def main() -> int:
             rows.append(tidy(file, Path(folder), options.seconds))
             print(f"{file.name}: {rows[-1].time.verdict}", file=sys.stderr)
     head = ("model", "touched", "size", "change", "drift", "new time / old, 95 %", "verdict")
+    tell_figure("models", len(rows))
     print_table(head, [row.cells() for row in rows])
     return verdict_line([line for row in rows for line in row.missed()])
 

@@ -23,7 +23,7 @@ from typing import NamedTuple, cast
 import numpy as np
 from peer import INSTALL, File, checked, integer_text, last_line, peers, with_signature
 from quantize import NETWORKS, Network, missing
-from report import print_table, verdict_line
+from report import print_table, tell_figure, verdict_line
 from stock import ASSETS, MISSING, arguments, want_folder
 
 import litesmith
@@ -250,6 +250,8 @@ def cost(network: Network, job: Namespace, folder: Path) -> list[str]:
         (f"{what}, {total_text(COST_IMAGES)} images", time_text(1e6 * one.seconds), one.verdict)
         for what, one, _ in parts
     ]
+    for what, one, _ in parts:
+        tell_figure(what, one.seconds)
     print_table((network.file, "took", "verdict"), rows)
     lines = [
         f"{what}: {time_text(1e6 * one.seconds)}, at most {time_text(1e6 * most)}"

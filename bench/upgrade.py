@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from ai_edge_litert.interpreter import Interpreter
 from PIL import Image
-from report import print_table, verdict_line
+from report import print_table, tell_figure, verdict_line
 from stock import ASSETS, MISSING, arguments, compare, prepared, want_folder
 
 import litesmith
@@ -58,6 +58,8 @@ def top_classes(model: Path, images: list[tuple[Path, int]]) -> np.ndarray:
 def report(time: Ratio, old: np.ndarray, new: np.ndarray, labels: np.ndarray) -> int:
     low, high = (1 / end for end in reversed(time.interval))
     speed, agreement = 1 / time.value, float((old == new).mean())
+    tell_figure("faster", speed, low, high)
+    tell_figure("agreement", agreement)
     count = f"{len(labels)} images"
     rows = [
         ("times as fast", f"{speed:.2f}", f"{low:.2f} to {high:.2f}", f"at least {LEAST_SPEED}"),

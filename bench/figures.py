@@ -1,0 +1,273 @@
+"""Measures again every figure that the documents print, and marks what has drifted.
+
+A row of FIGURES says where a figure is printed, the words around it, the bench that gives it and
+the interval within which it counts as the same. Benches that several figures need run once. Run it
+on a machine that does nothing else; what was printed holds for the machine that the README names.
+
+Bar: nothing has drifted, and every bench says what it was asked for.
+"""
+
+import argparse
+import json
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import perf_counter
+from typing import NamedTuple
+
+from report import FIGURES as FIGURES_VARIABLE
+from report import MISSED, print_table, verdict_line
+
+ROOT = Path(__file__).resolve().parents[1]
+README = "README.md"
+
+# Bars that a bench holds itself to: a statement without a number holds where none is missed.
+NONE_MISSED = (0.0, 0.0)
+
+
+class Figure(NamedTuple):
+    """A figure of a document.
+
+    text     the words in the document, figure included
+    command  what follows `python bench/`
+    key      what the bench calls the figure
+    low      the interval within which a new measurement is the figure that is printed
+    high
+    """
+
+    document: str
+    text: str
+    command: str
+    key: str
+    low: float
+    high: float
+
+    @property
+    def name(self) -> str:
+        return f"{self.document}: {self.text}"
+
+
+class Told(NamedTuple):
+    """What a bench has measured; the ends of its interval, where it has one."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+
+# Minutes that each bench takes on an idle machine with two cores, about.
+MINUTES = {
+    "roundtrip.py": 1,
+    "large.py": 3,
+    "upgrade.py --seconds 20": 1,
+    "tidy.py --seconds 8": 5,
+    "startup.py": 1,
+    "session.py": 1,
+    "op_profile.py": 1,
+    "custom_ops.py": 2,
+    "fuzz.py": 4,
+    "int16x8.py": 6,
+    "honesty.py": 12,
+    'quantize.py --only " int8"': 12,
+    'quantize.py --only "int4, stem"': 15,
+    "quantize.py --only dynamic": 8,
+    "tune.py --only cost": 4,
+    "gate.py": 60,
+    "interrupted.py": 25,
+    "targets.py": 5,
+}
+
+INT8, INT4 = 'quantize.py --only " int8"', 'quantize.py --only "int4, stem"'
+V1, V1_SMALL = "mobilenet_v1_1.0_224", "mobilenet_v1_0.25_224"
+LITE, RESNET = "efficientnet_lite0_f32", "pretrainedResnet"
+SWISH = "A hard swish on 200,704 numbers: 73.5 µs as four ops"
+
+
+def _readme(text: str, command: str, *values: tuple[str, float, float]) -> list[Figure]:
+    """Figures that stand in one cell of the README's table."""
+    return [Figure(README, text, command, *value) for value in values]
+
+
+FIGURES: tuple[Figure, ...] = (
+    *_readme("a copy of each of 19 real models", "roundtrip.py", ("models", 19, 19)),
+    *_readme("size −2.5 % to +0.1 %", "roundtrip.py",
+             ("least", -0.0255, -0.0245), ("most", 0.0005, 0.0015), (MISSED, *NONE_MISSED)),
+    *_readme("0.14 times as long; memory grows by 1.00 times the file instead of 3.01", "large.py",
+             ("few large time", 0.10, 0.18), ("few large litesmith memory", 0.95, 1.05),
+             ("few large object API memory", 2.9, 3.1)),
+    *_readme("2.00 times as fast; the same top class on 97.5 % of 200 images",
+             "upgrade.py --seconds 20", ("faster", 1.90, 2.10), ("agreement", 0.9745, 0.9755)),
+    *_readme("`cleanup \\| fold \\| fuse` on 17 models", "tidy.py --seconds 8", ("models", 17, 17)),
+    *_readme("outputs identical, none larger, none slower", "tidy.py --seconds 8",
+             (MISSED, *NONE_MISSED)),
+    *_readme("top-1 69.15 → 68.85, 51.35 → 51.30, 75.00 → 74.95, 86.68 → 86.48", INT8,
+             (f"{V1} int8 top-1", 0.68845, 0.68855), (f"{V1_SMALL} int8 top-1", 0.51295, 0.51305),
+             (f"{LITE} int8 top-1", 0.74945, 0.74955), (f"{RESNET} int8 top-1", 0.86475, 0.86485)),
+    *_readme("MobileNet v1 1.0 69.15 → 67.80 at 2.99 MB of 16.9", INT4,
+             (f"{V1} int4, stem, depthwise and classifier int8 top-1", 0.67795, 0.67805),
+             (f"{V1} int4, stem, depthwise and classifier int8 bytes", 2.985e6, 2.995e6)),
+    *_readme("EfficientNet-Lite0 75.00 → 73.70 at 3.78 MB of 18.6", INT4,
+             (f"{LITE} int4, stem, depthwise and classifier int8 top-1", 0.73695, 0.73705),
+             (f"{LITE} int4, stem, depthwise and classifier int8 bytes", 3.775e6, 3.785e6)),
+    *_readme("within 0.1 pt of float", "quantize.py --only dynamic",
+             *((f"{name} dynamic difference", -0.001, 0.001)
+               for name in (V1, V1_SMALL, LITE, RESNET))),
+    *_readme("166 s; repeated, from its records, 2.8 s", "tune.py --only cost",
+             ("first search", 130, 200), ("again", 2.2, 3.6)),
+    *_readme("no damaged file, the same best", "interrupted.py", (MISSED, *NONE_MISSED)),
+    *_readme("47.2 (46.8 to 47.9), 43.0 (42.6 to 44.4) and 29.4 (29.3 to 29.6) times as fast",
+             "int16x8.py", (V1, 46.8, 47.9), (LITE, 42.6, 44.4), (RESNET, 29.3, 29.6)),
+    *_readme("2.77 (2.71 to 2.80) times as fast, outputs within 3.3e-6", "int16x8.py",
+             ("MobileNet v1, 13 1×1 layers sparse", 2.71, 2.80)),
+    *_readme("8 µs in Python, 0.5 µs compiled", "custom_ops.py",
+             ("in Python", 7.0, 9.5), ("compiled", 0.44, 0.58), (MISSED, *NONE_MISSED)),
+    *_readme("no disagreement on 1,295 ops each", "targets.py", (MISSED, *NONE_MISSED)),
+    *_readme("1.00 inside 387 of 400 intervals; the 5 % called in 50 of 50", "honesty.py",
+             ("same", 0.94, 0.99), ("different", 0.98, 1.0)),
+    *_readme("no alarm in 50 runs; the others called in 10 of 10 each", "gate.py",
+             ("unchanged alarms", 0, 0), ("slower called", 10, 10),
+             ("less accurate called", 10, 10), ("larger called", 10, 10)),
+    *_readme("99.1 % to 100.1 % of it in two runs", "op_profile.py",
+             (V1, 0.97, 1.03), (LITE, 0.97, 1.03), ("deeplabv3", 0.97, 1.03),
+             (MISSED, *NONE_MISSED)),
+    *_readme("0.5 µs more on the smallest model, 1.001 times on MobileNet v1", "session.py",
+             ("tiny more", 0.3, 0.7), (f"{V1}.tflite ratio", 0.995, 1.005)),
+    *_readme("7.3 times cheaper with the input assigned, 2,700 times with it made in place",
+             "session.py", ("view, input assigned", 6.0, 8.6),
+             ("view, input made in place", 1500, 4500)),
+    *_readme("5,000 files, damaged blindly and by structure", "fuzz.py", ("files", 5000, 5000)),
+    *_readme("each a valid model or one clear line; the slowest took 0.66 s, the largest 6.8 MB",
+             "fuzz.py", (MISSED, *NONE_MISSED), ("slowest", 0.0, 1.0), ("largest", 0.0, 10e6)),
+    Figure("docs/custom-ops.md", "8.5 µs a call in Python, 5.7 µs for a program of a",
+           "custom_ops.py", "in Python", 7.0, 10.0),
+    Figure("docs/custom-ops.md", "8.5 µs a call in Python, 5.7 µs for a program of a",
+           "custom_ops.py", "a delegate's, in Python", 4.7, 6.7),
+    Figure("docs/custom-ops.md", SWISH, "custom_ops.py", "four ops of LiteRT", 62, 85),
+    Figure("docs/custom-ops.md", "69.8 µs as one compiled op, 138 µs in numpy", "custom_ops.py",
+           "numba", 59, 81),
+    Figure("docs/custom-ops.md", "69.8 µs as one compiled op, 138 µs in numpy", "custom_ops.py",
+           "numpy", 115, 160),
+    Figure("docs/gate.md", "| unchanged | 50 | | 0 | 0.997× to 1.002× |", "gate.py",
+           "unchanged alarms", 0, 0),
+)  # fmt: skip
+
+PEER = "another environment, with the peer's quantizer, is needed (--peer)"
+LONG = "hours of training; its command stands beside it"
+SILENT = "its bench tells no figures yet"
+
+# What documents print and nothing here measures: document, words, the reason.
+NOT_COVERED: tuple[tuple[str, str, str], ...] = (
+    (README, "0.93 (0.88 to 1.03) times as long; memory grows by 5.3 times the file", PEER),
+    (README, "int8 QAT 87.22 %; half zeros and int8 86.24 % at 58.7 KB", SILENT),
+    (README, "fully integer files, 2.8, 1.6, 2.2 and 3.2 times as fast as float", PEER),
+    (README, "3.9 times as fast as float with nothing lost", SILENT),
+    (README, "1.33 (1.32 to 1.37) times as fast; 84.70 %", LONG),
+    (README, "1.0 times as long; 2.0 times on ResNet-8, 2.4 to 2.5", SILENT),
+    (README, "88.0 % [82.8, 91.8] of 200 held-out images in 19 s", "a command, not a bench"),
+    (README, "69.3 % [68.0, 70.6] of 5,000 in ten minutes", "a command, not a bench"),
+    (README, "1.57 times as fast, the same bits; its 1×1 layers 2.3 to 4.1 times", SILENT),
+    (README, "MobileNet v1 8.8 times as fast, DeepLab 3.6", "needs a GPU"),
+    (README, "1.84 times as fast, the same result", SILENT),
+    ("docs/cluster.md", "64 s local, 69 s with the cluster, 61 s with a worker killed", SILENT),
+    ("docs/gate.md", "−1.1 % to +0.7 %, and ok each time", "seen once, by hand"),
+    ("docs/retrain.md", "| `ds_cnn_s`, 12 keywords | 799 items | 78.5 %", "a command, not a bench"),
+)
+
+
+def run_bench(command: str, options: Sequence[str]) -> tuple[dict[str, Told], str]:
+    """The figures that a bench tells, and what it printed last."""
+    script, *words = shlex.split(command)
+    with TemporaryDirectory() as folder:
+        place = Path(folder, "figures.jsonl")
+        done = subprocess.run(
+            [sys.executable, str(ROOT / "bench" / script), *words, *options],
+            env={**os.environ, FIGURES_VARIABLE: str(place)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        lines = place.read_text().splitlines() if place.exists() else []
+    rows = [json.loads(line) for line in lines]
+    said = (done.stderr or done.stdout).strip().splitlines()
+    return {row.pop("key"): Told(**row) for row in rows}, said[-1] if said else ""
+
+
+def verdict(figure: Figure, told: Told | None) -> str:
+    """Whether a figure holds: its own interval, where it has one, has to meet that of the table."""
+    if told is None:
+        return "not told"
+    low = told.value if told.low is None else min(told.low, told.value)
+    high = told.value if told.high is None else max(told.high, told.value)
+    return "holds" if high >= figure.low and low <= figure.high else "drifted"
+
+
+def number_text(value: float | None) -> str:
+    return "" if value is None else f"{value:.4g}"
+
+
+def row_of(figure: Figure, told: Told | None) -> tuple[str, ...]:
+    text = figure.text if len(figure.text) <= 60 else f"{figure.text[:59]}…"
+    wanted = f"{number_text(figure.low)} to {number_text(figure.high)}"
+    found = "" if told is None else number_text(told.value)
+    ends = "" if told is None or told.low is None else f"{number_text(told.low)} to "
+    ends += "" if told is None or told.high is None else number_text(told.high)
+    place = Path(figure.document).name
+    return (f"{place}: {text}", figure.key, wanted, found, ends, verdict(figure, told))
+
+
+def chosen(only: Sequence[str], minutes: float) -> list[Figure]:
+    """The figures whose bench, document or words hold one of the texts, of benches that short."""
+    return [
+        figure
+        for figure in FIGURES
+        if (not only or any(one in f"{figure.command} {figure.name}" for one in only))
+        and MINUTES[figure.command] <= minutes
+    ]
+
+
+def print_list(figures: Iterable[Figure]) -> None:
+    rows = [(one.name, one.key, one.command, f"{MINUTES[one.command]} min") for one in figures]
+    print_table(("figure", "key", "bench", "takes"), rows)
+    print_table(("not covered", "because"), [(f"{d}: {t}", why) for d, t, why in NOT_COVERED])
+
+
+def measure(figures: Sequence[Figure], options: Sequence[str]) -> list[str]:
+    """Runs the benches, prints what each figure is now; what has drifted."""
+    rows: list[tuple[str, ...]] = []
+    missed: list[str] = []
+    for command in dict.fromkeys(figure.command for figure in figures):
+        began = perf_counter()
+        found, said = run_bench(command, options)
+        print(f"{command}: {perf_counter() - began:.0f} s; {said}", file=sys.stderr, flush=True)
+        for figure in (one for one in figures if one.command == command):
+            told = found.get(figure.key)
+            rows.append(row_of(figure, told))
+            if verdict(figure, told) != "holds":
+                missed.append(f"{figure.name} ({figure.key}): {verdict(figure, told)}")
+    print_table(("figure", "key", "the same within", "now", "interval", ""), rows)
+    return missed
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--list", action="store_true", help="say what there is, and run nothing")
+    parser.add_argument("--only", nargs="+", default=[], metavar="TEXT", help="benches or words")
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="of the longest bench")
+    parser.add_argument("options", nargs="*", help="of every bench, behind --, as in --models DIR")
+    options = parser.parse_args()
+    figures = chosen(options.only, options.minutes)
+    if options.list:
+        print_list(figures)
+        return 0
+    busy = os.getloadavg()[0] / (os.cpu_count() or 1)
+    if busy > 0.3:
+        print(f"the machine is busy (load {busy:.1f} a core): times may drift", file=sys.stderr)
+    return verdict_line(measure(figures, options.options))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -92,7 +92,7 @@ def test_retrain() -> None:
 def test_choose() -> None:
     shown = call(ROOT / "examples" / "10_choose.py")
     assert re.search(r"model int8 +accuracy 9\d\.\d%", shown)
-    assert re.search(r"model( int8)?: the most accurate of both under 1.00 MB", shown)
+    assert re.search(r"model( int8)?: the most accurate of the two under 1.00 MB", shown)
 
 
 def test_custom_op() -> None:

@@ -83,8 +83,9 @@ def test_a_search_goes_on_from_its_records(kept: Path) -> None:
     words = ("wide.tflite", *DATA, "--max-drop", "20pt", "--no-train", "-o", "tune", "--resume")
     lines = len((kept / "tune" / "trials.jsonl").read_text().splitlines())
     done = litesmith("tune", *words, "--runs", 12, "--json")
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["best"]["digest"]
+    told = json.loads(done.stdout)
+    assert (done.returncode == 0) == (told["best"] is not None), done.stderr
+    assert (told["best"] or told["nearest"] or told["float"])["digest"]
     found = Log(kept / "tune" / "trials.jsonl").read(TUNE_KINDS)
     assert (len(found) == lines) == is_same_machine()
 

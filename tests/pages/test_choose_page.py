@@ -153,3 +153,14 @@ def test_nothing_fits_is_said(tmp_path: Path) -> None:
     told = {**chosen.summary(), "pick": None, "nearest": "small", "reason": "none is under 1 ms"}
     page = write_report(chosen.write_folder(tmp_path, told)).read_text(encoding="utf-8")
     assert "Nothing fits" in page and "verdict missed" in page
+
+
+def test_a_busy_machine_is_the_first_word(tmp_path: Path) -> None:
+    why = "unclear: the machine was busy, and the choice is by times; nothing is picked"
+    told = {**chosen.summary(), "pick": None, "is_unclear": True, "reason": why}
+    folder = chosen.write_folder(tmp_path, told)
+    text = write_report(folder).read_text(encoding="utf-8")
+    assert '<p class="word">Unclear: the machine was busy</p>' in text
+    assert "Nothing fits" not in text
+    head = write_markdown(folder).read_text(encoding="utf-8").partition("\n")[0]
+    assert "Unclear" in head and "the machine was busy" in head

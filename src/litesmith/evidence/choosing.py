@@ -26,7 +26,8 @@ class MadeModel:
 class TimedModel:
     """What a candidate takes, from one run in turns with all others.
 
-    ratios  the time as a part of that of the model with this digest, and the 95 % interval
+    ratios      the time as a part of that of the model with this digest, and the 95 % interval
+    is_unclear  True where the machine was too busy to tell it from that of another
     """
 
     name: str
@@ -46,6 +47,7 @@ class TimedModel:
     note: str
     warnings: tuple[str, ...]
     device: Annotated[str, Mark.OMITTED] = ""
+    is_unclear: Annotated[bool, Mark.OMITTED] = False
 
 
 @dataclass(frozen=True)
@@ -154,8 +156,9 @@ class CandidateRow:
 class ChooseSummary:
     """choose.json: where a choice stands.
 
-    basis    where accuracy comes from: measured here, published, or nowhere
-    nearest  the model that misses by least, where none fits
+    basis       where accuracy comes from: measured here, published, or nowhere
+    nearest     the model that misses by least, where none fits
+    is_unclear  True where nothing is picked because the machine was too busy to tell times apart
     """
 
     schema: Literal[1]
@@ -175,3 +178,4 @@ class ChooseSummary:
     warnings: tuple[str, ...]
     environment: Environment
     seconds: float | None
+    is_unclear: Annotated[bool, Mark.OMITTED] = False

@@ -198,9 +198,11 @@ StepText = Annotated[NextStep, Stored(str, attrgetter("text"), _read_step)]
 class TuneSummary:
     """tune.json: where a search stands.
 
-    keys      the trials that the summary is about: a folder may hold those of other requests too
-    first     the model as it came
-    nearest   the model that misses by least, where none fits
+    keys        the trials that the summary is about: a folder may hold those of other requests too
+    first       the model as it came
+    nearest     the model that misses by least, where none fits
+    untried     branches of the tree that there was no time for
+    model_path  where the model lay when it was measured
     """
 
     schema: Literal[1]
@@ -224,6 +226,8 @@ class TuneSummary:
     next: tuple[StepText, ...]
     environment: Environment
     seconds: float | None
+    untried: Annotated[tuple[str, ...], Mark.OMITTED] = ()
+    model_path: Annotated[str, Mark.OMITTED] = ""
 
     @property
     def chosen(self) -> TunedModel | None:

@@ -28,7 +28,14 @@ from litesmith.temporary import temporary_file
 from litesmith.tflite.file import digest, refuse_output
 from litesmith.timing.bench_files import append_log, append_partial, write_csv
 from litesmith.timing.copies import Copies, time_copies
-from litesmith.timing.latency import Bench, Contender, Rule, list_contenders, measure
+from litesmith.timing.latency import (
+    Bench,
+    Contender,
+    Rule,
+    list_contenders,
+    measure,
+    with_advice,
+)
 from litesmith.timing.threads import sweep
 
 _SWEEP_SECONDS = 5.0
@@ -171,7 +178,7 @@ def _measure(group: Sequence[Contender], rule: Rule, auto: bool, progress: Progr
     }.items():
         probe(name, target)
     if not auto:
-        return measure(group, rule, progress)
+        return with_advice(measure(group, rule, progress))
     is_fixed = rule.runs is not None or rule.seconds is not None
     limits = rule if is_fixed else replace(rule, seconds=_SWEEP_SECONDS)
     situations = sweep(group[0].source, limits, progress)

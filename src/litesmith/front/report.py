@@ -4,7 +4,8 @@ import os
 from pathlib import Path
 
 from litesmith.arguments import check_types
-from litesmith.pages.folder_kinds import write_markdown, write_report
+from litesmith.pages.folder_kinds import changed_files, write_markdown, write_report
+from litesmith.progress import WARNING, Note, Progress, silent
 
 
 @check_types
@@ -13,11 +14,15 @@ def report(
     *,
     markdown: bool = False,
     out: str | os.PathLike[str] | None = None,
+    progress: Progress = silent,
 ) -> Path:
-    """Rebuilds the report of a folder from its records alone; gives the path of the page.
+    """Rebuilds the report of a folder from its records alone; gives the path of the page. It says
+    first which files are no longer those that were measured, and so does `progress`.
 
     >>> litesmith.report("model-tuned")                                 # doctest: +SKIP
     PosixPath('model-tuned/report.html')
     """
+    for words in changed_files(Path(folder)):
+        progress(Note(words, WARNING))
     write = write_markdown if markdown else write_report
     return write(Path(folder), None if out is None else Path(out))

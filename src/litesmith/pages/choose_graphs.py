@@ -27,7 +27,7 @@ from litesmith.pages.drawing.tradeoff import (
     worths,
     y_title,
 )
-from litesmith.pages.records.salvage_folder import read_summary
+from litesmith.pages.records.salvage_folder import find_changed, read_summary
 from litesmith.pages.records.tune_folder import Entry
 from litesmith.phrases import phrase
 from litesmith.units import number_text, score_text
@@ -67,11 +67,13 @@ class ChosenModel:
 
 @dataclass(frozen=True)
 class ChooseFolder:
-    """Everything that the report of a choice is made of; `losses` is what could not be read."""
+    """Everything that the report of a choice is made of; `losses` is what could not be read, and
+    `changed` which files are not those that were measured."""
 
     summary: ChooseSummary
     models: tuple[ChosenModel, ...] = ()
     losses: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
 
     def model(self, name: str | None) -> ChosenModel | None:
         return next((model for model in self.models if model.name == name), None)
@@ -81,7 +83,8 @@ def read_chosen(folder: Path) -> ChooseFolder:
     """Everything that the folder holds; of a choice that was stopped, what there is so far."""
     summary, losses = read_summary(ChooseSummary, folder / CHOOSE)
     models = tuple(_model(row, summary) for row in summary.candidates)
-    return ChooseFolder(summary, models, losses)
+    files = ((Path(row.file), row.digest) for row in summary.candidates if row.file)
+    return ChooseFolder(summary, models, losses, find_changed(files))
 
 
 def _model(row: CandidateRow, summary: ChooseSummary) -> ChosenModel:

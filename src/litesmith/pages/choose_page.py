@@ -40,6 +40,7 @@ from litesmith.pages.sections.tune_verdict import (
     Tile,
     Verdict,
     asked_html,
+    changed_verdict,
     run_line,
     tile_html,
     verdict_html,
@@ -49,6 +50,14 @@ from litesmith.units import time_interval_text, total_text
 
 _PICKED = Verdict("✓", phrase("To take"), "")
 _NOTHING = Verdict("✕", phrase("Nothing fits"), phrase("No model stays within what was asked."))
+_UNCLEAR = Verdict(
+    "≈",
+    phrase("Unclear: the machine was busy"),
+    phrase(
+        "Other programs had the processor, so that the times do not tell the models apart. Close "
+        "them, and give the same command again: it measures the times anew."
+    ),
+)
 _UNFINISHED = Verdict("…", phrase("Not finished"), phrase("This is what there is so far."))
 
 _COLUMNS = (phrase("Accuracy"), phrase("Latency"), phrase("File"), phrase("Peak memory"))
@@ -68,8 +77,12 @@ def chosen_page(folder: Path) -> Page:
 
 
 def verdict_of(record: ChooseFolder) -> Verdict:
+    if record.changed:
+        return changed_verdict(record.changed)
     if record.summary.state != DONE:
         return _UNFINISHED
+    if record.summary.is_unclear:
+        return _UNCLEAR
     return _PICKED if record.summary.pick else _NOTHING
 
 
@@ -88,7 +101,11 @@ def _asked(record: ChooseFolder) -> str:
 
 def _verdict(record: ChooseFolder) -> Html:
     shown = verdict_of(record)
-    kind = {_PICKED: "proven", _NOTHING: "missed"}.get(shown, "none")
+    kind = (
+        "missed"
+        if record.changed
+        else {_PICKED: "proven", _NOTHING: "missed", _UNCLEAR: "likely"}.get(shown, "none")
+    )
     own = record.model(record.summary.pick or record.summary.nearest)
     return verdict_html(
         kind,
@@ -96,7 +113,9 @@ def _verdict(record: ChooseFolder) -> Html:
         record.summary.reason,
         asked_html(_asked(record), record.summary.seconds),
         tag("div", *map(tile_html, _tiles(own)), class_="tiles") if own else None,
-        _ship(own, record.summary.request.target) if own and record.summary.pick else None,
+        _ship(own, record.summary.request.target)
+        if own and record.summary.pick and not record.changed
+        else None,
     )
 
 

@@ -7,9 +7,11 @@ from typing import NamedTuple
 from litesmith.errors import BadInput
 from litesmith.lang.language import speaking
 from litesmith.pages.bench_page import benched_markdown, benched_page
+from litesmith.pages.choose_graphs import read_chosen
 from litesmith.pages.choose_page import chosen_markdown, chosen_page
 from litesmith.pages.drawing.markdown import Markdown
 from litesmith.pages.drawing.page import Page, page_text
+from litesmith.pages.records.tune_folder import read_tuned
 from litesmith.pages.retrain_page import retrained_markdown, retrained_page
 from litesmith.pages.tune_page import tuned_markdown, tuned_page
 from litesmith.phrases import phrase
@@ -23,19 +25,35 @@ class Kind(NamedTuple):
     command   what writes it, for whoever gives another folder
     page      what it holds, as a page
     markdown  the same as Markdown; the text begins the names of pictures
+    changed   which files are not those that were measured, a sentence each
     """
 
     record: str
     command: str
     page: Callable[[Path], Page]
     markdown: Callable[[Path, str], Markdown]
+    changed: Callable[[Path], tuple[str, ...]] | None = None
+
+
+def _changed_choice(folder: Path) -> tuple[str, ...]:
+    return read_chosen(folder).changed
+
+
+def _changed_search(folder: Path) -> tuple[str, ...]:
+    return read_tuned(folder).changed
 
 
 KINDS = (
     Kind("bench.json", "bench", benched_page, benched_markdown),
-    Kind("choose.json", "choose", chosen_page, chosen_markdown),
+    Kind(
+        "choose.json",
+        "choose",
+        chosen_page,
+        chosen_markdown,
+        _changed_choice,
+    ),
     Kind("retrain.json", "retrain", retrained_page, retrained_markdown),
-    Kind("tune.json", "tune", tuned_page, tuned_markdown),
+    Kind("tune.json", "tune", tuned_page, tuned_markdown, _changed_search),
 )
 
 
@@ -55,6 +73,12 @@ def kind_of(folder: Path) -> Kind:
             commands,
         )
     return found
+
+
+def changed_files(folder: Path) -> tuple[str, ...]:
+    """Which files of a folder are not those that were measured, a sentence each."""
+    find = kind_of(folder).changed
+    return () if find is None else find(folder)
 
 
 def write_report(folder: Path, out: Path | None = None, lang: str | None = None) -> Path:

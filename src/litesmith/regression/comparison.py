@@ -28,7 +28,14 @@ from litesmith.run.core.target import Target
 from litesmith.run.session import Source
 from litesmith.tflite.file import load, pieces
 from litesmith.tflite.write import chunks
-from litesmith.timing.latency import Bench, Result, Rule, list_contenders, measure
+from litesmith.timing.latency import (
+    Bench,
+    Result,
+    Rule,
+    list_contenders,
+    measure,
+    with_advice,
+)
 from litesmith.timing.statistics import FASTER, MARGIN, SAME, SLOWER, UNKNOWN, Ratio, Row
 from litesmith.units import factor_text, gain_text, plain, score_text, total_text
 
@@ -248,7 +255,7 @@ def compare_models(a: Source, b: Source, data: Data | None, manner: CompareSetti
         )
     drifts = drift(a, b, data, on=manner.on)
     group, rule = list_contenders([a, b], manner.on), Rule(seconds=manner.seconds)
-    timed = measure(group, rule, manner.progress)
+    timed = with_advice(measure(group, rule, manner.progress))
     return Compared((measure_size(a), measure_size(b)), timed, accuracy, drifts, why)
 
 

@@ -401,10 +401,14 @@ def measure(
     comparisons = tuple(
         Comparison(group[0], result.contender, ratio(results[0], result)) for result in results[1:]
     )
-    warnings = noise(machine, here)
-    if any(comparison.ratio.verdict == UNCLEAR for comparison in comparisons):
-        warnings = (*warnings, busy_advice())
-    return Bench(results, comparisons, machine, warnings)
+    return Bench(results, comparisons, machine, noise(machine, here))
+
+
+def with_advice(done: Bench) -> Bench:
+    """The bench, with a warning where the machine was too busy to tell."""
+    if all(one.ratio.verdict != UNCLEAR for one in done.comparisons):
+        return done
+    return replace(done, warnings=(*done.warnings, busy_advice()))
 
 
 def busy_advice() -> str:

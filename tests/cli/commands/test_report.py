@@ -1,7 +1,9 @@
 """The command report."""
 
 from pathlib import Path
+from typing import cast
 
+from litesmith.tflite.file import digest
 from tests.cli.test_cli import litesmith
 from tests.pages import folders
 
@@ -30,3 +32,28 @@ def test_an_input_is_not_overwritten_by_a_folder(tmp_path: Path) -> None:
     done = litesmith("report", folders.write_folder(tmp_path / "tuned"), "-o", tmp_path)
     assert done.returncode == 2
     assert "is a folder" in done.stderr
+
+
+def test_files_that_are_not_those_that_were_measured_come_first(tmp_path: Path) -> None:
+    """A file in the place of the best was still called proven."""
+    source = tmp_path / "model.tflite"
+    source.write_bytes(b"as it came")
+    told = {**folders.summary(), "model_path": str(source), "model_digest": digest(source)}
+    folder = folders.write_folder(tmp_path / "tuned", told)
+    (folder / "best.tflite").write_bytes(b"as it was measured")
+    best = cast(dict[str, object], told["best"]) | {"digest": digest(folder / "best.tflite")}
+    folder = folders.write_folder(tmp_path / "tuned", {**told, "best": best})
+    done = litesmith("report", folder)
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert '<p class="word">Proven</p>' in page
+    for path in (source, folder / "best.tflite"):
+        path.write_bytes(b"another")
+        done = litesmith("report", folder)
+        page = (folder / "report.html").read_text(encoding="utf-8")
+        assert f"warning: {path}: is not the file that was measured" in done.stderr
+        assert '<p class="word">Not the files that were measured</p>' in page
+        assert '<p class="word">Proven</p>' not in page
+        litesmith("report", folder, "--markdown")
+        text = (folder / "report.md").read_text(encoding="utf-8")
+        assert "Not the files that were measured" in text.partition("\n")[0]

@@ -1,5 +1,7 @@
 """Which model is picked: laws over options that are made up."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -224,3 +226,18 @@ def test_bounds_are_read_as_typed() -> None:
     assert asked.texts == ("at most 10.0 ms", "at most 1.57 MB", "at least 80.00 %")
     with pytest.raises(BadInput, match="there are latency, size, download, memory"):
         Requirements(minimize="weight")
+
+
+@given(option_lists(), ASKED)
+def test_nothing_is_picked_by_times_of_a_busy_machine(
+    options: list[Option], asked: Requirements
+) -> None:
+    """Whatever the times are: the pick does not move with them, or there is none."""
+    unclear = [replace(o, is_unclear=True) for o in options]
+    other = [replace(o, p50_us=6 - (o.p50_us or 0.0)) for o in unclear]
+    found, turned = pick(unclear, asked, never), pick(other, asked, never)
+    counts = "latency" in (asked.goal(knows_accuracy=True), *asked.ceilings)
+    assert found.is_unclear == counts
+    if counts:
+        assert found.name is None and found.reason.startswith("unclear: the machine was busy")
+    assert found.name == turned.name

@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from random import Random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from litesmith.evidence.tuning import FLOAT
+from litesmith.evidence.tuning import FLOAT, RoomLeft
 from litesmith.ir.types import Model
 from litesmith.passes.core.recipe import parse, step_name, text_of
 from litesmith.search.trial.budget import MINIMIZE
@@ -94,7 +95,7 @@ def test_where_int8_fits_no_remedy_is_tried() -> None:
     assert asked(walked(state, everything_fits)) == ["clean-up", *FOUR]
     reasons = {branch.name: branch.why_not(state) for branch in BRANCHES}
     for name in ("ranges", "equalize", "round", "mixed"):
-        assert reasons[name] == "int8 fits with room to spare"
+        assert reasons[name] == "int8 fits with room to spare on the samples to choose by"
     assert reasons["qat"] == "int8 fits without"
     assert "latency is to be small" in reasons["int4"]
 
@@ -219,3 +220,15 @@ def test_the_float_model_is_the_candidate_that_changes_nothing() -> None:
     first = float_candidate()
     assert (first.name, first.recipe) == (FLOAT, "")
     assert parse(first.recipe) == ()
+
+
+def test_room_to_spare_is_claimed_of_an_interval_inside_the_budget_only() -> None:
+    """[−3.35, +1.48] was likely, beside: int8 fits with room to spare."""
+    state = state_of()
+    state.records["int8"] = record("int8", room=0.01, allowed=0.01)
+    assert state.why_enough == "int8 fits with room to spare on the samples to choose by"
+    left = RoomLeft(0.01, -0.0135, 0.0348, "", 0.01)
+    found = state.records["int8"]
+    details = replace(found.details, room=left)
+    state.records["int8"] = TriedModel(found.trial.with_details(details))
+    assert "by its estimate" in state.why_enough and "to spare" not in state.why_enough

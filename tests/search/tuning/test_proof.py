@@ -1,8 +1,10 @@
 """Candidates to verify on held-out samples."""
 
+from litesmith.evidence.records import Speed
 from litesmith.evidence.tuning import FLOAT
-from litesmith.search.trial.tried_model import TriedModel
+from litesmith.search.trial.tried_model import TriedModel, is_better
 from litesmith.search.tuning.proof import find_provable
+from litesmith.timing.statistics import FASTER, SAME, UNCLEAR
 from tests.search.choosing.taught import record
 
 
@@ -20,3 +22,21 @@ def test_the_last_one_is_who_has_most_room() -> None:
     quick = [record(f"q{n}", ratio=0.3 + 0.03 * n, room=0.0) for n in range(5)]
     sure = record("sure", ratio=0.9, room=0.01)
     assert asked(record(FLOAT, ratio=1.0), *quick, sure) == ["q0", "q1", "q2", "sure"]
+
+
+def test_what_is_no_faster_beyond_the_noise_is_not_proven() -> None:
+    """A file no faster and 1.01 times as large was shipped as proven."""
+
+    def timed(name: str, low: float, high: float, verdict: str) -> TriedModel:
+        speed = Speed("cpu:1", "measured", 9.0, 10.0, (low + high) / 2, low, high, verdict)
+        return record(name, size=1010, latency=speed)
+
+    first = record(FLOAT, ratio=1.0, size=1000)
+    same, fast = timed("same", 0.97, 1.01, SAME), timed("fast", 0.5, 0.6, FASTER)
+    busy = timed("busy", 0.5, 0.6, UNCLEAR)
+    assert asked(first, same) == []
+    assert asked(first, same, fast) == ["fast"]
+    assert asked(first, busy) == ["busy"]  # the proof measures it again
+    assert is_better(busy, first, "latency", busy.latency) is None
+    assert not is_better(fast, first, "size", fast.latency)
+    assert is_better(record("small", size=900), first, "size", None)

@@ -14,6 +14,7 @@ from litesmith.data.sources import UNTOUCHED, open_data
 from litesmith.errors import BadInput
 from litesmith.evidence.log import Log
 from litesmith.evidence.tuning import CANDIDATE, TUNE_KINDS, VERIFIED, ProofTimes, Tried
+from litesmith.pages.records.tune_folder import read_tuned
 from litesmith.search.trial.budget import Budget, Limits
 from litesmith.search.trial.data_split import split
 from litesmith.search.trial.tried_model import TriedModel, find_front
@@ -310,7 +311,9 @@ def test_where_only_a_ceiling_is_missed_the_sentence_says_so(copied: Path) -> No
 def test_agreement_needs_no_labels(tmp_path: Path) -> None:
     model, _ = written(tmp_path)
     items = examples()["x"]
-    found = litesmith.tune(model, items, min_agreement="90%", runs=BLINK, out=tmp_path / "out")
+    found = litesmith.tune(
+        model, items, min_agreement="90%", minimize="size", runs=BLINK, out=tmp_path / "out"
+    )
     assert found.best is not None and found.verdict in ("proven", "likely")
     accuracy = cast(Json, cast(Json, found.facts["best"])["accuracy"])
     assert accuracy["metric"] == "agreement"
@@ -337,7 +340,49 @@ def test_no_time_still_ends_in_order(tmp_path: Path) -> None:
     assert found.facts["state"] == "done" and found.best is None
     answers = [step["answer"] for step in cast(list[Json], found.facts["path"])]
     assert answers == ["not asked: the time is over"] * len(BRANCHES)
-    assert "time" in found.sentence
+    names = ", ".join(branch.name for branch in BRANCHES)
+    assert found.sentence.endswith(f"; not tried for lack of time: {names}")
+    assert found.facts["untried"] == [branch.name for branch in BRANCHES]
+
+
+def test_what_there_was_no_time_for_is_gone_on_with(tmp_path: Path) -> None:
+    written(tmp_path)
+    typed = "litesmith tune model.tflite --data data.npz --minutes 1e-06 -o out"
+    found = smallest(tmp_path, minutes=1e-6, command=typed)
+    (step,) = found.summary.next
+    wanted = "litesmith tune model.tflite --data data.npz -o out --resume --minutes 2e-06"
+    assert (step.command, step.purpose) == (wanted, "tries what there was no time for")
+
+
+def test_where_nothing_is_better_the_model_is_kept(tmp_path: Path) -> None:
+    """A search for the smallest file of a model that nothing makes smaller."""
+    model, data = written(tmp_path, integer(taught()))
+    found = litesmith.tune(
+        model, data, max_drop="5pt", minimize="size", runs=BLINK, out=tmp_path / "out"
+    )
+    assert (found.best, found.verdict, found.is_as_asked) == (None, "keep", False)
+    assert found.sentence.startswith("nothing better was found; keep yours")
+    assert found.report is not None
+    page = found.report.read_text(encoding="utf-8")
+    assert '<p class="word">Keep yours</p>' in page
+    assert "Proven" not in page
+
+
+def test_every_time_of_a_search_is_on_one_scale(place: Path) -> None:
+    """Headline, cards, graph, tooltip and table showed three different times of one model."""
+    record = read_tuned(place / "out")
+    best, first = record.summary.best, record.summary.first
+    assert best is not None and best.latency is not None and first is not None
+    speed, float_us = best.latency, best.latency.float_us
+    assert float_us and first.latency and first.latency.p50_us == float_us
+    entry = record.entry(best.name)
+    assert entry is not None and entry.speed == speed
+    for one in record.entries:
+        if one.speed is not None and one.speed.ratio is not None:
+            assert one.speed.p50_us == pytest.approx(one.speed.ratio * float_us)
+            assert one.speed.float_us == float_us
+    rows = {row.model: row.p50_us for row in record.summary.threads if row.target == speed.target}
+    assert (rows["float"], rows["best"]) == (float_us, speed.p50_us)
 
 
 def test_a_quantized_model_is_not_quantized_again(tmp_path: Path) -> None:

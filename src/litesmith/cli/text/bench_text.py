@@ -211,7 +211,7 @@ def _print_targets(one: OnEveryTarget) -> None:
     runs = one.bench.results[0].runs
     line(
         phrase(
-            "times that are measured: {turns} took turns, {runs} runs of the CPU",
+            "measured in turns: {turns}; {runs} runs on the CPU",
             _turns(one.rows),
             runs,
         )
@@ -220,7 +220,7 @@ def _print_targets(one: OnEveryTarget) -> None:
         count = "1 run" if len(row.samples_us) == 1 else phrase("{count} runs", len(row.samples_us))
         line(
             phrase(
-                "{target}: {count} by itself; so slow that turns would tell no more",
+                "{target}: {count} on its own, because it is too slow to take turns",
                 row.target,
                 count,
             )

@@ -14,9 +14,11 @@ from litesmith.evidence.tuning import FLOAT, TunedModel, TuneSummary
 from litesmith.pages.records.record_words import faster_words, names_words
 from litesmith.phrases import join, phrase
 from litesmith.run.core.placement import ESTIMATED
+from litesmith.search.trial.budget import KEPT, UNSURE
 from litesmith.search.trial.tried_model import TriedModel
 from litesmith.search.tuning.tree_walk import TuneView
 from litesmith.search.tuning.tune_search import Found
+from litesmith.timing.statistics import UNCLEAR
 from litesmith.units import (
     bytes_text,
     gain_text,
@@ -138,15 +140,15 @@ def _difference(accuracy: Score | None) -> str:
 def print_found(found: Found) -> None:
     """The verdict, what was tried, and what to do now."""
     summary, best = found.summary, found.summary.best
-    line(phrase("{verdict}: {sentence}", found.verdict, found.sentence), "bold")
+    line(_headline(found), "bold")
     heading("tried")
     chosen, minimize = best.name if best else "", summary.request.minimize
     console.print(trial_table(found.records, chosen, minimize, summary))
     data = summary.data
     line(
         phrase(
-            "scored on {count} samples to choose by; the verdict is of {count2} others, and "
-            "{count3} were for calibration",
+            "chosen by {count} samples, and judged by {count2} others; {count3} more were for "
+            "calibration",
             total_text(data.search),
             total_text(data.held_out),
             total_text(data.calibration),
@@ -162,6 +164,14 @@ def print_found(found: Found) -> None:
         line(phrase("report: {page}", found.report))
     for step in summary.next:
         command(step.text)
+
+
+def _headline(found: Found) -> str:
+    if found.verdict == UNSURE:
+        return phrase("{unclear}; {sentence}", UNCLEAR, found.sentence)
+    if found.verdict == KEPT:
+        return found.sentence
+    return phrase("{verdict}: {sentence}", found.verdict, found.sentence)
 
 
 def _where(best: TunedModel) -> str:

@@ -1,14 +1,15 @@
 """The files of a folder as far as they can be read: another version, a crash or a person may have
 written them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from litesmith.errors import BadInput, os_reason
+from litesmith.errors import BadInput, LitesmithError, os_reason
 from litesmith.evidence.codec import Malformed, Salvaged, is_object, parse, salvage
 from litesmith.evidence.folder import RECORDS
 from litesmith.phrases import phrase
+from litesmith.tflite.file import digest
 
 T = TypeVar("T")
 
@@ -49,6 +50,23 @@ def read_optional(kind: type[T], path: Path) -> Salvaged[T | None]:
         why = os_reason(error) if isinstance(error, OSError) else str(error)
         return Salvaged(None, (f"{path.name}: {why}",))
     return Salvaged(found, _placed(path, losses))
+
+
+def find_changed(files: Iterable[tuple[Path, str]]) -> tuple[str, ...]:
+    """A sentence for each file that is not the one that was measured, by its digest then; what is
+    gone is no other file."""
+    return tuple(
+        phrase("{path}: is not the file that was measured; what is said here is not of it", path)
+        for path, wanted in files
+        if wanted and _is_other(path, wanted)
+    )
+
+
+def _is_other(path: Path, wanted: str) -> bool:
+    try:
+        return path.is_file() and digest(path) != wanted
+    except (OSError, ValueError, LitesmithError):  # a name or a file that nobody can open
+        return False
 
 
 def _placed(path: Path, losses: Sequence[str]) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
 """What `tune` left in its folder, as far as it can be read: a row for each model, and the rest."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from litesmith.evidence.measurement import Skipped, Trial
 from litesmith.evidence.records import Score, Speed, Taker
 from litesmith.evidence.tuning import (
     CANDIDATE,
+    DONE,
     TIMED,
     VERIFIED,
     ProofTimes,
@@ -18,7 +19,12 @@ from litesmith.evidence.tuning import (
     TunedInside,
     TuneSummary,
 )
-from litesmith.pages.records.salvage_folder import read_inside, read_optional, read_summary
+from litesmith.pages.records.salvage_folder import (
+    find_changed,
+    read_inside,
+    read_optional,
+    read_summary,
+)
 from litesmith.phrases import phrase
 
 # A trial that does not say what it is was of a candidate.
@@ -62,9 +68,10 @@ class Entry:
 class TuneFolder:
     """Everything that a report is made of.
 
-    replay  the command that makes the best model again
-    inside  the bulky details of models, by digest
-    losses  what could not be read, and why
+    replay   the command that makes the best model again
+    inside   the bulky details of models, by digest
+    losses   what could not be read, and why
+    changed  which files are not those that were measured
     """
 
     summary: TuneSummary
@@ -72,6 +79,7 @@ class TuneFolder:
     replay: str = ""
     inside: Mapping[str, TunedInside] = field(default_factory=dict[str, TunedInside])
     losses: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
 
     def entry(self, name: str) -> Entry | None:
         """The trial of that name."""
@@ -109,8 +117,17 @@ def read_tuned(folder: Path) -> TuneFolder:
         ),
         replay=recipe.value.command if recipe.value else "",
         inside=inside,
+        changed=find_changed(_measured_files(folder, known)),
         losses=(*losses, *trials.losses, *(why for one in found.values() for why in one.losses)),
     )
+
+
+def _measured_files(folder: Path, summary: TuneSummary) -> Iterator[tuple[Path, str]]:
+    """The files that a page speaks of, with the digests that were measured."""
+    if summary.best is not None and summary.state == DONE:  # before, the best may lie there yet
+        yield folder / "best.tflite", summary.best.digest
+    if summary.model_path:
+        yield Path(summary.model_path), summary.model_digest
 
 
 def _known_scores(summary: TuneSummary) -> TuneSummary:

@@ -1,6 +1,7 @@
 """The first thing on the page: what to ship, what it gains, and how to run it."""
 
 import re
+from collections.abc import Sequence
 from shlex import quote
 from typing import NamedTuple
 
@@ -48,6 +49,19 @@ VERDICTS = {
             "interval reaches beyond. More samples would decide."
         ),
     ),
+    "unclear": Verdict(
+        "≈",
+        phrase("Unclear: the machine was busy"),
+        phrase(
+            "Other programs had the processor, so that the times do not tell whether the file is "
+            "faster. Close them, and give the same command again: it measures the times anew."
+        ),
+    ),
+    "keep": Verdict(
+        "=",
+        phrase("Keep yours"),
+        phrase("Nothing that was tried is better than the model as it came, beyond the noise."),
+    ),
     "missed": Verdict(
         "✕", phrase("Missed"), phrase("Nothing that was tried is within what was asked.")
     ),
@@ -74,8 +88,15 @@ class Tile(NamedTuple):
     change: str
 
 
+def changed_verdict(changed: Sequence[str]) -> Verdict:
+    """Of a folder that speaks of other files than lie there now."""
+    return Verdict("✕", phrase("Not the files that were measured"), join(changed, ". "))
+
+
 def verdict_of(record: TuneFolder) -> Verdict:
     summary = record.summary
+    if record.changed:
+        return changed_verdict(record.changed)
     return VERDICTS.get(summary.verdict or "") or _NO_VERDICT.get(summary.state, _UNKNOWN)
 
 
@@ -137,13 +158,13 @@ def verdict(record: TuneFolder) -> Html:
     """The verdict with its reasons."""
     told, words = record.summary, asked_words(record)
     return verdict_html(
-        told.verdict if told.verdict in VERDICTS else "none",
+        "missed" if record.changed else told.verdict if told.verdict in VERDICTS else "none",
         verdict_of(record),
         told.sentence,
         asked_html(words, told.seconds) if words else None,
         _nearest(record),
         tag("div", *map(tile_html, tiles(record)), class_="tiles"),
-        _ship(told.best) if told.best else None,
+        _ship(told.best) if told.best and not record.changed else None,
         _next(told.next),
     )
 
@@ -242,6 +263,8 @@ def _nearest(record: TuneFolder) -> Html | None:
         return None
     return tag(
         "p",
-        phrase("Nearest, but not within what was asked: {name}", nearest.name),
+        phrase("Nearest, but no better than yours: {name}", nearest.name)
+        if record.summary.verdict == "keep"
+        else phrase("Nearest, but not within what was asked: {name}", nearest.name),
         class_="near",
     )

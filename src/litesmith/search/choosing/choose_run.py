@@ -45,7 +45,7 @@ from litesmith.search.choosing.shared_data import (
 )
 from litesmith.search.trial.trial_runner import Course
 from litesmith.timing.host import host
-from litesmith.timing.latency import Rule
+from litesmith.timing.latency import Rule, busy_advice
 from litesmith.workers.engine import Engine, Lost, Worker
 
 # A guess of what a machine computes in a second, for the time that is left.
@@ -352,7 +352,9 @@ class Choosing:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What made the times noisy."""
-        told = (words for timed in self._times.values() for words in timed.warnings)
+        told = [words for timed in self._times.values() for words in timed.warnings]
+        if any(timed.is_unclear for timed in self._times.values()):
+            told.append(busy_advice())
         return tuple(dict.fromkeys(told))
 
     @property
@@ -392,6 +394,7 @@ class Choosing:
             warnings=self.warnings,
             environment=self.environment,
             seconds=monotonic() - self._began,
+            is_unclear=told.is_unclear,
         )
 
     @property

@@ -51,6 +51,7 @@ from litesmith.tflite.file import digest, load, save, write_whole
 from litesmith.tflite.write import to_bytes
 from litesmith.timing.cluster_timing import measure_on
 from litesmith.timing.latency import Bench, Result, Rule, ratio
+from litesmith.timing.statistics import UNCLEAR
 from litesmith.timing.turns import Contender
 from litesmith.workers.engine import Engine
 
@@ -238,7 +239,9 @@ class ChooseTrials:
         )
 
     def knows_times(self, group: Sequence[ModelCandidate], rule: Rule) -> bool:
-        return all(self._time_key(c, group, rule) in self.runner.known for c in group)
+        """True where the times of all are on record, and clear."""
+        found = [self._find(self._time_key(c, group, rule), TimedModel) for c in group]
+        return all(one is not None and not one.details.is_unclear for one in found)
 
     def _time_key(
         self, candidate: ModelCandidate, group: Sequence[ModelCandidate], rule: Rule
@@ -316,12 +319,8 @@ def _timed_trial(
     candidate: ModelCandidate, key: str, own: Result, bench: Bench, device: str
 ) -> Trial[Details]:
     numbers, sizes = own.numbers, measure_size(candidate.file)
-    ratios = {
-        other.contender.digest: (found.value, *found.interval)
-        for other in bench.results
-        if other is not own
-        for found in (ratio(other, own),)
-    }
+    pairs = {one.contender.digest: ratio(one, own) for one in bench.results if one is not own}
+    ratios = {other: (found.value, *found.interval) for other, found in pairs.items()}
     details = TimedModel(
         name=candidate.name,
         kind=TIMED,
@@ -340,6 +339,7 @@ def _timed_trial(
         note=own.note,
         warnings=bench.warnings,
         device=device,
+        is_unclear=any(found.verdict == UNCLEAR for found in pairs.values()),
     )
     kept = tuple(m for m in own.trial().measurements if m.metric != "latency")
     return Trial("", "", candidate.digest, kept, reason=phrase("timed in turns"), details=details)

@@ -11,7 +11,7 @@ from litesmith.phrases import Phrase, join_and, phrase
 from litesmith.search.choosing.candidates import ModelCandidate
 from litesmith.search.choosing.shared_data import worse_beyond_noise
 from litesmith.search.trial.budget import MINIMIZE, Typed, read_bound, read_ceiling
-from litesmith.timing.statistics import MARGIN
+from litesmith.timing.statistics import MARGIN, UNCLEAR
 from litesmith.units import (
     bytes_text,
     gain_text,
@@ -132,7 +132,8 @@ class Requirements:
 class Option:
     """A model by what a choice looks at; None is what is not known.
 
-    merit  its accuracy, turned round where less of the metric is better; `value` as it is
+    merit       its accuracy, turned round where less of the metric is better; `value` as it is
+    is_unclear  True where the machine was too busy to tell its time from that of another
     """
 
     name: str
@@ -143,6 +144,7 @@ class Option:
     bytes: float | None = None
     gzip_bytes: float | None = None
     peak_bytes: float | None = None
+    is_unclear: bool = False
 
     def cost(self, name: str) -> float | None:
         return COSTS[name].of(self)
@@ -203,11 +205,13 @@ def find_as_good(option: Option, options: Sequence[Option], worse: Worse) -> tup
 
 
 class Pick(NamedTuple):
-    """The model to take, or the nearest where none fits, and why."""
+    """The model to take, or the nearest where none fits, and why; neither where the machine was too
+    busy to tell times apart, and times count."""
 
     name: str | None
     nearest: str | None
     reason: str
+    is_unclear: bool = False
 
 
 def pick(options: Sequence[Option], asked: Requirements, worse: Worse) -> Pick:
@@ -215,6 +219,9 @@ def pick(options: Sequence[Option], asked: Requirements, worse: Worse) -> Pick:
     known = [o for o in options if o.merit is not None]
     goal = asked.goal(knows_accuracy=bool(known))
     able = known or [o for o in options if goal != ACCURACY and o.cost(goal) is not None]
+    if "latency" in (goal, *asked.ceilings) and any(o.is_unclear for o in able):
+        why = phrase("{unclear}, and the choice is by times; nothing is picked", UNCLEAR)
+        return Pick(None, None, why, is_unclear=True)
     fitting = [o for o in able if not o.misses(asked)]
     if goal != ACCURACY:
         fitting = [o for o in fitting if o.cost(goal) is not None]
@@ -241,7 +248,7 @@ def _why(goal: str, fitting: Sequence[Option], able: Sequence[Option], asked: Re
     if not asked.texts or len(fitting) == len(able):
         tail = phrase(" {within}", within) if within else ""
         return (
-            phrase("{what} of both{tail}", what, tail)
+            phrase("{what} of the two{tail}", what, tail)
             if len(able) == 2
             else phrase("{what} of all {count}{tail}", what, len(able), tail)
         )
@@ -250,7 +257,8 @@ def _why(goal: str, fitting: Sequence[Option], able: Sequence[Option], asked: Re
 
 def _rank(option: Option, goal: str) -> tuple[float, float, float, float, str]:
     """Less is better; a model's name decides last, so that the order they came in does not."""
-    merit, time, size = option.merit or 0.0, option.p50_us or 0.0, option.bytes or 0.0
+    merit, size = option.merit or 0.0, option.bytes or 0.0
+    time = 0.0 if option.is_unclear else option.p50_us or 0.0
     first = -merit if goal == ACCURACY else option.cost(goal) or 0.0
     return first, -merit, time, size, option.name
 
@@ -307,7 +315,8 @@ def _cheaper(best: Option, fitting: Sequence[Option], goal: str, worse: Worse) -
     """One that is as accurate within the noise, and far faster; "" where accuracy is no goal."""
     if goal != ACCURACY:
         return ""
-    same = [o for o in fitting if o.p50_us and best.p50_us and o.p50_us < 0.9 * best.p50_us]
+    clear = [o for o in fitting if not o.is_unclear]
+    same = [o for o in clear if o.p50_us and best.p50_us and o.p50_us < 0.9 * best.p50_us]
     same = [o for o in same if not worse(_alone(o), _alone(best))]
     if not same:
         return ""
@@ -394,6 +403,7 @@ class CandidateTable:
             bytes=times and times.bytes,
             gzip_bytes=times and times.gzip_bytes,
             peak_bytes=times and times.peak_bytes,
+            is_unclear=times is not None and times.is_unclear,
         )
 
     def is_worse(self, a: Option, b: Option) -> bool:
@@ -403,7 +413,7 @@ class CandidateTable:
         return self._is_slower(a, b) or self._is_less_accurate(a, b)
 
     def _is_slower(self, a: Option, b: Option) -> bool:
-        if a.p50_us is None or b.p50_us is None:
+        if a.p50_us is None or b.p50_us is None or (a.is_unclear and b.is_unclear):
             return False
         digests = {c.name: c.digest for c in self.candidates}
         _, low, _ = self.times[a.name].ratios[digests[b.name]]

@@ -39,7 +39,10 @@ from litesmith.units import (
 
 MINIMIZE = ("latency", "size", "download", "memory")
 
-PROVEN, LIKELY, MISSED = "proven", "likely", "missed"
+# Of a search: what was found is within what was asked, beyond doubt or by its estimate, but for how
+# fast it is, which the machine was too busy to tell; nothing is better than the model as it came;
+# nothing is within what was asked.
+PROVEN, LIKELY, UNSURE, KEPT, MISSED = "proven", "likely", "unclear", "keep", "missed"
 
 # Fewer samples than this tell nothing of a model, whatever is asked.
 LEAST_SAMPLES = 30

@@ -8,6 +8,7 @@ from litesmith.evidence.measurement import Trial
 from litesmith.evidence.records import Score, Speed
 from litesmith.evidence.tuning import FITS, FLOAT, Tried
 from litesmith.search.trial.budget import Limits, Room
+from litesmith.timing.statistics import FASTER, MARGIN, UNCLEAR, UNKNOWN, judge
 
 # Costs that differ by less are the same: files of one kind differ by a few bytes, times by noise.
 TIE = 0.02
@@ -132,6 +133,22 @@ def _preference(record: TriedModel) -> tuple[bool, bool, bool, float]:
     spare = record.has_room_to_spare
     estimate = 0.0 if spare else record.room.estimate
     return record.name != FLOAT, spare, spare and bool(record.details.is_integer), estimate
+
+
+def is_better(
+    record: TriedModel, first: TriedModel, minimize: str, speed: Speed | None
+) -> bool | None:
+    """Whether a model has less of what is to be small than the model as it came, beyond the noise;
+    None where the machine was too busy to tell."""
+    if record.left != first.left:
+        return record.left < first.left
+    if minimize == "latency" and speed is not None and speed.ratio is not None:
+        found = speed.verdict or judge(speed.low, speed.high)
+        if found == UNKNOWN:  # as few runs as were asked for
+            return speed.ratio < 1 - MARGIN
+        return None if found == UNCLEAR else found == FASTER
+    own, before = record.cost(minimize), first.cost(minimize)
+    return own is not None and (before is None or own < before * (1 - MARGIN))
 
 
 def find_nearest(records: Iterable[TriedModel], limits: Limits) -> TriedModel | None:

@@ -13,6 +13,7 @@ from litesmith.passes.core.step import Step
 from litesmith.passes.quantizing.qat import Qat
 from litesmith.passes.quantizing.quantize import Quantize
 from litesmith.phrases import phrase
+from litesmith.search.trial.budget import PROVEN, verdict
 from litesmith.search.trial.tried_model import TIE, TriedModel
 
 # What makes the file, or its archive, smaller than the time it takes would ask for.
@@ -82,9 +83,16 @@ class State:
 
     @property
     def why_enough(self) -> str:
-        """Why int8 needs no remedy: it fits with room to spare, or cannot win; "" where it does."""
-        if any(r.has_room_to_spare for r in self.find_fitting(*EIGHT_BITS)):
-            return phrase("int8 fits with room to spare")
+        """Why int8 needs no remedy: it fits with room to spare, or cannot win; "" where it does.
+        What is held out is not looked at here, so that nothing is said of it."""
+        ample = [r for r in self.find_fitting(*EIGHT_BITS) if r.has_room_to_spare]
+        if any(verdict(r.room) == PROVEN for r in ample):
+            return phrase("int8 fits with room to spare on the samples to choose by")
+        if ample:
+            return phrase(
+                "int8 fits by its estimate on the samples to choose by, though its interval "
+                "reaches beyond the budget; the held-out samples decide"
+            )
         return self.why_beaten
 
     @property

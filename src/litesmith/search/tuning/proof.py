@@ -15,8 +15,10 @@ from litesmith.diagnosis.loss import decibels, losses
 from litesmith.errors import LitesmithError
 from litesmith.evidence.records import Speed, Taker
 from litesmith.evidence.tuning import (
+    FITS,
     FLOAT,
     MISSES,
+    SET_ASIDE,
     TIMED,
     LayerRow,
     OpRow,
@@ -31,10 +33,16 @@ from litesmith.run.core.placement import MEASURED
 from litesmith.run.core.target import Target, usable_cores
 from litesmith.run.devices.address import Address
 from litesmith.run.session import Source
-from litesmith.search.trial.budget import MISSED, at_look, verdict
+from litesmith.search.trial.budget import KEPT, MISSED, UNSURE, at_look, verdict
 from litesmith.search.trial.measured_values import cycles_of, speed_of, taken_of
 from litesmith.search.trial.target_place import Place
-from litesmith.search.trial.tried_model import TriedModel, find_front, find_nearest, rank
+from litesmith.search.trial.tried_model import (
+    TriedModel,
+    find_front,
+    find_nearest,
+    is_better,
+    rank,
+)
 from litesmith.search.tuning.tune_trials import TuneTrials
 from litesmith.tflite.file import load
 from litesmith.timing.cluster_timing import Timed, measure_on, run_alone
@@ -61,7 +69,7 @@ class Proof(NamedTuple):
 
     shipped   the trial of the model to ship; None where nothing fits
     verified  the same on held-out samples; where nothing fits, of the nearest
-    verdict   proven, likely or missed; "" where there was nothing to judge
+    verdict   proven, likely, unclear, keep or missed; "" where there was nothing to judge
     front     the names of the models that no other beats
     target    where the model is fastest
     times     its times beside the float model's, in the proof's own run; None where nothing ran
@@ -92,27 +100,53 @@ class Proof(NamedTuple):
 def prove(trials: TuneTrials, targets: Sequence[Place]) -> Proof:
     """Verifies candidates in the order of their cost until one holds; its time too."""
     seen: list[TriedModel] = []
-    limits = trials.goal.limits
+    limits, kept = trials.goal.limits, None
     for record in find_provable(trials.records.values(), trials.goal.minimize):
         held = trials.verify(record)
         seen.append(held)
         if held.status == MISSES:
             continue
         times = _times(trials, held, targets)
-        if not limits.misses(held.details.bytes or 0, times.speed and times.speed.p50_us):
+        if limits.misses(held.details.bytes or 0, times.speed and times.speed.p50_us):
+            continue
+        better = is_better(record, trials.records[FLOAT], trials.goal.minimize, times.speed)
+        if better is None:
+            return times._replace(shipped=record, verdict=UNSURE)
+        if better:
             room = at_look(held.room, held.details.look or 1)
             return times._replace(shipped=record, verdict=verdict(room))
+        kept = kept or times._replace(verdict=KEPT)
+    if kept is not None or _has_no_better(trials, seen):
+        return kept or _find_none(trials, targets)._replace(verdict=KEPT)
     close = find_nearest(seen, limits) or find_nearest(trials.records.values(), limits)
     if close is None:
-        front = find_front(trials.records.values())
-        return Proof(None, None, "", tuple(one.name for one in front), str(targets[0]))
+        return _find_none(trials, targets)
     return _times(trials, trials.verify(close), targets)._replace(verdict=MISSED)
+
+
+def _find_none(trials: TuneTrials, targets: Sequence[Place]) -> Proof:
+    """The end of a search that has nothing to show."""
+    front = find_front(trials.records.values())
+    return Proof(None, None, "", tuple(one.name for one in front), str(targets[0]))
+
+
+def _has_no_better(trials: TuneTrials, seen: Sequence[TriedModel]) -> bool:
+    """True where something is within what was asked, or was not worth a score, and nothing of that
+    is better than the model as it came."""
+    found = {r.status for r in trials.records.values() if r.name != FLOAT}
+    return not seen and (FITS in found or (SET_ASIDE in found and MISSES not in found))
 
 
 def find_provable(records: Iterable[TriedModel], minimize: str) -> list[TriedModel]:
     """Candidates to verify on held-out samples: those that cost least, and cost less than the model
     as it came; one of them may be who has most room, lest nothing holds."""
-    cheaper = list(takewhile(lambda record: record.name != FLOAT, rank(records, minimize)))
+    known = list(records)
+    first = next((record for record in known if record.name == FLOAT), None)
+    cheaper = [
+        record
+        for record in takewhile(lambda record: record.name != FLOAT, rank(known, minimize))
+        if first is None or is_better(record, first, minimize, record.latency) is not False
+    ]
     first, rest = cheaper[: _MOST_VERIFIED - 1], cheaper[_MOST_VERIFIED - 1 :]
     return first + sorted(rest, key=lambda record: -record.room.estimate)[:1]
 

@@ -147,6 +147,7 @@ class Search:
         self.split = split(self.request.data, self.request.calibration)
         metric = self._metric()
         self.path: list[PathStep] = []
+        self.untried: list[str] = []  # branches that there was no time for
         self.trials: TuneTrials
         self._goal = Goal(
             self.request.minimize,
@@ -279,11 +280,14 @@ class Search:
             candidate = state.fit(plain)
             if self.is_over and not self.trials.knows(candidate):
                 why_not = "" if names else _TOO_LATE
+                self.untried += [branch.name] if names else []
                 break
             self.show(f"{branch.name}: {candidate.name}", left)
             names.append(self.trials.try_candidate(candidate).name)
             on_step()
         found = [self.trials.records[name] for name in names]
+        if why_not == _TOO_LATE:
+            self.untried.append(branch.name)
         answer = phrase("not asked: {why_not}", why_not) if why_not else _describe(found)
         self.path.append(PathStep(branch.name, branch.question, answer, tuple(names)))
         on_step()

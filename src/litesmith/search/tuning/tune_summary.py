@@ -2,24 +2,34 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from shlex import quote
+from shlex import join as join_words
+from shlex import quote, split
 
 from litesmith._version import VERSION
 from litesmith.data.sample_splits import items
 from litesmith.evidence.records import Score, Speed
 from litesmith.evidence.tuning import FLOAT, NextStep, TuneData, TunedModel, TuneSummary
-from litesmith.phrases import phrase
+from litesmith.phrases import join, phrase
 from litesmith.run.litert.own_kernels import own_kernels
-from litesmith.search.trial.budget import LIKELY, PROVEN, describe_score, speed_and_times
+from litesmith.search.trial.budget import (
+    KEPT,
+    LIKELY,
+    PROVEN,
+    UNSURE,
+    at_look,
+    describe_score,
+    speed_and_times,
+    verdict,
+)
 from litesmith.search.trial.target_place import describe_left
 from litesmith.search.trial.tried_model import TriedModel
 from litesmith.search.tuning.proof import Proof, find_whole
 from litesmith.search.tuning.replay import RecipeFile
 from litesmith.search.tuning.tree_walk import LEAST_TO_TRAIN, Search
 from litesmith.tflite.file import load
-from litesmith.timing.statistics import SAME, speed_interval
+from litesmith.timing.statistics import SAME, UNCLEAR, UNKNOWN, speed_interval
 from litesmith.training.recipe_context import has_torch
-from litesmith.units import factor_text, plain, time_text, total_text
+from litesmith.units import factor_text, number_text, plain, time_text, total_text
 
 
 def summarize(search: Search, state: str, proof: Proof | None = None) -> TuneSummary:
@@ -56,6 +66,8 @@ def summarize(search: Search, state: str, proof: Proof | None = None) -> TuneSum
         next=tuple(next_steps(search, proof)),
         environment=search.environment,
         seconds=search.seconds,
+        untried=tuple(search.untried),
+        model_path=str(request.model.absolute()),
     )
 
 
@@ -149,17 +161,24 @@ def _first(first: TriedModel, proof: Proof | None) -> TunedModel:
 
 
 def sentence(search: Search, proof: Proof | None) -> str:
-    """What came out."""
+    """What came out, and what there was no time for."""
+    told = _outcome(search, proof)
+    if proof is None or not search.untried:
+        return told
+    return phrase("{told}; not tried for lack of time: {names}", told, ", ".join(search.untried))
+
+
+def _outcome(search: Search, proof: Proof | None) -> str:
     budget = search.request.budget.text
     if proof is None:
         best = search.best
         if best is None:
             return phrase("nothing within {budget} so far", budget)
         return phrase("{name} is the best so far; not yet proven on held-out samples", best.name)
-    if proof.verified is None and search.is_over:
-        return phrase(
-            "the time was over before anything was tried that stays within {budget}", budget
-        )
+    if proof.verdict == KEPT:
+        return _keep_yours(search, proof)
+    if proof.verified is None and search.untried:
+        return phrase("the time was over before anything was found within {budget}", budget)
     if proof.verified is None:
         return phrase("nothing could be made of this model that stays within {budget}", budget)
     accuracy = proof.verified.accuracy
@@ -181,18 +200,34 @@ def sentence(search: Search, proof: Proof | None) -> str:
             samples,
         )
     by = phrase("{samples}{kernels}", samples, _kernels(search, proof.verified))
+    found = proof.verdict
+    if found == UNSURE:  # of its speed
+        room = at_look(proof.verified.room, proof.verified.details.look or 1)
+        found = verdict(room)
     judged = {
         PROVEN: phrase("{score}, proven to be within {budget} ({by})", score, budget, by),
         LIKELY: phrase("{score}, likely within {budget} ({by})", score, budget, by),
     }
-    gains = ", ".join(_gains(search, proof))
+    gains = join(_gains(search, proof, proof.shipped), ", ")
     left = describe_left(proof.shipped.details.placed)
     return "; ".join(
         filter(
             None,
-            (phrase("{name} is {gains}", proof.shipped.name, gains), left, judged[proof.verdict]),
+            (phrase("{name} is {gains}", proof.shipped.name, gains), left, judged[found]),
         )
     )
+
+
+def _keep_yours(search: Search, proof: Proof) -> str:
+    """Nothing is better beyond the noise in what is to be small: what came nearest to it."""
+    what = phrase(search.request.minimize)
+    told = phrase(
+        "nothing better was found; keep yours: no file beats it in {what} beyond the noise", what
+    )
+    if proof.verified is None:
+        return told
+    gains = join(_gains(search, proof, proof.verified), ", ")
+    return phrase("{told} ({name} is {gains})", told, proof.verified.name, gains)
 
 
 def _kernels(search: Search, verified: TriedModel) -> str:
@@ -202,14 +237,13 @@ def _kernels(search: Search, verified: TriedModel) -> str:
     return "" if place.cpu is not None or same else phrase(" by the CPU's kernels")
 
 
-def _gains(search: Search, proof: Proof) -> list[str]:
+def _gains(search: Search, proof: Proof, model: TriedModel) -> list[str]:
     """How much faster and smaller; nothing inside the noise."""
-    assert proof.shipped is not None
     own = phrase("Litesmith's kernels") if _own_ops(search, proof) else ""
     gains = list(_time_gains(search, proof.speed, own))
     first = search.trials.records[FLOAT]
     for kind, word in (("size", phrase("smaller")), ("download", phrase("smaller to download"))):
-        before, after = first.cost(kind), proof.shipped.cost(kind)
+        before, after = first.cost(kind), model.cost(kind)
         if before and after and before / after > 1.02:
             gains.append(factor_text(before / after, word))
     return gains or [phrase("no smaller")]
@@ -224,6 +258,11 @@ def _time_gains(search: Search, speed: Speed | None, own: str) -> Iterator[str]:
         return
     on = own if place.cpu is not None else str(place)
     words, times = speed_and_times(speed)
+    if speed.verdict == UNCLEAR:
+        yield phrase("of unclear speed (the machine was busy)")
+        return
+    if speed.verdict == UNKNOWN:
+        words = phrase("of unknown speed")
     if speed.verdict == SAME:
         words = phrase("as fast, as far as can be told")
     ends = speed_interval(speed.low, speed.high, speed.verdict)
@@ -247,15 +286,22 @@ def next_steps(search: Search, proof: Proof | None) -> list[NextStep]:
 
     if proof is None:
         return [again(same, phrase("goes on where it stopped"))]
+    more = [again(_longer(search, same), phrase("tries what there was no time for"))]
+    if search.untried and proof.shipped is None:
+        return more
+    if proof.verdict == UNSURE:
+        purpose = phrase("times the models again; close other programs first")
+        return [again(same, purpose)]
+    if proof.verdict == KEPT:
+        return [NextStep("", words) for words in _other_goals(search)]
     if proof.shipped is not None:
         best = quote(str(search.folder.best))
         if search.trials.goal.place.runs is None:
             purpose = phrase("what every accelerator makes of it")
             return [NextStep(f"litesmith targets {best} --compile", purpose)]
         purpose = phrase("measure again on this machine")
-        return [NextStep(f"litesmith bench {best} --on {proof.target}", purpose)]
-    if search.is_over:
-        return [again(phrase("{command} with more --minutes", same), phrase("it was not done"))]
+        timed = NextStep(f"litesmith bench {best} --on {proof.target}", purpose)
+        return [timed, *(more if search.untried else [])]
     if proof.verified is not None and proof.verified.room.estimate >= 0:
         return [NextStep("", words) for words in _over_the_ceiling(search)]
     purpose = phrase("which layers lose it, and why")
@@ -271,6 +317,25 @@ def next_steps(search: Search, proof: Proof | None) -> list[NextStep]:
         steps.append(NextStep("", words))
     words = phrase("more samples to calibrate on, with --calibrate, or a larger budget")
     return [*steps, NextStep("", words)]
+
+
+def _longer(search: Search, same: str) -> str:
+    """The same command with twice the time, which goes on where this one ended."""
+    minutes = search.request.minutes
+    if not search.request.command or minutes is None:
+        return phrase("{command} with more minutes", same)
+    words = [word for word in split(search.request.command) if word != "--resume"]
+    if "--minutes" in words:
+        place = words.index("--minutes")
+        del words[place : place + 2]
+    words = [word for word in words if not word.startswith("--minutes=")]
+    return f"{join_words(words)} --resume --minutes {number_text(2 * minutes)}"
+
+
+def _other_goals(search: Search) -> list[str]:
+    """What else may be asked of a model that nothing is better than."""
+    others = " or ".join(one for one in ("latency", "size") if one != search.request.minimize)
+    return [phrase("--minimize {goal}: asks for another gain; or a larger budget", others)]
 
 
 def _over_the_ceiling(search: Search) -> list[str]:

@@ -1,6 +1,7 @@
 """What a user has, as samples that a model can run.
 
 answers.py        what models answer: one pass over the data for all of them, on every core
+array_files.py    arrays from .npy and .npz files, which may say anything of themselves
 audio.py          clips at a model's rate and length
 guess_norm.py     normalisation and label offset, guessed if nobody states them
 images.py         finding, decoding and cropping images, several at a time

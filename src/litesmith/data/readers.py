@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
 from itertools import islice
+from math import prod
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import NamedTuple
@@ -355,7 +356,7 @@ def as_items(tensor: Tensor, array: Array, model: Model, source: str) -> Array:
         ahead = given.ndim - len(item)
         most = 2 if batch_of(model) else 1
         if 0 <= ahead <= most and _fits(given.shape[ahead:], item):
-            return given.reshape(-1, *given.shape[ahead:])
+            return given.reshape(prod(given.shape[:ahead]), *given.shape[ahead:])
     shown = array.shape[max(0, array.ndim - len(item)) :]
     images = (
         phrase(", or give a folder of images, which are resized here") if picture(tensor) else ""

@@ -7,8 +7,6 @@ and kept in a temporary file; the members of an .npz come into memory whole.
 import importlib
 import os
 import sys
-import zipfile
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -19,6 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from litesmith.arguments import argument
+from litesmith.data.array_files import read_arrays
 from litesmith.data.audio import audio_rows, has_audio
 from litesmith.data.guess_norm import (
     MOST_TRIED,
@@ -275,16 +274,7 @@ def _loaded(path: Path) -> dict[str, Array]:
         )
     if path.suffix.lower() not in (".npy", ".npz"):
         raise BadInput("{path}: neither a folder nor an .npz or .npy; give one of these", path)
-    try:
-        if path.suffix.lower() == ".npy":
-            return {"x": np.load(path, mmap_mode="r", allow_pickle=False)}
-        with np.load(path, allow_pickle=False) as archive:
-            return {key: archive[key] for key in archive.files}
-    except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error) as error:
-        reason = str(error).split("\n")[0]
-        raise BadInput(
-            "{path}: cannot be read ({reason}); save plain arrays of numbers", path, reason
-        ) from None
+    return read_arrays(path)
 
 
 def _called(function: Callable[[], object], name: str) -> Iterable[object]:

@@ -135,12 +135,18 @@ class InterpreterRunner:
         return getattr(self._interpreter, f"get_{side}_details")()
 
     def _make_ports(self) -> None:
-        self.inputs, self.outputs = (
-            tuple(
-                Port(name, np.zeros(tuple(detail["shape"]), detail["dtype"]))
-                for name, detail in zip(
-                    self._names[side == "output"], self._details(side), strict=True
-                )
-            )
-            for side in ("input", "output")
+        self.inputs, self.outputs = map(self._ports, ("input", "output"))
+
+    def _ports(self, side: str) -> tuple[Port, ...]:
+        try:
+            details = self._details(side)
+        except ValueError:  # of bfloat16, for one
+            raise CannotRun(
+                "an input or output is of a type that the runtime has no arrays for, such as "
+                "bfloat16; make it float32 before the model is converted"
+            ) from None
+        names = self._names[side == "output"]
+        return tuple(
+            Port(name, np.zeros(tuple(detail["shape"]), detail["dtype"]))
+            for name, detail in zip(names, details, strict=True)
         )

@@ -1,0 +1,96 @@
+"""Arrays from .npy and .npz files, which may say anything of themselves.
+
+An .npy is mapped. The members of an .npz come into memory whole, so what they say of their size is
+held against the file and against the memory before anything is unpacked.
+"""
+
+import os
+import zipfile
+from collections.abc import Mapping
+from math import prod
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+
+from litesmith.errors import BadInput
+from litesmith.ir.types import Array
+from litesmith.phrases import phrase
+from litesmith.units import bytes_text, plain
+
+_ENDING = ".npy"
+_MEMORY = Path("/proc/meminfo")
+
+# What is unpacked is copied a few times later on.
+_MOST_OF_MEMORY = 0.25
+
+
+def read_arrays(path: Path) -> dict[str, Array]:
+    """The arrays of a file by name, `x` where it has one without a name; nothing is unpickled."""
+    try:
+        if path.suffix.lower() == _ENDING:
+            return {"x": np.load(path, mmap_mode="r", allow_pickle=False)}
+        _refuse_size(path, _declared(path))
+        with np.load(path, allow_pickle=False) as archive:
+            return {key: archive[key] for key in archive.files}
+    except BadInput:
+        raise
+    except Exception as error:  # numpy and zipfile raise a dozen kinds on damaged files
+        reason = plain(str(error).split("\n")[0]) or type(error).__name__
+        raise BadInput(
+            "{path}: cannot be read ({reason}); save plain arrays of numbers", path, reason
+        ) from None
+
+
+def _declared(path: Path) -> dict[str, int]:
+    """The bytes that each array of an archive is to have, by their own heads."""
+    with zipfile.ZipFile(path) as archive:
+        return {
+            one.filename: _array_bytes(archive, one)
+            for one in archive.infolist()
+            if one.filename.endswith(_ENDING)
+        }
+
+
+def _array_bytes(archive: zipfile.ZipFile, one: zipfile.ZipInfo) -> int:
+    with archive.open(one) as file:
+        shape, dtype = _head(file)
+        declared, there = prod(shape) * dtype.itemsize, one.file_size - file.tell()
+    if any(size < 0 for size in shape) or (declared != there and not dtype.hasobject):
+        name, known = plain(one.filename), bytes_text(there)
+        raise ValueError(phrase("{name}: its head tells another size than {known}", name, known))
+    return declared
+
+
+def _head(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[np.generic]]:
+    version = np.lib.format.read_magic(file)
+    read = np.lib.format.read_array_header_1_0
+    if version != (1, 0):  # the later ones differ in the length of the head and its encoding
+        read = np.lib.format.read_array_header_2_0
+    shape, _, dtype = read(file)
+    return shape, dtype
+
+
+def _refuse_size(path: Path, declared: Mapping[str, int]) -> None:
+    whole, free = sum(declared.values()), free_bytes()
+    if free is not None and whole > _MOST_OF_MEMORY * free:
+        raise BadInput(
+            "{path}: unpacks to {size}, and {free} of memory are free; save an .npy, which is read "
+            "as it is needed, or fewer samples",
+            path,
+            bytes_text(whole),
+            bytes_text(free),
+        )
+
+
+def free_bytes() -> int | None:
+    """How much memory programs can still have; None where nothing tells it."""
+    try:
+        rows = (line.split() for line in _MEMORY.read_text().splitlines())
+        return next(1024 * int(row[1]) for row in rows if row[0] == "MemAvailable:")
+    except (OSError, StopIteration, ValueError, IndexError):
+        pass
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):  # Windows
+        return None

@@ -1,0 +1,113 @@
+"""Array files that lie: refused in a line, before anything of the told size is unpacked."""
+
+import tracemalloc
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from litesmith.data import array_files
+from litesmith.data.array_files import free_bytes, read_arrays
+from litesmith.data.sources import open_data
+from litesmith.errors import BadInput, CannotRun
+from litesmith.ir.build import Builder
+from litesmith.run.session import Session
+
+BODY = b"\0" * 96
+
+
+def npy(shape: str, descr: str = "'<f4'", body: bytes = BODY) -> bytes:
+    head = f"{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}".encode()
+    head += b" " * (-(len(head) + 11) % 64) + b"\n"
+    return b"\x93NUMPY\x01\x00" + len(head).to_bytes(2, "little") + head + body
+
+
+LIES = {
+    "far more": npy("(1000000000000, 8, 3)"),
+    "more": npy("(100, 8, 3)"),
+    "less than nothing": npy("(-1, 8, 3)"),
+    "beyond all numbers": npy(f"({10**400}, 8)"),
+    "nothing of endless rows": npy(f"(0, {10**30})"),
+    "no shape": npy("('a', 3)"),
+    "endless brackets": npy("(" * 300),
+    "objects": npy("(3,)", "'|O'"),
+    "no type": npy("(3,)", "'nothing'"),
+    "no head": b"\x93NUMPY\x01\x00\xff\xff" + BODY,
+    "another version": b"\x93NUMPY\x09\x00" + BODY,
+    "nothing": b"",
+}
+
+
+@pytest.mark.parametrize("name", LIES)
+@pytest.mark.parametrize("ending", [".npy", ".npz"])
+def test_a_file_that_lies_is_refused_in_a_line(name: str, ending: str, tmp_path: Path) -> None:
+    path = tmp_path / f"lie{ending}"
+    if ending == ".npy":
+        path.write_bytes(LIES[name])
+    else:
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("x.npy", LIES[name])
+    tracemalloc.start()
+    try:
+        with pytest.raises(BadInput, match="cannot be read") as no:
+            read_arrays(path)
+        assert tracemalloc.get_traced_memory()[1] < 2_000_000
+    finally:
+        tracemalloc.stop()
+    assert "\n" not in str(no.value) and len(str(no.value)) < 400
+
+
+def test_what_would_fill_the_memory_is_refused_by_its_told_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, told = tmp_path / "bomb.npz", tmp_path / "meminfo"
+    np.savez_compressed(path, x=np.zeros((500, 1000), np.float32))
+    assert path.stat().st_size < 20_000
+    told.write_text("MemTotal:  9000 kB\nMemAvailable:    7000 kB\n")
+    monkeypatch.setattr(array_files, "_MEMORY", told)
+    with pytest.raises(BadInput, match=r"unpacks to 2\.00 MB, and 7\.17 MB of memory are free"):
+        read_arrays(path)
+    told.write_text("MemAvailable:    9000 kB\n")
+    assert read_arrays(path)["x"].shape == (500, 1000)
+
+
+def test_free_memory_is_told_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert (free_bytes() or 0) > 1_000_000
+    monkeypatch.setattr(array_files, "_MEMORY", tmp_path / "none")
+    assert (free_bytes() or 0) > 1_000_000
+
+
+@pytest.mark.parametrize("write", [np.savez, np.savez_compressed])
+def test_what_numpy_writes_is_read(write: object, tmp_path: Path) -> None:
+    given = {
+        "x": np.arange(6.0).reshape(2, 3),
+        "f": np.asfortranarray(np.ones((2, 3), np.int8)),
+        "none": np.zeros((0, 4)),
+        "one": np.float32(3),
+        "text": np.array(["a", "bc"]),
+    }
+    write(tmp_path / "a.npz", **given)  # type: ignore[operator]
+    found = read_arrays(tmp_path / "a.npz")
+    assert {name: array.tolist() for name, array in found.items()} == {
+        name: array.tolist() for name, array in given.items()
+    }
+
+
+@pytest.mark.parametrize("shape", [(0, 4), (1, 0), (2, 0, 3)])
+def test_an_empty_shape_is_no_bug(shape: tuple[int, ...]) -> None:
+    b = Builder()
+    model = b.model(b.op("RELU", b.input("x", shape)))
+    for items in (0, 1, 20):
+        given = np.zeros((items, *shape[1:]), np.float32)
+        try:
+            assert len(open_data(given, model)) >= 0
+        except BadInput as error:
+            assert "\n" not in str(error)
+
+
+def test_a_type_without_arrays_is_refused_by_name() -> None:
+    b = Builder()
+    model = b.model(b.op("RELU", b.input("x", (1, 4), "bfloat16")))
+    with pytest.raises(CannotRun, match="such as bfloat16; make it float32"), Session(model):
+        pass

@@ -76,16 +76,21 @@ def test_top1_and_its_interval() -> None:
 def test_against_a_reference_is_paired_and_in_one_pass() -> None:
     given = scores()
     found = evaluate_all([coarse(1.0)], given, against=scorer())[0]
-    rounded = np.rint(given.x).argmax(1)
-    mine, other = ((c == given.y).astype(np.float64) for c in (rounded, given.x.argmax(1)))
+    assert given.y is not None
+    rounded = np.rint(given.x)
+    is_top = rounded == rounded.max(1, keepdims=True)  # several where scores are tied
+    rows, best = np.arange(len(given.y)), given.x.argmax(1)
+    mine = is_top[rows, given.y] / is_top.sum(1)
+    other = (best == given.y).astype(np.float64)
     against = found.against
     assert against is not None
     assert given.passes == 1
-    assert found.value == mine.mean()
+    assert found.value == pytest.approx(mine.mean())
     assert against.value == other.mean()
     told = against.difference, against.difference_low, against.difference_high
     assert told == share_difference(mine, other)
-    assert against.agreement == (rounded == given.x.argmax(1)).mean()
+    assert against.agreement == pytest.approx((is_top[rows, best] / is_top.sum(1)).mean())
+    assert any("several classes with the highest score" in note for note in found.notes)
     error = np.square(np.rint(given.x) - given.x).sum()
     assert against.snr_db == pytest.approx(10 * math.log10(np.square(given.x).sum() / error), 1e-4)
     assert 0.5 < (against.cosine or 0) < 1
@@ -232,3 +237,31 @@ def test_progress_counts_the_samples() -> None:
     litesmith.evaluate(scorer(), scores(20), progress=seen.append)
     counted = [one for one in seen if isinstance(one, Status)]
     assert counted == [Status("scoring", done, 20) for done in range(1, 21)]
+
+
+def constant(classes: int = 4) -> Model:
+    """A model that answers everything with equal scores."""
+    b = Builder()
+    return b.model(b.op("MUL", b.input("x", (1, classes)), np.zeros(classes, np.float32)))
+
+
+def test_a_constant_model_is_no_better_than_guessing_whatever_class_comes_first() -> None:
+    given = scores()
+    given.y = np.zeros(300, np.int64)
+    found = evaluate_all([constant()], given, against=scorer())[0]
+    assert found.value == 0.25
+    assert any("300 of 300 samples have several classes" in note for note in found.notes)
+    assert found.against is not None and (found.against.agreement or 1) <= 0.25
+
+
+def test_copies_count_once() -> None:
+    few = scores(40)
+    assert few.y is not None
+    many = Given(np.tile(few.x, (15, 1)), np.tile(few.y, 15))
+    alone, copied = evaluate_all([scorer()], few)[0], evaluate_all([scorer()], many)[0]
+    assert (alone.n, alone.independent) == (40, 40)
+    assert (copied.n, copied.independent) == (600, 40)
+    assert copied.value == pytest.approx(alone.value)
+    assert copied.high - copied.low >= alone.high - alone.low
+    assert any("600 samples, 40 independent: copies were found" in n for n in copied.notes)
+    assert copied.to_json()["independent"] == 40

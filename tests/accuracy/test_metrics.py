@@ -82,16 +82,25 @@ def test_the_order_of_rows_changes_nothing(name: str) -> None:
         )
     )
 )
-def test_of_equal_scores_the_lowest_class_is_first(drawn: tuple[list[int], int]) -> None:
+def test_classes_of_equal_scores_share_what_one_of_them_gets(drawn: tuple[list[int], int]) -> None:
     scores, label = drawn
-    ranking = sorted(range(len(scores)), key=lambda c: (-scores[c], c))
+    array = np.array([scores], np.float32)
     for name, most in (("top1", 1), ("top5", 5)):
-        case = ScoredSample((np.array([scores], np.float32),), np.array([label]))
-        assert METRICS[name].statistics(case).item() == (label in ranking[:most])
+        every = [
+            METRICS[name].statistics(ScoredSample((array,), np.array([c]))).item()
+            for c in range(len(scores))
+        ]
+        assert sum(every) == pytest.approx(min(most, len(scores)))
+        assert every[label] == pytest.approx(np.mean(np.array(every)[array[0] == scores[label]]))
+        if scores.count(scores[label]) == 1:
+            before = sum(score > scores[label] for score in scores)
+            assert every[label] == (before < most)
     other = np.array([[score + (c == label) for c, score in enumerate(scores)]], np.float32)
-    both = ScoredSample((np.array([scores], np.float32),), None, (other,))
-    chosen = ranking[0], int(other[0].argmax())
-    assert METRICS["agreement"].statistics(both).item() == (chosen[0] == chosen[1])
+    for reference, share in ((array, 1.0), (other, None)):
+        both = ScoredSample((array,), None, (reference,))
+        tops = [{*np.flatnonzero(a[0] == a.max())} for a in (array, reference)]
+        wanted = len(tops[0] & tops[1]) / max(map(len, tops))
+        assert METRICS["agreement"].statistics(both).item() == (share or wanted)
 
 
 def test_a_model_may_choose_the_class_itself() -> None:

@@ -143,3 +143,61 @@ def test_a_perfect_value_has_an_interval() -> None:
 )
 def test_students_points(freedom: int, point: float) -> None:
     assert student(freedom) == pytest.approx(point, rel=0.01)
+
+
+GROUPED = ("top1", "auc", "mae", "rmse")
+
+
+def drawn_rows(name: str, count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Statistics of two models on so many samples."""
+    random = np.random.default_rng(seed)
+    if name == "top1":
+        return hits(random, 0.8, count)[:, None], hits(random, 0.7, count)[:, None]
+    if name == "auc":
+        labels = np.arange(count) % 2
+        first, other = (np.stack([random.normal(labels, 1), labels], axis=1) for _ in range(2))
+        return first, other
+    first, other = (np.square(random.normal(1, 1, (count, 1))) for _ in range(2))
+    return first, other
+
+
+@pytest.mark.parametrize("name", GROUPED)
+def test_where_every_row_is_its_own_group_nothing_changes(name: str) -> None:
+    mine, other = drawn_rows(name, 60, 0)
+    own, metric = np.random.default_rng(1).permutation(60), METRICS[name]
+    assert value_of(metric, mine, own) == pytest.approx(value_of(metric, mine))
+    told = difference_of(metric, mine, other, own)
+    assert told == pytest.approx(difference_of(metric, mine, other))
+
+
+@pytest.mark.parametrize("name", GROUPED)
+@pytest.mark.parametrize("copies", [2, 15])
+def test_copies_make_no_interval_narrower(name: str, copies: int) -> None:
+    mine, other = drawn_rows(name, 40, 2)
+    groups, metric = np.repeat(np.arange(40), copies), METRICS[name]
+    first, second = (np.repeat(rows, copies, axis=0) for rows in (mine, other))
+    for alone, copied in (
+        (value_of(metric, mine), value_of(metric, first, groups)),
+        (difference_of(metric, mine, other), difference_of(metric, first, second, groups)),
+    ):
+        assert copied.value == pytest.approx(alone.value)
+        assert 0.98 <= (copied.high - copied.low) / (alone.high - alone.low) < 1.1
+
+
+@pytest.mark.parametrize("alike", [0.25, 1.0])
+def test_the_interval_of_groups_whose_rows_go_wrong_together(alike: float) -> None:
+    groups = np.repeat(np.arange(60), 10)
+
+    def draw(random: np.random.Generator) -> Estimate:
+        together = np.repeat(hits(random, 0.8, 60), 10)
+        follows = random.random(600) < math.sqrt(alike)
+        return share(np.where(follows, together, hits(random, 0.8, 600)), groups)
+
+    assert 0.925 <= coverage(draw, 0.8) <= 0.995
+
+
+def test_one_group_says_nothing() -> None:
+    ones, one = np.ones(100), np.zeros(100, np.int64)
+    assert share(ones, one) == (1.0, 0.0, 1.0)
+    assert share_difference(ones, ones, one)[1:] == (-1.0, 1.0)
+    assert value_of(METRICS["mae"], np.arange(100.0)[:, None], one)[1:] == (0.0, math.inf)

@@ -182,3 +182,28 @@ def test_the_text_of_a_preparation() -> None:
         "norm=tf resize=bilinear crop=0.875 label_offset=1"
     )
     assert Preparation((127.0,), (128.0,), resize="", crop=0).text == "mean=127 std=128"
+
+
+TURNS = {2: "FLIP_LEFT_RIGHT", 3: "ROTATE_180", 4: "FLIP_TOP_BOTTOM", 5: "TRANSPOSE"}
+TURNS |= {6: "ROTATE_90", 7: "TRANSVERSE", 8: "ROTATE_270"}
+
+
+@pytest.mark.parametrize("note", [1, *TURNS])
+def test_a_photo_is_turned_as_its_note_says(note: int, tmp_path: Path) -> None:
+    """What was stored turned, with a note that says so, is the upright photo again."""
+    upright = Image.fromarray(noise(24, 16))
+    stored = upright
+    if note != 1:
+        stored = upright.transpose(Image.Transpose[TURNS[note]])
+    exif = Image.Exif()
+    exif[0x0112] = note
+    stored.save(tmp_path / "a.png", exif=exif)
+    wanted, squash = Picture(24, 16, 3, -1), Preparation(crop=0)
+    assert np.array_equal(decode(tmp_path / "a.png", wanted, squash), np.asarray(upright))
+
+
+def test_a_damaged_note_turns_nothing(tmp_path: Path) -> None:
+    image = Image.fromarray(noise(24, 16))
+    image.save(tmp_path / "a.png", exif=b"Exif\0\0MM\0*\0\0\0\x08\xff\xff damaged")
+    found = decode(tmp_path / "a.png", Picture(24, 16, 3, -1), Preparation(crop=0))
+    assert np.array_equal(found, np.asarray(image))

@@ -8,9 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from litesmith.accuracy.evaluate import evaluate_all
 from litesmith.data.preparation import Preparation
 from litesmith.data.readers import as_classes
 from litesmith.data.sources import Samples, open_data
+from litesmith.errors import BadInput
+from litesmith.ir.types import Model
+from litesmith.tflite.describe import Described, describe
 from tests.data.test_images import noise, saved
 from tests.data.test_sources import scorer
 
@@ -66,3 +70,49 @@ def test_a_folder_with_a_huge_number_is_a_name(tmp_path: Path) -> None:
     assert isinstance(data, Samples) and data.classes is not None
     assert data.classes.tolist() == [0, 1]
     assert "in the order of their names" in data.notes[0]
+
+
+def folders(place: Path, names: list[str]) -> Path:
+    for number, name in enumerate(names):
+        saved(place / name / "a.png", noise(8, 8, number))
+    return place
+
+
+def labelled(*labels: str) -> Model:
+    return describe(scorer(classes=len(labels)), [Described()], list(labels))
+
+
+FLOWERS = ["daisy", "dandelion", "roses", "sunflowers", "tulips"]
+
+
+@pytest.mark.parametrize(
+    ("model", "names", "told"),
+    [
+        (scorer(classes=11), FLOWERS, "its 5 classes (daisy"),
+        (scorer(classes=4), FLOWERS, "are not the 4 of the model"),
+        (labelled("cat", "dog", "emu", "fox", "gnu"), FLOWERS, "5 (cat, dog, emu, fox, gnu)"),
+        (labelled(*FLOWERS[:4], "gnu"), FLOWERS, "(tulips)"),
+        (labelled("cat", "dog"), ["cat", "dog"], ""),
+        (labelled("cat, Felis catus", "hot_dog", "emu"), ["Felis catus", "hot dog"], ""),
+        (scorer(classes=5), FLOWERS, ""),
+        (scorer(classes=6), FLOWERS, ""),
+        (scorer(classes=11), ["0", "3", "7"], ""),
+    ],
+)
+def test_classes_that_cannot_be_the_models_are_told(
+    model: Model, names: list[str], told: str, tmp_path: Path
+) -> None:
+    data = open_data(folders(tmp_path, names), model, preparation=RAW)
+    assert told in data.items.misfit and bool(told) == bool(data.items.misfit)
+    if told:
+        with pytest.raises(BadInput, match="are not the"):
+            evaluate_all([model], data)
+        agreement = evaluate_all([model], data, against=model, metric="agreement")
+        assert agreement[0].value == 1
+
+
+def test_a_list_of_labels_in_the_folder_that_is_not_the_models(tmp_path: Path) -> None:
+    folders(tmp_path, FLOWERS)
+    (tmp_path / "labels.txt").write_text("\n".join(FLOWERS))
+    assert open_data(tmp_path, scorer(classes=30), preparation=RAW).items.misfit
+    assert not open_data(tmp_path, scorer(classes=5), preparation=RAW).items.misfit

@@ -68,10 +68,10 @@ def found() -> Compared:
 
 def test_accuracy_is_b_held_against_a(found: Compared) -> None:
     given_data = labelled()
-    hits = [
-        (x.argmax(1) == given_data["y"]).mean()
-        for x in (given_data["x"], np.rint(given_data["x"] / 2))
-    ]
+    hits: list[float] = []
+    for x in (given_data["x"], np.rint(given_data["x"] / 2)):
+        is_top = x == x.max(1, keepdims=True)  # several where scores are tied
+        hits.append((is_top[np.arange(len(x)), given_data["y"]] / is_top.sum(1)).mean())
     assert found.accuracy is not None and found.accuracy.against is not None
     assert found.accuracy.value == pytest.approx(hits[1])
     assert found.accuracy.against.value == pytest.approx(hits[0])

@@ -47,7 +47,7 @@ def test_an_item_of_two_classes_is_on_one_side() -> None:
 
 
 def test_a_class_of_equal_items_is_named() -> None:
-    with pytest.raises(BadInput, match="class '1': all of its items are the same one"):
+    with pytest.raises(BadInput, match="class '1': all of its items are copies of one"):
         parted(labelled([1, 2, 7, 7], [0, 0, 1, 1]), 1 / 5)
 
 

@@ -18,9 +18,10 @@ from litesmith.accuracy.metrics import (
     metric_named,
     value_of,
 )
-from litesmith.accuracy.paired import Rows
+from litesmith.accuracy.paired import Groups, Rows
 from litesmith.accuracy.sharded import Tally, as_it_is, joined, kept, sharded_tallies
 from litesmith.data.answers import outputs_of
+from litesmith.data.sample_splits import SeenCopies, knows_groups, row_groups
 from litesmith.data.samples import Data, Sample
 from litesmith.data.shipping import source_digest
 from litesmith.display import show_html, show_line
@@ -91,8 +92,9 @@ class Evaluation:
     """One metric of one model on some data, with its 95 % interval.
 
     A metric of the unit "share" is a share: 0.6915 stands for 69.15 %. `n` counts rows: samples,
-    times the model's batch. `measurement` keeps the result of each, `rows` what it was made from.
-    `model` is the path of the model, where it has one.
+    times the model's batch; `independent` counts groups of these, as copies are. `measurement`
+    keeps the result of each row, `rows` what it was made from. `model` is the path of the model,
+    where it has one.
     """
 
     metric: str
@@ -108,6 +110,7 @@ class Evaluation:
     against: Against | None = None
     rows: Rows | None = field(default=None, repr=False, compare=False)
     model: str = ""
+    independent: int = 0
 
     __repr__ = show_line
 
@@ -144,6 +147,7 @@ class Evaluation:
             "low": finite(self.low),
             "high": finite(self.high),
             "n": self.n,
+            "independent": self.independent,
             "data": self.source,
             "preparation": self.preparation,
             "target": self.target,
@@ -188,7 +192,8 @@ def evaluate_all(
     An engine has other machines do it, each with some of the samples.
     """
     everyone = [*models, against] if against is not None else list(models)
-    samples = iter(data)
+    seen = None if knows_groups(data) else SeenCopies(data.items.batch)
+    samples = iter(data if seen is None else seen.watch(data))
     first = _first(samples, data)
     main = _loaded(models[0])
     asked = metric if isinstance(metric, str) else metric_name(metric)
@@ -210,7 +215,8 @@ def evaluate_all(
             tallies = [keep(*answer) for answer in watch(answers, scoring, progress)]
     columns = list(zip(*tallies, strict=True))
     reference = joined(columns[-1]) if against is not None else None
-    job = _Pass(name, chosen, str(Target.parse(on)), data, reference, notes, place)
+    groups = row_groups(data, len(joined(columns[0])["own"]), seen)
+    job = _Pass(name, chosen, str(Target.parse(on)), data, reference, notes, place, groups)
     return tuple(
         _evaluation(model, joined(column), job)
         for model, column in zip(models, columns, strict=False)
@@ -242,13 +248,14 @@ class _Pass(NamedTuple):
     reference: Tally | None
     notes: tuple[str, ...]
     place: str
+    groups: Groups
 
 
 def _evaluation(model: Source, tally: Tally, job: _Pass) -> Evaluation:
     rows = tally["own"]
-    value = value_of(job.metric, rows)
+    value = value_of(job.metric, rows, job.groups)
     samples = tuple(job.metric.finish(rows).tolist())
-    against = None if job.reference is None else _against(tally, job.reference, job.metric)
+    against = None if job.reference is None else _against(tally, job.reference, job)
     unit, place = job.metric.unit, (job.target, source_digest(model), job.place)
     return Evaluation(
         job.name,
@@ -261,16 +268,24 @@ def _evaluation(model: Source, tally: Tally, job: _Pass) -> Evaluation:
         notes=(*job.data.notes, *job.notes, *_notes(tally, job)),
         against=against,
         rows=rows,
+        independent=independent_rows(len(rows), job.groups),
     )
 
 
-def _against(tally: Tally, reference: Tally, metric: Metric) -> Against:
+def independent_rows(count: int, groups: Groups) -> int:
+    """How many of so many rows are no copies of others."""
+    return count if groups is None else int(groups.max()) + 1
+
+
+def _against(tally: Tally, reference: Tally, job: _Pass) -> Against:
     told: dict[str, float] = {}
+    metric, groups = job.metric, job.groups
     if "own" in reference:
-        low_high = difference_of(metric, tally["own"], reference["own"])
+        own = value_of(metric, reference["own"], groups)
+        low_high = difference_of(metric, tally["own"], reference["own"], groups)
         names = ("difference", "difference_low", "difference_high")
         told = {
-            **dict(zip(("value", "low", "high"), value_of(metric, reference["own"]), strict=True)),
+            **dict(zip(("value", "low", "high"), own, strict=True)),
             **dict(zip(names, low_high, strict=True)),
         }
     names = {"agreement": "agreement", "cosine": "cosine", "snr": "snr_db"}
@@ -281,6 +296,8 @@ def _against(tally: Tally, reference: Tally, metric: Metric) -> Against:
 
 
 def _notes(tally: Tally, job: _Pass) -> Iterator[str]:
+    if job.groups is not None:
+        yield copies_text(len(job.groups), independent_rows(0, job.groups), job.data)
     wrong = {
         1: phrase("counted as wrong"),
         -1: phrase("counted as infinitely wrong"),
@@ -301,10 +318,30 @@ def _notes(tally: Tally, job: _Pass) -> Iterator[str]:
                     wrong[job.metric.better],
                 )
             )
+    ties = int((tally["ties"] > 0).sum()) if "ties" in tally else 0
+    if ties and job.metric.counts_ties:
+        yield phrase(
+            "{count} of {count2} samples have several classes with the highest score; each of "
+            "these counts in part",
+            total_text(ties),
+            total_text(len(tally["ties"])),
+        )
     if job.reference is not None and "snr" not in tally:
         yield phrase(
             "no drift is told: the two models answer with different shapes or without numbers"
         )
+
+
+def copies_text(count: int, different: int, data: Data) -> str:
+    """What is said where samples are not independent."""
+    known = data.items.preparation
+    why = phrase("they are in groups") if known and known.group else phrase("copies were found")
+    return phrase(
+        "{count} samples, {different} independent: {why}, and intervals count these",
+        total_text(count),
+        total_text(different),
+        why,
+    )
 
 
 def _loaded(source: Source) -> Model:

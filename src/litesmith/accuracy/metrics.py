@@ -11,6 +11,7 @@ from litesmith.accuracy import scoring
 from litesmith.accuracy.paired import (
     Estimate,
     Finish,
+    Groups,
     Influence,
     Rows,
     bounded,
@@ -48,36 +49,41 @@ class Metric(NamedTuple):
     better: int = 1
     needs: str = "label"
     chooses: bool = False  # True where it looks at the class that is chosen
+    counts_ties: bool = False  # True where rows are right, wrong, or in part by a tie
     bounds: tuple[float, float] = (-math.inf, math.inf)
     whole: Callable[[Rows], Influence] | None = None  # for what is no function of means
 
 
-def value_of(metric: Metric, rows: Rows) -> Estimate:
-    """The metric with its 95 % interval.
+def value_of(metric: Metric, rows: Rows, groups: Groups = None) -> Estimate:
+    """The metric with its 95 % interval, by groups of rows that may go wrong together.
 
     Wilson's for a share of rows; for the rest Student's, with the error by the jackknife.
     """
     if metric.unit != "share":
-        return estimate(_influence(metric, rows), *metric.bounds)
+        return estimate(_influence(metric, rows, groups), *metric.bounds)
     if _is_share_of_rows(metric, rows):
-        return share(rows[:, 0])
-    return bounded(_influence(metric, rows))
+        return share(rows[:, 0], groups)
+    return bounded(_influence(metric, rows, groups))
 
 
-def difference_of(metric: Metric, rows: Rows, reference: Rows) -> Estimate:
+def difference_of(metric: Metric, rows: Rows, reference: Rows, groups: Groups = None) -> Estimate:
     """The metric of one model less that of another on the same rows, with its 95 % interval."""
     if metric.unit == "share" and _is_share_of_rows(metric, rows, reference):
-        return share_difference(rows[:, 0], reference[:, 0])
-    return difference(_influence(metric, rows), _influence(metric, reference))
+        return share_difference(rows[:, 0], reference[:, 0], groups)
+    return difference(_influence(metric, rows, groups), _influence(metric, reference, groups))
 
 
 def _is_share_of_rows(metric: Metric, *columns: Rows) -> bool:
+    """True of rows that are right or wrong; a row that is right by a tie counts in part."""
     is_mean = metric.finish is scoring.first and metric.whole is None
+    if metric.counts_ties:
+        return is_mean
     return is_mean and all(bool(np.isin(rows[:, 0], (0, 1)).all()) for rows in columns)
 
 
-def _influence(metric: Metric, rows: Rows) -> Influence:
-    return jackknife(rows, metric.finish) if metric.whole is None else metric.whole(rows)
+def _influence(metric: Metric, rows: Rows, groups: Groups) -> Influence:
+    found = jackknife(rows, metric.finish) if metric.whole is None else metric.whole(rows)
+    return found._replace(groups=groups)
 
 
 _POSITIVE = (0.0, math.inf)
@@ -99,8 +105,8 @@ METRICS = {
     "miou": Metric(phrase("mean IoU"), scoring.miou, scoring.mean_iou, chooses=True),
     "rmse": Metric("RMSE", scoring.rmse, scoring.root, unit="", better=-1, bounds=_POSITIVE),
     "snr": Metric("SNR", scoring.snr, scoring.decibels, unit="dB", needs="reference"),
-    "top1": Metric(phrase("top-1"), scoring.top1, scoring.first, chooses=True),
-    "top5": Metric(phrase("top-5"), scoring.top5, scoring.first, chooses=True),
+    "top1": Metric(phrase("top-1"), scoring.top1, scoring.first, chooses=True, counts_ties=True),
+    "top5": Metric(phrase("top-5"), scoring.top5, scoring.first, chooses=True, counts_ties=True),
 }
 
 
@@ -216,6 +222,8 @@ def _automatic(graph: Graph, data: Data, first: Sample) -> tuple[str, str]:
             label.shape,
         )
     if _class_count(graph, len(label)) is not None:
+        if data.items.misfit:
+            return "top1", ""  # which is refused
         why = _outside(graph, data, first)
         return ("", why) if why else ("top1", "")
     if any(t.elements == len(label) for t in graph.outputs):
@@ -227,7 +235,7 @@ def _automatic(graph: Graph, data: Data, first: Sample) -> tuple[str, str]:
 def _misfit(name: str, graph: Graph, data: Data, first: Sample) -> str:
     """Why labels that are known now will stop a metric at the end; "" where they will not."""
     if name in ("top1", "top5"):
-        return _outside(graph, data, first)
+        return data.items.misfit or _outside(graph, data, first)
     known = data.items.classes
     if name == "auc" and known is not None and len(np.unique(known)) == 1:
         return phrase(

@@ -1,7 +1,9 @@
 """The 95 % interval of a metric, and of the difference of two models on the same samples.
 
 Every metric is a function of the mean over rows of some statistics (of one 0 or 1 for a share).
-Rows are taken to be independent. No interval is drawn by chance: the same rows give the same one.
+Rows of a group, such as copies, may go wrong together: an interval is as wide as that of so many
+independent rows as say the same. Where every row is its own group, it is that of independent rows.
+No interval is drawn by chance: the same rows give the same one.
 """
 
 import math
@@ -12,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Rows = NDArray[np.float64]  # (rows, statistics)
+Groups = NDArray[np.int64] | None  # the group of each row; None: every row is its own
 Finish = Callable[[Rows], Rows]  # means of the statistics, last axis -> the metric
 
 _Z = 1.959963984540054  # the normal distribution's 97.5 % point
@@ -25,14 +28,52 @@ class Estimate(NamedTuple):
     high: float
 
 
-def share(hits: Rows) -> Estimate:
-    """The share of ones in a column of zeros and ones, with Wilson's score interval."""
-    value = float(hits.mean())
-    return Estimate(value, *wilson(value, len(hits)))
+class Clusters(NamedTuple):
+    """How groups of rows lie: rows, the same number of groups of one size, and what an interval
+    is wider by because the groups are few."""
+
+    rows: int
+    alike: float
+    wider: float
+
+    def count_like(self, errors: Rows, groups: Groups) -> float:
+        """How many independent rows say as much as these, by how far each is from the mean.
+
+        Errors of a group that add up rather than cancel make them fewer. As long as there are few
+        errors to tell by, the rows of a group are taken to go wrong together: one pair of groups
+        that do is added to what was seen.
+        """
+        if groups is None:
+            return float(self.rows)
+        sums = np.bincount(groups, errors)
+        size = self.rows / self.alike  # what one group adds to the errors, and to their sums
+        alone = float(np.square(errors).sum()) + 2 * size
+        together = float(np.square(sums).sum()) + 2 * size**2
+        return min(self.rows, self.rows * alone / together)
+
+
+def clusters(rows: int, groups: Groups) -> Clusters:
+    """The groups of so many rows."""
+    if groups is None:
+        return Clusters(rows, rows, 1.0)
+    sizes = np.bincount(groups).astype(np.float64)
+    alike = rows**2 / float(np.square(sizes).sum())
+    usual = student(rows - 1)
+    return Clusters(rows, alike, student(alike - 1) / usual if math.isfinite(usual) else 1.0)
+
+
+def share(hits: Rows, groups: Groups = None) -> Estimate:
+    """The mean of a column of numbers from 0 to 1, as zeros and ones, with Wilson's score
+    interval."""
+    value = _mean(hits)
+    found = clusters(len(hits), groups)
+    return Estimate(value, *wilson(value, found.count_like(hits - value, groups) / found.wider**2))
 
 
 def wilson(value: float, count: float) -> tuple[float, float]:
     """Wilson's score interval of a share seen among `count` independent rows."""
+    if count <= 0:
+        return 0.0, 1.0
     middle = (value + _Z**2 / (2 * count)) / (1 + _Z**2 / count)
     half = _Z * math.sqrt(value * (1 - value) / count + _Z**2 / (4 * count**2))
     half /= 1 + _Z**2 / count
@@ -40,18 +81,26 @@ def wilson(value: float, count: float) -> tuple[float, float]:
     return min(max(middle - half, 0.0), value), max(min(middle + half, 1.0), value)
 
 
-def share_difference(hits: Rows, reference: Rows) -> Estimate:
+def share_difference(hits: Rows, reference: Rows, groups: Groups = None) -> Estimate:
     """The share of ones less that of a reference on the same rows.
 
     Bonett and Price's adjusted Wald interval: only the rows where the two differ tell anything, and
     one is added to both of their counts, so that it holds where these are few or none.
     """
-    count = len(hits)
-    won, lost = float((hits > reference).sum()), float((hits < reference).sum())
+    change = hits - reference
+    value = _mean(change)
+    found = clusters(len(hits), groups)
+    count = found.count_like(change - value, groups)
+    won, lost = (_mean(np.maximum(side, 0)) * count for side in (change, -change))
     up, down = (won + 1) / (count + 2), (lost + 1) / (count + 2)
-    half = _Z * math.sqrt((up + down - (up - down) ** 2) / (count + 2))
+    half = _Z * found.wider * math.sqrt((up + down - (up - down) ** 2) / (count + 2))
     low, high = max(up - down - half, -1.0), min(up - down + half, 1.0)
-    return Estimate((won - lost) / count, low, high)
+    return Estimate(value, low, high)
+
+
+def _mean(values: Rows) -> float:
+    """The mean, the same to the last digit in any order."""
+    return math.fsum(values) / len(values)
 
 
 class Influence(NamedTuple):
@@ -62,13 +111,23 @@ class Influence(NamedTuple):
 
     value: float
     pulls: Rows  # (rows,)
-    alike: int
+    alike: float
+    groups: Groups = None
 
     @property
     def error(self) -> float:
-        """The standard error of the value; infinite for a single row."""
-        count = len(self.pulls)
-        return float(self.pulls.std(ddof=1)) / math.sqrt(count) if count > 1 else math.inf
+        """The standard error of the value; infinite for a single row or group."""
+        pulls = self.pulls - self.pulls.mean()
+        sums = pulls if self.groups is None else np.bincount(self.groups, pulls)
+        if len(sums) < 2:
+            return math.inf
+        spread = float(np.square(sums).sum()) * len(sums) / (len(sums) - 1)
+        return math.sqrt(spread) / len(pulls)
+
+    @property
+    def freedom(self) -> float:
+        """Degrees of freedom of the error."""
+        return clusters(len(self.pulls), self.groups).alike - 1
 
 
 def jackknife(rows: Rows, finish: Finish) -> Influence:
@@ -85,15 +144,19 @@ def estimate(found: Influence, least: float = -math.inf, most: float = math.inf)
     """Student's interval around the value, inside what the metric can reach."""
     if not math.isfinite(found.value):
         return Estimate(found.value, least, most)
-    half = student(len(found.pulls) - 1) * found.error
+    half = student(found.freedom) * found.error
+    if math.isnan(half):
+        return Estimate(found.value, least, most)
     return Estimate(found.value, max(found.value - half, least), min(found.value + half, most))
 
 
 def bounded(found: Influence) -> Estimate:
     """The interval of a metric from 0 to 1: Wilson's, for as many rows as give the same error."""
     rest = found.value * (1 - found.value)
-    count = rest / found.error**2 if found.error > 0 and rest > 0 else found.alike
-    return Estimate(found.value, *wilson(found.value, max(1.0, count)))
+    lying = clusters(len(found.pulls), found.groups)
+    alike = found.alike * lying.alike / lying.rows
+    count = rest / found.error**2 if found.error > 0 and rest > 0 else alike
+    return Estimate(found.value, *wilson(found.value, max(1.0, count) / lying.wider**2))
 
 
 def difference(found: Influence, reference: Influence) -> Estimate:
@@ -102,10 +165,10 @@ def difference(found: Influence, reference: Influence) -> Estimate:
     if not math.isfinite(value):  # one is infinite, which decides; where both are, nothing is known
         return Estimate(value, value, value)
     pulls = found.pulls - reference.pulls
-    return estimate(Influence(value, pulls, found.alike))
+    return estimate(Influence(value, pulls, found.alike, found.groups))
 
 
-def student(freedom: int) -> float:
+def student(freedom: float) -> float:
     """Student's 97.5 % point, by the expansion of Cornish and Fisher; infinite below 1.
 
     >>> round(student(10), 2)

@@ -1,7 +1,8 @@
 """From one sample to the statistics of a metric, and from their means to its value.
 
-A class is chosen by the highest score, and of equal scores by the lowest index: the same rule for
-every model, so that outputs that saturate or are coarse are not at the mercy of a sort.
+A class is chosen by the highest score. Where several have it, each counts in part, as if one of
+them were drawn: a model that answers everything with equal scores knows nothing, whatever class
+comes first.
 """
 
 from functools import partial
@@ -64,7 +65,7 @@ def decibels(means: Rows) -> Rows:
 
 
 def _among_top(case: ScoredSample, most: int) -> Rows:
-    """1 where fewer than `most` classes come before the label's, by score and then by index."""
+    """1 where fewer than `most` classes come before the label's by score; in part for a tie."""
     labels = _class_labels(case)
     chosen = _class_column(case.outputs, len(labels))
     if chosen is not None:
@@ -82,10 +83,27 @@ def _among_top(case: ScoredSample, most: int) -> Rows:
             wrong,
             classes - 1,
         )
+    return credit(scores, labels, most)[:, None]
+
+
+def credit(scores: Array, labels: Array, most: int = 1) -> Rows:
+    """How likely each label is among the `most` highest scores of its row, where what is equal is
+    in an order by chance; 0 where a score is NaN."""
     own = scores[np.arange(len(labels)), labels][:, None]
-    is_tied = np.equal(scores, own) & np.less(np.arange(classes), labels[:, None])
-    before = np.greater(scores, own) | is_tied
-    return _column((before.sum(axis=1) < most) & ~np.isnan(scores).any(axis=1))
+    before = np.greater(scores, own).sum(axis=1)
+    tied = np.equal(scores, own).sum(axis=1)
+    known = ~np.isnan(scores).any(axis=1)
+    return np.where(known, np.clip((most - before) / np.maximum(tied, 1), 0, 1), 0.0)
+
+
+def ties(case: ScoredSample) -> Rows:
+    """1 where several classes have the highest score, by row; none where there are no scores."""
+    rows = 0 if case.label is None else len(case.label)
+    if not rows or _class_column(case.outputs, rows) is not None:
+        return np.zeros((0, 1))
+    scores = _scores(case, rows)
+    at_top = np.equal(scores, scores.max(axis=1, keepdims=True)).sum(axis=1)
+    return _column(at_top > 1)
 
 
 top1, top5 = partial(_among_top, most=1), partial(_among_top, most=5)
@@ -239,14 +257,22 @@ def agreement(case: ScoredSample) -> Rows:
             if output.dtype.kind in "iub":
                 same = (output == reference).reshape(len(output), -1)
             elif output.shape[-1] >= 2:
-                mine, other = _chosen(output), _chosen(reference)
-                same = ((mine == other) & (mine >= 0)).reshape(len(output), -1)
+                same = _same_choice(output, reference).reshape(len(output), -1)
             else:
                 continue
             return same.mean(axis=1, keepdims=True)
     raise BadInput(
         "agreement needs an output with scores of classes; {shapes}", _shapes(case.outputs)
     )
+
+
+def _same_choice(scores: Array, reference: Array) -> Rows:
+    """1 where both have their highest scores in the same classes, less where one has more of them;
+    0 at NaN."""
+    tops = [np.equal(s, s.max(axis=-1, keepdims=True)) for s in (scores, reference)]
+    both = (tops[0] & tops[1]).sum(axis=-1)
+    most = np.maximum(*(top.sum(axis=-1) for top in tops))
+    return both / np.maximum(most, 1)
 
 
 def _pairs(case: ScoredSample) -> list[tuple[Rows, Rows]]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from litesmith.accuracy.metrics import METRICS, Metric, metric_named
 from litesmith.accuracy.paired import Rows
-from litesmith.accuracy.scoring import ScoredSample
+from litesmith.accuracy.scoring import ScoredSample, ties
 from litesmith.data.answers import Outputs, is_stateless
 from litesmith.data.samples import Data, Sample
 from litesmith.data.shipping import Content, Portion, answering, portions, send_model, source_digest
@@ -58,6 +58,8 @@ def as_it_is(sample: Sample, answers: Sequence[Outputs]) -> tuple[Sample, Sequen
 def _tally(case: ScoredSample, metric: Metric, compared: bool) -> Tally:
     nan = any(o.dtype.kind == "f" and bool(np.isnan(o).any()) for o in case.outputs)
     tally = {"own": metric.statistics(case), "nan": np.array([[float(nan)]])}
+    if metric.counts_ties:
+        tally["ties"] = ties(case)
     if compared and _alike(case):
         tally["cosine"] = METRICS["cosine"].statistics(case)
         tally["snr"] = METRICS["snr"].statistics(case)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from litesmith.data.groups import is_by_folder
 from litesmith.data.preparation import Preparation
 from litesmith.data.readers import Rows, file_rows
 from litesmith.errors import BadInput, os_reason
@@ -53,6 +54,7 @@ def audio_rows(folder: Path, model: Model, preparation: Preparation) -> Rows:
         _fault,
         phrase("clips cannot be read"),
         salt=f"{rate}",
+        deep=is_by_folder(preparation.group),
     )
     return replace(rows, notes=(*rows.notes, *note))
 

@@ -49,6 +49,18 @@ _UNREADABLE = (
     Image.DecompressionBombError,
 )
 
+# How an image with a note of its orientation is turned upright, by the number in the note.
+_ORIENTATION, _EXIF, _MOST_HEADER = 0x0112, b"Exif\0\0", 1 << 17
+_TURNS = {
+    2: Image.Transpose.FLIP_LEFT_RIGHT,
+    3: Image.Transpose.ROTATE_180,
+    4: Image.Transpose.FLIP_TOP_BOTTOM,
+    5: Image.Transpose.TRANSPOSE,
+    6: Image.Transpose.ROTATE_270,
+    7: Image.Transpose.TRANSVERSE,
+    8: Image.Transpose.ROTATE_90,
+}
+
 # A JPEG ends with the mark FFD9; in the data of one with a single scan, FF is followed by 00 or by
 # a restart mark, D0 to D7, only.
 _JPEG_END = b"\xff\xd9"
@@ -103,6 +115,13 @@ def files_in(folder: Path, endings: Collection[str] = ENDINGS) -> list[Path]:
     return [folder / n for n in sorted(names) if os.path.splitext(n)[1].lower() in endings]
 
 
+def files_below(folder: Path, endings: Collection[str] = ENDINGS) -> list[Path]:
+    """The same with those in folders of the folder."""
+    inside = sorted(p for p in folder.iterdir() if p.is_dir() and not p.name.startswith("."))
+    below = [file for place in inside for file in files_below(place, endings)]
+    return [*files_in(folder, endings), *below]
+
+
 def decode(path: Path, wanted: Picture, preparation: Preparation) -> Array:
     """An image file as uint8 pixels in the input's size and order, batch dimension not included."""
     return decode_bytes(path, str(path), wanted, preparation)
@@ -115,7 +134,7 @@ def decode_bytes(
     try:
         held = content.read_bytes() if isinstance(content, Path) else content
         with _opened(io.BytesIO(held)) as opened:
-            image = _eight_bits(opened).convert("L" if wanted.channels == 1 else "RGB")
+            image = _eight_bits(_upright(opened)).convert("L" if wanted.channels == 1 else "RGB")
     except _UNREADABLE as error:
         raise BadInput(
             "{name}: not a readable image ({reason}); repair it or take it away",
@@ -177,6 +196,31 @@ def _reason(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         return os_reason(error)
     return plain(said) or type(error).__name__
+
+
+def turn_mark(content: bytes) -> bytes:
+    """A mark for the digest of an image file that its own note turns: it is not the image that its
+    pixels are as they lie. Empty where there is no such note."""
+    if _EXIF not in content[:_MOST_HEADER]:
+        return b""
+    try:
+        with _opened(io.BytesIO(content)) as image:
+            return b"" if _turn(image) is None else b"upright "
+    except _UNREADABLE:
+        return b""
+
+
+def _upright(image: Image.Image) -> Image.Image:
+    """The image as a camera means it: its EXIF note says how it was held."""
+    turn = _turn(image)
+    return image if turn is None else image.transpose(turn)
+
+
+def _turn(image: Image.Image) -> Image.Transpose | None:
+    try:
+        return _TURNS.get(image.getexif().get(_ORIENTATION, 1))
+    except _UNREADABLE:  # a damaged note is none
+        return None
 
 
 def _eight_bits(image: Image.Image) -> Image.Image:

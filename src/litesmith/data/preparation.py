@@ -52,6 +52,8 @@ class Preparation:
     crop          the share of the short side that a central crop keeps; 0 squashes the image
     label_offset  what is added to a label to get the model's class; None: to be detected
     rate          samples a second that audio has for the model; 0: as the model says, or assumed
+    group         what tells which items belong together, as `stated_groups` reads it; "": their
+                  contents alone
     """
 
     mean: tuple[float, ...] = ()
@@ -61,6 +63,7 @@ class Preparation:
     crop: float = 0.875
     label_offset: int | None = None
     rate: int = 0
+    group: str = ""
 
     def __post_init__(self) -> None:
         if self.norm and self.norm not in NORMS:
@@ -129,6 +132,7 @@ class Preparing(TypedDict, total=False):
     resize: str | None
     crop: float | None
     label_offset: int | None
+    group: str | None
 
 
 def read_preparation(

@@ -1,6 +1,7 @@
 """Readers: every kind of source as numbered items and their labels, not yet prepared."""
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,8 +14,18 @@ from typing import NamedTuple
 
 import numpy as np
 
+from litesmith.data.groups import is_by_folder
 from litesmith.data.guess_norm import class_count
-from litesmith.data.images import ENDINGS, decode, decode_bytes, files_in, image_fault, picture
+from litesmith.data.images import (
+    ENDINGS,
+    decode,
+    decode_bytes,
+    files_below,
+    files_in,
+    image_fault,
+    picture,
+    turn_mark,
+)
 from litesmith.data.preparation import Preparation
 from litesmith.errors import BadInput
 from litesmith.ir.types import Array, Model, Tensor
@@ -23,7 +34,7 @@ from litesmith.temporary import temporary_room
 from litesmith.tflite.describe import label_line
 from litesmith.tflite.metadata import metadata
 from litesmith.type_guards import is_list_or_tuple, is_mapping, is_tuple
-from litesmith.units import bytes_text, plain
+from litesmith.units import bytes_text, plain, total_text
 
 # No model has more classes; a larger number stands for something else.
 MOST_CLASSES = 2**31
@@ -94,7 +105,7 @@ Item = tuple[tuple[Array, ...], Array | None]  # one array for each input, and a
 # A generator that has given so much is taken for endless.
 _MOST_SPOOLED = 16_000_000_000
 
-_LABEL_FILE = "labels.txt"
+_LABEL_FILE, _NAMED = "labels.txt", 5
 
 
 class ItemCheck(NamedTuple):
@@ -131,6 +142,8 @@ class Rows:
     settled  True where the labels are the model's own class numbers
     check    how an unusable item is told; None where all are known to be usable
     stored   items before they are decoded; None where there is no such form
+    columns  the arrays of the source by name, where it has such
+    misfit   why the classes cannot be the model's; "" where they may be
     """
 
     names: Sequence[str]
@@ -141,6 +154,8 @@ class Rows:
     settled: bool = False
     check: ItemCheck | None = None
     stored: Stored | None = None
+    columns: Mapping[str, Array] | None = None
+    misfit: str = ""
 
 
 def batch_of(model: Model) -> int:
@@ -173,13 +188,18 @@ def image_rows(folder: Path, model: Model, preparation: Preparation) -> Rows:
         lambda path: decode(path, wanted, preparation),
         image_fault,
         phrase("images cannot be read"),
+        deep=is_by_folder(preparation.group),
     )
 
     def content(index: int) -> bytes:
         return files[index].read_bytes()
 
+    def digest(index: int) -> str:
+        held = content(index)
+        return sha256(turn_mark(held) + held).hexdigest()
+
     stored = Stored(content, partial(decode_bytes, wanted=wanted, preparation=preparation))
-    return replace(rows, stored=stored)
+    return replace(rows, digest=digest, stored=stored)
 
 
 def file_rows(
@@ -191,11 +211,14 @@ def file_rows(
     fault: Callable[[Path], str],
     unusable: str,
     salt: str = "",
+    *,
+    deep: bool = False,
 ) -> tuple[list[Path], Rows]:
     """The files of a folder, or of folders in it whose names are the classes, as items; what is
-    decoded depends on `salt` too."""
-    files, owners = list_files(folder, endings, what)
-    classes, notes, settled = number_classes(folder, owners, model) if owners else (None, (), False)
+    decoded depends on `salt` too. `deep` looks for files also in folders of these."""
+    files, owners = list_files(folder, endings, what, deep=deep)
+    found = number_classes(folder, owners, model) if owners else Numbered(None)
+    classes = found.classes
 
     def read(index: int) -> Item:
         return (decode(files[index]),), None if classes is None else classes[index]
@@ -206,23 +229,27 @@ def file_rows(
     def digest(index: int) -> str:
         return sha256(salt.encode() + files[index].read_bytes()).hexdigest()
 
-    names = [f"{o}/{f.name}" for o, f in zip(owners, files, strict=True)] if owners else []
     return files, Rows(
-        names or [f.name for f in files],
+        [file.relative_to(folder).as_posix() for file in files],
         read,
         digest,
         classes,
-        notes,
-        settled,
+        found.notes,
+        found.settled,
         ItemCheck(fault_of, unusable),
+        misfit=found.misfit,
     )
 
 
-def list_files(folder: Path, endings: Collection[str], what: str) -> tuple[list[Path], list[str]]:
-    """The files with these endings, and the folder of each where they are in folders."""
+def list_files(
+    folder: Path, endings: Collection[str], what: str, *, deep: bool = False
+) -> tuple[list[Path], list[str]]:
+    """The files with these endings, and the folder of each where they are in folders; `deep` finds
+    those in folders of these folders too."""
     flat = files_in(folder, endings)
     inside = sorted(p for p in folder.iterdir() if p.is_dir() and not p.name.startswith("."))
-    found = [(file, place.name) for place in inside for file in files_in(place, endings)]
+    look_in = files_below if deep else files_in
+    found = [(file, place.name) for place in inside for file in look_in(place, endings)]
     if flat and found:
         raise BadInput(
             "{folder}: has {what} both directly ({name}) and in folders ({found}); keep one kind",
@@ -242,15 +269,23 @@ def list_files(folder: Path, endings: Collection[str], what: str) -> tuple[list[
     return [file for file, _ in found], [owner for _, owner in found]
 
 
-def number_classes(
-    folder: Path, owners: Sequence[str], model: Model
-) -> tuple[Array, tuple[str, ...], bool]:
+class Numbered(NamedTuple):
+    """The class of each file, what is said of it, whether the numbers are the model's own, and why
+    they cannot be the model's classes."""
+
+    classes: Array | None
+    notes: tuple[str, ...] = ()
+    settled: bool = False
+    misfit: str = ""
+
+
+def number_classes(folder: Path, owners: Sequence[str], model: Model) -> Numbered:
     """The class of each file: by number, by a list of labels, or by the order of the names."""
     used = sorted(set(owners))
     told = metadata(model).labels
     has_numbers = all(name.isdecimal() and int(name) < MOST_CLASSES for name in used)
     if has_numbers and not {*used} <= {*told}:  # names that are numbers need not be in order
-        return np.array([int(name) for name in owners], np.int64), (), False
+        return Numbered(np.array([int(name) for name in owners], np.int64))
     own = folder / _LABEL_FILE
     text = own.read_text("utf-8", errors="replace") if own.is_file() else ""
     listed = tuple(line.strip() for line in text.splitlines() if line.strip())
@@ -258,7 +293,7 @@ def number_classes(
         (listed, phrase("in {own}", own)),
         (told, phrase("in the model's label file")),
     ):
-        places = {_key(label): place for place, label in enumerate(labels)}
+        places = _label_places(labels)
         if labels and all(_key(name) in places for name in used):
             numbers = [places[_key(name)] for name in owners]
             note = phrase(
@@ -267,18 +302,59 @@ def number_classes(
                 used[0],
                 places[_key(used[0])],
             )
-            return np.array(numbers, np.int64), (note,), labels is told
+            wrong = "" if labels is told else _misfit(folder, labels, model)
+            return Numbered(np.array(numbers, np.int64), (note,), labels is told, wrong)
     folders = sorted(p.name for p in folder.iterdir() if p.is_dir() and not p.name.startswith("."))
     # An empty folder counts where only then there are as many classes as the model has.
     named = folders if len(folders) == class_count(model) else used
     places = {name: place for place, name in enumerate(named)}
     note = phrase("classes are numbered in the order of their names: {named} is 0", named[0])
-    return np.array([places[name] for name in owners], np.int64), (note,), False
+    classes = np.array([places[name] for name in owners], np.int64)
+    return Numbered(classes, (note,), misfit=_misfit(folder, named, model))
+
+
+def _misfit(folder: Path, names: Sequence[str], model: Model) -> str:
+    """Why classes of these names cannot be the model's; "" where they may be."""
+    count, told = class_count(model), metadata(model).labels
+    strange = [name for name in names if _key(name) not in _label_places(told)] if told else []
+    if not strange and (count is None or len(names) in (count, count - 1)):
+        return ""
+    known = (
+        phrase("{count} ({names})", total_text(len(told)), shorten_names(told))
+        if told
+        else total_text(count or 0)
+    )
+    return phrase(
+        "data {folder}: its {count} classes ({names}) are not the {known} of the model; name the "
+        "folders as the model's labels or by their numbers, list the model's labels in {file}, or "
+        "make a model of these classes with `litesmith retrain`",
+        folder,
+        total_text(len(names)),
+        shorten_names(strange or names),
+        known,
+        folder / _LABEL_FILE,
+    )
+
+
+def shorten_names(names: Sequence[str]) -> str:
+    """The first few names, and how many more there are."""
+    shown = ", ".join(plain(name) for name in names[:_NAMED])
+    more = len(names) - _NAMED
+    return phrase("{shown} and {count} more", shown, total_text(more)) if more > 0 else shown
+
+
+def _label_places(labels: Sequence[str]) -> dict[str, int]:
+    """The number of each label by its name; of a label with several names, `tench, Tinca tinca`, by
+    each that no other has."""
+    places = {_key(label): place for place, label in enumerate(labels)}
+    parts = [(_key(part), n) for n, label in enumerate(labels) for part in label.split(",")]
+    counts = Counter(part for part, _ in parts)
+    return {part: n for part, n in parts if counts[part] == 1 and part} | places
 
 
 def _key(name: str) -> str:
     """A name as it stands in a list of labels, in small letters."""
-    return label_line(name).casefold()
+    return label_line(name).casefold().replace("_", " ")
 
 
 def array_rows(arrays: Mapping[str, Array], model: Model, source: str) -> Rows:
@@ -305,6 +381,7 @@ def array_rows(arrays: Mapping[str, Array], model: Model, source: str) -> Rows:
         lambda index: contents_digest(c[index] for c in columns),
         classes,
         notes,
+        columns=arrays,
     )
 
 

@@ -1,5 +1,6 @@
 """Some of the samples for the work, the others to judge it by."""
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -7,7 +8,17 @@ from hashlib import sha256
 from itertools import islice
 
 import numpy as np
+from numpy.typing import NDArray
 
+from litesmith.data.groups import (
+    Sketch,
+    groups_text,
+    join_groups,
+    near_groups,
+    number_groups,
+    sketch_arrays,
+)
+from litesmith.data.readers import contents_digest
 from litesmith.data.samples import Data, DataView, Items, Sample
 from litesmith.data.sources import Samples
 from litesmith.phrases import phrase
@@ -36,10 +47,19 @@ class SomeSamples(DataView):
     def items(self) -> Items:
         known = self.data.items
         if known.classes is not None:
-            batch = len(known.classes) // max(1, len(self.data))
-            own = [place * batch + item for place in self._places for item in range(batch)]
-            known = replace(known, classes=known.classes[np.array(own, np.intp)])
-        return replace(known, stored=None)
+            own = self._own(len(known.classes))
+            known = replace(known, classes=known.classes[own])
+        return replace(known, stored=None, groups=self._groups)
+
+    def _own(self, count: int) -> NDArray[np.intp]:
+        """The items of its samples, where the data has so many."""
+        batch = count // max(1, len(self.data))
+        own = [place * batch + item for place in self._places for item in range(batch)]
+        return np.array(own, np.intp)
+
+    def _groups(self) -> NDArray[np.int64]:
+        every = item_groups(self.data)
+        return every[self._own(len(every))]
 
     def __len__(self) -> int:
         return len(self._places)
@@ -59,9 +79,10 @@ def part_of(data: Data, share: int, *, held_out: bool, most: int | None = None) 
     limit = "" if most is None else phrase(", at most {most}", most)
 
     def find() -> list[int]:
-        by_digest = _by_digest(_input_digests(data))
-        count = len(by_digest) // share
-        return sorted((by_digest[:count] if held_out else by_digest[count:])[:most])
+        groups = sample_groups(data)
+        order = _by_contents(_input_digests(data), groups)
+        count = _end_of_group(len(order) // share, order, groups)
+        return sorted((order[:count] if held_out else order[count:])[:most])
 
     return SomeSamples(data, find, lambda digest: f"{digest} {which} in {share}{limit}")
 
@@ -76,20 +97,20 @@ def _at(data: Data, places: tuple[int, ...]) -> Data:
 def split_data(data: Data, shares: Sequence[float]) -> list[Data]:
     """The data in parts of about these shares, the last one with the rest.
 
-    Samples are told apart by what they hold: the order of the data does not matter, and a sample
-    that is there twice is twice in one part.
+    Samples are told apart by what they hold: the order of the data does not matter, and samples of
+    a group, such as copies, are in one part.
     """
     stored = data.items.stored
     digests = _input_digests(data) if stored is None else _item_digests(stored)
-    order = _by_digest(digests)
+    groups = sample_groups(data)
+    order = _by_contents(digests, groups)
     parts: list[Data] = []
     start = 0
     for number, share in enumerate(shares, 1):
         end = min(start + round(share * len(order)), len(order))
         if number == len(shares):
             end = len(order)
-        while 0 < end < len(order) and digests[order[end]] == digests[order[end - 1]]:
-            end += 1
+        end = _end_of_group(end, order, groups)
         places = order[start:end]  # by their contents too: what is chosen of a part is the same
         parts.append(_at(data, tuple(sorted(places))) if stored is None else stored.at(places))
         start = end
@@ -125,8 +146,94 @@ def items(data: Data) -> int:
     return len(data) * data.items.batch
 
 
-def _by_digest(digests: Sequence[bytes]) -> list[int]:
-    return sorted(range(len(digests)), key=lambda place: digests[place])
+def knows_groups(data: Data) -> bool:
+    """True where the groups of data are known, or found without a look at each sample here."""
+    return data.items.groups is not None or data.items.is_random
+
+
+def item_groups(data: Data) -> NDArray[np.int64]:
+    """The group of each item: equal for those that are copies of each other or belong together."""
+    known = data.items
+    if known.groups is not None:
+        return known.groups()
+    if known.is_random:
+        return np.arange(items(data))
+    seen = SeenCopies(data.items.batch)
+    deque(seen.watch(data), maxlen=0)
+    return seen.groups
+
+
+class SeenCopies:
+    """The groups of samples that pass by, of data that does not know them itself."""
+
+    def __init__(self, batch: int) -> None:
+        self._batch = batch
+        self._digests: list[str] = []
+        self._sketches: list[Sketch | None] = []
+
+    def watch(self, samples: Iterable[Sample]) -> Iterator[Sample]:
+        """The same samples, each of which is looked at."""
+        for sample in samples:
+            for row in range(self._batch):
+                own = tuple(a[row] if self._batch > 1 else a for a in sample.inputs)
+                self._digests.append(contents_digest(own))
+                self._sketches.append(sketch_arrays(own))
+            yield sample
+
+    def __len__(self) -> int:
+        return len(self._digests)
+
+    @property
+    def groups(self) -> NDArray[np.int64]:
+        near = near_groups(self._sketches).tolist()
+        return join_groups(len(self), self._digests, near)
+
+
+def sample_groups(data: Data, own: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
+    """The group of each sample: those whose batches have items of one group are one. `own` has the
+    groups of the items, where they are known."""
+    own = item_groups(data) if own is None else own
+    batch = len(own) // max(1, len(data))
+    if batch == 1:
+        return own
+    keys = own.reshape(len(data), batch)
+    return join_groups(len(keys), *keys.T.tolist()) if batch else own
+
+
+def row_groups(data: Data, rows: int, seen: SeenCopies | None = None) -> NDArray[np.int64] | None:
+    """The group of each row of results, which are one for each item or one for each sample,
+    numbered from 0 without gaps; None where every row is its own. What has `seen` all of the data
+    is asked before it is read again."""
+    own = seen.groups if seen is not None and len(seen) == items(data) else item_groups(data)
+    groups = own if len(own) == rows else sample_groups(data, own)
+    return number_groups(groups) if len(groups) == rows else None
+
+
+def scored_digest(data: Data) -> str:
+    """The digest of data to score on: another one where its samples are in other groups, as
+    intervals are then."""
+    return f"{data.digest}{groups_text(item_groups(data))}"
+
+
+def independent(data: Data) -> int:
+    """How many items there are that are no copies of others."""
+    return len(np.unique(item_groups(data)))
+
+
+def _by_contents(digests: Sequence[bytes], groups: NDArray[np.int64]) -> list[int]:
+    """The places by what their samples hold, those of a group together."""
+    first: dict[int, bytes] = {}
+    for digest, group in zip(digests, groups.tolist(), strict=True):
+        first[group] = min(digest, first.get(group, digest))
+    keys = [(first[g], d) for g, d in zip(groups.tolist(), digests, strict=True)]
+    return sorted(range(len(keys)), key=keys.__getitem__)
+
+
+def _end_of_group(end: int, order: Sequence[int], groups: NDArray[np.int64]) -> int:
+    """The first place from `end` on where a group ends."""
+    while 0 < end < len(order) and groups[order[end]] == groups[order[end - 1]]:
+        end += 1
+    return end
 
 
 def _input_digests(data: Data) -> list[bytes]:

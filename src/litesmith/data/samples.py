@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from litesmith.data.images import channel_axis, picture
 from litesmith.data.preparation import Preparation, normalize
@@ -43,6 +44,9 @@ class Items:
     classes      the model's class of each item, where the labels are class numbers
     stored       the data itself, where single items of it can be read, each with a name
     is_random    True where the items are made up
+    groups       gives the group of each item: those of one group are copies of each other, or
+                 belong together by the user's word; None where the items have to be read for it
+    misfit       why the classes cannot be the model's; "" where they may be
     """
 
     batch: int = 1
@@ -50,6 +54,8 @@ class Items:
     classes: Array | None = None
     stored: "Samples | None" = None
     is_random: bool = False
+    groups: Callable[[], NDArray[np.int64]] | None = None
+    misfit: str = ""
 
 
 @runtime_checkable

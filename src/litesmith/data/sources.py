@@ -7,6 +7,7 @@ and kept in a temporary file; the members of an .npz come into memory whole.
 import importlib
 import os
 import sys
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,10 +16,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from litesmith.arguments import argument
 from litesmith.data.array_files import read_arrays
 from litesmith.data.audio import audio_rows, has_audio
+from litesmith.data.groups import NONE as NO_GROUPS
+from litesmith.data.groups import Grouping, Sketch, sketch, stated_groups
 from litesmith.data.guess_norm import (
     MOST_TRIED,
     Choice,
@@ -33,6 +37,7 @@ from litesmith.data.guess_norm import (
 from litesmith.data.images import in_parallel, picture
 from litesmith.data.preparation import Preparation
 from litesmith.data.readers import (
+    Item,
     Rows,
     array_rows,
     batch_of,
@@ -68,7 +73,8 @@ UNTOUCHED = Preparation()
 class Samples:
     """Data from rows: the chosen ones in groups of the model's batch, prepared as they are read.
 
-    others  the preparation of inputs, by their number, for which the model states another one
+    others    the preparation of inputs, by their number, for which the model states another one
+    grouping  which items are copies; None where every one is taken for independent
     """
 
     source: str
@@ -78,6 +84,7 @@ class Samples:
     preparation: Preparation
     notes: tuple[str, ...] = ()
     others: tuple[tuple[int, Preparation], ...] = ()
+    grouping: Grouping | None = None
 
     @property
     def batch(self) -> int:
@@ -131,7 +138,21 @@ class Samples:
 
     @property
     def items(self) -> Items:
-        return Items(self.batch, self.preparation, self.classes, self)
+        return Items(
+            self.batch,
+            self.preparation,
+            self.classes,
+            self,
+            groups=lambda: self.groups,
+            misfit=self.rows.misfit,
+        )
+
+    @property
+    def groups(self) -> NDArray[np.int64]:
+        """The group of each item."""
+        if self.grouping is None:
+            return np.arange(len(self.chosen))
+        return self.grouping.of(self.chosen)
 
     @property
     def digest(self) -> str:
@@ -209,7 +230,8 @@ def open_data(
     name = _name(source)
     if not model.main.inputs:
         raise BadInput("{name}: the model has no input to feed", plain(name))
-    rows = _rows(source, name, model, preparation, samples)
+    seen: dict[int, Sketch | None] = {}
+    rows = _with_sketches(_rows(source, name, model, preparation, samples), model, seen)
     batch = batch_of(model) or 1
 
     def choose(some: Sequence[int]) -> ChosenItems:
@@ -227,7 +249,37 @@ def open_data(
     found = Samples(name, rows, chosen, model, preparation)
     settled = _settled(found, is_path(source) and os.path.isdir(source))
     told = (*rows.notes, *notes, *settled.notes)
-    return replace(settled, chosen=chosen, notes=told)
+    grouping = _grouping(rows, chosen, seen, preparation, name)
+    return replace(settled, chosen=chosen, notes=told, grouping=grouping)
+
+
+def _with_sketches(rows: Rows, model: Model, seen: dict[int, Sketch | None]) -> Rows:
+    """The same rows, which leave a sketch of every item that is read, for `Grouping`."""
+
+    def read(index: int) -> Item:
+        item = rows.read(index)
+        if index not in seen:
+            seen[index] = sketch(model.main.inputs, item[0])
+        return item
+
+    return replace(rows, read=read)
+
+
+def _grouping(
+    rows: Rows,
+    chosen: tuple[int, ...],
+    seen: dict[int, Sketch | None],
+    preparation: Preparation,
+    source: str,
+) -> Grouping:
+    def read(some: Sequence[int]) -> None:
+        reading = map(rows.read, some) if rows.check is None else in_parallel(rows.read, some)
+        deque(reading, maxlen=0)
+
+    asked = preparation.group
+    alone = asked == NO_GROUPS
+    told = stated_groups(asked, rows.names, rows.columns, source) if asked and not alone else None
+    return Grouping(chosen, rows.digest, read, told, alone, seen)
 
 
 def _is_array(value: object) -> "TypeIs[Array]":

@@ -66,7 +66,7 @@ def _told(rows: Rows, seen: dict[int, str]) -> tuple[str, ...]:
         others = [place for place in range(len(rows.names)) if not seen.get(place)]
         for number in sorted(set(rows.classes[bad].tolist()) - set(rows.classes[others].tolist())):
             first = next(place for place in bad if rows.classes[place] == number)
-            folder, _, file = rows.names[first].rpartition("/")
+            folder, _, file = rows.names[first].partition("/")
             named = (
                 phrase(" ({folder})", plain(folder))
                 if file and folder and folder != str(number)

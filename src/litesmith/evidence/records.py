@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Annotated
 
 from litesmith.evidence.codec import Count, Mark, Omitted, Positive
+from litesmith.phrases import phrase
+from litesmith.units import total_text
 
 # A machine by name and value; see `timing.host.Host`.
 Environment = Mapping[str, str | int | float | None]
@@ -28,8 +30,9 @@ class PairedScore:
 class Score:
     """A metric on `n` samples with its 95 % interval; None is a number that is infinite or none.
 
-    better   1 where more of the metric is better, −1 where less is
-    against  the same beside the float model
+    better       1 where more of the metric is better, −1 where less is
+    against      the same beside the float model
+    independent  how many of the samples are no copies of others; None where that is not on record
     """
 
     metric: str
@@ -41,6 +44,18 @@ class Score:
     n: Count
     better: Omitted[int] = None
     against: Annotated[PairedScore | None, Mark.FLAT] = None
+    independent: Omitted[int] = None
+
+    @property
+    def held_out_text(self) -> str:
+        """`480 held-out samples`, and how many are independent where copies are among them."""
+        if self.independent is None or self.independent == self.n:
+            return phrase("{count} held-out samples", total_text(self.n))
+        return phrase(
+            "{count} held-out samples, {independent} independent",
+            total_text(self.n),
+            total_text(self.independent),
+        )
 
     @property
     def is_lower_better(self) -> bool:

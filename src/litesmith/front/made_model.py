@@ -143,4 +143,4 @@ def score_facts(found: Evaluation) -> Json:
         }
     told = {"value": found.value, "low": found.low, "high": found.high}
     numbers = {name: finite(value) for name, value in (told | against).items()}
-    return {"metric": found.metric, "n": found.n, **numbers}
+    return {"metric": found.metric, "n": found.n, "independent": found.independent, **numbers}

@@ -227,6 +227,7 @@ def _accuracy_json(found: Evaluation) -> Json:
         "verdict": against.verdict or None,
         "agreement": finite(against.agreement),
         "n": found.n,
+        "independent": found.independent,
         "data": found.source,
         "preparation": found.preparation,
         "notes": found.notes,

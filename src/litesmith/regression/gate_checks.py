@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from shlex import quote
 
+from litesmith.accuracy.evaluate import independent_rows
 from litesmith.accuracy.metrics import difference_of, metric_named
 from litesmith.arguments import argument
 from litesmith.data.samples import Data
@@ -23,6 +24,7 @@ from litesmith.regression.gate_measures import (
     least_peak_bytes,
     list_delegations,
     score_model,
+    sorted_groups,
     timing_chunks,
     unpack_workload,
 )
@@ -186,7 +188,9 @@ def _accuracy(case: GateCase) -> list[Check]:
 
 def _accuracy_check(case: GateCase, then: Scores, now: Scores) -> Check:
     metric = metric_named(then.metric)
-    difference = difference_of(metric, now.rows, then.rows)
+    assert case.data is not None
+    groups = sorted_groups(case.data, len(now.rows))
+    difference = difference_of(metric, now.rows, then.rows, groups)
     bound = accuracy_bound(case.allowed["accuracy"], then.value, then.unit)
     verdict = accuracy_verdict(difference, then.better, bound)
     change = gain_text(difference.value, then.unit, difference.low, difference.high)
@@ -216,6 +220,7 @@ def _accuracy_check(case: GateCase, then: Scores, now: Scores) -> Check:
         facts={
             "metric": then.metric,
             "n": now.count,
+            "independent": independent_rows(now.count, groups),
             **dict(zip(names, map(finite, values), strict=True)),
         },
     )

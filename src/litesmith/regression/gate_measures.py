@@ -24,8 +24,10 @@ import zstandard
 
 from litesmith.accuracy.evaluate import Evaluation, evaluate_all
 from litesmith.accuracy.metrics import metric_named
+from litesmith.accuracy.paired import Groups
 from litesmith.anatomy.anonymous import anonymous
 from litesmith.anatomy.footprint import op_macs
+from litesmith.data.sample_splits import row_groups
 from litesmith.data.samples import Data
 from litesmith.diagnosis.fitting import placed_on
 from litesmith.errors import BadInput, BadModel, CannotRun
@@ -155,6 +157,14 @@ def list_delegations(
     """On the target first, then on the accelerators."""
     own = delegation(model, content, target)
     return own, *(delegation_for(name, content) for name in places)
+
+
+def sorted_groups(data: Data, count: int) -> Groups:
+    """The group of each of so many rows of results, in the order that rows of scores have."""
+    items, groups = _item_digests(data), row_groups(data, count)
+    if groups is None or len(items) != count:
+        return groups
+    return groups[np.argsort(np.array(items), kind="stable")]
 
 
 def _scores(found: Evaluation, data: Data, reference: str = "") -> Scores:

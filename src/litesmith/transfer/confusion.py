@@ -8,8 +8,11 @@ import numpy as np
 from PIL import Image
 
 from litesmith.accuracy.metrics import METRICS, value_of
-from litesmith.accuracy.paired import Estimate
+from litesmith.accuracy.paired import Estimate, Groups
+from litesmith.accuracy.scoring import credit
+from litesmith.data.groups import number_groups
 from litesmith.data.images import Picture, picture
+from litesmith.data.sample_splits import row_groups
 from litesmith.data.samples import are_pixels
 from litesmith.ir.types import Array
 from litesmith.run.session import Source
@@ -45,17 +48,19 @@ class Confusion:
 
     chances  what it gave to each class: (items, classes)
     labels   the class of each item
+    groups   the group of each item; None where every one is independent
     """
 
     names: tuple[str, ...]
     chances: Array
     labels: Array
     mistakes: tuple[Mistake, ...]
+    groups: Groups = None
 
     @property
     def right(self) -> Array:
-        """1 where it was right, for every item."""
-        return (self.chances.argmax(axis=1) == self.labels).astype(np.float64)
+        """1 where it was right, for every item; less where several classes are equally likely."""
+        return credit(self.chances, self.labels)
 
     @property
     def losses(self) -> Array:
@@ -66,7 +71,7 @@ class Confusion:
     @property
     def value(self) -> Estimate:
         """The share that was right, with its 95 % interval."""
-        return value_of(METRICS["top1"], self.right[:, None])
+        return value_of(METRICS["top1"], self.right[:, None], self.groups)
 
     @property
     def table(self) -> Array:
@@ -77,15 +82,18 @@ class Confusion:
 
     def of_class(self, place: int) -> Estimate | None:
         """The share of one class that was right; None where there are none of it."""
-        own = self.right[self.labels == place]
-        return value_of(METRICS["top1"], own[:, None]) if len(own) else None
+        is_own = self.labels == place
+        own = self.right[is_own]
+        groups = None if self.groups is None else number_groups(self.groups[is_own])
+        return value_of(METRICS["top1"], own[:, None], groups) if len(own) else None
 
 
 def confusion(model: Source, found: Labelled, tell: Tell | None = None) -> Confusion:
     """The answers of a model to all items of some data."""
     rows = answer_rows(model, found.data, tell)
     chances = rows.reshape(len(rows), -1).astype(np.float64)
-    return Confusion(found.names, chances, found.labels, _mistakes(found, chances))
+    groups = row_groups(found.data, len(chances))
+    return Confusion(found.names, chances, found.labels, _mistakes(found, chances), groups)
 
 
 def _mistakes(found: Labelled, chances: Array) -> tuple[Mistake, ...]:

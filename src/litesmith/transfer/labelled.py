@@ -147,7 +147,7 @@ def _names(data: Samples) -> tuple[str, ...]:
 def _owners(data: Samples) -> list[str]:
     """The class of each item by name."""
     if os.path.isdir(data.source):
-        return [name.rpartition("/")[0] for name in data.names]
+        return [name.partition("/")[0] for name in data.names]
     return [str(number) for number in _numbers(data)]
 
 
@@ -170,7 +170,7 @@ def _numbered(data: Samples, numbers: dict[str, int]) -> Samples:
     notes = data.notes
     if moved and not os.path.isdir(data.source):
         notes = (*notes, phrase("classes are numbered without gaps: {moved}", moved[0]))
-    return replace(data, rows=replace(data.rows, classes=classes), notes=notes)
+    return replace(data, rows=replace(data.rows, classes=classes, misfit=""), notes=notes)
 
 
 def _folders(source: str) -> Iterable[str]:
@@ -216,21 +216,21 @@ def listed_names(names: Sequence[str]) -> str:
 
 def parted(found: Labelled, share: float) -> tuple[Labelled, Labelled]:
     """The items to learn from and those to be judged by: so much of every class, chosen by what the
-    items hold. Equal ones stay together, also those of two classes."""
-    digests, labels, held = found.data.digests, found.labels.tolist(), set[str]()
+    items hold. Those of a group, as copies are, stay together, also of two classes."""
+    groups, labels, held = _group_names(found), found.labels.tolist(), set[str]()
     for place, name in enumerate(found.names):
-        own = {one for one, label in zip(digests, labels, strict=True) if label == place}
+        own = {one for one, label in zip(groups, labels, strict=True) if label == place}
         if len(own) < FEWEST:
             raise BadInput(
-                "{source}: class {listed_names}: all of its items are the same one; give "
-                "different ones",
+                "{source}: class {listed_names}: all of its items are copies of one, or of one "
+                "group; give different ones",
                 found.data.source,
                 listed_names([name]),
             )
         count = min(max(1, round(share * len(own))), len(own) - 1)
         held |= {*sorted(own)[:count]}
-    rows = range(len(digests))
-    learned = found.at(row for row in rows if digests[row] not in held)
+    rows = range(len(groups))
+    learned = found.at(row for row in rows if groups[row] not in held)
     if 0 in learned.counts:
         name = found.names[learned.counts.index(0)]
         raise BadInput(
@@ -239,7 +239,16 @@ def parted(found: Labelled, share: float) -> tuple[Labelled, Labelled]:
             found.data.source,
             listed_names([name]),
         )
-    return learned, found.at(row for row in rows if digests[row] in held)
+    return learned, found.at(row for row in rows if groups[row] in held)
+
+
+def _group_names(found: Labelled) -> list[str]:
+    """The group of each item, by the first digest in it."""
+    groups, digests = found.data.groups.tolist(), found.data.digests
+    first: dict[int, str] = {}
+    for group, digest in zip(groups, digests, strict=True):
+        first[group] = min(digest, first.get(group, digest))
+    return [first[group] for group in groups]
 
 
 def ambiguous(found: Labelled) -> tuple[str, ...]:

@@ -10,6 +10,8 @@ from litesmith import Builder, Model, Quant
 from litesmith.tflite.file import save
 from litesmith.units import gain_text, score_text, total_text
 from tests.cli.test_cli import litesmith
+from tests.data.test_images import noise, saved
+from tests.data.test_sources import scorer as pixels
 
 
 def scorer(scale: float = 0.0) -> Model:
@@ -145,3 +147,28 @@ def test_data_that_looks_wrong_is_said(place: Path) -> None:
     shown = litesmith("eval", "model.tflite", "--data", "far.npz", "--metric", "top1", cwd=place)
     assert shown.returncode == 2 and not shown.stdout
     assert "36 of 40 labels are outside the model's classes 0 to 3, first 4" in shown.stderr
+
+
+def test_copies_and_groups_are_told(place: Path) -> None:
+    random = np.random.default_rng(0)
+    x = np.repeat(random.normal(size=(40, 4)), 10, axis=0).astype(np.float32)
+    np.savez(place / "copies.npz", x=x, y=np.zeros(400, np.int64), who=np.arange(400) // 80)
+    words = ("eval", "model.tflite", "--data", "copies.npz", "--json")
+    for more, told in (((), 40), (("--group", "who"), 5), (("--group", "none"), 400)):
+        shown = litesmith(*words, *more, cwd=place)
+        assert shown.returncode == 0, shown.stderr
+        found = json.loads(shown.stdout)
+        assert (found["n"], found["independent"]) == (400, told)
+        said = f"400 samples, {told} independent"
+        assert any(said in note for note in found["notes"]) == (told < 400)
+    wrong = litesmith(*words, "--group", "nobody", cwd=place)
+    assert wrong.returncode == 2 and "--group nobody" in wrong.stderr
+
+
+def test_folders_of_other_classes_are_refused(tmp_path: Path) -> None:
+    for number, name in enumerate(("daisy", "rose", "tulip")):
+        saved(tmp_path / "data" / name / "a.png", noise(8, 8, number))
+    save(pixels(classes=11), tmp_path / "model.tflite")
+    done = litesmith("eval", "model.tflite", "--data", "data", "--norm", "raw", cwd=tmp_path)
+    assert done.returncode == 2 and not done.stdout
+    assert "its 3 classes (daisy, rose, tulip) are not the 11 of the model" in done.stderr

@@ -384,3 +384,25 @@ def test_the_objective_is_said(place: Path) -> None:
     assert Requirements(min_accuracy=0.5).goal(knows_accuracy=True) == "latency"
     assert Requirements({"size": 1.0}, 0.5).goal(knows_accuracy=True) == "accuracy"
     assert Requirements().goal(knows_accuracy=False) == "latency"
+
+
+def test_models_of_different_classes_are_not_ranked(place: Path, tmp_path: Path) -> None:
+    """The same data may have labels that both could have, as 0 to 3."""
+    b = Builder()
+    x = b.input("x", (1, 16))
+    weight = np.random.default_rng(0).normal(size=(40, 16)).astype(np.float32)
+    save(b.model(b.op("FULLY_CONNECTED", x, weight)), tmp_path / "forty.tflite")
+    paths = [place / "good.tflite", tmp_path / "forty.tflite"]
+    with pytest.raises(BadInput, match="good tells 4 classes apart and forty 40"):
+        choose(paths, place / "data.npz", out=tmp_path / "out", trust_data=True)
+
+
+def test_candidates_share_parts_and_groups(place: Path, tmp_path: Path) -> None:
+    arrays = examples(60)
+    rows, labels = np.repeat(arrays["x"], 5, axis=0), np.repeat(arrays["y"], 5)
+    write_data(tmp_path / "data.npz", {"x": rows, "y": labels})
+    paths = [place / f"{name}.tflite" for name in ("good", "poor")]
+    found = choose(paths, tmp_path / "data.npz", seconds=QUICK, out=tmp_path / "out")
+    for row in found.candidates:
+        assert row["n"] == 300
+        assert any("300 samples, 60 independent" in str(note) for note in row["notes"])  # type: ignore[attr-defined]

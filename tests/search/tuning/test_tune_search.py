@@ -411,3 +411,19 @@ def test_the_proof_sees_samples_that_the_search_does_not(tmp_path: Path) -> None
     )
     assert all(r.value in (None, 1.0) for r in found.records)
     assert cast(Json, cast(Json, found.facts["best"])["accuracy"])["value"] == 0.0
+
+
+def test_copies_prove_nothing(tmp_path: Path) -> None:
+    """60 samples, each there 15 times: 480 are held out, of which 32 are independent."""
+    arrays = examples(60)
+    model, data = written(tmp_path)
+    np.savez(data, x=np.repeat(arrays["x"], 15, axis=0), y=np.repeat(arrays["y"], 15))
+    asked = request_in(tmp_path, budget=Budget.parse("1pt"))
+    with pytest.raises(BadInput, match=r"32 samples \(480 with copies.*needs 385"):
+        carry_out(asked)
+    parts = split(open_data(data, load(model)))
+    assert [len(part) for part in parts] == [180, 240, 480]
+    found = carry_out(request_in(tmp_path, out=tmp_path / "other", budget=Budget.parse("20pt")))
+    assert "480 held-out samples, 32 independent" in found.sentence
+    assert found.summary.best is not None and found.summary.best.accuracy is not None
+    assert found.summary.best.accuracy.independent == 32

@@ -68,8 +68,16 @@ IMAGES = (
         default="0.875",
     ),
 )
+GROUP = option(
+    "--group",
+    metavar="COLUMN|folder|PATTERN",
+    help="What tells which samples belong together: an array's name, folder, folder:2, or a "
+    "regular expression for file names; none: all are independent.",
+    show_default="copies and near copies are found",
+)
 PREPARING = (
     *IMAGES,
+    GROUP,
     option(
         "--label-offset",
         metavar="N",

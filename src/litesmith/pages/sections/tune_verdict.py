@@ -10,7 +10,6 @@ from litesmith.evidence.tuning import NextStep, TunedModel
 from litesmith.lang.language import say
 from litesmith.pages.drawing.markup import Html, bullets, code_facts, join_html, tag
 from litesmith.pages.records.record_words import (
-    count_words,
     difference_words,
     duration_words,
     faster_words,
@@ -140,7 +139,7 @@ def _score_tile(score: Score | None, scored_on: str) -> Tile | None:
     after = score_text(score.known_value, score.unit)
     known = score.reference is not None and score.difference is not None
     before = phrase("{score} → ", score_text(score.reference or 0.0, score.unit)) if known else ""
-    samples = phrase(", {count} held-out samples", count_words(score)) if score.n else ""
+    samples = phrase(", {samples}", score.held_out_text) if score.n else ""
     samples += phrase(" by the kernels of {scored_on}", scored_on) if scored_on else ""
     return Tile(phrase(score.title), gain, interval, join((before, after, samples), ""))
 

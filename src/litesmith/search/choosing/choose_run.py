@@ -8,9 +8,10 @@ from typing import NamedTuple
 
 from litesmith._version import VERSION
 from litesmith.accuracy.metrics import metric_named
+from litesmith.accuracy.paired import Groups
 from litesmith.anatomy.footprint import footprint
 from litesmith.calibration.quantize_effort import EFFORTS
-from litesmith.data.sample_splits import items
+from litesmith.data.sample_splits import items, row_groups
 from litesmith.data.samples import Data
 from litesmith.data.sources import Given
 from litesmith.errors import BadInput, CannotApply, CannotRun, LitesmithError
@@ -360,8 +361,22 @@ class Choosing:
     @property
     def table(self) -> CandidateTable:
         return CandidateTable(
-            self.candidates, self.basis, self.metric, self._times, self._scores, self._each
+            self.candidates,
+            self.basis,
+            self.metric,
+            self._times,
+            self._scores,
+            self._each,
+            self._groups,
         )
+
+    @property
+    def _groups(self) -> Groups:
+        """The group of each sample that was scored: the same for all."""
+        scored = next((name for name in self._each if name in self.judges), None)
+        if scored is None:
+            return None
+        return row_groups(self.judges[scored].data, len(self._each[scored]))
 
     @property
     def rows(self) -> tuple[CandidateRow, ...]:

@@ -17,7 +17,7 @@ from litesmith.accuracy.metrics import metric_named
 from litesmith.calibration.context import CALIBRATION_SAMPLES, RandomSamples
 from litesmith.calibration.observe import Spread
 from litesmith.calibration.quantize_effort import carry_out, plan
-from litesmith.data.sample_splits import take_some
+from litesmith.data.sample_splits import scored_digest, take_some
 from litesmith.data.samples import Data
 from litesmith.data.shipping import Content, load_content
 from litesmith.errors import CannotRun
@@ -289,7 +289,9 @@ class ChooseTrials:
         return self._score_key(candidate, data, metric) in self.runner.known
 
     def _score_key(self, candidate: ModelCandidate, data: Data, metric: str) -> str:
-        return self._key(SCORED, candidate.digest, (data.digest, metric, str(self.scoring_target)))
+        return self._key(
+            SCORED, candidate.digest, (scored_digest(data), metric, str(self.scoring_target))
+        )
 
     @property
     def scoring_target(self) -> str | Target:

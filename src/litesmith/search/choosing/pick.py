@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from litesmith.accuracy.paired import Groups
 from litesmith.errors import BadInput
 from litesmith.evidence.choosing import MEASURED, PUBLISHED, CandidateRow, ScoredModel, TimedModel
 from litesmith.passes.quantizing.integer_graph import integer_tensors
@@ -373,6 +374,7 @@ class CandidateTable:
 
     basis   where accuracy comes from: measured here, published, or nowhere
     scores  the accuracy of each, and `each` what it scored on every sample
+    groups  the group of each sample; None where every one is independent
     """
 
     candidates: Sequence[ModelCandidate]
@@ -381,6 +383,7 @@ class CandidateTable:
     times: Mapping[str, TimedModel] = field(default_factory=dict[str, TimedModel])
     scores: Mapping[str, ScoredModel] = field(default_factory=dict[str, ScoredModel])
     each: Mapping[str, tuple[float, ...]] = field(default_factory=dict[str, tuple[float, ...]])
+    groups: Groups = None
 
     @property
     def options(self) -> list[Option]:
@@ -425,7 +428,7 @@ class CandidateTable:
         if self.basis != MEASURED:
             return a.merit < b.merit
         own, other = self.each.get(a.name, ()), self.each.get(b.name, ())
-        told = worse_beyond_noise(self.metric, own, other)
+        told = worse_beyond_noise(self.metric, own, other, self.groups)
         if told is not None:
             return told
         one, two = self.scores[a.name].accuracy, self.scores[b.name].accuracy

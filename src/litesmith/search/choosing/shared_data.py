@@ -11,6 +11,7 @@ import numpy as np
 from litesmith.accuracy import scoring
 from litesmith.accuracy.chance import at_chance
 from litesmith.accuracy.metrics import chosen_metric, difference_of, metric_named
+from litesmith.accuracy.paired import Groups
 from litesmith.data.guess_norm import class_count
 from litesmith.data.preparation import Preparation
 from litesmith.data.sample_splits import split_data
@@ -25,11 +26,12 @@ from litesmith.phrases import phrase
 from litesmith.progress import Note, Status
 from litesmith.search.choosing.candidates import ModelCandidate
 from litesmith.search.trial.data_split import refuse_shared
+from litesmith.tflite.metadata import metadata
 from litesmith.training.retrain_request import HELD_OUT, Request
 from litesmith.training.retraining import carry_out
 from litesmith.transfer.embedding import embedding_of
 from litesmith.transfer.labelled import open_beside, open_labelled, parted, sources_of
-from litesmith.units import plain
+from litesmith.units import plain, total_text
 
 # What is calibrated on is not judged by.
 CALIBRATION_SHARE = 1 / 5
@@ -74,6 +76,7 @@ def find_judges(
         raise BadInput("a generator is used up by the first model; give a function that makes one")
     opened = {c.name: _open(c, source) for c in candidates}
     refuse_others(opened)
+    opened = _in_same_groups(opened)
     found: dict[str, JudgingData] = {}
     for candidate in candidates:
         data = opened[candidate.name]
@@ -116,6 +119,19 @@ def refuse_others(opened: dict[str, Data]) -> None:
             )
 
 
+def _in_same_groups(opened: dict[str, Data]) -> dict[str, Data]:
+    """The same data with the groups of the first: sizes of models must not make other ones."""
+    first = next(iter(opened.values())).items.stored
+    if first is None:
+        return opened
+    return {
+        name: data
+        if data.items.stored is None
+        else replace(data.items.stored, grouping=first.grouping)
+        for name, data in opened.items()
+    }
+
+
 def item_names(data: Data) -> tuple[str, ...]:
     """What tells the items of data from others."""
     stored = data.items.stored
@@ -145,6 +161,8 @@ def common_metric(
                 first,
                 names[first],
             )
+    if names[first] in ("top1", "top5"):
+        _refuse_other_labels(candidates)
     for candidate in candidates if names[first] == "top1" else ():
         data = found[candidate.name].data
         if not trusted(candidate, data, names[first]):
@@ -162,9 +180,6 @@ def _metric(candidate: ModelCandidate, data: Data, asked: str) -> str:
             "class or y in an .npz, or leave out --data to compare time, size and memory",
             data.source,
         )
-    wrong = _other_classes(candidate, data)
-    if wrong:
-        raise BadInput("{name}: {wrong}; {way_out}", candidate.name, wrong, _WAY_OUT)
     try:
         return chosen_metric(candidate.model, data, first, asked, has_reference=False)[0]
     except LitesmithError as error:
@@ -173,22 +188,24 @@ def _metric(candidate: ModelCandidate, data: Data, asked: str) -> str:
         ) from None
 
 
-def _other_classes(candidate: ModelCandidate, data: Data) -> str:
-    """Why classes that have names of their own are not the model's; "" where they may be."""
-    rows = None if data.items.stored is None else data.items.stored.rows
-    if rows is None or rows.settled or rows.classes is None:
-        return ""
-    folders = {name.split("/")[0] for name in rows.names if "/" in name}
-    count, known = len(folders), class_count(candidate.model)
-    if not folders or known is None or all(name.isdecimal() for name in folders):
-        return ""
-    if not np.array_equal(np.unique(rows.classes), np.arange(count)):
-        return ""  # a list of labels numbers them
-    if known in (count, count + 1):
-        return ""
-    return phrase(
-        "tells {known} classes apart, and {source} has {count}", known, data.source, count
-    )
+def _refuse_other_labels(candidates: Sequence[ModelCandidate]) -> None:
+    """Raises where models tell different classes apart, which no share of right answers ranks."""
+    first = candidates[0]
+    for other in candidates[1:]:
+        counts = [class_count(one.model) for one in (first, other)]
+        names = [{*map(str.casefold, metadata(one.model).labels)} for one in (first, other)]
+        one, two = (0 if count is None else count for count in counts)
+        strange = all(names) and not names[0] & names[1]
+        if (None not in counts and abs(one - two) > 1) or strange:
+            raise BadInput(
+                "{first} tells {count} classes apart and {other} {count2}, which are not the same; "
+                "right answers among different classes cannot be compared; {way_out}",
+                first.name,
+                total_text(one),
+                other.name,
+                total_text(two),
+                _WAY_OUT,
+            )
 
 
 def _refuse_chance(candidate: ModelCandidate, data: Data) -> None:
@@ -197,14 +214,18 @@ def _refuse_chance(candidate: ModelCandidate, data: Data) -> None:
         raise BadInput("{name}: {told}; or go on anyway with --trust-data", candidate.name, told)
 
 
-def worse_beyond_noise(metric: str, own: Sequence[float], other: Sequence[float]) -> bool | None:
-    """Whether the first is worse than the second, by what each scored on every sample; None where
-    that does not tell (the metric is no mean of samples, or they are of different ones)."""
+def worse_beyond_noise(
+    metric: str, own: Sequence[float], other: Sequence[float], groups: Groups = None
+) -> bool | None:
+    """Whether the first is worse than the second, by what each scored on every sample, and by the
+    groups of these; None where that does not tell (the metric is no mean of samples, or they are of
+    different ones)."""
     row = metric_named(metric)
     is_mean = row.finish is scoring.first and row.whole is None
     if not is_mean or len(own) != len(other) or not own:
         return None
-    found = difference_of(row, _column(own), _column(other))
+    groups = groups if groups is not None and len(groups) == len(own) else None
+    found = difference_of(row, _column(own), _column(other), groups)
     return found.high < 0 if row.better >= 0 else found.low > 0
 
 

@@ -32,6 +32,7 @@ def score_of(found: Evaluation) -> Score:
         n=found.n,
         better=None if paired is None else paired.better,
         against=PairedScore(*map(finite, numbers)) if numbers else None,
+        independent=found.independent,
     )
 
 

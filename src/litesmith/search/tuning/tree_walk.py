@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from litesmith.accuracy.chance import at_chance
 from litesmith.accuracy.metrics import chosen_metric, metric_named
-from litesmith.data.sample_splits import items
+from litesmith.data.sample_splits import independent, items
 from litesmith.data.samples import Data
 from litesmith.errors import BadInput
 from litesmith.evidence.folder import Folder
@@ -350,14 +350,21 @@ class Search:
         """Raises where too little is held out for a float model that scores this."""
         unit = metric_named(self._goal.metric).unit
         needed = self.request.budget.needed_samples(reference, unit)
-        have = items(self.split.held_out)
+        have = independent(self.split.held_out)
         if have < needed:
             least = least_samples(needed, calibrates=self.request.calibration is None)
+            held_out = items(self.split.held_out)
+            copies = (
+                phrase(" ({count} with copies, which prove nothing more)", total_text(held_out))
+                if have < held_out
+                else ""
+            )
             raise BadInput(
-                "data {source}: {count} samples are left to prove the result by, and {what} "
-                "needs {count2}; give {count3} samples in all, or ask for less",
+                "data {source}: {count} samples{copies} are left to prove the result by, and "
+                "{what} needs {count2}; give {count3} independent samples in all, or ask for less",
                 self.request.data.source,
                 total_text(have),
+                copies,
                 self.request.budget.text,
                 total_text(needed),
                 total_text(least),

@@ -29,7 +29,7 @@ from litesmith.search.tuning.tree_walk import LEAST_TO_TRAIN, Search
 from litesmith.tflite.file import load
 from litesmith.timing.statistics import SAME, UNCLEAR, UNKNOWN, speed_interval
 from litesmith.training.recipe_context import has_torch
-from litesmith.units import factor_text, number_text, plain, time_text, total_text
+from litesmith.units import factor_text, number_text, plain, time_text
 
 
 def summarize(search: Search, state: str, proof: Proof | None = None) -> TuneSummary:
@@ -184,7 +184,7 @@ def _outcome(search: Search, proof: Proof | None) -> str:
     accuracy = proof.verified.accuracy
     assert accuracy is not None  # what was verified was scored
     score = describe_score(accuracy, proof.verified.room)
-    samples = phrase("{count} held-out samples", total_text(accuracy.n))
+    samples = accuracy.held_out_text
     verified, limits = proof.verified, search.request.limits
     over = limits.misses(verified.details.bytes or 0, verified.p50_us)
     if proof.shipped is None and over:

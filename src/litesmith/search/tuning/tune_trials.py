@@ -12,7 +12,7 @@ import numpy as np
 from litesmith.accuracy.evaluate import Evaluation
 from litesmith.calibration.claims import Claims, check_claims
 from litesmith.calibration.context import CALIBRATION_SAMPLES, context_of
-from litesmith.data.sample_splits import take_some
+from litesmith.data.sample_splits import scored_digest, take_some
 from litesmith.data.samples import Data
 from litesmith.data.shipping import Content, load_content
 from litesmith.errors import BadInput, CannotApply, LitesmithError
@@ -305,7 +305,7 @@ class TuneTrials:
         trains = goal.training if trainings(recipes.parse(recipe)) else None
         return self.runner.key(
             (self.runner.place, self.digest, recipe, kind),
-            (self.split.calibration.digest, data.digest, goal.metric, str(goal.place)),
+            (self.split.calibration.digest, scored_digest(data), goal.metric, str(goal.place)),
             trains,
         )
 

@@ -2,6 +2,7 @@
 none of them brings code."""
 
 import json
+import sys
 from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
@@ -196,3 +197,20 @@ def test_a_metric_that_is_code_is_given_again(kept: Path) -> None:
     litesmith.update_baseline(*given, norm="unit", metric=metric, allow=UNTIMED)
     assert litesmith.gate(*given, norm="unit", metric=metric, allow=UNTIMED).passes
     (kept / MARK).unlink()  # which the caller's own word has run
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need a right there")
+def test_no_link_in_a_folder_leads_what_is_written_elsewhere(kept: Path) -> None:
+    mine = kept / "mine.txt"
+    mine.write_text("mine")
+    for name in ("report.html", "report.md"):
+        (kept / "tune" / name).symlink_to(mine)
+        with pytest.raises(BadInput, match="is a link, and would lead elsewhere; give out="):
+            litesmith.report(kept / "tune", markdown=name.endswith("md"))
+        (kept / "tune" / name).unlink()
+    for name in ("front/best.tflite", "best2.tflite"):
+        (kept / "tune" / name).symlink_to(mine)
+        with pytest.raises(BadInput, match="would land elsewhere"), Folder(kept / "tune").held():
+            pass
+        (kept / "tune" / name).unlink()
+    assert mine.read_text() == "mine"

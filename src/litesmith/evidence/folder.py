@@ -76,7 +76,10 @@ class Folder:
                 self.path,
                 RECORDS[taken],
             )
-        if not self.path.is_dir() or self.is_used:
+        if not self.path.is_dir():
+            return
+        self._refuse_links()
+        if self.is_used:
             return
         names = sorted(path.name for path in self.path.iterdir())
         foreign = [name for name in names if name != _LOCK and not name.startswith(".litesmith-")]
@@ -86,6 +89,17 @@ class Folder:
                 self.path,
                 plain(foreign[0]),
             )
+
+    def _refuse_links(self) -> None:
+        """A folder may be anyone's: what is written into it is to land in it."""
+        for place in (self.path, *(self.path / name for name in _OWN)):
+            link = next((p for p in place.glob("*") if p.is_symlink()), None)
+            if link is not None:
+                raise BadInput(
+                    "{link}: is a link, and what is written would land elsewhere; choose another "
+                    "-o",
+                    link,
+                )
 
     def _sweep(self) -> None:
         """Removes what a killed run has left of files that were being written."""

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+from litesmith.arguments import argument
 from litesmith.errors import BadInput
 from litesmith.lang.language import speaking
 from litesmith.pages.bench_page import benched_markdown, benched_page
@@ -43,6 +44,8 @@ def _changed_search(folder: Path) -> tuple[str, ...]:
     return read_tuned(folder).changed
 
 
+_OUT = argument("out")
+
 KINDS = (
     Kind("bench.json", "bench", benched_page, benched_markdown),
     Kind(
@@ -81,18 +84,26 @@ def changed_files(folder: Path) -> tuple[str, ...]:
     return () if find is None else find(folder)
 
 
+def _inside(folder: Path, name: str) -> Path:
+    """A file of the folder, which may be anyone's: a link would lead elsewhere."""
+    place = folder / name
+    if place.is_symlink():
+        raise BadInput("{place}: is a link, and would lead elsewhere; give {out}", place, _OUT)
+    return place
+
+
 def write_report(folder: Path, out: Path | None = None, lang: str | None = None) -> Path:
     """Writes the page of a folder, into it if no place is given; `lang`, or the language in use."""
     with speaking(lang):
         page = page_text(kind_of(folder).page(folder))
-    place = out or folder / "report.html"
+    place = out or _inside(folder, "report.html")
     write_whole(place, [page.encode()])
     return place
 
 
 def write_markdown(folder: Path, out: Path | None = None, lang: str | None = None) -> Path:
     """Writes Markdown and its pictures, beside each other; gives the text's place."""
-    place = out or folder / "report.md"
+    place = out or _inside(folder, "report.md")
     with speaking(lang):
         made = kind_of(folder).markdown(folder, place.stem)
     for name, content in made.pictures.items():

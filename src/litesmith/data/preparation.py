@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
-from typing import TypedDict, Unpack
+from typing import Annotated, TypedDict, Unpack
 
 import numpy as np
 
 from litesmith.errors import BadInput
+from litesmith.evidence.codec import Mark
 from litesmith.ir.types import Array
 from litesmith.phrases import phrase
 from litesmith.units import number_text
@@ -63,7 +64,7 @@ class Preparation:
     crop: float = 0.875
     label_offset: int | None = None
     rate: int = 0
-    group: str = ""
+    group: Annotated[str, Mark.OMITTED] = ""
 
     def __post_init__(self) -> None:
         if self.norm and self.norm not in NORMS:

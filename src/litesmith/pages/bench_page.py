@@ -28,7 +28,7 @@ from litesmith.pages.records.record_words import size_words, time_words
 from litesmith.pages.records.salvage_folder import read_inside, read_summary
 from litesmith.pages.sections.about import machine, pairs, show_losses
 from litesmith.phrases import join, phrase
-from litesmith.timing.statistics import MARGIN
+from litesmith.timing.statistics import MARGIN, UNCLEAR
 from litesmith.units import error_text
 
 _MOST_REASONS = 12
@@ -89,7 +89,7 @@ def _how(row: TargetRow) -> str:
 
 def _tone(row: TargetRow) -> str:
     """Whether a model should go to a target: "" where nothing speaks for it or against it."""
-    if row.why:
+    if row.why or row.verdict == UNCLEAR:
         return ""
     if row.runs:
         if row.ratio is None:

@@ -14,5 +14,6 @@ turns.py           models that take turns
 
 Two models are never compared across two runs. Where a model lies in memory makes it faster or
 slower for as long as it lies there, so each block loads all models anew, in mirrored order, and
-intervals are taken over blocks. A verdict needs the whole interval beyond 1 %.
+intervals are taken over blocks. A verdict needs the whole interval beyond 1 %, and a machine that
+was not too busy to tell. Every number of a run comes from one `TurnTimes`: no two can disagree.
 """

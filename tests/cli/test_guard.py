@@ -8,10 +8,12 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from litesmith import Builder
-from litesmith.cli.guard import CALL_SECONDS, can_guard
+from litesmith.cli.guard import can_guard
+from litesmith.run.core.child_process import CALL_SECONDS
 from litesmith.tflite.file import save
 from litesmith.unfinished import open_part
 
@@ -133,3 +135,27 @@ def test_a_terminal_interrupts_once(place: Path) -> None:
     assert command.returncode == 130
     assert told == "litesmith: stopped; nothing half-written is left\n"
     assert (place / "clean").exists() and nothing_is_left(place)
+
+
+def test_a_call_in_a_child_of_the_command_has_the_same_limit(place: Path) -> None:
+    """`bench` runs the model in a child first, where a loop of the model's own never ends."""
+    always, counts = Builder("always"), Builder("counts")
+    always.input("x", (1,))
+    x = counts.input("x", (1,))
+    ends = always.graph(always.const(np.array([True]), name="yes"))
+    b = Builder()
+    options = {"cond_subgraph_index": 1, "body_subgraph_index": 2}
+    y = b.op("WHILE", b.input("x", (1,)), shape=(1,), **options)
+    model = b.model(y, graphs=[ends, counts.graph(counts.op("ABS", x))])
+    save(model, place / "m.tflite")
+    command = subprocess.run(
+        [sys.executable, "-m", "litesmith", "bench", "m.tflite", "--runs", "1"],
+        cwd=place,
+        env={**os.environ, "TMPDIR": str(place / "temporary"), CALL_SECONDS: "2"},
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    assert command.returncode == 2, command.stderr
+    assert "took over 2 s" in command.stderr
+    assert nothing_is_left(place)

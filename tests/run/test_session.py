@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -499,3 +500,15 @@ def test_probe_survives_a_crash_of_native_code(tmp_path: Path) -> None:
     save(crashing, tmp_path / "crash.tflite")
     with pytest.raises(CannotRun, match=r"crashed on cpu:1 \(SIG"):
         probe(tmp_path / "crash.tflite")
+
+
+def test_a_name_that_is_no_text_is_told_as_such() -> None:
+    """The classic interpreter, which a state needs, hands names on as texts."""
+    model = zoo.stateful()
+    (x,) = model.main.inputs
+    named = replace(x, name="x\udced")
+    op = replace(model.main.ops[0], inputs=(named, *model.main.ops[0].inputs[1:]))
+    tensors = tuple(named if tensor is x else tensor for tensor in model.main.tensors)
+    graph = replace(model.main, inputs=(named,), ops=(op,), tensors=tensors)
+    with pytest.raises(CannotRun, match="not UTF-8"):
+        Session(replace(model, graphs=(graph,)))

@@ -21,16 +21,12 @@ from types import FrameType
 
 from litesmith.errors import BadInput, os_reason
 from litesmith.phrases import phrase
-from litesmith.run.core.child_process import limit_child
+from litesmith.run.core.child_process import CALL_SECONDS, call_seconds, limit_child
 from litesmith.unfinished import NOTES, is_running, remove_noted
 from litesmith.units import bytes_text
 
 STOPPED = phrase("stopped; nothing half-written is left")
 BAD_INPUT, CTRL_C, TERMINATED = 2, 130, 143
-
-# Of the environment: seconds that one call of native code may last.
-CALL_SECONDS = "LITESMITH_CALL_SECONDS"
-_CALL_SECONDS = 600.0
 
 # How long an interrupt may wait for Python, how often the child is looked at, and how often it is
 # asked whether Python runs.
@@ -135,7 +131,7 @@ class _Watch:
         self._child, self._answers = child, answers
         self._asked_at, self._is_passed_on = monotonic(), False
         answers[_RUNS] = 1
-        self._call_seconds = _limit_of_calls()
+        self._call_seconds = call_seconds()
         self._wake, signals = os.pipe()
         for handle in (self._wake, signals):
             os.set_blocking(handle, False)
@@ -225,13 +221,6 @@ def _numbers(path: Path) -> dict[str, int]:
 
 def _wake(number: int, frame: FrameType | None) -> None:
     """A signal with a handler, whatever that does, wakes who waits."""
-
-
-def _limit_of_calls() -> float:
-    try:
-        return float(os.environ.get(CALL_SECONDS) or _CALL_SECONDS)
-    except ValueError:
-        return _CALL_SECONDS
 
 
 def _why_dead(number: int) -> str:

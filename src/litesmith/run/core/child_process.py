@@ -15,6 +15,18 @@ from litesmith.phrases import phrase
 from litesmith.temporary import temporary_file
 from litesmith.units import plain
 
+# Of the environment: seconds that one call of native code may last.
+CALL_SECONDS = "LITESMITH_CALL_SECONDS"
+_CALL_SECONDS = 600.0
+
+
+def call_seconds() -> float:
+    """How long one call of native code may last, in this process or in a child of it."""
+    try:
+        return float(os.environ.get(CALL_SECONDS) or _CALL_SECONDS)
+    except ValueError:
+        return _CALL_SECONDS
+
 
 def run_program(
     command: Sequence[str],
@@ -45,6 +57,7 @@ def ask(module: str, path: str | os.PathLike[str], *words: str, seconds: float) 
     """What the module prints as JSON for these words, run as a program for at most so long."""
     # -P: modules come from where the package is, not from the folder the user happens to be in.
     command = [sys.executable, "-P", "-m", module, os.fspath(path), *words]
+    seconds = min(seconds, call_seconds())
     child = run_program(command, seconds, stderr=subprocess.PIPE)
     if child is None:
         raise CannotRun(

@@ -140,6 +140,11 @@ class InterpreterRunner:
     def _ports(self, side: str) -> tuple[Port, ...]:
         try:
             details = self._details(side)
+        except UnicodeDecodeError:
+            raise CannotRun(
+                "the name of an input or output is not UTF-8, which the runtime's interpreter does "
+                "not take; rename it where the model is converted"
+            ) from None
         except ValueError:  # of bfloat16, for one
             raise CannotRun(
                 "an input or output is of a type that the runtime has no arrays for, such as "

@@ -116,3 +116,9 @@ def test_a_list_of_labels_in_the_folder_that_is_not_the_models(tmp_path: Path) -
     (tmp_path / "labels.txt").write_text("\n".join(FLOWERS))
     assert open_data(tmp_path, scorer(classes=30), preparation=RAW).items.misfit
     assert not open_data(tmp_path, scorer(classes=5), preparation=RAW).items.misfit
+
+
+def test_no_offset_is_told_of_classes_that_are_not_the_models(tmp_path: Path) -> None:
+    model = scorer(classes=1001)  # one more than ImageNet has, for a background
+    data = open_data(folders(tmp_path, FLOWERS), model, preparation=Preparation(norm="raw"))
+    assert data.items.misfit and not any("label offset" in note for note in data.notes)

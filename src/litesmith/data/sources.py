@@ -441,7 +441,8 @@ def _guessed(few: Samples, offsets: Sequence[int]) -> Choice:
 def _offsets(data: Samples) -> tuple[int, ...]:
     if data.preparation.label_offset is not None:
         return (data.preparation.label_offset,)
-    return (0,) if data.rows.settled else possible_offsets(data.model, data.rows.classes)
+    is_known = data.rows.settled or data.rows.misfit
+    return (0,) if is_known else possible_offsets(data.model, data.rows.classes)
 
 
 def _with_offset(few: Samples, offsets: Sequence[int]) -> Samples:

@@ -236,5 +236,5 @@ def test_too_few_samples_are_told_how_many_it_takes(tmp_path: Path) -> None:
     written(tmp_path, taught(), count=100)
     shown = tune(tmp_path, "--max-drop", "1pt", "-o", "out")
     assert shown.returncode == 2
-    assert "needs 385; give 722 samples in all, or ask for less" in shown.stderr
+    assert "needs 385; give 722 independent samples in all, or ask for less" in shown.stderr
     assert shown.stdout == ""

@@ -40,7 +40,9 @@ def test_data_without_labels_is_refused_with_the_way_out(tmp_path: Path) -> None
 
 def test_too_few_samples_are_refused_with_how_many_it_takes(tmp_path: Path) -> None:
     model, data = written(tmp_path, count=200)
-    with pytest.raises(BadInput, match=r"107 samples are left.*needs 385; give 722 samples in all"):
+    with pytest.raises(
+        BadInput, match=r"107 samples are left.*needs 385; give 722 independent samples in all"
+    ):
         litesmith.tune(model, data, max_drop="1pt", out=tmp_path / "few")
     enough = open_data(examples(722), load(model))
     assert len(split(enough).held_out) >= 385

@@ -114,7 +114,7 @@ def busy_comparisons(seconds: float, quiet: int) -> tuple[list[tuple[str, ...]],
     """Each pair beside 0 to 4 busy processes, held against quiet runs of it."""
     pairs = {
         "short": (convolutions(8), convolutions(4)),
-        "long": (convolutions(2, 64), convolutions(24, 64)),
+        "long": (convolutions(1, 64), convolutions(6, 64)),
         "same": (convolutions(8),) * 2,
     }
     rows: list[tuple[str, ...]] = []

@@ -117,7 +117,9 @@ def _time(record: TriedModel, speed: Speed | None) -> str:
     elif speed.ratio is None:
         time = phrase("~{time}", time_text(speed.p50_us))
     else:
-        time = join(filter(None, (time_text(speed.p50_us), faster_words(speed)[0])), ", ")
+        is_clear = speed.verdict != UNCLEAR
+        words = faster_words(speed)[0] if is_clear else phrase("unclear")
+        time = join(filter(None, (time_text(speed.p50_us), words)), ", ")
     return phrase("{time} ({count} left)", time, record.left) if record.left else time
 
 

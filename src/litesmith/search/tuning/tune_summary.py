@@ -240,7 +240,8 @@ def _kernels(search: Search, verified: TriedModel) -> str:
 def _gains(search: Search, proof: Proof, model: TriedModel) -> list[str]:
     """How much faster and smaller; nothing inside the noise."""
     own = phrase("Litesmith's kernels") if _own_ops(search, proof) else ""
-    gains = list(_time_gains(search, proof.speed, own))
+    is_told = proof.verdict == UNSURE  # first of all, of the speed
+    gains = list(_time_gains(search, None if is_told else proof.speed, own))
     first = search.trials.records[FLOAT]
     for kind, word in (("size", phrase("smaller")), ("download", phrase("smaller to download"))):
         before, after = first.cost(kind), model.cost(kind)

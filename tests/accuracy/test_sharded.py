@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from litesmith.accuracy.evaluate import Evaluation, evaluate_all
-from litesmith.accuracy.metrics import METRICS
+from litesmith.accuracy.metrics import METRICS, metric_name
 from litesmith.calibration import observed_cache as cache
 from litesmith.calibration.observe import Spread, observe
 from litesmith.data.samples import Data
@@ -49,7 +49,7 @@ def test_a_score_by_pieces_is_the_score(metric: str, width: int) -> None:
     data = open_data(given, model)
     worse = integer(model)
     here, there = (
-        evaluate_all([worse], data, against=model, metric=metric, engine=engine)[0]
+        evaluate_all([worse], data, against=model, metric=metric_name(metric), engine=engine)[0]
         for engine in (None, Here(width))
     )
     assert bare(there) == bare(here)

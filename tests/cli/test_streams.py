@@ -159,7 +159,7 @@ def test_a_failure_while_standard_error_is_diverted_is_heard(
         closed.append(original)
         return real(original, number)
 
-    monkeypatch.setattr(capi.os, "dup2", fails_once)
+    monkeypatch.setattr(os, "dup2", fails_once)
     with pytest.raises((OSError, ValueError)), capi.overheard():
         raise ValueError("inside")
     monkeypatch.undo()

@@ -1,5 +1,6 @@
 """Array files that lie: refused in a line, before anything of the told size is unpacked."""
 
+import io
 import tracemalloc
 import zipfile
 from pathlib import Path
@@ -7,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from litesmith.data import array_files
 from litesmith.data.array_files import free_bytes, read_arrays
 from litesmith.data.sources import open_data
 from litesmith.errors import BadInput, CannotRun
@@ -58,24 +58,32 @@ def test_a_file_that_lies_is_refused_in_a_line(name: str, ending: str, tmp_path:
     assert "\n" not in str(no.value) and len(str(no.value)) < 400
 
 
-def test_what_would_fill_the_memory_is_refused_by_its_told_size(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path, told = tmp_path / "bomb.npz", tmp_path / "meminfo"
+def test_what_would_fill_the_memory_is_refused_by_its_told_size(tmp_path: Path) -> None:
+    path = tmp_path / "bomb.npz"
     np.savez_compressed(path, x=np.zeros((500, 1000), np.float32))
     assert path.stat().st_size < 20_000
+    with pytest.raises(BadInput, match=r"unpacks to 2\.00 MB, and 3\.00 MB of memory are free"):
+        read_arrays(path, free=3_000_000)
+    assert read_arrays(path, free=5_000_000)["x"].shape == (500, 1000)
+
+
+def test_what_no_data_shrinks_to_is_refused_on_any_machine(tmp_path: Path) -> None:
+    path = tmp_path / "bomb.npz"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        head = io.BytesIO()
+        shape = {"descr": "|u1", "fortran_order": False, "shape": (1025, 1 << 20)}
+        np.lib.format.write_array_header_1_0(head, shape)
+        archive.writestr("x.npy", head.getvalue() + bytes(1000))
+        archive.infolist()[0].file_size = len(head.getvalue()) + (1025 << 20)  # as it says itself
+    with pytest.raises(BadInput, match=r"unpacks to 1\.07 GB"):
+        read_arrays(path, free=1 << 50)
+
+
+def test_free_memory_is_told_everywhere(tmp_path: Path) -> None:
+    told = tmp_path / "meminfo"
     told.write_text("MemTotal:  9000 kB\nMemAvailable:    7000 kB\n")
-    monkeypatch.setattr(array_files, "_MEMORY", told)
-    with pytest.raises(BadInput, match=r"unpacks to 2\.00 MB, and 7\.17 MB of memory are free"):
-        read_arrays(path)
-    told.write_text("MemAvailable:    9000 kB\n")
-    assert read_arrays(path)["x"].shape == (500, 1000)
-
-
-def test_free_memory_is_told_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert (free_bytes() or 0) > 1_000_000
-    monkeypatch.setattr(array_files, "_MEMORY", tmp_path / "none")
-    assert (free_bytes() or 0) > 1_000_000
+    assert free_bytes(told) == 7_168_000
+    assert (free_bytes() or 0) > 1_000_000 and (free_bytes(tmp_path / "none") or 0) > 1_000_000
 
 
 @pytest.mark.parametrize("write", [np.savez, np.savez_compressed])

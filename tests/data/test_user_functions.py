@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from litesmith import BadInput
-from litesmith.accuracy.metrics import metric_named
+from litesmith.accuracy.metrics import metric_name
 from litesmith.data.sources import open_data, users_function
 from tests.data.test_sources import scorer
 
@@ -26,7 +26,7 @@ def test_a_module_that_fails_is_told_in_a_line(
     text, told = BROKEN[name]
     (tmp_path / f"{name}.py").write_text(text)
     monkeypatch.syspath_prepend(tmp_path)
-    for use in (metric_named, lambda source: open_data(source, scorer())):
+    for use in (metric_name, lambda source: open_data(source, scorer())):
         with pytest.raises(BadInput) as found:
             use(f"{name}:f")
         assert told in str(found.value) and "\n" not in str(found.value)

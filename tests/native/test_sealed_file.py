@@ -12,7 +12,6 @@ import pytest
 
 from litesmith.calibration.observed_cache import VARIABLE, cache
 from litesmith.errors import BadInput
-from litesmith.native import sealed_file
 from litesmith.native.sealed_file import (
     KEY_VARIABLE,
     key_file,
@@ -108,7 +107,7 @@ def test_a_folder_of_another_user_is_left_alone(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_sealed(place / "one", CONTENT)
-    monkeypatch.setattr(sealed_file.os, "geteuid", lambda: 12345)
+    monkeypatch.setattr(os, "geteuid", lambda: 12345)
     assert read_sealed(place / "one") is None
     assert "belongs to another user" in why_not_kept()
 

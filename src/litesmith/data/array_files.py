@@ -21,16 +21,20 @@ from litesmith.units import bytes_text, plain
 _ENDING = ".npy"
 _MEMORY = Path("/proc/meminfo")
 
-# What is unpacked is copied a few times later on.
-_MOST_OF_MEMORY = 0.25
+# What is unpacked is copied later on; and no data of use shrinks to such a part of itself.
+_MOST_OF_MEMORY = 0.5
+_LARGE, _MOST_TIMES = 1 << 30, 200
 
 
-def read_arrays(path: Path) -> dict[str, Array]:
-    """The arrays of a file by name, `x` where it has one without a name; nothing is unpickled."""
+def read_arrays(path: Path, *, free: int | None = None) -> dict[str, Array]:
+    """The arrays of a file by name, `x` where it has one without a name; nothing is unpickled.
+
+    free  bytes of memory that programs can still have, where that is known better than here
+    """
     try:
         if path.suffix.lower() == _ENDING:
             return {"x": np.load(path, mmap_mode="r", allow_pickle=False)}
-        _refuse_size(path, _declared(path))
+        _refuse_size(path, _declared(path), free_bytes() if free is None else free)
         with np.load(path, allow_pickle=False) as archive:
             return {key: archive[key] for key in archive.files}
     except BadInput:
@@ -71,9 +75,10 @@ def _head(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[np.generic]]:
     return shape, dtype
 
 
-def _refuse_size(path: Path, declared: Mapping[str, int]) -> None:
-    whole, free = sum(declared.values()), free_bytes()
-    if free is not None and whole > _MOST_OF_MEMORY * free:
+def _refuse_size(path: Path, declared: Mapping[str, int], free: int | None) -> None:
+    whole = sum(declared.values())
+    is_bomb = whole > _LARGE and whole > _MOST_TIMES * path.stat().st_size
+    if free is not None and (is_bomb or whole > _MOST_OF_MEMORY * free):
         raise BadInput(
             "{path}: unpacks to {size}, and {free} of memory are free; save an .npy, which is read "
             "as it is needed, or fewer samples",
@@ -83,10 +88,10 @@ def _refuse_size(path: Path, declared: Mapping[str, int]) -> None:
         )
 
 
-def free_bytes() -> int | None:
+def free_bytes(told: Path = _MEMORY) -> int | None:
     """How much memory programs can still have; None where nothing tells it."""
     try:
-        rows = (line.split() for line in _MEMORY.read_text().splitlines())
+        rows = (line.split() for line in told.read_text().splitlines())
         return next(1024 * int(row[1]) for row in rows if row[0] == "MemAvailable:")
     except (OSError, StopIteration, ValueError, IndexError):
         pass

@@ -88,3 +88,8 @@ def test_the_doctor_names_the_command_that_shows_it() -> None:
     assert one.us is not None and "from " in one.why
     on_ours = Patient(model, Target.parse("cpu:1:litesmith"), None)
     assert not [d for d in diagnoses(on_ours) if "zeros" in d.what]
+
+
+@pytest.mark.parametrize("name", zoo.MODELS)
+def test_every_sort_of_op_may_stand_beside_layers(name: str) -> None:
+    assert skipping(zoo.MODELS[name]()) == []

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from litesmith.errors import CannotApply
+from litesmith.ir.model_text import op_name
 from litesmith.ir.ops import options_or_defaults
 from litesmith.ir.types import Array, Op, Quant, Tensor, constant_numbers
 from litesmith.native.cpu import is_x86
@@ -200,9 +201,10 @@ def may_be_sparse(op: Op) -> bool:
 
 def sparse_facts(op: Op) -> SparseLayer:
     """What is expected of a layer without its zeros; raises where it has no kernel here."""
-    data, output = op.inputs[0], op.outputs[0]
-    if data is None or not may_be_sparse(op):
-        raise CannotApply("{name!r} is not a float32 or int8 layer", output.name)
+    data = op.inputs[0] if may_be_sparse(op) else None  # others may read and make nothing
+    if data is None:
+        raise CannotApply("{name!r} is not a float32 or int8 layer", op_name(op))
+    output = op.outputs[0]
     weights, bias = sparse_parts(op)
     channels, inputs = weights.shape
     rows, kind = data.elements // inputs, KINDS[data.dtype]

@@ -102,7 +102,7 @@ def test_prune_in_words(place: Path, run: Run) -> None:
         "left 1 DEPTHWISE_CONV_2D: depthwise weights are few",
         " steps at rate 0.001, ",
         "trained on 144 samples of train.npz (norm=none)",
-        "after / before disk ",
+        "change disk ",
         " zstd ",
         "on ARM, XNNPACK's sparse path takes none of the 1 convolutions:",
         "checked in the written file: 1 layers keep their zeros and codes",
@@ -140,7 +140,7 @@ def test_apply_in_words(place: Path, run: Run) -> None:
     shown = run("apply", "model.tflite", recipe, "-o", "out.tflite", *QUICK)
     assert shown.returncode == 0, shown.stderr
     text = " ".join(shown.stdout.split())
-    for part in ("pruned FULLY_CONNECTED", "clustered CONV_2D", "gzip", "after / before", "on ARM"):
+    for part in ("pruned FULLY_CONNECTED", "clustered CONV_2D", "gzip", "change", "on ARM"):
         assert part in text
     assert all(f"{step}: trained " in text for step in ("prune", "cluster", "qat"))
     assert "checked in the written file: 2 layers keep their zeros and codes" in text

@@ -71,7 +71,7 @@ def test_the_command_it_shows_is_answered_from_the_same_records(
 ) -> None:
     """The user may type it: nothing is measured again, and the same file comes out."""
     lines = shown.stdout.splitlines()
-    line = [line for line in lines if line.startswith("litesmith tune lite")][0]
+    line = next(line for line in lines if line.startswith("litesmith tune lite"))
     wanted = digest(place / "litesmith-demo" / "tuned" / "best.tflite")
     again = litesmith(*line.split()[1:], "--runs", 12, cwd=place)
     assert again.returncode == 0, again.stderr

@@ -242,9 +242,12 @@ def test_without_data_time_and_size_decide(place: Path, found: Chosen, again: Pa
     assert bare.facts["basis"] == "none" and bare.fresh == 0
     assert all(row["value"] is None for row in bare.candidates)
     times = {str(row["model"]): float(str(row["p50_us"])) for row in bare.candidates}
-    assert bare.facts["pick"] == min(times, key=times.__getitem__) != "heavy"
-    front = bare.facts["front"]
-    assert isinstance(front, list) and bare.facts["pick"] in front and "heavy" not in front
+    pick, front = bare.facts["pick"], bare.facts["front"]
+    if pick is None:  # the times decide, and a busy machine tells none
+        assert "the machine was busy" in bare.reason
+    else:
+        assert pick == min(times, key=times.__getitem__) != "heavy"
+        assert isinstance(front, list) and pick in front and "heavy" not in front
 
 
 def test_names_of_the_catalogue_have_published_accuracy_only(tmp_path: Path) -> None:

@@ -81,21 +81,16 @@ def in_turns(lines: dict[str, list[str]], rounds: int) -> dict[str, list[float]]
 def growth(model: Path, count: int, effort: str, out: Path) -> int:
     """A child's work: quantizes as the command does; how far that raised the peak of memory."""
     from litesmith.cli import main  # noqa: F401  all that the command imports
-    from litesmith.cli.commands import quantize
+    from litesmith.cli.call import call
+    from litesmith.cli.commands import COMMANDS
 
     b = litesmith.Builder()
     x = b.input("x", (1, 4))
     with litesmith.Session(b.model(b.op("ADD", x, x)), "cpu:2") as session:
         session.run()
     before = resident("VmRSS")
-    quantize.quantize(
-        model,
-        out,
-        data="quantize_cost:stream",
-        samples=count,
-        effort=effort,
-        as_json=True,
-    )
+    typed = {"model": model, "out": out, "data": "quantize_cost:stream", "samples": count}
+    call("quantize", COMMANDS["quantize"], {**typed, "effort": effort, "as_json": True})
     return resident("VmHWM") - before
 
 

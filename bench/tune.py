@@ -29,14 +29,15 @@ from stock import ASSETS, MISSING, arguments, want_folder
 import litesmith
 from litesmith.accuracy.evaluate import Evaluation, evaluate_all
 from litesmith.calibration.context import CALIBRATION_SAMPLES
-from litesmith.cli.text.deliver import MISSES_WHAT_WAS_ASKED
+from litesmith.cli.call import MISSES_WHAT_WAS_ASKED
+from litesmith.data.sample_splits import take_some
 from litesmith.data.samples import Data
 from litesmith.data.sources import open_data
 from litesmith.search.trial.budget import MISSED, Budget, verdict
 from litesmith.search.trial.data_split import split
+from litesmith.search.trial.measured_values import score_of
 from litesmith.timing.latency import Rule, list_contenders, measure, ratio
 from litesmith.timing.statistics import SLOWER, Ratio
-from litesmith.training.recipe_context import some
 from litesmith.units import (
     bytes_text,
     factor_text,
@@ -151,7 +152,7 @@ class Judged(NamedTuple):
 
     @property
     def verdict(self) -> str:
-        return verdict(BUDGET.room(self.score))
+        return verdict(BUDGET.room(score_of(self.score)))
 
     @property
     def is_integer(self) -> bool:
@@ -224,7 +225,7 @@ def compared(network: Network, job: Namespace, folder: Path) -> list[str]:
     content = litesmith.load(source)
     places = (job.data / network.validation, job.data / network.calibration)
     parts = split(*(open_data(p, content, preparation=network.preparation) for p in places))
-    few = some(parts.calibration, CALIBRATION_SAMPLES)
+    few = take_some(parts.calibration, CALIBRATION_SAMPLES)
     found = tuned(network, job, (job.keep or folder) / f"{source.stem}-tuned")
     print(f"{source.stem}, {total_text(len(few))} samples to calibrate on", end=", ")
     print(f"{total_text(len(parts.held_out))} held out, {time_text(1e6 * found.seconds)} of search")

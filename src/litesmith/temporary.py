@@ -8,6 +8,15 @@ from pathlib import Path
 from litesmith.errors import BadInput, os_reason
 
 
+def no_room(error: OSError) -> BadInput:
+    """What is told where a temporary file cannot be."""
+    return BadInput(
+        "{place}, for temporary files: {why}; TMPDIR names another",
+        tempfile.gettempdir(),
+        os_reason(error),
+    )
+
+
 @contextmanager
 def temporary_room() -> Generator[None]:
     """What is written to files without a name is, or one line says that there is no room."""
@@ -16,11 +25,7 @@ def temporary_room() -> Generator[None]:
     except OSError as error:
         if error.filename is not None:
             raise
-        raise BadInput(
-            "{place}, for temporary files: {why}; TMPDIR names another",
-            tempfile.gettempdir(),
-            os_reason(error),
-        ) from None
+        raise no_room(error) from None
 
 
 @contextmanager

@@ -19,9 +19,10 @@ from pathlib import Path
 from time import monotonic
 from types import FrameType
 
-from litesmith.errors import BadInput, os_reason
+from litesmith.errors import BadInput
 from litesmith.phrases import phrase
 from litesmith.run.core.child_process import CALL_SECONDS, call_seconds, limit_child
+from litesmith.temporary import no_room
 from litesmith.unfinished import NOTES, is_running, remove_noted
 from litesmith.units import bytes_text
 
@@ -83,16 +84,14 @@ def _make_folder() -> Path:
     parent = Path(tempfile.gettempdir())
     for left in parent.glob(f"{_FOLDER}*-*"):
         owner = left.name.split("-")[1]
-        if owner.isdecimal() and not is_running(int(owner)) and left.lstat().st_uid == os.getuid():
-            shutil.rmtree(left, ignore_errors=True)
+        with suppress(OSError):  # which another command removes at this moment
+            is_own = left.lstat().st_uid == os.getuid()
+            if is_own and owner.isdecimal() and not is_running(int(owner)):
+                shutil.rmtree(left, ignore_errors=True)
     try:
         return Path(tempfile.mkdtemp(prefix=f"{_FOLDER}{os.getpid()}-", dir=parent))
     except OSError as error:
-        raise BadInput(
-            "{folder}: has no room for temporary files ({why}); set TMPDIR to another folder",
-            parent,
-            os_reason(error),
-        ) from None
+        raise no_room(error) from None
 
 
 def _settle(folder: Path, answers: mmap) -> None:

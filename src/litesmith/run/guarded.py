@@ -21,7 +21,7 @@ import numpy as np
 from litesmith.errors import CannotRun, LitesmithError
 from litesmith.ir.types import Array
 from litesmith.phrases import phrase
-from litesmith.run.core.child_process import limit_child
+from litesmith.run.core.child_process import call_seconds, limit_child
 from litesmith.run.core.runner import Port
 from litesmith.run.core.target import Target
 from litesmith.run.session import Session
@@ -29,7 +29,6 @@ from litesmith.run.session import Session
 _MODULE = "litesmith.run.guarded"
 _SIDES = ("inputs", "outputs")
 _MOST_PORTS = 200  # descriptors that one message can carry
-_CALL_SECONDS = 600.0  # that one call of native code may last
 
 Word = dict[str, Any]
 
@@ -39,7 +38,7 @@ class GuardedRunner:
 
     def __init__(self, content: bytes | memoryview, target: Target, *, signature: str = "") -> None:
         self._socket, theirs = socket.socketpair()
-        self._socket.settimeout(_CALL_SECONDS)
+        self._socket.settimeout(call_seconds())
         model = _make_file(len(content))
         with mmap.mmap(model, len(content)) as place:
             place[:] = content
@@ -56,7 +55,11 @@ class GuardedRunner:
         self.inputs: tuple[Port, ...] = ()
         self.outputs: tuple[Port, ...] = ()
         self.copies, self.note = False, ""
-        self._ask(target=str(target), signature=signature)
+        try:
+            self._ask(target=str(target), signature=signature)
+        except BaseException:
+            self.close()
+            raise
 
     @property
     def process(self) -> int:
@@ -87,7 +90,7 @@ class GuardedRunner:
             raise CannotRun(
                 "one call of native code took over {seconds:g} s, and was stopped; open another "
                 "session",
-                _CALL_SECONDS,
+                call_seconds(),
             ) from None
         except (OSError, EOFError):
             raise self._lost() from None

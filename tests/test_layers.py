@@ -31,6 +31,7 @@ ROOMS = (
     ("transfer",),
     ("passes.rewriting",),
     ("calibration",),
+    ("precision",),
     ("accuracy",),
     ("profiling",),
     ("timing",),

@@ -28,6 +28,7 @@ from litesmith.native.user_cache import folder as folder
 from litesmith.numeric.ranges import Seen
 from litesmith.ops.registry import meaning
 from litesmith.phrases import phrase
+from litesmith.precision.op_costs import ENDING
 from litesmith.run.litert.capi import installed_version
 from litesmith.tflite.write import chunks
 from litesmith.units import bytes_text, plain
@@ -239,7 +240,8 @@ def _files() -> list[_File]:
     place = folder()
     if place is None or not place.is_dir():
         return []
-    return _known((*place.glob(f"*{_ENDING}"), *place.glob(f"*{_UNSEALED}")))
+    endings = (_ENDING, _UNSEALED, ENDING)
+    return _known(path for ending in endings for path in place.glob(f"*{ending}"))
 
 
 def _code() -> list[_File]:

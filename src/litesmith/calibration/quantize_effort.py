@@ -1,6 +1,6 @@
 """How much work `quantize` puts into accuracy: recipes by effort and scheme."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -25,8 +25,10 @@ from litesmith.passes.quantizing.equalize import Equalize
 from litesmith.passes.quantizing.quantize import Quantize
 from litesmith.passes.quantizing.round import Round
 from litesmith.phrases import phrase
+from litesmith.precision.fastest_forms import FastestForms, fastest_forms, suspected_forms
 from litesmith.progress import Progress, silent
-from litesmith.units import score_text
+from litesmith.run.core.target import Target
+from litesmith.units import score_text, time_text
 
 EFFORTS = ("quick", "default", "best")
 
@@ -56,18 +58,26 @@ _FINER = Round(samples=64)
 
 
 class Plan(NamedTuple):
-    """The recipes to choose from, the surest first, and what is to be said about them."""
+    """The recipes to choose from, the surest first, and what is to be said about them.
+
+    is_measured  False where nothing is to be timed
+    """
 
     recipes: tuple[Recipe, ...]
     notes: tuple[str, ...] = ()
+    is_measured: bool = True
 
 
 class Outcome(NamedTuple):
-    """The recipe that was used, what it gave, and what is to be said about it."""
+    """The recipe that was used, what it gave, and what is to be said about it.
+
+    forms  the ops that stay float for the sake of time; None where that was not asked
+    """
 
     recipe: Recipe
     change: Change
     notes: tuple[str, ...]
+    forms: FastestForms | None = None
 
 
 def plan(model: Model, step: Quantize, effort: str, *, has_data: bool) -> Plan:
@@ -79,7 +89,7 @@ def plan(model: Model, step: Quantize, effort: str, *, has_data: bool) -> Plan:
             "no scheme {to!r} to quantize to; there are {schemes}", step.to, ", ".join(SCHEMES)
         )
     if effort == "quick":
-        return Plan((_with(step, _ALONE),))
+        return Plan((_with(step, _ALONE),), is_measured=False)
     usual = _DEFAULT[step.to]
     texts = (usual,)
     if effort == "best" and usual != _ALONE:
@@ -115,13 +125,60 @@ def carry_out(
     plan: Plan,
     data: Data | None,
     *,
+    target: Target | None = None,
     spread: Spread | None = None,
     progress: Progress = silent,
 ) -> Outcome:
-    """The result of a plan's recipe; of several, the one that stays nearest to the float model.
+    """The result of a plan's recipe; of several, the one that stays nearest to the float model. Ops
+    that are faster in float on the target stay float.
 
     Where the data is spread, workers look at it, but for parts of it that only choices are made by.
     """
+    forms = None
+    if target is not None and target.kind == "cpu":
+        context = context_of(data, spread=spread, progress=progress)
+        plan, forms = _by_kernels(model, plan, context, target)
+    done = _carry_out(model, plan, data, spread, progress)
+    return done._replace(forms=forms)
+
+
+def _by_kernels(
+    model: Model, plan: Plan, context: Context, target: Target
+) -> tuple[Plan, FastestForms | None]:
+    """The plan with those ops in float that are faster so. They are timed only where kinds of ops
+    are there that tend to be; a plan that is to be quick goes by the kinds alone."""
+    recipe = plan.recipes[0]
+    step = next(step for step in recipe if isinstance(step, Quantize))
+    if step.to != "int8" or step.io != "float" or step.keep or step.only:
+        return plan, None
+    found = suspected_forms(model, recipe, context)
+    if found is not None and found.keep and plan.is_measured:
+        found = fastest_forms(model, recipe, context, target)
+    if found is None or not found.keep:
+        return plan, found
+    keeping = replace(step, keep=found.keep)
+    recipes = tuple(
+        tuple(keeping if one == step else one for one in recipe) for recipe in plan.recipes
+    )
+    return plan._replace(recipes=recipes, notes=(*plan.notes, *_kept_notes(found, plan))), found
+
+
+def _kept_notes(found: FastestForms, plan: Plan) -> Iterator[str]:
+    kinds = ", ".join(f"{one.ops} {one.kind}" for one in found.kept)
+    if not plan.is_measured:
+        yield phrase("{kinds}: left float, as int8 tends to be slower", kinds)
+        return
+    yield phrase(
+        "{kinds}: left float, {time} a run in int8 and {time2} so, by the times of single ops",
+        kinds,
+        time_text(found.integer_us),
+        time_text(found.predicted_us),
+    )
+
+
+def _carry_out(
+    model: Model, plan: Plan, data: Data | None, spread: Spread | None, progress: Progress
+) -> Outcome:
     surest = plan.recipes[0]
     if len(plan.recipes) > 1 and data is not None and len(data) >= _FEWEST * _HELD_OUT:
         found = _nearest(model, plan.recipes, data, progress)

@@ -580,12 +580,18 @@ COMMANDS = {
                 kind=bool,
                 help="Ranges from random inputs: to measure speed only.",
             ),
+            replace(ON, help="Where it is to run: ops that are faster in float there stay float."),
+            option(
+                "--fully-integer",
+                kind=bool,
+                help="Integers wherever a kernel has them, also where float is faster.",
+            ),
+            RUNS,
             EVAL,
             TRUST_DATA,
             *PREPARING,
         ),
-        help="Make a model smaller and faster: weights, and data between the ops, as small "
-        "numbers.",
+        help="Store weights, and compute, in small numbers; the file is timed beside the original.",
     ),
     "prune": Command(
         "shrink_text:print_shrinking",

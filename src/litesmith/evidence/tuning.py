@@ -37,6 +37,7 @@ class Tried:
 
     why         what was hoped for
     key         equal for trials that would end in the same measurements
+    predicted_us  of a run, from the times of single ops, before the model was made
     device      the machine of the cluster that timed the model
     is_passing  True where what stopped the trial may be over by the next time
     held_out    the digest of the held-out samples; `look` is how many models these samples had
@@ -53,6 +54,7 @@ class Tried:
     peak_bytes: Omitted[Count] = None
     is_integer: Omitted[bool] = None
     placed: Omitted[TakenOps] = None
+    predicted_us: Omitted[Positive] = None
     latency: Omitted[Speed] = None
     accuracy: Omitted[Score] = None
     room: Omitted[RoomLeft] = None

@@ -5,7 +5,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NoReturn, Unpack
+from typing import NamedTuple, NoReturn, Unpack
 
 from litesmith.accuracy.evaluate import Evaluation, preparation_text
 from litesmith.anatomy.findings import scheme
@@ -41,8 +41,16 @@ from litesmith.passes.core.step import Context, Tools
 from litesmith.passes.quantizing.integer_graph import integer_tensors
 from litesmith.passes.quantizing.quantize import Quantize
 from litesmith.phrases import Phrase, phrase
+from litesmith.precision.fastest_forms import SlowKind, slower_kinds
 from litesmith.progress import WARNING, Note, Progress, silent
+from litesmith.regression.size_report import Latency, latency_facts, time_pair
+from litesmith.run.core.target import Target
 from litesmith.tflite.file import save
+from litesmith.timing.latency import list_contenders
+from litesmith.timing.statistics import SLOWER
+
+# How long the file and what it was made from take turns: enough to tell which is faster.
+_SECONDS = 0.5
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -50,6 +58,8 @@ class Quantized(MadeModel):
     """A quantized model, and what was checked of its file.
 
     claims     integers only, XNNPACK only, near the original: as found in the file
+    speed      its time beside the original's; None where `untimed` says why there is none
+    blamed     where it is slower, the kinds of ops that are, the worst first
     score      of the model and the original on `eval`, where that was asked for
     next_data  the options that name data to score it on
     """
@@ -58,8 +68,16 @@ class Quantized(MadeModel):
     done: Outcome
     claims: Claims
     data: Data | None
+    speed: Latency | None
+    untimed: str
+    blamed: tuple[SlowKind, ...]
     score: Evaluation | None
     next_data: str
+
+    @property
+    def is_slower(self) -> bool:
+        """True where it takes longer than what it was made from, beyond the noise."""
+        return self.speed is not None and self.speed.ratio.verdict == SLOWER
 
     @property
     def is_random(self) -> bool:
@@ -85,6 +103,9 @@ class Quantized(MadeModel):
             "random_data": self.is_random,
             "preparation": "" if data is None else preparation_text(data),
             "claims": self.claims.facts(),
+            "latency": latency_facts(self.speed, self.untimed),
+            "predicted_us": self.done.forms and self.done.forms.predicted_us,
+            "slower_ops": [kind._asdict() for kind in self.blamed],
             "notes": self.notes,
         }
         return told if self.score is None else told | {"evaluation": score_facts(self.score)}
@@ -107,8 +128,11 @@ def quantize(
     per_tensor: bool = False,
     block: int = Quantize.block,
     effort: str = "default",
+    on: str = "cpu:1",
+    fully_integer: bool = False,
     samples: int | None = None,
     random_data: bool = False,
+    runs: int | None = None,
     eval: Given | None = None,
     trust_data: bool = False,
     progress: Progress = silent,
@@ -119,11 +143,14 @@ def quantize(
     >>> litesmith.quantize("float.tflite", "images/", to="int8").save("int8.tflite")
     ... # doctest: +SKIP
 
-    Integer schemes need data, or `random_data` to measure speed only. `eval` is other data, which
-    the model and the result are scored on.
+    Integer schemes need data, or `random_data` to measure speed only. With int8, ops that are
+    faster in float `on` the target stay float, unless the result is to be `fully_integer`. Both
+    models are timed there in so many `runs`. `eval` is other data, which both are scored on.
     """
     refuse_below("samples", samples, 1)
+    refuse_below("runs", runs, 1)
     refuse_below("block", block, 0)
+    target = Target.parse(on)
     place = read_place(out, model)
     if random_data and data is not None:
         pair = argument("data"), argument("random_data")
@@ -139,11 +166,35 @@ def quantize(
         _refuse_options(source.model, todo)
     judging = open_judging(eval, source.model, preparation, progress)
     calibration = open_calibration(source.model, given, judging, progress)
-    done = carry_out(source.model, todo, calibration, progress=progress)
+    chosen = None if fully_integer else target
+    done = carry_out(source.model, todo, calibration, target=chosen, progress=progress)
     _tell(done, calibration, progress)
     next_data = scoring_options(eval, options, calibration)
-    claims, found = _check(source, done, place, calibration, judging, effort, progress)
-    return Quantized(source, place, done.change, step, done, claims, calibration, found, next_data)
+    checked = _check(source, done, place, calibration, judging, effort, target, runs, progress)
+    return Quantized(
+        source,
+        place,
+        done.change,
+        step,
+        done,
+        checked.claims,
+        calibration,
+        checked.speed,
+        checked.untimed,
+        checked.blamed,
+        checked.score,
+        next_data,
+    )
+
+
+class _Checked(NamedTuple):
+    """What is found of a written file."""
+
+    claims: Claims
+    speed: Latency | None
+    untimed: str
+    blamed: tuple[SlowKind, ...]
+    score: Evaluation | None
 
 
 def _tell(done: Outcome, data: Data | None, progress: Progress) -> None:
@@ -160,18 +211,27 @@ def _check(
     data: Data | None,
     judging: Data | None,
     effort: str,
+    target: Target,
+    runs: int | None,
     progress: Progress,
-) -> tuple[Claims, Evaluation | None]:
-    """What is found of the written file, and its score where there is data to score it on."""
+) -> _Checked:
+    """The claims, the time, and the score where there is data to score it on."""
     with _written(done.change.model, out) as path:
         file = source.path if source.is_file else None  # a pipe is read only once
         claims = check_claims(
             path, source.model, data, done.change.skipped, file, profiled=effort != "quick"
         )
-        if judging is None or claims.failure:
-            return claims, None
+        if claims.failure:
+            return _Checked(claims, None, claims.failure, (), None)
+        pair = list_contenders([file or source.model, path], target)
+        speed, untimed = time_pair(pair, runs, progress=progress, seconds=_SECONDS)
         made = SourceFile(done.change.model, path)
-        return claims, score(made, source, judging, progress)
+        found = None if judging is None else score(made, source, judging, progress)
+        is_slower = speed is not None and speed.ratio.verdict == SLOWER
+        blamed: tuple[SlowKind, ...] = ()
+        if is_slower and target.kind == "cpu":
+            blamed = slower_kinds(source.model, done.recipe, done.change.model, target, runs)
+        return _Checked(claims, speed, untimed, blamed, found)
 
 
 @contextmanager

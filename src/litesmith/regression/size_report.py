@@ -146,29 +146,10 @@ class Shrunk:
         return {
             **self.after.to_json(),
             "before": self.before.to_json(),
-            "latency": self._latency_json(),
+            "latency": latency_facts(self.latency, self.verdict),
             "weights": [_weight_json(facts) for facts in self.after.weights],
             "verified": self.is_verified,
             "broken": list(self.promises.broken),
-        }
-
-    def _latency_json(self) -> dict[str, object]:
-        told: dict[str, object] = {
-            "ratio": None,
-            "low": None,
-            "high": None,
-            "verdict": self.verdict,
-        }
-        if self.latency is None:
-            return told
-        low, high = self.latency.ratio.interval
-        return told | {
-            "ratio": self.latency.ratio.value,
-            "low": low,
-            "high": high if isfinite(high) else None,
-            "before_us": self.latency.before_us,
-            "after_us": self.latency.after_us,
-            "target": self.latency.target,
         }
 
     def _told(self, verdict: str) -> str:
@@ -190,6 +171,23 @@ class Shrunk:
         if after.zero_share > before.zero_share + _MORE_ZEROS:
             return "zeros"
         return ""
+
+
+def latency_facts(latency: Latency | None, told: str) -> dict[str, object]:
+    """Times for JSON, with a verdict in words, or why there are none."""
+    facts: dict[str, object] = {"ratio": None, "low": None, "high": None, "verdict": told}
+    if latency is None:
+        return facts
+    low, high = latency.ratio.interval
+    return facts | {
+        "ratio": latency.ratio.value,
+        "low": low,
+        "high": high if isfinite(high) else None,
+        "verdict": told or latency.ratio.verdict,
+        "before_us": latency.before_us,
+        "after_us": latency.after_us,
+        "target": latency.target,
+    }
 
 
 def _weight_json(facts: WeightFacts) -> dict[str, object]:
@@ -228,7 +226,7 @@ def shrunk(
     broken = dict.fromkeys(text for one in found for text in one.broken)
     kept = Promises(max(one.layers for one in found), tuple(broken))
     group = list_contenders([before, after])
-    latency, untimed = _timed(group, runs, inf if patient else most_seconds, progress)
+    latency, untimed = time_pair(group, runs, inf if patient else most_seconds, progress)
     return Shrunk(costs[0], costs[1], kept, latency, untimed)
 
 
@@ -247,8 +245,12 @@ def _probe(one: Contender) -> None:
     probe(one.name, str(one.target))
 
 
-def _timed(
-    group: Sequence[Contender], runs: int | None, most_seconds: float, progress: Progress
+def time_pair(
+    group: Sequence[Contender],
+    runs: int | None = None,
+    most_seconds: float = MOST_SECONDS,
+    progress: Progress = silent,
+    seconds: float = _SECONDS,
 ) -> tuple[Latency | None, str]:
     """The times of two contenders, or why there are none."""
     try:
@@ -262,8 +264,7 @@ def _timed(
             "a run takes {time}; litesmith bench compares the two", time_text(1e6 * one_run)
         )
     warmup_runs = 0 if one_run > _SLOW_SECONDS else None
-    seconds = _SECONDS if runs is None else None
-    rule = Rule(runs, seconds, warmup_runs, look_seconds=0)
+    rule = Rule(runs, seconds if runs is None else None, warmup_runs, look_seconds=0)
     done = measure(group, rule, progress, memory=False)
     times = [result.percentile_us(50) for result in done.results]
     return Latency(times[0], times[1], done.comparisons[0].ratio, str(group[0].target)), ""

@@ -262,10 +262,10 @@ def test_cache(place: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run("cache").stdout == f"{kept}: 0 files, 0 B\n"
     assert run(*BASICS, "--data", "x.npy").returncode == 0
     first = digest(place / "out.tflite")
-    assert ": 2 files, " in " ".join(run("cache").stdout.split())
+    assert ": 1 files, " in " ".join(run("cache").stdout.split())
     assert run(*BASICS, "--data", "x.npy").returncode == 0
     assert digest(place / "out.tflite") == first
-    assert run("cache", "clear").stdout.startswith("removed 2 files")
+    assert run("cache", "clear").stdout.startswith("removed 1 files")
     assert not list(kept.iterdir())
     shown = run("cache", "empty")
     assert shown.returncode == 2 and "there is only clear" in shown.stderr

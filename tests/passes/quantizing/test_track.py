@@ -42,9 +42,14 @@ def exposing(model: Model, tensors: list[Tensor]) -> Model:
     return with_graphs(model, (graph, *model.graphs[1:]))
 
 
+def track(model: Model, data: Few, **more: int) -> Track:
+    given = tools(data, threads=1)
+    return Track(model, given, list(given.samples(model)), **more)
+
+
 def tracked(model: Model, data: Few, **more: int) -> list[np.ndarray]:
     """The real numbers that each layer reads, taken part by part."""
-    on_track = Track(model, tools(data, threads=1), **more)
+    on_track = track(model, data, **more)
     seen: list[np.ndarray] = []
     on_track.run(0, {})
     for number, layer in enumerate(on_track.layers, 1):
@@ -80,7 +85,7 @@ def test_layers_read_what_they_read_in_the_whole_model(recipe: str, name: str) -
 def test_replaced_ops_are_run_in_place() -> None:
     model = FLOATS["residual"]()
     data = few(model, 3)
-    on_track = Track(model, tools(data, threads=1))
+    on_track = track(model, data)
     on_track.run(0, {})
     first, second = on_track.layers[:2]
     assert first.bias is not None
@@ -95,7 +100,7 @@ def test_replaced_ops_are_run_in_place() -> None:
 
 def test_nothing_is_held_in_the_end() -> None:
     model = FLOATS["same_twice"]()
-    on_track = Track(model, tools(few(model, 3), threads=1))
+    on_track = track(model, few(model, 3))
     for number in range(len(on_track.layers) + 1):
         on_track.run(number, {})
     with pytest.raises(KeyError):
@@ -113,7 +118,7 @@ def test_large_values_lie_in_a_file() -> None:
 def test_variables_are_refused() -> None:
     model = MODELS["variables"]()
     with pytest.raises(CannotApply, match="state"):
-        Track(model, tools(few(model), threads=1))
+        track(model, few(model))
 
 
 @pytest.mark.parametrize("size", [(), (1,)])

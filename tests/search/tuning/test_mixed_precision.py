@@ -16,7 +16,7 @@ from litesmith.ir.types import Model, Tensor
 from litesmith.passes.core.recipe import apply
 from litesmith.passes.core.step import Context
 from litesmith.passes.quantizing.integer_graph import conversions
-from litesmith.search.tuning import mixed_precision as mixed
+from litesmith.precision.fastest_forms import costs_of, estimated_costs, forms_of
 from litesmith.search.tuning.mixed_precision import Mixture, TriedMixture, mixtures, next_mixture
 from litesmith.search.tuning.op_sensitivity import Sensitivity, sensitivities
 from tests.draws import draws
@@ -202,9 +202,11 @@ def test_conversions_are_counted_as_they_are_made(data: st.DataObject) -> None:
     except CannotApply as error:
         assert "no layer of the model" in str(error)
         reject()
-    rows = [row(place) for place in range(-len(model.main.inputs), len(ops))]
-    choice = mixed._Choice(model.main, rows)  # pyright: ignore[reportPrivateUsage]
-    assert choice.conversions(frozenset(kept)) == len(conversions(made.main).ops)
+    quantized = apply(model, "quantize", context).model
+    problem = costs_of(model.main, estimated_costs(model, quantized))
+    forms = forms_of(problem, kept)
+    counted = sum(flow.conversions(forms) for flow in problem.flows)
+    assert counted == len(conversions(made.main).ops)
 
 
 def diamond() -> Model:

@@ -2,7 +2,9 @@
 
 correct.py          `correct`: mean and gain of every channel put back
 equalize.py         `equalize`: channels of unlike size made alike
+float_side.py       what the float model gives at each layer, a few layers at a time
 integer_graph.py    the graph on integers; conversions only where float and integer meet
+layer_rows.py       what the weights of a layer are multiplied with, as rows
 paired_walk.py      a quantized model beside the float one, layer by layer
 qat.py              `qat`: quantize, then train
 quantize.py         `quantize`: any scheme

@@ -4,29 +4,23 @@ from collections import Counter
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from litesmith.ir.model_text import op_name
 from litesmith.ir.types import Model, Quant, Tensor
 from litesmith.numeric.affine import rows_of
 from litesmith.passes.core.layers import layers_of, real_values
 from litesmith.passes.core.step import Change, Context
-from litesmith.passes.quantizing.paired_walk import (
-    Float64s,
-    Visit,
-    paired_rows,
-    walk,
-    why_no_rows,
-)
+from litesmith.passes.quantizing.layer_rows import products, rows_of_layer
+from litesmith.passes.quantizing.paired_walk import ROWS, Float64s, Visit, walk
 from litesmith.phrases import phrase
 
-# Rows of inputs that gains are taken from, and that are multiplied at once.
-_ROWS, _GROUP = 4096, 512
+# Samples whose rows are multiplied at once.
+_GROUP = 8
 
 # A gain beyond this is no rounding error.
 MOST_GAIN = 1.1
 
-# Samples that gains are taken from: beyond, they change by under a thousandth.
+# Both models see the same samples, so that few do: beyond, gains change by under a thousandth.
 _SAMPLES = 64
 
 
@@ -50,7 +44,7 @@ class Correct:
             weight = visit.layer.weight
             return with_gain(visit, weight) if self.gain and users[weight] == 1 else weight
 
-        walked = walk(model, context, "correct", edit, paired=_SAMPLES if self.gain else 0)
+        walked = walk(model, context, "correct", edit, samples=_SAMPLES)
         touched = tuple(phrase("corrected {op_name}", op_name(layer.op)) for layer in walked.layers)
         return Change(walked.model, touched, tuple(walked.skipped))
 
@@ -61,7 +55,7 @@ def with_gain(visit: Visit, weight: Tensor) -> Tensor:
     As it is where it has no scale for each channel.
     """
     quant = weight.quant
-    if quant is None or not quant.per_channel or why_no_rows(visit.layer):
+    if quant is None or not quant.per_channel or visit.given.outputs is None:
         return weight
     scales = quant.scale * _gains(visit, weight)
     return replace(weight, quant=Quant.of(scales.astype(np.float32), 0, quant.axis))
@@ -70,25 +64,20 @@ def with_gain(visit: Visit, weight: Tensor) -> Tensor:
 def _gains(visit: Visit, weight: Tensor) -> Float64s:
     """For each channel the factor that brings its outputs nearest to the float model's."""
     scale, zero = visit.affine
-    constants = weight, visit.reference.weight
-    weights = [rows_of(real_values(constant), visit.layer.axis) for constant in constants]
-    most = -(-_ROWS // len(visit.places))
-    group = max(1, _GROUP // most)
-    sums = np.zeros((5, visit.layer.channels))
-    layers = visit.layer, visit.reference
-    for rows, theirs in paired_rows(layers, visit.pairs, zero=zero, most=most, group=group):
-        x, y = _times((rows - float(zero)) * scale, weights[0]), _times(theirs, weights[1])
+    weights = scale * rows_of(real_values(weight), visit.layer.axis)
+    wanted = visit.given.outputs
+    assert wanted is not None
+    most = -(-ROWS // len(visit.values))
+    sums, done = np.zeros((5, visit.layer.channels)), 0
+    for start in range(0, len(visit.values), _GROUP):
+        read = rows_of_layer(visit.layer, visit.values[start : start + _GROUP], zero, most)
+        x = products(read - float(zero), weights)
+        y = wanted[done : done + len(x)].astype(np.float64)
         sums += [np.full(x.shape[1], len(x)), x.sum(0), y.sum(0), (x * x).sum(0), (x * y).sum(0)]
+        done += len(x)
     count, x, y, xx, xy = sums
     spread = xx / count - (x / count) ** 2
     shared = xy / count - x * y / count**2
     alive = spread > 1e-9 * (xx / count) + 1e-30
     gains = np.where(alive, shared / np.where(alive, spread, 1.0), 1.0)
     return np.clip(gains, 1 / MOST_GAIN, MOST_GAIN)
-
-
-def _times(rows: NDArray[np.floating], weights: Float64s) -> Float64s:
-    """Outputs (R, channels) of rows (R, k), or of each channel's own rows (channels, R, k)."""
-    if rows.ndim == 2:
-        return rows.astype(np.float64) @ weights.T
-    return np.matmul(rows.astype(np.float64), weights[:, :, None])[..., 0].T

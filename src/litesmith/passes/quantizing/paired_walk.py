@@ -4,8 +4,9 @@ Each layer may be changed when its turn comes, on the values that the layers bef
 changed, really give it.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from typing import NamedTuple
 
 import numpy as np
@@ -18,15 +19,19 @@ from litesmith.ir.ops import OPS
 from litesmith.ir.types import Array, Graph, Model, Op, Quant, Tensor
 from litesmith.ir.window import slides
 from litesmith.numeric.kernels import evaluate
-from litesmith.numeric.patches import depthwise_patches, mean_window, patches
+from litesmith.numeric.patches import mean_window
 from litesmith.passes.core.layers import Layer, layers_of, real_bias, real_values, rebuilt
-from litesmith.passes.core.step import Context, Skip, Tools
+from litesmith.passes.core.step import Context, Samples, Skip
+from litesmith.passes.quantizing.float_side import FloatSide, Given, Inputs
 from litesmith.passes.quantizing.track import Track
 from litesmith.passes.tidy.fold import Fold
 from litesmith.phrases import phrase
 from litesmith.units import plain
 
 Float64s = NDArray[np.float64]
+
+# Places, over all samples, at which outputs of both models are compared.
+ROWS = 4096
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,27 +40,24 @@ class Visit:
 
     layer      of the quantized model
     reference  the same layer of the float model
-    mean       the mean of its input in the float model
+    given      what the float model gives there
     values     its input in the quantized model for every sample: stored numbers, or real ones
     quant      how these stand for real numbers; None where they are
-    places     the samples for which both models' values are there, where the walk was asked to
-    wanted     its input in the float model for these
+    wanted     its input in the float model for every sample; None where the walk did not ask
     """
 
     layer: Layer
     reference: Layer
-    mean: Float64s
+    given: Given
     values: Array
     quant: Quant | None
-    places: Sequence[int]
     wanted: Array | None
 
     @property
     def pairs(self) -> tuple[Array, Array]:
-        """Its input in the quantized and in the float model, for some samples."""
+        """Its input in the quantized and in the float model."""
         assert self.wanted is not None
-        everything = len(self.places) == len(self.values)
-        return self.values if everything else self.values[list(self.places)], self.wanted
+        return self.values, self.wanted
 
     @property
     def affine(self) -> tuple[float, int]:
@@ -86,10 +88,11 @@ class Walked(NamedTuple):
     skipped: list[Skip]
 
 
-def walk(model: Model, context: Context, step: str, edit: Edit, *, paired: int = 0) -> Walked:
-    """The model after `edit` of every layer, each with its bias corrected for the new weight.
-
-    The float model is walked too, on `paired` samples.
+def walk(
+    model: Model, context: Context, step: str, edit: Edit, *, samples: int, paired: bool = False
+) -> Walked:
+    """The model after `edit` of every layer, each with its bias corrected for the new weight, on at
+    most so many samples. Where it is `paired`, all that the float model's layers read is held too.
     """
     tools = context.need_tools(step)
     if context.reference is None:
@@ -102,10 +105,15 @@ def walk(model: Model, context: Context, step: str, edit: Edit, *, paired: int =
         raise CannotApply(
             "{step}: the model is float, there is nothing to {step}; quantize first", step
         )
-    means = _means(reference, counterparts, tools)
-    ours = Track(model, tools)
-    places = _chosen(ours.digests(), paired)
-    theirs = Track(reference, tools, places) if places else None
+    for layer in counterparts:
+        if not layer.data.elements:
+            raise CannotApply(
+                "{name!r} has no elements; nothing can be seen of it", plain(layer.data.name)
+            )
+    own, real = _chosen(tools.samples(model), tools.samples(reference), samples)
+    ours = Track(model, tools, own)
+    theirs = Track(reference, tools, real) if paired else None
+    beside = FloatSide(reference, counterparts, tools, real, -(-ROWS // len(own)))
     replaced: dict[Op, Op] = {}
     skipped: list[Skip] = []
     ours.run(0, replaced)
@@ -114,8 +122,8 @@ def walk(model: Model, context: Context, step: str, edit: Edit, *, paired: int =
     for number, layer in enumerate(ours.layers, 1):
         counterpart = counterparts[number - 1]
         wanted = theirs.values(counterpart.data)[0] if theirs else None
-        mean = means[counterpart.data]
-        visit = Visit(layer, counterpart, mean, *ours.values(layer.data), places, wanted)
+        given = beside.at(number - 1)
+        visit = Visit(layer, counterpart, given, *ours.values(layer.data), wanted)
         try:
             weight = edit(visit)
             bias = _corrected_bias(visit, weight)
@@ -132,15 +140,23 @@ def walk(model: Model, context: Context, step: str, edit: Edit, *, paired: int =
     return Walked(with_ops(model, replaced), changed, skipped)
 
 
-def _chosen(digests: Sequence[bytes], most: int) -> list[int]:
-    """At most so many samples, chosen by what they hold: their order does not matter."""
-    return sorted(sorted(range(len(digests)), key=lambda place: digests[place])[:most])
+def _chosen(own: Samples, real: Samples, most: int) -> tuple[list[Inputs], list[Inputs]]:
+    """At most so many samples as both models take them, chosen and ordered by what they hold: their
+    own order does not matter."""
+    held: dict[bytes, tuple[Inputs, Inputs]] = {}
+    for number, pair in enumerate(zip(own, real, strict=True)):
+        content = sha256(b"".join(array.tobytes() for array in pair[0])).digest()
+        held[content + number.to_bytes(8, "big")] = pair
+        if len(held) > most:
+            del held[max(held)]
+    ordered = [held[key] for key in sorted(held)]
+    return [pair[0] for pair in ordered], [pair[1] for pair in ordered]
 
 
 def _corrected_bias(visit: Visit, weight: Tensor) -> Float64s:
     """The bias that brings the mean of every channel to where the float model has it."""
     ours, theirs = visit.layer, visit.reference
-    wanted = mean_output(theirs, visit.mean, real_values(theirs.weight), real_bias(theirs))
+    wanted = mean_output(theirs, visit.given.mean, real_values(theirs.weight), real_bias(theirs))
     bias = real_bias(ours)
     reached = mean_output(ours, visit.reached_mean, real_values(weight), bias)
     return bias + wanted - reached
@@ -200,51 +216,3 @@ def _counterparts(graph: Graph, reference: Graph, step: str) -> list[Layer]:
 
 def _sort(layer: Layer) -> tuple[str, tuple[int, ...]]:
     return layer.op.kind, layer.weight.shape
-
-
-def _means(reference: Model, layers: list[Layer], tools: Tools) -> dict[Tensor, Float64s]:
-    tensors = list(dict.fromkeys(layer.data for layer in layers))
-    for tensor in tensors:
-        if not tensor.elements:
-            raise CannotApply(
-                "{name!r} has no elements; nothing can be seen of it", plain(tensor.name)
-            )
-    try:
-        seen = tools.observe(reference, tensors, frozenset({"mean"}))
-    except ValueError as error:
-        raise CannotApply("layers are compared at one size; {error}", error) from None
-    return {tensor: seen[tensor].mean for tensor in tensors}
-
-
-def why_no_rows(layer: Layer) -> str:
-    """Why a layer has no such rows; "" where it has."""
-    if not OPS[layer.op.kind].is_layer:
-        return phrase("there is no rounding for {kind}", layer.op.kind)
-    if layer.in_groups:
-        return phrase("its channels are in groups")
-    return ""
-
-
-def paired_rows(
-    layers: tuple[Layer, Layer], samples: tuple[Array, Array], *, zero: int, most: int, group: int
-) -> Iterator[tuple[Array, Array]]:
-    """What the weights of two layers are multiplied with, so many samples at a time; `zero` stands
-    for 0 in those of the first."""
-    for start in range(0, len(samples[0]), group):
-        ours, theirs = (values[start : start + group] for values in samples)
-        yield rows_of_layer(layers[0], ours, zero, most), rows_of_layer(layers[1], theirs, 0, most)
-
-
-def rows_of_layer(layer: Layer, samples: Array, fill: int, most: int) -> Array:
-    """What the weights are multiplied with: samples (N, 1, …) -> rows in the order of a filter."""
-    row = OPS[layer.op.kind]
-    if row.is_dense:
-        return samples.reshape(-1, layer.weight.shape[-1])
-    assert layer.op.options is not None
-    images = samples.reshape(-1, *samples.shape[-3:])
-    moves = slides(layer.op.options, layer.weight.shape[1:3])
-    padding = layer.op.options.word("padding")
-    if not row.is_depthwise:
-        return patches(images, moves, padding, fill=fill, most=most)
-    windows = depthwise_patches(images, moves, padding, fill=fill, most=most)
-    return np.repeat(windows, layer.channels // windows.shape[0], axis=0)

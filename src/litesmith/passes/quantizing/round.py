@@ -25,12 +25,8 @@ from litesmith.passes.core.layers import (
 from litesmith.passes.core.step import Change, Context, Skip
 from litesmith.passes.core.weight_structure import codebook_of, kept
 from litesmith.passes.quantizing.correct import MOST_GAIN, with_gain
-from litesmith.passes.quantizing.paired_walk import (
-    Visit,
-    paired_rows,
-    walk,
-    why_no_rows,
-)
+from litesmith.passes.quantizing.layer_rows import paired_rows, why_no_rows
+from litesmith.passes.quantizing.paired_walk import Visit, walk
 from litesmith.phrases import phrase
 
 # Rows of inputs that second moments are taken from, for each input of a layer; and at least.
@@ -57,7 +53,7 @@ class Round:
 
     bits     only weights of at most so many bits; the other layers' biases are corrected
     search   also choose the scales of weights with less than 8 bits
-    samples  at most so many are compared value by value with the float model
+    samples  at most so many are looked at
     """
 
     bits: int = 8
@@ -81,7 +77,7 @@ class Round:
                 )
             return weight
 
-        walked = walk(model, context, "round", edit, paired=self.samples)
+        walked = walk(model, context, "round", edit, samples=self.samples, paired=True)
         touched = tuple(phrase("rounded {op_name}", op_name(layer.op)) for layer in walked.layers)
         return Change(walked.model, touched, (*skipped, *walked.skipped))
 
@@ -179,7 +175,7 @@ def _covariances(visit: Visit) -> tuple[Float64s, Float64s]:
     """Of what the weights are multiplied with, and of what the float model's are with that."""
     scale, zero = visit.affine
     inputs = visit.layer.weight.elements // visit.layer.channels
-    most = -(-max(_ROWS * inputs, _LEAST_ROWS) // len(visit.places))
+    most = -(-max(_ROWS * inputs, _LEAST_ROWS) // len(visit.values))
     pairs = paired_rows(
         (visit.layer, visit.reference),
         visit.pairs,

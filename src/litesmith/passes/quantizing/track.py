@@ -4,9 +4,8 @@ Every op runs once for each sample, in the runtime's own kernels. What later par
 """
 
 import mmap
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from hashlib import sha256
 from itertools import pairwise
 
 import numpy as np
@@ -24,7 +23,7 @@ from litesmith.passes.core.step import Tools
 from litesmith.units import plain
 
 # Values of one tensor over all samples that take more bytes than this lie in a file.
-_IN_MEMORY = 32_000_000
+_IN_MEMORY = 128_000_000
 
 # After so many samples what lies in files is no longer kept in memory too.
 _LET_GO = 64
@@ -38,18 +37,15 @@ class Track:
         self,
         model: Model,
         tools: Tools,
-        places: Sequence[int] | None = None,
+        samples: Sequence[tuple[Array, ...]],
         *,
         in_memory: int = _IN_MEMORY,
     ) -> None:
-        """`places` are the samples to take; all of them where it is None."""
         _refuse_inseparable(model)
         self.layers = list(layers_of(model.main).values())
         self._model, self._tools, self._in_memory = model, tools, in_memory
         self._stand_in = _StandIn(model.main)
-        self._samples = tools.samples(model)
-        chosen = range(len(self._samples)) if places is None else places
-        self._rows = {place: row for row, place in enumerate(chosen)}
+        self._samples = samples
         self._held: dict[Tensor, Array] = {}
         self._parts = _parts(model.main.ops, self.layers)
         self._last = self._last_uses()
@@ -59,14 +55,6 @@ class Track:
         """What a tensor holds for every sample, and how that stands for real numbers."""
         tensor = self._stand_in.of(tensor)
         return self._held[tensor], tensor.quant
-
-    def digests(self) -> list[bytes]:
-        """What tells one sample from another, before anything was run."""
-        held = [self._held[self._stand_in.of(t)] for t in self._model.main.inputs]
-        return [
-            sha256(b"".join(values[row].tobytes() for values in held)).digest()
-            for row in range(len(self._rows))
-        ]
 
     def unpack(self, tensor: Tensor, constant: Tensor) -> None:
         """Has a tensor hold what a constant stands for, from here on."""
@@ -89,7 +77,7 @@ class Track:
         graph = regraph(Graph("", (), (), (), ()), ops=ops, inputs=inputs, outputs=outputs)
         sources, targets = [self._held[t] for t in inputs], [self._hold(t) for t in outputs]
         with self._tools.opened(Model((graph, *self._model.graphs[1:]))) as run:
-            for place in range(len(self._rows)):
+            for place in range(len(self._samples)):
                 results = run([source[place] for source in sources])
                 for tensor, target, result in zip(outputs, targets, results, strict=True):
                     if result.shape != tensor.shape:
@@ -104,8 +92,6 @@ class Track:
 
     def _take_inputs(self) -> None:
         for place, values in enumerate(self._samples):
-            if place not in self._rows:
-                continue
             for tensor, value in zip(self._model.main.inputs, values, strict=True):
                 if value.shape != tensor.shape:
                     raise CannotApply(
@@ -116,13 +102,13 @@ class Track:
                         tensor.shape,
                     )
                 held = self._hold(self._stand_in.of(tensor))
-                held[self._rows[place]] = _real(tensor, value) if _is_wide(tensor) else value
+                held[place] = _real(tensor, value) if _is_wide(tensor) else value
 
     def _hold(self, tensor: Tensor) -> Array:
         """Where the values of a tensor go, one sample a row."""
         if tensor not in self._held:
             dtype = np.dtype(DTYPES[tensor.dtype].storage)
-            shape = (len(self._rows), *tensor.shape)
+            shape = (len(self._samples), *tensor.shape)
             if np.prod(shape, dtype=np.int64) * dtype.itemsize <= self._in_memory:
                 self._held[tensor] = np.empty(shape, dtype)
             else:
@@ -138,6 +124,11 @@ class Track:
             for tensor in op.inputs
             if tensor is not None and not tensor.is_const
         }
+
+
+def chosen_samples(tools: Tools, model: Model, places: Collection[int]) -> list[tuple[Array, ...]]:
+    """The samples at some places, as a model takes them."""
+    return [sample for place, sample in enumerate(tools.samples(model)) if place in places]
 
 
 def _let_go(arrays: Sequence[Array]) -> None:

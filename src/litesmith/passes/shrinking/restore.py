@@ -22,8 +22,9 @@ from litesmith.numeric.sparse import refilled
 from litesmith.passes.core.layers import Layer, real_bias, real_values, rebuilt
 from litesmith.passes.core.step import Skip, Tools
 from litesmith.passes.core.weight_structure import codebook_of
-from litesmith.passes.quantizing.paired_walk import mean_output, paired_rows, why_no_rows
-from litesmith.passes.quantizing.track import Track
+from litesmith.passes.quantizing.layer_rows import paired_rows, why_no_rows
+from litesmith.passes.quantizing.paired_walk import mean_output
+from litesmith.passes.quantizing.track import Track, chosen_samples
 from litesmith.phrases import phrase
 
 Floats = NDArray[np.float64]
@@ -48,7 +49,8 @@ def restored(
             biases change
     """
     try:
-        tracks = Track(original, tools, places), Track(changed, tools, places)
+        samples = chosen_samples(tools, original, places)
+        tracks = Track(original, tools, samples), Track(changed, tools, samples)
         return _Walk(*tracks, refill=refill).walked(changed)
     except CannotApply as error:
         return changed, [

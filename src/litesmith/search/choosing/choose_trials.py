@@ -76,10 +76,17 @@ class Quantized(NamedTuple):
     recipe: str
 
 
-def quantize(model: Model, few: Data, effort: str, spread: Spread | None = None) -> Quantized:
-    """The int8 form of a model; raises where it cannot be made, or gives no numbers."""
+def quantize(
+    model: Model,
+    few: Data,
+    effort: str,
+    target: Target | None = None,
+    spread: Spread | None = None,
+) -> Quantized:
+    """The int8 form of a model; raises where it cannot be made, or gives no numbers. Ops that are
+    faster in float on the target stay float."""
     todo = plan(model, _INT8, effort, has_data=True)
-    done = carry_out(model, todo, few, spread=spread)
+    done = carry_out(model, todo, few, target=target, spread=spread)
     check(done.change.model)
     made = np.frombuffer(to_bytes(done.change.model), np.uint8)
     claims = look_at(made, model, few, done.change.skipped)
@@ -91,7 +98,7 @@ def quantize(model: Model, few: Data, effort: str, spread: Spread | None = None)
 def quantize_there(effort: str, given: tuple[Pieces], content: Content) -> Quantized:
     """The same on a worker."""
     data = join_pieces(given[0])
-    return quantize(load_content(content), data.few, effort, data.spread)
+    return quantize(load_content(content), data.few, effort, spread=data.spread)
 
 
 class ChooseTrials:
@@ -176,7 +183,9 @@ class ChooseTrials:
 
         def make(place: Path) -> tuple[str, tuple[str, ...]]:
             self.begin([(parent, calibration)], effort)
-            done = self._builds.finish(parent.digest) or quantize(parent.model, few, effort)
+            here = self.target if isinstance(self.target, Target) else None
+            done = self._builds.finish(parent.digest)
+            done = done or quantize(parent.model, few, effort, here)
             write_whole(place, [done.content.data])
             return done.recipe, ()
 

@@ -8,32 +8,38 @@ from litesmith.calibration.quantize_effort import plan, tidying
 from litesmith.evidence.tuning import FITS, FLOAT, SET_ASIDE
 from litesmith.ir.types import Model
 from litesmith.passes.core.recipe import is_float, parse, text_of
-from litesmith.passes.core.schemes import SCHEMES
+from litesmith.passes.core.schemes import SCHEMES, Names
 from litesmith.passes.core.step import Step
 from litesmith.passes.quantizing.qat import Qat
 from litesmith.passes.quantizing.quantize import Quantize
 from litesmith.phrases import phrase
+from litesmith.precision.fastest_forms import FastestForms
 from litesmith.search.trial.budget import PROVEN, verdict
 from litesmith.search.trial.tried_model import TIE, TriedModel
 
 # What makes the file, or its archive, smaller than the time it takes would ask for.
 _SMALL = ("size", "download")
 
-# The branches that end in 8-bit integers throughout.
+# The candidates that are 8-bit integers throughout, or but for what is faster in float.
+_EIGHTS = ("int8", "int8-fastest")
+
+# The branches that end in 8-bit integers.
 EIGHT_BITS = ("int8", "ranges", "equalize", "round", "qat")
 
 
 class Candidate(NamedTuple):
     """A recipe to try.
 
-    name   unique, and the name of its file
-    why    what is hoped for
+    name          unique, and the name of its file
+    why           what is hoped for
+    predicted_us  of a run, from the times of its ops
     """
 
     name: str
     branch: str
     recipe: str
     why: str
+    predicted_us: float | None = None
 
 
 @dataclass
@@ -44,6 +50,7 @@ class State:
     records    what was tried, by name
     why_fixed  why nothing can be trained; "" where it can
     mixtures   more recipes in mixed precision, asked for once these are wanted
+    fastest    tells which ops a recipe had better leave float, where ops can be timed
     integer_io True where inputs and outputs are to be integers too
     """
 
@@ -51,6 +58,7 @@ class State:
     minimize: str
     why_fixed: str = ""
     mixtures: "Callable[[State], Iterator[Candidate]] | None" = None
+    fastest: Callable[[str], FastestForms | None] | None = None
     max_bytes: int | None = None
     records: dict[str, TriedModel] = field(default_factory=dict[str, TriedModel])
     integer_io: bool = False
@@ -98,14 +106,29 @@ class State:
     @property
     def why_beaten(self) -> str:
         """What fits and costs no more than int8 could, were it saved; "" where nothing does."""
-        saved = self.records.get("int8")
-        least = None if saved is None else saved.cost(self.minimize)
+        eights = (self.records[name] for name in _EIGHTS if name in self.records)
+        least = min(filter(None, (one.cost(self.minimize) for one in eights)), default=None)
         for record in self.records.values():
             cost = record.cost(self.minimize)
             others = record.status == FITS and record.branch not in EIGHT_BITS
             if others and least is not None and cost is not None and cost <= least * (1 + TIE):
                 return phrase("{name} fits, and costs no more than int8 would", record.name)
         return ""
+
+    def by_kernels(self, to: str) -> FastestForms | None:
+        """Which ops are better left float, where time is what counts."""
+        if self.fastest is None or self.minimize != "latency" or self.integer_io:
+            return None
+        return self.fastest(_usual(self, to))
+
+    def eight(self, text: str) -> str:
+        """A recipe that makes int8, with the ops in float that the faster of the int8 models has
+        there."""
+        known = [self.records[name] for name in _EIGHTS if name in self.records]
+        costs = {one.recipe: one.cost(self.minimize) for one in known}
+        found = [(cost, recipe) for recipe, cost in costs.items() if cost is not None]
+        keep = _kept(min(found)[1]) if found else ()
+        return text_of(tuple(_keeping(step, keep) for step in parse(f"{self.tidy}{text}")))
 
 
 class Branch(NamedTuple):
@@ -125,6 +148,14 @@ def _with_integers(step: Step) -> Step:
     if not isinstance(step, Quantize | Qat) or not SCHEMES[step.to].is_integer or step.only:
         return step
     return replace(step, io=SCHEMES[step.to].data)
+
+
+def _kept(recipe: str) -> Names:
+    return next((step.keep for step in parse(recipe) if isinstance(step, Quantize)), ())
+
+
+def _keeping(step: Step, keep: Names) -> Step:
+    return replace(step, keep=keep) if keep and isinstance(step, Quantize | Qat) else step
 
 
 def _usual(state: State, to: str) -> str:
@@ -169,6 +200,21 @@ def _one(branch: str, why: str) -> Callable[[State], Iterator[Candidate]]:
     return candidates
 
 
+def _fastest(branch: str, why: str) -> Callable[[State], Iterator[Candidate]]:
+    """A scheme throughout, and with those ops in float that are faster so."""
+
+    def candidates(state: State) -> Iterator[Candidate]:
+        usual, found = _usual(state, branch), state.by_kernels(branch)
+        yield Candidate(branch, branch, usual, why, found and found.integer_us)
+        if found and found.keep:
+            recipe = text_of(tuple(_keeping(step, found.keep) for step in parse(usual)))
+            kinds = ", ".join(f"{one.ops} {one.kind}" for one in found.kept)
+            told = phrase("faster in float on this target: {kinds}", kinds)
+            yield Candidate(f"{branch}-fastest", branch, recipe, told, found.predicted_us)
+
+    return candidates
+
+
 def _until_it_fits(
     branch: str, texts: dict[str, str], why: str
 ) -> Callable[[State], Iterator[Candidate]]:
@@ -177,7 +223,7 @@ def _until_it_fits(
         is_vain = equalized is not None and equalized.status == SET_ASIDE  # nothing was uneven
         for name, text in texts.items():
             if not state.why_enough and not (is_vain and text.startswith("equalize")):
-                yield Candidate(name, branch, f"{state.tidy}{text}", why)
+                yield Candidate(name, branch, state.eight(text), why)
 
     return candidates
 
@@ -188,7 +234,7 @@ def _mixed(state: State) -> Iterator[Candidate]:
 
 def _trained(state: State) -> Iterator[Candidate]:
     why = phrase("training under the rounding wins back what int8 loses")
-    yield Candidate("int8-trained", "qat", f"{state.tidy}qat", why)
+    yield Candidate("int8-trained", "qat", state.eight("qat"), why)
 
 
 def _small(state: State) -> Iterator[Candidate]:
@@ -231,13 +277,13 @@ BRANCHES = (
         "dynamic",
         phrase("Do 8-bit weights with float data fit?"),
         _if_float,
-        _one("dynamic", phrase("a quarter of the size, with no look at the data's ranges")),
+        _fastest("dynamic", phrase("a quarter of the size, with no look at the data's ranges")),
     ),
     Branch(
         "int8",
         phrase("Does int8 throughout fit?"),
         _if_float,
-        _one("int8", phrase("a quarter of the size, and the fastest kernels")),
+        _fastest("int8", phrase("a quarter of the size, and mostly the fastest kernels")),
     ),
     Branch(
         "int16x8",

@@ -6,19 +6,29 @@ borders: a neighbour of a kept op moves a border, and a hole between kept ones m
 conversions than it saves.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeVar
 
 from litesmith.calibration.context import CALIBRATION_SAMPLES, context_of
 from litesmith.data.sample_splits import take_some
 from litesmith.errors import BadInput, LitesmithError
 from litesmith.ir.ops import OPS
-from litesmith.ir.types import Graph, Model, Tensor
+from litesmith.ir.types import Graph, Model
 from litesmith.passes.core.layers import layer_of
 from litesmith.passes.core.recipe import Recipe, apply, parse, text_of
 from litesmith.passes.quantizing.quantize import Quantize
 from litesmith.phrases import phrase
+from litesmith.precision.assignment import assign
+from litesmith.precision.fastest_forms import (
+    FLOAT,
+    FastestForms,
+    FormCosts,
+    costs_of,
+    fastest_forms,
+    forms_of,
+    readers_of,
+)
 from litesmith.search.tuning.decision_tree import EIGHT_BITS, Candidate, State
 from litesmith.search.tuning.op_sensitivity import Sensitivity, passes_on, sensitivities
 from litesmith.search.tuning.tune_trials import TuneTrials
@@ -185,15 +195,9 @@ class _Choice:
 
     def __init__(self, graph: Graph, found: Sequence[Sensitivity]) -> None:
         self._graph = graph
-        self._rows = {row.place: row for row in found}
         self.free = frozenset(row.place for row in found if row.is_integer)
-        self._readers: dict[Tensor, set[int]] = {}
-        for place, op in enumerate(graph.ops):
-            for tensor in op.inputs if not OPS[op.kind].reads_shape_only else ():
-                if tensor is not None and not tensor.is_const:
-                    self._readers.setdefault(tensor, set()).add(place)
-        self._borders = list(self._all_borders())
-        self._beside = self._neighbours()
+        self._readers = readers_of(graph)
+        self._problem = costs_of(graph, _form_costs(graph, found))
         self.parts = [part for row in found for part in self._parts(row)]
         self.float_us = self.us(self.free)
 
@@ -202,32 +206,16 @@ class _Choice:
         return sum(part.damage for part in self.parts if not part.needs <= kept)
 
     def us(self, kept: Kept) -> float:
-        own = (
-            row.float_us if place in kept else row.integer_us
-            for place, row in self._rows.items()
-            if place in self.free
-        )
-        integer = self.free - kept
-        return sum(own) + sum(border.us for border in self._borders if border.is_crossed(integer))
-
-    def conversions(self, kept: Kept) -> int:
-        """How many tensors are converted."""
-        integer = self.free - kept
-        return sum(border.is_crossed(integer) for border in self._borders)
+        return self._problem.of(forms_of(self._problem, kept))
 
     def settle(self, kept: Kept) -> Kept:
-        """With every neighbour, or two in a row, that is cheaper kept than left."""
-        while True:
-            us = self.us(kept)
-            best = min(self._additions(kept), key=self.us, default=kept)
-            if self.us(best) > us - _GAIN_US:
-                return kept
-            kept = best
-
-    def _additions(self, kept: Kept) -> set[Kept]:
-        near = {other for one in kept for other in self._beside[one]} - kept
-        second = ({one, other} for one in near for other in self._beside[one] - kept)
-        return {kept | {one} for one in near} | {kept | pair for pair in second}
+        """With all that is cheaper kept than left, once these are."""
+        rows = [
+            {FLOAT: row[FLOAT]} if place in kept else row
+            for place, row in enumerate(self._problem.ops)
+        ]
+        forms = assign(replace(self._problem, ops=rows))
+        return frozenset(place for place in self.free if forms[place] == FLOAT)
 
     def _parts(self, row: Sensitivity) -> Iterator[_Damage]:
         own = frozenset({row.place}) & self.free
@@ -243,51 +231,47 @@ class _Choice:
         tensors = [self._graph.inputs[-1 - place]] if place < 0 else list(ops[place].outputs)
         found = {place}
         while tensors:
-            for reader in self._readers.get(tensors.pop(), set()) - found:
+            for reader in set(self._readers.get(tensors.pop(), ())) - found:
                 found.add(reader)
                 tensors += ops[reader].outputs if passes_on(ops[reader]) else ()
         return frozenset(found) & self.free
 
-    def _neighbours(self) -> dict[int, set[int]]:
-        beside: dict[int, set[int]] = {place: set() for place in self.free}
-        for border in self._borders:
-            joined = (border.readers | {border.writer}) & self.free
-            for place in joined:
-                beside[place] |= joined - {place}
-        return beside
 
-    def _all_borders(self) -> Iterator["_Border"]:
-        outputs = set(self._graph.outputs)
-        for number, tensor in enumerate(self._graph.inputs):
-            yield self._border(-1 - number, tensor, 1, False)
-        for place, op in enumerate(self._graph.ops):
-            for tensor in op.outputs:
-                if tensor.dtype == "float32":
-                    yield self._border(place, tensor, len(op.outputs), tensor in outputs)
-
-    def _border(self, place: int, tensor: Tensor, among: int, is_output: bool) -> "_Border":
-        row = self._rows.get(place)
-        us = row.border_us / among if row is not None else 0.0
-        return _Border(place, frozenset(self._readers.get(tensor, ())), is_output, us)
-
-
-class _Border(NamedTuple):
-    """A tensor between the op that writes it, or the model's caller, and those that read it."""
-
-    writer: int
-    readers: Kept
-    is_output: bool
-    us: float
-
-    def is_crossed(self, integer: Collection[int]) -> bool:
-        """Whether it must be converted where these ops compute on integers."""
-        inside = self.readers.intersection(integer)
-        if self.writer not in integer:
-            return bool(inside)
-        return self.is_output or len(inside) < len(self.readers)
+def _form_costs(graph: Graph, found: Sequence[Sensitivity]) -> FormCosts:
+    rows = {row.place: row for row in found}
+    none = Sensitivity(0, "")
+    ops = [rows.get(place, none) for place in range(len(graph.ops))]
+    made = {t: rows.get(-1 - number, none).border_us for number, t in enumerate(graph.inputs)}
+    for place, op in enumerate(graph.ops):
+        made |= dict.fromkeys(op.outputs, ops[place].border_us / max(1, len(op.outputs)))
+    integers = tuple(row.integer_us if row.is_integer else None for row in ops)
+    return FormCosts(tuple(row.float_us for row in ops), integers, made)
 
 
 # As candidates of the search; the same ones after a restart.
+
+
+class Fastest(NamedTuple):
+    """evidence/fastest-KEY.json: the ops of one recipe that are faster in float; None where ops
+    cannot be timed."""
+
+    schema: Literal[1]
+    recipe: str
+    forms: FastestForms | None
+
+
+def find_fastest_forms(trials: TuneTrials, base: str) -> FastestForms | None:
+    """What a recipe had better leave float on the target, kept in the folder as mixtures are."""
+    target = trials.goal.place.cpu
+    if target is None:
+        return None
+
+    def find() -> Fastest:
+        few = take_some(trials.split.calibration, CALIBRATION_SAMPLES)
+        parts = (parse(base), context_of(few), target, trials.goal.runs, trials.engine)
+        return Fastest(1, base, fastest_forms(trials.model, *parts))
+
+    return _kept(trials, Fastest, "fastest", (base,), find).forms
 
 
 class Mixtures(NamedTuple):
@@ -334,14 +318,31 @@ def _base(state: State) -> str | None:
 
 def _ladder(trials: TuneTrials, base: str, *, slower: bool) -> tuple[Mixture, ...]:
     """The mixtures worth a try, kept in the folder: they come from times, which never repeat."""
+
+    def find() -> Mixtures:
+        return Mixtures(1, base, _find_mixtures(trials, base, slower))
+
+    return _kept(trials, Mixtures, "mixtures", (base, slower), find).mixtures
+
+
+Found = TypeVar("Found", Fastest, Mixtures)
+
+
+def _kept(
+    trials: TuneTrials,
+    sort: type[Found],
+    name: str,
+    about: tuple[object, ...],
+    find: Callable[[], Found],
+) -> Found:
+    """What the folder has of one sort, found now where it has none."""
     calibration, place = trials.split.calibration.digest, str(trials.goal.place)
-    parts = (trials.runner.place, trials.digest, calibration, place, base, slower)
-    name = f"mixtures-{trials.runner.key(*parts)}"
-    known = trials.folder.evidence(Mixtures, name)
+    key = trials.runner.key(trials.runner.place, trials.digest, calibration, place, *about)
+    known = trials.folder.evidence(sort, f"{name}-{key}")
     if known is None:
-        known = Mixtures(1, base, _find_mixtures(trials, base, slower))
-        trials.folder.write_evidence(name, known)
-    return known.mixtures
+        known = find()
+        trials.folder.write_evidence(f"{name}-{key}", known)
+    return known
 
 
 def _find_mixtures(trials: TuneTrials, base: str, slower: bool) -> tuple[Mixture, ...]:

@@ -5,7 +5,7 @@ in the float model, all else exact; many are tried together first, and told apar
 whole group does damage that counts.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from heapq import heappop, heappush
 from time import perf_counter
@@ -14,7 +14,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from litesmith.anatomy.footprint import op_macs
 from litesmith.calibration.observe import tools
 from litesmith.data.sample_splits import take_some
 from litesmith.data.samples import Data
@@ -26,15 +25,10 @@ from litesmith.ir.ops import OPS
 from litesmith.ir.types import Model, Op, Tensor
 from litesmith.passes.core.layers import Layer, real_bias, real_values
 from litesmith.passes.core.schemes import data_places
-from litesmith.passes.core.step import Context
 from litesmith.passes.quantizing.integer_graph import conversions
 from litesmith.passes.quantizing.paired_walk import mean_output
-from litesmith.passes.tidy.fold import Fold
-from litesmith.profiling.op_times import OpTime, profile_ops
+from litesmith.precision.fastest_forms import FormCosts, estimated_costs, form_costs
 from litesmith.run.core.target import Target
-from litesmith.run.session import Source
-from litesmith.timing.cluster_timing import run_alone
-from litesmith.timing.statistics import percentile
 from litesmith.units import plain
 from litesmith.workers.engine import Engine, Lost
 
@@ -47,12 +41,6 @@ _RUINED = 1e6
 _SECONDS = 30.0
 _FEWEST_SAMPLES, _MOST_SAMPLES, _MOST_VALUES = 8, 32, 20_000_000
 _OPENING_SECONDS = 0.05  # what a try costs before its first sample
-
-# Where ops cannot be timed: what float ops do in a microsecond, and how much more integers do.
-_MACS_A_US, _VALUES_A_US, _INTEGER_GAIN = 20e3, 2e3, 2.0
-# What a conversion takes, in microseconds: to be called, and for each value where none was seen
-# that is large enough to tell.
-_CALL_US, _VALUE_US, _LARGE = 1.0, 1.2e-4, 10_000
 
 
 class Sensitivity(NamedTuple):
@@ -111,8 +99,7 @@ def sensitivities(
     start = perf_counter()
     found = _with_forms(twins(quantized, reference), quantized)
     units = _units(reference, found)
-    times = _times((reference, quantized), Target.parse(on), runs, engine)
-    rows = _rows(reference, quantized, found, times)
+    rows = _rows(reference, _costs(reference, quantized, Target.parse(on), runs, engine))
     if not units:
         return rows
     budget = _SECONDS if seconds is None else seconds
@@ -244,26 +231,17 @@ def _damages(
 # Times.
 
 
-def _rows(
-    reference: Model, quantized: Model, found: Sequence[Twin], times: Sequence[Sequence[float]]
-) -> tuple[Sensitivity, ...]:
+def _rows(reference: Model, costs: FormCosts) -> tuple[Sensitivity, ...]:
     """Every input and op with its times; no damage is known yet."""
-    before, after = times
-    value_us = _value_us(quantized, after)
-    places = _places(reference)
-    counterparts = {places[twin.theirs]: twin for twin in found if twin.op is not None}
     rows = [
-        Sensitivity(
-            -1 - number, plain(tensor.name), border_us=_CALL_US + value_us * tensor.elements
-        )
+        Sensitivity(-1 - number, plain(tensor.name), border_us=costs.conversion[tensor])
         for number, tensor in enumerate(reference.main.inputs)
     ]
     for place, op in enumerate(reference.main.ops):
-        twin = counterparts.get(place)
-        is_integer = twin is not None and twin.op is not None and _is_integer(twin.op)
-        us = before[place]
-        own = after[twin.place] if twin is not None and is_integer else us
-        border = sum(_CALL_US + value_us * t.elements for t in op.outputs)
+        us, integer_us = costs.floats[place], costs.integers[place]
+        border = sum(costs.conversion[t] for t in op.outputs)
+        own = us if integer_us is None else integer_us
+        is_integer = integer_us is not None
         rows.append(Sensitivity(place, _name(op), is_integer, 0.0, 0.0, us, own, border))
     return tuple(rows)
 
@@ -272,55 +250,13 @@ def _name(op: Op) -> str:
     return plain(op.outputs[0].name) if op.outputs else ""
 
 
-def _is_integer(op: Op) -> bool:
-    return any(t.quant is not None for t in _computed((*op.inputs, *op.outputs)))
-
-
-def _computed(tensors: Iterable[Tensor | None]) -> Iterable[Tensor]:
-    return (t for t in tensors if t is not None and not t.is_const)
-
-
-def _times(
-    models: Sequence[Model], target: Target, runs: int | None, engine: Engine | None
-) -> list[list[float]]:
-    """Microseconds of each op of the main graphs; all estimated where the runtime tells not all."""
+def _costs(
+    reference: Model, quantized: Model, target: Target, runs: int | None, engine: Engine | None
+) -> FormCosts:
+    """Measured, or estimated where the runtime tells not all."""
     try:
-        return [_profiled(model, target, runs, engine) for model in models]
+        return form_costs(reference, quantized, target, runs, engine)
     except Lost:
         raise
     except CannotRun:
-        return [[_estimated_us(op) for op in model.main.ops] for model in models]
-
-
-def _profiled(model: Model, target: Target, runs: int | None, engine: Engine | None) -> list[float]:
-    """A model whose sizes depend on values has no profile: shapes are fixed first, and the ops that
-    only compute shapes take no time."""
-    fixed = Fold(shapes=True).apply(model, Context()).model
-    by_name = run_alone(engine, "profiling", usual_times, fixed, target, runs)
-    return [by_name.get(_name(op), 0.0) for op in model.main.ops]
-
-
-def usual_times(source: Source, target: Target, runs: int | None = None) -> dict[str, float]:
-    """What each op of the main graph usually takes, by its name."""
-    found = profile_ops(source, target, runs=runs)
-    return {op.name: _usual_us(op) for op in found.ops if op.graph == 0}
-
-
-def _usual_us(op: OpTime) -> float:
-    """The lower quartile: what others do on the machine only ever makes an op slower."""
-    return percentile(op.samples_us, 25) if op.samples_us else 0.0
-
-
-def _estimated_us(op: Op) -> float:
-    faster = _INTEGER_GAIN if _is_integer(op) else 1.0
-    values = sum(t.elements for t in _computed(op.outputs))
-    return (op_macs(op) / _MACS_A_US + values / _VALUES_A_US) / faster
-
-
-def _value_us(quantized: Model, times: Sequence[float]) -> float:
-    """What the largest conversion takes for each value."""
-    converting = conversions(quantized.main).ops
-    pairs = zip(quantized.main.ops, times, strict=True)
-    seen = [(op.outputs[0].elements, us) for op, us in pairs if op in converting]
-    elements, us = max(seen, default=(0, 0.0))
-    return max(us - _CALL_US, 0.0) / elements if elements >= _LARGE and us else _VALUE_US
+        return estimated_costs(reference, quantized)

@@ -25,6 +25,7 @@ from litesmith.evidence.tuning import (
     TuneSummary,
 )
 from litesmith.phrases import phrase
+from litesmith.precision.fastest_forms import FastestForms
 from litesmith.search.trial.budget import MINIMIZE, Budget, Goal, Limits
 from litesmith.search.trial.data_split import least_samples, split
 from litesmith.search.trial.target_place import Place, refuse_place
@@ -37,7 +38,7 @@ from litesmith.search.tuning.decision_tree import (
     float_candidate,
     foresee,
 )
-from litesmith.search.tuning.mixed_precision import mixed_candidates
+from litesmith.search.tuning.mixed_precision import find_fastest_forms, mixed_candidates
 from litesmith.search.tuning.replay import Opened
 from litesmith.search.tuning.tune_trials import TuneTrials
 from litesmith.tflite.file import digest, load
@@ -261,12 +262,16 @@ class Search:
         def mixtures(state: State) -> Iterator[Candidate]:
             return mixed_candidates(self.trials, state)
 
+        def fastest(base: str) -> FastestForms | None:
+            return find_fastest_forms(self.trials, base)
+
         records = self.trials.records
         return State(
             self.model,
             self.request.minimize,
             self._why_fixed(),
             mixtures,
+            fastest,
             self.request.limits.max_bytes,
             records,
             self._goal.place.asks_for_integers(self.model),

@@ -313,7 +313,8 @@ class TuneTrials:
 
     def _try(self, candidate: Candidate, key: str) -> Trial[Tried]:
         started = perf_counter()
-        found = _Finding(Tried(candidate.name, candidate.branch, candidate.why, CANDIDATE, key))
+        told = (candidate.name, candidate.branch, candidate.why, CANDIDATE, key)
+        found = _Finding(Tried(*told, predicted_us=candidate.predicted_us))
         try:
             is_float = candidate.name == FLOAT
             file = _File(self.source) if is_float else self._make(candidate.recipe, candidate.name)

@@ -1,0 +1,133 @@
+"""What kinds of ops take in float and in int8, and where each runs: the table that `--effort quick`
+goes by (`precision/known_times.py`).
+
+Each kind as a model of one op, made int8 by `quantize`, profiled on one thread. Nanoseconds for
+each value that the op writes, for layers for each MAC.
+"""
+
+import sys
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from report import print_table
+
+from litesmith import Builder, Model
+from litesmith.anatomy.footprint import op_macs
+from litesmith.calibration.context import RandomSamples, context_of
+from litesmith.errors import LitesmithError
+from litesmith.ir.types import Tensor
+from litesmith.passes.core.recipe import apply
+from litesmith.profiling.op_times import profile_ops
+
+SIDE, CHANNELS = 56, 64
+RANDOM = np.random.default_rng(0)
+
+Make = Callable[[Builder, Tensor], Tensor]
+
+
+def _weights(*shape: int) -> np.ndarray:
+    return RANDOM.normal(0, 0.1, shape).astype(np.float32)
+
+
+def _plain(kind: str) -> Make:
+    return lambda b, x: b.op(kind, x)
+
+
+def _pair(kind: str) -> Make:
+    return lambda b, x: b.op(kind, x, b.input("y", x.shape))
+
+
+def _axes(kind: str, *axes: int) -> Make:
+    return lambda b, x: b.op(kind, x, list(axes), keep_dims=True)
+
+
+ALONE = """
+    RELU RELU6 RELU_N1_TO_1 RELU_0_TO_1 HARD_SWISH LEAKY_RELU ELU LOGISTIC TANH SOFTMAX GELU EXP LOG
+    SQRT RSQRT ABS NEG SQUARE FLOOR L2_NORMALIZATION LOG_SOFTMAX SIN COS
+"""
+PAIRS = "ADD SUB MUL DIV MAXIMUM MINIMUM SQUARED_DIFFERENCE POW"
+
+MADE: dict[str, Make] = {
+    **{kind: _plain(kind) for kind in ALONE.split()},
+    **{kind: _pair(kind) for kind in PAIRS.split()},
+    "PRELU": lambda b, x: b.op("PRELU", x, np.full((1, 1, CHANNELS), 0.2, np.float32)),
+    "MEAN": _axes("MEAN", 1, 2),
+    "SUM": _axes("SUM", 1, 2),
+    "REDUCE_MAX": _axes("REDUCE_MAX", 3),
+    "AVERAGE_POOL_2D": lambda b, x: b.op(
+        "AVERAGE_POOL_2D", x, filter_width=3, filter_height=3, stride_w=1, stride_h=1
+    ),
+    "MAX_POOL_2D": lambda b, x: b.op(
+        "MAX_POOL_2D", x, filter_width=3, filter_height=3, stride_w=1, stride_h=1
+    ),
+    "CONCATENATION": lambda b, x: b.op("CONCATENATION", x, b.input("y", x.shape), axis=3),
+    "PAD": lambda b, x: b.op("PAD", x, [[0, 0], [1, 1], [1, 1], [0, 0]]),
+    "RESIZE_BILINEAR": lambda b, x: b.op("RESIZE_BILINEAR", x, [2 * SIDE, 2 * SIDE]),
+    "RESIZE_NEAREST_NEIGHBOR": lambda b, x: b.op(
+        "RESIZE_NEAREST_NEIGHBOR", x, [2 * SIDE, 2 * SIDE]
+    ),
+    "TRANSPOSE": lambda b, x: b.op("TRANSPOSE", x, [0, 3, 1, 2]),
+    "STRIDED_SLICE": lambda b, x: b.op(
+        "STRIDED_SLICE", x, [0, 0, 0, 0], [1, SIDE, SIDE, CHANNELS // 2], [1, 1, 1, 1]
+    ),
+    "SPACE_TO_DEPTH": lambda b, x: b.op("SPACE_TO_DEPTH", x, block_size=2),
+    "DEPTH_TO_SPACE": lambda b, x: b.op("DEPTH_TO_SPACE", x, block_size=2),
+    "BATCH_MATMUL": lambda b, x: b.op("BATCH_MATMUL", x, b.input("y", (1, SIDE, CHANNELS, SIDE))),
+    "CONV_2D": lambda b, x: b.op(
+        "CONV_2D", x, _weights(CHANNELS, 1, 1, CHANNELS), np.zeros(CHANNELS, np.float32)
+    ),
+    "CONV_2D 3×3": lambda b, x: b.op(
+        "CONV_2D", x, _weights(CHANNELS, 3, 3, CHANNELS), np.zeros(CHANNELS, np.float32)
+    ),
+    "DEPTHWISE_CONV_2D": lambda b, x: b.op(
+        "DEPTHWISE_CONV_2D", x, _weights(1, 3, 3, CHANNELS), np.zeros(CHANNELS, np.float32)
+    ),
+    "TRANSPOSE_CONV": lambda b, x: b.op(
+        "TRANSPOSE_CONV",
+        [1, 2 * SIDE, 2 * SIDE, CHANNELS],
+        _weights(CHANNELS, 2, 2, CHANNELS),
+        x,
+        stride_w=2,
+        stride_h=2,
+    ),
+    "FULLY_CONNECTED": lambda b, x: b.op(
+        "FULLY_CONNECTED", x, _weights(CHANNELS, CHANNELS), np.zeros(CHANNELS, np.float32)
+    ),
+}
+
+
+def model_of(make: Make) -> Model:
+    b = Builder()
+    return b.model(make(b, b.input("x", (1, SIDE, SIDE, CHANNELS))))
+
+
+def cost(model: Model, kind: str) -> tuple[float, str]:
+    """Nanoseconds for each value or MAC, and who runs the op."""
+    found = profile_ops(model, "cpu:1", runs=200)
+    own = next(op for op in found.ops if op.kind == kind)
+    op = model.graphs[own.graph].ops[own.index]
+    work = op_macs(op) if op_macs(op) and kind != "AVERAGE_POOL_2D" else op.outputs[0].elements
+    return 1e3 * (own.us or 0.0) / work, own.kernel
+
+
+def rows() -> Iterator[tuple[str, ...]]:
+    for name, make in MADE.items():
+        kind, model = name.partition(" ")[0], model_of(make)
+        try:
+            quantized = apply(
+                model, f"quantize(only=[{kind}])", context_of(RandomSamples(model, 4))
+            ).model
+            (before, where), (after, there) = cost(model, kind), cost(quantized, kind)
+        except LitesmithError as error:
+            yield name, "", "", "", "", str(error)[:60]
+            continue
+        yield name, f"{before:.3f}", where, f"{after:.3f}", there, f"{after / before:.2f}"
+
+
+def main() -> int:
+    print_table(("op", "float ns", "in", "int8 ns", "in", "int8 / float"), list(rows()))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

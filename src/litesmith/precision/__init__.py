@@ -1,0 +1,12 @@
+"""The form in which each op computes, float or integers, by what it costs on a target.
+
+assignment.py     the form of every op at the least cost
+fastest_forms.py  which ops are better left float, by time alone
+known_times.py    what kinds of ops take where nothing was measured
+minimum_cut.py    the minimum cut of a network
+op_costs.py       what every op takes, profiled and kept in the cache; what conversions take
+
+An op without a fast integer kernel (PRELU, HARD_SWISH) is best left float where two conversions
+cost less than the kernel. Where several such ops stand close together it may pay to leave all of
+what lies between them float, or nothing: a minimum cut finds the choice that takes least time.
+"""

@@ -1,0 +1,253 @@
+"""Which ops of a model are better left float, by time alone."""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import NamedTuple
+
+from litesmith.errors import CannotApply, CannotRun
+from litesmith.ir.ops import OPS
+from litesmith.ir.types import Graph, Model, Op, Tensor
+from litesmith.passes.core.layers import layer_of
+from litesmith.passes.core.recipe import Recipe, apply
+from litesmith.passes.core.schemes import Names
+from litesmith.passes.core.step import Context
+from litesmith.passes.quantizing.quantize import Quantize
+from litesmith.precision.assignment import Costs, Flow, assign
+from litesmith.precision.known_times import KNOWN_CONVERSIONS, estimated_times
+from litesmith.precision.op_costs import ConversionTimes, OpTimes, conversion_times, op_times
+from litesmith.run.core.target import Target
+from litesmith.workers.engine import Engine
+
+FLOAT, INTEGER = "float", "integer"
+
+# A choice that gains less than this share of the time is not worth its conversions.
+_LEAST_GAIN = 0.02
+
+
+class SlowKind(NamedTuple):
+    """Ops of one kind, how many they are, and what they take together in either form."""
+
+    kind: str
+    ops: int
+    integer_us: float
+    float_us: float
+
+
+class FastestForms(NamedTuple):
+    """The ops of a float model that stay float in its quantized one, and what comes of it.
+
+    keep          these ops as `quantize` takes them
+    predicted_us  of a run of the model with these ops in float
+    integer_us    of the model with every op in integers that can be
+    float_us      of the float model
+    kept          these ops by kind
+    """
+
+    keep: Names
+    predicted_us: float
+    integer_us: float
+    float_us: float
+    kept: tuple[SlowKind, ...] = ()
+
+
+class FormCosts(NamedTuple):
+    """What the ops of a float model take in both forms.
+
+    floats      of each op, microseconds in the float model
+    integers    of each op, in the quantized model; None where it stays float there
+    conversion  of each tensor that is made or given, what one conversion takes
+    float_rest  of a run of the float model, what is spent outside the ops
+    integer_rest  the same of the quantized model
+    """
+
+    floats: tuple[float, ...]
+    integers: tuple[float | None, ...]
+    conversion: dict[Tensor, float]
+    float_rest: float = 0.0
+    integer_rest: float = 0.0
+
+
+def form_costs(
+    reference: Model,
+    quantized: Model,
+    target: Target,
+    runs: int | None = None,
+    engine: Engine | None = None,
+) -> FormCosts:
+    """Both models profiled; `quantized` is what `quantize` alone made of the reference."""
+    times = [op_times(model, target, runs, engine) for model in (reference, quantized)]
+    return _form_costs(reference, quantized, times, conversion_times(target, runs, engine))
+
+
+def estimated_costs(reference: Model, quantized: Model) -> FormCosts:
+    """The same from what kinds of ops took elsewhere."""
+    times = [estimated_times(model) for model in (reference, quantized)]
+    return _form_costs(reference, quantized, times, KNOWN_CONVERSIONS)
+
+
+def _form_costs(
+    reference: Model, quantized: Model, times: Sequence[OpTimes], converting: ConversionTimes
+) -> FormCosts:
+    before, after = times
+    is_converted = any(t.quant is not None for t in quantized.main.tensors if not t.is_const)
+    tensors = [*reference.main.inputs, *(t for op in reference.main.ops for t in op.outputs)]
+    return FormCosts(
+        before.ops,
+        tuple(_integer_us(reference, quantized, after)),
+        {t: converting.of(t.elements) if is_converted else 0.0 for t in tensors},
+        before.rest,
+        after.rest,
+    )
+
+
+def _integer_us(reference: Model, quantized: Model, times: OpTimes) -> Iterator[float | None]:
+    """Of each op of the float model, its time in the quantized one, which has the same ops in the
+    same order and conversions among them."""
+    pairs = zip(quantized.main.ops, times.ops, strict=True)
+    own = [(op, us) for op, us in pairs if not OPS[op.kind].rescales]
+    for op in reference.main.ops:
+        if OPS[op.kind].rescales:
+            yield None
+            continue
+        other, us = own.pop(0) if own else (op, 0.0)
+        if other.kind != op.kind:
+            break
+        yield us if _is_integer(other) else None
+    if own:
+        raise CannotRun("the ops of the two models are not the same in the same order")
+
+
+def _is_integer(op: Op) -> bool:
+    """Also where only its weights are."""
+    return any(t.quant is not None for t in (*op.inputs, *op.outputs) if t is not None)
+
+
+def fastest_forms(
+    model: Model,
+    recipe: Recipe,
+    context: Context,
+    target: Target,
+    runs: int | None = None,
+    engine: Engine | None = None,
+) -> FastestForms | None:
+    """The ops that the recipe's step `quantize` had better keep; None where ops cannot be timed."""
+
+    def measured(reference: Model, quantized: Model) -> FormCosts:
+        return form_costs(reference, quantized, target, runs, engine)
+
+    return _found(model, recipe, context, measured)
+
+
+def suspected_forms(model: Model, recipe: Recipe, context: Context) -> FastestForms | None:
+    """The same by what kinds of ops took elsewhere, without a run."""
+    return _found(model, recipe, context, estimated_costs)
+
+
+def _found(
+    model: Model, recipe: Recipe, context: Context, cost: Callable[[Model, Model], FormCosts]
+) -> FastestForms | None:
+    place = next(number for number, step in enumerate(recipe) if isinstance(step, Quantize))
+    reference = apply(model, recipe[:place], context).model
+    try:
+        quantized = apply(reference, recipe[place : place + 1], context).model
+        return find_fastest(reference, cost(reference, quantized))
+    except (CannotApply, CannotRun):
+        return None
+
+
+def find_fastest(reference: Model, costs: FormCosts) -> FastestForms:
+    """The choice that takes least time. Nothing is kept where that gains next to nothing, and where
+    no layer would be left to quantize."""
+    graph = reference.main
+    problem = costs_of(graph, costs)
+    free = [op for op, us in enumerate(costs.integers) if us is not None]
+    whole, forms = problem.of(forms_of(problem, ())), assign(problem)
+    kept, best = [op for op in free if forms[op] == FLOAT], problem.of(forms)
+    is_vain = not any(layer_of(graph.ops[op]) for op in free if op not in kept)
+    if is_vain or best > whole * (1 - _LEAST_GAIN):
+        kept, best = [], whole
+    real = problem.of(forms_of(problem, free)) + costs.float_rest
+    share = len(kept) / max(1, len(free))
+    rest = share * costs.float_rest + (1 - share) * costs.integer_rest
+    times = (best + rest, whole + costs.integer_rest, real)
+    return FastestForms(names_of(graph, kept), *times, _by_kind(graph, costs, kept))
+
+
+def slower_kinds(
+    model: Model, recipe: Recipe, quantized: Model, target: Target, runs: int | None = None
+) -> tuple[SlowKind, ...]:
+    """The kinds of ops that take longer in a quantized model than in the float model that the step
+    `quantize` of this recipe was handed, the worst first; none where ops cannot be timed."""
+    place = next(number for number, step in enumerate(recipe) if isinstance(step, Quantize))
+    reference = apply(model, recipe[:place]).model
+    try:
+        costs = form_costs(reference, quantized, target, runs)
+    except (CannotApply, CannotRun):
+        return ()
+    free = [op for op, us in enumerate(costs.integers) if us is not None]
+    kinds = _by_kind(reference.main, costs, free)
+    return tuple(kind for kind in kinds if kind.integer_us > kind.float_us)
+
+
+def _by_kind(graph: Graph, costs: FormCosts, ops: Sequence[int]) -> tuple[SlowKind, ...]:
+    """What ops take, by kind; the kind that gains most by float first."""
+    kinds: dict[str, list[int]] = {}
+    for op in ops:
+        kinds.setdefault(graph.ops[op].kind, []).append(op)
+    rows = [
+        SlowKind(
+            kind,
+            len(own),
+            sum(costs.integers[op] or 0.0 for op in own),
+            sum(costs.floats[op] for op in own),
+        )
+        for kind, own in kinds.items()
+    ]
+    return tuple(sorted(rows, key=lambda row: row.float_us - row.integer_us))
+
+
+def forms_of(problem: Costs, kept: Collection[int]) -> list[str]:
+    """Integers wherever they can be, but for the ops that are kept."""
+    rows = enumerate(problem.ops)
+    return [INTEGER if INTEGER in row and op not in kept else FLOAT for op, row in rows]
+
+
+def costs_of(graph: Graph, costs: FormCosts) -> Costs:
+    """The choice as a problem. Behind the ops stand the model's inputs and, last, its caller, who
+    reads the outputs; both are float."""
+    count = len(graph.ops)
+    rows = [
+        {FLOAT: us} if integer is None else {FLOAT: us, INTEGER: integer}
+        for us, integer in zip(costs.floats, costs.integers, strict=True)
+    ]
+    rows += [{FLOAT: 0.0}] * (len(graph.inputs) + 1)
+    writers = {t: count + place for place, t in enumerate(graph.inputs)}
+    writers |= {t: place for place, op in enumerate(graph.ops) for t in op.outputs}
+    readers = readers_of(graph)
+    for tensor in graph.outputs:
+        readers.setdefault(tensor, []).append(len(rows) - 1)
+    flows = [
+        Flow(writers[tensor], tuple(dict.fromkeys(some)), costs.conversion.get(tensor, 0.0))
+        for tensor, some in readers.items()
+        if tensor in writers and tensor.dtype == "float32"
+    ]
+    return Costs(rows, flows)
+
+
+def readers_of(graph: Graph) -> dict[Tensor, list[int]]:
+    """The numbers of the ops that read the values of each tensor."""
+    readers: dict[Tensor, list[int]] = {}
+    for place, op in enumerate(graph.ops):
+        for tensor in op.inputs if not OPS[op.kind].reads_shape_only else ():
+            if tensor is not None and not tensor.is_const:
+                readers.setdefault(tensor, []).append(place)
+    return readers
+
+
+def names_of(graph: Graph, kept: Sequence[int]) -> Names:
+    """Ops as `keep` takes them: by kind where all of a kind are kept, else by number."""
+    every, some = (
+        Counter(graph.ops[n].kind for n in numbers) for numbers in (range(len(graph.ops)), kept)
+    )
+    kinds = [kind for kind in some if some[kind] == every[kind]]
+    return (*sorted(kinds), *(n for n in kept if graph.ops[n].kind not in kinds))

@@ -1,0 +1,185 @@
+"""What every op of a model takes on a target, and what conversions take: from profiles, which the
+cache keeps by what an op is, its shapes, the target, the machine and the runtime."""
+
+import json
+from collections.abc import Sequence
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from litesmith.errors import BadInput
+from litesmith.ir.build import Builder
+from litesmith.ir.types import Model, Op, Quant, Tensor
+from litesmith.native.sealed_file import read_sealed, write_sealed
+from litesmith.native.user_cache import folder
+from litesmith.passes.core.step import Context
+from litesmith.passes.tidy.fold import Fold
+from litesmith.phrases import phrase
+from litesmith.profiling.events import XNNPACK
+from litesmith.profiling.op_times import profile_ops
+from litesmith.run.core.target import Target
+from litesmith.run.session import Source
+from litesmith.timing.cluster_timing import run_alone
+from litesmith.timing.host import host
+from litesmith.timing.statistics import percentile
+from litesmith.type_guards import is_mapping
+from litesmith.workers.engine import Engine
+
+# Of the files in the cache that hold times.
+ENDING = ".times"
+
+# Conversions are timed at these sizes; between them time grows evenly.
+_SIZES = (256, 4_096, 65_536, 1_048_576)
+
+# How often a model converts there and back.
+_TIMES = 8
+
+# What others do on the machine only ever makes an op slower: the lower quartile is the usual time.
+_USUAL = 25.0
+
+# Enough to tell ops apart; a profile that a person reads takes longer.
+_RUNS = 40
+
+# A machine on which others take more of the cores than this has its times measured anew next time.
+_BUSY = 0.1
+
+
+class OpTimes(NamedTuple):
+    """Microseconds of the ops of a main graph.
+
+    ops   of each op, in order
+    rest  of a run outside its ops
+    """
+
+    ops: tuple[float, ...]
+    rest: float
+
+    @property
+    def whole(self) -> float:
+        return sum(self.ops) + self.rest
+
+
+def op_times(
+    model: Model, target: Target, runs: int | None = None, engine: Engine | None = None
+) -> OpTimes:
+    """What each op usually takes; raises CannotRun where the runtime tells not all. With an engine
+    they come from its devices, and are not kept.
+
+    A model whose sizes depend on values has no profile: shapes are fixed first, and the ops that
+    only compute shapes take no time.
+    """
+    fixed = Fold(shapes=True).apply(model, Context()).model
+    kept = None if engine else _Kept(target)
+    known = kept and kept.find(fixed)
+    if known is None:
+        known = run_alone(engine, phrase("profiling"), profiled_times, fixed, target, runs)
+        if kept:
+            kept.add(fixed, known)
+    by_name = dict(zip((_name(op) for op in fixed.main.ops), known.ops, strict=True))
+    return OpTimes(tuple(by_name.get(_name(op), 0.0) for op in model.main.ops), known.rest)
+
+
+def profiled_times(source: Source, target: Target, runs: int | None = None) -> OpTimes:
+    """The usual times of the ops of the main graph, in order."""
+    found = profile_ops(source, target, runs=_RUNS if runs is None else runs)
+    ops = [op for op in found.ops if op.graph == 0]
+    usual = [percentile(op.samples_us, _USUAL) if op.samples_us else 0.0 for op in ops]
+    rest = percentile(found.plain_us, _USUAL) - sum(usual)
+    leaving = [place for place, op in enumerate(ops) if op.kernel not in ("", XNNPACK)]
+    if rest > 0 and leaving:  # what it costs to leave XNNPACK and to come back
+        for place in leaving:
+            usual[place] += rest / len(leaving)
+        rest = 0.0
+    return OpTimes(tuple(usual), rest)
+
+
+def _name(op: Op) -> str:
+    return op.outputs[0].name if op.outputs else ""
+
+
+class ConversionTimes(NamedTuple):
+    """Microseconds that a conversion between float and int8 takes, by the number of values."""
+
+    sizes: tuple[int, ...]
+    us: tuple[float, ...]
+
+    def of(self, elements: int) -> float:
+        if elements > self.sizes[-1]:
+            return self.us[-1] * elements / self.sizes[-1]
+        return float(np.interp(elements, self.sizes, self.us))
+
+
+def conversion_times(
+    target: Target, runs: int | None = None, engine: Engine | None = None
+) -> ConversionTimes:
+    """The mean of both directions, from whole runs of models that do nothing else: the profiler
+    counts whole microseconds, more than a small conversion takes."""
+    wholes = (op_times(_converting(size), target, runs, engine).whole for size in _SIZES)
+    return ConversionTimes(_SIZES, tuple(max(whole, 0.0) / (2 * _TIMES) for whole in wholes))
+
+
+def _converting(size: int) -> Model:
+    """So many values to int8 and back, several times over."""
+    b = Builder()
+    x = b.input("x", (1, size))
+    for _ in range(_TIMES):
+        coded = b.op("QUANTIZE", x, dtype="int8", quant=Quant.of(0.05))
+        x = b.op("DEQUANTIZE", coded, dtype="float32", version=2)
+    return b.model(x)
+
+
+class _Kept:
+    """The times of one target that are kept on disk: what an op is -> its time. The time outside
+    the ops is that of all of them together."""
+
+    def __init__(self, target: Target) -> None:
+        self._place = _place(target)
+        self._times: dict[str, float] = {}
+        content = None if self._place is None else read_sealed(self._place)
+        if content is not None:
+            read: object = json.loads(bytes(content))
+            if is_mapping(read):
+                self._times = {
+                    str(key): us for key, us in read.items() if isinstance(us, int | float)
+                }
+
+    def find(self, model: Model) -> OpTimes | None:
+        """The times of a model all of whose ops are known; None for others."""
+        keys = _keys(model)
+        if any(key not in self._times for key in keys):
+            return None
+        *ops, rest = (self._times[key] for key in keys)
+        return OpTimes(tuple(ops), rest)
+
+    def add(self, model: Model, found: OpTimes) -> None:
+        """Keeps times, unless the machine is too busy for times that last."""
+        if self._place is None or host().busy > _BUSY:
+            return
+        self._times |= dict(zip(_keys(model), (*found.ops, found.rest), strict=True))
+        with suppress(OSError, BadInput):  # a full or write-protected disk costs time, nothing else
+            write_sealed(self._place, json.dumps(self._times).encode())
+
+
+def _place(target: Target) -> Path | None:
+    place, machine = folder(), host(look_seconds=0)
+    if place is None:
+        return None
+    about = "\n".join((str(target), machine.cpu, machine.runtime))
+    return place / f"{sha256(about.encode()).hexdigest()[:16]}{ENDING}"
+
+
+def _keys(model: Model) -> list[str]:
+    """What each op of the main graph is, and all of them together."""
+    texts = [_describe(op) for op in model.main.ops]
+    return [sha256(text.encode()).hexdigest()[:24] for text in (*texts, "\n".join(texts))]
+
+
+def _describe(op: Op) -> str:
+    return f"{op.label} {op.version} {op.options} {_forms(op.inputs)} {_forms(op.outputs)}"
+
+
+def _forms(tensors: Sequence[Tensor | None]) -> list[tuple[str, tuple[int, ...], bool] | None]:
+    return [None if t is None else (t.dtype, t.shape, t.is_const) for t in tensors]

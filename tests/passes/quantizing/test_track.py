@@ -136,3 +136,14 @@ def test_sizes_that_depend_on_values(size: tuple[int, ...]) -> None:
         apply(model, "quantize | correct", context(model))
     except CannotApply as error:
         assert "depend" in str(error)
+
+
+def test_an_empty_constant_is_no_input() -> None:
+    """Old converters leave the shape of a scalar as a tensor of no elements and no content."""
+    b = Builder()
+    x = dense(b, b.input("x", (1, 8)), 1)
+    empty = Tensor("shape", (0,), "int32")
+    scalar = b.op("RESHAPE", x, empty, shape=())
+    model = b.model(dense(b, b.op("MUL", b.op("RESHAPE", scalar, [1, 1]), np.ones(8, "f4")), 4))
+    made = apply(model, "quantize | correct", context(model, 4)).model
+    assert results(made, few(model, 2))[0].shape[-1] == 4

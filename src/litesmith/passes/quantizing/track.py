@@ -73,7 +73,7 @@ class Track:
     def _compute(self, ops: Sequence[Op], outputs: Sequence[Tensor]) -> None:
         made = {t for op in ops for t in op.outputs}
         read = dict.fromkeys(t for op in ops for t in op.inputs if t is not None)
-        inputs = [t for t in read if t not in made and not (t.is_const or t.variable)]
+        inputs = [t for t in read if t not in made and self._is_fed(t)]
         graph = regraph(Graph("", (), (), (), ()), ops=ops, inputs=inputs, outputs=outputs)
         sources, targets = [self._held[t] for t in inputs], [self._hold(t) for t in outputs]
         with self._tools.opened(Model((graph, *self._model.graphs[1:]))) as run:
@@ -89,6 +89,13 @@ class Track:
                 if place % _LET_GO == _LET_GO - 1:
                     _let_go((*sources, *targets))
             _let_go((*sources, *targets))
+
+    def _is_fed(self, tensor: Tensor) -> bool:
+        """Whether other parts, or the data, give a tensor; an empty one that nobody makes is a
+        constant without a content."""
+        return tensor in self._held or not (
+            tensor.is_const or tensor.variable or not tensor.elements
+        )
 
     def _take_inputs(self) -> None:
         for place, values in enumerate(self._samples):

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import cast
 
+from litesmith.front.report import report
 from litesmith.tflite.file import digest
 from tests.cli.test_cli import litesmith
 from tests.pages import folders
@@ -51,9 +52,22 @@ def test_files_that_are_not_those_that_were_measured_come_first(tmp_path: Path) 
         path.write_bytes(b"another")
         done = litesmith("report", folder)
         page = (folder / "report.html").read_text(encoding="utf-8")
+        assert (done.returncode, done.stdout) == (1, f"{folder / 'report.html'}\n")
         assert f"warning: {path}: is not the file that was measured" in done.stderr
         assert '<p class="word">Not the files that were measured</p>' in page
         assert '<p class="word">Proven</p>' not in page
-        litesmith("report", folder, "--markdown")
+        assert litesmith("report", folder, "--markdown").returncode == 1
         text = (folder / "report.md").read_text(encoding="utf-8")
         assert "Not the files that were measured" in text.partition("\n")[0]
+
+
+def test_who_calls_it_from_python_is_told_too(tmp_path: Path) -> None:
+    told = folders.summary()
+    best = cast(dict[str, object], told["best"]) | {"digest": 64 * "0"}
+    folder = folders.write_folder(tmp_path / "tuned", {**told, "best": best})
+    made = report(folder)
+    assert made.is_as_asked and Path(made) == made.path == folder / "report.html"
+    (folder / "best.tflite").write_bytes(b"another")
+    made = report(folder)
+    assert not made.is_as_asked and "best.tflite" in made.changed[0]
+    assert made.to_rows() == [{"path": str(made.path), "as_measured": False}]

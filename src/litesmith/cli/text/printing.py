@@ -1,8 +1,8 @@
 """How commands print: lines, headings, tables and commands to type, in the language in use."""
 
+import os
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, Protocol
 
 from rich.cells import cell_len
@@ -112,9 +112,9 @@ def indented(start: str, text: str) -> None:
         start = " " * cell_len(start)
 
 
-def path(written: Path) -> None:
+def path(written: os.PathLike[str]) -> None:
     """Where a file is."""
-    console.print(Text(plain(str(written))), soft_wrap=True)
+    console.print(Text(plain(os.fspath(written))), soft_wrap=True)
 
 
 def sentence(result: Told) -> None:

@@ -11,6 +11,7 @@ from shutil import copytree
 import pytest
 
 import litesmith
+from litesmith.data.source_digest import source_digest
 from litesmith.errors import BadInput, LitesmithError
 from litesmith.evidence.folder import Folder
 from litesmith.regression.baseline import read_baseline
@@ -170,6 +171,27 @@ def test_a_recipe_brings_no_code(kept: Path, key: str) -> None:
     place.write_text(json.dumps(facts))
     with pytest.raises(BadInput, match=f"brings none; .* {key}='{PLANTED}:run'"):
         litesmith.apply("wide.tflite", str(place))
+
+
+def test_data_that_is_another_is_not_opened(kept: Path) -> None:
+    """Its content was compared only after it had been decoded."""
+    place, data = kept / "tune" / "recipe.json", kept / "data.npz"
+    facts = json.loads(place.read_bytes())
+    folder = kept / "pictures"
+    (folder / "cat").mkdir(parents=True)
+    (folder / "cat" / "1.png").write_bytes(b"no picture")
+    for key, named in (("data", data), ("calibrate", folder)):
+        opened = {**facts["opened"], key: str(named), f"{key}_digest": source_digest(named)}
+        place.write_text(json.dumps({**facts, "opened": opened}))
+        if key == "data":
+            assert litesmith.apply("wide.tflite", str(place)).same
+        before = data.read_bytes()
+        (data if key == "data" else folder / "cat" / "2.png").write_bytes(b"whatever")
+        with pytest.raises(BadInput, match=f"{named.name} has changed since"):
+            litesmith.apply("wide.tflite", str(place))
+        data.write_bytes(before)
+    place.write_text(json.dumps(facts))
+    assert litesmith.apply("wide.tflite", str(place)).same  # as it was written without digests
 
 
 def test_data_that_was_code_is_given_again(kept: Path) -> None:

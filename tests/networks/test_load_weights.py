@@ -18,6 +18,7 @@ from litesmith.tflite.write import to_bytes
 from tests import zoo
 from tests.draws import draws
 from tests.networks.test_network_table import small
+from tests.numeric.test_array_files import write_bomb
 from tests.runtime import run
 
 ASSETS = Path(__file__).parents[3] / "shared" / "assets" / "models"
@@ -202,6 +203,12 @@ def test_what_is_no_weight_file(tmp_path: Path) -> None:
     np.savez(tmp_path / "few.npz", **{"stem/weight": np.zeros((16, 3, 3, 3))})
     with pytest.raises(BadInput, match="9 layers are missing, 'stage_1/block_1/conv_1' first"):
         load_weights("resnet8", tmp_path / "few.npz")
+
+
+def test_an_archive_that_unpacks_to_far_more_is_not_unpacked(tmp_path: Path) -> None:
+    write_bomb(tmp_path / "bomb.npz", "stem/weight")
+    with pytest.raises(BadInput, match=r"bomb\.npz: unpacks to 1\.07 GB.*of one network belong"):
+        load_weights("resnet8", tmp_path / "bomb.npz")
 
 
 def test_numbers_that_are_none(tmp_path: Path) -> None:

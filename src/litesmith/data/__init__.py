@@ -1,7 +1,6 @@
 """What a user has, as samples that a model can run.
 
 answers.py        what models answer: one pass over the data for all of them, on every core
-array_files.py    arrays from .npy and .npz files, which may say anything of themselves
 audio.py          clips at a model's rate and length
 groups.py         which samples are independent: copies, near copies, the user's own groups
 guess_norm.py     normalisation and label offset, guessed if nobody states them
@@ -12,6 +11,7 @@ readers.py        every kind of source as numbered items and their labels
 sample_splits.py  some samples for the work, others to judge by; chosen by contents
 samples.py        what a sample is, and an item in it; `Data`
 shipping.py       models and samples on their way to other machines
+source_digest.py  whether a file or folder is still what it was, before anything is decoded
 sources.py        `open_data`: a folder, arrays, a generator or a function as `Data`; functions
                   by the name `module:function`
 unusable.py       items that cannot be read: named, counted, left out or refused

@@ -22,7 +22,7 @@ USUAL_RATE = 16_000
 # A row of fewer numbers is a vector of something else.
 _SHORTEST = 1000
 
-_ENDING = ".wav"
+ENDING = ".wav"
 _UNREADABLE = (OSError, EOFError, wave.Error, ValueError, MemoryError)
 
 
@@ -48,7 +48,7 @@ def audio_rows(folder: Path, model: Model, preparation: Preparation) -> Rows:
     _, rows = file_rows(
         folder,
         model,
-        (_ENDING,),
+        (ENDING,),
         "clips",
         lambda path: clip(path, rate, waveform(tensor)).reshape(shape),
         _fault,

@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from litesmith.arguments import argument
-from litesmith.data.array_files import read_arrays
 from litesmith.data.audio import audio_rows, has_audio
 from litesmith.data.groups import NONE as NO_GROUPS
 from litesmith.data.groups import Grouping, Sketch, sketch, stated_groups
@@ -49,6 +48,7 @@ from litesmith.data.samples import Data, Items, Sample, are_pixels, is_real, pre
 from litesmith.data.unusable import ChosenItems, only_usable
 from litesmith.errors import BadInput
 from litesmith.ir.types import Array, Model
+from litesmith.numeric.array_files import read_arrays
 from litesmith.phrases import phrase
 from litesmith.type_guards import is_iterable, is_mapping, is_path
 from litesmith.units import plain

@@ -23,6 +23,7 @@ from litesmith.ir.window import pads, slides
 from litesmith.networks.network_table import Row
 from litesmith.networks.spec import Spec, build, resolve
 from litesmith.numeric.affine import dequantize
+from litesmith.numeric.array_files import read_arrays
 from litesmith.phrases import phrase
 from litesmith.tflite.file import load, write_whole
 from litesmith.units import plain
@@ -103,6 +104,7 @@ def stride_of(op: Op) -> tuple[int, int]:
 
 STYLE = "style"
 _WEIGHT, _BIAS = "/weight", "/bias"
+_ONE_NETWORK = phrase("the weights of one network belong here")
 
 
 def read_npz(path: Path, _: Row) -> tuple[list[FileLayer], str]:
@@ -110,7 +112,9 @@ def read_npz(path: Path, _: Row) -> tuple[list[FileLayer], str]:
 
     They come in the file's order, with the style of the graph where the file has it.
     """
-    arrays = _npz_arrays(path)
+    if not path.is_file():
+        raise BadInput("{path}: no such file", path)
+    arrays = read_arrays(path, smaller=_ONE_NETWORK)
     style = str(arrays.pop(STYLE, ""))
     if style not in ("", "tf", "torch"):
         raise BadInput("{path}: no style {style!r}; there are tf and torch", path, plain(style))
@@ -138,18 +142,6 @@ def sort_by_name(loose: Sequence[FileLayer], names: Sequence[str], path: Path) -
     if foreign:
         raise BadInput("{path}: the network has no layer {foreign!r}", path, plain(foreign[0]))
     return [by_name[name] for name in names]
-
-
-def _npz_arrays(path: Path) -> dict[str, Array]:
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
-    except FileNotFoundError:
-        raise BadInput("{path}: no such file", path) from None
-    except Exception as error:  # numpy and zipfile raise a dozen kinds on damaged files
-        raise BadInput(
-            "{path}: cannot be read as an .npz ({name})", path, type(error).__name__
-        ) from None
 
 
 def read_tflite(path: Path, _: Row) -> tuple[list[FileLayer], str]:

@@ -1,6 +1,7 @@
 """Arrays in, arrays out: reference kernels, and the mathematics of quantization.
 
 affine.py       real numbers as integers and back
+array_files.py  arrays from .npy and .npz files, which may say anything of themselves
 arrays.py       element types and fused activations
 codebook.py     codes of the int8 grid that stand for many numbers
 convolve.py     windows and matrix products

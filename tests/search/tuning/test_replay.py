@@ -9,7 +9,7 @@ import pytest
 
 import litesmith
 from litesmith.errors import BadInput
-from litesmith.search.tuning.replay import replay
+from litesmith.search.tuning.replay import GivenAgain, replay
 from litesmith.tflite.file import digest, save
 from litesmith.tflite.write import to_bytes
 from tests.search.choosing.taught import BLINK, examples, write_data, written
@@ -83,7 +83,10 @@ def test_data_in_another_order_is_the_same_data(copied: Path) -> None:
         order = np.random.default_rng(0).permutation(len(data["y"]))
         shuffled = {name: data[name][order] for name in data.files}
     write_data(copied / "other.npz", shuffled)
-    after, _ = replay(copied / "out" / "recipe.json", copied / "model.tflite")
+    with pytest.raises(BadInput, match=r"not opened on the word of a recipe; .* calibrate='"):
+        replay(copied / "out" / "recipe.json", copied / "model.tflite")
+    again = GivenAgain(calibrate=copied / "other.npz")
+    after, _ = replay(copied / "out" / "recipe.json", copied / "model.tflite", again)
     assert to_bytes(before.model) == to_bytes(after.model)
 
 
@@ -91,6 +94,9 @@ def test_data_that_has_changed_is_refused(copied: Path) -> None:
     write_data(copied / "other.npz", examples(60, seed=4))
     with pytest.raises(BadInput, match="has changed since"):
         replay(copied / "out" / "recipe.json", copied / "model.tflite")
+    again = GivenAgain(calibrate=copied / "other.npz")
+    with pytest.raises(BadInput, match="has changed since; the result would differ"):
+        replay(copied / "out" / "recipe.json", copied / "model.tflite", again)
 
 
 def test_data_that_is_gone_is_named(copied: Path) -> None:

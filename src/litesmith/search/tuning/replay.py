@@ -3,16 +3,17 @@
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 from litesmith.arguments import argument
 from litesmith.calibration.context import CALIBRATION_SAMPLES, context_of
 from litesmith.data.preparation import Preparation
 from litesmith.data.sample_splits import take_some
 from litesmith.data.samples import Data
+from litesmith.data.source_digest import source_digest
 from litesmith.data.sources import Given, open_data
 from litesmith.errors import BadInput, os_reason
-from litesmith.evidence.codec import Malformed, decode, parse
+from litesmith.evidence.codec import Malformed, Mark, decode, parse
 from litesmith.ir.types import Model
 from litesmith.passes.core import recipe as recipes
 from litesmith.passes.core.step import Change, Context
@@ -26,12 +27,15 @@ from litesmith.units import plain
 
 @dataclass(frozen=True)
 class Opened:
-    """How data was opened, so that it can be again; `calibrate` is other data to calibrate on."""
+    """How data was opened, so that it can be again; `calibrate` is other data to calibrate on.
+    The digests are of the files that are named, "" where none is known."""
 
     data: str
     calibrate: str | None
     samples: int | None
     preparation: Preparation
+    data_digest: Annotated[str, Mark.OMITTED] = ""
+    calibrate_digest: Annotated[str, Mark.OMITTED] = ""
 
 
 @dataclass(frozen=True)
@@ -61,7 +65,14 @@ def remember(
     first, other = texts[0], texts[-1]
     if first is None or other is None:
         return None
-    return Opened(first, None if calibrate is None else other, samples, preparation)
+    return Opened(
+        first,
+        None if calibrate is None else other,
+        samples,
+        preparation,
+        source_digest(Path(first)),
+        "" if calibrate is None else source_digest(Path(other)),
+    )
 
 
 def _place(source: Given) -> str | None:
@@ -126,6 +137,10 @@ def _context(
     first = _source(place, "data", opened.data, again.data)
     other = _source(place, "calibrate", opened.calibrate, again.calibrate)
     assert first is not None
+    if again.data is None:
+        _refuse_other(place, "data", opened.data, opened.data_digest)
+    if again.calibrate is None and opened.calibrate is not None:
+        _refuse_other(place, "calibrate", opened.calibrate, opened.calibrate_digest)
     data = open_data(first, model, preparation=preparation, samples=opened.samples)
     given = None if other is None else open_beside(other, data, model, preparation)
     part = split(data, given).calibration
@@ -136,6 +151,19 @@ def _context(
     if found.training is None or not trainings(recipe):
         return context_of(take_some(part, CALIBRATION_SAMPLES))
     return training_context(model, part, recipe, found.training)
+
+
+def _refuse_other(place: Path, option: str, recorded: str, wanted: str) -> None:
+    """Raises where what the recipe names is not what it was, before anything in it is decoded; who
+    gives it has its samples compared, whose order and names do not matter."""
+    if wanted and source_digest(Path(recorded)) not in (wanted, ""):
+        raise BadInput(
+            "{place}: {data} has changed since, and is not opened on the word of a recipe; where "
+            "its samples are the same, give {option}",
+            place,
+            plain(recorded),
+            argument(option, plain(recorded)),
+        )
 
 
 def _source(place: Path, option: str, recorded: str | None, again: Given | None) -> Given | None:

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from litesmith.data.array_files import free_bytes, read_arrays
 from litesmith.data.sources import open_data
 from litesmith.errors import BadInput, CannotRun
 from litesmith.ir.build import Builder
+from litesmith.numeric.array_files import free_bytes, read_arrays
 from litesmith.run.session import Session
 
 BODY = b"\0" * 96
@@ -67,14 +67,19 @@ def test_what_would_fill_the_memory_is_refused_by_its_told_size(tmp_path: Path) 
     assert read_arrays(path, free=5_000_000)["x"].shape == (500, 1000)
 
 
-def test_what_no_data_shrinks_to_is_refused_on_any_machine(tmp_path: Path) -> None:
-    path = tmp_path / "bomb.npz"
+def write_bomb(path: Path, name: str) -> None:
+    """An archive of a few bytes whose only array is said to have more than a gigabyte."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         head = io.BytesIO()
         shape = {"descr": "|u1", "fortran_order": False, "shape": (1025, 1 << 20)}
         np.lib.format.write_array_header_1_0(head, shape)
-        archive.writestr("x.npy", head.getvalue() + bytes(1000))
+        archive.writestr(f"{name}.npy", head.getvalue() + bytes(1000))
         archive.infolist()[0].file_size = len(head.getvalue()) + (1025 << 20)  # as it says itself
+
+
+def test_what_no_data_shrinks_to_is_refused_on_any_machine(tmp_path: Path) -> None:
+    path = tmp_path / "bomb.npz"
+    write_bomb(path, "x")
     with pytest.raises(BadInput, match=r"unpacks to 1\.07 GB"):
         read_arrays(path, free=1 << 50)
 

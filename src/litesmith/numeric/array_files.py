@@ -6,7 +6,6 @@ held against the file and against the memory before anything is unpacked.
 
 import os
 import zipfile
-from collections.abc import Mapping
 from math import prod
 from pathlib import Path
 from typing import IO
@@ -26,15 +25,22 @@ _MOST_OF_MEMORY = 0.5
 _LARGE, _MOST_TIMES = 1 << 30, 200
 
 
-def read_arrays(path: Path, *, free: int | None = None) -> dict[str, Array]:
+_SMALLER = phrase("save an .npy, which is read as it is needed, or fewer samples")
+
+
+def read_arrays(
+    path: Path, *, smaller: str = _SMALLER, free: int | None = None
+) -> dict[str, Array]:
     """The arrays of a file by name, `x` where it has one without a name; nothing is unpickled.
 
-    free  bytes of memory that programs can still have, where that is known better than here
+    smaller  what to do about an archive that the memory has no room for
+    free     bytes of memory that programs can still have, where that is known better than here
     """
     try:
         if path.suffix.lower() == _ENDING:
             return {"x": np.load(path, mmap_mode="r", allow_pickle=False)}
-        _refuse_size(path, _declared(path), free_bytes() if free is None else free)
+        whole = sum(_declared(path).values())
+        _refuse_size(path, whole, free_bytes() if free is None else free, smaller)
         with np.load(path, allow_pickle=False) as archive:
             return {key: archive[key] for key in archive.files}
     except BadInput:
@@ -75,16 +81,15 @@ def _head(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[np.generic]]:
     return shape, dtype
 
 
-def _refuse_size(path: Path, declared: Mapping[str, int], free: int | None) -> None:
-    whole = sum(declared.values())
+def _refuse_size(path: Path, whole: int, free: int | None, smaller: str) -> None:
     is_bomb = whole > _LARGE and whole > _MOST_TIMES * path.stat().st_size
     if free is not None and (is_bomb or whole > _MOST_OF_MEMORY * free):
         raise BadInput(
-            "{path}: unpacks to {size}, and {free} of memory are free; save an .npy, which is read "
-            "as it is needed, or fewer samples",
+            "{path}: unpacks to {size}, and {free} of memory are free; {smaller}",
             path,
             bytes_text(whole),
             bytes_text(free),
+            smaller,
         )
 
 

@@ -1,7 +1,7 @@
 """Steps: each takes a model and returns a better one. `STEPS` is the list of all of them.
 
 core/        what a step, a recipe, a scheme and a layer are
-tidy/        the same results with less: `cleanup`, `fold`, `fuse`, `upgrade`, `borders`
+tidy/        the same results with less: `cleanup`, `fold`, `fuse`, `upgrade`, `borders`, `resize`
 quantizing/  smaller numbers: `quantize`, `correct`, `round`, `equalize`, `qat`
 shrinking/   fewer or fewer different weights: `prune`, `cluster`, `sparsify`
 rewriting/   the same model with other ops: `rewrite`, `replace`
@@ -27,6 +27,7 @@ STEPS = {
     "qat": "litesmith.passes.quantizing.qat:Qat",
     "quantize": "litesmith.passes.quantizing.quantize:Quantize",
     "replace": "litesmith.passes.rewriting.replace:Replace",
+    "resize": "litesmith.passes.tidy.resize:Resize",
     "rewrite": "litesmith.passes.rewriting.rewrite:Rewrite",
     "round": "litesmith.passes.quantizing.round:Round",
     "sparsify": "litesmith.passes.shrinking.sparsify:Sparsify",

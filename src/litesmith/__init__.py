@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from litesmith.front.profile import profile
     from litesmith.front.quantize import quantize
     from litesmith.front.report import report
+    from litesmith.front.resize import resize
     from litesmith.front.retrain import retrain
     from litesmith.front.shrink import cluster, prune, qat
     from litesmith.front.tune import tune
@@ -94,6 +95,7 @@ __all__ = [
     "quantize",
     "record",
     "report",
+    "resize",
     "retrain",
     "save",
     "span",
@@ -121,6 +123,7 @@ _GIVEN = {
     "front.profile": "profile",
     "front.quantize": "quantize",
     "front.report": "report",
+    "front.resize": "resize",
     "front.retrain": "retrain",
     "front.shrink": "cluster prune qat",
     "front.tune": "tune",

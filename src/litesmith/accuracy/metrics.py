@@ -157,7 +157,14 @@ def users_metric(title: str, function: Function) -> Metric:
     """A metric of the user's: the mean of function(outputs, label) over the samples.
 
     Outputs are arrays of real numbers in the model's order; the label is None where there is none.
+    Its attribute `better` may say 1 where more is better, −1 where less is; else any change counts
+    as a loss.
     """
+    better = getattr(function, "better", 0)
+    if better not in (-1, 0, 1):
+        raise BadInput(
+            "metric {title}: its attribute better is {better!r}; give 1 or -1", title, better
+        )
 
     def statistics(case: ScoredSample) -> Rows:
         try:
@@ -177,7 +184,7 @@ def users_metric(title: str, function: Function) -> Metric:
             )
         return found.reshape(1, 1)
 
-    return Metric(title, statistics, scoring.first, unit="", better=0, needs="")
+    return Metric(title, statistics, scoring.first, unit="", better=int(better), needs="")
 
 
 def chosen_metric(

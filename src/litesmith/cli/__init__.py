@@ -5,6 +5,7 @@ commands.py  the table of commands: what can be typed, and what prints the resul
 guard.py     a command runs in a child process, which this one watches over
 main.py      the program; an error becomes one line and an exit status
 options/     options that several commands share, declared once
+shaped.py    `--shape`: copies of the models in other sizes, under the names that were typed
 streams.py   standard input, output and error, whatever the program was started with
 text/        how results print: tables for people
 

@@ -3,7 +3,7 @@ printed."""
 
 import json
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from importlib import import_module
 from typing import Any, Protocol, runtime_checkable
 
@@ -40,7 +40,14 @@ def call(name: str, command: Command, typed: Typed) -> int:
     """Calls the function of a command, and prints what it gives; the exit status."""
     as_json = bool(typed.pop(JSON, False))
     public = command.prepare(typed) if command.prepare is not None else None
-    function = getattr(litesmith, public or FUNCTIONS.get(name, name))
+    with _in_shapes(name, typed) as rename:
+        return _call(public or FUNCTIONS.get(name, name), command, typed, as_json, rename)
+
+
+def _call(
+    public: str, command: Command, typed: Typed, as_json: bool, rename: Callable[[Any], Any]
+) -> int:
+    function = getattr(litesmith, public)
     given = [one for one in command.options if one.argument in typed]
     to_text = {one.argument: typed[one.argument] for one in given if one.to_text}
     to_function = {n: value for n, value in typed.items() if _is_handed(n, given)}
@@ -48,8 +55,8 @@ def call(name: str, command: Command, typed: Typed) -> int:
         to_function["command"] = typed_command()
     with _progress(command.live, quiet=as_json) as progress:
         if takes(function, "progress"):
-            to_function["progress"] = progress
-        result: Any = function(**to_function)
+            to_function["progress"] = _renaming(progress, rename)
+        result: Any = rename(function(**to_function))
     for warning in _warnings(result):
         say("warning", warning)
     if as_json:
@@ -57,6 +64,26 @@ def call(name: str, command: Command, typed: Typed) -> int:
     else:
         _of_text(command.text)(result, **to_text)
     return MISSES_WHAT_WAS_ASKED if _misses(result) else 0
+
+
+def _renaming(
+    progress: Callable[[Any], None], rename: Callable[[Any], Any]
+) -> Callable[[Any], None]:
+    """What is told of the work, with the names that were typed."""
+
+    def told(event: object) -> None:
+        progress(rename(event))
+
+    return told
+
+
+def _in_shapes(name: str, typed: Typed) -> AbstractContextManager[Callable[[Any], Any]]:
+    """Copies of the models in the sizes of `--shape`, and what says the typed names again."""
+    if "shape" not in typed:
+        return nullcontext(lambda value: value)
+    from litesmith.cli.shaped import in_typed_shapes
+
+    return in_typed_shapes(name, typed)
 
 
 def _is_handed(name: str, given: Sequence[Option]) -> bool:

@@ -35,6 +35,7 @@ from litesmith.cli.options.shared_options import (
     SAMPLES,
     SCHEME,
     SECONDS,
+    SHAPE,
     SHRINKING,
     TRAINING,
     TRAINING_SAMPLES,
@@ -104,12 +105,13 @@ COMMANDS = {
         "tune_text:print_found",
         (
             MODEL,
+            SHAPE,
             DATA,
             option(
                 "--max-drop",
-                metavar="1pt|1%",
+                metavar="1pt|1%|0.05",
                 help="Loss of the task's metric to allow: points, or a share of the float model's "
-                "value.",
+                "value; of an error a number in its unit.",
             ),
             option(
                 "--min-agreement",
@@ -234,6 +236,7 @@ COMMANDS = {
         (
             argument("a", metavar="A", kind=Path, help="The .tflite file before."),
             argument("b", metavar="B", kind=Path, help="The .tflite file to take its place."),
+            SHAPE,
             DATA,
             ON,
             METRIC,
@@ -304,7 +307,7 @@ COMMANDS = {
     ),
     "inspect": Command(
         "inspect_text:print_inspection",
-        (MODEL, option("--ops", kind=bool, help="List every op.")),
+        (MODEL, SHAPE, option("--ops", kind=bool, help="List every op.")),
         help="What is in a model: ops, weights, MACs, sizes, quantization, and what stands out.",
     ),
     "bench": Command(
@@ -316,6 +319,11 @@ COMMANDS = {
                 kind=Path,
                 many=True,
                 help="One .tflite file or more.",
+            ),
+            replace(
+                SHAPE,
+                help="Sizes of an input, for a copy that takes the model's place; given again for "
+                "the same input, another contender.",
             ),
             option(
                 "--on",
@@ -376,6 +384,7 @@ COMMANDS = {
         "profile_text:print_profile",
         (
             MODEL,
+            SHAPE,
             ON,
             option(
                 "--runs",
@@ -417,6 +426,7 @@ COMMANDS = {
         "evaluate_text:print_evaluation",
         (
             MODEL,
+            SHAPE,
             DATA,
             replace(_AGAINST, help="A .tflite file to compare with by sample.", to_text=True),
             METRIC,
@@ -433,6 +443,7 @@ COMMANDS = {
         "doctor_text:print_doctor",
         (
             MODEL,
+            SHAPE,
             DATA,
             replace(
                 _AGAINST,
@@ -477,6 +488,7 @@ COMMANDS = {
                 kind=Path,
                 help="A .tflite file, to see what each takes.",
             ),
+            SHAPE,
             option(
                 "--compile",
                 kind=bool,
@@ -518,12 +530,13 @@ COMMANDS = {
         "apply_text:print_applied",
         (
             MODEL,
+            SHAPE,
             argument(
                 "recipe",
                 metavar="RECIPE",
                 help='Steps, as in "cleanup | fuse": borders, cleanup, cluster, correct, equalize, '
-                "fold, fuse, prune, qat, quantize, replace, rewrite, round, sparsify, upgrade. "
-                '"" copies; the recipe.json of a search makes its result again.',
+                "fold, fuse, prune, qat, quantize, replace, resize, rewrite, round, sparsify, "
+                'upgrade. "" copies; the recipe.json of a search makes its result again.',
             ),
             OUT_FILE,
             DATA,
@@ -548,6 +561,7 @@ COMMANDS = {
         "quantize_text:print_quantized",
         (
             MODEL,
+            SHAPE,
             OUT_FILE,
             SCHEME,
             DATA,
@@ -597,6 +611,7 @@ COMMANDS = {
         "shrink_text:print_shrinking",
         (
             MODEL,
+            SHAPE,
             OUT_FILE,
             option(
                 "--sparsity",
@@ -630,6 +645,7 @@ COMMANDS = {
         "shrink_text:print_shrinking",
         (
             MODEL,
+            SHAPE,
             OUT_FILE,
             option(
                 "--clusters",
@@ -658,6 +674,7 @@ COMMANDS = {
         "shrink_text:print_shrinking",
         (
             MODEL,
+            SHAPE,
             OUT_FILE,
             replace(
                 SCHEME, metavar="dynamic|dynamic-int4|int16x8|int8|w4a8|weight-int4|weight-int8"

@@ -16,6 +16,7 @@ profile.py     `profile`: time per op, traces
 quantize.py    `quantize`: a scheme and an effort, applied and checked on the written file
 recipe_job.py  a recipe that may train, carried out: data opened, result written, records kept
 report.py      `report`: the page of a folder
+resize.py      `resize`: a model with inputs of the sizes that the user gives
 retrain.py     `retrain`: a classifier of the user's classes from any float network
 shrink.py      `prune`, `cluster` and `qat`: one step, trained on data, and what the result costs
 tune.py        `tune`: from a model and a budget to the best file within it

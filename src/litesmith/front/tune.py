@@ -59,8 +59,9 @@ def tune(
 
     >>> litesmith.tune("model.tflite", "val/", max_drop="1pt").best     # doctest: +SKIP
 
-    The budget is one of `max_drop` of the task's metric ("1pt" or "1%"), `min_agreement` ("98%")
-    and `min_snr` ("20dB"). Each candidate is timed until its time is steady, or in so many `runs`.
+    The budget is one of `max_drop` of the task's metric ("1pt" or "1%"; 0.05 of an error, in its
+    unit), `min_agreement` ("98%") and `min_snr` ("20dB"); `metric` is as for `evaluate`. Each
+    candidate is timed until its time is steady, or in so many `runs`.
     `training` says how to train where nothing else fits; without it nothing is trained. The folder
     `out` has every trial and the report; where it has been used before, what is on record is not
     measured again. `engine="ray"` has the workers of a Ray cluster make, time and score the

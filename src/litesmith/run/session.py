@@ -21,6 +21,7 @@ from litesmith.run.accelerators.gpu import refuse_flaws, try_out, why_unopened
 from litesmith.run.accelerators.targets import refuse_unusable
 from litesmith.run.core.runner import Port, Runner, port_names
 from litesmith.run.core.target import LITESMITH, Target
+from litesmith.run.free_sizes import why_unsized
 from litesmith.run.litert.capi import Event, installed_version, why_not
 from litesmith.run.litert.compiled_model import (
     Allocate,
@@ -134,7 +135,7 @@ class Session:
         if guarded:
             self._open_guarded(signature, profile)
         else:
-            self._open(profile, _cache_file(weight_cache, self._content))
+            self._open_sized(profile, _cache_file(weight_cache, self._content))
         self.inputs, self.outputs = Ports(self, "inputs"), Ports(self, "outputs")
 
     @property
@@ -240,6 +241,16 @@ class Session:
             )
         runner = GuardedRunner(self._content, self.target, signature=signature)
         self._runner, self.note = runner, runner.note
+
+    def _open_sized(self, profile: bool, weight_cache: str) -> None:
+        """Opens the model, or says which sizes it needs for that."""
+        try:
+            self._open(profile, weight_cache)
+        except CannotRun:
+            unsized = why_unsized(self.model)
+            if unsized is None:
+                raise
+            raise unsized from None
 
     def _open(self, profile: bool, weight_cache: str) -> None:
         graph, names, signature = self._entry

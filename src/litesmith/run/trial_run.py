@@ -3,16 +3,25 @@ nothing with it."""
 
 import os
 
+from litesmith.errors import CannotRun
 from litesmith.run.core.child_process import answer, ask
 from litesmith.run.core.target import Target
+from litesmith.run.free_sizes import why_unsized
 from litesmith.run.session import Session, Source, fill_inputs
+from litesmith.tflite.file import load
 
 _SECONDS = 120.0
 
 
 def probe(path: str | os.PathLike[str], target: str | Target = "cpu:1") -> None:
     """Raises CannotRun where opening the model or running it once fails or kills the process."""
-    ask("litesmith.run.trial_run", path, str(target), seconds=_SECONDS)
+    try:
+        ask("litesmith.run.trial_run", path, str(target), seconds=_SECONDS)
+    except CannotRun:
+        unsized = why_unsized(load(path))
+        if unsized is None:
+            raise
+        raise unsized from None
 
 
 def probe_source(source: Source, target: str | Target = "cpu:1") -> None:

@@ -57,13 +57,15 @@ def dropped(metric: str, reference: float, difference: float, spread: float = 0.
         (" 1.1 PT ", Drop(0.011)),
         ("1%", Drop(0.01, is_relative=True)),
         ("0pt", Drop(0.0)),
+        ("0.05", Drop(0.05, in_units=True)),
+        ("12", Drop(12.0, in_units=True)),
     ],
 )
 def test_drops(text: str, drop: Drop) -> None:
     assert Drop.parse(text) == drop
 
 
-@pytest.mark.parametrize("text", ["1", "0.01", "", "nan", "nanpt", "one pt", "1 pt %", "1,5pt"])
+@pytest.mark.parametrize("text", ["", "nan", "inf", "one", "nanpt", "one pt", "1 pt %", "1,5pt"])
 def test_an_ambiguous_drop_says_both_ways(text: str) -> None:
     with pytest.raises(BadInput, match=r"1pt or 1%, points .* or a share") as caught:
         Drop.parse(text)
@@ -74,6 +76,22 @@ def test_an_ambiguous_drop_says_both_ways(text: str) -> None:
 def test_a_drop_is_no_gain_and_not_all(text: str) -> None:
     with pytest.raises(BadInput, match="give 0 or more and less than 100"):
         Drop.parse(text)
+
+
+@pytest.mark.parametrize("text", ["1", "0.01", "0"])
+def test_a_number_alone_is_for_what_is_no_share(text: str) -> None:
+    drop = Drop.parse(text)
+    assert drop.allowed(3.0, title="MAE", unit="") == float(text)
+    assert Drop.parse(drop.text) == drop
+    with pytest.raises(BadInput, match=r"top-1 is a share; give 1pt or 1%"):
+        drop.allowed(0.7, title="top-1")
+    with pytest.raises(BadInput, match="from 0 on"):
+        Drop.parse(f"-{text or 1}1")
+
+
+def test_points_are_of_shares() -> None:
+    with pytest.raises(BadInput, match=r"MAE is not a share .* as in 0.05"):
+        Drop.parse("1pt").allowed(3.0, title="MAE", unit="")
 
 
 @given(AMOUNTS, st.booleans())
@@ -288,7 +306,6 @@ def test_four_looks_take_the_interval_of_one_in_eighty() -> None:
 def test_a_number_is_understood_or_refused_by_its_name() -> None:
     assert Budget.parse(min_agreement=0.98).min_agreement == 0.98
     assert Budget.parse(min_snr=20).min_snr == 20.0
-    with pytest.raises(BadInput, match="max_drop=1: give 1pt or 1%"):
-        Budget.parse(1)
+    assert Budget.parse(1).max_drop == Drop(1.0, in_units=True)
     with pytest.raises(BadInput, match="max_latency=10: give 10ms"):
         Limits.parse(max_latency=10)

@@ -27,6 +27,14 @@ OUT_FILE = option(
     help="The .tflite file to write.",
 )
 
+SHAPE = option(
+    "--shape",
+    metavar="NAME=1,1280",
+    many=True,
+    to_function=False,
+    help="Sizes of an input, for a copy that takes the model's place; once for each input.",
+)
+
 # Data.
 
 DATA = option(

@@ -60,42 +60,60 @@ Typed = str | float
 
 @dataclass(frozen=True)
 class Drop:
-    """How much of a metric may be lost: a share of all, or of what the float model has."""
+    """How much of a metric may be lost: a share of all, or of what the float model has, or a number
+    in the unit of a metric that is no share, such as an error."""
 
     share: float
     is_relative: bool = False
+    in_units: bool = False
 
     @staticmethod
     def parse(given: Typed) -> "Drop":
-        """`1pt` or `1%`; a number alone could be either."""
+        """`1pt` or `1%`; `0.05` alone for a metric that is no share."""
         relative, points = (typed_number(str(given), {unit: 0.01}) for unit in ("%", "pt"))
         share = points if relative is None else relative
-        if share is None:
+        if share is not None:
+            return Drop(share, relative is not None)
+        units = typed_number(str(given), {"": 1.0})
+        if units is None:
             raise BadInput(
                 "{max_drop}: give 1pt or 1%, points of the metric (from 70 % to 69 %) or a share "
-                "of the float model's value (from 70 % to 69.3 %)",
+                "of the float model's value (from 70 % to 69.3 %), or a number alone for an error, "
+                "in its unit",
                 argument("max_drop", given),
             )
-        return Drop(share, relative is not None)
+        return Drop(units, in_units=True)
 
     def __post_init__(self) -> None:
-        if not 0 <= self.share < 1:
+        if self.in_units:
+            if not 0 <= self.share < math.inf:
+                raise BadInput("a drop of {what}: give a number from 0 on, as in 0.05", self.text)
+        elif not 0 <= self.share < 1:
             raise BadInput(
                 "a drop of {what}: give 0 or more and less than 100, as in 1pt", self.text
             )
 
     @property
     def text(self) -> str:
+        if self.in_units:
+            return number_text(self.share)
         return f"{number_text(100 * self.share)} {'%' if self.is_relative else 'pt'}"
 
     def allowed(self, reference: float, *, title: str, unit: str = "share") -> float:
         """The same in the unit of a metric of which the float model has `reference`."""
         if self.is_relative:
             return self.share * abs(reference)
-        if unit != "share":
+        if self.in_units and unit == "share":
             raise BadInput(
-                "a drop of {what}: {title} is not a share and has no points; give a drop "
-                "relative to the float model's value, as in 1%",
+                "a drop of {what}: {title} is a share; give 1pt or 1%, points of the metric (from "
+                "70 % to 69 %) or a share of the float model's value (from 70 % to 69.3 %)",
+                self.text,
+                title,
+            )
+        if not self.in_units and unit != "share":
+            raise BadInput(
+                "a drop of {what}: {title} is not a share and has no points; give a number in its "
+                "own unit, as in 0.05, or a drop relative to the float model's value, as in 1%",
                 self.text,
                 title,
             )
@@ -177,7 +195,7 @@ class Budget:
         min_agreement: Typed | None = None,
         min_snr: Typed | None = None,
     ) -> "Budget":
-        """As typed: `1pt` or `1%`; `98%` or `0.98`; `20dB` or `20`."""
+        """As typed: `1pt`, `1%` or `0.05`; `98%` or `0.98`; `20dB` or `20`."""
         return Budget(
             None if max_drop is None else Drop.parse(max_drop),
             read_bound("min_agreement", min_agreement, typed_share, "98% or 0.98"),

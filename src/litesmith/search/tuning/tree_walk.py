@@ -8,7 +8,7 @@ from time import monotonic
 from typing import NamedTuple
 
 from litesmith.accuracy.chance import at_chance
-from litesmith.accuracy.metrics import chosen_metric, metric_named
+from litesmith.accuracy.metrics import METRICS, chosen_metric, metric_named
 from litesmith.data.sample_splits import independent, items
 from litesmith.data.samples import Data
 from litesmith.errors import BadInput
@@ -335,7 +335,7 @@ class Search:
         if budget.max_drop is None:
             chosen_metric(self.model, data, first, budget.metric, has_reference=True)
             return budget.metric
-        if first.label is None:
+        if first.label is None and self.request.metric in ("auto", *METRICS):
             raise BadInput(
                 "data {source}: has no labels, so that no drop can be seen; ask for "
                 "--min-agreement 98%, or --min-snr 20 for outputs that are no classes",

@@ -1,0 +1,49 @@
+"""`resize`: a model whose inputs have the sizes that the user gives."""
+
+from collections.abc import Mapping, Sequence
+from numbers import Integral
+from typing import cast
+
+from litesmith.anatomy.source_file import Source, open_source
+from litesmith.arguments import argument, check_types
+from litesmith.errors import BadInput
+from litesmith.ir.types import Model
+from litesmith.passes.core.recipe import apply
+from litesmith.passes.tidy.resize import Resize, shape_text
+from litesmith.type_guards import is_sequence
+
+Sizes = Sequence[int]
+
+
+@check_types
+def resize(model: Source, shape: Mapping[str, Sizes] | Sizes | str | Sequence[str]) -> Model:
+    """The model with inputs of these sizes, and all that is computed from them in what follows.
+
+    >>> small = litesmith.resize("model.tflite", {"x": (1, 1280)})      # doctest: +SKIP
+
+    An input has its own name, or that in a signature; where there is one input, (1, 1280) alone
+    will do. Texts like "x=1,1280" are taken too. Every function takes the result as its model.
+    """
+    return apply(open_source(model).model, (Resize(_texts(shape)),)).model
+
+
+def _texts(shape: object) -> tuple[str, ...]:
+    """Shapes as the step takes them."""
+    if isinstance(shape, str):
+        return (shape,)
+    if isinstance(shape, Mapping):
+        given = cast(Mapping[object, object], shape)
+        return tuple(_text(str(name), sizes) for name, sizes in given.items())
+    if is_sequence(shape) and shape and all(isinstance(one, str) for one in shape):
+        return tuple(map(str, shape))
+    return (_text("", shape),)
+
+
+def _text(name: str, sizes: object) -> str:
+    if is_sequence(sizes) and all(isinstance(one, Integral) for one in sizes):
+        return shape_text(name, cast(Sizes, sizes))
+    raise BadInput(
+        "{shape}: sizes are whole numbers from 1 on, as in {example}",
+        argument("shape", sizes),
+        argument("shape", {"x": (1, 1280)}),
+    )

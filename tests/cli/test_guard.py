@@ -45,6 +45,20 @@ finally:
 """
 
 
+# Python drops what is raised in a destructor, and Ctrl-C was gone with it.
+DROPPED = """\
+import time
+
+class Slow:
+    def __del__(self):
+        open('dropping', 'w').close()
+        time.sleep(100)
+
+Slow()
+time.sleep(100)
+"""
+
+
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
     b = Builder()
@@ -69,8 +83,8 @@ def start(
     )
 
 
-def wait_until_ready(place: Path) -> None:
-    while not (place / "ready").exists():
+def wait_until_ready(place: Path, mark: str = "ready") -> None:
+    while not (place / mark).exists():
         time.sleep(0.01)
 
 
@@ -135,6 +149,17 @@ def test_a_terminal_interrupts_once(place: Path) -> None:
     assert command.returncode == 130
     assert told == "litesmith: stopped; nothing half-written is left\n"
     assert (place / "clean").exists() and nothing_is_left(place)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_what_python_drops_is_asked_for_again(place: Path, number: signal.Signals) -> None:
+    running = start(place, DROPPED)
+    wait_until_ready(place, "dropping")
+    running.send_signal(number)
+    told = running.communicate(timeout=30)[1]
+    assert running.returncode == (130 if number == signal.SIGINT else 143), told
+    assert told == "litesmith: stopped; nothing half-written is left\n"
+    assert nothing_is_left(place)
 
 
 def test_a_call_in_a_child_of_the_command_has_the_same_limit(place: Path) -> None:

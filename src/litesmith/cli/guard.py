@@ -39,8 +39,9 @@ _LEAST_FREE = 0.03
 # Asks whether Python runs; who has no handler for it any more, at its end, is not hurt.
 _ASK = getattr(signal, "SIGURG", 0)
 
-# Where the child says that Python runs, and that it is about to end.
-_RUNS, _ENDS = 0, 1
+# Where the child says that Python runs, that it is about to end, and that Python lost the word to
+# end, as it loses whatever is raised in a destructor or in a callback of native code.
+_RUNS, _ENDS, _LOST = 0, 1, 2
 
 # What ends a command; a terminal tells the child too, and sooner than this.
 _ENDING = tuple(getattr(signal, n) for n in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, n))
@@ -60,7 +61,7 @@ def run_guarded(work: Callable[[], int], fail: Callable[[str, int], int]) -> int
         folder = _make_folder()
     except BadInput as error:
         return fail(error.args[0], BAD_INPUT)
-    answers = mmap(-1, 2)
+    answers = mmap(-1, 3)
     signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)  # until both know what to do with them
     child = os.fork()
     if child == 0:
@@ -111,6 +112,15 @@ def _settle(folder: Path, answers: mmap) -> None:
         answers[_ENDS] = 1
         sys.exit(TERMINATED)  # as Ctrl-C does, so that clean-up happens
 
+    tell = sys.unraisablehook
+
+    def lose(found: "sys.UnraisableHookArgs") -> None:
+        if isinstance(found.exc_value, KeyboardInterrupt | SystemExit):
+            answers[_ENDS], answers[_LOST] = 0, 1
+        else:
+            tell(found)
+
+    sys.unraisablehook = lose
     signal.signal(_ASK, answer)
     signal.signal(signal.SIGTERM, terminate)
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else it is to be ignored
@@ -159,7 +169,11 @@ class _Watch:
         self.asked, self._asked_at, self._is_passed_on = number, monotonic(), False
 
     def _end(self, waits: float) -> None:
-        """Has the child end; a terminal has told it already."""
+        """Has the child end; a terminal has told it already. One that lost the word hears it
+        again."""
+        if self._answers[_LOST]:
+            self._answers[_LOST], self._asked_at, self._is_passed_on = 0, monotonic(), False
+            return
         if self._answers[_ENDS]:
             return
         if waits > _ANSWER_SECONDS:

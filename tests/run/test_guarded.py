@@ -1,5 +1,6 @@
 """A session in a process of its own answers as one in this process, and dies alone."""
 
+import gc
 import os
 import signal
 import sys
@@ -64,6 +65,50 @@ def test_a_crash_is_an_error_and_the_next_session_is_fine() -> None:
     session.close()
     with Session(zoo.convnet(), guarded=True) as again:
         again.run()
+
+
+def wide(count: int) -> Model:
+    """A model with so many inputs and outputs."""
+    b = Builder()
+    return b.model(*[b.op("ABS", b.input(f"x{n}", (1, 4))) for n in range(count)])
+
+
+@pytest.mark.parametrize("target", ["cpu:1", "numpy"])
+def test_a_model_may_have_more_ports_than_a_message_carries_files(target: str) -> None:
+    values = [np.full((1, 4), -n, np.float32) for n in range(300)]
+    with Session(wide(300), target, guarded=True) as session:
+        for _ in range(2):
+            for found, given in zip(session(*values).values(), values, strict=True):
+                np.testing.assert_array_equal(found, -given)
+
+
+def test_arrays_that_change_take_no_more_files_and_memory() -> None:
+    before = open_files()
+    with Session(late(), guarded=True) as session:
+        assert isinstance(session.runner, GuardedRunner)
+        for _ in range(100):
+            session(np.array([1, -1, 1, 1], np.float32))
+            session(np.array([1, 1, 1, 1], np.float32))
+        assert open_files(session.runner.process) < 50
+        assert open_files() < before + 50
+    b = Builder()
+    with Session(b.model(b.op("ABS", b.input("x", (1, 4)))), guarded=True) as session:
+        assert isinstance(session.runner, GuardedRunner)
+        for size in 8 * [1, 4, 2, 3]:
+            session.resize(x=(size, 200_000))
+            given = np.full((size, 200_000), -size, np.float32)
+            (found,) = session(given).values()
+            assert found.shape == given.shape and found[0, 0] == found[-1, -1] == size
+        assert open_files(session.runner.process) < 50
+        assert open_files() < before + 50
+
+
+def open_files(process: int | None = None) -> int:
+    """How many files this process has open, without those that nobody uses any more, or another
+    one; 0 where the system does not tell."""
+    gc.collect()
+    place = f"/proc/{process or 'self'}/fd"
+    return len(os.listdir(place)) if os.path.isdir(place) else 0
 
 
 def test_what_is_refused_there_is_refused_here() -> None:

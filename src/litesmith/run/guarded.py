@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from litesmith.errors import CannotRun, LitesmithError
+from litesmith.errors import CannotRun, LitesmithError, os_reason
 from litesmith.ir.types import Array
 from litesmith.phrases import phrase
 from litesmith.run.core.child_process import call_seconds, limit_child
@@ -28,9 +28,16 @@ from litesmith.run.session import Session
 
 _MODULE = "litesmith.run.guarded"
 _SIDES = ("inputs", "outputs")
-_MOST_PORTS = 200  # descriptors that one message can carry
+
+# Files that one message can carry. Arrays lie in blocks of memory, each at least as large as all
+# before it, so that there are few files however many inputs and outputs there are.
+_MOST_FILES = 200
+_LEAST_BLOCK, _ALIGNMENT = 1 << 20, 64
 
 Word = dict[str, Any]
+
+# Of a port: its name, which of the files, where in it, its shape and its type.
+Told = tuple[str, int, int, Sequence[int], str]
 
 
 class GuardedRunner:
@@ -100,10 +107,18 @@ class GuardedRunner:
         if "refused" in answer:
             raise CannotRun("{reason}", answer["refused"])
         self.copies, self.note = answer["copies"], answer["note"]
-        files = iter(handles)
+        try:
+            files = [_map(handle) for handle in handles]
+        except OSError as error:
+            self.close()
+            raise _not_shared(error) from None
         for side in _SIDES:
             if side in answer:
-                ports = (Port(name, _map(next(files), *kind)) for name, *kind in answer[side])
+                told: list[Told] = answer[side]
+                ports = [
+                    Port(name, _view(files[file], start, shape, dtype))
+                    for name, file, start, shape, dtype in told
+                ]
                 setattr(self, side, tuple(ports))
 
     def _lost(self) -> CannotRun:
@@ -125,7 +140,7 @@ def _send(to: socket.socket, word: Word, handles: Sequence[int] = ()) -> None:
 def _receive(where: socket.socket) -> tuple[Word, list[int]]:
     content, handles = b"", list[int]()
     while not content.endswith(b"\n"):
-        piece, more, _, _ = socket.recv_fds(where, 1 << 16, _MOST_PORTS)
+        piece, more, _, _ = socket.recv_fds(where, 1 << 16, _MOST_FILES)
         if not piece:
             raise EOFError
         content, handles = content + piece, handles + more
@@ -143,22 +158,73 @@ def _make_file(size: int) -> int:
     return handle
 
 
-def _map(handle: int, shape: Sequence[int], dtype: str) -> Array:
-    """The array that lies in a file, whose memory it keeps when the file is closed."""
-    memory = mmap.mmap(handle, os.fstat(handle).st_size)
-    os.close(handle)
-    return np.frombuffer(memory, dtype, int(np.prod(shape, dtype=np.int64))).reshape(shape)
+def _map(handle: int) -> mmap.mmap:
+    """The memory of a file, which is closed."""
+    try:
+        return mmap.mmap(handle, os.fstat(handle).st_size)
+    finally:
+        os.close(handle)
 
 
-_files: dict[int, int] = {}  # in the worker: where an array begins, and the file that it lies in
+def _view(memory: mmap.mmap, start: int, shape: Sequence[int], dtype: str) -> Array:
+    """The array that lies in memory from there on, and keeps it."""
+    count = int(np.prod(shape, dtype=np.int64))
+    return np.frombuffer(memory, dtype, count, start).reshape(shape)
+
+
+def _not_shared(error: OSError) -> CannotRun:
+    return CannotRun(
+        "guarded=True: no memory can be shared with the session's process ({why}); leave guarded "
+        "out",
+        os_reason(error),
+    )
+
+
+class _Block:
+    """Memory in a file, of which arrays take one part after the other."""
+
+    def __init__(self, size: int) -> None:
+        self.handle = _make_file(size)
+        self.size, self._taken = size, 0
+        self._memory = _map(os.dup(self.handle))
+        self._start = np.frombuffer(self._memory, np.uint8).ctypes.data
+
+    def has_room(self, size: int) -> bool:
+        return self._taken + size <= self.size
+
+    def take(self, shape: tuple[int, ...], dtype: str, size: int) -> Array:
+        start, self._taken = self._taken, self._taken + size
+        return _view(self._memory, start, shape, dtype)
+
+    def place(self, array: Array) -> int | None:
+        """Where an array begins; None where it lies elsewhere."""
+        start = array.ctypes.data - self._start
+        return start if 0 <= start < self.size else None
+
+
+_blocks: list[_Block] = []  # in the worker: those of which arrays are in use
 
 
 def _allocate(shape: tuple[int, ...], dtype: str) -> Array:
-    """Zeros in a file."""
-    handle = _make_file(int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize)
-    array = _map(os.dup(handle), shape, dtype)
-    _files[array.ctypes.data] = handle
-    return array
+    """Zeros that another process can map, on the runtime's boundary."""
+    size = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
+    size = max(_ALIGNMENT, size + -size % _ALIGNMENT)
+    if not _blocks or not _blocks[-1].has_room(size):
+        all_before = sum(block.size for block in _blocks)
+        try:
+            _blocks.append(_Block(max(size, _LEAST_BLOCK, all_before)))
+        except OSError as error:
+            raise _not_shared(error) from None
+    return _blocks[-1].take(shape, dtype, size)
+
+
+def _place(array: Array) -> tuple[_Block, int] | None:
+    """The block that an array lies in, and where in it."""
+    for block in _blocks:
+        start = block.place(array)
+        if start is not None:
+            return block, start
+    return None
 
 
 class _SharedSession(Session):
@@ -197,34 +263,42 @@ class _Worker:
     def _answer(self) -> None:
         """Hands over arrays that are not known there yet, and outputs that are copied."""
         word: Word = {"copies": self._session.copies, "note": self._session.note}
-        handles: list[int] = []
+        blocks: list[_Block] = []
         for side in _SIDES:
             ports: tuple[Port, ...] = getattr(self._session.runner, side)
             arrays = [port.array for port in ports]
             if [*map(id, arrays)] != [*map(id, self._told[side])]:
-                self._copied[side] = [(own, _copy(own)) for own in arrays if not _is_shared(own)]
+                self._copied[side] = [(own, _copy(own)) for own in arrays if _place(own) is None]
                 shared = {id(own): copy for own, copy in self._copied[side]}
-                placed = [shared.get(id(own), own) for own in arrays]
                 word[side] = [
-                    (port.name, one.shape, one.dtype.str)
-                    for port, one in zip(ports, placed, strict=True)
+                    (port.name, *_tell(shared.get(id(port.array), port.array), blocks))
+                    for port in ports
                 ]
-                handles += [_files[one.ctypes.data] for one in placed]
                 self._told[side] = arrays
         for own, shared in self._copied["outputs"]:
             shared[...] = own
-        _send(self._socket, word, handles)
+        _send(self._socket, word, [block.handle for block in blocks])
         self._close_others()
 
     def _close_others(self) -> None:
-        """Closes the files of arrays that are none any more."""
-        used = {one.ctypes.data for arrays in self._told.values() for one in arrays}
-        for place in _files.keys() - used:
-            os.close(_files.pop(place))
+        """Closes blocks of whose arrays none is in use any more."""
+        known = [one for arrays in self._told.values() for one in arrays]
+        known += [shared for pairs in self._copied.values() for _, shared in pairs]
+        used = {id(found[0]) for found in map(_place, known) if found is not None}
+        for block in [one for one in _blocks if id(one) not in used]:
+            _blocks.remove(block)
+            os.close(block.handle)
 
 
-def _is_shared(array: Array) -> bool:
-    return array.ctypes.data in _files
+def _tell(array: Array, blocks: list[_Block]) -> tuple[int, int, tuple[int, ...], str]:
+    """What the other side needs to see an array: which of the blocks, where in it, its shape and
+    its type. A block that is not among them yet is added."""
+    found = _place(array)
+    assert found is not None
+    block, start = found
+    if block not in blocks:
+        blocks.append(block)
+    return blocks.index(block), start, array.shape, array.dtype.str
 
 
 def _copy(array: Array) -> Array:

@@ -8,6 +8,7 @@ import zlib
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -144,6 +145,56 @@ def decode_bytes(
     sized = _sized(image, wanted, preparation)
     pixels = np.asarray(sized, np.uint8).reshape(sized.height, sized.width, wanted.channels)
     return wanted.shaped(pixels)
+
+
+@dataclass(frozen=True, eq=False)
+class ResizedImages:
+    """Images of an array in the size, channels and order that an input wants, each made as it is
+    read; `items` are as they were given, (items, height, width, channels)."""
+
+    items: Array
+    wanted: Picture
+    preparation: Preparation
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __getitem__(self, index: int) -> Array:
+        pixels = _in_channels(self.items[index], self.wanted.channels)
+        planes = [
+            np.asarray(_sized(_plane(pixels[..., channel]), self.wanted, self.preparation))
+            for channel in range(pixels.shape[2])
+        ]
+        made = np.stack(planes, axis=-1)
+        whole = np.rint(made) if self.items.dtype.kind in "iu" else made
+        return self.wanted.shaped(whole.astype(self.items.dtype))
+
+
+def as_images(array: Array) -> Array | None:
+    """An array of images as (items, height, width, channels); None where it is none."""
+    if array.dtype.kind not in "iuf" or not array.size or array.ndim not in (3, 4):
+        return None
+    if array.ndim == 3:  # grey, or one image with its channels
+        return array[None] if array.shape[2] in (1, 3) else array[..., None]
+    if array.shape[3] in (1, 3):
+        return array
+    return array.transpose(0, 2, 3, 1) if array.shape[1] in (1, 3) else None
+
+
+def _plane(values: Array) -> Image.Image:
+    """One channel as Pillow takes it: bytes, or float32 for all other numbers."""
+    is_byte = values.dtype == np.uint8
+    return Image.fromarray(np.ascontiguousarray(values if is_byte else values.astype(np.float32)))
+
+
+def _in_channels(pixels: Array, channels: int) -> Array:
+    """Grey repeated to three channels, colours as their grey, as Pillow weighs them."""
+    if pixels.shape[2] == channels:
+        return pixels
+    if pixels.shape[2] == 1:
+        return np.repeat(pixels, channels, axis=2)
+    grey = pixels.astype(np.float32) @ np.array([0.299, 0.587, 0.114], np.float32)
+    return (np.rint(grey) if pixels.dtype.kind in "iu" else grey).astype(pixels.dtype)[..., None]
 
 
 def image_fault(path: Path) -> str:

@@ -18,6 +18,8 @@ from litesmith.data.groups import is_by_folder
 from litesmith.data.guess_norm import class_count
 from litesmith.data.images import (
     ENDINGS,
+    ResizedImages,
+    as_images,
     decode,
     decode_bytes,
     files_below,
@@ -144,6 +146,7 @@ class Rows:
     stored   items before they are decoded; None where there is no such form
     columns  the arrays of the source by name, where it has such
     misfit   why the classes cannot be the model's; "" where they may be
+    resized  True where arrays take an input's size as image files do
     """
 
     names: Sequence[str]
@@ -156,6 +159,7 @@ class Rows:
     stored: Stored | None = None
     columns: Mapping[str, Array] | None = None
     misfit: str = ""
+    resized: bool = False
 
 
 def batch_of(model: Model) -> int:
@@ -357,9 +361,15 @@ def _key(name: str) -> str:
     return label_line(name).casefold().replace("_", " ")
 
 
-def array_rows(arrays: Mapping[str, Array], model: Model, source: str) -> Rows:
-    """Arrays whose first dimension counts the items: by the inputs' names or `x`; labels in `y`."""
-    columns = [as_items(t, a, model, source) for t, a in _matched(arrays, model, source)]
+def array_rows(
+    arrays: Mapping[str, Array], model: Model, source: str, resizing: Preparation | None = None
+) -> Rows:
+    """Arrays whose first dimension counts the items: by the inputs' names or `x`; labels in `y`.
+
+    With `resizing`, images of another size than an input's are resized as image files are.
+    """
+    pairs = _matched(arrays, model, source)
+    columns = [_column(t, a, model, source, resizing) for t, a in pairs]
     counts = [len(column) for column in columns]
     if len(set(counts)) > 1:
         raise BadInput(
@@ -371,6 +381,8 @@ def array_rows(arrays: Mapping[str, Array], model: Model, source: str) -> Rows:
         raise BadInput("{source}: no items in it", source)
     labels = label_rows(arrays["y"], counts[0], source) if "y" in arrays else None
     classes, notes = as_classes(labels)
+    given = [c.items if isinstance(c, ResizedImages) else c for c in columns]
+    told = [_resized_note(c, source) for c in columns if isinstance(c, ResizedImages)]
 
     def read(index: int) -> Item:
         return tuple(c[index] for c in columns), None if labels is None else labels[index]
@@ -378,11 +390,37 @@ def array_rows(arrays: Mapping[str, Array], model: Model, source: str) -> Rows:
     return Rows(
         [phrase("row {index}", index) for index in range(counts[0])],
         read,
-        lambda index: contents_digest(c[index] for c in columns),
+        lambda index: contents_digest(c[index] for c in given),
         classes,
-        notes,
+        (*notes, *told),
         columns=arrays,
+        resized=bool(told),
     )
+
+
+def _column(
+    tensor: Tensor, array: Array, model: Model, source: str, resizing: Preparation | None
+) -> Array | ResizedImages:
+    """The items of an input, resized where that is asked for and they are images."""
+    try:
+        return as_items(tensor, array, model, source)
+    except BadInput:
+        wanted, images = picture(tensor), as_images(array)
+        if resizing is None or wanted is None or images is None:
+            raise
+        return ResizedImages(images, wanted, resizing)
+
+
+def _resized_note(column: ResizedImages, source: str) -> str:
+    (_, *sizes), (height, width, channels, _) = column.items.shape, column.wanted
+    before = _shape_text(sizes)
+    after = _shape_text((height or sizes[0], width or sizes[1], channels))
+    told = phrase(
+        "{source}: images of {before} are made {after}, as image files are", source, before, after
+    )
+    if sizes[2] < channels:
+        return phrase("{told}; grey is repeated to three channels", told)
+    return told
 
 
 def contents_digest(arrays: Iterable[Array]) -> str:

@@ -214,6 +214,7 @@ def open_data(
     preparation: Preparation = UNTOUCHED,
     samples: int | None = None,
     is_asked: bool = True,
+    resizes: bool = False,
 ) -> Data:
     """Samples for a model from a folder, an .npz or .npy, `module:function`, arrays or a generator.
 
@@ -221,7 +222,7 @@ def open_data(
 
     `samples` takes so many of them, the same ones each time, spread over the classes; of a
     generator, which may be endless, the first ones. Where there are fewer, a note says so, unless
-    nobody asked for that number.
+    nobody asked for that number. `resizes` has arrays of images take the input's size, as files do.
     """
     if samples is not None and samples < 1:
         raise BadInput("{samples}: a number from 1 on is needed", argument("samples", samples))
@@ -231,7 +232,8 @@ def open_data(
     if not model.main.inputs:
         raise BadInput("{name}: the model has no input to feed", plain(name))
     seen: dict[int, Sketch | None] = {}
-    rows = _with_sketches(_rows(source, name, model, preparation, samples), model, seen)
+    sizing = preparation if resizes else None
+    rows = _with_sketches(_rows(source, name, model, preparation, samples, sizing), model, seen)
     batch = batch_of(model) or 1
 
     def choose(some: Sequence[int]) -> ChosenItems:
@@ -247,7 +249,8 @@ def open_data(
             batch,
         )
     found = Samples(name, rows, chosen, model, preparation)
-    settled = _settled(found, is_path(source) and os.path.isdir(source))
+    has_images = rows.resized or (is_path(source) and os.path.isdir(source))
+    settled = _settled(found, has_images)
     told = (*rows.notes, *notes, *settled.notes)
     grouping = _grouping(rows, chosen, seen, preparation, name)
     return replace(settled, chosen=chosen, notes=told, grouping=grouping)
@@ -293,7 +296,12 @@ def _name(source: Given) -> str:
 
 
 def _rows(
-    source: Given, name: str, model: Model, preparation: Preparation, samples: int | None
+    source: Given,
+    name: str,
+    model: Model,
+    preparation: Preparation,
+    samples: int | None,
+    sizing: Preparation | None = None,
 ) -> Rows:
     most = None if samples is None else samples * (batch_of(model) or 1)
     if is_path(source):
@@ -303,12 +311,12 @@ def _rows(
             return read(path, model, preparation)
         if isinstance(source, str) and not path.exists() and ":" in name:
             return spooled_rows(_called(users_function(name), name), model, name, most)
-        return array_rows(_loaded(path), model, name)
+        return array_rows(_loaded(path), model, name, sizing)
     if _is_array(source):
-        return array_rows({"x": source}, model, name)
+        return array_rows({"x": source}, model, name, sizing)
     if is_mapping(source):
         arrays = {str(key): np.asarray(value) for key, value in source.items()}
-        return array_rows(arrays, model, name)
+        return array_rows(arrays, model, name, sizing)
     if callable(source):
         return spooled_rows(_called(source, name), model, name, most)
     if is_iterable(source):

@@ -123,7 +123,7 @@ def open_beside(
 
 def _opened(source: Given, model: Model, preparation: Preparation, samples: int | None) -> Samples:
     asked = replace(preparation, label_offset=0)
-    data = open_data(source, model, preparation=asked, samples=samples)
+    data = open_data(source, model, preparation=asked, samples=samples, resizes=True)
     stored = data.items.stored
     if stored is None:
         raise BadInput(

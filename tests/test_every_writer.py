@@ -1,14 +1,18 @@
-"""Every file that is written is whole or as it was before: on a full disk, and when killed.
+"""Every file that is written is whole or as it was before: on a full or broken disk, and when
+killed.
 
 The disk is full at a given byte of any file (RLIMIT_FSIZE): a write fails there, or the system
-kills the process in the middle of it.
+kills the process in the middle of it. It is broken: the system refuses every write (a filter of
+system calls answers with EIO). Or it is really full: a disk in memory with a few bytes left.
 """
 
 import ast
 import json
 import os
 import shutil
-from collections.abc import Mapping
+import subprocess
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from subprocess import CompletedProcess
 
@@ -19,12 +23,14 @@ import litesmith
 from litesmith import Builder
 from litesmith.cli.guard import can_guard
 from litesmith.tflite.file import load, save
+from tests.broken_disk import CAN_BREAK
 from tests.forked import CAN_FORK, forked
 from tests.zoo import noise
 
 pytestmark = pytest.mark.skipif(not (CAN_FORK and can_guard()), reason="needs Linux")
 
 MODEL, DATA, FOLDER = "model.tflite", "data.npz", "folder"
+OTHER, LABELLED = "other.tflite", "labelled.npz"
 BASELINE, TUNED = "baseline.json", "tuned"  # made before
 OLD = Path(__file__).parent / "fixtures" / "version_0_1"
 
@@ -35,13 +41,17 @@ import os, resource, signal, sys
 from litesmith.cli import main
 from litesmith.cli.guard import run_guarded
 
-full, is_killed = int(sys.argv.pop(1)), sys.argv.pop(1) == "kill"
+full, how = int(sys.argv.pop(1)), sys.argv.pop(1)
 
 def work():
-    resource.setrlimit(resource.RLIMIT_FSIZE, (full, full))
-    signal.signal(signal.SIGXFSZ, signal.SIG_DFL if is_killed else signal.SIG_IGN)
+    if how == "break":
+        import tests.broken_disk
+        tests.broken_disk.refuse_writes()
+    elif how != "fill":
+        resource.setrlimit(resource.RLIMIT_FSIZE, (full, full))
+        signal.signal(signal.SIGXFSZ, signal.SIG_DFL if how == "kill" else signal.SIG_IGN)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    return main._run_child()
+    return main._run()
 
 (told, said), stderr, guard = os.pipe(), os.dup(2), os.getpid()
 os.dup2(said, 2)
@@ -64,11 +74,17 @@ WRITERS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
                  ("out.tflite",)),
     "prune": (("prune", MODEL, "--sparsity", "0.5", "--no-tune", "-o", "out.tflite"),
               ("out.tflite",)),
+    "cluster": (("cluster", MODEL, "-k", "8", "--no-tune", "-o", "out.tflite"), ("out.tflite",)),
+    "qat": (("qat", MODEL, "--data", DATA, "--trust-data", "--samples", "16", "--epochs", "1", "-o",
+             "out.tflite"), ("out.tflite",)),
+    "retrain": (("retrain", MODEL, "--data", LABELLED, "--epochs", "1", "-o", "out.tflite",
+                 "--evidence", FOLDER), ("out.tflite",)),
     "catalogue": (("catalogue", "ds_cnn", "-o", "out.tflite"), ("out.tflite",)),
     "trace": (("profile", MODEL, "--runs", "2", "--trace", "out.json"), ("out.json",)),
     "overlay": (("profile", MODEL, "--runs", "2", "--overlay", "out.json"), ("out.json",)),
     "csv": (("bench", MODEL, "--runs", "2", "--csv", "out.csv"), ("out.csv",)),
     "log": (("bench", MODEL, "--runs", "2", "--log", "out.jsonl"), ("out.jsonl",)),
+    "bench -o": (("bench", MODEL, "--runs", "1", "--on", "all", "-o", FOLDER), ()),
     "bundle": (("doctor", MODEL, "--bundle", "out.zip"), ("out.zip",)),
     "baseline": (("gate", "out.json", MODEL, "--update", "--seconds", "0.3"), ("out.json",)),
     "gate": (("gate", BASELINE, MODEL, "--seconds", "0.3", "--markdown", "out.md", "--junit",
@@ -78,9 +94,20 @@ WRITERS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "demo": (("demo", "-o", FOLDER, "--runs", "1"), ()),
     "tune": (("tune", MODEL, "--data", DATA, "--min-snr", "1dB", "--runs", "1", "--trust-data",
               "-o", FOLDER), ()),
+    "choose": (("choose", MODEL, OTHER, "--seconds", "0.2", "-o", FOLDER), ()),
 }  # fmt: skip
-# Bytes at which the disk is full: before anything is written, and in the middle of something.
-FULL = (0, 700)
+TRAINS = ("qat", "retrain")
+
+# What is wrong, and the bytes at which the disk is full: before anything is written, and in the
+# middle of something. Each writer meets one of each group by default.
+FAULTS = (("fail", 0), ("fail", 700)), (("kill", 700), ("kill", 0)), (("break", 0), ("fill", 0))
+ROWS = [
+    pytest.param(name, *fault, marks=() if number % 2 == place else pytest.mark.full)
+    for number, name in enumerate(WRITERS)
+    for group in FAULTS
+    for place, fault in enumerate(group)
+]
+_PAGE = 4096
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +118,11 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     x = b.op("CONV_2D", b.input("x", (1, 8, 8, 3)), noise(32, 3, 3, 3), noise(32))
     x = b.op("CONV_2D", x, noise(32, 3, 3, 32), noise(32))
     save(b.model(b.op("SOFTMAX", b.op("MEAN", x, [1, 2]))), folder / MODEL)
-    np.savez(folder / DATA, x=np.random.default_rng(0).random((400, 8, 8, 3), np.float32))
+    shutil.copy(folder / MODEL, folder / OTHER)
+    images = np.random.default_rng(0).random((400, 8, 8, 3), np.float32)
+    np.savez(folder / DATA, x=images)
+    classes = np.arange(60) % 2
+    np.savez(folder / LABELLED, x=images[:60] + classes[:, None, None, None], y=classes)
     shutil.copytree(OLD / "tune", folder / TUNED)
     words = [BASELINE if word == "out.json" else word for word in WRITERS["baseline"][0]]
     done = forked(COMMAND, words, cwd=folder, variables=os.environ, seconds=60)
@@ -106,6 +137,8 @@ def run(place: Path, work: Path, name: str, full: int, how: str) -> CompletedPro
     shutil.copytree(place, work, dirs_exist_ok=True)
     for target in targets:
         (work / target).write_bytes(before(target))
+    if how == "fill":
+        fill_up(work)
     variables = {
         **os.environ,
         "TMPDIR": str(work / "temporary"),
@@ -120,16 +153,47 @@ def before(target: str) -> bytes:
     return b"" if target.endswith(".jsonl") else b"{}" if target.endswith(".json") else b"old"
 
 
-@pytest.mark.parametrize("how", ["fail", "kill"])
-@pytest.mark.parametrize("full", FULL)
-@pytest.mark.parametrize("name", WRITERS)
-def test_a_full_disk_leaves_the_old_or_the_whole(
-    place: Path, tmp_path: Path, name: str, full: int, how: str
+@pytest.mark.parametrize(("name", "how", "full"), ROWS)
+def test_a_full_or_broken_disk_leaves_the_old_or_the_whole(
+    place: Path, tmp_path: Path, name: str, how: str, full: int
 ) -> None:
+    if name in TRAINS:
+        pytest.importorskip("torch")
+    if how == "break" and not CAN_BREAK:
+        pytest.skip("the system's calls are not known by their numbers")
+    if how == "fill":
+        with small_disk(tmp_path / "disk") as disk:
+            check(place, disk, name, full, how)
+    else:
+        check(place, tmp_path, name, full, how)
+
+
+@contextmanager
+def small_disk(place: Path) -> Generator[Path]:
+    """A disk in memory."""
+    place.mkdir()
+    made = ["mount", "-t", "tmpfs", "-o", "size=8m", "litesmith-test", str(place)]
+    if os.geteuid() or subprocess.run(made, capture_output=True, check=False).returncode:
+        pytest.skip("needs the right to mount")
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", "--lazy", str(place)], check=True)
+
+
+def fill_up(place: Path) -> None:
+    """Leaves a few pages of the disk that a folder is on."""
+    free = shutil.disk_usage(place).free
+    (place / "ballast").write_bytes(bytes(free - 3 * _PAGE))
+
+
+def check(place: Path, tmp_path: Path, name: str, full: int, how: str) -> None:
+    """Runs a command on a disk with a fault, and looks at what it has left."""
     done = run(place, tmp_path, name, full, how)
     aside = ("litesmith: warning: ", "litesmith: note: ")
-    lines = [line for line in done.stderr.splitlines() if not line.startswith(aside)]
-    assert done.returncode in (0, 1, 2), done.stderr
+    told = [line for line in done.stderr.splitlines() if line.startswith("litesmith: ")]
+    lines = [line for line in told if not line.startswith(aside)]
+    assert done.returncode in (0, 1, 2) and "Traceback" not in done.stderr, done.stderr
     if done.returncode == 2:
         assert len(lines) == 1, done.stderr
         assert how == "kill" or names_a_place(tmp_path, lines[0], name), lines[0]
@@ -143,8 +207,11 @@ def test_a_full_disk_leaves_the_old_or_the_whole(
 
 
 def names_a_place(work: Path, line: str, name: str) -> bool:
-    """True where a line names a file that was to be written, or the temporary folder."""
-    return any(place in line for place in (*WRITERS[name][1], FOLDER, str(work / "temporary")))
+    """True where a line names a file that was to be written, a picture beside it, or the temporary
+    folder."""
+    beside = [f"{Path(target).stem}-" for target in WRITERS[name][1]]
+    places = (*WRITERS[name][1], *beside, FOLDER, str(work / "temporary"))
+    return any(place in line for place in places)
 
 
 def is_whole(path: Path) -> bool:

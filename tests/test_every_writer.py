@@ -194,6 +194,7 @@ def check(place: Path, tmp_path: Path, name: str, full: int, how: str) -> None:
     told = [line for line in done.stderr.splitlines() if line.startswith("litesmith: ")]
     lines = [line for line in told if not line.startswith(aside)]
     assert done.returncode in (0, 1, 2) and "Traceback" not in done.stderr, done.stderr
+    assert how != "break" or done.returncode == 2, "nothing could be written"
     if done.returncode == 2:
         assert len(lines) == 1, done.stderr
         assert how == "kill" or names_a_place(tmp_path, lines[0], name), lines[0]

@@ -82,7 +82,7 @@ def test_doctor_suggests_commands_that_can_be_typed(
     assert all(f"'{place}' --shape x=3,4" in command for command in commands)
 
 
-def test_what_is_made_has_the_shape(tmp_path: Path) -> None:
+def test_what_is_made_has_the_shape(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     model, out = tmp_path / "dense.tflite", tmp_path / "out.tflite"
     litesmith.save(dense(), model)
     assert run_command("quantize", model=model, out=out, to="dynamic", shape=["3,64"], runs=12) == 0
@@ -90,6 +90,8 @@ def test_what_is_made_has_the_shape(tmp_path: Path) -> None:
     out.unlink()
     assert run_command("apply", model=model, recipe="cleanup", out=out, shape=["x=2,64"]) == 0
     assert litesmith.load(out).main.outputs[0].shape == (2, 32)
+    shown = capsys.readouterr()
+    assert "litesmith-" not in shown.out + shown.err
 
 
 def test_both_models_of_a_comparison_have_it(

@@ -143,13 +143,27 @@ def _renamer(copies: Sequence[Copy]) -> Rename:
             return cast(object, value) if made is None else made
         if isinstance(value, tuple | list):
             return _renamed_items(cast(Sequence[object], value), renamed)
-        if is_dataclass(value) and not isinstance(value, type | SourceFile) and not _is_ir(value):
+        if isinstance(value, SourceFile):
+            return _renamed_file(value, names)
+        if is_dataclass(value) and not isinstance(value, type) and not _is_ir(value):
             held = {one.name: getattr(value, one.name) for one in fields(value) if one.init}
             made = _each(held, renamed)
             return value if made is None else replace(value, **made)
         return value
 
     return renamed
+
+
+def _renamed_file(source: SourceFile, names: Mapping[str, Copy]) -> SourceFile:
+    """A copy under the name that was typed, with the sizes of its own file."""
+    if str(source.path) not in names:
+        return source
+    made = replace(source, path=Path(names[str(source.path)].name))
+    sizes = {"bytes": source.bytes}
+    if source.quick_gzip_bytes is not None:
+        sizes["gzip_bytes"] = source.gzip_bytes
+    vars(made).update(sizes)
+    return made
 
 
 def _is_ir(value: object) -> bool:

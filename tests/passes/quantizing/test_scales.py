@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import litesmith
 from litesmith.ir.build import Builder
 from litesmith.ir.ops import OPS
 from litesmith.ir.types import Model, Quant, Tensor
@@ -151,3 +152,15 @@ def test_a_fused_activation_bounds_the_range(activation: str) -> None:
     assert form is not None
     reached = covered(form)
     assert low - form[1] <= reached[0] <= low + form[1] and reached[1] <= high + form[1]
+
+
+def test_an_infinite_bound_limits_nothing() -> None:
+    """As a clip without an upper end is written."""
+    b = Builder()
+    hidden = b.op("FULLY_CONNECTED", b.input("x", (1, 64)), noise(64, 64), None)
+    clipped = b.op("MAXIMUM", b.op("MINIMUM", hidden, np.float32(np.inf)), np.float32(0))
+    model = b.model(b.op("FULLY_CONNECTED", clipped, noise(8, 64), None))
+    data = noise(64, 64, seed=1)
+    made = litesmith.apply(model, "quantize", data).model
+    found = litesmith.evaluate(made, data, against=model, metric="snr")
+    assert found.value is not None and found.value > 25

@@ -6,6 +6,7 @@ values fit, and is converted to where they do not.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from math import isfinite
 
 import numpy as np
 
@@ -148,7 +149,13 @@ class Scales:
         forms: dict[Tensor, Form] = {}
         for tensor, group in self._groups.items():
             if tensor not in forms:
-                held = [c for t in group for c in constants.get(t, ())]
+                # An infinite bound limits nothing: the largest code stands for it.
+                held = [
+                    c
+                    for t in group
+                    for c in constants.get(t, ())
+                    if all(map(isfinite, self._ranges[c]))
+                ]
                 forms |= dict.fromkeys(group, self._form(group, held))
         return forms
 

@@ -1,5 +1,5 @@
 """What kinds of ops take in float and in int8, and where each runs: the table that `--effort quick`
-goes by (`precision/known_times.py`).
+goes by (`anatomy/known_times.py`).
 
 Each kind as a model of one op, made int8 by `quantize`, profiled on one thread. Nanoseconds for
 each value that the op writes, for layers for each MAC.

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from litesmith.anatomy.known_times import is_integer, is_slow_integer, known_us
 from litesmith.errors import CannotApply
 from litesmith.ir.dtype import DTYPES
 from litesmith.ir.types import Model, Tensor
@@ -13,9 +14,18 @@ from litesmith.passes.core.recipe import parse, step_name
 from litesmith.passes.core.step import Context
 from litesmith.phrases import join, phrase
 from litesmith.tflite.write import chunks
-from litesmith.units import bytes_text, plain
+from litesmith.units import bytes_text, factor_text, percent_text, plain
 
 TIDY = "cleanup | fold | fuse"
+
+# What leaves float the ops that are faster so.
+QUANTIZE = "litesmith quantize FLOAT.tflite --data DATA -o OUT.tflite"
+
+# The share of a run that must be expected to be wasted before it is worth a line.
+_WORTH_TIME = 0.1
+
+# About what one conversion takes for each value, in microseconds.
+_CONVERTING_US = 1.3e-4
 
 # The share of a file that must be wasted before it is worth a line.
 _WORTH_SAYING = 0.01
@@ -166,11 +176,40 @@ def _newer(model: Model) -> Iterator[Finding]:
         )
 
 
+def slow_integers(model: Model) -> Iterator[Finding]:
+    """Ops in int8 that XNNPACK takes in float only, where float is expected to pay."""
+    ops = model.main.ops
+    slow = [op for op in ops if is_slow_integer(op)]
+    if not slow:
+        return
+    whole = sum(known_us(op, is_integer=is_integer(op)) for op in ops)
+    now, then = (sum(known_us(op, is_integer=form) for op in slow) for form in (True, False))
+    then += 2 * _CONVERTING_US * sum(t.elements for op in slow for t in op.outputs)
+    if now - then < _WORTH_TIME * whole:
+        return
+    kinds = Counter(op.kind for op in slow)
+    yield Finding(
+        phrase("{kinds} in int8 leave XNNPACK", _counted(kinds)),
+        phrase(
+            "expected from the times of their kinds on another machine, not measured: {share} of a "
+            "run, and a run {factor} with these ops in float, as quantize leaves them by default",
+            percent_text(now / whole),
+            factor_text(whole / (whole - now + then), phrase("faster")),
+        ),
+        QUANTIZE,
+    )
+
+
+def _counted(kinds: Counter[str]) -> str:
+    return ", ".join(f"{count} {kind}" for kind, count in kinds.most_common())
+
+
 RULES: tuple[Callable[[Model], Iterator[Finding]], ...] = (
     _newer,
     _legacy,
     _waste,
     _half,
+    slow_integers,
     _free_shapes,
     _custom,
 )

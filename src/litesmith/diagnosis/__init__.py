@@ -7,6 +7,7 @@ fitting.py            what keeps a model off an accelerator, and the recipe that
                       trying
 float_pairs.py        a quantized model beside its float one: which tensor is which
 loss.py               what each part of a quantized model adds to its error, and does to its output
+other_forms.py        what a model would take with other ops in float or int8, tried and timed
 slowness.py           what costs time, ranked (`RULES`)
 verdict.py            where accuracy is lost: the verdict, then causes by damage, each with the
                       recipe that helps, tried and measured

@@ -2,20 +2,31 @@
 each with the command that acts on it."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from time import perf_counter_ns
+from typing import NamedTuple
 
 import numpy as np
 
-from litesmith.anatomy.findings import findings
+from litesmith.anatomy.findings import QUANTIZE, findings, slow_integers
+from litesmith.anatomy.known_times import is_slow_integer, known_us
 from litesmith.anatomy.sparse_speedup import skipping
+from litesmith.diagnosis.other_forms import (
+    FLOAT16,
+    INT8,
+    Faster,
+    fastest_of,
+    int8_form,
+    quantized_forms,
+)
 from litesmith.errors import LitesmithError
-from litesmith.ir.ops import kinds_where
+from litesmith.ir.ops import OPS, kinds_where
 from litesmith.ir.types import Model
-from litesmith.passes.core.recipe import apply
-from litesmith.phrases import phrase
+from litesmith.passes.core.recipe import apply, is_float
+from litesmith.phrases import join, phrase
+from litesmith.precision.float_form import float_form
 from litesmith.profiling.events import CUSTOM, OWN
 from litesmith.profiling.op_times import OpTime, Profile
 from litesmith.run.core.target import LITESMITH, Target
@@ -29,6 +40,12 @@ _SLOW, _HEAVY = 0.3, 0.05  # below this share of the best speed, above this shar
 _COPIED = 0.05  # of the run, to copy inputs and outputs once
 _LEAST_COPY_US = 10.0  # less than that is noise, whatever its share
 _MOST_NAMED = 3
+_AGAIN = 0.001  # of what is blamed on ops, told before
+
+# A float model whose run takes longer is not tried in other forms.
+_MOST_US = 5e5
+
+_HALVE = "litesmith quantize FLOAT.tflite --to float16 -o OUT.tflite"
 
 NOT_MEASURED = phrase("not measured")
 
@@ -53,8 +70,12 @@ _WHY_SLOW = {
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """One thing that costs time, `us` in a run, or accuracy, a `share` of all that is lost; None
-    where that is not measured."""
+    """One thing that costs time, `us` in a run, or accuracy; None where that is not measured.
+
+    share  of the run, or of all accuracy that is lost; the shares of all findings on one model add
+           up to the whole at most
+    parts  what is blamed on single ops, in microseconds by their place
+    """
 
     what: str
     where: str
@@ -63,6 +84,7 @@ class Diagnosis:
     command: str
     us: float | None = None
     share: float | None = None
+    parts: Mapping[int, float] = field(default_factory=dict[int, float])
 
     def row(self) -> dict[str, object]:
         return {
@@ -79,38 +101,113 @@ class Diagnosis:
 @dataclass(frozen=True)
 class Patient:
     """A model on a target, with its profile, or why there is none; a remedy is timed against the
-    model as it is for `seconds`."""
+    model as it is for `seconds`, ops in so many `runs`.
+
+    reference  the float model that a quantized one was made from, where the user has it
+    """
 
     model: Model
     target: Target
     profile: Profile | None
     no_profile: str = ""
     seconds: float = 1.0
+    reference: Model | None = None
+    runs: int | None = None
 
     @cached_property
     def ops(self) -> tuple[OpTime, ...]:
-        """Timed ops of the graph that runs."""
+        """Timed ops of the graph that runs. Profiling makes them slower: they are shown so that
+        together they take no longer than a run without it."""
         found = self.profile
         if found is None:
             return ()
-        return tuple(op for op in found.ops if op.kernel and op.graph == found.entry)
+        factor = min(1.0, found.run_us / found.ops_us) if found.ops_us else 1.0
+        return tuple(
+            replace(op, us=None if op.us is None else op.us * factor)
+            for op in found.ops
+            if op.kernel and op.graph == found.entry
+        )
+
+    @property
+    def run_us(self) -> float:
+        return 0.0 if self.profile is None else self.profile.run_us
+
+    def share(self, us: float) -> float:
+        """Of a run; its ops never take more than all of it."""
+        return min(us / self.run_us, 1.0) if self.run_us else 0.0
 
     def costs(self, us: float) -> str:
         """`1.20 ms a run, 29.1 %`."""
-        run_us = self.profile.run_us if self.profile is not None else 0.0
-        share = phrase(", {share}", percent_text(us / run_us)) if run_us else ""
+        share = phrase(", {share}", percent_text(self.share(us))) if self.run_us else ""
         return phrase("{time} a run{share}", time_text(us), share)
+
+    @cached_property
+    def treatment(self) -> "Treatment":
+        """What is known of its int8 ops outside XNNPACK, and whether float is better for them."""
+        return _treat(self)
+
+
+class Treatment(NamedTuple):
+    """Ops that are slow in int8.
+
+    cure  the model with what is faster so in float, timed; None where that could not be tried, and
+          their times in float are expected
+    """
+
+    ops: tuple[OpTime, ...]
+    cure: Faster | None = None
+
+
+def _treat(patient: Patient) -> Treatment:
+    target = patient.target
+    ops = [op for op in patient.ops if op.kernel == OWN and _is_int8(patient, op)]
+    if not ops or target.kind != "cpu" or target.kernels != "xnnpack":
+        return Treatment(())
+    try:
+        reference = patient.reference or float_form(patient.model)
+        form = int8_form(reference, target, patient.runs)
+    except LitesmithError:
+        graph = patient.model.graphs[ops[0].graph]
+        return Treatment(tuple(op for op in ops if is_slow_integer(graph.ops[op.index])))
+    cure = fastest_of(patient.model, [form], target, patient.seconds)
+    kinds = {kind.kind for kind in form.kinds}
+    slow = tuple(op for op in ops if op.kind in kinds)
+    return Treatment(()) if cure is None else Treatment(slow, cure)
+
+
+def _is_int8(patient: Patient, found: OpTime) -> bool:
+    op = patient.model.graphs[found.graph].ops[found.index]
+    return any(t.dtype == "int8" for t in op.outputs) and not OPS[op.kind].rescales
 
 
 def diagnoses(patient: Patient) -> list[Diagnosis]:
     """Everything found, what costs most first; what is not measured comes last."""
     found = [diagnosis for rule in RULES for diagnosis in rule(patient)]
-    return sorted(found, key=lambda d: (d.us is None, -(d.us or 0.0)))
+    ranked = sorted(found, key=lambda d: (d.us is None, -(d.us or 0.0)))
+    return list(_disjoint(patient, ranked))
+
+
+def _disjoint(patient: Patient, ranked: Sequence[Diagnosis]) -> Iterator[Diagnosis]:
+    """The findings with a share each that no finding before has; what two of them blame on the same
+    op is said so."""
+    told: dict[int, float] = {}
+    for one in ranked:
+        new = {place: max(us - told.get(place, 0.0), 0.0) for place, us in one.parts.items()}
+        again = sum(one.parts.values()) - sum(new.values())
+        for place, us in new.items():
+            told[place] = told.get(place, 0.0) + us
+        share = patient.share(sum(new.values())) if one.parts and patient.run_us else None
+        costs = one.costs
+        if again > _AGAIN * sum(one.parts.values()):
+            costs = phrase("{costs}; {time} of it is told above", costs, time_text(again))
+        yield replace(one, costs=costs, share=share)
 
 
 def _file(patient: Patient) -> Iterator[Diagnosis]:
     """What `inspect` finds, with the remedy's gain measured where it is a recipe."""
-    for finding in findings(patient.model):
+    known = slow_integers(patient.model) if patient.profile is not None else ()
+    told = [one for one in findings(patient.model) if one not in known]  # those are measured
+    for finding in told:
         plain_text = Diagnosis(
             finding.what, phrase("the file"), finding.why, NOT_MEASURED, finding.command
         )
@@ -173,7 +270,12 @@ def _unprofiled(patient: Patient) -> Iterator[Diagnosis]:
 def _outside(patient: Patient) -> Iterator[Diagnosis]:
     if patient.target.kernels != "xnnpack":
         return
-    ops = [op for op in patient.ops if op.kernel in (OWN, CUSTOM) and not _is_wide(patient, op)]
+    treated = patient.treatment.ops
+    ops = [
+        op
+        for op in patient.ops
+        if op.kernel in (OWN, CUSTOM) and not _is_wide(patient, op) and op not in treated
+    ]
     yield from _all_of(
         patient,
         ops,
@@ -186,6 +288,85 @@ def _outside(patient: Patient) -> Iterator[Diagnosis]:
     )
 
 
+def _in_integers(patient: Patient) -> Iterator[Diagnosis]:
+    """Ops that are slow in int8, what they would take in float, and what cures that."""
+    ops, cure = patient.treatment
+    if not ops:
+        return
+    us = sum(op.us or 0.0 for op in ops)
+    in_float, gain = _expected(patient, ops) if cure is None else _measured(patient, ops, cure)
+    is_real = cure is not None and cure.form.scheme == FLOAT16
+    yield Diagnosis(
+        phrase("slow in int8: {kinds}", _kinds(ops)),
+        _places(ops),
+        phrase("they leave XNNPACK, which has no int8 kernel for them; {in_float}", in_float),
+        phrase("{costs}; {gain}", patient.costs(us), gain),
+        _HALVE if is_real else QUANTIZE + _there(patient.target),
+        us,
+        parts={op.index: op.us or 0.0 for op in ops},
+    )
+
+
+def _there(target: Target) -> str:
+    """The option that names a target that is not the usual one."""
+    return "" if str(target) == "cpu:1" else f" --on {target}"
+
+
+def _measured(patient: Patient, ops: Sequence[OpTime], cure: Faster) -> tuple[str, str]:
+    """What ops take in float, and the model with the command, as they were timed."""
+    kinds = {op.kind for op in ops}
+    slow = [kind for kind in cure.form.kinds if kind.kind in kinds]
+    in_float = phrase(
+        "timed one by one: {time} in int8, {time2} in float",
+        time_text(sum(kind.integer_us for kind in slow)),
+        time_text(sum(kind.float_us for kind in slow)),
+    )
+    told = cure.ratio.times_words, cure.ratio.words
+    return in_float, phrase("{times} with the command below, {words}", *told)
+
+
+def _expected(patient: Patient, ops: Sequence[OpTime]) -> tuple[str, str]:
+    """The same by what kinds of ops took elsewhere."""
+    us = sum(op.us or 0.0 for op in ops)
+    own = [patient.model.graphs[op.graph].ops[op.index] for op in ops]
+    forms = (sum(known_us(op, is_integer=form) for op in own) for form in (True, False))
+    slow, fast = forms
+    in_float = us * fast / slow
+    after = max(patient.run_us - us + in_float, 0.0)
+    return (
+        phrase("in float they should take {time}", time_text(in_float)),
+        phrase("about {time} with the command below, expected", time_text(after)),
+    )
+
+
+def _worth_quantizing(patient: Patient) -> Iterator[Diagnosis]:
+    """A float model that a scheme makes faster here, tried."""
+    target, is_long = patient.target, patient.run_us > _MOST_US
+    if not is_float(patient.model) or patient.profile is None or is_long:
+        return
+    if target.kind != "cpu" or target.kernels != "xnnpack":
+        return
+    forms = quantized_forms(patient.model, target, patient.runs)
+    found = fastest_of(patient.model, forms, target, patient.seconds)
+    if found is None or found.ratio.verdict != FASTER:
+        return
+    scheme = found.form.scheme
+    how = " --data DATA" if scheme == INT8 else f" --to {scheme}"
+    told = found.ratio.times_words, found.ratio.words
+    yield Diagnosis(
+        phrase("float throughout, and {scheme} is faster here", scheme),
+        phrase("the file"),
+        phrase(
+            "of {schemes} the fastest, timed here beside the model; what it costs in accuracy only "
+            "data can tell: litesmith doctor MODEL --data DATA",
+            join([form.scheme for form in forms], ", "),
+        ),
+        phrase("{times} with the command below, {words}", *told),
+        f"litesmith quantize MODEL{how} -o OUT.tflite{_there(target)}",
+        found.saved_us,
+    )
+
+
 def _skipped(patient: Patient) -> Iterator[Diagnosis]:
     """Layers whose zeros kernels of ours would skip."""
     if patient.target.kind != "cpu" or patient.target.kernels == LITESMITH:
@@ -195,7 +376,8 @@ def _skipped(patient: Patient) -> Iterator[Diagnosis]:
     if not faster:
         return
     times = {op.index: op.us or 0.0 for op in patient.ops}
-    us = sum(times.get(one.place, 0.0) * (1 - 1 / one.facts.gain) for one in faster)
+    parts = {one.place: times.get(one.place, 0.0) * (1 - 1 / one.facts.gain) for one in faster}
+    us = sum(parts.values())
     evens = [one.facts.even or 0.0 for one in faster]
     span = " to ".join(dict.fromkeys(map(percent_text, (min(evens), max(evens)))))
     zeros = [percent_text(one.facts.zeros) for one in faster]
@@ -211,6 +393,7 @@ def _skipped(patient: Patient) -> Iterator[Diagnosis]:
         phrase("{costs}, expected", patient.costs(us)) if us else NOT_MEASURED,
         f"litesmith bench MODEL --on {patient.target},{_ours(patient.target)}",
         us or None,
+        parts=parts,
     )
 
 
@@ -265,6 +448,7 @@ def _dominant(patient: Patient) -> Iterator[Diagnosis]:
                 patient.costs(op.us),
                 f"litesmith profile MODEL --on {patient.target} --top 3",
                 op.us,
+                parts={op.index: op.us},
             )
 
 
@@ -275,7 +459,8 @@ def _slow(patient: Patient) -> Iterator[Diagnosis]:
         if op.of_best is not None and op.of_best < _SLOW and op.share >= _HEAVY:
             kinds.setdefault(op.kind, []).append(op)
     for kind, ops in kinds.items():
-        us = sum((op.us or 0.0) * (1 - (op.of_best or 0.0)) for op in ops)
+        parts = {op.index: (op.us or 0.0) * (1 - (op.of_best or 0.0)) for op in ops}
+        us = sum(parts.values())
         rates = ", ".join(rate_text(op.gmacs or 0.0) for op in ops[:_MOST_NAMED])
         yield Diagnosis(
             phrase(
@@ -289,6 +474,7 @@ def _slow(patient: Patient) -> Iterator[Diagnosis]:
             phrase("{costs} more than at the speed of a matrix product", patient.costs(us)),
             f"litesmith profile MODEL --on {patient.target} --top {_MOST_NAMED}",
             us,
+            parts=parts,
         )
 
 
@@ -329,7 +515,7 @@ def _copies(patient: Patient) -> Iterator[Diagnosis]:
                 "each copy of them costs time beside the model's; views on the tensors' own "
                 "memory (Session.inputs, Session.outputs) copy nothing"
             ),
-            phrase("{costs} for one copy", patient.costs(us)),
+            phrase("{time} for one copy, beside the run", time_text(us)),
             "litesmith bench MODEL --copies",
             us,
         )
@@ -348,12 +534,14 @@ def _copy_us(size: int) -> float:
 
 RULES: tuple[Callable[[Patient], Iterator[Diagnosis]], ...] = (
     _file,
+    _in_integers,
     _outside,
     _wide,
     _skipped,
     _boundaries,
     _dominant,
     _slow,
+    _worth_quantizing,
     _threads,
     _copies,
     _unprofiled,
@@ -365,8 +553,9 @@ def _all_of(
 ) -> Iterator[Diagnosis]:
     """A finding on all of some ops; none where there are none."""
     if ops:
-        us = sum(op.us or 0.0 for op in ops)
-        yield Diagnosis(what, _places(ops), why, patient.costs(us), command, us)
+        parts = {op.index: op.us or 0.0 for op in ops}
+        us = sum(parts.values())
+        yield Diagnosis(what, _places(ops), why, patient.costs(us), command, us, parts=parts)
 
 
 def _kinds(ops: Sequence[OpTime]) -> str:

@@ -19,11 +19,14 @@ from litesmith.front.made_model import (
     model_digest,
     read_place,
 )
-from litesmith.front.recipe_job import Job, carry_out, refuse_early
+from litesmith.front.recipe_job import Done, Job, carry_out, refuse_early
+from litesmith.front.speed_check import MadeFile, Speed, blame, check_speed
 from litesmith.ir.types import Model
 from litesmith.passes.core.recipe import Recipe, parse
+from litesmith.passes.quantizing.quantize import Quantize
 from litesmith.progress import Progress, silent
 from litesmith.regression.size_report import Shrunk, arm_facts, skipping_facts
+from litesmith.run.core.target import Target
 from litesmith.search.tuning.replay import GivenAgain, replay
 from litesmith.tflite.file import save
 from litesmith.training.settings import (
@@ -42,12 +45,16 @@ class Applied(MadeModel):
     trained  how each training went, a sentence each
     costs    of both files, where the recipe prunes, clusters or trains and a file was written
     same     whether the bytes are those of the search that is made again; None where none is
+    step     the step of the recipe that quantizes; None where none does
+    speed    of the written file beside its source, where the recipe quantizes
     """
 
     trained: tuple[str, ...] = ()
     costs: Shrunk | None = None
     prunes: bool = False
     same: bool | None = None
+    step: Quantize | None = None
+    speed: Speed | None = None
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -61,6 +68,8 @@ class Applied(MadeModel):
 
     def to_json(self) -> Json:
         told = self.facts()
+        if self.speed is not None:
+            told |= self.speed.facts()
         if self.costs is not None:
             told |= self.costs.to_json() | {"trained": list(self.trained)}
         if self.prunes and self.out is not None:
@@ -101,7 +110,7 @@ def apply(
     model that an already quantized one was made from, where a step is to compare with it. A recipe
     that ends in .json is that of a search, whose result is made again: with the data that it names
     by a path, or with what is given here as `data` and `calibrate`, checked by its digest. Code is
-    always given here, since a file brings none.
+    always given here, since a file brings none. A file that is quantized is timed beside the model.
     """
     refuse_below("samples", samples, 1)
     place = read_place(out, model)
@@ -123,7 +132,26 @@ def apply(
     job = Job(source, place, steps, given, asked, resume, told, record_every, runs, progress)
     refuse_early(job)
     done = carry_out(job)
-    return Applied(source, place, done.change, done.trained, done.costs, job.prunes)
+    made = None if place is None else MadeFile(source, steps, done.change.model, place)
+    return Applied(
+        source,
+        place,
+        done.change,
+        done.trained,
+        done.costs,
+        job.prunes,
+        step=None if made is None else made.step,
+        speed=None if made is None else _check(made, done, runs, progress),
+    )
+
+
+def _check(made: MadeFile, done: Done, runs: int | None, progress: Progress) -> Speed | None:
+    """The time of a file that is quantized; a file that was weighed has its time already."""
+    if made.step is None:
+        return None
+    if done.costs is None:
+        return check_speed(made, Target(), runs, progress)
+    return blame(made, Target(), Speed(done.costs.latency, done.costs.untimed))
 
 
 def _replay(recipe: Path, model: Source, out: Path | None, again: GivenAgain) -> Applied:

@@ -233,13 +233,27 @@ def doctor(
         return _fit(source, accelerator, asked)
     if data is not None:
         return _examine_accuracy(source, data, asked)
-    if against is not None:
+    if reference is not None:
+        _refuse_reference(source.model, reference.model)
+    return _examine_time(source, Target.parse(on), asked)
+
+
+def _refuse_reference(model: Model, reference: Model) -> None:
+    """Raises where a float model tells nothing of the times of another."""
+    against = argument("against")
+    if is_float(model):
         raise BadInput(
             "doctor {against} compares answers, which needs data; give {data}",
-            argument("against"),
+            against,
             argument("data"),
         )
-    return _examine_time(source, Target.parse(on), asked)
+    shapes = [
+        [t.shape for t in (*one.main.inputs, *one.main.outputs)] for one in (model, reference)
+    ]
+    if not is_float(reference) or shapes[0] != shapes[1]:
+        raise BadInput(
+            "doctor {against}: give the float model that the quantized one was made from", against
+        )
 
 
 def _fit(source: SourceFile, accelerator: str, asked: Asked) -> Fitting:
@@ -264,10 +278,13 @@ def _examine_time(source: SourceFile, target: Target, asked: Asked) -> Slowness:
     if source.is_file and source.path is not None:
         probe(source.path, target)
     try:
-        patient = Patient(source.model, target, profile_ops(source.origin, target))
+        profile = profile_ops(source.origin, target)
+        reference = None if asked.against is None else asked.against.model
+        patient = Patient(source.model, target, profile, reference=reference)
     except CannotRun as error:
         patient = Patient(source.model, target, None, str(error))
-    found = tuple(_with_model(one, source) for one in diagnoses(patient))
+    files = _Files(source, asked, "DATA")
+    found = tuple(replace(one, command=files.fill(one.command)) for one in diagnoses(patient))
     bundle = None if asked.bundle is None else (asked.bundle, _write_bundle(patient, asked))
     if asked.overlay is not None:
         if patient.profile is None:
@@ -327,7 +344,9 @@ class _Files(NamedTuple):
             "DATA": self.data,
             "FLOAT": "FLOAT.tflite" if known is None else quote(str(known)),
         }
-        return re.sub(r"\b(MODEL|FLOAT|DATA)\b", lambda found: names[found[0]], command)
+        return re.sub(
+            r"\b(MODEL|FLOAT|DATA)\b(?:(?<=FLOAT)\.tflite)?", lambda found: names[found[1]], command
+        )
 
 
 def _refuse_errors(model: Model, reference: Model | None) -> None:

@@ -34,6 +34,7 @@ from litesmith.front.made_model import (
     score,
     score_facts,
 )
+from litesmith.front.speed_check import MadeFile, Speed, check_speed
 from litesmith.ir.types import Model
 from litesmith.passes.core.recipe import apply, text_of
 from litesmith.passes.core.schemes import SCHEMES
@@ -41,16 +42,9 @@ from litesmith.passes.core.step import Context, Tools
 from litesmith.passes.quantizing.integer_graph import integer_tensors
 from litesmith.passes.quantizing.quantize import Quantize
 from litesmith.phrases import Phrase, phrase
-from litesmith.precision.fastest_forms import SlowKind, slower_kinds
 from litesmith.progress import WARNING, Note, Progress, silent
-from litesmith.regression.size_report import Latency, latency_facts, time_pair
 from litesmith.run.core.target import Target
 from litesmith.tflite.file import save
-from litesmith.timing.latency import list_contenders
-from litesmith.timing.statistics import SLOWER
-
-# How long the file and what it was made from take turns: enough to tell which is faster.
-_SECONDS = 0.5
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -58,8 +52,7 @@ class Quantized(MadeModel):
     """A quantized model, and what was checked of its file.
 
     claims     integers only, XNNPACK only, near the original: as found in the file
-    speed      its time beside the original's; None where `untimed` says why there is none
-    blamed     where it is slower, the kinds of ops that are, the worst first
+    speed      its time beside the original's, and what makes it slower where it is
     score      of the model and the original on `eval`, where that was asked for
     next_data  the options that name data to score it on
     """
@@ -68,16 +61,9 @@ class Quantized(MadeModel):
     done: Outcome
     claims: Claims
     data: Data | None
-    speed: Latency | None
-    untimed: str
-    blamed: tuple[SlowKind, ...]
+    speed: Speed
     score: Evaluation | None
     next_data: str
-
-    @property
-    def is_slower(self) -> bool:
-        """True where it takes longer than what it was made from, beyond the noise."""
-        return self.speed is not None and self.speed.ratio.verdict == SLOWER
 
     @property
     def is_random(self) -> bool:
@@ -103,9 +89,8 @@ class Quantized(MadeModel):
             "random_data": self.is_random,
             "preparation": "" if data is None else preparation_text(data),
             "claims": self.claims.facts(),
-            "latency": latency_facts(self.speed, self.untimed),
+            **self.speed.facts(),
             "predicted_us": self.done.forms and self.done.forms.predicted_us,
-            "slower_ops": [kind._asdict() for kind in self.blamed],
             "notes": self.notes,
         }
         return told if self.score is None else told | {"evaluation": score_facts(self.score)}
@@ -180,8 +165,6 @@ def quantize(
         checked.claims,
         calibration,
         checked.speed,
-        checked.untimed,
-        checked.blamed,
         checked.score,
         next_data,
     )
@@ -191,9 +174,7 @@ class _Checked(NamedTuple):
     """What is found of a written file."""
 
     claims: Claims
-    speed: Latency | None
-    untimed: str
-    blamed: tuple[SlowKind, ...]
+    speed: Speed
     score: Evaluation | None
 
 
@@ -222,16 +203,12 @@ def _check(
             path, source.model, data, done.change.skipped, file, profiled=effort != "quick"
         )
         if claims.failure:
-            return _Checked(claims, None, claims.failure, (), None)
-        pair = list_contenders([file or source.model, path], target)
-        speed, untimed = time_pair(pair, runs, progress=progress, seconds=_SECONDS)
+            return _Checked(claims, Speed(None, claims.failure), None)
+        file_made = MadeFile(source, done.recipe, done.change.model, path)
+        speed = check_speed(file_made, target, runs, progress)
         made = SourceFile(done.change.model, path)
         found = None if judging is None else score(made, source, judging, progress)
-        is_slower = speed is not None and speed.ratio.verdict == SLOWER
-        blamed: tuple[SlowKind, ...] = ()
-        if is_slower and target.kind == "cpu":
-            blamed = slower_kinds(source.model, done.recipe, done.change.model, target, runs)
-        return _Checked(claims, speed, untimed, blamed, found)
+        return _Checked(claims, speed, found)
 
 
 @contextmanager

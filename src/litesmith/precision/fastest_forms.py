@@ -176,14 +176,18 @@ def find_fastest(reference: Model, costs: FormCosts) -> FastestForms:
 def slower_kinds(
     model: Model, recipe: Recipe, quantized: Model, target: Target, runs: int | None = None
 ) -> tuple[SlowKind, ...]:
-    """The kinds of ops that take longer in a quantized model than in the float model that the step
+    """The kinds of ops that take longer in a quantized model than in the float one that the step
     `quantize` of this recipe was handed, the worst first; none where ops cannot be timed."""
     place = next(number for number, step in enumerate(recipe) if isinstance(step, Quantize))
-    reference = apply(model, recipe[:place]).model
     try:
-        costs = form_costs(reference, quantized, target, runs)
+        reference = apply(model, recipe[:place]).model
+        return slow_kinds(reference, form_costs(reference, quantized, target, runs))
     except (CannotApply, CannotRun):
         return ()
+
+
+def slow_kinds(reference: Model, costs: FormCosts) -> tuple[SlowKind, ...]:
+    """The kinds of ops that take longer in integers than in float, the worst first."""
     free = [op for op, us in enumerate(costs.integers) if us is not None]
     kinds = _by_kind(reference.main, costs, free)
     return tuple(kind for kind in kinds if kind.integer_us > kind.float_us)

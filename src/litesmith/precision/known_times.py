@@ -1,75 +1,13 @@
-"""What kinds of ops take where nothing was measured: nanoseconds on one thread of one x86 CPU. They
-tell how forms compare, not how long a run is. `bench/forms.py` measures them."""
+"""What the ops of a model and conversions take where nothing was measured."""
 
-from typing import NamedTuple
-
-from litesmith.anatomy.footprint import op_macs
-from litesmith.ir.types import Model, Op
+from litesmith.anatomy.known_times import is_integer, known_us
+from litesmith.ir.types import Model
 from litesmith.precision.op_costs import ConversionTimes, OpTimes
-
-
-class Known(NamedTuple):
-    """Nanoseconds for each value that an op writes, or for each MAC of a layer, in both forms."""
-
-    real: float
-    integer: float
-
-
-_VALUES = {
-    "ABS": Known(0.09, 5.7),
-    "ADD": Known(0.14, 0.15),
-    "AVERAGE_POOL_2D": Known(0.32, 4.3),
-    "BATCH_MATMUL": Known(1.5, 11.0),
-    "ELU": Known(0.25, 0.10),
-    "EXP": Known(0.21, 0.31),
-    "GELU": Known(0.30, 0.32),
-    "HARD_SWISH": Known(0.10, 3.7),
-    "L2_NORMALIZATION": Known(0.67, 4.1),
-    "LEAKY_RELU": Known(0.11, 0.04),
-    "LOGISTIC": Known(0.20, 0.10),
-    "LOG_SOFTMAX": Known(1.5, 1.4),
-    "MAX_POOL_2D": Known(0.44, 0.14),
-    "MUL": Known(0.14, 0.20),
-    "PRELU": Known(0.11, 7.1),
-    "RELU": Known(0.10, 8.2),
-    "RELU6": Known(0.10, 8.2),
-    "RELU_0_TO_1": Known(0.11, 9.6),
-    "RELU_N1_TO_1": Known(0.10, 6.6),
-    "RESIZE_BILINEAR": Known(0.26, 0.28),
-    "RESIZE_NEAREST_NEIGHBOR": Known(0.18, 0.03),
-    "SOFTMAX": Known(0.48, 2.1),
-    "SQUARED_DIFFERENCE": Known(0.15, 7.6),
-    "SUB": Known(0.14, 0.15),
-    "TANH": Known(0.22, 0.10),
-}
-_MACS = {
-    "CONV_2D": Known(0.019, 0.006),
-    "DEPTHWISE_CONV_2D": Known(0.046, 0.054),
-    "FULLY_CONNECTED": Known(0.020, 0.006),
-    "TRANSPOSE_CONV": Known(0.030, 0.010),
-}
-
-# Other kinds: layers, and what mostly moves values.
-_OTHER_MACS, _OTHER_VALUES = Known(0.03, 0.015), Known(0.15, 0.08)
-
-# What calling any op takes, in microseconds.
-_CALL_US = 1.0
 
 KNOWN_CONVERSIONS = ConversionTimes((256, 4_096, 65_536, 1_048_576), (1.0, 1.5, 8.9, 126.0))
 
 
 def estimated_times(model: Model) -> OpTimes:
     """Of each op of the main graph, what its kind takes."""
-    return OpTimes(tuple(_estimated_us(op) for op in model.main.ops), 0.0)
-
-
-def _estimated_us(op: Op) -> float:
-    macs, is_integer = op_macs(op), _is_integer(op)
-    known, work = _VALUES.get(op.kind, _OTHER_VALUES), sum(t.elements for t in op.outputs)
-    if macs and op.kind not in _VALUES:
-        known, work = _MACS.get(op.kind, _OTHER_MACS), macs
-    return _CALL_US + work * (known.integer if is_integer else known.real) / 1e3
-
-
-def _is_integer(op: Op) -> bool:
-    return any(t.quant is not None for t in (*op.inputs, *op.outputs) if t is not None)
+    times = (known_us(op, is_integer=is_integer(op)) for op in model.main.ops)
+    return OpTimes(tuple(times), 0.0)

@@ -20,6 +20,7 @@ quantize_text.py   what was done, what was left alone, what was checked, what to
 retrain_text.py    what was learned, and the classes that fare worst
 shrink_text.py     what `prune`, `cluster` and `qat` did and how training went
 size_text.py       all sizes and the time of a smaller model in one table
+speed_text.py      the time of a quantized file beside its source's, and the cure
 targets_text.py    what a model can run on
 tune_text.py       progress and result of `tune`
 

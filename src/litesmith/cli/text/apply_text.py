@@ -7,6 +7,7 @@ from typing import TypeVar
 from litesmith.anatomy.source_file import SourceFile
 from litesmith.cli.text.printing import line
 from litesmith.cli.text.size_text import print_shrunk, zero_lines
+from litesmith.cli.text.speed_text import print_blame, print_speed
 from litesmith.front.apply import Applied
 from litesmith.ir.model_text import OpName
 from litesmith.ir.types import Model
@@ -37,6 +38,9 @@ def print_applied(result: Applied) -> None:
         line(told)
     if result.costs is not None:
         print_shrunk(result.costs, zero_lines(result.model) if result.prunes else ())
+    if result.speed is not None and result.step is not None:
+        show = print_speed if result.costs is None else print_blame
+        show(result.speed, result.step, is_recipe=True)
 
 
 def _op_count(model: Model) -> int:

@@ -11,6 +11,7 @@ from litesmith.anatomy.source_file import SourceFile
 from litesmith.calibration.claims import Claims, OpGroup, OutputDrift
 from litesmith.cli.text import printing as show
 from litesmith.cli.text.apply_text import print_done, print_left
+from litesmith.cli.text.speed_text import print_speed
 from litesmith.front.quantize import Quantized
 from litesmith.passes.core.recipe import text_of
 from litesmith.passes.core.schemes import SCHEMES
@@ -22,7 +23,6 @@ from litesmith.units import (
     gain_text,
     plain,
     score_text,
-    time_text,
     total_text,
 )
 
@@ -36,7 +36,7 @@ def print_quantized(result: Quantized) -> None:
     print_left(result.done.change.skipped)
     _print_sizes(result)
     _print_claims(result.claims, is_integer=SCHEMES[result.step.to].is_integer)
-    _print_speed(result)
+    print_speed(result.speed, result.step)
     _print_data(result)
     if result.score is not None:
         print_score(result.score)
@@ -97,48 +97,6 @@ def _print_claims(claims: Claims, *, is_integer: bool) -> None:
                 _drift_text(worst, len(claims.drift)),
             )
         )
-
-
-def _print_speed(result: Quantized) -> None:
-    speed = result.speed
-    if speed is None:
-        show.line(phrase("its time was not measured: {why}", plain(result.untimed)))
-        return
-    words = speed.ratio.times_words, speed.ratio.words
-    told = phrase("time on {target}: {times}, {words}", speed.target, *words)
-    show.line(told, "bold red" if result.is_slower else "bold")
-    for kind in result.blamed[:_MOST_GROUPS]:
-        show.line(
-            phrase(
-                "  {ops} {kind}: {time} a run, {time2} in float",
-                kind.ops,
-                kind.kind,
-                time_text(kind.integer_us),
-                time_text(kind.float_us),
-            )
-        )
-    if result.is_slower:
-        show.line(_cure(result))
-
-
-def _cure(result: Quantized) -> str:
-    """What to type for a file that is not slower."""
-    if result.step.to == "int8" and not (result.step.keep or result.step.only):
-        return phrase(
-            "leave out --fully-integer and --io, and what is faster in float stays float; or take "
-            "--to float16, which is as fast as the original and half its size"
-        )
-    kinds = ",".join(kind.kind for kind in result.blamed[:_MOST_GROUPS])
-    if result.step.to == "dynamic" and kinds:
-        return phrase(
-            "litesmith tune finds the fastest file within a budget; --keep {kinds} leaves these "
-            "float; --to float16 is as fast as the original and half its size",
-            kinds,
-        )
-    return phrase(
-        "litesmith tune finds the fastest file within a budget; --to float16 is as fast as the "
-        "original and half its size"
-    )
 
 
 def _float_text(claims: Claims) -> str:

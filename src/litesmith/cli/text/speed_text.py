@@ -1,0 +1,76 @@
+"""How the time of a quantized file prints: beside that of its source, with the cure where it is
+slower."""
+
+from litesmith.cli.text import printing as show
+from litesmith.front.speed_check import Speed
+from litesmith.passes.quantizing.quantize import Quantize
+from litesmith.phrases import phrase
+from litesmith.units import plain, time_text
+
+# How many kinds of ops a person reads.
+_MOST_KINDS = 6
+
+
+def print_speed(speed: Speed, step: Quantize, *, is_recipe: bool = False) -> None:
+    """The time, who is to blame where it is longer, and what to type; `is_recipe` where the user
+    wrote the step in a recipe."""
+    latency = speed.latency
+    if latency is None:
+        show.line(phrase("its time was not measured: {why}", plain(speed.untimed)))
+        return
+    words = latency.ratio.times_words, latency.ratio.words
+    told = phrase("time on {target}: {times}, {words}", latency.target, *words)
+    show.line(told, "bold red" if speed.is_slower else "bold")
+    print_blame(speed, step, is_recipe=is_recipe)
+
+
+def print_blame(speed: Speed, step: Quantize, *, is_recipe: bool = False) -> None:
+    """Of a file that is slower, the ops that are, and what to type."""
+    for kind in speed.blamed[:_MOST_KINDS]:
+        show.line(
+            phrase(
+                "  {ops} {kind}: {time} a run, {time2} in float",
+                kind.ops,
+                kind.kind,
+                time_text(kind.integer_us),
+                time_text(kind.float_us),
+            )
+        )
+    if speed.is_slower:
+        show.line(_cure(speed, step, is_recipe=is_recipe))
+
+
+def _cure(speed: Speed, step: Quantize, *, is_recipe: bool) -> str:
+    """What to type for a file that is not slower."""
+    kinds = ",".join(kind.kind for kind in speed.blamed[:_MOST_KINDS])
+    if is_recipe:
+        return _recipe_cure(kinds, step)
+    if step.to == "int8" and not (step.keep or step.only):
+        return phrase(
+            "leave out --fully-integer and --io, and what is faster in float stays float; or take "
+            "--to float16, which is as fast as the original and half its size"
+        )
+    if step.to == "dynamic" and kinds:
+        return phrase(
+            "litesmith tune finds the fastest file within a budget; --keep {kinds} leaves these "
+            "float; --to float16 is as fast as the original and half its size",
+            kinds,
+        )
+    return phrase(
+        "litesmith tune finds the fastest file within a budget; --to float16 is as fast as the "
+        "original and half its size"
+    )
+
+
+def _recipe_cure(kinds: str, step: Quantize) -> str:
+    """The same for a recipe, which keeps float what it names and nothing else."""
+    if step.to == "int8" and kinds:
+        return phrase(
+            "litesmith quantize leaves float by itself what is faster so; in a recipe "
+            "quantize(keep=[{kinds}]) does",
+            kinds,
+        )
+    return phrase(
+        "litesmith tune finds the fastest file within a budget; quantize(to=float16) is as fast as "
+        "the original and half its size"
+    )

@@ -1,9 +1,11 @@
 """What a model would take in another form: a quantized one with its slow ops in float, a float one
 quantized. Each form is made here, with ranges from random numbers, and timed beside the model."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
+
+import numpy as np
 
 from litesmith.anatomy.findings import TIDY
 from litesmith.calibration.context import RandomSamples, context_of
@@ -19,11 +21,19 @@ from litesmith.precision.fastest_forms import (
     slow_kinds,
 )
 from litesmith.run.core.target import Target
-from litesmith.timing.latency import Rule, list_contenders, measure
-from litesmith.timing.statistics import FASTER, SAME, SLOWER, Ratio
+from litesmith.timing.latency import Result, Rule, list_contenders, measure, ratio
+from litesmith.timing.statistics import FASTER, SAME, SLOWER, UNCLEAR, Ratio
+from litesmith.timing.turns import Quota, one_load
 
 # Random samples that ranges come from: times do not depend on them.
 _SAMPLES = 4
+
+# Whose first run takes so many times as long as that of the fastest has lost; where runs are longer
+# than this, the first ones decide.
+_HOPELESS, _MOST_US = 4.0, 5e5
+
+# On a busy machine, a share of the time that no noise explains.
+_FAR = 2 / 3
 
 DYNAMIC, FLOAT16, INT8 = "dynamic", "float16", "int8"
 
@@ -76,19 +86,22 @@ def _quantize_alone() -> list[Quantize]:
     return [step for step in parse("quantize") if isinstance(step, Quantize)]
 
 
+def dynamic_form(model: Model) -> OtherForm | None:
+    """A float model with int8 weights alone; None where it has no layer for that."""
+    try:
+        return OtherForm(DYNAMIC, apply(model, "quantize(to=dynamic)").model)
+    except LitesmithError:
+        return None
+
+
 def quantized_forms(model: Model, target: Target, runs: int | None = None) -> list[OtherForm]:
     """What `quantize` makes of a float model by the schemes that may be faster."""
-    found: list[OtherForm] = []
-    for make in (_dynamic_form, int8_form):
-        try:
-            found.append(make(model, target, runs))
-        except LitesmithError:  # a scheme that is not for this model
-            continue
-    return [form for form in found if form.scheme != FLOAT16]
-
-
-def _dynamic_form(model: Model, target: Target, runs: int | None) -> OtherForm:
-    return OtherForm(DYNAMIC, apply(model, "quantize(to=dynamic)").model)
+    try:
+        integers = int8_form(model, target, runs)
+    except LitesmithError:  # a scheme that is not for this model
+        integers = None
+    forms = dynamic_form(model), integers
+    return [form for form in forms if form is not None and form.scheme != FLOAT16]
 
 
 def fastest_of(
@@ -107,3 +120,50 @@ def fastest_of(
     best = min(pairs, key=lambda pair: pair.ratio.value)
     is_vain = best.ratio.verdict in (SAME, SLOWER) or best.ratio.value >= 1
     return None if is_vain else best
+
+
+class Race(NamedTuple):
+    """The times of models that took turns.
+
+    us      of each, in microseconds; those that were only to be held against come last
+    picked  the first of the others, unless a later one is faster beyond the noise
+    """
+
+    us: tuple[float, ...]
+    picked: int
+
+
+def race(
+    models: Sequence[Model], others: Sequence[Model], target: Target, seconds: float
+) -> Race | None:
+    """Which of some models to take by time, beside others that are there to be held against. Those
+    that a first run shows to be far slower than the fastest take no turns. None where they cannot
+    be timed."""
+    count = len(models)
+    try:
+        group = list_contenders([*models, *others], target)
+        once = Quota(runs=1, warmup_runs=0)
+        loads = one_load(group, range(len(group)), once, np.random.default_rng(0))
+        us = [min(load.first_us, load.median_us) for load in loads]
+        first = us.index(min(us[:count]))
+        near = [place for place, time in enumerate(us) if time < _HOPELESS * us[first]]
+        if len(near) == 1 or us[first] > _MOST_US:
+            return Race(tuple(us), first)
+        rule = Rule(seconds=seconds, look_seconds=0)
+        done = measure([group[place] for place in near], rule, memory=False)
+    except LitesmithError:
+        return None
+    results = dict(zip(near, done.results, strict=True))
+    for place, result in results.items():
+        us[place] = result.percentile_us(50)
+    return Race(tuple(us), _pick({place: results[place] for place in near if place < count}))
+
+
+def _pick(results: Mapping[int, Result]) -> int:
+    """The first, unless a later one is faster beyond the noise."""
+    picked, *later = results
+    for place in later:
+        between = ratio(results[picked], results[place])
+        is_far = between.verdict == UNCLEAR and between.value < _FAR
+        picked = place if between.verdict == FASTER or is_far else picked
+    return picked

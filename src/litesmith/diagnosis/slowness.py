@@ -10,13 +10,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from litesmith.anatomy.findings import QUANTIZE, findings, slow_integers
+from litesmith.anatomy.findings import findings, slow_integers
 from litesmith.anatomy.known_times import is_slow_integer, known_us
 from litesmith.anatomy.sparse_speedup import skipping
 from litesmith.diagnosis.other_forms import (
-    FLOAT16,
     INT8,
     Faster,
+    dynamic_form,
     fastest_of,
     int8_form,
     quantized_forms,
@@ -26,6 +26,7 @@ from litesmith.ir.ops import OPS, kinds_where
 from litesmith.ir.types import Model
 from litesmith.passes.core.recipe import apply, is_float
 from litesmith.phrases import join, phrase
+from litesmith.precision.fastest_forms import SlowKind
 from litesmith.precision.float_form import float_form
 from litesmith.profiling.events import CUSTOM, OWN
 from litesmith.profiling.op_times import OpTime, Profile
@@ -44,8 +45,6 @@ _AGAIN = 0.001  # of what is blamed on ops, told before
 
 # A float model whose run takes longer is not tried in other forms.
 _MOST_US = 5e5
-
-_HALVE = "litesmith quantize FLOAT.tflite --to float16 -o OUT.tflite"
 
 NOT_MEASURED = phrase("not measured")
 
@@ -150,12 +149,14 @@ class Patient:
 class Treatment(NamedTuple):
     """Ops that are slow in int8.
 
-    cure  the model with what is faster so in float, timed; None where that could not be tried, and
-          their times in float are expected
+    cure   the model in the form that is fastest here, timed; None where that could not be tried,
+           and the times of the ops in float are expected
+    kinds  what the ops take in either form, timed
     """
 
     ops: tuple[OpTime, ...]
     cure: Faster | None = None
+    kinds: tuple[SlowKind, ...] = ()
 
 
 def _treat(patient: Patient) -> Treatment:
@@ -169,10 +170,12 @@ def _treat(patient: Patient) -> Treatment:
     except LitesmithError:
         graph = patient.model.graphs[ops[0].graph]
         return Treatment(tuple(op for op in ops if is_slow_integer(graph.ops[op.index])))
-    cure = fastest_of(patient.model, [form], target, patient.seconds)
-    kinds = {kind.kind for kind in form.kinds}
-    slow = tuple(op for op in ops if op.kind in kinds)
-    return Treatment(()) if cure is None else Treatment(slow, cure)
+    forms = [one for one in (form, dynamic_form(reference)) if one is not None]
+    cure = fastest_of(patient.model, forms, target, patient.seconds)
+    names = {op.kind for op in ops}
+    kinds = tuple(kind for kind in form.kinds if kind.kind in names)
+    slow = tuple(op for op in ops if op.kind in {kind.kind for kind in kinds})
+    return Treatment(()) if cure is None else Treatment(slow, cure, kinds)
 
 
 def _is_int8(patient: Patient, found: OpTime) -> bool:
@@ -290,36 +293,37 @@ def _outside(patient: Patient) -> Iterator[Diagnosis]:
 
 def _in_integers(patient: Patient) -> Iterator[Diagnosis]:
     """Ops that are slow in int8, what they would take in float, and what cures that."""
-    ops, cure = patient.treatment
+    found = patient.treatment
+    ops, cure = found.ops, found.cure
     if not ops:
         return
     us = sum(op.us or 0.0 for op in ops)
-    in_float, gain = _expected(patient, ops) if cure is None else _measured(patient, ops, cure)
-    is_real = cure is not None and cure.form.scheme == FLOAT16
+    in_float, gain = _expected(patient, ops) if cure is None else _measured(found.kinds, cure)
+    scheme = INT8 if cure is None else cure.form.scheme
     yield Diagnosis(
         phrase("slow in int8: {kinds}", _kinds(ops)),
         _places(ops),
-        phrase("they leave XNNPACK, which has no int8 kernel for them; {in_float}", in_float),
+        phrase("they leave XNNPACK, which has no int8 kernel for them as they are; {in_float}", in_float),
         phrase("{costs}; {gain}", patient.costs(us), gain),
-        _HALVE if is_real else QUANTIZE + _there(patient.target),
+        _quantizing("FLOAT.tflite", scheme, patient.target),
         us,
         parts={op.index: op.us or 0.0 for op in ops},
     )
 
 
-def _there(target: Target) -> str:
-    """The option that names a target that is not the usual one."""
-    return "" if str(target) == "cpu:1" else f" --on {target}"
+def _quantizing(file: str, scheme: str, target: Target) -> str:
+    """The command that quantizes a file by a scheme for a target."""
+    how = "--data DATA" if scheme == INT8 else f"--to {scheme}"
+    there = "" if str(target) == "cpu:1" else f" --on {target}"
+    return f"litesmith quantize {file} {how} -o OUT.tflite{there}"
 
 
-def _measured(patient: Patient, ops: Sequence[OpTime], cure: Faster) -> tuple[str, str]:
+def _measured(kinds: Sequence[SlowKind], cure: Faster) -> tuple[str, str]:
     """What ops take in float, and the model with the command, as they were timed."""
-    kinds = {op.kind for op in ops}
-    slow = [kind for kind in cure.form.kinds if kind.kind in kinds]
     in_float = phrase(
         "timed one by one: {time} in int8, {time2} in float",
-        time_text(sum(kind.integer_us for kind in slow)),
-        time_text(sum(kind.float_us for kind in slow)),
+        time_text(sum(kind.integer_us for kind in kinds)),
+        time_text(sum(kind.float_us for kind in kinds)),
     )
     told = cure.ratio.times_words, cure.ratio.words
     return in_float, phrase("{times} with the command below, {words}", *told)
@@ -351,7 +355,6 @@ def _worth_quantizing(patient: Patient) -> Iterator[Diagnosis]:
     if found is None or found.ratio.verdict != FASTER:
         return
     scheme = found.form.scheme
-    how = " --data DATA" if scheme == INT8 else f" --to {scheme}"
     told = found.ratio.times_words, found.ratio.words
     yield Diagnosis(
         phrase("float throughout, and {scheme} is faster here", scheme),
@@ -362,7 +365,7 @@ def _worth_quantizing(patient: Patient) -> Iterator[Diagnosis]:
             join([form.scheme for form in forms], ", "),
         ),
         phrase("{times} with the command below, {words}", *told),
-        f"litesmith quantize MODEL{how} -o OUT.tflite{_there(target)}",
+        _quantizing("MODEL", scheme, target),
         found.saved_us,
     )
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -24,18 +25,22 @@ from litesmith.diagnosis.float_pairs import (
     twins,
 )
 from litesmith.diagnosis.loss import Drift, DriftJudge, TwinPart, losses
+from litesmith.diagnosis.other_forms import Race, race
 from litesmith.diagnosis.slowness import Diagnosis
 from litesmith.diagnosis.without_reference import unaided
 from litesmith.errors import CannotRun, LitesmithError
 from litesmith.ir.ops import OPS
 from litesmith.ir.types import Model
-from litesmith.passes.core.recipe import apply, is_float
+from litesmith.passes.core.recipe import apply, is_float, parse, text_of
 from litesmith.passes.core.step import Context
+from litesmith.passes.quantizing.quantize import Quantize
 from litesmith.passes.tidy.fold import Fold
 from litesmith.phrases import join, phrase
+from litesmith.precision.fastest_forms import fastest_forms, suspected_forms
+from litesmith.run.core.target import Target
 from litesmith.tflite.file import load
 from litesmith.tflite.write import to_bytes
-from litesmith.units import gain_text, percent_text, score_text, total_text
+from litesmith.units import gain_text, percent_text, score_text, time_text, total_text
 
 # Samples that single layers and remedies are tried on; accuracy is told of all.
 MOST_SAMPLES, _LEAST_SAMPLES = 64, 16
@@ -58,12 +63,15 @@ _OTHER_DATA = 1 / 3
 QUANTIZE = "quantize"
 # What is done to a float model to see what int8 costs it.
 OURS = "quantize(to=int8)"
-# What is tried where nothing that was made for the cause helps.
-_LAST = ("quantize(to=int16x8)", "quantize(to=dynamic)")
+# What is tried beside the recipes made for a cause, and where nothing else helps.
+_DYNAMIC, _LAST = "quantize(to=dynamic)", "quantize(to=int16x8)"
+
+# How long the recipes that help take turns, in seconds: the fastest is recommended.
+_SECONDS = 0.3
 
 # A recipe helps where it leaves no more of the damage than this, and less noise.
 _BETTER = 0.9
-_MOST_TRIED, _MOST_KEPT = 5, 3
+_MOST_TRIED, _MOST_KEPT = 7, 3
 
 
 @dataclass(frozen=True)
@@ -93,10 +101,15 @@ def _unwatched(data: Data, what: str) -> Data:
 
 
 def examine(
-    model: Model, data: Data, *, against: Model | None = None, watch: Watch = _unwatched
+    model: Model,
+    data: Data,
+    *,
+    against: Model | None = None,
+    target: Target | None = None,
+    watch: Watch = _unwatched,
 ) -> Verdict:
     """Where accuracy is lost: in a quantized model beside its float one, or in a float model once
-    it is quantized to int8 here."""
+    it is quantized to int8 here. Of the remedies that help, the fastest on the target is told."""
     few = spread(data, MOST_SAMPLES)
     is_ours = is_float(model) and against is None
     if against is None and not is_ours:
@@ -118,7 +131,8 @@ def examine(
     why_not = inseparable(model) or inseparable(reference)
     if why_not:
         return _as_a_whole(pair, evaluation, problems, (*notes, why_not))
-    examination = _Examination(pair, few, watch, bool(refused))
+    place = target or Target()
+    examination = _Examination(pair, few, watch, bool(refused), place)
     found = (*problems, *examination.findings(_is_harmless(evaluation)))
     sentence = examination.sentence(evaluation, found)
     return Verdict(sentence, found[:_MOST_FINDINGS], examination.drift, evaluation, notes, pair)
@@ -228,11 +242,20 @@ class _Group(NamedTuple):
     worst: list[tuple[float, Blame]]
 
 
+class _Tried(NamedTuple):
+    """What a recipe made, and how far its answers drift."""
+
+    drift: Drift
+    model: Model
+
+
 class _Examination:
     """A quantized model and the float one it stands for, tried in parts on a few samples."""
 
-    def __init__(self, pair: Pair, data: Data, watch: Watch, is_refused: bool) -> None:
-        self._pair, self._data, self._watch = pair, data, watch
+    def __init__(
+        self, pair: Pair, data: Data, watch: Watch, is_refused: bool, target: Target
+    ) -> None:
+        self._pair, self._data, self._watch, self._target = pair, data, watch, target
         found = twins(pair.model, pair.reference)
         self._twins = renumbered(found, pair.file) if pair.is_ours else found
         self._scores = scores(pair.reference, self._twins)
@@ -242,7 +265,10 @@ class _Examination:
         self.drift = self._judge.drift(pair.model, [twin.ours for twin in self._scores])
         self._harmless = HARMLESS_NATS if self._judge.chooses else HARMLESS_NOISE
         self._trust = " --trust-data" if is_refused else ""
-        self._known: dict[str, Drift | None] = {OURS: self.drift} if pair.is_ours else {}
+        self._known: dict[str, _Tried | None] = {}
+        if pair.is_ours:
+            self._known[OURS] = _Tried(self.drift, pair.model)
+        self._races: dict[tuple[str, ...], Race | None] = {}
         self._is_harmless = True
 
     def findings(self, is_harmless: bool | None) -> list[Diagnosis]:
@@ -311,9 +337,9 @@ class _Examination:
             )
         return group.cause.what
 
-    def _tried(self, recipe: str) -> Drift | None:
-        """The drift of what a recipe makes of the same file as its command would; None where it is
-        not for this model."""
+    def _tried(self, recipe: str) -> "_Tried | None":
+        """What a recipe makes of the same file as its command would, and its drift; None where it
+        is not for this model."""
         pair = self._pair
         watched = self._watch(self._data, phrase("trying {recipe}", recipe))
         start = pair.file if QUANTIZE in recipe else pair.model
@@ -321,42 +347,83 @@ class _Examination:
             change = apply(start, recipe, Context(tools(watched), pair.file))
             made = load(to_bytes(change.model))
             ours = {twin.theirs: twin.ours for twin in twins(made, pair.reference)}
-            return self._judge.drift(made, [ours[twin.theirs] for twin in self._scores])
+            drift = self._judge.drift(made, [ours[twin.theirs] for twin in self._scores])
+            return _Tried(drift, made)
         except (LitesmithError, KeyError):
             return None
 
     # What helps.
 
     def _remedy(self, cause: Cause, found: Sequence[Twin]) -> tuple[str, str]:
-        """The command of the first recipe that leaves no damage, or hardly more than the best; of
-        those made for the cause, and where none helps, of the last ones; and what came of it."""
+        """The command of the fastest recipe that leaves no damage, or hardly more than the best; of
+        those made for the cause and those for any, and where none helps, of the last; and what came
+        of it."""
         keep, scheme = self._keep(found[:_MOST_KEPT]), scheme_of(self._pair.model)
         recipes = [self._complete(r.format(to=scheme, keep=keep)) for r in cause.remedies]
         tried = {
             r: self._after(r) for r in recipes if r in self._known or len(self._known) < _MOST_TRIED
         }
+        tried |= {recipe: self._after(recipe) for recipe in self._for_any}
         if not self._better(tried):
-            tried |= {recipe: self._after(recipe) for recipe in _LAST}
+            tried[_LAST] = self._after(_LAST)
         better = self._better(tried)
         if not better:
             outcomes: list[str] = []
-            for recipe, drift in tried.items():
+            for recipe, outcome in tried.items():
                 unfit = phrase("not for this model")
-                came = unfit if drift is None else score_text(drift.decibels, "dB")
+                came = unfit if outcome is None else score_text(outcome.drift.decibels, "dB")
                 outcomes.append(f"{recipe} ({came})")
             return "", phrase("tried in vain: {outcomes}", join(outcomes, ", "))
-        enough = max(self._harmless, 2 * min(drift.damage for drift in better.values()))
-        recipe = next(recipe for recipe, drift in better.items() if drift.damage <= enough)
-        before, after = (score_text(d.decibels, "dB") for d in (self.drift, better[recipe]))
-        told = phrase("{before}, {after} with the command", before, after)
-        return self._command(recipe), told
+        least = min(outcome.drift.damage for outcome in better.values())
+        enough = max(self._harmless, 2 * least)
+        fitting = {r: outcome for r, outcome in better.items() if outcome.drift.damage <= enough}
+        recipe, told = self._fastest(fitting)
+        drifts = self.drift, fitting[recipe].drift
+        before, after = (score_text(drift.decibels, "dB") for drift in drifts)
+        return self._command(recipe), phrase(
+            "{before}, {after} with the command", before, after
+        ) + told
 
-    def _better(self, tried: Mapping[str, Drift | None]) -> dict[str, Drift]:
+    @cached_property
+    def _for_any(self) -> list[str]:
+        """Recipes that are tried whatever the cause: int8 weights alone, and int8 but for the ops
+        that are faster in float."""
+        given = self._pair.file, parse(OURS), Context(tools(self._data))
+        forms = suspected_forms(*given)
+        if forms is not None and forms.keep:
+            forms = fastest_forms(*given, self._target)
+        found = [_DYNAMIC]
+        if forms is not None and forms.keep:
+            found.append(text_of((Quantize(keep=forms.keep),)))
+        return found
+
+    def _fastest(self, fitting: Mapping[str, "_Tried"]) -> tuple[str, str]:
+        """The recipe whose model takes least time, in turns with the file and the float model; the
+        first where that cannot be told; and the times in words."""
+        recipes = [*fitting]
+        models = [fitting[recipe].model for recipe in recipes]
+        known = tuple(recipes)
+        if known not in self._races:
+            own = self._pair.model, self._pair.reference
+            self._races[known] = race(models, own, self._target, _SECONDS)
+        found = self._races[known]
+        if found is None:
+            return recipes[0], ""
+        picked = found.us[found.picked]
+        before, real = found.us[-2:]
+        told = phrase("; {time} a run, {time2} with it", time_text(before), time_text(picked))
+        if picked > real:
+            told += phrase(", {time} in float", time_text(real))
+        return recipes[found.picked], told
+
+    def _better(self, tried: Mapping[str, "_Tried | None"]) -> dict[str, "_Tried"]:
         most = _BETTER * self.drift.damage
         return {
-            recipe: drift
-            for recipe, drift in tried.items()
-            if drift is not None and drift.damage < most and drift.noise < self.drift.noise
+            recipe: outcome
+            for recipe, outcome in tried.items()
+            if outcome is not None
+            and outcome.drift.damage < most
+            and outcome.drift.noise < self.drift.noise
         }
 
     def _complete(self, recipe: str) -> str:
@@ -373,7 +440,7 @@ class _Examination:
         places = [n for n, op in enumerate(self._pair.file.main.ops) if written & {*op.outputs}]
         return f"[{', '.join(map(str, places))}]"
 
-    def _after(self, recipe: str) -> Drift | None:
+    def _after(self, recipe: str) -> "_Tried | None":
         if recipe not in self._known:
             self._known[recipe] = self._tried(recipe)
         return self._known[recipe]

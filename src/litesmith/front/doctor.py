@@ -232,7 +232,7 @@ def doctor(
     if accelerator is not None:
         return _fit(source, accelerator, asked)
     if data is not None:
-        return _examine_accuracy(source, data, asked)
+        return _examine_accuracy(source, data, Target.parse(on), asked)
     if reference is not None:
         _refuse_reference(source.model, reference.model)
     return _examine_time(source, Target.parse(on), asked)
@@ -299,7 +299,7 @@ def _lay(path: Path, model: Model, overlay: Overlay, asked: Asked) -> None:
         asked.progress(Note(note))
 
 
-def _examine_accuracy(source: SourceFile, data: Given, asked: Asked) -> Inaccuracy:
+def _examine_accuracy(source: SourceFile, data: Given, target: Target, asked: Asked) -> Inaccuracy:
     if asked.bundle is not None:
         told = argument("data")
         raise BadInput("doctor {data} tells of accuracy; a bundle is made without it", told)
@@ -309,7 +309,7 @@ def _examine_accuracy(source: SourceFile, data: Given, asked: Asked) -> Inaccura
         _refuse_errors(model, reference)
     opened = _open(data, reference or model, asked)
     watch = partial(watch_data, progress=progress)
-    found = examine(model, opened, against=reference, watch=watch)
+    found = examine(model, opened, against=reference, target=target, watch=watch)
     for note in found.notes:
         progress(Note(note))
     if asked.overlay is not None:

@@ -303,7 +303,10 @@ def _in_integers(patient: Patient) -> Iterator[Diagnosis]:
     yield Diagnosis(
         phrase("slow in int8: {kinds}", _kinds(ops)),
         _places(ops),
-        phrase("they leave XNNPACK, which has no int8 kernel for them as they are; {in_float}", in_float),
+        phrase(
+            "they leave XNNPACK, which has no int8 kernel for them as they are; {in_float}",
+            in_float,
+        ),
         phrase("{costs}; {gain}", patient.costs(us), gain),
         _quantizing("FLOAT.tflite", scheme, patient.target),
         us,

@@ -279,7 +279,19 @@ class _Examination:
             return []
         watched = self._watch(self._data, phrase("looking at the layers"))
         found = losses(self._pair.model, self._pair.reference, self._before_scores(), watched)
-        return [self._diagnosis(group) for group in self._ranked(blamed(found))]
+        return list(self._told(self._ranked(blamed(found))))
+
+    def _told(self, groups: Sequence[_Group]) -> Iterator[Diagnosis]:
+        """A finding for each cause, with the share of the damage that it adds to those before: so
+        all of them add up to the whole at most."""
+        parts: list[TwinPart] = []
+        told = 0.0
+        for group in groups:
+            parts += [(blame.loss.twin, blame.cause.part) for _, blame in group.worst]
+            together = group.share if not told else self._damage_share(parts)
+            added = min(max(together, told), 1.0) - told
+            yield self._diagnosis(group, added)
+            told += added
 
     def _before_scores(self) -> list[Twin]:
         """What can still change the scores."""
@@ -297,7 +309,10 @@ class _Examination:
         return sorted(groups, key=lambda group: (group.cause.is_usual, -group.share))
 
     def _share(self, group: Sequence[Blame]) -> float:
-        parts: list[TwinPart] = [(blame.loss.twin, blame.cause.part) for blame in group]
+        return self._damage_share([(blame.loss.twin, blame.cause.part) for blame in group])
+
+    def _damage_share(self, parts: Sequence[TwinPart]) -> float:
+        """What some parts alone would do, of the whole damage."""
         return self._judge.alone(parts).damage / max(self.drift.damage, 1e-12)
 
     def _worst(self, blames: Sequence[Blame], share: float) -> list[tuple[float, Blame]]:
@@ -309,7 +324,8 @@ class _Examination:
         tried.sort(key=lambda pair: -pair[0])
         return tried + [(0.0, blame) for blame in noisy[_MOST_ALONE:]]
 
-    def _diagnosis(self, group: _Group) -> Diagnosis:
+    def _diagnosis(self, group: _Group, added: float) -> Diagnosis:
+        """A cause; `added` is the share of the damage that no cause before it has."""
         named = [
             f"{blame.loss.twin.where} {percent_text(min(share, 1.0))}"
             for share, blame in group.worst[:_MOST_NAMED]
@@ -318,14 +334,21 @@ class _Examination:
         worst = group.worst[0][1]
         twins_at_fault = [blame.loss.twin for _, blame in group.worst]
         command, told = self._remedy(group.cause, twins_at_fault)
-        share = min(group.share, 1.0)
+        alone = percent_text(min(group.share, 1.0))
+        share = phrase("{share} of the error", alone)
+        if added < min(group.share, 1.0):
+            share = phrase(
+                "{share} of the error alone, {added} beside what is above",
+                alone,
+                percent_text(added),
+            )
         return Diagnosis(
             self._title(group),
             ", ".join(named) + (phrase(" and {more} more", more) if more else ""),
             f"{group.cause.why}; {worst.loss.twin.number}: {worst.seen}",
-            phrase("{share} of the error; {told}", percent_text(share), told),
+            phrase("{share}; {told}", share, told),
             command,
-            share=share,
+            share=added,
         )
 
     def _title(self, group: _Group) -> str:

@@ -123,7 +123,7 @@ def quantize(
     progress: Progress = silent,
     **options: Unpack[Preparing],
 ) -> Quantized:
-    """Makes a model smaller and faster: weights, and data between the ops, as small numbers.
+    """Makes a model smaller: weights, and data between the ops, as small numbers; and times it.
 
     >>> litesmith.quantize("float.tflite", "images/", to="int8").save("int8.tflite")
     ... # doctest: +SKIP

@@ -15,6 +15,7 @@ from tests import zoo
 from tests.cli.test_cli import litesmith
 from tests.diagnosis.test_loss import IMAGES, as_data, convnet, quantized, with_scale
 from tests.diagnosis.test_loss_commands import ROWS, loud
+from tests.zoo_slow import int8_of, prelu_net
 
 
 @pytest.fixture
@@ -202,3 +203,30 @@ def test_an_unknown_accelerator_is_bad_input(swishing: Path) -> None:
     shown = litesmith("doctor", swishing, "--for", "toaster")
     assert shown.returncode == 2
     assert "--for toaster: no such accelerator; there are" in shown.stderr
+
+
+@pytest.fixture
+def slow(tmp_path: Path) -> tuple[Path, Path]:
+    """A float model, and its int8 form with activations that leave XNNPACK."""
+    save(prelu_net(64, 32), tmp_path / "float.tflite")
+    save(int8_of(prelu_net(64, 32)), tmp_path / "int8.tflite")
+    return tmp_path / "float.tflite", tmp_path / "int8.tflite"
+
+
+def test_the_float_model_is_named_where_it_is_given(slow: tuple[Path, Path]) -> None:
+    reference, model = slow
+    found = json.loads(litesmith("doctor", model, "--against", reference, "--json").stdout)
+    (told,) = (one for one in found["findings"] if "slow in int8" in one["what"])
+    assert "3 PRELU" in told["what"]
+    assert split(told["command"])[:3] == ["litesmith", "quantize", str(reference)]
+    assert sum(one["costs_share"] or 0 for one in found["findings"]) <= 1 + 1e-9
+    alone = json.loads(litesmith("doctor", model, "--json").stdout)
+    (told,) = (one for one in alone["findings"] if "slow in int8" in one["what"])
+    assert split(told["command"])[2] == "FLOAT.tflite"
+
+
+def test_another_model_is_no_reference(slow: tuple[Path, Path], model: Path) -> None:
+    for wrong in (slow[1], model):
+        shown = litesmith("doctor", slow[1], "--against", wrong)
+        assert shown.returncode == 2
+        assert "give the float model" in shown.stderr

@@ -48,17 +48,17 @@ def _cure(speed: Speed, step: Quantize, *, is_recipe: bool) -> str:
     if step.to == "int8" and not (step.keep or step.only):
         return phrase(
             "leave out --fully-integer and --io, and what is faster in float stays float; or take "
-            "--to float16, which is as fast as the original and half its size"
+            "--to float16, which computes like the original at half its size"
         )
     if step.to == "dynamic" and kinds:
         return phrase(
             "litesmith tune finds the fastest file within a budget; --keep {kinds} leaves these "
-            "float; --to float16 is as fast as the original and half its size",
+            "float; --to float16 computes like the original at half its size",
             kinds,
         )
     return phrase(
-        "litesmith tune finds the fastest file within a budget; --to float16 is as fast as the "
-        "original and half its size"
+        "litesmith tune finds the fastest file within a budget; --to float16 computes like the "
+        "original at half its size"
     )
 
 
@@ -71,6 +71,6 @@ def _recipe_cure(kinds: str, step: Quantize) -> str:
             kinds,
         )
     return phrase(
-        "litesmith tune finds the fastest file within a budget; quantize(to=float16) is as fast as "
-        "the original and half its size"
+        "litesmith tune finds the fastest file within a budget; quantize(to=float16) computes like "
+        "the original at half its size"
     )

@@ -283,7 +283,7 @@ BRANCHES = (
         "int8",
         phrase("Does int8 throughout fit?"),
         _if_float,
-        _fastest("int8", phrase("a quarter of the size, and mostly the fastest kernels")),
+        _fastest("int8", phrase("a quarter of the size; its trial tells whether it is faster")),
     ),
     Branch(
         "int16x8",

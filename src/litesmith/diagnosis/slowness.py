@@ -33,7 +33,7 @@ from litesmith.profiling.op_times import OpTime, Profile
 from litesmith.run.core.target import LITESMITH, Target
 from litesmith.run.litert.own_kernels import find_own_kernels
 from litesmith.timing.latency import Result, Rule, list_contenders, measure
-from litesmith.timing.statistics import FASTER, SAME, SLOWER, UNCLEAR, UNKNOWN
+from litesmith.timing.statistics import FASTER, SAME, SLOWER, UNCLEAR, UNKNOWN, Ratio
 from litesmith.units import bytes_text, percent_text, rate_text, time_text
 
 _DOMINANT = 0.5  # of the run, in one op
@@ -328,8 +328,11 @@ def _measured(kinds: Sequence[SlowKind], cure: Faster) -> tuple[str, str]:
         time_text(sum(kind.integer_us for kind in kinds)),
         time_text(sum(kind.float_us for kind in kinds)),
     )
-    told = cure.ratio.times_words, cure.ratio.words
-    return in_float, phrase("{times} with the command below, {words}", *told)
+    return in_float, _gain(cure.ratio)
+
+
+def _gain(ratio: Ratio) -> str:
+    return phrase("{times} with the command below, {words}", ratio.times_words, ratio.words)
 
 
 def _expected(patient: Patient, ops: Sequence[OpTime]) -> tuple[str, str]:
@@ -358,7 +361,6 @@ def _worth_quantizing(patient: Patient) -> Iterator[Diagnosis]:
     if found is None or found.ratio.verdict != FASTER:
         return
     scheme = found.form.scheme
-    told = found.ratio.times_words, found.ratio.words
     yield Diagnosis(
         phrase("float throughout, and {scheme} is faster here", scheme),
         phrase("the file"),
@@ -367,7 +369,7 @@ def _worth_quantizing(patient: Patient) -> Iterator[Diagnosis]:
             "data can tell: litesmith doctor MODEL --data DATA",
             join([form.scheme for form in forms], ", "),
         ),
-        phrase("{times} with the command below, {words}", *told),
+        _gain(found.ratio),
         _quantizing("MODEL", scheme, target),
         found.saved_us,
     )

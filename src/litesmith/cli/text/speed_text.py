@@ -18,8 +18,10 @@ def print_speed(speed: Speed, step: Quantize, *, is_recipe: bool = False) -> Non
     if latency is None:
         show.line(phrase("its time was not measured: {why}", plain(speed.untimed)))
         return
-    words = latency.ratio.times_words, latency.ratio.words
-    told = phrase("time on {target}: {times}, {words}", latency.target, *words)
+    ratio = latency.ratio
+    told = phrase(
+        "time on {target}: {times}, {words}", latency.target, ratio.times_words, ratio.words
+    )
     show.line(told, "bold red" if speed.is_slower else "bold")
     print_blame(speed, step, is_recipe=is_recipe)
 

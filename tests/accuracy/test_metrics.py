@@ -164,6 +164,18 @@ def test_mean_iou_of_a_mask() -> None:
     assert value_of(METRICS["miou"], rows).value == pytest.approx((2 / 3 + 1 / 2) / 2)
 
 
+@pytest.mark.parametrize("name", ["snr", "cosine"])
+def test_drift_of_outputs_with_other_numbers_of_rows(name: str) -> None:
+    """A constant among the outputs has rows of its own; `eval` ended as a bug of ours."""
+    answer, constant = random().normal(size=(1, 5)), random(1).normal(size=(16, 3))
+    case = ScoredSample((answer, constant + 0.1), None, (answer, constant))
+    alone = ScoredSample((constant.reshape(1, -1) + 0.1,), None, (constant.reshape(1, -1),))
+    found, expected = (
+        value_of(METRICS[name], METRICS[name].statistics(one)).value for one in (case, alone)
+    )
+    assert found == pytest.approx(expected)
+
+
 def test_drift_is_that_of_the_worst_output() -> None:
     good, bad = random().normal(size=(2, 3)), random(1).normal(size=(2, 50))
     case = ScoredSample((good, bad + 0.1), None, (good, bad))

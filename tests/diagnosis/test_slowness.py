@@ -1,5 +1,6 @@
 """Findings from made-up profiles and from real ones; every rule is met once."""
 
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 
 from litesmith.diagnosis.slowness import RULES, Diagnosis, Patient, diagnoses
 from litesmith.ir.build import Builder
+from litesmith.ir.edit import with_graphs
 from litesmith.ir.types import Model, Quant
 from litesmith.profiling.op_times import Profile, profile_ops
 from litesmith.run.core.target import Target, usable_cores
@@ -96,6 +98,22 @@ def test_large_inputs_of_a_fast_model() -> None:
     (found,) = by_rule("_copies", who)
     assert "8.39 MB" in found.what
     assert found.us is not None and found.us > 0
+
+
+def test_outputs_of_a_said_size_take_no_memory_of_that_size() -> None:
+    """A damaged file said that an output has gigabytes, and twice as many were taken."""
+    b = Builder()
+    who = patient(b.model(b.op("RESHAPE", b.input("x", (1, 4)), [4])))
+    (output,) = who.model.main.outputs
+    huge = replace(output, shape=(1 << 30,))
+    graph = replace(who.model.main, outputs=(huge,))
+    tracemalloc.start()
+    try:
+        (found,) = by_rule("_copies", replace(who, model=with_graphs(who.model, [graph])))
+        assert tracemalloc.get_traced_memory()[1] < 200_000_000
+    finally:
+        tracemalloc.stop()
+    assert "4.29 GB" in found.what
 
 
 def test_recipes_are_timed_and_the_rest_is_ranked() -> None:

@@ -276,7 +276,8 @@ def _same_choice(scores: Array, reference: Array) -> Rows:
 
 
 def _pairs(case: ScoredSample) -> list[tuple[Rows, Rows]]:
-    """Outputs beside those of the reference, (rows, values) each."""
+    """Outputs beside those of the reference, (rows, values) each; one row where outputs have other
+    numbers of rows than others."""
     assert case.reference is not None
     pairs = list(zip(case.outputs, case.reference, strict=False))
     different = [(a.shape, b.shape) for a, b in pairs if a.shape != b.shape]
@@ -289,11 +290,13 @@ def _pairs(case: ScoredSample) -> list[tuple[Rows, Rows]]:
     numbers = [(a, b) for a, b in pairs if a.dtype.kind in "fiub" and a.size]
     if not numbers:
         raise BadInput("the models have no output of numbers to compare")
-    return [(_flat(a), _flat(b)) for a, b in numbers]
+    counts = {len(a) if a.ndim > 1 else 1 for a, _ in numbers}
+    rows = counts.pop() if len(counts) == 1 else 1
+    return [(_flat(a, rows), _flat(b, rows)) for a, b in numbers]
 
 
-def _flat(output: Array) -> Rows:
-    return output.reshape(len(output) if output.ndim > 1 else 1, -1).astype(np.float64)
+def _flat(output: Array, rows: int) -> Rows:
+    return output.reshape(rows, -1).astype(np.float64)
 
 
 def _chosen(scores: Array) -> NDArray[np.int64]:

@@ -40,6 +40,7 @@ _DOMINANT = 0.5  # of the run, in one op
 _SLOW, _HEAVY = 0.3, 0.05  # below this share of the best speed, above this share of the run
 _COPIED = 0.05  # of the run, to copy inputs and outputs once
 _LEAST_COPY_US = 10.0  # less than that is noise, whatever its share
+_MOST_COPIED = 1 << 26  # bytes that are really copied, more than caches hold
 _MOST_NAMED = 3
 _AGAIN = 0.001  # of what is blamed on ops, told before
 
@@ -530,14 +531,15 @@ def _copies(patient: Patient) -> Iterator[Diagnosis]:
 
 
 def _copy_us(size: int) -> float:
-    """The fastest of a few copies of so many bytes."""
-    source, goal = np.ones(size, np.uint8), np.zeros(size, np.uint8)
+    """The fastest of a few copies of so many bytes; of more than fit into caches, told by some."""
+    some = min(size, _MOST_COPIED)
+    source, goal = np.ones(some, np.uint8), np.zeros(some, np.uint8)
     times: list[float] = []
     for _ in range(5):
         start = perf_counter_ns()
         np.copyto(goal, source)
         times.append((perf_counter_ns() - start) / 1e3)
-    return min(times)
+    return min(times) * max(1.0, size / _MOST_COPIED)
 
 
 RULES: tuple[Callable[[Patient], Iterator[Diagnosis]], ...] = (

@@ -16,6 +16,7 @@ from litesmith.cli.guard import can_guard
 from litesmith.run.core.child_process import CALL_SECONDS
 from litesmith.tflite.file import save
 from litesmith.unfinished import open_part
+from tests.interruptible import started
 
 pytestmark = pytest.mark.skipif(not can_guard(), reason="no process can be doubled here")
 
@@ -160,6 +161,29 @@ def test_what_python_drops_is_asked_for_again(place: Path, number: signal.Signal
     assert running.returncode == (130 if number == signal.SIGINT else 143), told
     assert told == "litesmith: stopped; nothing half-written is left\n"
     assert nothing_is_left(place)
+
+
+LATE = """\
+import os, signal, sys
+from litesmith.cli.guard import run_guarded
+
+guard = os.getpid()
+status = run_guarded(lambda: 7, lambda told, status: status)
+
+class Late:  # goes when Python has forgotten its handlers
+    def __del__(self, kill=os.kill, number=signal.SIGINT):
+        kill(guard, number)
+
+late = Late() if os.getpid() == guard else None
+sys.exit(status)
+"""
+
+
+def test_a_word_that_comes_too_late_does_not_change_the_status() -> None:
+    """Ctrl-C while Python ended killed the guard of a command that was done."""
+    done = started("-c", LATE)
+    told = done.communicate(timeout=60)[1]
+    assert done.returncode == 7, told
 
 
 def test_a_call_in_a_child_of_the_command_has_the_same_limit(place: Path) -> None:

@@ -156,6 +156,8 @@ class _Watch:
         while True:
             found, ended = os.waitpid(self._child, os.WNOHANG)
             if found:
+                for number in _ENDING:  # the status is known: nothing is left to be stopped
+                    signal.signal(number, signal.SIG_IGN)
                 return ended
             self._look(monotonic())
             select.select([self._wake], [], [], 0.05 if self.asked else _LOOK_SECONDS)

@@ -2,8 +2,9 @@
 
 `python bench/peer_child.py MODEL SAMPLES.npy OUT WAY SIGNATURE INPUT`: its static int8 recipe. WAY
 is `average` for the moving average of ranges that it takes by default, `minmax` for the ranges of
-all samples, `profiler` for its faster calibration; with `+float` behind it inputs and outputs stay
-float, which are int8 by default. Prints the growth of its memory in bytes.
+all samples, `profiler` for its faster calibration, `dynamic` for its recipe of int8 weights alone;
+with `+float` behind it inputs and outputs stay float, which are int8 by default. Prints the growth
+of its memory in bytes.
 """
 
 import sys
@@ -57,8 +58,11 @@ def main() -> None:
     model, file, out = map(Path, sys.argv[1:4])
     (way, _, border), (signature, name) = sys.argv[4].partition("+"), sys.argv[5:]
     before = resident("VmRSS")
-    worker = quantizer.Quantizer(str(model), recipe_of(border))
-    ranges = calibrated(worker, model, way, {signature: Calls(file, name)})
+    is_dynamic = way == "dynamic"
+    rules = recipe.dynamic_wi8_afp32() if is_dynamic else recipe_of(border)
+    worker = quantizer.Quantizer(str(model), rules)
+    calls = {signature: Calls(file, name)}
+    ranges = None if is_dynamic else calibrated(worker, model, way, calls)
     worker.quantize(ranges, enable_progress_report=False).export_model(str(out), overwrite=True)
     print(f"\n{resident('VmHWM') - before}")
 

@@ -25,7 +25,12 @@ from litesmith.passes.quantizing.equalize import Equalize
 from litesmith.passes.quantizing.quantize import Quantize
 from litesmith.passes.quantizing.round import Round
 from litesmith.phrases import phrase
-from litesmith.precision.fastest_forms import FastestForms, fastest_forms, suspected_forms
+from litesmith.precision.fastest_forms import (
+    FastestForms,
+    fastest_forms,
+    suspected_forms,
+    with_forms,
+)
 from litesmith.progress import Progress, silent
 from litesmith.run.core.target import Target
 from litesmith.units import score_text, time_text
@@ -136,41 +141,39 @@ def carry_out(
     """
     forms = None
     if target is not None and target.kind == "cpu":
-        context = context_of(data, spread=spread, progress=progress)
-        plan, forms = _by_kernels(model, plan, context, target)
+        plan, forms = _by_kernels(model, plan, target)
     done = _carry_out(model, plan, data, spread, progress)
     return done._replace(forms=forms)
 
 
-def _by_kernels(
-    model: Model, plan: Plan, context: Context, target: Target
-) -> tuple[Plan, FastestForms | None]:
+def _by_kernels(model: Model, plan: Plan, target: Target) -> tuple[Plan, FastestForms | None]:
     """The plan with those ops in float that are faster so. They are timed only where kinds of ops
     are there that tend to be; a plan that is to be quick goes by the kinds alone."""
     recipe = plan.recipes[0]
     step = next(step for step in recipe if isinstance(step, Quantize))
     if step.to != "int8" or step.io != "float" or step.keep or step.only:
         return plan, None
-    found = suspected_forms(model, recipe, context)
-    if found is not None and found.keep and plan.is_measured:
-        found = fastest_forms(model, recipe, context, target)
-    if found is None or not found.keep:
+    found = suspected_forms(model, recipe)
+    if found is not None and found.is_other and plan.is_measured:
+        found = fastest_forms(model, recipe, target)
+    if found is None or not found.is_other:
         return plan, found
-    keeping = replace(step, keep=found.keep)
-    recipes = tuple(
-        tuple(keeping if one == step else one for one in recipe) for recipe in plan.recipes
-    )
+    recipes = tuple(with_forms(recipe, found) for recipe in plan.recipes)
     return plan._replace(recipes=recipes, notes=(*plan.notes, *_kept_notes(found, plan))), found
 
 
 def _kept_notes(found: FastestForms, plan: Plan) -> Iterator[str]:
     kinds = ", ".join(f"{one.ops} {one.kind}" for one in found.kept)
+    told = phrase("{kinds}: left float", kinds) if kinds else ""
+    if found.rewrites:
+        said = phrase("{ways}: said with other ops", ", ".join(found.rewrites))
+        told = phrase("{said}; {told}", said, told) if told else said
     if not plan.is_measured:
-        yield phrase("{kinds}: left float, as int8 tends to be slower", kinds)
+        yield phrase("{told}, as int8 tends to be slower", told)
         return
     yield phrase(
-        "{kinds}: left float, {time} a run in int8 and {time2} so, by the times of single ops",
-        kinds,
+        "{told}; {time} a run in int8 and {time2} so, by the times of single ops",
+        told,
         time_text(found.integer_us),
         time_text(found.predicted_us),
     )

@@ -2,15 +2,20 @@
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import NamedTuple
+from dataclasses import replace
+from typing import NamedTuple, NoReturn
+
+import numpy as np
 
 from litesmith.errors import CannotApply, CannotRun
 from litesmith.ir.ops import OPS
 from litesmith.ir.types import Graph, Model, Op, Tensor
+from litesmith.numeric.ranges import Seen
 from litesmith.passes.core.layers import layer_of
-from litesmith.passes.core.recipe import Recipe, apply
+from litesmith.passes.core.recipe import Recipe, apply, parse
 from litesmith.passes.core.schemes import Names
-from litesmith.passes.core.step import Context
+from litesmith.passes.core.step import Context, Step, Tools
+from litesmith.passes.quantizing.qat import Qat
 from litesmith.passes.quantizing.quantize import Quantize
 from litesmith.precision.assignment import Costs, Flow, assign
 from litesmith.precision.known_times import KNOWN_CONVERSIONS, estimated_times
@@ -21,7 +26,11 @@ from litesmith.workers.engine import Engine
 FLOAT, INTEGER = "float", "integer"
 
 # A choice that gains less than this share of the time is not worth its conversions.
-_LEAST_GAIN = 0.02
+_LEAST_GAIN = 0.03
+
+
+# Ops without a fast integer kernel, said with ops that have one; each exact or nearly so.
+_WAYS = ("ABS", "HARD_SWISH", "PRELU:LEAKY_RELU", "PRELU:MAXIMUM", "SQUARED_DIFFERENCE")
 
 
 class SlowKind(NamedTuple):
@@ -41,6 +50,7 @@ class FastestForms(NamedTuple):
     integer_us    of the model with every op in integers that can be
     float_us      of the float model
     kept          these ops by kind
+    rewrites      what is said with other ops first, as `rewrite` takes it
     """
 
     keep: Names
@@ -48,6 +58,12 @@ class FastestForms(NamedTuple):
     integer_us: float
     float_us: float
     kept: tuple[SlowKind, ...] = ()
+    rewrites: tuple[str, ...] = ()
+
+    @property
+    def is_other(self) -> bool:
+        """True where something is not as the scheme alone would have it."""
+        return bool(self.keep or self.rewrites)
 
 
 class FormCosts(NamedTuple):
@@ -125,46 +141,110 @@ def _is_integer(op: Op) -> bool:
 def fastest_forms(
     model: Model,
     recipe: Recipe,
-    context: Context,
     target: Target,
     runs: int | None = None,
     engine: Engine | None = None,
 ) -> FastestForms | None:
-    """The ops that the recipe's step `quantize` had better keep; None where ops cannot be timed."""
+    """The ops that the recipe's step `quantize` had better keep, and what had better be said with
+    other ops before it; None where ops cannot be timed."""
 
     def measured(reference: Model, quantized: Model) -> FormCosts:
         return form_costs(reference, quantized, target, runs, engine)
 
-    return _found(model, recipe, context, measured)
+    return _found(model, recipe, measured)
 
 
-def suspected_forms(model: Model, recipe: Recipe, context: Context) -> FastestForms | None:
+def suspected_forms(model: Model, recipe: Recipe) -> FastestForms | None:
     """The same by what kinds of ops took elsewhere, without a run."""
-    return _found(model, recipe, context, estimated_costs)
+    return _found(model, recipe, estimated_costs)
 
 
-def _found(
-    model: Model, recipe: Recipe, context: Context, cost: Callable[[Model, Model], FormCosts]
-) -> FastestForms | None:
-    place = next(number for number, step in enumerate(recipe) if isinstance(step, Quantize))
-    reference = apply(model, recipe[:place], context).model
+def quantize_place(recipe: Recipe) -> int:
+    """Where the step `quantize`, or `qat`, stands."""
+    return next(number for number, step in enumerate(recipe) if isinstance(step, Quantize | Qat))
+
+
+def with_forms(recipe: Recipe, found: FastestForms) -> Recipe:
+    """The recipe with what was found in it."""
+    place = quantize_place(recipe)
+    step = recipe[place]
+    assert isinstance(step, Quantize | Qat)
+    return (
+        *recipe[:place],
+        *_rewriting(found.rewrites),
+        replace(step, keep=found.keep),
+        *recipe[place + 1 :],
+    )
+
+
+def _rewriting(ways: Sequence[str]) -> Recipe:
+    return parse(f"rewrite(ops=[{', '.join(ways)}])") if ways else ()
+
+
+Cost = Callable[[Model, Model], FormCosts]
+
+
+def _found(model: Model, recipe: Recipe, cost: Cost) -> FastestForms | None:
+    """The best choice of forms; each way to say an op otherwise is taken where it gains more."""
+    place = quantize_place(recipe)
+    front, step = recipe[:place], recipe[place]
     try:
-        quantized = apply(reference, recipe[place : place + 1], context).model
-        return find_fastest(reference, cost(reference, quantized))
+        reference = apply(model, front).model
+        best = _best(reference, step, cost)
+        for way in _promising(reference, step):
+            ways = (*best.rewrites, way)
+            other = _best(apply(model, (*front, *_rewriting(ways))).model, step, cost)
+            if other.predicted_us < best.predicted_us * (1 - _LEAST_GAIN):
+                best = other._replace(rewrites=ways)
     except (CannotApply, CannotRun):
         return None
+    return best
+
+
+def _promising(reference: Model, step: Step) -> Iterator[str]:
+    """The ways to say ops otherwise that may gain, by what kinds of ops took elsewhere."""
+    kinds = {op.kind for op in reference.main.ops}
+    ways = [way for way in _WAYS if way.partition(":")[0] in kinds]
+    plain_us = _best(reference, step, estimated_costs).predicted_us if ways else 0.0
+    for way in ways:
+        change = apply(reference, _rewriting((way,)))
+        if change.touched and _best(change.model, step, estimated_costs).predicted_us < plain_us:
+            yield way
+
+
+def _best(reference: Model, step: Step, cost: Cost) -> FastestForms:
+    quantized = apply(reference, (step,), Context(_ANY_RANGES)).model
+    return find_fastest(reference, cost(reference, quantized))
+
+
+def _no_samples(_: Model) -> NoReturn:
+    raise CannotApply("no data is looked at")
+
+
+def _any_ranges(_: Model, tensors: Sequence[Tensor], what: frozenset[str]) -> dict[Tensor, Seen]:
+    seen = Seen(what)
+    seen.add(np.array([-1.0, 1.0], np.float32))
+    return dict.fromkeys(tensors, seen)
+
+
+# Kernels take the same time whatever the ranges are.
+_ANY_RANGES = Tools(_no_samples, _any_ranges, _no_samples)
 
 
 def find_fastest(reference: Model, costs: FormCosts) -> FastestForms:
-    """The choice that takes least time. Nothing is kept where that gains next to nothing, and where
-    no layer would be left to quantize."""
+    """The choice that takes least time; nothing is kept where that gains next to nothing. Where
+    float is faster throughout, layers are integers all the same: that was asked for."""
     graph = reference.main
     problem = costs_of(graph, costs)
     free = [op for op, us in enumerate(costs.integers) if us is not None]
+    layers = {op for op in free if layer_of(graph.ops[op])}
     whole, forms = problem.of(forms_of(problem, ())), assign(problem)
+    if all(forms[op] == FLOAT for op in layers):
+        rows = enumerate(problem.ops)
+        fixed = [{INTEGER: row[INTEGER]} if op in layers else row for op, row in rows]
+        forms = assign(replace(problem, ops=fixed))
     kept, best = [op for op in free if forms[op] == FLOAT], problem.of(forms)
-    is_vain = not any(layer_of(graph.ops[op]) for op in free if op not in kept)
-    if is_vain or best > whole * (1 - _LEAST_GAIN):
+    if best > whole * (1 - _LEAST_GAIN):
         kept, best = [], whole
     real = problem.of(forms_of(problem, free)) + costs.float_rest
     share = len(kept) / max(1, len(free))
@@ -178,7 +258,7 @@ def slower_kinds(
 ) -> tuple[SlowKind, ...]:
     """The kinds of ops that take longer in a quantized model than in the float one that the step
     `quantize` of this recipe was handed, the worst first; none where ops cannot be timed."""
-    place = next(number for number, step in enumerate(recipe) if isinstance(step, Quantize))
+    place = quantize_place(recipe)
     try:
         reference = apply(model, recipe[:place]).model
         return slow_kinds(reference, form_costs(reference, quantized, target, runs))

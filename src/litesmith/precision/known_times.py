@@ -4,7 +4,7 @@ from litesmith.anatomy.known_times import is_integer, known_us
 from litesmith.ir.types import Model
 from litesmith.precision.op_costs import ConversionTimes, OpTimes
 
-KNOWN_CONVERSIONS = ConversionTimes((256, 4_096, 65_536, 1_048_576), (1.0, 1.5, 8.9, 126.0))
+KNOWN_CONVERSIONS = ConversionTimes((256, 4_096, 65_536, 1_048_576), (0.24, 0.4, 3.8, 130.0))
 
 
 def estimated_times(model: Model) -> OpTimes:

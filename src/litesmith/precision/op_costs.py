@@ -122,13 +122,13 @@ def conversion_times(
 
 
 def _converting(size: int) -> Model:
-    """So many values to int8 and back, several times over."""
+    """So many values to int8 and back, several times over: side by side and at other scales, for
+    the runtime joins what it can."""
     b = Builder()
     x = b.input("x", (1, size))
-    for _ in range(_TIMES):
-        coded = b.op("QUANTIZE", x, dtype="int8", quant=Quant.of(0.05))
-        x = b.op("DEQUANTIZE", coded, dtype="float32", version=2)
-    return b.model(x)
+    scales = (Quant.of(0.05 + 0.001 * number) for number in range(_TIMES))
+    coded = [b.op("QUANTIZE", x, dtype="int8", quant=scale) for scale in scales]
+    return b.model(*(b.op("DEQUANTIZE", t, dtype="float32", version=2) for t in coded))
 
 
 class _Kept:

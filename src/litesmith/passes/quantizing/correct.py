@@ -20,8 +20,9 @@ _GROUP = 8
 # A gain beyond this is no rounding error.
 MOST_GAIN = 1.1
 
-# Both models see the same samples, so that few do: beyond, gains change by under a thousandth.
-_SAMPLES = 64
+# Both models see the same samples, so that few do; fewer where what flows is large, to stay within
+# so many bytes.
+_SAMPLES, _FEWEST, _BYTES = 128, 16, 160_000_000
 
 
 @dataclass(frozen=True)
@@ -44,9 +45,15 @@ class Correct:
             weight = visit.layer.weight
             return with_gain(visit, weight) if self.gain and users[weight] == 1 else weight
 
-        walked = walk(model, context, "correct", edit, samples=_SAMPLES)
+        walked = walk(model, context, "correct", edit, samples=_fitting(model))
         touched = tuple(phrase("corrected {op_name}", op_name(layer.op)) for layer in walked.layers)
         return Change(walked.model, touched, tuple(walked.skipped))
+
+
+def _fitting(model: Model) -> int:
+    """So many samples that memory holds what flows at any place for all of them."""
+    largest = max((t.nbytes for t in model.main.tensors if not t.is_const), default=1)
+    return min(_SAMPLES, max(_FEWEST, _BYTES // max(1, largest)))
 
 
 def with_gain(visit: Visit, weight: Tensor) -> Tensor:

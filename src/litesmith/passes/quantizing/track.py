@@ -23,7 +23,7 @@ from litesmith.passes.core.step import Tools
 from litesmith.units import plain
 
 # Values of one tensor over all samples that take more bytes than this lie in a file.
-_IN_MEMORY = 128_000_000
+_IN_MEMORY = 192_000_000
 
 # After so many samples what lies in files is no longer kept in memory too.
 _LET_GO = 64

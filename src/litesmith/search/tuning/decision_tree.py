@@ -8,14 +8,15 @@ from litesmith.calibration.quantize_effort import plan, tidying
 from litesmith.evidence.tuning import FITS, FLOAT, SET_ASIDE
 from litesmith.ir.types import Model
 from litesmith.passes.core.recipe import is_float, parse, text_of
-from litesmith.passes.core.schemes import SCHEMES, Names
+from litesmith.passes.core.schemes import SCHEMES
 from litesmith.passes.core.step import Step
 from litesmith.passes.quantizing.qat import Qat
 from litesmith.passes.quantizing.quantize import Quantize
 from litesmith.phrases import phrase
-from litesmith.precision.fastest_forms import FastestForms
+from litesmith.precision.fastest_forms import FastestForms, with_forms
 from litesmith.search.trial.budget import PROVEN, verdict
 from litesmith.search.trial.tried_model import TIE, TriedModel
+from litesmith.units import time_text
 
 # What makes the file, or its archive, smaller than the time it takes would ask for.
 _SMALL = ("size", "download")
@@ -52,6 +53,7 @@ class State:
     mixtures   more recipes in mixed precision, asked for once these are wanted
     fastest    tells which ops a recipe had better leave float, where ops can be timed
     integer_io True where inputs and outputs are to be integers too
+    is_wide_slow  True where time counts, and int16 has reference kernels alone
     """
 
     model: Model
@@ -62,6 +64,7 @@ class State:
     max_bytes: int | None = None
     records: dict[str, TriedModel] = field(default_factory=dict[str, TriedModel])
     integer_io: bool = False
+    is_wide_slow: bool = False
 
     def fit(self, candidate: Candidate) -> Candidate:
         """The candidate with inputs and outputs as the place wants them."""
@@ -79,8 +82,8 @@ class State:
     @property
     def is_small_wanted(self) -> bool:
         """True where size is what counts, or int8 is above the ceiling on it."""
-        eight = self.records.get("int8")
-        size = None if eight is None else eight.cost("size")
+        sizes = (self.records[name].cost("size") for name in _EIGHTS if name in self.records)
+        size = next(sizes, None)
         is_above = size is not None and self.max_bytes is not None and size > self.max_bytes
         return self.minimize in _SMALL or is_above
 
@@ -122,13 +125,10 @@ class State:
         return self.fastest(_usual(self, to))
 
     def eight(self, text: str) -> str:
-        """A recipe that makes int8, with the ops in float that the faster of the int8 models has
-        there."""
-        known = [self.records[name] for name in _EIGHTS if name in self.records]
-        costs = {one.recipe: one.cost(self.minimize) for one in known}
-        found = [(cost, recipe) for recipe, cost in costs.items() if cost is not None]
-        keep = _kept(min(found)[1]) if found else ()
-        return text_of(tuple(_keeping(step, keep) for step in parse(f"{self.tidy}{text}")))
+        """A recipe that makes int8, with the forms of ops that are fastest."""
+        found = self.by_kernels("int8")
+        recipe = parse(f"{self.tidy}{text}")
+        return text_of(with_forms(recipe, found) if found and found.is_other else recipe)
 
 
 class Branch(NamedTuple):
@@ -150,14 +150,6 @@ def _with_integers(step: Step) -> Step:
     return replace(step, io=SCHEMES[step.to].data)
 
 
-def _kept(recipe: str) -> Names:
-    return next((step.keep for step in parse(recipe) if isinstance(step, Quantize)), ())
-
-
-def _keeping(step: Step, keep: Names) -> Step:
-    return replace(step, keep=keep) if keep and isinstance(step, Quantize | Qat) else step
-
-
 def _usual(state: State, to: str) -> str:
     """The recipe that `quantize --to` would take."""
     return text_of(plan(state.model, Quantize(to=to), "default", has_data=True).recipes[0])
@@ -169,6 +161,11 @@ def _always(state: State) -> str:
 
 def _if_float(state: State) -> str:
     return "" if is_float(state.model) else phrase("the model is quantized already")
+
+
+def _if_wide_pays(state: State) -> str:
+    vain = phrase("the runtime's int16 kernels are many times slower than float")
+    return _if_float(state) or (vain if state.is_wide_slow else "")
 
 
 def _if_int8_misses(state: State) -> str:
@@ -201,15 +198,19 @@ def _one(branch: str, why: str) -> Callable[[State], Iterator[Candidate]]:
 
 
 def _fastest(branch: str, why: str) -> Callable[[State], Iterator[Candidate]]:
-    """A scheme throughout, and with those ops in float that are faster so."""
+    """A scheme throughout, or with those ops in float that are faster so."""
 
     def candidates(state: State) -> Iterator[Candidate]:
         usual, found = _usual(state, branch), state.by_kernels(branch)
-        yield Candidate(branch, branch, usual, why, found and found.integer_us)
-        if found and found.keep:
-            recipe = text_of(tuple(_keeping(step, found.keep) for step in parse(usual)))
-            kinds = ", ".join(f"{one.ops} {one.kind}" for one in found.kept)
-            told = phrase("faster in float on this target: {kinds}", kinds)
+        if not found or not found.is_other:
+            yield Candidate(branch, branch, usual, why, found and found.integer_us)
+        else:
+            recipe = text_of(with_forms(parse(usual), found))
+            told = phrase(
+                "in integers throughout a run would take {time}, and in float {time2}",
+                time_text(found.integer_us),
+                time_text(found.float_us),
+            )
             yield Candidate(f"{branch}-fastest", branch, recipe, told, found.predicted_us)
 
     return candidates
@@ -288,7 +289,7 @@ BRANCHES = (
     Branch(
         "int16x8",
         phrase("Does int16 data with 8-bit weights fit?"),
-        _if_float,
+        _if_wide_pays,
         _one("int16x8", phrase("the accuracy of float with weights of 8 bits")),
     ),
     Branch(

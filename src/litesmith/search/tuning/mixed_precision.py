@@ -267,8 +267,7 @@ def find_fastest_forms(trials: TuneTrials, base: str) -> FastestForms | None:
         return None
 
     def find() -> Fastest:
-        few = take_some(trials.split.calibration, CALIBRATION_SAMPLES)
-        parts = (parse(base), context_of(few), target, trials.goal.runs, trials.engine)
+        parts = (parse(base), target, trials.goal.runs, trials.engine)
         return Fastest(1, base, fastest_forms(trials.model, *parts))
 
     return _kept(trials, Fastest, "fastest", (base,), find).forms

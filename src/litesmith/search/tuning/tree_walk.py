@@ -275,7 +275,13 @@ class Search:
             self.request.limits.max_bytes,
             records,
             self._goal.place.asks_for_integers(self.model),
+            self._is_wide_slow(),
         )
+
+    def _is_wide_slow(self) -> bool:
+        place = self._goal.place
+        is_stock = place.cpu is not None and not place.has_own_kernels
+        return is_stock and self.request.minimize == "latency"
 
     def _answer(self, branch: Branch, state: State, left: int, on_step: Callable[[], None]) -> None:
         is_late = self.is_over and not self.trials.has_some_of(branch.name)

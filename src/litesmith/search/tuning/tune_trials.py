@@ -58,7 +58,7 @@ from litesmith.workers.engine import Engine, Lost
 
 # How long the two of a pair take turns: enough to tell candidates apart, not yet to prove it. How
 # busy the machine is, is told of the proof.
-_QUICK = Rule(width=0.04, least_seconds=1.0, most_seconds=6.0, look_seconds=0)
+_QUICK = Rule(width=0.05, least_seconds=0.5, most_seconds=3.0, look_seconds=0)
 
 # Enough to know whether scoring takes seconds or minutes.
 _GLANCE = Rule(runs=2, warmup_runs=1, look_seconds=0)

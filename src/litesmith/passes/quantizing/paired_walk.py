@@ -7,6 +7,7 @@ changed, really give it.
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from hashlib import sha256
+from itertools import repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -21,7 +22,7 @@ from litesmith.ir.window import slides
 from litesmith.numeric.kernels import evaluate
 from litesmith.numeric.patches import mean_window
 from litesmith.passes.core.layers import Layer, layers_of, real_bias, real_values, rebuilt
-from litesmith.passes.core.step import Context, Samples, Skip
+from litesmith.passes.core.step import Context, Skip, Tools
 from litesmith.passes.quantizing.float_side import FloatSide, Given, Inputs
 from litesmith.passes.quantizing.track import Track
 from litesmith.passes.tidy.fold import Fold
@@ -110,7 +111,8 @@ def walk(
             raise CannotApply(
                 "{name!r} has no elements; nothing can be seen of it", plain(layer.data.name)
             )
-    own, real = _chosen(tools.samples(model), tools.samples(reference), samples)
+    own = _chosen(model, tools, samples)
+    real = own if _takes_alike(model, reference) else _chosen(model, tools, samples, reference)
     ours = Track(model, tools, own)
     theirs = Track(reference, tools, real) if paired else None
     beside = FloatSide(reference, counterparts, tools, real, -(-ROWS // len(own)))
@@ -140,17 +142,24 @@ def walk(
     return Walked(with_ops(model, replaced), changed, skipped)
 
 
-def _chosen(own: Samples, real: Samples, most: int) -> tuple[list[Inputs], list[Inputs]]:
-    """At most so many samples as both models take them, chosen and ordered by what they hold: their
-    own order does not matter."""
-    held: dict[bytes, tuple[Inputs, Inputs]] = {}
-    for number, pair in enumerate(zip(own, real, strict=True)):
-        content = sha256(b"".join(array.tobytes() for array in pair[0])).digest()
-        held[content + number.to_bytes(8, "big")] = pair
+def _takes_alike(model: Model, other: Model) -> bool:
+    """Whether two models take the same numbers for a sample."""
+    forms = [[(t.dtype, t.quant) for t in one.main.inputs] for one in (model, other)]
+    return forms[0] == forms[1]
+
+
+def _chosen(model: Model, tools: Tools, most: int, wanted: Model | None = None) -> list[Inputs]:
+    """At most so many samples, as a model takes them or another that is wanted, chosen and ordered
+    by what they hold for the first: their own order does not matter."""
+    held: dict[bytes, Inputs] = {}
+    others = tools.samples(wanted) if wanted is not None else None
+    pairs = zip(tools.samples(model), others or repeat(None), strict=False)
+    for number, (own, other) in enumerate(pairs):
+        content = sha256(b"".join(array.tobytes() for array in own)).digest()
+        held[content + number.to_bytes(8, "big")] = own if other is None else other
         if len(held) > most:
             del held[max(held)]
-    ordered = [held[key] for key in sorted(held)]
-    return [pair[0] for pair in ordered], [pair[1] for pair in ordered]
+    return [held[key] for key in sorted(held)]
 
 
 def _corrected_bias(visit: Visit, weight: Tensor) -> Float64s:

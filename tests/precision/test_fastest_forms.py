@@ -1,0 +1,143 @@
+"""Which ops are better left float: by costs that are given, not measured."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from litesmith.calibration.observe import tools
+from litesmith.ir.build import Builder
+from litesmith.ir.types import Model
+from litesmith.passes.core.recipe import apply, parse, text_of
+from litesmith.passes.core.step import Context
+from litesmith.passes.quantizing.integer_graph import conversions
+from litesmith.passes.quantizing.quantize import Quantize
+from litesmith.precision.fastest_forms import (
+    FastestForms,
+    FormCosts,
+    estimated_costs,
+    fastest_forms,
+    find_fastest,
+    form_costs,
+    names_of,
+    slower_kinds,
+    suspected_forms,
+    with_forms,
+)
+from litesmith.run.core.target import Target
+from tests.draws import draws
+from tests.zoo import noise
+from tests.zoo_float import FLOATS, few
+
+SIDE, CHANNELS = 32, 16
+BASE = parse("cleanup | fold | fuse | quantize | correct")
+
+
+def faces(blocks: int = 4, kind: str = "PRELU", slope: float | None = None) -> Model:
+    """Convolutions with an activation between them that has no fast integer kernel."""
+    b = Builder()
+    x = b.input("x", (1, SIDE, SIDE, CHANNELS))
+    for number in range(blocks):
+        weight = noise(CHANNELS, 3, 3, CHANNELS, seed=number, scale=0.1)
+        x = b.op("CONV_2D", x, weight, noise(CHANNELS, seed=number + 50, scale=0.1))
+        if kind == "PRELU":
+            slopes = np.abs(noise(1, 1, CHANNELS, seed=number + 90)) / 4
+            x = b.op("PRELU", x, np.full_like(slopes, slope) if slope else slopes)
+        else:
+            x = b.op(kind, x)
+    return b.model(x)
+
+
+def quantized(model: Model) -> Model:
+    return apply(model, "quantize", Context(tools(few(model, 2), threads=1))).model
+
+
+def given_costs(model: Model, integer: dict[str, float], conversion: float) -> FormCosts:
+    """Ten microseconds for every op in float; in integers by kind."""
+    outputs = [*model.main.inputs, *(t for op in model.main.ops for t in op.outputs)]
+    return FormCosts(
+        (10.0,) * len(model.main.ops),
+        tuple(integer.get(op.kind) for op in model.main.ops),
+        dict.fromkeys(outputs, conversion),
+    )
+
+
+def test_what_is_slow_in_integers_stays_float_by_kind() -> None:
+    model = faces()
+    found = find_fastest(model, given_costs(model, {"CONV_2D": 3.0, "PRELU": 99.0}, 1.0))
+    assert found.keep == ("PRELU",)
+    assert [(one.kind, one.ops, one.integer_us, one.float_us) for one in found.kept] == [
+        ("PRELU", 4, 396.0, 40.0)
+    ]
+    # Four convolutions, four activations, and a conversion before and after each convolution.
+    assert found.predicted_us == 4 * 3.0 + 4 * 10.0 + 8 * 1.0
+    assert found.integer_us == 4 * 3.0 + 4 * 99.0 + 2 * 1.0
+    assert found.float_us == 80.0
+
+
+def test_dear_conversions_leave_all_in_integers_or_layers_alone() -> None:
+    model = faces()
+    dear = find_fastest(model, given_costs(model, {"CONV_2D": 3.0, "PRELU": 11.0}, 50.0))
+    assert dear.keep == () and dear.predicted_us == dear.integer_us
+    hopeless = find_fastest(model, given_costs(model, {"CONV_2D": 30.0, "PRELU": 99.0}, 1.0))
+    assert hopeless.keep == ("PRELU",), "layers are integers all the same: that was asked for"
+
+
+@given(st.sets(st.sampled_from(range(8))))
+@draws(20)
+def test_names_stand_for_the_same_ops(kept: set[int]) -> None:
+    model = faces()
+    step = Quantize(keep=names_of(model.main, sorted(kept)))
+    if {n for n in range(8) if model.main.ops[n].kind == "CONV_2D"} <= kept:
+        return
+    made = apply(model, (step,), Context(tools(few(model, 2), threads=1))).model
+    real = [op for op in made.main.ops if op not in conversions(made.main).ops]
+    assert {n for n, op in enumerate(real) if op.outputs[0].quant is None} == kept
+
+
+def test_the_table_knows_prelu_and_leaves_plain_networks_alone() -> None:
+    found = suspected_forms(faces(), BASE)
+    assert found is not None and found.is_other and found.predicted_us < found.integer_us
+    plain = suspected_forms(faces(kind="LEAKY_RELU"), BASE)
+    assert plain is not None and not plain.is_other
+
+
+def test_one_slope_is_said_as_leaky_relu() -> None:
+    found = suspected_forms(faces(slope=0.25), BASE)
+    assert found is not None and found.rewrites == ("PRELU:LEAKY_RELU",)
+    assert "rewrite(ops=[PRELU:LEAKY_RELU]) | quantize" in text_of(with_forms(BASE, found))
+
+
+def test_a_recipe_takes_what_was_found() -> None:
+    found = FastestForms(("PRELU", 3), 1.0, 2.0, 3.0)
+    told = text_of(with_forms(parse("fuse | quantize(ranges=mse) | correct"), found))
+    assert told == "fuse | quantize(keep=[PRELU, 3], ranges=mse) | correct"
+    assert text_of(with_forms(parse("qat"), found)) == "qat(keep=[PRELU, 3])"
+
+
+@pytest.mark.parametrize("name", sorted(set(FLOATS) - {"branches", "branching", "looping"}))
+def test_every_model_has_costs_and_a_choice_that_can_be_made(name: str) -> None:
+    data = few(FLOATS[name](), 2)
+    context = Context(tools(data, threads=1))
+    model = apply(FLOATS[name](), "cleanup | fold(float16=true) | fuse", context).model
+    costs = estimated_costs(model, quantized(model))
+    assert len(costs.floats) == len(costs.integers) == len(model.main.ops)
+    found = find_fastest(model, costs)
+    assert found.predicted_us <= found.integer_us + 1e-6
+    apply(model, (replace(Quantize(), keep=found.keep),), context)
+
+
+def test_times_are_measured_once_and_kept() -> None:
+    """The second time nothing runs: the very same numbers come back."""
+    model, target = faces(2), Target.parse("cpu:1")
+    first = form_costs(model, quantized(model), target, 8)
+    assert all(us >= 0 for us in first.floats) and any(us > 0 for us in first.floats)
+    found = fastest_forms(model, BASE, target, 8)
+    assert found is not None and found.predicted_us > 0
+    assert slower_kinds(model, BASE, quantized(model), target, 8) is not None
+
+
+def test_where_ops_cannot_be_timed_there_is_no_choice() -> None:
+    assert fastest_forms(faces(2), BASE, Target.parse("numpy")) is None

@@ -28,6 +28,8 @@ _VALUES = {
     "LOGISTIC": Known(0.20, 0.10),
     "LOG_SOFTMAX": Known(1.5, 1.4),
     "MAX_POOL_2D": Known(0.44, 0.14),
+    "MAXIMUM": Known(0.15, 0.04),
+    "MINIMUM": Known(0.15, 0.04),
     "MUL": Known(0.14, 0.20),
     "PRELU": Known(0.11, 7.1),
     "RELU": Known(0.10, 8.2),
@@ -51,8 +53,8 @@ _MACS = {
 # Other kinds: layers, and what mostly moves values.
 _OTHER_MACS, _OTHER_VALUES = Known(0.03, 0.015), Known(0.15, 0.08)
 
-# What calling any op takes, in microseconds.
-_CALL_US = 1.0
+# What calling any op takes, in microseconds, and calling one outside XNNPACK.
+_CALL_US, _LEAVING_US = 0.5, 2.5
 
 # Kinds that are so many times slower in int8 are those for which XNNPACK has no int8 kernel.
 _SLOW = 2.0
@@ -61,6 +63,9 @@ SLOW_KINDS = frozenset(
     kind for kind, known in (_VALUES | _MACS).items() if known.integer > _SLOW * known.real
 )
 
+# Others that have none, and whose builtin int8 kernel is fast all the same.
+_BUILTIN = ("GELU", "MAXIMUM", "MINIMUM", "RESIZE_NEAREST_NEIGHBOR")
+
 
 def known_us(op: Op, *, is_integer: bool) -> float:
     """What an op takes in one of the forms, by its kind."""
@@ -68,7 +73,9 @@ def known_us(op: Op, *, is_integer: bool) -> float:
     known, work = _VALUES.get(op.kind, _OTHER_VALUES), sum(t.elements for t in op.outputs)
     if macs and op.kind not in _VALUES:
         known, work = _MACS.get(op.kind, _OTHER_MACS), macs
-    return _CALL_US + work * (known.integer if is_integer else known.real) / 1e3
+    is_leaving = is_integer and op.kind in (*SLOW_KINDS, *_BUILTIN)
+    call = _LEAVING_US if is_leaving else _CALL_US
+    return call + work * (known.integer if is_integer else known.real) / 1e3
 
 
 def is_integer(op: Op) -> bool:

@@ -1,4 +1,4 @@
-"""How many examples hypothesis draws: a third by default, all of them with `-m full`."""
+"""How many examples hypothesis draws: a quarter by default, all of them with `-m full`."""
 
 from hypothesis import HealthCheck, settings
 
@@ -14,5 +14,5 @@ def draw_all() -> None:
 
 def draws(count: int, *suppressed: HealthCheck) -> settings:
     """The settings of a test that draws so many; a busy machine is no fault of it."""
-    drawn = count if _whole else min(count, max(_FEWEST, count // 3))
+    drawn = count if _whole else min(count, max(_FEWEST, count // 4))
     return settings(max_examples=drawn, deadline=None, suppress_health_check=suppressed)

@@ -29,6 +29,7 @@ from litesmith.workers.engine import ENGINES
 # Options that have no argument: how a result is printed, and what Python has other words for.
 NO_ARGUMENT = {
     "ops": "an import of the module that registers them",
+    "shape": "litesmith.resize",
     "top": "rows that are printed",
     "output_format": "how times are printed",
     "enable_op_profiling": "a hint to profile",

@@ -33,10 +33,9 @@ from litesmith.ir.ops import OPS
 from litesmith.ir.types import Model
 from litesmith.passes.core.recipe import apply, is_float, parse, text_of
 from litesmith.passes.core.step import Context
-from litesmith.passes.quantizing.quantize import Quantize
 from litesmith.passes.tidy.fold import Fold
 from litesmith.phrases import join, phrase
-from litesmith.precision.fastest_forms import fastest_forms, suspected_forms
+from litesmith.precision.fastest_forms import fastest_forms, suspected_forms, with_forms
 from litesmith.run.core.target import Target
 from litesmith.tflite.file import load
 from litesmith.tflite.write import to_bytes
@@ -411,13 +410,13 @@ class _Examination:
     def _for_any(self) -> list[str]:
         """Recipes that are tried whatever the cause: int8 weights alone, and int8 but for the ops
         that are faster in float."""
-        given = self._pair.file, parse(OURS), Context(tools(self._data))
-        forms = suspected_forms(*given)
-        if forms is not None and forms.keep:
-            forms = fastest_forms(*given, self._target)
+        recipe = parse(OURS)
+        forms = suspected_forms(self._pair.file, recipe)
+        if forms is not None and forms.is_other:
+            forms = fastest_forms(self._pair.file, recipe, self._target)
         found = [_DYNAMIC]
-        if forms is not None and forms.keep:
-            found.append(text_of((Quantize(keep=forms.keep),)))
+        if forms is not None and forms.is_other:
+            found.append(text_of(with_forms(parse("quantize"), forms)))
         return found
 
     def _fastest(self, fitting: Mapping[str, "_Tried"]) -> tuple[str, str]:

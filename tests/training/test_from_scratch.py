@@ -228,7 +228,6 @@ def test_without_torch_it_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     ("name", "more", "told"),
     [
         (f"{TINY}/3", {}, "asks for 3 classes, and the given dict has 2; leave out /3"),
-        ("resnet8@24", {}, "data has 16×16×3, the model's input 'image' wants 24×24×3"),
         ("resnet8@2", {}, "resnet8: 2 pixels are outside 4 to 2048"),
         (TINY, {"at": "embedding"}, "at=: resnet8 learns from random weights, all of it"),
         (TINY, {"fine_tune": "last"}, "fine_tune=: resnet8 learns from random weights"),

@@ -21,8 +21,8 @@ TIDY = "cleanup | fold | fuse"
 # What leaves float the ops that are faster so.
 QUANTIZE = "litesmith quantize FLOAT.tflite --data DATA -o OUT.tflite"
 
-# The share of a run that must be expected to be wasted before it is worth a line.
-_WORTH_TIME = 0.1
+# The share of a run, and the microseconds, that must be expected to be wasted to be worth a line.
+_WORTH_TIME, _WORTH_US = 0.1, 5.0
 
 # About what one conversion takes, and for each value, in microseconds.
 _CONVERTING_US, _VALUE_US = 1.0, 1.3e-4
@@ -188,7 +188,7 @@ def slow_integers(model: Model) -> Iterator[Finding]:
     whole = sum(known_us(op, is_integer=is_integer(op)) for op in ops)
     now, then = (sum(known_us(op, is_integer=form) for op in slow) for form in (True, False))
     then += sum(2 * _converting_us(op) for op in slow)
-    if now - then < _WORTH_TIME * whole:
+    if now - then < max(_WORTH_TIME * whole, _WORTH_US):
         return
     kinds = Counter(op.kind for op in slow)
     yield Finding(

@@ -25,8 +25,9 @@ from litesmith.workers.engine import Engine
 
 FLOAT, INTEGER = "float", "integer"
 
-# A choice that gains less than this share of the time is not worth its conversions.
-_LEAST_GAIN = 0.03
+# A choice that gains less than this share of the time, or fewer microseconds, is not worth its
+# conversions.
+_LEAST_GAIN, _LEAST_US = 0.03, 3.0
 
 
 # Ops without a fast integer kernel, said with ops that have one; each exact or nearly so.
@@ -244,7 +245,7 @@ def find_fastest(reference: Model, costs: FormCosts) -> FastestForms:
         fixed = [{INTEGER: row[INTEGER]} if op in layers else row for op, row in rows]
         forms = assign(replace(problem, ops=fixed))
     kept, best = [op for op in free if forms[op] == FLOAT], problem.of(forms)
-    if best > whole * (1 - _LEAST_GAIN):
+    if best > whole - max(_LEAST_GAIN * whole, _LEAST_US):
         kept, best = [], whole
     real = problem.of(forms_of(problem, free)) + costs.float_rest
     share = len(kept) / max(1, len(free))

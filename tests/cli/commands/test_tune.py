@@ -195,7 +195,7 @@ def _refused(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
         ("MODEL --max-drop 1pt", "give --data"),
         ("MODEL --data DATA", "give one of --max-drop, --min-agreement and --min-snr"),
         ("MODEL --data DATA --max-drop 1pt --min-snr 20", "give one of --max-drop"),
-        ("MODEL --data DATA --max-drop 1", "--max-drop 1: give 1pt or 1%"),
+        ("MODEL --data DATA --max-drop 1", "a drop of 1: top-1 is a share; give 1pt or 1%"),
         ("MODEL --data DATA --max-drop -1pt", "drop of"),
         ("MODEL --data DATA --min-agreement 2", "--min-agreement 2"),
         ("MODEL --data PLAIN --max-drop 1pt", "has no labels"),

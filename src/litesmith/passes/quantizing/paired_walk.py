@@ -32,7 +32,7 @@ from litesmith.units import plain
 Float64s = NDArray[np.float64]
 
 # Places, over all samples, at which outputs of both models are compared.
-ROWS = 4096
+ROWS = 2048
 
 
 @dataclass(frozen=True, eq=False)

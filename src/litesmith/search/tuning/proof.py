@@ -52,7 +52,7 @@ from litesmith.timing.turns import Contender
 from litesmith.workers.engine import Lost
 
 # The proof's own run: long enough for a narrow interval.
-_PATIENT = Rule(width=0.02, least_seconds=3.0, most_seconds=15.0)
+_PATIENT = Rule(width=0.02, least_seconds=3.0, most_seconds=9.0)
 
 # The held-out samples are asked about so many models at most: each one more makes it likelier
 # that one passes by luck.
@@ -60,6 +60,9 @@ _MOST_VERIFIED = 4
 
 # Models that take part in the proof's run beside the best, and samples that layers are compared on.
 _MOST_TIMED, _LOOKED_AT = 3, 16
+
+# Runs that tell the time of each op.
+_PROFILED_RUNS = 60
 
 _THREADED = ("cpu", "openvino")
 
@@ -306,7 +309,7 @@ def _op_times(trials: TuneTrials, path: Path) -> TunedInside:
 
 def op_times(source: Source, target: Target, runs: int | None = None) -> TunedInside:
     """The time of a run, and of each op of it."""
-    found = profile_ops(source, target, runs=runs)
+    found = profile_ops(source, target, runs=_PROFILED_RUNS if runs is None else runs)
     ops = tuple(
         OpRow(op.index, op.kind, op.name, op.us, op.macs)
         for op in found.ops

@@ -85,7 +85,7 @@ WRITERS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "csv": (("bench", MODEL, "--runs", "2", "--csv", "out.csv"), ("out.csv",)),
     "log": (("bench", MODEL, "--runs", "2", "--log", "out.jsonl"), ("out.jsonl",)),
     "bench -o": (("bench", MODEL, "--runs", "1", "--on", "all", "-o", FOLDER), ()),
-    "bundle": (("doctor", MODEL, "--bundle", "out.zip"), ("out.zip",)),
+    "bundle": (("doctor", MODEL, "--bundle", "out.zip", "--seconds", "0.05"), ("out.zip",)),
     "baseline": (("gate", "out.json", MODEL, "--update", "--seconds", "0.3"), ("out.json",)),
     "gate": (("gate", BASELINE, MODEL, "--seconds", "0.3", "--markdown", "out.md", "--junit",
               "out.xml"), ("out.md", "out.xml")),

@@ -42,7 +42,7 @@ PRINTED: dict[str, Sequence[str]] = {
         "--seconds",
         "0.05",
     ),
-    "doctor": ("doctor", str(DEMO)),
+    "doctor": ("doctor", str(DEMO), "--seconds", "0.05"),
     "doctor with data": ("doctor", "coarse.tflite", "--against", "a.tflite", "--data", "plain.npy"),
     "targets": ("targets", str(DEMO)),
     "diff": ("diff", "a.tflite", "coarse.tflite"),

@@ -458,6 +458,7 @@ COMMANDS = {
                 metavar="edgetpu|ethos-u55|hexagon|gpu|…",
                 help="What keeps the model from running there whole, and the recipe for that.",
             ),
+            replace(SECONDS, help="Time that a remedy is timed for.", default="1", show_default=""),
             SAMPLES,
             option(
                 "--bundle",

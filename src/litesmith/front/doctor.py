@@ -37,6 +37,7 @@ from litesmith.progress import Note, Progress, silent
 from litesmith.run.core.target import Target
 from litesmith.run.trial_run import probe
 from litesmith.temporary import temporary_file
+from litesmith.timing.latency import Rule
 from litesmith.units import bytes_text, time_text, total_text
 
 # Samples that accuracy is told of where nobody asks for a number.
@@ -191,6 +192,7 @@ class Asked(NamedTuple):
 
     against: SourceFile | None
     samples: int | None
+    seconds: float
     bundle: Path | None
     keep_custom_options: bool
     overlay: Path | None
@@ -207,6 +209,7 @@ def doctor(
     on: str | Target = "cpu:1",
     accelerator: str | None = None,
     samples: int | None = None,
+    seconds: float = Patient.seconds,
     bundle: Place | None = None,
     keep_custom_options: bool = False,
     overlay: Place | None = None,
@@ -218,17 +221,20 @@ def doctor(
     >>> litesmith.doctor("model.tflite").findings                       # doctest: +SKIP
     >>> litesmith.doctor("int8.tflite", "val/", against="float.tflite")  # doctest: +SKIP
 
-    `accelerator` asks what keeps the model from running there whole. `bundle` is a .zip that shows
+    A remedy for slowness is timed beside the model for `seconds`. `accelerator` asks what keeps the
+    model from running there whole. `bundle` is a .zip that shows
     another person the same without the weights; `overlay` a .json file for Model Explorer.
     """
     refuse_below("samples", samples, 1)
+    Rule(seconds=seconds)  # raises where nothing can be timed so
     read_preparation(**options)
     places = read_place(bundle, model), read_place(overlay, model)
     if places[1] is not None:
         refuse_name(places[1])
     source = open_source(model)
     reference = None if against is None else open_source(against)
-    asked = Asked(reference, samples, places[0], keep_custom_options, places[1], options, progress)
+    told = (places[0], keep_custom_options, places[1])
+    asked = Asked(reference, samples, seconds, *told, options, progress)
     if accelerator is not None:
         return _fit(source, accelerator, asked)
     if data is not None:
@@ -280,9 +286,9 @@ def _examine_time(source: SourceFile, target: Target, asked: Asked) -> Slowness:
     try:
         profile = profile_ops(source.origin, target)
         reference = None if asked.against is None else asked.against.model
-        patient = Patient(source.model, target, profile, reference=reference)
+        patient = Patient(source.model, target, profile, seconds=asked.seconds, reference=reference)
     except CannotRun as error:
-        patient = Patient(source.model, target, None, str(error))
+        patient = Patient(source.model, target, None, str(error), seconds=asked.seconds)
     files = _Files(source, asked, "DATA")
     found = tuple(replace(one, command=files.fill(one.command)) for one in diagnoses(patient))
     bundle = None if asked.bundle is None else (asked.bundle, _write_bundle(patient, asked))

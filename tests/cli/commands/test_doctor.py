@@ -17,6 +17,9 @@ from tests.diagnosis.test_loss import IMAGES, as_data, convnet, quantized, with_
 from tests.diagnosis.test_loss_commands import ROWS, loud
 from tests.zoo_slow import int8_of, prelu_net
 
+# How long remedies are timed: what is found does not depend on it.
+SHORT = ("--seconds", 0.05)
+
 
 @pytest.fixture
 def model(tmp_path: Path) -> Path:
@@ -27,7 +30,7 @@ def model(tmp_path: Path) -> Path:
 
 def test_json_findings_and_a_bundle(model: Path, tmp_path: Path) -> None:
     out = tmp_path / "b.zip"
-    shown = litesmith("doctor", model, "--json", "--bundle", out)
+    shown = litesmith("doctor", model, "--json", "--bundle", out, *SHORT)
     assert shown.returncode == 0, shown.stderr
     found = json.loads(shown.stdout)
     keys = {"what", "where", "why", "costs", "command"}
@@ -45,7 +48,7 @@ def test_json_findings_and_a_bundle(model: Path, tmp_path: Path) -> None:
 
 def test_a_model_without_a_profile_still_gets_findings(tmp_path: Path) -> None:
     save(zoo.strings(), tmp_path / "m.tflite")
-    shown = litesmith("doctor", tmp_path / "m.tflite")
+    shown = litesmith("doctor", tmp_path / "m.tflite", *SHORT)
     assert shown.returncode == 0, shown.stderr
     lines = [line for line in shown.stdout.splitlines() if "litesmith " not in line]
     assert all(len(line) <= 80 for line in lines)
@@ -139,7 +142,7 @@ def test_bad_input_is_one_line(
     model: Path, tmp_path: Path, words: tuple[str, ...], told: str
 ) -> None:
     before = model.read_bytes()
-    shown = litesmith("doctor", *(word.format(model=model) for word in words), cwd=tmp_path)
+    shown = litesmith("doctor", *(word.format(model=model) for word in words), *SHORT, cwd=tmp_path)
     assert shown.returncode == 2
     assert told in shown.stderr
     assert shown.stderr.count("\n") == 1
@@ -215,18 +218,18 @@ def slow(tmp_path: Path) -> tuple[Path, Path]:
 
 def test_the_float_model_is_named_where_it_is_given(slow: tuple[Path, Path]) -> None:
     reference, model = slow
-    found = json.loads(litesmith("doctor", model, "--against", reference, "--json").stdout)
+    found = json.loads(litesmith("doctor", model, "--against", reference, "--json", *SHORT).stdout)
     (told,) = (one for one in found["findings"] if "slow in int8" in one["what"])
     assert "3 PRELU" in told["what"]
     assert split(told["command"])[:3] == ["litesmith", "quantize", str(reference)]
     assert sum(one["costs_share"] or 0 for one in found["findings"]) <= 1 + 1e-9
-    alone = json.loads(litesmith("doctor", model, "--json").stdout)
+    alone = json.loads(litesmith("doctor", model, "--json", *SHORT).stdout)
     (told,) = (one for one in alone["findings"] if "slow in int8" in one["what"])
     assert split(told["command"])[2] == "FLOAT.tflite"
 
 
 def test_another_model_is_no_reference(slow: tuple[Path, Path], model: Path) -> None:
     for wrong in (slow[1], model):
-        shown = litesmith("doctor", slow[1], "--against", wrong)
+        shown = litesmith("doctor", slow[1], "--against", wrong, *SHORT)
         assert shown.returncode == 2
         assert "give the float model" in shown.stderr

@@ -193,7 +193,8 @@ def contest(file: Path, options: Namespace, folder: Path) -> Contest | None:
     ratios = {name: us / times["float"] for name, us in times.items()}
     best = min(ratios, key=ratios.__getitem__)
     chosen = found.summary.chosen
-    predicted = chosen.predicted_us if chosen and found.best else None
+    tried = {record.name: record.details.predicted_us for record in found.records}
+    predicted = tried.get(chosen.name) if chosen and found.best else None
     comparison = bench.comparisons[0].ratio
     return Contest(
         file.stem,
@@ -203,7 +204,7 @@ def contest(file: Path, options: Namespace, folder: Path) -> Contest | None:
         ratios[best],
         predicted / times["tune"] if predicted else None,
         seconds,
-        found.summary.recipe if found.best else "",
+        next((r.recipe for r in found.records if chosen and r.name == chosen.name), ""),
     )
 
 

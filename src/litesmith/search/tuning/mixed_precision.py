@@ -56,7 +56,7 @@ class Mixture(NamedTuple):
 
     ops       their numbers in the model that `quantize` is handed
     damage    what the others still do, from each alone; 1 is what labels hardly notice
-    us        what the ops that could be integers take together, with the conversions
+    us        what the ops take together, with the conversions
     is_range  True where it is the range of what flows that needs them, hardly the weights
     """
 
@@ -296,7 +296,7 @@ def mixed_candidates(trials: TuneTrials, state: State) -> Iterator[Candidate]:
     while (mixture := next_mixture(ladder, tried)) is not None:
         name = f"mixed-{len(mixture.ops)}"
         why = phrase("{count} ops that int8 ruins stay float", len(mixture.ops))
-        yield Candidate(name, "mixed", mixture.recipe(base), why)
+        yield Candidate(name, "mixed", mixture.recipe(base), why, mixture.us)
         tried.append(TriedMixture(mixture.ops, state.records[name].room.estimate >= 0))
     fitting = [one for one in ladder if TriedMixture(one.ops, True) in tried]
     is_fast = trials.goal.place.has_own_kernels

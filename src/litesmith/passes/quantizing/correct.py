@@ -22,7 +22,7 @@ MOST_GAIN = 1.1
 
 # Both models see the same samples, so that few do; fewer where what flows is large, to stay within
 # so many bytes.
-_SAMPLES, _FEWEST, _BYTES = 128, 16, 160_000_000
+_SAMPLES, _FEWEST, _BYTES = 64, 16, 128_000_000
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ Float64s = NDArray[np.float64]
 Inputs = tuple[Array, ...]
 
 # Bytes that what is gathered in one pass may take.
-_AT_ONCE = 64_000_000
+_AT_ONCE = 48_000_000
 
 
 class Given(NamedTuple):

@@ -39,8 +39,14 @@ def chosen(place: Path, out: Path, *names: str, **asked: object) -> Chosen:
 
 @pytest.fixture(scope="module")
 def found(place: Path) -> Chosen:
-    """The three models, measured once."""
-    return chosen(place, place / "out")
+    """The three models, measured until nothing is unclear: on a busy machine that would be measured
+    again."""
+    found = chosen(place, place / "out")
+    for _ in range(20):
+        if not found.fresh:
+            break
+        found = chosen(place, place / "out")
+    return found
 
 
 @pytest.fixture

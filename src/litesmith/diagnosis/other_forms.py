@@ -2,7 +2,6 @@
 quantized. Each form is made here, with ranges from random numbers, and timed beside the model."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +10,7 @@ from litesmith.anatomy.findings import TIDY
 from litesmith.calibration.context import RandomSamples, context_of
 from litesmith.errors import CannotRun, LitesmithError
 from litesmith.ir.types import Model
-from litesmith.passes.core.recipe import apply, parse
+from litesmith.passes.core.recipe import apply
 from litesmith.passes.quantizing.quantize import Quantize
 from litesmith.precision.fastest_forms import (
     FastestForms,
@@ -74,16 +73,11 @@ def int8_form(reference: Model, target: Target, runs: int | None = None) -> Othe
         return OtherForm(FLOAT16, start, kinds)
     if not found.keep:
         return OtherForm(INT8, quantized, kinds)
-    recipe = tuple(replace(step, keep=found.keep) for step in _quantize_alone())
-    return OtherForm(INT8, apply(start, recipe, context).model, kinds)
+    return OtherForm(INT8, apply(start, (Quantize(keep=found.keep),), context).model, kinds)
 
 
 def _is_better_float(found: FastestForms) -> bool:
     return not found.keep and found.float_us < found.integer_us
-
-
-def _quantize_alone() -> list[Quantize]:
-    return [step for step in parse("quantize") if isinstance(step, Quantize)]
 
 
 def dynamic_form(model: Model) -> OtherForm | None:

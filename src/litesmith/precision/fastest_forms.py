@@ -7,9 +7,10 @@ from typing import NamedTuple, NoReturn
 
 import numpy as np
 
+from litesmith.anatomy.known_times import is_integer
 from litesmith.errors import CannotApply, CannotRun
 from litesmith.ir.ops import OPS
-from litesmith.ir.types import Graph, Model, Op, Tensor
+from litesmith.ir.types import Graph, Model, Tensor
 from litesmith.numeric.ranges import Seen
 from litesmith.passes.core.layers import layer_of
 from litesmith.passes.core.recipe import Recipe, apply, parse
@@ -28,7 +29,6 @@ FLOAT, INTEGER = "float", "integer"
 # A choice that gains less than this share of the time, or fewer microseconds, is not worth its
 # conversions.
 _LEAST_GAIN, _LEAST_US = 0.03, 3.0
-
 
 # Ops without a fast integer kernel, said with ops that have one; each exact or nearly so.
 _WAYS = ("ABS", "HARD_SWISH", "PRELU:LEAKY_RELU", "PRELU:MAXIMUM", "SQUARED_DIFFERENCE")
@@ -70,10 +70,10 @@ class FastestForms(NamedTuple):
 class FormCosts(NamedTuple):
     """What the ops of a float model take in both forms.
 
-    floats      of each op, microseconds in the float model
-    integers    of each op, in the quantized model; None where it stays float there
-    conversion  of each tensor that is made or given, what one conversion takes
-    float_rest  of a run of the float model, what is spent outside the ops
+    floats        of each op, microseconds in the float model
+    integers      of each op, in the quantized model; None where it stays float there
+    conversion    of each tensor that is made or given, what one conversion takes
+    float_rest    of a run of the float model, what is spent outside the ops
     integer_rest  the same of the quantized model
     """
 
@@ -122,21 +122,16 @@ def _integer_us(reference: Model, quantized: Model, times: OpTimes) -> Iterator[
     same order and conversions among them."""
     pairs = zip(quantized.main.ops, times.ops, strict=True)
     own = [(op, us) for op, us in pairs if not OPS[op.kind].rescales]
+    kinds = [op.kind for op in reference.main.ops if not OPS[op.kind].rescales]
+    if kinds != [op.kind for op, _ in own]:
+        raise CannotRun("the ops of the two models are not the same in the same order")
+    left = iter(own)
     for op in reference.main.ops:
         if OPS[op.kind].rescales:
             yield None
-            continue
-        other, us = own.pop(0) if own else (op, 0.0)
-        if other.kind != op.kind:
-            break
-        yield us if _is_integer(other) else None
-    if own:
-        raise CannotRun("the ops of the two models are not the same in the same order")
-
-
-def _is_integer(op: Op) -> bool:
-    """Also where only its weights are."""
-    return any(t.quant is not None for t in (*op.inputs, *op.outputs) if t is not None)
+        else:
+            other, us = next(left)
+            yield us if is_integer(other) else None
 
 
 def fastest_forms(

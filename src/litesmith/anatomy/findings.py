@@ -5,10 +5,15 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from litesmith.anatomy.known_times import is_integer, is_slow_integer, known_us
+from litesmith.anatomy.known_times import (
+    KNOWN_CONVERSIONS,
+    is_integer,
+    is_slow_integer,
+    known_us,
+)
 from litesmith.errors import CannotApply
 from litesmith.ir.dtype import DTYPES
-from litesmith.ir.types import Model, Op, Tensor
+from litesmith.ir.types import Model, Tensor
 from litesmith.passes.core.layers import unpacked_constants
 from litesmith.passes.core.recipe import parse, step_name
 from litesmith.passes.core.step import Context
@@ -23,9 +28,6 @@ QUANTIZE = "litesmith quantize FLOAT.tflite --data DATA -o OUT.tflite"
 
 # The share of a run, and the microseconds, that must be expected to be wasted to be worth a line.
 _WORTH_TIME, _WORTH_US = 0.1, 5.0
-
-# About what one conversion takes, and for each value, in microseconds.
-_CONVERTING_US, _VALUE_US = 1.0, 1.3e-4
 
 # The share of a file that must be wasted before it is worth a line.
 _WORTH_SAYING = 0.01
@@ -187,7 +189,7 @@ def slow_integers(model: Model) -> Iterator[Finding]:
         return
     whole = sum(known_us(op, is_integer=is_integer(op)) for op in ops)
     now, then = (sum(known_us(op, is_integer=form) for op in slow) for form in (True, False))
-    then += sum(2 * _converting_us(op) for op in slow)
+    then += sum(2 * KNOWN_CONVERSIONS.of(t.elements) for op in slow for t in op.outputs)
     if now - then < max(_WORTH_TIME * whole, _WORTH_US):
         return
     kinds = Counter(op.kind for op in slow)
@@ -201,11 +203,6 @@ def slow_integers(model: Model) -> Iterator[Finding]:
         ),
         QUANTIZE,
     )
-
-
-def _converting_us(op: Op) -> float:
-    """What converting the values that an op writes should take."""
-    return _CONVERTING_US + _VALUE_US * sum(t.elements for t in op.outputs)
 
 
 def _counted(kinds: Counter[str]) -> str:

@@ -3,6 +3,8 @@ tell how forms compare, not how long a run is. `bench/forms.py` measures them.""
 
 from typing import NamedTuple
 
+import numpy as np
+
 from litesmith.ir.ops import op_macs
 from litesmith.ir.types import Op
 
@@ -12,6 +14,18 @@ class Known(NamedTuple):
 
     real: float
     integer: float
+
+
+class ConversionTimes(NamedTuple):
+    """Microseconds that a conversion between float and int8 takes, by the number of values."""
+
+    sizes: tuple[int, ...]
+    us: tuple[float, ...]
+
+    def of(self, elements: int) -> float:
+        if elements > self.sizes[-1]:
+            return self.us[-1] * elements / self.sizes[-1]
+        return float(np.interp(elements, self.sizes, self.us))
 
 
 _VALUES = {
@@ -55,6 +69,8 @@ _OTHER_MACS, _OTHER_VALUES = Known(0.03, 0.015), Known(0.15, 0.08)
 
 # What calling any op takes, in microseconds, and calling one outside XNNPACK.
 _CALL_US, _LEAVING_US = 0.5, 2.5
+
+KNOWN_CONVERSIONS = ConversionTimes((256, 4_096, 65_536, 1_048_576), (0.24, 0.4, 3.8, 130.0))
 
 # Kinds that are so many times slower in int8 are those for which XNNPACK has no int8 kernel.
 _SLOW = 2.0

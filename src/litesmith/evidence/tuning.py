@@ -35,13 +35,13 @@ class Tried:
     """A recipe that was tried on the samples to choose by, or verified on the held-out ones; what
     was not measured is not there.
 
-    why         what was hoped for
-    key         equal for trials that would end in the same measurements
+    why           what was hoped for
+    key           equal for trials that would end in the same measurements
     predicted_us  of a run, from the times of single ops, before the model was made
-    device      the machine of the cluster that timed the model
-    is_passing  True where what stopped the trial may be over by the next time
-    held_out    the digest of the held-out samples; `look` is how many models these samples had
-                been asked about by then, and `scored_on` the target whose kernels ran them
+    device        the machine of the cluster that timed the model
+    is_passing    True where what stopped the trial may be over by the next time
+    held_out      the digest of the held-out samples; `look` is how many models these samples had
+                  been asked about by then, and `scored_on` the target whose kernels ran them
     """
 
     name: str

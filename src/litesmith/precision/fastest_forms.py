@@ -7,7 +7,7 @@ from typing import NamedTuple, NoReturn
 
 import numpy as np
 
-from litesmith.anatomy.known_times import is_integer
+from litesmith.anatomy.known_times import KNOWN_CONVERSIONS, ConversionTimes, is_integer
 from litesmith.errors import CannotApply, CannotRun
 from litesmith.ir.ops import OPS
 from litesmith.ir.types import Graph, Model, Tensor
@@ -19,8 +19,8 @@ from litesmith.passes.core.step import Context, Step, Tools
 from litesmith.passes.quantizing.qat import Qat
 from litesmith.passes.quantizing.quantize import Quantize
 from litesmith.precision.assignment import Costs, Flow, assign
-from litesmith.precision.known_times import KNOWN_CONVERSIONS, estimated_times
-from litesmith.precision.op_costs import ConversionTimes, OpTimes, conversion_times, op_times
+from litesmith.precision.known_times import estimated_times
+from litesmith.precision.op_costs import OpTimes, conversion_times, op_times
 from litesmith.run.core.target import Target
 from litesmith.workers.engine import Engine
 

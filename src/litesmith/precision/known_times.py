@@ -1,10 +1,8 @@
-"""What the ops of a model and conversions take where nothing was measured."""
+"""What the ops of a model take where nothing was measured."""
 
 from litesmith.anatomy.known_times import is_integer, known_us
 from litesmith.ir.types import Model
-from litesmith.precision.op_costs import ConversionTimes, OpTimes
-
-KNOWN_CONVERSIONS = ConversionTimes((256, 4_096, 65_536, 1_048_576), (0.24, 0.4, 3.8, 130.0))
+from litesmith.precision.op_costs import OpTimes
 
 
 def estimated_times(model: Model) -> OpTimes:

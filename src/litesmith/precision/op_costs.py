@@ -8,8 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-
+from litesmith.anatomy.known_times import ConversionTimes
 from litesmith.errors import BadInput
 from litesmith.ir.build import Builder
 from litesmith.ir.types import Model, Op, Quant, Tensor
@@ -98,18 +97,6 @@ def profiled_times(source: Source, target: Target, runs: int | None = None) -> O
 
 def _name(op: Op) -> str:
     return op.outputs[0].name if op.outputs else ""
-
-
-class ConversionTimes(NamedTuple):
-    """Microseconds that a conversion between float and int8 takes, by the number of values."""
-
-    sizes: tuple[int, ...]
-    us: tuple[float, ...]
-
-    def of(self, elements: int) -> float:
-        if elements > self.sizes[-1]:
-            return self.us[-1] * elements / self.sizes[-1]
-        return float(np.interp(elements, self.sizes, self.us))
 
 
 def conversion_times(

@@ -46,6 +46,8 @@ from litesmith.progress import WARNING, Note, Progress, silent
 from litesmith.run.core.target import Target
 from litesmith.tflite.file import save
 
+_NOT_TIMED = phrase("--effort quick; litesmith bench compares the two")
+
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Quantized(MadeModel):
@@ -205,7 +207,9 @@ def _check(
         if claims.failure:
             return _Checked(claims, Speed(None, claims.failure), None)
         file_made = MadeFile(source, done.recipe, done.change.model, path)
-        speed = check_speed(file_made, target, runs, progress)
+        speed = Speed(None, _NOT_TIMED)
+        if effort != "quick" or runs is not None:
+            speed = check_speed(file_made, target, runs, progress)
         made = SourceFile(done.change.model, path)
         found = None if judging is None else score(made, source, judging, progress)
         return _Checked(claims, speed, found)

@@ -86,7 +86,10 @@ def profiled_times(source: Source, target: Target, runs: int | None = None) -> O
     found = profile_ops(source, target, runs=_RUNS if runs is None else runs)
     ops = [op for op in found.ops if op.graph == 0]
     usual = [percentile(op.samples_us, _USUAL) if op.samples_us else 0.0 for op in ops]
-    rest = percentile(found.plain_us, _USUAL) - sum(usual)
+    whole = percentile(found.plain_us, _USUAL)
+    if sum(usual) > whole:  # to watch an op takes time too
+        usual = [us * whole / sum(usual) for us in usual]
+    rest = whole - sum(usual)
     leaving = [place for place, op in enumerate(ops) if op.kernel not in ("", XNNPACK)]
     if rest > 0 and leaving:  # what it costs to leave XNNPACK and to come back
         for place in leaving:

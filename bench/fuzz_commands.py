@@ -6,7 +6,6 @@ temporary files; the most memory that any took is told.
 """
 
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -15,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from time import monotonic, sleep
+from time import monotonic
 
 import numpy as np
 from fuzz_files import damaged_file, pick
@@ -25,6 +24,16 @@ from litesmith.errors import LitesmithError
 from litesmith.tflite.file import load
 from litesmith.units import bytes_text
 from tests.tflite.mutate import SORTS
+
+# Runs a command and writes down how it ended and the most memory that it took. The memory of a
+# process counts from that of the one which starts it, and this one is small.
+STARTER = """
+import os, sys
+child = os.posix_spawn(sys.argv[2], sys.argv[2:], os.environ)
+_, ended, usage = os.wait4(child, 0)
+with open(sys.argv[1], "w") as file:
+    print(os.waitstatus_to_exitcode(ended), usage.ru_maxrss, file=file)
+"""
 
 MODEL, RESULT, DATA = "m.tflite", "out.tflite", "data.npz"
 RANDOM = ("--data", DATA, "--samples", "8")
@@ -132,32 +141,42 @@ def run_command(
         "LITESMITH_CACHE": str(temporary.parent / "cache"),
     }
     began = monotonic()
+    usage = temporary.parent / "usage"
     with open(temporary.parent / "told", "w+") as told:
         child = subprocess.Popen(
-            [sys.executable, "-m", "litesmith", *words],
+            [
+                sys.executable,
+                "-SE",
+                "-c",
+                STARTER,
+                usage,
+                sys.executable,
+                "-m",
+                "litesmith",
+                *words,
+            ],
             cwd=work,
             env=variables,
             stdout=subprocess.DEVNULL,
             stderr=told,
             start_new_session=True,
         )
-        status, memory = _waited(child, began + most)
+        status, memory = _waited(child, began + most, usage)
         told.seek(0)
         text = told.read()
     return status, text, monotonic() - began, memory
 
 
-def _waited(child: "subprocess.Popen[bytes]", until: float) -> tuple[int, int]:
-    """The status of a child and the peak memory of it and its own children."""
-    while monotonic() < until:
-        found, ended, usage = os.wait4(child.pid, os.WNOHANG)
-        if found:
-            child.returncode = os.waitstatus_to_exitcode(ended)
-            return child.returncode, 1024 * usage.ru_maxrss
-        sleep(0.02)
-    os.killpg(child.pid, signal.SIGKILL)
-    child.wait()
-    return -signal.SIGALRM, 1024 * resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+def _waited(child: "subprocess.Popen[bytes]", until: float, usage: Path) -> tuple[int, int]:
+    """The status of a command and the peak memory of it and its own children."""
+    try:
+        child.wait(until - monotonic())
+    except subprocess.TimeoutExpired:
+        os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
+        return -signal.SIGALRM, 0
+    status, memory = usage.read_text().split()
+    return int(status), 1024 * int(memory)
 
 
 def wrong_endings(

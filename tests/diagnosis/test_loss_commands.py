@@ -3,6 +3,7 @@ the user's own file."""
 
 import re
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -24,7 +25,9 @@ from litesmith.tflite.file import load
 from litesmith.tflite.write import to_bytes
 from tests import zoo
 from tests.diagnosis.test_loss import IMAGES, as_data, convnet, quantized, with_scale
+from tests.pairwise import sampled
 
+SEEDS = list(product(("float32", "float16"), range(4)))
 ROWS = zoo.noise(40, 32, seed=3, scale=1.0)
 
 
@@ -80,8 +83,7 @@ def test_a_command_does_what_was_promised(dtype: str, deep: bool) -> None:
         assert seen == pytest.approx(decibels_after(one), abs=1.0)
 
 
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("dtype", ["float32", "float16"])
+@pytest.mark.parametrize(("dtype", "seed"), sampled(SEEDS, lambda row: row[0], lambda row: row[1]))
 def test_numbers_are_those_of_the_users_file(dtype: str, seed: int) -> None:
     file = as_file(loud(deep=True, seed=seed), dtype)
     data = rows(file)

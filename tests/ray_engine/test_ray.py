@@ -276,6 +276,7 @@ def test_a_worker_killed_in_a_search_changes_nothing(
     assert killed
 
 
+@pytest.mark.full  # a search goes the same way, with a worker killed on it
 def test_a_choice_ends_with_the_same(engine: Engine, tmp_path: Path) -> None:
     written(tmp_path)
     found = [

@@ -10,7 +10,8 @@ from litesmith.ir.types import Op
 
 
 class Known(NamedTuple):
-    """Nanoseconds for each value that an op writes, or for each MAC of a layer, in both forms."""
+    """Nanoseconds for each value that an op writes or reads, or for each MAC of a layer, in both
+    forms."""
 
     real: float
     integer: float
@@ -31,7 +32,6 @@ class ConversionTimes(NamedTuple):
 _VALUES = {
     "ABS": Known(0.09, 5.7),
     "ADD": Known(0.14, 0.15),
-    "AVERAGE_POOL_2D": Known(0.32, 4.3),
     "BATCH_MATMUL": Known(1.5, 11.0),
     "ELU": Known(0.25, 0.10),
     "EXP": Known(0.21, 0.31),
@@ -57,6 +57,11 @@ _VALUES = {
     "SUB": Known(0.14, 0.15),
     "TANH": Known(0.22, 0.10),
 }
+# By what is read: of a pool its windows, of a mean its input.
+_READS = {
+    "AVERAGE_POOL_2D": Known(0.05, 0.3),
+    "MEAN": Known(0.05, 0.025),
+}
 _MACS = {
     "CONV_2D": Known(0.019, 0.006),
     "DEPTHWISE_CONV_2D": Known(0.046, 0.054),
@@ -76,7 +81,7 @@ KNOWN_CONVERSIONS = ConversionTimes((256, 4_096, 65_536, 1_048_576), (0.24, 0.4,
 _SLOW = 2.0
 
 SLOW_KINDS = frozenset(
-    kind for kind, known in (_VALUES | _MACS).items() if known.integer > _SLOW * known.real
+    kind for kind, known in (_VALUES | _READS | _MACS).items() if known.integer > _SLOW * known.real
 )
 
 # Others that have none, and whose builtin int8 kernel is fast all the same.
@@ -87,7 +92,12 @@ def known_us(op: Op, *, is_integer: bool) -> float:
     """What an op takes in one of the forms, by its kind."""
     macs = op_macs(op)
     known, work = _VALUES.get(op.kind, _OTHER_VALUES), sum(t.elements for t in op.outputs)
-    if macs and op.kind not in _VALUES:
+    if op.kind in _READS:
+        high, wide = op.option("filter_height"), op.option("filter_width")
+        reads = op.inputs[0].elements if op.inputs[0] is not None else 0
+        known = _READS[op.kind]
+        work = high * wide * work if isinstance(high, int) and isinstance(wide, int) else reads
+    elif macs and op.kind not in _VALUES:
         known, work = _MACS.get(op.kind, _OTHER_MACS), macs
     is_leaving = is_integer and op.kind in (*SLOW_KINDS, *_BUILTIN)
     call = _LEAVING_US if is_leaving else _CALL_US

@@ -31,7 +31,14 @@ FLOAT, INTEGER = "float", "integer"
 _LEAST_GAIN, _LEAST_US = 0.03, 3.0
 
 # Ops without a fast integer kernel, said with ops that have one; each exact or nearly so.
-_WAYS = ("ABS", "HARD_SWISH", "PRELU:LEAKY_RELU", "PRELU:MAXIMUM", "SQUARED_DIFFERENCE")
+_WAYS = (
+    "ABS",
+    "AVERAGE_POOL_2D:MEAN",
+    "HARD_SWISH",
+    "PRELU:LEAKY_RELU",
+    "PRELU:MAXIMUM",
+    "SQUARED_DIFFERENCE",
+)
 
 
 class SlowKind(NamedTuple):

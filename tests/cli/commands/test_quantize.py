@@ -20,7 +20,7 @@ from tests import zoo
 from tests.zoo import noise
 
 Run = Callable[..., Any]
-BASICS = ("quantize", "model.tflite", "-o", "out.tflite")
+BASICS = ("quantize", "model.tflite", "-o", "out.tflite", "--runs", "3")
 
 
 @pytest.fixture

@@ -162,6 +162,15 @@ MODELS: dict[str, Make] = {
     "ABS": unary("ABS"),
     "ADD:RANK": binary("ADD", noise(5, 4)),
     "AVERAGE_POOL_2D:ACTIVATION": pooled("AVERAGE_POOL_2D"),
+    "AVERAGE_POOL_2D:MEAN": lambda b, x: b.op(
+        "AVERAGE_POOL_2D",
+        x,
+        padding="VALID",
+        filter_height=6,
+        filter_width=5,
+        stride_h=2,
+        stride_w=1,
+    ),
     "BATCH_MATMUL": binary("BATCH_MATMUL", noise(4, 3)),
     "CONCATENATION": joined,
     "DIV": binary("DIV"),
@@ -393,6 +402,11 @@ LEFT: dict[str, tuple[str, Make, str]] = {
         "STRIDED_SLICE",
         lambda b, x: b.op("STRIDED_SLICE", x, [0, 0, 0, 0], [1, 6, 5, 4], [1, 2, 1, 1]),
         "in steps",
+    ),
+    "a pool of a part": (
+        "AVERAGE_POOL_2D:MEAN",
+        lambda b, x: b.op("AVERAGE_POOL_2D", x, filter_width=3, filter_height=3),
+        "not the whole image",
     ),
     "a mean of channels": ("MEAN", binary("MEAN", np.int32([3])), "no mean over height"),
     "an unknown op": (

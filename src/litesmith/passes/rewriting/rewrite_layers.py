@@ -56,6 +56,18 @@ def _mean_as_pool(parts: Parts, op: Op) -> None:
         parts.end("RESHAPE", pooled, target_shape(op.outputs[0]))
 
 
+def _pool_as_mean(parts: Parts, op: Op) -> None:
+    """A pool over all places of an image, padded or not: only places that there are count."""
+    source, target, found = given(op, 0), op.outputs[0], settings(op)
+    refuse_free(source)
+    window = found.fields.get("filter_height", 1), found.fields.get("filter_width", 1)
+    if target.shape[1:3] != (1, 1) or window != source.shape[1:3]:
+        raise Unfit(phrase("its window is not the whole image"))
+    if found.fields.get("fused_activation_function", "NONE") != "NONE":
+        raise Unfit(phrase("it has an activation of its own"))
+    parts.end("MEAN", source, int32([1, 2]), keep_dims=True)
+
+
 def _mean_with_dims(parts: Parts, op: Op) -> None:
     source, axes = _mean_axes(op)
     if settings(op).fields.get("keep_dims"):
@@ -256,6 +268,9 @@ _AT_CORNERS = Way(
 )
 
 LAYERS: dict[str, Way] = {
+    "AVERAGE_POOL_2D:MEAN": Way(
+        _pool_as_mean, phrase("MEAN over height and width, to the rounding of float32")
+    ),
     "BATCH_MATMUL": Way(_batch_matmul, phrase("FULLY_CONNECTED, to the rounding of float32")),
     "CUSTOM": Way(_custom, phrase("TRANSPOSE_CONV with a bias, to the rounding of float32")),
     "CUSTOM:ADD": Way(

@@ -98,7 +98,7 @@ def command_part(files: list[Path]) -> list[str]:
 
 def smooth(random: np.random.Generator, tensor: Tensor) -> np.ndarray:
     """Something like a picture in [0, 1], or like a sound in [−1, 1], where a model has no data."""
-    if picture(tensor) is not None:
+    if picture(tensor) is not None and len(tensor.shape) == 4:
         small = random.random((1, 8, 8, tensor.shape[-1]))
         sizes = [-(-size // 8) for size in tensor.shape[1:3]]
         large = small.repeat(sizes[0], axis=1).repeat(sizes[1], axis=2)

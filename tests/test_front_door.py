@@ -23,6 +23,7 @@ from litesmith.data.preparation import NORMS, RESIZES, Preparation
 from litesmith.numeric.ranges import ESTIMATORS
 from litesmith.passes import STEPS
 from litesmith.passes.core.schemes import SCHEMES
+from litesmith.tasks.table import TASKS
 from litesmith.training.settings import AUGMENTS, RECORD_SECONDS, Training
 from litesmith.workers.engine import ENGINES
 
@@ -104,6 +105,7 @@ def test_what_help_lists_is_what_there_is() -> None:
         shared_options.AUGMENTS: AUGMENTS,
         shared_options.ENGINES: ENGINES,
         shared_options.NORMS: NORMS,
+        shared_options.TASKS.replace(", ", "|"): sorted(TASKS),
         shared_options.RESIZES: RESIZES,
         shared_options.SCHEMES: SCHEMES,
         "minmax|mse|percentile": ESTIMATORS,

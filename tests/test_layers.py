@@ -36,6 +36,7 @@ ROOMS = (
     ("profiling",),
     ("timing",),
     ("data",),
+    ("tasks",),
     ("anatomy", "evidence", "run.devices"),
     ("workers",),
     ("run",),

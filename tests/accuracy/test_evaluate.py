@@ -179,8 +179,8 @@ def test_the_target_is_the_one_asked_for() -> None:
 
 
 def test_bad_input() -> None:
-    with pytest.raises(BadInput, match="no metric 'f1'; there are auto, agreement"):
-        evaluate_all([scorer()], scores(), metric="f1")
+    with pytest.raises(BadInput, match="no metric 'f2'; there are auto, agreement"):
+        evaluate_all([scorer()], scores(), metric="f2")
     with pytest.raises(BadInput, match="compares with a reference"):
         evaluate_all([scorer()], scores(), metric="snr")
     with pytest.raises(BadInput, match="data rows: there is no sample"):

@@ -14,8 +14,8 @@ from litesmith.accuracy.metrics import (
     Metric,
     chosen_metric,
     difference_of,
+    metric_for,
     metric_name,
-    metric_named,
     value_of,
 )
 from litesmith.accuracy.paired import Groups, Rows
@@ -199,12 +199,14 @@ def evaluate_all(
     asked = metric if isinstance(metric, str) else metric_name(metric)
     has_reference = against is not None
     name, notes = chosen_metric(main, data, first, asked, has_reference=has_reference)
-    chosen = metric_named(name)
+    chosen = metric_for(name, data)
     keep = partial(kept, metric=chosen, compared=has_reference)
     place = _machine()
     scoring = Status("scoring", of=len(data))
     if engine is not None:
-        found = sharded_tallies(engine, everyone, data, name, Target.parse(on), has_reference)
+        found = sharded_tallies(
+            engine, everyone, data, name, chosen, Target.parse(on), has_reference
+        )
         tallies, place, notes = found.tallies, found.place, (*notes, *found.notes)
     elif chosen.needs:
         found = outputs_of(everyone, chain([first], samples), keep, on=on)
@@ -227,7 +229,7 @@ def refuse_misfit(model: Source, data: Data) -> None:
     """Raises, after one sample, where data cannot score a model beside another made from it."""
     first = _first(iter(data), data)
     name, _ = chosen_metric(_loaded(model), data, first, "auto", has_reference=True)
-    keep = partial(kept, metric=metric_named(name), compared=True)
+    keep = partial(kept, metric=metric_for(name, data), compared=True)
     list(outputs_of([model, model], [first], keep, workers=1))
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from litesmith.accuracy import scoring
+from litesmith.accuracy import average_precision, retrieval, scoring
 from litesmith.accuracy.paired import (
     Estimate,
     Finish,
@@ -15,6 +15,7 @@ from litesmith.accuracy.paired import (
     Influence,
     Rows,
     bounded,
+    bounded_difference,
     difference,
     estimate,
     jackknife,
@@ -29,7 +30,14 @@ from litesmith.errors import BadInput
 from litesmith.ir.softmax_scores import ends_in_softmax
 from litesmith.ir.types import Graph, Model
 from litesmith.phrases import phrase
+from litesmith.tasks.table import TASKS, task_named
+from litesmith.tasks.task import Answer
+from litesmith.tasks.users import users_task
 from litesmith.units import number_text, plain
+
+
+_ANY = (-math.inf, math.inf)
+_POSITIVE = (0.0, math.inf)
 
 
 class Metric(NamedTuple):
@@ -37,9 +45,9 @@ class Metric(NamedTuple):
 
     statistics  of one sample -> (rows, numbers)
     finish      from the means of these to the metric; of one row, its own result
-    unit        "share" for what lies between 0 and 1
+    unit        "share" for what lies between 0 and 1, or beyond it where bounds say so
     better      1 where higher is better, −1 where lower is, 0 where nobody can know
-    needs       "label" or "reference"
+    needs       "label" or "reference"; "task" where only answers of a task can be scored so
     """
 
     title: str
@@ -50,7 +58,7 @@ class Metric(NamedTuple):
     needs: str = "label"
     chooses: bool = False  # True where it looks at the class that is chosen
     counts_ties: bool = False  # True where rows are right, wrong, or in part by a tie
-    bounds: tuple[float, float] = (-math.inf, math.inf)
+    bounds: tuple[float, float] = _ANY
     whole: Callable[[Rows], Influence] | None = None  # for what is no function of means
 
 
@@ -59,7 +67,7 @@ def value_of(metric: Metric, rows: Rows, groups: Groups = None) -> Estimate:
 
     Wilson's for a share of rows; for the rest Student's, with the error by the jackknife.
     """
-    if metric.unit != "share":
+    if metric.unit != "share" or metric.bounds != _ANY:
         return estimate(_influence(metric, rows, groups), *metric.bounds)
     if _is_share_of_rows(metric, rows):
         return share(rows[:, 0], groups)
@@ -70,7 +78,9 @@ def difference_of(metric: Metric, rows: Rows, reference: Rows, groups: Groups = 
     """The metric of one model less that of another on the same rows, with its 95 % interval."""
     if metric.unit == "share" and _is_share_of_rows(metric, rows, reference):
         return share_difference(rows[:, 0], reference[:, 0], groups)
-    return difference(_influence(metric, rows, groups), _influence(metric, reference, groups))
+    own, other = _influence(metric, rows, groups), _influence(metric, reference, groups)
+    is_bounded = metric.unit == "share" and metric.bounds == _ANY
+    return bounded_difference(own, other) if is_bounded else difference(own, other)
 
 
 def _is_share_of_rows(metric: Metric, *columns: Rows) -> bool:
@@ -86,13 +96,33 @@ def _influence(metric: Metric, rows: Rows, groups: Groups) -> Influence:
     return found._replace(groups=groups)
 
 
-_POSITIVE = (0.0, math.inf)
+def _by_task(case: ScoredSample) -> Rows:
+    raise BadInput("sample {name!r} belongs to no task that is scored so", case.name)
+
 
 METRICS = {
     "agreement": Metric(
         phrase("top-1 agreement"), scoring.agreement, scoring.first, needs="reference", chooses=True
     ),
+    "anomaly_auc": Metric(
+        "AUC", scoring.anomaly, scoring.first, needs="label", whole=scoring.auc_influence
+    ),
+    "ap": Metric(
+        "AP",
+        _by_task,
+        average_precision.of_each,
+        needs="task",
+        whole=average_precision.average_precision,
+    ),
+    "ap50": Metric(
+        "AP50",
+        _by_task,
+        average_precision.each_at_half,
+        needs="task",
+        whole=average_precision.at_half,
+    ),
     "auc": Metric("AUC", scoring.auc, scoring.first, whole=scoring.auc_influence),
+    "cer": Metric("CER", _by_task, scoring.ratio, better=-1, needs="task", bounds=_POSITIVE),
     "cosine": Metric(
         phrase("cosine"),
         scoring.cosine,
@@ -101,12 +131,27 @@ METRICS = {
         needs="reference",
         bounds=(-1.0, 1.0),
     ),
+    "em": Metric(phrase("exact match"), _by_task, scoring.first, needs="task"),
+    "f1": Metric("F1", _by_task, scoring.first, needs="task"),
+    "labels_f1": Metric(phrase("F1 of labels"), scoring.labels_f1, scoring.ratio),
     "mae": Metric("MAE", scoring.mae, scoring.first, unit="", better=-1, bounds=_POSITIVE),
     "miou": Metric(phrase("mean IoU"), scoring.miou, scoring.mean_iou, chooses=True),
+    "oks": Metric(
+        "AP (OKS)",
+        _by_task,
+        average_precision.of_each,
+        needs="task",
+        whole=average_precision.average_precision,
+    ),
+    "pck": Metric("PCK", _by_task, scoring.ratio, needs="task"),
+    "retrieval": Metric(
+        phrase("retrieval"), scoring.embedded, retrieval.found, whole=retrieval.retrieval
+    ),
     "rmse": Metric("RMSE", scoring.rmse, scoring.root, unit="", better=-1, bounds=_POSITIVE),
     "snr": Metric("SNR", scoring.snr, scoring.decibels, unit="dB", needs="reference"),
     "top1": Metric(phrase("top-1"), scoring.top1, scoring.first, chooses=True, counts_ties=True),
     "top5": Metric(phrase("top-5"), scoring.top5, scoring.first, chooses=True, counts_ties=True),
+    "wer": Metric("WER", _by_task, scoring.ratio, better=-1, needs="task", bounds=_POSITIVE),
 }
 
 
@@ -139,6 +184,9 @@ def metric_named(name: str) -> Metric:
         return METRICS[name]
     if name in _functions:
         return users_metric(name, _functions[name])
+    own = users_task(name)
+    if own is not None:
+        return users_metric(name, own.score, own.better)
     if ":" in name:
         raise BadInput(
             "the metric {name} is code, and a file that is read brings none; read the code, then "
@@ -153,14 +201,38 @@ def metric_named(name: str) -> Metric:
     )
 
 
-def users_metric(title: str, function: Function) -> Metric:
+def metric_for(name: str, data: Data) -> Metric:
+    """The same, ready for some data: a metric of a task scores the answers of that task."""
+    metric, scorer = metric_named(name), data.items.scorer
+    if metric.needs != "task":
+        return metric
+    known = task_named(data.items.task).metrics if data.items.task else ()
+    if scorer is None or name not in known:
+        tasks = ", ".join(task for task, row in TASKS.items() if name in row.metrics)
+        raise BadInput(
+            "metric {name} is for {tasks}; the data {source} is not read as that: give {option}",
+            name,
+            tasks,
+            data.source,
+            argument("task", tasks.partition(",")[0]),
+        )
+
+    def statistics(case: ScoredSample) -> Rows:
+        if case.label is None:
+            raise BadInput("sample {name!r} has no label", case.name)
+        return scorer.rows(name, Answer(case.outputs, case.label, (), case.name))
+
+    return metric._replace(statistics=statistics)
+
+
+def users_metric(title: str, function: Function, better: object = None) -> Metric:
     """A metric of the user's: the mean of function(outputs, label) over the samples.
 
     Outputs are arrays of real numbers in the model's order; the label is None where there is none.
     Its attribute `better` may say 1 where more is better, −1 where less is; else any change counts
     as a loss.
     """
-    better = getattr(function, "better", 0)
+    better = getattr(function, "better", 0) if better is None else better
     if better not in (-1, 0, 1):
         raise BadInput(
             "metric {title}: its attribute better is {better!r}; give 1 or -1", title, better
@@ -184,7 +256,8 @@ def users_metric(title: str, function: Function) -> Metric:
             )
         return found.reshape(1, 1)
 
-    return Metric(title, statistics, scoring.first, unit="", better=int(better), needs="")
+    sign = 1 if better == 1 else -1 if better == -1 else 0
+    return Metric(title, statistics, scoring.first, unit="", better=sign, needs="")
 
 
 def chosen_metric(
@@ -192,7 +265,10 @@ def chosen_metric(
 ) -> tuple[str, tuple[str, ...]]:
     """The metric to take, and why it is not the one that the labels ask for."""
     graph = model.main
-    name, why = _automatic(graph, data, first) if metric == "auto" else (metric, "")
+    name, why = metric, ""
+    if metric == "auto":
+        own = data.items.task
+        name, why = (task_named(own).metrics[0], "") if own else _automatic(graph, data, first)
     if not name and not has_reference:
         what = "labels" if first.label is None else phrase("labels that fit")
         raise BadInput("{why}; give {what}, or a reference to compare with", why, what)

@@ -168,6 +168,18 @@ def difference(found: Influence, reference: Influence) -> Estimate:
     return estimate(Influence(value, pulls, found.alike, found.groups))
 
 
+def bounded_difference(found: Influence, reference: Influence) -> Estimate:
+    """The same of a metric from 0 to 1: one row more that only the one gets right, and one that only
+    the other does, so that the interval holds where no row tells the two apart."""
+    plain = difference(found, reference)
+    if not math.isfinite(plain.high - plain.low):
+        return plain
+    lying = clusters(len(found.pulls), found.groups)
+    count = max(1.0, found.alike * lying.alike / lying.rows)
+    half = math.hypot((plain.high - plain.low) / 2, _Z * math.sqrt(2) * lying.wider / (count + 2))
+    return Estimate(plain.value, max(plain.value - half, -1.0), min(plain.value + half, 1.0))
+
+
 def student(freedom: float) -> float:
     """Student's 97.5 % point, by the expansion of Cornish and Fisher; infinite below 1.
 

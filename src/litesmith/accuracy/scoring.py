@@ -31,6 +31,7 @@ class ScoredSample(NamedTuple):
     label: Array | None
     reference: Outputs | None = None
     name: str = ""
+    inputs: Outputs = ()
 
 
 # From means to the metric. `first` also marks what is a plain mean.
@@ -40,14 +41,21 @@ def first(means: Rows) -> Rows:
     return means[..., 0]
 
 
+def ratio(means: Rows) -> Rows:
+    """What was counted by how much of it there is; 0 where there is nothing."""
+    counted, there = means[..., 0], means[..., 1]
+    return np.divide(counted, there, out=np.zeros_like(counted), where=there > 0)
+
+
 def root(means: Rows) -> Rows:
     return np.sqrt(means[..., 0])
 
 
 def mean_iou(means: Rows) -> Rows:
-    """Means of each class's intersection, then of its union; classes that never occur are out."""
-    both, either = np.split(means, 2, axis=-1)
-    seen = either > 0
+    """Means of each class's intersection, of its union, and of what labels have of it; classes
+    that no label has are out."""
+    both, either, wanted = np.split(means, 3, axis=-1)
+    seen = wanted > 0
     shares = np.divide(both, either, out=np.zeros_like(both), where=seen)
     return shares.sum(axis=-1) / np.maximum(seen.sum(axis=-1), 1)
 
@@ -140,11 +148,11 @@ def miou(case: ScoredSample) -> Rows:
 
 
 def _overlap(chosen: Array, labels: Array, classes: int) -> Rows:
-    """Intersections, then unions, by class. What is chosen may be −1 for none."""
+    """Intersections, unions and labels, by class. What is chosen may be −1 for none."""
     both = np.bincount(labels[chosen == labels], minlength=classes)
-    either = np.bincount(labels, minlength=classes) - both
-    either += np.bincount(chosen[chosen >= 0], minlength=classes)
-    return np.concatenate([both, either]).astype(np.float64)
+    wanted = np.bincount(labels, minlength=classes)
+    either = wanted - both + np.bincount(chosen[chosen >= 0], minlength=classes)
+    return np.concatenate([both, either, wanted]).astype(np.float64)
 
 
 def _class_map(case: ScoredSample) -> tuple[NDArray[np.int64], int]:
@@ -178,6 +186,49 @@ def auc(case: ScoredSample) -> Rows:
     scores = columns[0][:, -1] - (columns[0][:, 0] if columns[0].shape[1] == 2 else 0.0)
     scores = np.where(np.isnan(scores), np.where(labels == 1, -np.inf, np.inf), scores)
     return np.stack([scores, labels.astype(np.float64)], axis=1)
+
+
+def anomaly(case: ScoredSample) -> Rows:
+    """How far a model that repeats what it is given is off, beside the label: 1 is unusual."""
+    labels = _class_labels(case)
+    for given in case.inputs:
+        for output in case.outputs:
+            if output.size == given.size and output.dtype.kind == "f":
+                off = np.square(output.reshape(len(labels), -1) - given.reshape(len(labels), -1))
+                return auc(case._replace(outputs=(off.mean(axis=1, keepdims=True),)))
+    return auc(case)  # a score of its own
+
+
+def labels_f1(case: ScoredSample) -> Rows:
+    """Of rows with any number of labels: twice what is right, by what is told and what is true. A
+    label is told by a score above a half; scores beyond 0 to 1 are taken for logits."""
+    labels = _label(case)
+    flat = labels.reshape(len(labels), -1)
+    if not np.isin(flat, (0, 1)).all():
+        raise BadInput(
+            "labels_f1 needs labels of zeros and ones; sample {name!r} has none", case.name
+        )
+    for output in case.outputs:
+        if output.size == flat.size and output.dtype.kind == "f":
+            scores = output.reshape(flat.shape)
+            is_logit = bool((scores < 0).any() or (scores > 1).any())
+            told = scores > (0.0 if is_logit else 0.5)
+            right = (told & (flat == 1)).sum(axis=1)
+            return np.stack([2.0 * right, told.sum(axis=1) + flat.sum(axis=1)], axis=1)
+    raise BadInput(
+        "no output has a score for each of {count} labels; {shapes}",
+        flat.shape[1],
+        _shapes(case.outputs),
+    )
+
+
+def embedded(case: ScoredSample) -> Rows:
+    """The class of each row, and what the model makes of it, at length 1."""
+    labels = _class_labels(case)
+    values = case.outputs[0].reshape(len(labels), -1).astype(np.float64)
+    lengths = np.linalg.norm(values, axis=1, keepdims=True)
+    values = np.nan_to_num(np.divide(values, lengths, out=np.zeros_like(values), where=lengths > 0))
+    return np.concatenate([labels[:, None].astype(np.float64), values], axis=1)
 
 
 def auc_influence(rows: Rows) -> Influence:

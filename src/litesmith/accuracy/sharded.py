@@ -12,7 +12,7 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
-from litesmith.accuracy.metrics import METRICS, Metric, metric_named
+from litesmith.accuracy.metrics import METRICS, Metric
 from litesmith.accuracy.paired import Rows
 from litesmith.accuracy.scoring import ScoredSample, ties
 from litesmith.data.answers import Outputs, is_stateless
@@ -22,6 +22,7 @@ from litesmith.ir.types import Model
 from litesmith.phrases import join, phrase
 from litesmith.run.core.target import Target
 from litesmith.run.session import Source
+from litesmith.tasks.task import padded
 from litesmith.tflite.file import load
 from litesmith.timing.host import machine_here
 from litesmith.units import total_text
@@ -35,7 +36,8 @@ def kept(
 ) -> list[Tally]:
     """Of each model; where they are compared, the last is the reference of the others."""
     reference = answers[-1] if compared else None
-    cases = [ScoredSample(outputs, sample.label, reference, sample.name) for outputs in answers]
+    told = sample.label, reference, sample.name, sample.inputs
+    cases = [ScoredSample(outputs, *told) for outputs in answers]
     tallies = [_tally(case, metric, compared) for case in cases[: len(cases) - compared]]
     if compared and metric.needs != "reference":
         tallies.append(_tally(cases[-1], metric, False))
@@ -47,7 +49,7 @@ def kept(
 def joined(tallies: Sequence[Tally]) -> Tally:
     """Rows of all samples, of what every sample has."""
     names = [name for name in tallies[0] if all(name in tally for tally in tallies)]
-    return {name: np.concatenate([tally[name] for tally in tallies]) for name in names}
+    return {name: padded([tally[name] for tally in tallies]) for name in names}
 
 
 def as_it_is(sample: Sample, answers: Sequence[Outputs]) -> tuple[Sample, Sequence[Outputs]]:
@@ -92,7 +94,7 @@ class Scored(NamedTuple):
 class _ShardJob(NamedTuple):
     """What is asked of a worker.
 
-    metric    "" for a function of the user's, which is called here: outputs come back
+    metric    "" for a function of the user's or of a task, called here: outputs come back
     compared  True where the last model is what the others are held against
     keys      the digests of the models
     """
@@ -108,12 +110,14 @@ def sharded_tallies(
     models: Sequence[Source],
     data: Data,
     metric: str,
+    chosen: Metric,
     target: Target,
     compared: bool,
 ) -> Scored:
     """What is kept of the samples, in their order."""
     keys = tuple(map(source_digest, models))
-    job = _ShardJob(metric if metric in METRICS else "", compared, str(target), keys)
+    is_theirs = metric in METRICS and chosen.needs != "task"
+    job = _ShardJob(metric if is_theirs else "", compared, str(target), keys)
     contents = [send_model(engine, source, key) for source, key in zip(models, keys, strict=True)]
     loaded = [source if isinstance(source, Model) else load(source) for source in models]
     if target.kind not in ("cpu", "numpy"):  # an accelerator is where the devices are
@@ -128,7 +132,7 @@ def sharded_tallies(
     found = [one for part, _ in parts for one in part]
     places = sorted({place for _, place in parts})
     if not job.metric:
-        keep = partial(kept, metric=metric_named(metric), compared=compared)
+        keep = partial(kept, metric=chosen, compared=compared)
         found = [keep(*answer) for answer in cast("list[tuple[Sample, list[Outputs]]]", found)]
     return Scored(cast("list[list[Tally]]", found), join(places, "; "), _notes(places))
 

@@ -14,6 +14,7 @@ shipping.py       models and samples on their way to other machines
 source_digest.py  whether a file or folder is still what it was, before anything is decoded
 sources.py        `open_data`: a folder, arrays, a generator or a function as `Data`; functions
                   by the name `module:function`
+task_rows.py      boxes, masks, transcripts and answers: the items of a task
 unusable.py       items that cannot be read: named, counted, left out or refused
 
 Whatever was chosen on the user's behalf (a normalisation, a label offset) becomes a note that is

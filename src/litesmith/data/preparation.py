@@ -11,6 +11,7 @@ from litesmith.errors import BadInput
 from litesmith.evidence.codec import Mark
 from litesmith.ir.types import Array
 from litesmith.phrases import phrase
+from litesmith.tasks.users import accept_task
 from litesmith.units import number_text
 
 
@@ -55,6 +56,11 @@ class Preparation:
     rate          samples a second that audio has for the model; 0: as the model says, or assumed
     group         what tells which items belong together, as `stated_groups` reads it; "": their
                   contents alone
+    task          what the model is for, as a name of the table of tasks; "": to be recognised
+    decode        how outputs are to be read, where a task knows several ways; "": recognised
+    labels        a file with the model's classes, one a line; "": those in the model
+    vocab         a file with the words that a model of text knows; "": that in the model
+    features      how sound becomes what a model takes, as in logmel:80; "": by the input's shape
     """
 
     mean: tuple[float, ...] = ()
@@ -65,6 +71,11 @@ class Preparation:
     label_offset: int | None = None
     rate: int = 0
     group: Annotated[str, Mark.OMITTED] = ""
+    task: Annotated[str, Mark.OMITTED] = ""
+    decode: Annotated[str, Mark.OMITTED] = ""
+    labels: Annotated[str, Mark.OMITTED] = ""
+    vocab: Annotated[str, Mark.OMITTED] = ""
+    features: Annotated[str, Mark.OMITTED] = ""
 
     def __post_init__(self) -> None:
         if self.norm and self.norm not in NORMS:
@@ -107,6 +118,12 @@ class Preparation:
             parts.append(f"rate={self.rate}")
         if self.label_offset:
             parts.append(f"label_offset={self.label_offset}")
+        for name, told in (
+            ("task", self.task),
+            ("decode", self.decode),
+            ("features", self.features),
+        ):
+            parts += [f"{name}={told}"] if told else []
         return " ".join(parts)
 
     def as_norm(self) -> Norm:
@@ -134,6 +151,11 @@ class Preparing(TypedDict, total=False):
     crop: float | None
     label_offset: int | None
     group: str | None
+    task: str | object | None
+    decode: str | None
+    labels: str | None
+    vocab: str | None
+    features: str | None
 
 
 def read_preparation(
@@ -142,6 +164,8 @@ def read_preparation(
 ) -> Preparation:
     """The preparation that a user asks for, over one that is there."""
     given: dict[str, object] = {n: v for n, v in asked.items() if v is not None}
+    if "task" in given:
+        given["task"] = accept_task(given["task"])
     numbers = {n: _read_numbers(n, asked.get(n)) for n in ("mean", "std") if n in given}
     return replace(base, **given | numbers)  # pyright: ignore[reportArgumentType]
 

@@ -32,6 +32,7 @@ from litesmith.data.preparation import Preparation
 from litesmith.errors import BadInput
 from litesmith.ir.types import Array, Model, Tensor
 from litesmith.phrases import join_and, phrase
+from litesmith.tasks.task import Scorer
 from litesmith.temporary import temporary_room
 from litesmith.tflite.describe import label_line
 from litesmith.tflite.metadata import metadata
@@ -147,6 +148,9 @@ class Rows:
     columns  the arrays of the source by name, where it has such
     misfit   why the classes cannot be the model's; "" where they may be
     resized  True where arrays take an input's size as image files do
+    label    of an item alone, where that costs less than to read the item
+    task     the name of the task that the items are for; "" for none of the table
+    scorer   of the answers of that task
     """
 
     names: Sequence[str]
@@ -160,6 +164,9 @@ class Rows:
     columns: Mapping[str, Array] | None = None
     misfit: str = ""
     resized: bool = False
+    label: Callable[[int], Array] | None = None
+    task: str = ""
+    scorer: Scorer | None = None
 
 
 def batch_of(model: Model) -> int:

@@ -14,6 +14,7 @@ from litesmith.ir.dtype import DTYPES
 from litesmith.ir.types import Array, Tensor
 from litesmith.progress import Progress, Status, silent, watch
 from litesmith.run.litert.numpy_walker import dequantize, quantize
+from litesmith.tasks.task import Scorer
 from litesmith.units import plain
 
 if TYPE_CHECKING:
@@ -47,6 +48,8 @@ class Items:
     groups       gives the group of each item: those of one group are copies of each other, or
                  belong together by the user's word; None where the items have to be read for it
     misfit       why the classes cannot be the model's; "" where they may be
+    task         the name of the task that the items are for; "" for none of the table
+    scorer       of the answers of that task
     """
 
     batch: int = 1
@@ -56,6 +59,8 @@ class Items:
     is_random: bool = False
     groups: Callable[[], NDArray[np.int64]] | None = None
     misfit: str = ""
+    task: str = ""
+    scorer: Scorer | None = None
 
 
 @runtime_checkable

@@ -4,10 +4,10 @@ from hashlib import file_digest, sha256
 from itertools import chain
 from pathlib import Path
 
-from litesmith.data.audio import ENDING
 from litesmith.data.images import ENDINGS
+from litesmith.tasks.sound import ENDINGS as SOUND_ENDINGS
 
-_ENDINGS = ENDINGS | {ENDING}
+_ENDINGS = ENDINGS | {*SOUND_ENDINGS}
 
 
 def source_digest(place: Path) -> str:

@@ -45,6 +45,7 @@ from litesmith.data.readers import (
     spooled_rows,
 )
 from litesmith.data.samples import Data, Items, Sample, are_pixels, is_real, prepare_item
+from litesmith.data.task_rows import shows_images, squashed, task_rows
 from litesmith.data.unusable import ChosenItems, only_usable
 from litesmith.errors import BadInput
 from litesmith.ir.types import Array, Model
@@ -145,6 +146,8 @@ class Samples:
             self,
             groups=lambda: self.groups,
             misfit=self.rows.misfit,
+            task=self.rows.task or self.preparation.task,
+            scorer=self.rows.scorer,
         )
 
     @property
@@ -171,8 +174,12 @@ class Samples:
             return [str(self.rows.classes[index]) for index in self.chosen]
         if not self.chosen or self.rows.read(self.chosen[0])[1] is None:
             return [""] * len(self.chosen)
-        labels = (self.rows.read(index)[1] for index in self.chosen)
+        labels = map(self._label, self.chosen)
         return ["" if b is None else sha256(b.tobytes()).hexdigest() for b in labels]
+
+    def _label(self, index: int) -> Array | None:
+        own = self.rows.label
+        return self.rows.read(index)[1] if own is None else own(index)
 
     def _sample(self, group: Sequence[int]) -> Sample:
         items = [self.rows.read(index) for index in group]
@@ -248,8 +255,13 @@ def open_data(
             count,
             batch,
         )
+    if rows.task:
+        is_squashed = shows_images(rows.task)
+        preparation = squashed(preparation) if is_squashed else preparation
+        preparation = replace(preparation, task=rows.task)
     found = Samples(name, rows, chosen, model, preparation)
-    has_images = rows.resized or (is_path(source) and os.path.isdir(source))
+    is_folder = is_path(source) and os.path.isdir(source)
+    has_images = rows.resized or (is_folder and not rows.task) or shows_images(rows.task)
     settled = _settled(found, has_images)
     told = (*rows.notes, *notes, *settled.notes)
     grouping = _grouping(rows, chosen, seen, preparation, name)
@@ -306,6 +318,9 @@ def _rows(
     most = None if samples is None else samples * (batch_of(model) or 1)
     if is_path(source):
         path = Path(source)
+        of_task = task_rows(path, model, preparation)
+        if of_task is not None:
+            return of_task
         if path.is_dir():
             read = audio_rows if has_audio(path, model) else image_rows
             return read(path, model, preparation)

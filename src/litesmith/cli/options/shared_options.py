@@ -12,6 +12,10 @@ from litesmith.cli.options.declare import argument, option
 SCHEMES = "dynamic|dynamic-int4|float16|int16x8|int8|w4a8|weight-int4|weight-int8"
 NORMS = "caffe|raw|tf|torch|unit"
 RESIZES = "bilinear|bicubic"
+TASKS = (
+    "anomaly, classification, detection, embedding, keypoints, questions, regression, "
+    "segmentation, speech, text"
+)
 ENGINES = "local|ray|ray://HOST:PORT"
 COSTS = "latency|size|download|memory"
 AUGMENTS = "auto|mix|flip|shift|none"
@@ -83,8 +87,32 @@ GROUP = option(
     "regular expression for file names; none: all are independent.",
     show_default="copies and near copies are found",
 )
+TASK = (
+    option(
+        "--task",
+        metavar="NAME",
+        help=f"What the model is for: {TASKS}, or file.py:Class of yours. It says how data is "
+        "read and answers are scored.",
+        show_default="recognised and said",
+    ),
+    option(
+        "--decode",
+        metavar="LAYOUT",
+        help="How outputs tell boxes or points, as in yolov8.",
+        show_default="recognised and said",
+    ),
+    option("--labels", metavar="FILE", help="The model's classes, one a line."),
+    option("--vocab", metavar="FILE", help="A tokenizer.json, or word pieces, one a line."),
+    option(
+        "--features",
+        metavar="logmel:N|mfcc:N|wave",
+        help="How sound becomes the model's input, as in logmel:80,window=25,hop=10.",
+        show_default="by the input's shape",
+    ),
+)
 PREPARING = (
     *IMAGES,
+    *TASK,
     GROUP,
     option(
         "--label-offset",
@@ -126,7 +154,8 @@ OPS = option(
 METRIC = option(
     "--metric",
     metavar="NAME",
-    help="A metric: agreement, auc, cosine, mae, miou, rmse, snr, top1, top5, or "
+    help="A metric: agreement, anomaly_auc, ap, ap50, auc, cer, cosine, em, f1, labels_f1, mae, "
+    "miou, oks, pck, retrieval, rmse, snr, top1, top5, wer, or "
     "module:function, called with outputs and label.",
     default="auto",
 )

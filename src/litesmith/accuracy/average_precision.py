@@ -1,0 +1,117 @@
+"""The average precision of COCO, from what became of each image, and how each image moves it."""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from litesmith.accuracy.paired import Influence, Rows
+from litesmith.errors import BadInput
+from litesmith.tasks.matching import THRESHOLDS, WIDTH
+
+# The shares of what there is to find at which precision is read.
+_RECALLS = np.linspace(0.0, 1.0, 101)
+
+
+class _Ranked(NamedTuple):
+    """The answers of one class at one threshold, the surest first, less those that do not count.
+
+    images  which image each is from
+    right   whether it is right
+    wanted  of each image, how many things there are to find
+    """
+
+    images: NDArray[np.int64]
+    right: NDArray[np.bool_]
+    wanted: NDArray[np.float64]
+
+
+def average_precision(rows: Rows, thresholds: int = len(THRESHOLDS)) -> Influence:
+    """The mean over classes and the first thresholds. An image's influence is what the metric
+    gains by a little more weight of it; classes of which there is nothing to find are left out."""
+    found = [_moved(ranked) for ranked in _ranked(rows, thresholds)]
+    if not found:
+        raise BadInput("there is nothing to find in the data: no image has a box that counts")
+    influence = np.mean([one for _, one in found], axis=0) * len(rows)
+    wanted = float(np.count_nonzero(_wanted(rows).sum(axis=1)))
+    return Influence(float(np.mean([value for value, _ in found])), influence, wanted)
+
+
+at_half = partial(average_precision, thresholds=1)
+
+
+def of_each(rows: Rows, thresholds: int = len(THRESHOLDS)) -> Rows:
+    """The same of each image alone; of one with nothing to find, 1 where nothing was found."""
+    return np.array([_alone(row[None], thresholds) for row in rows])
+
+
+each_at_half = partial(of_each, thresholds=1)
+
+
+def _alone(row: Rows, thresholds: int) -> float:
+    values = [_value(ranked) for ranked in _ranked(row, thresholds)]
+    if values:
+        return float(np.mean(values))
+    return float(not np.isfinite(row[0, 1 + int(row[0, 0]) :]).any())
+
+
+def _wanted(rows: Rows) -> Rows:
+    return rows[:, 1 : 1 + int(rows[0, 0])]
+
+
+def _ranked(rows: Rows, thresholds: int) -> Iterator[_Ranked]:
+    """Of every class of which there is something to find, at each threshold."""
+    wanted = _wanted(rows)
+    answers = rows[:, 1 + wanted.shape[1] :].reshape(len(rows), -1, WIDTH)
+    images, places = np.nonzero(np.isfinite(answers[:, :, 0]))
+    classes, scores, marks = answers[images, places].T
+    order = np.argsort(-scores, kind="stable")
+    images, classes, marks = images[order], classes[order], marks[order].astype(np.int64)
+    for number in np.flatnonzero(wanted.sum(axis=0)):
+        own = np.flatnonzero(classes == number)
+        for threshold in range(thresholds):
+            right = (marks[own] >> threshold & 1).astype(bool)
+            counts = ~(marks[own] >> (threshold + len(THRESHOLDS)) & 1).astype(bool)
+            yield _Ranked(images[own][counts], right[counts], wanted[:, number])
+
+
+def _value(ranked: _Ranked) -> float:
+    """The mean of the precision at 101 shares of what is found; precision never falls as fewer
+    have to be found."""
+    right = np.cumsum(ranked.right)
+    if not len(right):
+        return 0.0
+    precision = right / np.arange(1, len(right) + 1)
+    highest = np.maximum.accumulate(precision[::-1])[::-1]
+    places = np.searchsorted(right / ranked.wanted.sum(), _RECALLS, side="left")
+    return float(np.concatenate([highest, [0.0]])[np.minimum(places, len(right))].mean())
+
+
+def _moved(ranked: _Ranked) -> tuple[float, Rows]:
+    """The value, and its derivative by the weight of each image.
+
+    The value is near the mean of the precision at each thing that was found: a thing found reads
+    the highest precision at or below its place, and every answer above that place moves it.
+    """
+    images, is_right, wanted = ranked
+    total = wanted.sum()
+    gained = np.zeros(len(wanted))
+    if not len(is_right):
+        return 0.0, gained
+    ranks = np.arange(1, len(is_right) + 1)
+    precision = np.cumsum(is_right) / ranks
+    highest = np.maximum.accumulate(precision[::-1])[::-1]
+    # where the highest precision at or below each place stands, and how many read it there
+    stands = np.minimum.accumulate(np.where(precision == highest, ranks - 1, len(ranks))[::-1])[
+        ::-1
+    ]
+    readers = np.bincount(stands[is_right], minlength=len(ranks)).astype(np.float64)
+    by_right = np.cumsum((readers / ranks)[::-1])[::-1]
+    by_any = np.cumsum((readers * precision / ranks)[::-1])[::-1]
+    own = np.where(is_right, highest + by_right, 0.0) - by_any
+    np.add.at(gained, images, own / total)
+    area = float(highest[is_right].sum() / total)
+    gained -= area * wanted / total
+    return _value(ranked), gained - gained.mean()

@@ -1,0 +1,429 @@
+"""Boxes, masks and key points as people keep them: COCO's JSON, Pascal VOC's XML, YOLO's text."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+from xml.etree import ElementTree
+
+import numpy as np
+from numpy.typing import NDArray
+
+from litesmith.errors import BadInput, os_reason
+from litesmith.phrases import phrase
+from litesmith.type_guards import is_list_or_tuple, is_mapping
+from litesmith.units import plain, total_text
+
+IMAGE_ENDINGS = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".webp")
+
+# What a thing is to a detector: to be found, ignored, or a crowd, of which any number is right.
+WANTED, IGNORED, CROWD = 0, 1, 2
+
+# No annotation file is larger.
+_MOST_BYTES = 1_000_000_000
+
+
+class Thing(NamedTuple):
+    """Something in an image.
+
+    name    of its class
+    box     left, top, right, bottom in shares of the image
+    state   WANTED, IGNORED or CROWD
+    points  key points (n, 3): across, down in shares, and 0 where unknown, 1 hidden, 2 seen
+    area    the share of the image that it covers
+    aspect  the width of the image by its height
+    """
+
+    name: str
+    box: tuple[float, float, float, float]
+    state: int = WANTED
+    points: NDArray[np.float64] | None = None
+    area: float = 0.0
+    aspect: float = 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class Annotated:
+    """Images and what is in them.
+
+    files    of the images
+    things   in each
+    classes  the names of all classes, in the order of the source
+    numbers  the number that the source itself gives to each class
+    notes    what was found wrong and left out, one sentence each
+    """
+
+    files: tuple[Path, ...]
+    things: tuple[tuple[Thing, ...], ...]
+    classes: tuple[str, ...]
+    numbers: tuple[int, ...]
+    notes: tuple[str, ...] = ()
+
+
+Reader = Callable[[Path], Annotated]
+
+
+def find_annotations(source: Path) -> tuple[Reader, Path] | None:
+    """What reads the annotations that a path is or has, and where they lie; None where there are
+    none."""
+    if source.is_file():
+        return (read_coco, source) if source.suffix.lower() == ".json" else None
+    found = [
+        p for folder in (source, source / "annotations") for p in sorted(folder.glob("*.json"))
+    ]
+    found = [path for path in found if _is_coco(path)]
+    if len(found) > 1:
+        raise BadInput(
+            "{source}: has {count} files of annotations ({first}, {second} …); give the one that "
+            "is meant",
+            plain(str(source)),
+            len(found),
+            found[0].name,
+            found[1].name,
+        )
+    if found:
+        return read_coco, found[0]
+    if any((source / "Annotations").glob("*.xml")) or any(source.glob("*.xml")):
+        return read_voc, source
+    if any((source / "labels").glob("*.txt")):
+        return read_yolo, source
+    return None
+
+
+def _is_coco(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            head = file.read(1 << 16)
+    except OSError:
+        return False
+    return b'"images"' in head or b'"annotations"' in head or b'"categories"' in head
+
+
+class _Wrong:
+    """What is wrong with annotations, counted by kind, with the first of each."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, list[str]] = {}
+
+    def add(self, what: str, where: str) -> None:
+        self._found.setdefault(what, []).append(where)
+
+    def notes(self) -> tuple[str, ...]:
+        return tuple(
+            phrase("{count} {what}, first {where}", total_text(len(places)), what, plain(places[0]))
+            for what, places in self._found.items()
+        )
+
+
+def read_json(path: Path) -> object:
+    """The content of a JSON file; one line where it has none."""
+    try:
+        if path.stat().st_size > _MOST_BYTES:
+            raise BadInput("{path}: over 1 GB is too much for annotations", plain(str(path)))
+        return json.loads(path.read_bytes())
+    except OSError as error:
+        raise BadInput(
+            "{path}: cannot be read ({reason})", plain(str(path)), os_reason(error)
+        ) from None
+    except (ValueError, RecursionError) as error:
+        raise BadInput("{path}: not JSON ({error})", plain(str(path)), error) from None
+
+
+# COCO.
+
+
+def read_coco(path: Path) -> Annotated:
+    """`instances.json`, `person_keypoints.json` and the like; images lie beside it or in a folder
+    near it."""
+    told = read_json(path)
+    if not is_mapping(told) or not {"images", "annotations", "categories"} <= {*told}:
+        raise BadInput(
+            "{path}: no annotations of COCO, which have images, annotations and categories",
+            plain(str(path)),
+        )
+    wrong = _Wrong()
+    names = {
+        _number(c, "id", path): str(c.get("name", "")) for c in _maps(told, "categories", path)
+    }
+    images = {_number(i, "id", path): i for i in _maps(told, "images", path)}
+    things: dict[int, list[Thing]] = {number: [] for number in images}
+    for number, one in enumerate(_maps(told, "annotations", path)):
+        where = phrase("annotation {number}", one.get("id", number))
+        image = images.get(_number(one, "image_id", path))
+        name = names.get(_number(one, "category_id", path))
+        if image is None or name is None:
+            wrong.add(phrase("annotations of unknown images or classes"), where)
+            continue
+        size = _number(image, "width", path), _number(image, "height", path)
+        if min(size) < 1:
+            raise BadInput("{path}: image {id} has no size", plain(str(path)), image.get("id"))
+        thing = _coco_thing(one, name, size, wrong, where)
+        if thing is not None:
+            things[_number(one, "image_id", path)].append(thing)
+    look = _finder(path)
+    kept: dict[int, Path] = {}
+    for number, image in images.items():
+        name = str(image.get("file_name", ""))
+        file = look(name)
+        if file is None:
+            wrong.add(phrase("images are not there"), name)
+        else:
+            kept[number] = file
+    return _checked(
+        Annotated(
+            tuple(kept.values()),
+            tuple(tuple(things[number]) for number in kept),
+            tuple(names.values()),
+            tuple(names),
+            wrong.notes(),
+        ),
+        path,
+    )
+
+
+def _coco_thing(
+    one: Mapping[object, object], name: str, size: tuple[int, int], wrong: _Wrong, where: str
+) -> Thing | None:
+    box = _numbers(one.get("bbox"))
+    if len(box) != 4:
+        wrong.add(phrase("annotations have no box of four numbers"), where)
+        return None
+    left, top, width, height = box
+    found = _inside((left, top, left + width, top + height), size, wrong, where)
+    if found is None:
+        return None
+    given = np.array(_numbers(one.get("keypoints")), np.float64)
+    points = given.reshape(-1, 3) / (*size, 1) if given.size and given.size % 3 == 0 else None
+    state = CROWD if one.get("iscrowd") else WANTED
+    if points is not None and state == WANTED and not (points[:, 2] > 0).any():
+        state = IGNORED
+    area = one.get("area")
+    whole = float(area) if isinstance(area, int | float) else width * height
+    share = whole / (size[0] * size[1])
+    return Thing(name, found, state, points, share, size[0] / size[1])
+
+
+def _inside(
+    box: tuple[float, float, float, float], size: tuple[float, float], wrong: _Wrong, where: str
+) -> tuple[float, float, float, float] | None:
+    """The box in shares of the image; None where there is nothing of it inside."""
+    if not np.isfinite(box).all() or box[2] < box[0] or box[3] < box[1]:
+        wrong.add(phrase("boxes have no extent"), where)
+        return None
+    left, top, right, bottom = (side / size[place % 2] for place, side in enumerate(box))
+    if left >= 1 or top >= 1 or right <= 0 or bottom <= 0:
+        wrong.add(phrase("boxes lie outside their image"), where)
+        return None
+    if left < -_NEAR or top < -_NEAR or right > 1 + _NEAR or bottom > 1 + _NEAR:
+        wrong.add(phrase("boxes reach beyond their image"), where)
+    return left, top, right, bottom
+
+
+# A box may reach beyond its image by this share, which is rounding.
+_NEAR = 0.01
+
+
+def _maps(told: Mapping[object, object], key: str, path: Path) -> Iterator[Mapping[object, object]]:
+    rows = told[key]
+    if not is_list_or_tuple(rows) or not all(map(is_mapping, rows)):
+        raise BadInput("{path}: {key} is no list of objects", plain(str(path)), key)
+    for row in rows:
+        if is_mapping(row):
+            yield row
+
+
+def _number(row: Mapping[object, object], key: str, path: Path) -> int:
+    value = row.get(key)
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise BadInput(
+            "{path}: {key} is {value!r} where a whole number is needed",
+            plain(str(path)),
+            key,
+            value,
+        )
+    return value
+
+
+def _numbers(value: object) -> list[float]:
+    if not is_list_or_tuple(value):
+        return []
+    found = [v for v in value if isinstance(v, int | float) and not isinstance(v, bool)]
+    return [float(v) for v in found] if len(found) == len(value) else []
+
+
+def _finder(path: Path) -> Callable[[str], Path | None]:
+    """Where an image of some annotations lies: beside them, or in a folder near them."""
+    near = [path.parent, path.parent.parent]
+    folders = [*near, *(p for place in near for p in sorted(place.iterdir()) if p.is_dir())]
+
+    def look(name: str) -> Path | None:
+        if not name or Path(name).is_absolute() or ".." in Path(name).parts:
+            return None
+        return next((f / name for f in folders if (f / name).is_file()), None)
+
+    return look
+
+
+def _checked(found: Annotated, path: Path) -> Annotated:
+    if not found.files:
+        more = f" ({found.notes[0]})" if found.notes else ""
+        raise BadInput("{path}: none of its images is there{more}", plain(str(path)), more)
+    if not any(found.things):
+        raise BadInput("{path}: there is nothing to find in its images", plain(str(path)))
+    return found
+
+
+# Pascal VOC.
+
+
+def read_voc(folder: Path) -> Annotated:
+    """A folder with `Annotations` and `JPEGImages`, or with XML beside images."""
+    inner = folder / "Annotations"
+    files = sorted((inner if inner.is_dir() else folder).glob("*.xml"))
+    wrong, kept, things = _Wrong(), list[Path](), list[tuple[Thing, ...]]()
+    for file in files:
+        tree = _xml(file)
+        name = (tree.findtext("filename") or "").strip()
+        image = _beside(folder, name or file.stem, file.stem)
+        if image is None:
+            wrong.add(phrase("images are not there"), name or file.stem)
+            continue
+        size = tuple(_text_number(tree, f"size/{side}", file) for side in ("width", "height"))
+        if min(size) < 1:
+            raise BadInput("{file}: its image has no size", plain(str(file)))
+        found = (_voc_thing(one, (size[0], size[1]), wrong, file) for one in tree.iter("object"))
+        kept.append(image)
+        things.append(tuple(thing for thing in found if thing is not None))
+    names = tuple(sorted({thing.name for some in things for thing in some}))
+    made = Annotated(tuple(kept), tuple(things), names, tuple(range(len(names))), wrong.notes())
+    return _checked(made, folder)
+
+
+def _xml(path: Path) -> ElementTree.Element:
+    try:
+        content = path.read_bytes()
+        if b"<!ENTITY" in content or b"<!DOCTYPE" in content:
+            raise BadInput("{path}: annotations declare no entities", plain(str(path)))
+        return ElementTree.fromstring(content)
+    except OSError as error:
+        raise BadInput(
+            "{path}: cannot be read ({reason})", plain(str(path)), os_reason(error)
+        ) from None
+    except (ElementTree.ParseError, ValueError, RecursionError) as error:
+        raise BadInput("{path}: not XML ({error})", plain(str(path)), error) from None
+
+
+def _voc_thing(
+    one: ElementTree.Element, size: tuple[float, float], wrong: _Wrong, file: Path
+) -> Thing | None:
+    sides = ("xmin", "ymin", "xmax", "ymax")
+    left, top, right, bottom = (_text_number(one, f"bndbox/{side}", file) for side in sides)
+    box = _inside((left - 1, top - 1, right, bottom), size, wrong, file.name)  # counted from 1
+    name = (one.findtext("name") or "").strip()
+    is_hard = (one.findtext("difficult") or "0").strip() == "1"
+    if box is None:
+        return None
+    area = (box[2] - box[0]) * (box[3] - box[1])
+    return Thing(name, box, IGNORED if is_hard else WANTED, area=area)
+
+
+def _text_number(tree: ElementTree.Element, where: str, file: Path) -> float:
+    text = tree.findtext(where)
+    try:
+        return float(text or "")
+    except ValueError:
+        raise BadInput(
+            "{file}: {where} is {text!r} where a number is needed", plain(str(file)), where, text
+        ) from None
+
+
+def _beside(folder: Path, *names: str) -> Path | None:
+    """The image of one of these names, with or without its ending."""
+    places = [folder / "JPEGImages", folder / "images", folder]
+    for name in names:
+        if ".." in Path(name).parts or Path(name).is_absolute():
+            continue
+        for place in places:
+            files = [place / name, *(place / f"{name}{end}" for end in IMAGE_ENDINGS)]
+            found = next(
+                (f for f in files if f.is_file() and f.suffix.lower() in IMAGE_ENDINGS), None
+            )
+            if found is not None:
+                return found
+    return None
+
+
+# YOLO.
+
+
+def read_yolo(folder: Path) -> Annotated:
+    """A folder with `images` and `labels`; a line is a class and a box by centre and size."""
+    names = _yolo_names(folder)
+    inner = folder / "images"
+    place = inner if inner.is_dir() else folder
+    files = sorted(p for p in place.iterdir() if p.suffix.lower() in IMAGE_ENDINGS)
+    wrong, things = _Wrong(), list[tuple[Thing, ...]]()
+    for file in files:
+        label = folder / "labels" / f"{file.stem}.txt"
+        lines = label.read_text("utf-8", "replace").splitlines() if label.is_file() else []
+        found = [_yolo_thing(line.split(), names, label, wrong) for line in lines if line.strip()]
+        things.append(tuple(thing for thing in found if thing is not None))
+    used = {thing.name for some in things for thing in some}
+    listed = names or tuple(sorted(used, key=lambda name: int(name) if name.isdecimal() else 0))
+    made = Annotated(tuple(files), tuple(things), listed, tuple(range(len(listed))), wrong.notes())
+    return _checked(made, folder)
+
+
+def _yolo_thing(
+    words: Sequence[str], names: Sequence[str], file: Path, wrong: _Wrong
+) -> Thing | None:
+    try:
+        number, (across, down, wide, high) = int(words[0]), map(float, words[1:5])
+    except (ValueError, IndexError):
+        raise BadInput(
+            "{file}: a line is `class centre-x centre-y width height`, not {line!r}",
+            plain(str(file)),
+            plain(" ".join(words)[:60]),
+        ) from None
+    if number < 0 or (names and number >= len(names)):
+        wrong.add(phrase("boxes have classes that are not listed"), f"{file.name}: {number}")
+        return None
+    sides = (across - wide / 2, down - high / 2, across + wide / 2, down + high / 2)
+    box = _inside(sides, (1.0, 1.0), wrong, file.name)
+    if box is None:
+        return None
+    return Thing(names[number] if names else str(number), box, area=wide * high)
+
+
+def _yolo_names(folder: Path) -> tuple[str, ...]:
+    """The classes by number: from a list, or from the `names` of `data.yaml`."""
+    for name in ("classes.txt", "obj.names", "labels.txt"):
+        if (folder / name).is_file():
+            lines = (folder / name).read_text("utf-8", "replace").splitlines()
+            return tuple(line.strip() for line in lines if line.strip())
+    for file in sorted(folder.glob("*.yaml")):
+        found = _yaml_names(file.read_text("utf-8", "replace"))
+        if found:
+            return found
+    return ()
+
+
+def _yaml_names(text: str) -> tuple[str, ...]:
+    """The list under `names:` in either of the forms that YOLO writes: [a, b], or a line each."""
+    lines = text.splitlines()
+    start = next((n for n, line in enumerate(lines) if line.startswith("names:")), None)
+    if start is None:
+        return ()
+    first = lines[start].partition(":")[2].strip()
+    if first.startswith("["):
+        inner = first.strip("[]")
+        return tuple(part.strip().strip("'\"") for part in inner.split(",") if part.strip())
+    found: list[str] = []
+    for line in lines[start + 1 :]:
+        if line and not line[0].isspace() and not line.startswith("-"):
+            break
+        word = line.strip().lstrip("-").strip()
+        key, colon, value = word.partition(":")
+        found.append((value if colon and key.strip().isdecimal() else word).strip().strip("'\""))
+    return tuple(name for name in found if name)

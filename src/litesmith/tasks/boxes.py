@@ -1,0 +1,96 @@
+"""Boxes: how far they overlap, and one of many that show the same thing.
+
+A box is (left, top, right, bottom) in shares of the image, so that no size has to be known.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Boxes = NDArray[np.float64]  # (boxes, 4)
+
+# What the same thing is taken to be, and how sure a detector has to be, where nobody says.
+SAME_THING, LEAST_SCORE = 0.5, 0.005
+
+# The candidates of one class that are looked at, the surest first.
+_MOST = 1000
+
+
+class Detections(NamedTuple):
+    """What a detector sees in an image, the surest first.
+
+    boxes    (n, 4)
+    scores   (n,)
+    classes  (n,) numbers of the model's classes
+    """
+
+    boxes: Boxes
+    scores: NDArray[np.float64]
+    classes: NDArray[np.int64]
+
+
+def from_centres(boxes: Boxes) -> Boxes:
+    """Boxes that are given by centre and size."""
+    centres, sizes = boxes[..., :2], boxes[..., 2:4]
+    return np.concatenate([centres - sizes / 2, centres + sizes / 2], axis=-1)
+
+
+def overlaps(boxes: Boxes, others: Boxes, crowds: NDArray[np.bool_] | None = None) -> Boxes:
+    """Of every box with every other, the share that both cover of what either does; of what the
+    box itself covers where the other is a crowd."""
+    low = np.maximum(boxes[:, None, :2], others[None, :, :2])
+    high = np.minimum(boxes[:, None, 2:], others[None, :, 2:])
+    both = np.maximum(high - low, 0.0).prod(axis=-1)
+    own, theirs = areas(boxes)[:, None], areas(others)[None, :]
+    either = own + theirs - both
+    if crowds is not None:
+        either = np.where(crowds[None, :], own, either)
+    return np.divide(both, either, out=np.zeros_like(both), where=either > 0)
+
+
+def areas(boxes: Boxes) -> NDArray[np.float64]:
+    return np.maximum(boxes[:, 2:] - boxes[:, :2], 0.0).prod(axis=-1)
+
+
+def detections(
+    boxes: Boxes, scores: NDArray[np.float64], same: float = SAME_THING, least: float = LEAST_SCORE
+) -> Detections:
+    """Of boxes with a score for each class (boxes, classes), those that are sure enough, as far as
+    they lie in the image; of boxes of one class that overlap by `same` or more, the surest."""
+    boxes = np.clip(boxes, 0.0, 1.0)
+    places, classes = np.nonzero(scores > least)  # NaN is above nothing
+    sure = scores[places, classes]
+    kept = [
+        own[one]
+        for number in np.unique(classes)
+        for own in [_surest(np.flatnonzero(classes == number), sure)]
+        for one in _apart(boxes[places[own]], same)
+    ]
+    order = np.array(kept, np.int64)
+    order = order[np.argsort(-sure[order], kind="stable")]
+    return Detections(boxes[places[order]], sure[order], classes[order])
+
+
+def _surest(some: NDArray[np.int64], scores: NDArray[np.float64]) -> NDArray[np.int64]:
+    return some[np.argsort(-scores[some], kind="stable")][:_MOST]
+
+
+def _apart(boxes: Boxes, same: float) -> list[int]:
+    """The numbers of the boxes that no earlier one of these overlaps by `same` or more."""
+    near = overlaps(boxes, boxes) > same
+    kept: list[int] = []
+    free = np.ones(len(boxes), bool)
+    for number in range(len(boxes)):
+        if free[number]:
+            kept.append(number)
+            free &= ~near[number]
+    return kept
+
+
+def in_order(boxes: Boxes, scores: NDArray[np.float64], classes: NDArray[np.int64]) -> Detections:
+    """Detections of a model that has chosen among them itself; what is unsure is left out."""
+    known = (scores > LEAST_SCORE) & np.isfinite(boxes).all(axis=-1)
+    order = np.flatnonzero(known)
+    order = order[np.argsort(-scores[order], kind="stable")]
+    return Detections(boxes[order], scores[order], classes[order])

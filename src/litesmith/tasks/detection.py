@@ -1,0 +1,163 @@
+"""Detection: what is in an image, and where."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from litesmith.errors import BadInput
+from litesmith.ir.types import Array, Model
+from litesmith.phrases import phrase
+from litesmith.tasks.annotations import CROWD, WANTED, Annotated, find_annotations
+from litesmith.tasks.boxes import Detections, overlaps
+from litesmith.tasks.class_names import match_classes
+from litesmith.tasks.detectors import LAYOUTS, layout_of
+from litesmith.tasks.matching import Flags, image_row, matched
+from litesmith.tasks.task import (
+    Answer,
+    Mark,
+    Rows,
+    Settings,
+    Shown,
+    Task,
+    TaskItems,
+    model_labels,
+    one_by_one,
+    padded,
+)
+from litesmith.units import plain, total_text
+
+# What is drawn is at least so sure.
+_LEAST_SHOWN = 0.3
+
+# Columns of a label: the class, the box, what the thing is to the detector.
+_WIDTH = 6
+
+
+@dataclass(frozen=True)
+class DetectionScorer:
+    """Scores boxes.
+
+    layout   how the model answers
+    size     height and width of the model's input
+    classes  the model's class of each class of the data
+    names    of the classes of the data
+    """
+
+    layout: str
+    size: tuple[int, int]
+    classes: tuple[int, ...]
+    names: tuple[str, ...]
+
+    def rows(self, metric: str, answer: Answer) -> Rows:
+        del metric  # the same numbers serve all
+        return padded([self._row(one) for one in one_by_one(answer)])
+
+    def _row(self, one: Answer) -> Rows:
+        found = self._of_data(LAYOUTS[self.layout].decode(one.outputs, self.size))
+        things = one.label[one.label[:, 0] >= 0]
+        boxes, states = things[:, 1:5], things[:, 5]
+
+        def match(answers: NDArray[np.int64], own: NDArray[np.int64]) -> tuple[Flags, Flags]:
+            crowds = states[own] == CROWD
+            likeness = overlaps(found.boxes[answers], boxes[own], crowds)
+            return matched(likeness, states[own] != WANTED, crowds)
+
+        kinds = things[:, 0].astype(np.int64)
+        counts = states == WANTED
+        return image_row(len(self.names), kinds, counts, found.classes, found.scores, match)
+
+    def _of_data(self, found: Detections) -> Detections:
+        """Those of classes that the data has, in its numbers."""
+        places = {number: place for place, number in enumerate(self.classes)}
+        classes = np.array([places.get(int(n), -1) for n in found.classes], np.int64)
+        known = classes >= 0
+        return Detections(found.boxes[known], found.scores[known], classes[known])
+
+    def tell(self, answer: Answer) -> Shown:
+        one = one_by_one(answer)[0]
+        found = self._of_data(LAYOUTS[self.layout].decode(one.outputs, self.size))
+        rows = zip(found.boxes.tolist(), found.scores.tolist(), found.classes.tolist(), strict=True)
+        return Shown(
+            marks=tuple(
+                Mark((box[0], box[1], box[2], box[3]), f"{self.names[kind]} {score:.2f}")
+                for box, score, kind in rows
+                if score >= _LEAST_SHOWN
+            )
+        )
+
+
+def _open(source: Path, model: Model, settings: Settings) -> TaskItems:
+    found = find_annotations(source)
+    if found is None:
+        raise BadInput(
+            "{source}: no boxes there; give COCO's JSON, a folder with it, with `Annotations` of "
+            "XML, or with `images` and `labels`",
+            plain(str(source)),
+        )
+    read, place = found
+    if settings.size is None:
+        raise BadInput("{source}: the model takes no image to find things in", plain(str(source)))
+    layout = layout_of(model, settings.size, settings.decode)
+    if not layout:
+        shapes = ", ".join(str(tensor.shape) for tensor in model.main.outputs)
+        raise BadInput(
+            "outputs of {shapes} are no boxes that are known; say how they are meant with "
+            "{option}: {known}",
+            shapes,
+            "--decode",
+            ", ".join(LAYOUTS),
+        )
+    told = read(place)
+    count = LAYOUTS[layout].classes([tensor.shape[1:] for tensor in model.main.outputs])
+    labels = model_labels(model, settings)
+    numbers, notes = match_classes(told.classes, labels, count, plain(str(place)))
+    kept = tuple(number for number in numbers if number is not None)
+    names = tuple(n for n, number in zip(told.classes, numbers, strict=True) if number is not None)
+    said = phrase("boxes read as {title} gives them", LAYOUTS[layout].title)
+    notes = (*told.notes, said, *notes, *_unknown(told, names))
+    scorer = DetectionScorer(layout, settings.size, kept, names)
+    return TaskItems(
+        [file.name for file in told.files],
+        _labels(told, names).__getitem__,
+        scorer,
+        told.files,
+        notes=notes,
+    )
+
+
+def _unknown(told: Annotated, names: tuple[str, ...]) -> tuple[str, ...]:
+    missing = [name for name in told.classes if name not in names]
+    lost = sum(thing.name in missing for some in told.things for thing in some)
+    if not lost:
+        return ()
+    return (
+        phrase(
+            "{count} boxes are of classes that the model does not know ({names}) and are left out",
+            total_text(lost),
+            ", ".join(map(plain, missing[:5])),
+        ),
+    )
+
+
+def _labels(told: Annotated, names: tuple[str, ...]) -> list[Array]:
+    """Of each image (things, 6), all of one length: what there is not has class −1."""
+    places = {name: float(place) for place, name in enumerate(names)}
+    rows = [
+        [(places[t.name], *t.box, float(t.state)) for t in some if t.name in places]
+        for some in told.things
+    ]
+    most = max(map(len, rows), default=0)
+    blank = (-1.0, *([0.0] * (_WIDTH - 1)))
+    return [np.array(row + [blank] * (most - len(row))).reshape(most, _WIDTH) for row in rows]
+
+
+def _is_given(source: Path, model: Model, settings: Settings) -> bool:
+    has_layout = settings.size is not None and bool(
+        settings.decode in LAYOUTS or layout_of(model, settings.size)
+    )
+    return has_layout and find_annotations(source) is not None
+
+
+DETECTION = Task(phrase("detection"), ("ap", "ap50"), "image", _open, _is_given)

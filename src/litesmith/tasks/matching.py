@@ -1,0 +1,79 @@
+"""Which answers of a detector are right: the matching of COCO, for any measure of likeness.
+
+What comes of an image is a row of numbers, so that images add up to a data set in any order of
+work: how many classes there are, how many things of each are to be found, and of every answer its
+class, its score, and a bit for each threshold at which it is right or does not count.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+Likeness = NDArray[np.float64]  # (answers, things)
+Flags = NDArray[np.bool_]
+Row = NDArray[np.float64]
+
+# How alike an answer and a thing have to be.
+THRESHOLDS = np.linspace(0.5, 0.95, 10)
+
+# Numbers of an answer in a row.
+WIDTH = 3
+
+# What is below a threshold by rounding alone is not below it.
+_NEARLY = 1e-10
+
+
+def matched(likeness: Likeness, ignored: Flags, crowds: Flags) -> tuple[Flags, Flags]:
+    """At each threshold, which answers are right and which do not count: (thresholds, answers).
+
+    Answers come the surest first; each takes the thing that it is most like among those that no
+    earlier one has. A crowd can be taken often. What only fits a thing that is ignored does not
+    count.
+    """
+    shape = (len(THRESHOLDS), len(likeness))
+    right, out = np.zeros(shape, bool), np.zeros(shape, bool)
+    if not likeness.size:
+        return right, out
+    order = np.argsort(ignored, kind="stable")
+    likeness, ignored, crowds = likeness[:, order], ignored[order], crowds[order]
+    things = len(order)
+    taken = np.zeros((len(THRESHOLDS), things), bool)
+    bars = np.minimum(THRESHOLDS, 1 - _NEARLY)[:, None]
+    for answer in np.flatnonzero(likeness.max(axis=1) >= THRESHOLDS[0]):
+        open_things = (likeness[answer] >= bars) & ~(taken & ~crowds)
+        counting = open_things & ~ignored
+        usable = counting | (open_things & ~counting.any(axis=1, keepdims=True))
+        values = np.where(usable, likeness[answer], -1.0)
+        best = things - 1 - values[:, ::-1].argmax(axis=1)  # the last of equals
+        found = usable.any(axis=1)
+        right[found, answer] = True
+        out[:, answer] = found & ignored[best]
+        taken[found, best[found]] = True
+    return right, out
+
+
+def image_row(
+    classes: int,
+    things: NDArray[np.int64],
+    counts: Flags,
+    answers: NDArray[np.int64],
+    scores: NDArray[np.float64],
+    match: Callable[[NDArray[np.int64], NDArray[np.int64]], tuple[Flags, Flags]],
+    most: int = 100,
+) -> Row:
+    """What comes of an image: (1, 1 + classes + 3 · answers).
+
+    things   the class of everything to be found; those that do not `count` are ignored
+    answers  the class of each answer, the surest first; `most` of a class are looked at
+    match    of answers and things of one class, by number, what `matched` tells
+    """
+    found = [np.bincount(things[counts], minlength=classes)[:classes].astype(np.float64)]
+    bits = 1 << np.arange(len(THRESHOLDS), dtype=np.int64)
+    for number in np.unique(answers):
+        own = np.flatnonzero(answers == number)[:most]
+        right, out = match(own, np.flatnonzero(things == number))
+        marks = bits @ right + (bits @ out << len(THRESHOLDS))
+        told = np.stack([np.full(len(own), number), scores[own], marks], axis=1)
+        found.append(told.astype(np.float64).reshape(-1))
+    return np.concatenate([[float(classes)], *found])[None]

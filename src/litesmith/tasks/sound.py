@@ -1,0 +1,186 @@
+"""Sound as models take it: the wave itself, or how loud each pitch is from moment to moment."""
+
+import io
+import re
+import wave
+from functools import cache
+from math import sqrt
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from litesmith.errors import BadInput, os_reason
+from litesmith.units import plain
+
+ENDINGS = (".wav", ".flac")
+
+# What models of speech and of sounds in general were made with, where nobody says.
+USUAL_RATE = 16_000
+
+_FORM = re.compile(r"(logmel|mfcc|wave)(?::(\d+))?((?:,(?:window|hop|bands|rate)=[\d.]+)*)")
+
+# What is added before a logarithm.
+_QUIET = 1e-6
+
+
+class Features(NamedTuple):
+    """How a wave becomes rows of numbers.
+
+    kind    logmel, mfcc or wave
+    wide    numbers a row
+    window  milliseconds that a row looks at
+    hop     milliseconds from row to row
+    bands   of pitch that an mfcc is made of
+    rate    samples a second; 0 where nobody says
+    """
+
+    kind: str
+    wide: int = 0
+    window: float = 25.0
+    hop: float = 10.0
+    bands: int = 40
+    rate: int = 0
+
+    @property
+    def text(self) -> str:
+        if self.kind == "wave":
+            return self.kind
+        return f"{self.kind}:{self.wide},window={self.window:g},hop={self.hop:g}"
+
+
+def read_features(asked: str, count: int) -> Features:
+    """Features as they are typed: `logmel:80,window=25,hop=10`; the number of a row is the model's
+    where it is left out."""
+    found = _FORM.fullmatch(asked)
+    if found is None:
+        raise BadInput(
+            "features {asked!r}: give wave, logmel or mfcc, as in logmel:80,window=25,hop=10", asked
+        )
+    more = dict(part.split("=") for part in found[3].split(",") if part)
+    settings = {name: float(value) for name, value in more.items()}
+    if any(value <= 0 for value in settings.values()):
+        raise BadInput("features {asked!r}: numbers above 0 are needed", asked)
+    return Features(
+        found[1],
+        int(found[2] or count),
+        settings.get("window", 25.0),
+        settings.get("hop", 10.0),
+        int(settings.get("bands", 40)),
+        int(settings.get("rate", 0)),
+    )
+
+
+def read_sound(path: Path) -> tuple[NDArray[np.float64], int]:
+    """The samples of a clip, −1 to 1, as the mean of its channels, and how many a second has."""
+    try:
+        return _decoded(path)
+    except _UNREADABLE as error:
+        raise BadInput(
+            "{path}: not a readable clip ({reason}); repair it or take it away",
+            plain(str(path)),
+            _reason(error),
+        ) from None
+
+
+def sound_fault(path: Path) -> str:
+    """Why a clip cannot be read; "" where it can be."""
+    try:
+        _decoded(path)
+    except _UNREADABLE as error:
+        return _reason(error)
+    return ""
+
+
+_UNREADABLE = (OSError, EOFError, wave.Error, ValueError, MemoryError)
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return os_reason(error)
+    return plain(str(error).split("\n")[0]) or type(error).__name__
+
+
+def _decoded(path: Path) -> tuple[NDArray[np.float64], int]:
+    if path.suffix.lower() == ".flac":
+        return _flac(path)
+    with wave.open(io.BytesIO(path.read_bytes())) as file:
+        width, channels, rate = file.getsampwidth(), file.getnchannels(), file.getframerate()
+        raw = file.readframes(file.getnframes())
+    if not raw or rate < 1:
+        raise ValueError("empty")
+    whole = len(raw) // (width * channels) * width * channels
+    numbers = np.frombuffer(raw[:whole], np.uint8).reshape(-1, width)
+    if width == 1:
+        values = (numbers[:, 0].astype(np.float64) - 128) / 128
+    else:  # little-endian, with a sign: put into the upper bytes of 32 bits
+        wide = np.zeros((len(numbers), 4), np.uint8)
+        wide[:, 4 - width :] = numbers
+        values = wide.view("<i4")[:, 0] / 2.0**31
+    return values.reshape(-1, channels).mean(axis=1), rate
+
+
+def _flac(path: Path) -> tuple[NDArray[np.float64], int]:
+    try:
+        import soundfile  # pyright: ignore[reportMissingTypeStubs]
+    except (ImportError, OSError):
+        raise BadInput(
+            "{path}: FLAC needs the package soundfile: {install}",
+            plain(str(path)),
+            "pip install 'litesmith[tasks]'",
+        ) from None
+    try:
+        content = io.BytesIO(path.read_bytes())
+        values, rate = soundfile.read(content, dtype="float64", always_2d=True)
+    except RuntimeError as error:  # the library's own kind
+        raise ValueError(str(error)) from None
+    if not len(values):
+        raise ValueError("empty")
+    return values.mean(axis=1), int(rate)
+
+
+def resampled(values: NDArray[np.float64], rate: int, wanted: int) -> NDArray[np.float64]:
+    """The same sound with another number of samples a second; what is too high for it goes."""
+    count = max(1, round(len(values) * wanted / rate))
+    if rate == wanted or not len(values):
+        return values
+    waves = np.fft.rfft(values)
+    kept = np.zeros(count // 2 + 1, waves.dtype)
+    common = min(len(waves), len(kept))
+    kept[:common] = waves[:common]
+    return np.fft.irfft(kept, count) * (count / len(values))
+
+
+def featured(values: NDArray[np.float64], rate: int, features: Features) -> NDArray[np.float64]:
+    """Rows of features of a wave: (moments, numbers)."""
+    if features.kind == "wave":
+        return values[:, None]
+    window, hop = (max(1, round(rate * ms / 1000)) for ms in (features.window, features.hop))
+    size = 1 << (window - 1).bit_length()
+    padded = np.pad(values, (0, max(0, window - len(values))))
+    starts = np.arange(1 + (len(padded) - window) // hop) * hop
+    shape = np.hanning(window + 1)[:-1]
+    frames = padded[starts[:, None] + np.arange(window)] * shape
+    power = np.square(np.abs(np.fft.rfft(frames, size)))
+    bands = features.wide if features.kind == "logmel" else features.bands
+    loud = np.log(power @ _bands(size, rate, bands).T + _QUIET)
+    return loud if features.kind == "logmel" else loud @ _cosines(bands, features.wide).T
+
+
+@cache
+def _bands(size: int, rate: int, count: int) -> NDArray[np.float64]:
+    """Triangles over the pitches, as wide apart as they sound: (bands, pitches)."""
+    steps = np.linspace(0, np.log1p(rate / 2 / 700), count + 2, dtype=np.float64)
+    corners: NDArray[np.float64] = 700 * np.expm1(steps)
+    pitches = np.linspace(0, rate / 2, size // 2 + 1)
+    low, middle, top = corners[:-2, None], corners[1:-1, None], corners[2:, None]
+    rising, falling = (pitches - low) / (middle - low), (top - pitches) / (top - middle)
+    return np.maximum(0.0, np.minimum(rising, falling))
+
+
+@cache
+def _cosines(bands: int, count: int) -> NDArray[np.float64]:
+    numbers, places = np.indices((count, bands), np.float64)
+    waves: NDArray[np.float64] = np.cos(np.pi / bands * numbers * (places + 0.5))
+    return waves * np.where(numbers == 0, sqrt(1 / bands), sqrt(2 / bands))

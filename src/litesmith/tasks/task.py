@@ -1,0 +1,167 @@
+"""What a task is: how a source becomes items, how a model's outputs become answers, and how these
+are scored."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from litesmith.errors import BadInput
+from litesmith.ir.types import Array, Model
+from litesmith.tflite.metadata import metadata
+
+Rows = NDArray[np.float64]  # (items, numbers)
+Outputs = Sequence[Array]
+
+
+class Settings(NamedTuple):
+    """What a user says of a task beyond its name.
+
+    decode  the layout of the outputs; "" to be recognised
+    labels  a file with the model's classes, or characters, one a line; "" for its own
+    vocab   a tokenizer.json, or a list of word pieces; "" for the model's own
+    features how sound becomes what the model takes, as in logmel:80; "" to be recognised
+    size    height and width of the image that the model takes; None where it takes none
+    rate    samples a second of the sound that the model takes; 0 where nobody says
+    """
+
+    decode: str = ""
+    labels: str = ""
+    vocab: str = ""
+    features: str = ""
+    size: tuple[int, int] | None = None
+    rate: int = 0
+
+
+class Answer(NamedTuple):
+    """What a model made of a sample.
+
+    outputs  real numbers, the items first
+    label    what is known of the items, the items first
+    inputs   what the model was given
+    """
+
+    outputs: Outputs
+    label: Array
+    inputs: Sequence[Array] = ()
+    name: str = ""
+
+
+class Scorer(Protocol):
+    """Scores answers; can be sent to another process."""
+
+    def rows(self, metric: str, answer: Answer) -> Rows:
+        """What a metric of the task is made of: one row for each item."""
+        ...
+
+    def tell(self, answer: Answer) -> "Shown":
+        """The answer to the first item for a person to look at."""
+        ...
+
+
+class Mark(NamedTuple):
+    """Something drawn on an image: a box in shares of it, with words."""
+
+    box: tuple[float, float, float, float]
+    words: str
+    is_point: bool = False
+
+
+class Shown(NamedTuple):
+    """An answer as it is shown.
+
+    text   words, for what is read
+    marks  on the image
+    mask   the class of every pixel
+    """
+
+    text: str = ""
+    marks: tuple[Mark, ...] = ()
+    mask: Array | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class TaskItems:
+    """A source as a task sees it.
+
+    names   where each item came from
+    label   of an item, by number
+    scorer  of the answers
+    files   of the items, where they are images or clips
+    arrays  the inputs of an item, where they are made of something else
+    classes the model's class of each item, where labels are such
+    notes   what was chosen for the user, or found wrong and left out
+    """
+
+    names: Sequence[str]
+    label: Callable[[int], Array]
+    scorer: Scorer
+    files: Sequence[Path] = ()
+    arrays: Callable[[int], tuple[Array, ...]] | None = None
+    notes: tuple[str, ...] = ()
+    classes: Array | None = None
+
+
+class Task(NamedTuple):
+    """One kind of work that models do.
+
+    metrics   the names of what it is scored by, the usual one first
+    item      what an item is: "image", "clip" or "text"; "" where it may be anything
+    open      a source, a model and settings -> its items; None where labels are numbers, which
+              any source of data may have
+    is_given  whether a source and a model look like this task
+    """
+
+    title: str
+    metrics: tuple[str, ...]
+    item: str = ""
+    open: Callable[[Path, Model, Settings], TaskItems] | None = None
+    is_given: Callable[[Path, Model, Settings], bool] | None = None
+
+
+def model_labels(model: Model, settings: Settings) -> tuple[str, ...]:
+    """The model's classes: from the file that was given, else those in the model."""
+    return read_list(Path(settings.labels)) if settings.labels else metadata(model).labels
+
+
+def read_list(path: Path) -> tuple[str, ...]:
+    """The lines of a text file."""
+    try:
+        lines = path.read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput("{path}: no list of classes, one a line ({error})", path, error) from None
+    while lines and not lines[-1].strip():
+        lines.pop()
+    return tuple(line.strip("\r\n") for line in lines)
+
+
+def one_by_one(answer: Answer) -> list[Answer]:
+    """The answers to the items of a batch, each without that dimension; outputs that have no
+    dimension for the items belong to the one item there is."""
+    count = len(answer.label)
+    if count == 1:
+        outputs = [o[0] if o.ndim and len(o) == 1 else o for o in answer.outputs]
+        return [Answer(outputs, answer.label[0], answer.inputs, answer.name)]
+    return [
+        Answer(
+            [output[n] for output in answer.outputs],
+            answer.label[n],
+            [given[n : n + 1] for given in answer.inputs],
+            answer.name,
+        )
+        for n in range(count)
+    ]
+
+
+def padded(rows: Sequence[Rows]) -> Rows:
+    """Rows of several widths as one array; what is missing is NaN."""
+    width = max(row.shape[1] for row in rows)
+    made = np.full((sum(map(len, rows)), width), np.nan)
+    start = 0
+    for row in rows:
+        made[start : start + len(row), : row.shape[1]] = row
+        start += len(row)
+    return made

@@ -1,0 +1,396 @@
+"""Text: tables of sentences, and what turns words into the numbers that models take."""
+
+import csv
+import gzip
+import io
+import json
+import re
+import zipfile
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from threading import Lock
+from types import ModuleType
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from litesmith.errors import BadInput, os_reason
+from litesmith.ir.types import Array, Model, Tensor
+from litesmith.phrases import phrase
+from litesmith.tasks.class_names import match_classes
+from litesmith.tasks.task import (
+    Answer,
+    Rows,
+    Settings,
+    Shown,
+    Task,
+    TaskItems,
+    model_labels,
+)
+from litesmith.type_guards import is_mapping
+from litesmith.units import plain, total_text
+
+if TYPE_CHECKING:
+    from tokenizers import Encoding, Tokenizer
+
+ENDINGS = (".csv", ".tsv", ".jsonl")
+TEXT_COLUMNS = ("text", "sentence", "review", "content")
+LABEL_COLUMNS = ("label", "class", "target", "sentiment", "category")
+
+INSTALL = "pip install 'litesmith[tasks]'"
+
+# No table or vocabulary is larger.
+_MOST_BYTES = 1_000_000_000
+
+
+def read_bytes(path: Path) -> bytes:
+    """What a file holds, unpacked where it is compressed."""
+    try:
+        if path.suffix.lower() != ".gz":
+            content = path.read_bytes() if path.stat().st_size <= _MOST_BYTES else None
+        else:
+            with gzip.open(path) as file:
+                content = file.read(_MOST_BYTES + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        why = os_reason(error) if isinstance(error, OSError) else str(error)
+        raise BadInput("{path}: cannot be read ({why})", plain(str(path)), why) from None
+    if content is None or len(content) > _MOST_BYTES:
+        raise BadInput("{path}: over 1 GB is too much for text", plain(str(path)))
+    return content
+
+
+def ending(path: Path) -> str:
+    """The ending of a file, whether compressed or not, in small letters."""
+    inner = path.with_suffix("") if path.suffix.lower() == ".gz" else path
+    return inner.suffix.lower()
+
+
+def read_table(path: Path, first: Sequence[str], second: Sequence[str]) -> list[tuple[str, str]]:
+    """Two columns of a table: those that have one of the names, else the one with the longest
+    values first and the other second."""
+    try:
+        text = read_bytes(path).decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise BadInput("{path}: not text in UTF-8", plain(str(path))) from None
+    rows = _json_rows(text, path) if ending(path) == ".jsonl" else _listed_rows(text, path)
+    names = {name.casefold().strip(): name for name in rows[0]} if rows else {}
+    one = next((names[name] for name in first if name in names), None)
+    two = next((names[name] for name in second if name in names), None)
+    if one is None or two is None:
+        raise BadInput(
+            "{path}: has the columns {names}; a column {first} and a column {second} are needed",
+            plain(str(path)),
+            ", ".join(map(plain, names)) or "none",
+            first[0],
+            second[0],
+        )
+    return [(row.get(one, ""), row.get(two, "")) for row in rows]
+
+
+def _json_rows(text: str, path: Path) -> list[dict[str, str]]:
+    rows: list[dict[str, str]] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            told = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise BadInput(
+                "{path}: line {number} is no JSON ({error})", path, number, error
+            ) from None
+        if not is_mapping(told):
+            raise BadInput("{path}: line {number} is no object", path, number)
+        rows.append({str(key): str(value) for key, value in told.items()})
+    return rows
+
+
+def _listed_rows(text: str, path: Path) -> list[dict[str, str]]:
+    is_tabbed = ending(path) == ".tsv"
+    quoting = csv.QUOTE_NONE if is_tabbed else csv.QUOTE_MINIMAL
+    try:
+        lines = io.StringIO(text, newline="")
+        read = csv.reader(lines, delimiter="\t" if is_tabbed else ",", quoting=quoting)
+        rows = [row for row in read if row]
+    except csv.Error as error:
+        raise BadInput("{path}: not a table ({error})", plain(str(path)), error) from None
+    if not rows:
+        return []
+    wide = len(rows[0])
+    bad = next((n for n, row in enumerate(rows, 1) if len(row) != wide), None)
+    if bad is not None:
+        raise BadInput(
+            "{path}: row {bad} has {count} columns; the first has {wide}",
+            plain(str(path)),
+            bad,
+            len(rows[bad - 1]),
+            wide,
+        )
+    if {name.casefold().strip() for name in rows[0]} & _HEADS:
+        head, *rows = rows
+    else:  # no names: what is longest is the text
+        long = max(range(wide), key=lambda n: sum(len(row[n]) for row in rows[:100]))
+        others = [n for n in range(wide) if n != long]
+        head = [
+            "text" if n == long else "label" if n == others[-1] else str(n) for n in range(wide)
+        ]
+    return [dict(zip(head, row, strict=True)) for row in rows]
+
+
+_HEADS = {*TEXT_COLUMNS, *LABEL_COLUMNS, "file", "path", "transcript", "audio", "wav"}
+
+
+# Words to numbers.
+
+
+class Encoded(NamedTuple):
+    """A text as numbers.
+
+    ids, mask, types  of each place of the model's input
+    spans             the characters that each place stands for, and in which text: −1 in none
+    cut               how many words did not fit
+    """
+
+    ids: list[int]
+    mask: list[int]
+    types: list[int]
+    spans: list[tuple[int, int, int]]
+    cut: bool = False
+
+
+Encode = Callable[[str, str | None, int], Encoded]
+
+
+def encoder(model: Model, settings: Settings) -> Encode:
+    """What encodes text for a model: by the vocabulary that was given, or the model's own."""
+    if settings.vocab:
+        name, content = settings.vocab, read_bytes(Path(settings.vocab))
+    else:
+        name, content = _attached(model)
+    if name.lower().endswith(".json"):
+        return _by_pieces(_tokenizer(content, name))
+    lines = content.decode("utf-8", "replace").splitlines()
+    if lines and re.fullmatch(r"\S+\s+\d+", lines[0].strip()):
+        return _by_words(lines, name)
+    return _by_pieces(_word_pieces(tuple(lines), name))
+
+
+def _attached(model: Model) -> tuple[str, bytes]:
+    """The vocabulary in the archive behind a model."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(model.attached)) as archive:
+            names = [
+                n for n in archive.namelist() if "vocab" in n.lower() or "tokenizer" in n.lower()
+            ]
+            if names and archive.getinfo(names[0]).file_size <= _MOST_BYTES:
+                return names[0], archive.read(names[0])
+    except (KeyError, OSError, RuntimeError, EOFError, zipfile.BadZipFile, zlib.error):
+        pass
+    raise BadInput(
+        "the model brings no vocabulary; give its tokenizer.json or its list of word pieces with "
+        "{option}",
+        "--vocab",
+    )
+
+
+def _tokenizer(content: bytes, name: str) -> "Tokenizer":
+    found = _library()
+    try:
+        return found.Tokenizer.from_buffer(content)
+    except Exception as error:  # the library raises its own kinds of errors
+        raise BadInput("{name}: no tokenizer ({error})", plain(name), error) from None
+
+
+@cache
+def _library() -> ModuleType:
+    try:
+        import tokenizers
+    except ImportError:
+        raise BadInput("text needs the package tokenizers: {install}", INSTALL) from None
+    return tokenizers
+
+
+def _word_pieces(lines: tuple[str, ...], name: str) -> "Tokenizer":
+    """BERT's: words in small letters, in pieces of a list."""
+    _library()
+    from tokenizers import Tokenizer, decoders, normalizers, pre_tokenizers, processors
+    from tokenizers.models import WordPiece
+
+    vocabulary = {line.rstrip("\r\n"): place for place, line in enumerate(lines)}
+    missing = [mark for mark in ("[UNK]", "[CLS]", "[SEP]") if mark not in vocabulary]
+    if missing:
+        raise BadInput("{name}: no list of word pieces, it lacks {mark}", plain(name), missing[0])
+    made = Tokenizer(WordPiece(vocabulary, unk_token="[UNK]"))
+    is_small = not any(word.isalpha() and word.isupper() for word in vocabulary)
+    made.normalizer = normalizers.BertNormalizer(lowercase=is_small)
+    made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    made.decoder = decoders.WordPiece()
+    made.post_processor = processors.BertProcessing(
+        ("[SEP]", vocabulary["[SEP]"]), ("[CLS]", vocabulary["[CLS]"])
+    )
+    return made
+
+
+def _by_pieces(tokenizer: "Tokenizer") -> Encode:
+    tokenizer.no_padding()
+    one_at_a_time = Lock()
+
+    def encode(text: str, second: str | None, length: int) -> Encoded:
+        strategy = "only_second" if second is not None else "longest_first"
+        try:
+            with one_at_a_time:
+                tokenizer.enable_truncation(length, strategy=strategy)  # pyright: ignore
+                found: Encoding = tokenizer.encode(text, second)
+        except Exception as error:  # as above
+            raise BadInput(
+                "a text cannot be cut to {length} places ({error})", length, error
+            ) from None
+        pad = [0] * (length - len(found.ids))
+        spans = [
+            (-1 if part is None else part, *span)
+            for part, span in zip(found.sequence_ids, found.offsets, strict=True)
+        ]
+        return Encoded(
+            [*found.ids, *pad],
+            [*found.attention_mask, *pad],
+            [*found.type_ids, *pad],
+            [*spans, *((-1, 0, 0) for _ in pad)],
+            bool(found.overflowing),
+        )
+
+    return encode
+
+
+def _by_words(lines: Sequence[str], name: str) -> Encode:
+    """Whole words of a list with their numbers, as TensorFlow's average of word vectors has it."""
+    pairs = [line.split() for line in lines if line.strip()]
+    try:
+        numbers = {word: int(number) for word, number in pairs}
+    except ValueError:
+        raise BadInput("{name}: a line is a word and its number", plain(name)) from None
+    start, unknown = numbers.get("<START>"), numbers.get("<UNKNOWN>", 0)
+    pad = numbers.get("<PAD>", 0)
+
+    def encode(text: str, second: str | None, length: int) -> Encoded:
+        words = re.findall(r"[\w']+", f"{text} {second}" if second else text)
+        found = [numbers.get(word, numbers.get(word.lower(), unknown)) for word in words]
+        found = found if start is None else [start, *found]
+        kept = found[:length]
+        blank = length - len(kept)
+        ids, mask = [*kept, *([pad] * blank)], [*([1] * len(kept)), *([0] * blank)]
+        return Encoded(ids, mask, [0] * length, [(-1, 0, 0)] * length, len(found) > length)
+
+    return encode
+
+
+def token_inputs(model: Model) -> tuple[Tensor, ...]:
+    """The inputs of a model that takes text as numbers; none where it does not."""
+    inputs = model.main.inputs
+    is_text = all(t.dtype in ("int32", "int64") and len(t.shape) == 2 for t in inputs)
+    lengths = {t.shape[-1] for t in inputs}
+    return inputs if inputs and is_text and len(inputs) <= 3 and len(lengths) == 1 else ()
+
+
+def as_arrays(inputs: Sequence[Tensor], encoded: Encoded) -> tuple[Array, ...]:
+    """What each input gets: by its name, else in the order ids, mask, types."""
+    columns = {"ids": encoded.ids, "mask": encoded.mask, "types": encoded.types}
+    return tuple(
+        np.array(columns[role], tensor.dtype)
+        for tensor, role in zip(inputs, _roles(inputs), strict=True)
+    )
+
+
+def _roles(inputs: Sequence[Tensor]) -> list[str]:
+    told = [_role(tensor.name.lower()) for tensor in inputs]
+    return (
+        told
+        if sorted(told) == sorted({*told}) and "ids" in told
+        else ["ids", "mask", "types"][: len(inputs)]
+    )
+
+
+def _role(name: str) -> str:
+    if "mask" in name:
+        return "mask"
+    return "types" if "type" in name or "segment" in name else "ids"
+
+
+# Text classification.
+
+
+@dataclass(frozen=True)
+class TextScorer:
+    """Shows the class of a text."""
+
+    names: tuple[str, ...] = ()
+
+    def rows(self, metric: str, answer: Answer) -> Rows:
+        raise NotImplementedError(metric)  # top1 serves labels of any origin
+
+    def tell(self, answer: Answer) -> Shown:
+        scores = answer.outputs[0].reshape(-1)
+        chosen = int(scores.argmax())
+        return Shown(self.names[chosen] if chosen < len(self.names) else str(chosen))
+
+
+def _open(source: Path, model: Model, settings: Settings) -> TaskItems:
+    inputs = token_inputs(model)
+    if not inputs:
+        raise BadInput("{source}: the model takes no text as numbers", plain(str(source)))
+    rows = read_table(source, TEXT_COLUMNS, LABEL_COLUMNS)
+    if not rows:
+        raise BadInput("{source}: no rows in it", plain(str(source)))
+    labels = model_labels(model, settings)
+    classes, notes = _classes([label for _, label in rows], labels, model, source)
+    encode, length = encoder(model, settings), inputs[0].shape[-1]
+
+    def arrays(index: int) -> tuple[Array, ...]:
+        return as_arrays(inputs, encode(rows[index][0], None, length))
+
+    cut = sum(encode(text, None, length).cut for text, _ in rows[:_LOOKED_AT])
+    if cut:
+        told = phrase(
+            "{cut} of the first {count} texts are longer than the model's {length} places and cut",
+            cut,
+            total_text(min(len(rows), _LOOKED_AT)),
+            length,
+        )
+        notes = (*notes, told)
+    names = [f"{source.name}:{number}" for number in range(1, len(rows) + 1)]
+    return TaskItems(
+        names, classes.__getitem__, TextScorer(labels), arrays=arrays, notes=notes, classes=classes
+    )
+
+
+# So many texts tell whether they fit.
+_LOOKED_AT = 200
+
+
+def _classes(
+    told: Sequence[str], labels: Sequence[str], model: Model, source: Path
+) -> tuple[Array, tuple[str, ...]]:
+    """The model's class of each row: numbers as they are; names by its labels, or in order."""
+    if all(re.fullmatch(r"\d{1,9}", label.strip()) for label in told):
+        return np.array([int(label) for label in told], np.int64), ()
+    names = sorted({label.strip() for label in told})
+    count = model.main.outputs[0].shape[-1] if model.main.outputs else 0
+    found = match_classes(names, labels, count, plain(str(source)))
+    places = dict(zip(names, found.numbers, strict=True))
+    missing = [name for name, place in places.items() if place is None]
+    if missing:
+        raise BadInput(
+            "{source}: the class {name} is none of the model's",
+            plain(str(source)),
+            plain(missing[0]),
+        )
+    return np.array([places[label.strip()] for label in told], np.int64), found.notes
+
+
+def _is_given(source: Path, model: Model, settings: Settings) -> bool:
+    del settings
+    return source.is_file() and ending(source) in ENDINGS and bool(token_inputs(model))
+
+
+TEXT = Task(phrase("text classification"), ("top1", "top5"), "text", _open, _is_given)

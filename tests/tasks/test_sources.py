@@ -1,0 +1,221 @@
+"""Data as people have it: the same scene in three forms, and what is wrong with it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import litesmith
+from litesmith.errors import BadInput
+from litesmith.tasks.annotations import find_annotations
+from litesmith.tasks.class_names import COCO_80, COCO_90, VOC_20, match_classes
+from litesmith.tflite.file import save
+from tests.tasks.made import COLOURS, SIDE, detector, masks, scenes, segmenter
+
+
+def told(folder: Path) -> dict[str, Any]:
+    return json.loads((folder / "instances.json").read_text())
+
+
+def as_voc(folder: Path, out: Path) -> Path:
+    content = told(folder)
+    (out / "Annotations").mkdir(parents=True)
+    (out / "JPEGImages").mkdir()
+    for image in content["images"]:
+        name = image["file_name"]
+        (out / "JPEGImages" / name).write_bytes((folder / "images" / name).read_bytes())
+        things = ""
+        for one in content["annotations"]:
+            if one["image_id"] == image["id"]:
+                x, y, w, h = one["bbox"]
+                things += (
+                    f"<object><name>{COLOURS[one['category_id'] - 1]}</name><bndbox><xmin>{x + 1}"
+                    f"</xmin><ymin>{y + 1}</ymin><xmax>{x + w}</xmax><ymax>{y + h}</ymax></bndbox>"
+                    "</object>"
+                )
+        text = f"<annotation><filename>{name}</filename><size><width>{SIDE}</width><height>{SIDE}</height></size>{things}</annotation>"  # noqa: E501
+        (out / "Annotations" / f"{Path(name).stem}.xml").write_text(text)
+    return out
+
+
+def as_yolo(folder: Path, out: Path) -> Path:
+    content = told(folder)
+    (out / "images").mkdir(parents=True)
+    (out / "labels").mkdir()
+    (out / "data.yaml").write_text("nc: 2\nnames:\n  0: red\n  1: green\n")
+    for image in content["images"]:
+        name = image["file_name"]
+        (out / "images" / name).write_bytes((folder / "images" / name).read_bytes())
+        lines = []
+        for one in content["annotations"]:
+            if one["image_id"] == image["id"]:
+                x, y, w, h = (side / SIDE for side in one["bbox"])
+                lines.append(f"{one['category_id'] - 1} {x + w / 2} {y + h / 2} {w} {h}")
+        (out / "labels" / f"{Path(name).stem}.txt").write_text("\n".join(lines))
+    return out
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """A folder with a detector and a segmenter, and data for both."""
+    scenes(tmp_path / "coco")
+    masks(tmp_path / "masks")
+    save(detector(), tmp_path / "model.tflite")
+    save(segmenter(), tmp_path / "map.tflite")
+    return tmp_path
+
+
+def test_three_forms_of_the_same_boxes(place: Path) -> None:
+    model = place / "model.tflite"
+    content = told(place / "coco")
+    for one in content["annotations"][::2]:
+        one["bbox"][0] += 1
+    (place / "coco" / "instances.json").write_text(json.dumps(content))
+    folders = [place / "coco", as_voc(place / "coco", place / "voc")]
+    folders.append(as_yolo(place / "coco", place / "yolo"))
+    (place / "labels.txt").write_text("\n".join(COLOURS))
+    labels = str(place / "labels.txt")
+    found = [litesmith.evaluate(model, one, norm="unit", labels=labels) for one in folders]
+    values = [one.value for one in found]
+    assert 0.5 < values[0] < 1
+    assert values == pytest.approx([values[0]] * 3)
+    assert found[0].metric == "ap"
+    assert found[0].n == 24
+
+
+def test_a_file_of_annotations_is_enough(place: Path) -> None:
+    whole = litesmith.evaluate(place / "model.tflite", place / "coco", norm="unit")
+    file = litesmith.evaluate(
+        place / "model.tflite", place / "coco" / "instances.json", norm="unit", metric="ap50"
+    )
+    assert file.value >= whole.value
+    assert any("detection" in note for note in whole.notes)
+
+
+def test_what_is_wrong_is_counted_and_named(place: Path) -> None:
+    content = told(place / "coco")
+    content["annotations"][0]["bbox"] = [500, 500, 8, 8]
+    content["annotations"][1]["bbox"] = [5, 5, -8, 8]
+    content["annotations"][2]["category_id"] = 77
+    content["images"][3]["file_name"] = "gone.png"
+    (place / "coco" / "instances.json").write_text(json.dumps(content))
+    found = litesmith.evaluate(place / "model.tflite", place / "coco", norm="unit")
+    notes = " ".join(found.notes)
+    assert "1 boxes lie outside their image, first annotation 0" in notes
+    assert "1 boxes have no extent" in notes
+    assert "1 annotations of unknown images or classes" in notes
+    assert "1 images are not there, first gone.png" in notes
+    assert found.n == 23
+
+
+def edited(**changes: object) -> Any:
+    def edit(place: Path) -> None:
+        file = place / "coco" / "instances.json"
+        file.write_text(json.dumps(told(place / "coco") | changes))
+
+    return edit
+
+
+def written(name: str, content: bytes) -> Any:
+    return lambda place: (place / name).write_bytes(content)
+
+
+BAD = {
+    "cut JSON": (written("coco/instances.json", b'{"images": ['), "coco", "not JSON"),
+    "no list": (edited(images={"a": 1}), "coco", "images is no list of objects"),
+    "a text as number": (
+        edited(images=[{"id": "x", "file_name": "000.png", "width": 1, "height": 1}]),
+        "coco",
+        "id is 'x' where a whole number is needed",
+    ),
+    "no image there": (
+        edited(images=[{"id": 0, "file_name": "no.png", "width": 9, "height": 9}]),
+        "coco",
+        "none of its images is there",
+    ),
+    "an image above": (
+        edited(images=[{"id": 0, "file_name": "../model.tflite", "width": 9, "height": 9}]),
+        "coco",
+        "none of its images is there",
+    ),
+    "nothing to find": (edited(annotations=[]), "coco", "there is nothing to find"),
+    "other classes": (
+        edited(categories=[{"id": 1, "name": "a"}, {"id": 2, "name": "b"}, {"id": 3, "name": "c"}]),
+        "coco",
+        "is one of the model's",
+    ),
+    "two files": (written("coco/more.json", b'{"images": []}'), "coco", "has 2 files of annot"),
+    "colours in a mask": (
+        lambda place: Image.new("RGB", (SIDE, SIDE)).save(place / "masks/masks/0.png"),
+        "masks",
+        "has colours, not classes",
+    ),
+    "an unknown class": (
+        lambda place: Image.new("L", (SIDE, SIDE), 9).save(place / "masks/masks/0.png"),
+        "masks",
+        "pixel of class 9; the model's are 0 to 2",
+    ),
+    "a broken mask": (written("masks/masks/0.png", b"no"), "masks", "not a readable mask"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_data_is_one_line(place: Path, name: str) -> None:
+    spoil, source, why = BAD[name]
+    spoil(place)
+    model = place / ("map.tflite" if source == "masks" else "model.tflite")
+    with pytest.raises(BadInput, match=r"^[^\n]+$") as told:
+        litesmith.evaluate(model, place / source, norm="unit")
+    assert why in str(told.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"<annotation>", "not XML"),
+        (b'<!DOCTYPE x [<!ENTITY a "b">]><annotation/>', "declare no entities"),
+        (b"<annotation><filename>000</filename></annotation>", "size/width is None"),
+    ],
+)
+def test_bad_xml_is_one_line(place: Path, content: bytes, why: str) -> None:
+    folder = as_voc(place / "coco", place / "voc")
+    (folder / "Annotations" / "000.xml").write_bytes(content)
+    with pytest.raises(BadInput, match=r"^[^\n]+$") as told:
+        litesmith.evaluate(place / "model.tflite", folder, norm="unit")
+    assert why in str(told.value)
+
+
+@pytest.mark.parametrize("line", ["red 1 2 3 4", "0 1 2", "0 a b c d"])
+def test_bad_lines_are_one_line(place: Path, line: str) -> None:
+    folder = as_yolo(place / "coco", place / "yolo")
+    (folder / "labels" / "000.txt").write_text(line)
+    with pytest.raises(BadInput, match="a line is `class centre-x"):
+        litesmith.evaluate(place / "model.tflite", folder, norm="unit")
+
+
+def test_masks_are_scored_by_pixel(place: Path) -> None:
+    found = litesmith.evaluate(place / "map.tflite", place / "masks", norm="unit")
+    assert (found.metric, found.value) == ("miou", 1.0)
+    mask = np.asarray(Image.open(place / "masks/masks/0.png")).copy()
+    mask[:] = np.where(mask == 0, 1, mask)
+    Image.fromarray(mask).save(place / "masks/masks/0.png")
+    assert litesmith.evaluate(place / "map.tflite", place / "masks", norm="unit").value < 1
+
+
+def test_nothing_is_taken_for_annotations_that_is_not(tmp_path: Path) -> None:
+    (tmp_path / "notes.json").write_text('{"a": 1}')
+    assert find_annotations(tmp_path) is None
+
+
+def test_classes_by_name() -> None:
+    assert (len(COCO_90), len(COCO_80), len(VOC_20)) == (90, 80, 20)
+    assert match_classes(["cat", "Dog"], (), 80, "d").numbers == (15, 16)
+    assert match_classes(["cat", "dog"], (), 90, "d").numbers == (16, 17)
+    assert match_classes(["dining table", "tv", "ghost"], (), 20, "d").numbers == (10, 19, None)
+    assert match_classes(["motorbike"], ["x", "motorcycle"], 2, "d").numbers == (1,)
+    assert match_classes(["face"], (), 1, "d").numbers == (0,)
+    with pytest.raises(BadInput, match=r"none of its classes .ghost. is one of the model's .x, y."):
+        match_classes(["ghost"], ["x", "y"], 2, "d")

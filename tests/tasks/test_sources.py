@@ -78,7 +78,7 @@ def test_three_forms_of_the_same_boxes(place: Path) -> None:
     folders.append(as_yolo(place / "coco", place / "yolo"))
     (place / "labels.txt").write_text("\n".join(COLOURS))
     labels = str(place / "labels.txt")
-    found = [litesmith.evaluate(model, one, norm="unit", labels=labels) for one in folders]
+    found = [litesmith.evaluate(model, one, norm="unit", class_names=labels) for one in folders]
     values = [one.value for one in found]
     assert 0.5 < values[0] < 1
     assert values == pytest.approx([values[0]] * 3)

@@ -55,12 +55,12 @@ def test_word_errors_are_those_of_the_book(tmp_path: Path) -> None:
     folder = speech(tmp_path / "clips", said, wanted)
     save(listener(), tmp_path / "m.tflite")
     letters = str(folder / "letters.txt")
-    found = litesmith.evaluate(tmp_path / "m.tflite", folder, labels=letters, features=SOUND)
+    found = litesmith.evaluate(tmp_path / "m.tflite", folder, class_names=letters, features=SOUND)
     wrong = sum(edits(a.split(), b.split()) for a, b in zip(said, wanted, strict=True))
     assert (found.metric, found.unit) == ("wer", "share")
     assert found.value == pytest.approx(wrong / sum(len(b.split()) for b in wanted))
     told = litesmith.evaluate(
-        tmp_path / "m.tflite", folder, labels=letters, features=SOUND, metric="cer"
+        tmp_path / "m.tflite", folder, class_names=letters, features=SOUND, metric="cer"
     )
     wrong = sum(edits(list(a), list(b)) for a, b in zip(said, wanted, strict=True))
     assert told.value == pytest.approx(wrong / sum(map(len, wanted)))
@@ -70,7 +70,7 @@ def test_more_errors_than_words_have_an_interval(tmp_path: Path) -> None:
     folder = speech(tmp_path / "clips", ["a b a b", "b a a"], ["ba", "b"])
     save(listener(), tmp_path / "m.tflite")
     found = litesmith.evaluate(
-        tmp_path / "m.tflite", folder, labels=str(folder / "letters.txt"), features=SOUND
+        tmp_path / "m.tflite", folder, class_names=str(folder / "letters.txt"), features=SOUND
     )
     assert found.value > 1
     assert 0 <= found.low <= found.value <= found.high

@@ -58,7 +58,7 @@ class Preparation:
                   contents alone
     task          what the model is for, as a name of the table of tasks; "": to be recognised
     decode        how outputs are to be read, where a task knows several ways; "": recognised
-    labels        a file with the model's classes, one a line; "": those in the model
+    class_names   a file with the model's classes, one a line; "": those in the model
     vocab         a file with the words that a model of text knows; "": that in the model
     features      how sound becomes what a model takes, as in logmel:80; "": by the input's shape
     """
@@ -73,7 +73,7 @@ class Preparation:
     group: Annotated[str, Mark.OMITTED] = ""
     task: Annotated[str, Mark.OMITTED] = ""
     decode: Annotated[str, Mark.OMITTED] = ""
-    labels: Annotated[str, Mark.OMITTED] = ""
+    class_names: Annotated[str, Mark.OMITTED] = ""
     vocab: Annotated[str, Mark.OMITTED] = ""
     features: Annotated[str, Mark.OMITTED] = ""
 
@@ -153,7 +153,7 @@ class Preparing(TypedDict, total=False):
     group: str | None
     task: str | object | None
     decode: str | None
-    labels: str | None
+    class_names: str | None
     vocab: str | None
     features: str | None
 

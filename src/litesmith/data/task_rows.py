@@ -49,7 +49,7 @@ def shows_images(task: str) -> bool:
 def _settings(model: Model, preparation: Preparation) -> Settings:
     wanted = picture(model.main.inputs[0]) if len(model.main.inputs) == 1 else None
     size = None if wanted is None else (wanted.height, wanted.width)
-    told = (preparation.decode, preparation.labels, preparation.vocab, preparation.features)
+    told = (preparation.decode, preparation.class_names, preparation.vocab, preparation.features)
     return Settings(*told, size, preparation.rate)
 
 

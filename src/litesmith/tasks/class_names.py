@@ -62,7 +62,7 @@ def match_classes(names: Sequence[str], labels: Sequence[str], count: int, sourc
     if not known:
         title, known = _LISTS.get(count or 90, ("", ()))
         told = phrase(
-            "the model names no classes; taken for the {count} of {title}, --labels says otherwise",
+            "the model names no classes; taken for the {count} of {title}, --class-names says otherwise",
             len(known),
             title,
         )
@@ -80,7 +80,7 @@ def match_classes(names: Sequence[str], labels: Sequence[str], count: int, sourc
         source,
         _shown(names),
         _shown([name for name in known if name]) if known else str(count),
-        "--labels",
+        "--class-names",
     )
 
 

@@ -219,7 +219,7 @@ def _scorer(model: Model, settings: Settings) -> SpeechScorer:
         "model's letters in a file, one a line, with {option}",
         ", ".join(map(str, outputs)),
         len(letters),
-        "--labels",
+        "--class-names",
     )
 
 

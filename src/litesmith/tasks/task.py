@@ -20,16 +20,16 @@ Outputs = Sequence[Array]
 class Settings(NamedTuple):
     """What a user says of a task beyond its name.
 
-    decode  the layout of the outputs; "" to be recognised
-    labels  a file with the model's classes, or characters, one a line; "" for its own
-    vocab   a tokenizer.json, or a list of word pieces; "" for the model's own
-    features how sound becomes what the model takes, as in logmel:80; "" to be recognised
-    size    height and width of the image that the model takes; None where it takes none
-    rate    samples a second of the sound that the model takes; 0 where nobody says
+    decode       the layout of the outputs; "" to be recognised
+    class_names  a file with the model's classes, or letters, one a line; "" for its own
+    vocab        a tokenizer.json, or a list of word pieces; "" for the model's own
+    features     how sound becomes what the model takes, as in logmel:80; "" to be recognised
+    size         height and width of the image that the model takes; None where it takes none
+    rate         samples a second of the sound that the model takes; 0 where nobody says
     """
 
     decode: str = ""
-    labels: str = ""
+    class_names: str = ""
     vocab: str = ""
     features: str = ""
     size: tuple[int, int] | None = None
@@ -124,7 +124,7 @@ class Task(NamedTuple):
 
 def model_labels(model: Model, settings: Settings) -> tuple[str, ...]:
     """The model's classes: from the file that was given, else those in the model."""
-    return read_list(Path(settings.labels)) if settings.labels else metadata(model).labels
+    return read_list(Path(settings.class_names)) if settings.class_names else metadata(model).labels
 
 
 def read_list(path: Path) -> tuple[str, ...]:

@@ -101,7 +101,7 @@ TASK = (
         help="How outputs tell boxes or points, as in yolov8.",
         show_default="recognised and said",
     ),
-    option("--labels", metavar="FILE", help="The model's classes, one a line."),
+    option("--class-names", metavar="FILE", help="The model's classes, one a line."),
     option("--vocab", metavar="FILE", help="A tokenizer.json, or word pieces, one a line."),
     option(
         "--features",

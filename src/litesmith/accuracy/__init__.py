@@ -2,6 +2,7 @@
 
 average_precision.py  COCO's average precision, and how each image moves it
 chance.py             whether a model beats guessing; if not, which preparation would
+disagreement.py       the items that two models answer most differently, to be shown
 evaluate.py           all models scored on one pass over the data
 metrics.py            the metrics (`METRICS`), their 95 % intervals, and which suits data and model
 paired.py             the interval of a metric, and of a difference on the same samples

@@ -35,7 +35,6 @@ from litesmith.tasks.task import Answer
 from litesmith.tasks.users import users_task
 from litesmith.units import number_text, plain
 
-
 _ANY = (-math.inf, math.inf)
 _POSITIVE = (0.0, math.inf)
 

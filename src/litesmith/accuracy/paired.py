@@ -169,8 +169,8 @@ def difference(found: Influence, reference: Influence) -> Estimate:
 
 
 def bounded_difference(found: Influence, reference: Influence) -> Estimate:
-    """The same of a metric from 0 to 1: one row more that only the one gets right, and one that only
-    the other does, so that the interval holds where no row tells the two apart."""
+    """The same of a metric from 0 to 1: with one row more that only the one gets right, and one
+    that only the other does, so that the interval holds where no row tells the two apart."""
     plain = difference(found, reference)
     if not math.isfinite(plain.high - plain.low):
         return plain

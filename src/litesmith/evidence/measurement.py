@@ -102,3 +102,32 @@ class Trial(Generic[Details]):
             self.reason,
             details=details,
         )
+
+
+@dataclass(frozen=True)
+class MarkRow:
+    """A box on an image, in shares of it, with words; or a point."""
+
+    box: tuple[float, ...]
+    words: str = ""
+    is_point: bool = False
+
+
+@dataclass(frozen=True)
+class AnswerRow:
+    """What a model answers to an item: its score, words, marks, and a mask as a PNG in base64."""
+
+    score: float | None
+    text: str = ""
+    marks: tuple[MarkRow, ...] = ()
+    mask: str = ""
+
+
+@dataclass(frozen=True)
+class DisagreementRow:
+    """An item that two models answer differently; `thumbnail` is a JPEG in base64."""
+
+    name: str
+    thumbnail: str
+    before: AnswerRow
+    after: AnswerRow

@@ -6,6 +6,7 @@ from operator import attrgetter
 from typing import Annotated, Literal
 
 from litesmith.evidence.codec import Count, Key, Mark, Omitted, Positive, Stored
+from litesmith.evidence.measurement import DisagreementRow
 from litesmith.evidence.records import Environment, Score, Speed, TakenOps, Taker
 from litesmith.phrases import Phrase, phrase
 
@@ -268,8 +269,8 @@ class LayerRow:
 
 @dataclass(frozen=True)
 class TunedInside:
-    """evidence/DIGEST.json: the time of each op of a model, the error of each layer, and what every
-    accelerator makes of the model.
+    """evidence/DIGEST.json: the time of each op of a model, the error of each layer, what every
+    accelerator makes of the model, and the items that it answers otherwise than the float model.
 
     about  what the times and errors depend on
     """
@@ -281,3 +282,4 @@ class TunedInside:
     ops: Annotated[tuple[OpRow, ...], Mark.OMITTED] = ()
     layers: Annotated[tuple[LayerRow, ...], Mark.OMITTED] = ()
     accelerators: Omitted[tuple[Taker, ...]] = None
+    disagreements: Annotated[tuple[DisagreementRow, ...], Mark.OMITTED] = ()

@@ -22,6 +22,7 @@ from litesmith.pages.records.tune_folder import Entry, TuneFolder, read_tuned
 from litesmith.pages.sections.about import data, environment, losses, path, reproduce, threads
 from litesmith.pages.sections.accelerators import accelerators, whole_words
 from litesmith.pages.sections.accelerators import rows as accelerator_rows
+from litesmith.pages.sections.disagreements import disagreements
 from litesmith.pages.sections.inside_models import layer_errors, op_times
 from litesmith.pages.sections.trial_table import columns_of, status_words, trade_offs, trials
 from litesmith.pages.sections.tune_verdict import asked_words, tiles, verdict, verdict_of
@@ -35,6 +36,7 @@ SECTIONS: tuple[tuple[str, str, Callable[[TuneFolder], Html | None]], ...] = (
     ("accelerators", phrase("Accelerators"), accelerators),
     ("ops", phrase("Where the time goes"), op_times),
     ("layers", phrase("Where the error comes from"), layer_errors),
+    ("answers", phrase("Where the answers differ"), disagreements),
     ("path", phrase("How it was decided"), path),
     ("threads", phrase("Threads"), threads),
     ("data", phrase("Data"), data),

@@ -20,7 +20,7 @@ Pair = tuple[str, float | None, float | None]  # a name, its time before and aft
 
 def op_times(record: TuneFolder) -> Html | None:
     """The time of the float model's ops beside the best model's."""
-    before, after = _inside(record, FLOAT), _inside(record, record.shown)
+    before, after = inside_of(record, FLOAT), inside_of(record, record.shown)
     if not before.ops and not after.ops:
         return None
     pairs = _paired(_by_kind(before.ops), _by_kind(after.ops))
@@ -50,7 +50,7 @@ def op_times(record: TuneFolder) -> Html | None:
 
 def layer_errors(record: TuneFolder) -> Html | None:
     """How near each layer of the best model is to the float model's."""
-    layers = _inside(record, record.shown).layers
+    layers = inside_of(record, record.shown).layers
     if not layers:
         return None
     count = max(1, min(_MOST_LAYERS, len(layers) // 3))
@@ -78,7 +78,7 @@ def layer_errors(record: TuneFolder) -> Html | None:
     )
 
 
-def _inside(record: TuneFolder, name: str) -> TunedInside:
+def inside_of(record: TuneFolder, name: str) -> TunedInside:
     entry = record.entry(name)
     digest = entry.digest if entry else record.summary.model_digest if name == FLOAT else ""
     return record.inside.get(digest) or TunedInside(1, name)

@@ -6,6 +6,8 @@ from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 
+from litesmith.accuracy.disagreement import disagreements
+from litesmith.accuracy.metrics import chosen_metric, metric_for
 from litesmith.calibration.context import CALIBRATION_SAMPLES
 from litesmith.calibration.quantize_effort import tidying
 from litesmith.data.sample_splits import take_some
@@ -13,6 +15,7 @@ from litesmith.diagnosis.all_targets import takers
 from litesmith.diagnosis.float_pairs import twins
 from litesmith.diagnosis.loss import decibels, losses
 from litesmith.errors import LitesmithError
+from litesmith.evidence.measurement import DisagreementRow
 from litesmith.evidence.records import Speed, Taker
 from litesmith.evidence.tuning import (
     FITS,
@@ -58,8 +61,9 @@ _PATIENT = Rule(width=0.02, least_seconds=3.0, most_seconds=9.0)
 # that one passes by luck.
 _MOST_VERIFIED = 4
 
-# Models that take part in the proof's run beside the best, and samples that layers are compared on.
-_MOST_TIMED, _LOOKED_AT = 3, 16
+# Models that take part in the proof's run beside the best; samples that layers are compared on, and
+# those among which the answers that differ most are looked for.
+_MOST_TIMED, _LOOKED_AT, _COMPARED = 3, 16, 64
 
 # Runs that tell the time of each op.
 _PROFILED_RUNS = 60
@@ -268,6 +272,7 @@ def look_into(trials: TuneTrials, record: TriedModel | None, front: Sequence[str
                 name=name,
                 about=about,
                 layers=_layers(trials, path) if name != FLOAT else (),
+                disagreements=_disagreements(trials, path) if name != FLOAT else (),
                 accelerators=_takers(path, compiled=name != FLOAT),
             )
             trials.folder.write_evidence(digest, inside)
@@ -316,6 +321,18 @@ def op_times(source: Source, target: Target, runs: int | None = None) -> TunedIn
         if op.graph == found.entry
     )
     return TunedInside(1, "", run_us=found.run_us, ops=ops)
+
+
+def _disagreements(trials: TuneTrials, path: Path) -> tuple[DisagreementRow, ...]:
+    """Held-out items of a task that the model answers otherwise than the model as it came."""
+    data, target = trials.split.held_out, trials.goal.place.cpu
+    if data.items.scorer is None or target is None:
+        return ()
+    few = take_some(data, _COMPARED)
+    name, _ = chosen_metric(
+        trials.model, few, next(iter(few)), trials.goal.metric, has_reference=True
+    )
+    return disagreements(path, trials.model, few, metric_for(name, few), target)
 
 
 def _layers(trials: TuneTrials, path: Path) -> tuple[LayerRow, ...]:

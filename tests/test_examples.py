@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+import litesmith
+from examples.tasks.make import MAKERS
 from tests.runtime import run
 
 ROOT = Path(__file__).parent.parent
@@ -127,3 +129,29 @@ def test_the_readme_has_exactly_two_set_up_commands() -> None:
     blocks = re.findall(r"```sh\n(.*?)\n```", (ROOT / "README.md").read_text(), re.DOTALL)
     assert len(blocks) == 2
     assert all("\n" not in block for block in blocks)
+
+
+@pytest.mark.parametrize("task", sorted(MAKERS))
+def test_the_data_of_a_task_is_made_and_scored(task: str, tmp_path: Path) -> None:
+    place = tmp_path / task
+    call(ROOT / "examples" / "tasks" / "make.py", task, place)
+    more = {
+        "questions": {"data": place / "questions.json", "vocab": str(place / "vocab.txt")},
+        "speech": {
+            "class_names": str(place / "data" / "letters.txt"),
+            "features": "logmel:20,rate=8000",
+        },
+        "text": {"data": place / "data.tsv", "vocab": str(place / "vocab.txt")},
+    }
+    asked = {"data": place / "data"} | more.get(task, {"norm": "unit"})
+    found = litesmith.evaluate(place / "model.tflite", samples=20, **asked)
+    assert found.value == (0 if task == "speech" else pytest.approx(1, abs=0.3))
+    assert any("--task says otherwise" in note for note in found.notes)
+
+
+def test_a_task_of_your_own(tmp_path: Path) -> None:
+    script = ROOT / "examples" / "13_own_task.py"
+    assert "counted <Evaluation: __main__:Counting 0" in _shown([script], tmp_path)
+    words = ("model.tflite", "--data", "scenes.npz", "--task", f"{script}:Counting")
+    told = _shown(["-m", "litesmith", "eval", *words], tmp_path)
+    assert "Counting 0 [0, 0] on 50 samples" in told

@@ -9,11 +9,11 @@ import pytest
 from PIL import Image
 
 import litesmith
+from examples.tasks.make import COLOURS, SIDE, detector, masks, scenes, segmenter
 from litesmith.errors import BadInput
 from litesmith.tasks.annotations import find_annotations
 from litesmith.tasks.class_names import COCO_80, COCO_90, VOC_20, match_classes
 from litesmith.tflite.file import save
-from tests.tasks.made import COLOURS, SIDE, detector, masks, scenes, segmenter
 
 
 def told(folder: Path) -> dict[str, Any]:

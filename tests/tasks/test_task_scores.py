@@ -9,13 +9,7 @@ import numpy as np
 import pytest
 
 import litesmith
-from litesmith.errors import BadInput
-from litesmith.tasks.keypoints import alikeness
-from litesmith.tasks.questions import best_span, exact, overlap
-from litesmith.tasks.sound import Features, featured, read_features, read_sound
-from litesmith.tasks.speech import plain_words
-from litesmith.tflite.file import save
-from tests.tasks.made import (
+from examples.tasks.make import (
     RATE,
     detector,
     listener,
@@ -32,6 +26,12 @@ from tests.tasks.made import (
     text_model,
     vocabulary,
 )
+from litesmith.errors import BadInput
+from litesmith.tasks.keypoints import alikeness
+from litesmith.tasks.questions import best_span, exact, overlap
+from litesmith.tasks.sound import Features, featured, read_features, read_sound
+from litesmith.tasks.speech import plain_words
+from litesmith.tflite.file import save
 
 SOUND = "logmel:20,rate=8000"
 

@@ -66,11 +66,11 @@ def value_of(metric: Metric, rows: Rows, groups: Groups = None) -> Estimate:
 
     Wilson's for a share of rows; for the rest Student's, with the error by the jackknife.
     """
-    if metric.unit != "share" or metric.bounds != _ANY:
-        return estimate(_influence(metric, rows, groups), *metric.bounds)
-    if _is_share_of_rows(metric, rows):
+    if metric.unit == "share" and _is_share_of_rows(metric, rows):
         return share(rows[:, 0], groups)
-    return bounded(_influence(metric, rows, groups))
+    found = _influence(metric, rows, groups)
+    is_share = metric.unit == "share" and found.value <= 1
+    return bounded(found) if is_share else estimate(found, *metric.bounds)
 
 
 def difference_of(metric: Metric, rows: Rows, reference: Rows, groups: Groups = None) -> Estimate:
@@ -78,8 +78,7 @@ def difference_of(metric: Metric, rows: Rows, reference: Rows, groups: Groups = 
     if metric.unit == "share" and _is_share_of_rows(metric, rows, reference):
         return share_difference(rows[:, 0], reference[:, 0], groups)
     own, other = _influence(metric, rows, groups), _influence(metric, reference, groups)
-    is_bounded = metric.unit == "share" and metric.bounds == _ANY
-    return bounded_difference(own, other) if is_bounded else difference(own, other)
+    return (bounded_difference if metric.unit == "share" else difference)(own, other)
 
 
 def _is_share_of_rows(metric: Metric, *columns: Rows) -> bool:

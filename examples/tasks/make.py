@@ -1,6 +1,11 @@
-"""Data and models of tasks, made in code: small enough to see through, real enough to be scored."""
+"""A model and data for each task, made in code: small enough to see through, real enough to score.
+
+python examples/tasks/make.py detection squares/
+litesmith eval squares/model.tflite --data squares/data --norm unit
+"""
 
 import json
+import sys
 import wave
 from pathlib import Path
 
@@ -10,6 +15,7 @@ from PIL import Image
 from litesmith.ir.build import Builder
 from litesmith.ir.types import Model
 from litesmith.tasks.sound import Features, featured
+from litesmith.tflite.file import save
 
 SIDE, SQUARE = 32, 8
 COLOURS = ("red", "green")
@@ -237,3 +243,61 @@ def point_finder(shift: int = 0) -> Model:
         kept = b.op("SLICE", heat, [0, 0, 0, 0], [1, 8, 8 - shift, 2])
         heat = b.op("PAD", kept, np.int32([[0, 0], [0, 0], [shift, 0], [0, 0]]))
     return b.model(heat)
+
+
+def make_detection(folder: Path) -> None:
+    save(detector(), folder / "model.tflite")
+    scenes(folder / "data", 400)
+
+
+def make_segmentation(folder: Path) -> None:
+    save(segmenter(), folder / "model.tflite")
+    masks(folder / "data", 200)
+
+
+def make_keypoints(folder: Path) -> None:
+    save(point_finder(), folder / "model.tflite")
+    points(folder / "data", 200)
+
+
+def make_speech(folder: Path) -> None:
+    save(listener(), folder / "model.tflite")
+    random = np.random.default_rng(0)
+    said = ["".join(random.choice(list("ab "), 7)).strip() or "a" for _ in range(60)]
+    speech(folder / "data", [" ".join(text.split()) for text in said])
+
+
+def make_text(folder: Path) -> None:
+    save(text_model(), folder / "model.tflite")
+    vocabulary(folder)
+    random = np.random.default_rng(0)
+    rows = [random.choice(["good", "bad", "the", "film", "is", "was"], 9) for _ in range(200)]
+    labels = [int((row == "good").sum() > (row == "bad").sum()) for row in rows]
+    lines = [f"{' '.join(row)}\t{label}" for row, label in zip(rows, labels, strict=True)]
+    (folder / "data.tsv").write_text("\n".join(["text\tlabel", *lines]))
+
+
+def make_questions(folder: Path) -> None:
+    save(question_model(), folder / "model.tflite")
+    vocabulary(folder)
+    told = [
+        ("who wrote it", f"the film was {word}. {name} wrote it in may.", [name])
+        for word in ("good", "bad")
+        for name in ("Kim", "Lee")
+    ]
+    squad(folder, told * 10)
+
+
+MAKERS = {
+    "detection": make_detection,
+    "keypoints": make_keypoints,
+    "questions": make_questions,
+    "segmentation": make_segmentation,
+    "speech": make_speech,
+    "text": make_text,
+}
+
+if __name__ == "__main__":
+    task, place = sys.argv[1], Path(sys.argv[2])
+    place.mkdir(parents=True)
+    MAKERS[task](place)

@@ -60,6 +60,12 @@ class Metric(NamedTuple):
     bounds: tuple[float, float] = _ANY
     whole: Callable[[Rows], Influence] | None = None  # for what is no function of means
 
+    @property
+    def counts_items(self) -> bool:
+        """True where the metric is a mean over items, so that their number tells what can be
+        proven."""
+        return self.finish is scoring.first and self.whole is None
+
 
 def value_of(metric: Metric, rows: Rows, groups: Groups = None) -> Estimate:
     """The metric with its 95 % interval, by groups of rows that may go wrong together.
@@ -83,7 +89,7 @@ def difference_of(metric: Metric, rows: Rows, reference: Rows, groups: Groups = 
 
 def _is_share_of_rows(metric: Metric, *columns: Rows) -> bool:
     """True of rows that are right or wrong; a row that is right by a tie counts in part."""
-    is_mean = metric.finish is scoring.first and metric.whole is None
+    is_mean = metric.counts_items
     if metric.counts_ties:
         return is_mean
     return is_mean and all(bool(np.isin(rows[:, 0], (0, 1)).all()) for rows in columns)

@@ -50,6 +50,9 @@ from litesmith.training.settings import Look, Training
 from litesmith.units import total_text
 from litesmith.workers.engine import Engine, Worker
 
+# A result is called likely by no fewer held-out samples than these.
+_LEAST_LIKELY = 30
+
 # Training on fewer samples than this teaches a model nothing that lasts.
 LEAST_TO_TRAIN = 200
 
@@ -358,9 +361,12 @@ class Search:
         return name
 
     def _refuse_few(self, reference: float) -> None:
-        """Raises where too little is held out for a float model that scores this."""
-        unit = metric_named(self._goal.metric).unit
-        needed = self.request.budget.needed_samples(reference, unit)
+        """Raises where too little is held out for a float model that scores this. What is no mean
+        of items that are right or wrong, as an average precision, may be likely with fewer."""
+        metric = metric_named(self._goal.metric)
+        needed = self.request.budget.needed_samples(reference, metric.unit)
+        if not metric.counts_items:
+            needed = min(needed, _LEAST_LIKELY)
         have = independent(self.split.held_out)
         if have < needed:
             least = least_samples(needed, calibrates=self.request.calibration is None)

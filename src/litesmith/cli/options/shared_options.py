@@ -12,10 +12,6 @@ from litesmith.cli.options.declare import argument, option
 SCHEMES = "dynamic|dynamic-int4|float16|int16x8|int8|w4a8|weight-int4|weight-int8"
 NORMS = "caffe|raw|tf|torch|unit"
 RESIZES = "bilinear|bicubic"
-TASKS = (
-    "anomaly, classification, detection, embedding, keypoints, questions, regression, "
-    "segmentation, speech, text"
-)
 ENGINES = "local|ray|ray://HOST:PORT"
 COSTS = "latency|size|download|memory"
 AUGMENTS = "auto|mix|flip|shift|none"
@@ -91,8 +87,8 @@ TASK = (
     option(
         "--task",
         metavar="NAME",
-        help=f"What the model is for: {TASKS}, or file.py:Class of yours. It says how data is "
-        "read and answers are scored.",
+        help="What the model is for: anomaly, classification, detection, embedding, keypoints, "
+        "questions, regression, segmentation, speech, text, or file.py:Class of yours.",
         show_default="recognised and said",
     ),
     option(

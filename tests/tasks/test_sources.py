@@ -219,3 +219,32 @@ def test_classes_by_name() -> None:
     assert match_classes(["face"], (), 1, "d").numbers == (0,)
     with pytest.raises(BadInput, match=r"none of its classes .ghost. is one of the model's .x, y."):
         match_classes(["ghost"], ["x", "y"], 2, "d")
+
+
+def test_black_and_white_masks_are_of_two_classes(place: Path) -> None:
+    for path in (place / "masks" / "masks").glob("*.png"):
+        mask = np.asarray(Image.open(path))
+        white = np.where((mask > 0) & (mask < 255), 255, 0).astype(np.uint8)
+        Image.fromarray(white).save(path)
+    found = litesmith.evaluate(place / "map.tflite", place / "masks", norm="unit")
+    assert any("white is taken for class 1" in note for note in found.notes)
+    assert 0 < found.value < 1  # green squares are of class 2 to the model
+
+
+@pytest.mark.parametrize("layout", ["yolov8", "ssd", "end2end", "blazeface"])
+def test_a_layout_that_does_not_fit_is_refused(place: Path, layout: str) -> None:
+    with pytest.raises(BadInput, match="are no boxes that are known; say how"):
+        litesmith.evaluate(place / "model.tflite", place / "coco", norm="unit", decode=layout)
+
+
+def test_a_gate_of_a_detector_tells_the_worse_from_the_same(place: Path) -> None:
+    scenes(place / "many", 150, seed=4)
+    baseline, off = place / "b.json", {"latency": "off", "memory": "off"}
+    given = {"data": place / "many", "norm": "unit", "allow": off}
+    litesmith.update_baseline(baseline, place / "model.tflite", **given)
+    assert litesmith.gate(baseline, place / "model.tflite", **given).passes
+    save(detector(noise=0.45), place / "worse.tflite")
+    found = litesmith.gate(
+        baseline, place / "worse.tflite", **given | {"allow": off | {"size": "off"}}
+    )
+    assert not found.passes

@@ -77,6 +77,7 @@ def gate(
     manner = _manner(on, metric, against, allow, (), seconds, progress)
     kept = read_baseline(Path(baseline))
     if data is not None:
+        read_preparation(**preparing)  # a task of the user's own brings its metric
         _refuse_metric(Path(baseline), kept, manner)
     opened = _open(Path(model), data, kept, manner, samples, preparing)
     found = run_gate(Path(baseline), Path(model), opened, manner)

@@ -1,17 +1,20 @@
 """`quantize`: a recipe chosen for a scheme, applied to a model, and checked on the written file."""
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple, NoReturn, Unpack
 
 from litesmith.accuracy.evaluate import Evaluation, preparation_text
+from litesmith.accuracy.scoring import MOST_DB
 from litesmith.anatomy.findings import scheme
 from litesmith.anatomy.source_file import Source, SourceFile, open_source
 from litesmith.arguments import argument, check_types, refuse_below
 from litesmith.calibration.claims import Claims, check_claims
+from litesmith.calibration.mixed_outputs import MixedOutput, mixed_outputs
 from litesmith.calibration.quantize_effort import Outcome, Plan, carry_out, plan
 from litesmith.data.preparation import Preparing, read_preparation
 from litesmith.data.samples import Data
@@ -42,6 +45,7 @@ from litesmith.passes.core.step import Context, Tools
 from litesmith.passes.quantizing.integer_graph import integer_tensors
 from litesmith.passes.quantizing.quantize import Quantize
 from litesmith.phrases import Phrase, phrase
+from litesmith.precision.fastest_forms import quantize_place
 from litesmith.progress import WARNING, Note, Progress, silent
 from litesmith.run.core.target import Target
 from litesmith.tflite.file import save
@@ -57,6 +61,8 @@ class Quantized(MadeModel):
     speed      its time beside the original's, and what makes it slower where it is
     score      of the model and the original on `eval`, where that was asked for
     next_data  the options that name data to score it on
+    mixed      outputs with numbers of several meanings, of which the small ones are lost
+    kept_for   the ops that had better be kept for these
     """
 
     step: Quantize
@@ -66,6 +72,8 @@ class Quantized(MadeModel):
     speed: Speed
     score: Evaluation | None
     next_data: str
+    mixed: tuple[MixedOutput, ...] = ()
+    kept_for: tuple[int, ...] = ()
 
     @property
     def is_random(self) -> bool:
@@ -93,6 +101,7 @@ class Quantized(MadeModel):
             "claims": self.claims.facts(),
             **self.speed.facts(),
             "predicted_us": self.done.forms and self.done.forms.predicted_us,
+            "mixed_outputs": [one._asdict() for one in self.mixed],
             "notes": self.notes,
         }
         return told if self.score is None else told | {"evaluation": score_facts(self.score)}
@@ -158,6 +167,11 @@ def quantize(
     _tell(done, calibration, progress)
     next_data = scoring_options(eval, options, calibration)
     checked = _check(source, done, place, calibration, judging, effort, target, runs, progress)
+    mixed: tuple[MixedOutput, ...] = ()
+    kept: tuple[int, ...] = ()
+    if calibration is not None and not checked.claims.is_useless and SCHEMES[to].is_integer:
+        again = partial(_again, source, step, effort, calibration, chosen)
+        mixed, kept = _mixed(source, done, calibration, again)
     return Quantized(
         source,
         place,
@@ -169,7 +183,42 @@ def quantize(
         checked.speed,
         checked.score,
         next_data,
+        mixed,
+        kept,
     )
+
+
+def _again(
+    source: SourceFile,
+    step: Quantize,
+    effort: str,
+    data: Data,
+    target: Target | None,
+    keep: Sequence[int],
+) -> Model:
+    """The model once more, with more ops kept."""
+    more = replace(step, keep=(*step.keep, *keep))
+    todo = plan(source.model, more, effort, has_data=True)
+    return carry_out(source.model, todo, data, target=target).change.model
+
+
+def _mixed(
+    source: SourceFile, done: Outcome, data: Data, again: Callable[[Sequence[int]], Model]
+) -> tuple[tuple[MixedOutput, ...], tuple[int, ...]]:
+    """Outputs whose small numbers are lost, with what they keep where the ops that make them stay
+    float, and these ops."""
+    with _written(done.change.model, None) as path:
+        found = mixed_outputs(path, source.model, data, source.model)
+    reference = apply(source.model, done.recipe[: quantize_place(done.recipe)]).model
+    makers = {t: number for number, op in enumerate(reference.main.ops) for t in op.outputs}
+    wanted = [reference.main.outputs[one.place] for one in found]
+    keep = tuple(dict.fromkeys(makers[tensor] for tensor in wanted if tensor in makers))
+    if not keep:
+        return found, ()
+    with _written(again(keep), None) as path:
+        left = {one.place: one for one in mixed_outputs(path, source.model, data, source.model)}
+    cured = (left[one.place].snr_db if one.place in left else MOST_DB for one in found)
+    return tuple(one._replace(cured_db=db) for one, db in zip(found, cured, strict=True)), keep
 
 
 class _Checked(NamedTuple):

@@ -174,7 +174,9 @@ def _accuracy(case: GateCase) -> list[Check]:
             argument("against"),
             UPDATE,
         )
-    if now.rows.shape != then.rows.shape:
+    has_fixed_width = metric_named(then.metric).needs != "task"
+    is_other_width = has_fixed_width and now.rows.shape[1:] != then.rows.shape[1:]
+    if len(now.rows) != len(then.rows) or is_other_width:
         raise BadInput(
             "{model}: {title} is made of other numbers than in {path}: have the classes "
             "changed? write it anew with {update}",

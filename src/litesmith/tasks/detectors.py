@@ -39,9 +39,11 @@ def layout_of(model: Model, size: tuple[int, int], asked: str = "") -> str:
     """The name of the layout in which a model answers; "" where none fits."""
     if asked and asked not in LAYOUTS:
         raise BadInput("no layout {asked!r} of boxes; there are {known}", asked, ", ".join(LAYOUTS))
-    if asked:
-        return asked
     graph = model.main
+    if asked:
+        shapes = [tensor.shape[1:] for tensor in graph.outputs]
+        is_open = any(not tensor.shape for tensor in graph.outputs)
+        return asked if is_open or LAYOUTS[asked].fits(shapes, size) else ""
     if any(op.custom == _POSTPROCESS for op in graph.ops):
         return "postprocess"
     shapes = [tensor.shape[1:] for tensor in graph.outputs]

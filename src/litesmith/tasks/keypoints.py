@@ -218,8 +218,9 @@ def _layout(model: Model, count: int, settings: Settings) -> str:
         known = ", ".join(POINT_LAYOUTS)
         raise BadInput("no layout {asked!r} of points; there are {known}", asked, known)
     shapes = [tensor.shape[1:] for tensor in model.main.outputs]
-    fitting = (name for name, row in POINT_LAYOUTS.items() if row.fits(shapes, count))
-    return asked or next(fitting, "")
+    rows = POINT_LAYOUTS.items()
+    fitting = (name for name, row in rows if asked in ("", name) and row.fits(shapes, count))
+    return next(fitting, "")
 
 
 def _labels(told: Annotated, count: int) -> list[Array]:

@@ -23,6 +23,9 @@ _FOLDERS = (
     ("images", "labels"),
     ("images", "annotations"),
 )
+# So many masks tell whether they are black and white.
+_LOOKED_AT = 16
+
 _MASKS = (".png", ".bmp", ".tif", ".tiff", ".gif")
 
 
@@ -89,12 +92,25 @@ def _open(source: Path, model: Model, settings: Settings) -> TaskItems:
                 lost,
             ),
         )
+    is_white = all(_are_black_and_white(masks[file.stem]) for file in files[:_LOOKED_AT])
+    if is_white:
+        notes = (*notes, phrase("masks are black and white: white is taken for class 1"))
     classes = next((t.shape[-1] for t in model.main.outputs if len(t.shape) == 4), IGNORED + 1)
 
     def label(index: int) -> Array:
-        return _mask(masks[files[index].stem], size, max(2, classes))
+        found = _mask(masks[files[index].stem], size, max(2, classes))
+        return np.where(found == IGNORED, 1, found) if is_white else found
 
     return TaskItems([f.name for f in files], label, SegmentationScorer(), files, notes=notes)
+
+
+def _are_black_and_white(path: Path) -> bool:
+    """Whether a mask has nothing but 0 and 255."""
+    try:
+        with Image.open(path) as opened:
+            return {*np.unique(np.asarray(opened)).tolist()} <= {0, IGNORED}
+    except (OSError, UnidentifiedImageError, ValueError):
+        return False  # which is told where it is read
 
 
 def _mask(path: Path, size: tuple[int, int], classes: int) -> Array:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from litesmith.errors import BadInput, os_reason
+from litesmith.phrases import phrase
 from litesmith.units import plain
 
 ENDINGS = (".wav", ".flac")
@@ -99,6 +100,8 @@ _UNREADABLE = (OSError, EOFError, wave.Error, ValueError, MemoryError)
 def _reason(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         return os_reason(error)
+    if isinstance(error, EOFError):
+        return phrase("it ends too early")
     return plain(str(error).split("\n")[0]) or type(error).__name__
 
 

@@ -133,7 +133,7 @@ def read_list(path: Path) -> tuple[str, ...]:
         lines = path.read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise BadInput("{path}: no list of classes, one a line ({error})", path, error) from None
-    while lines and not lines[-1].strip():
+    while lines and not lines[-1]:
         lines.pop()
     return tuple(line.strip("\r\n") for line in lines)
 

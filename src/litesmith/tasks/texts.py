@@ -390,7 +390,9 @@ def _classes(
 
 def _is_given(source: Path, model: Model, settings: Settings) -> bool:
     del settings
-    return source.is_file() and ending(source) in ENDINGS and bool(token_inputs(model))
+    inputs, outputs = token_inputs(model), model.main.outputs
+    chooses = bool(inputs) and len(outputs) == 1 and outputs[0].shape[-1:] != inputs[0].shape[-1:]
+    return source.is_file() and ending(source) in ENDINGS and chooses
 
 
 TEXT = Task(phrase("text classification"), ("top1", "top5"), "text", _open, _is_given)

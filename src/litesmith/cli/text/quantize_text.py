@@ -1,7 +1,7 @@
 """How quantize prints: what was done, what is left, what was checked, what to type next."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from shlex import quote
 
@@ -9,6 +9,7 @@ from litesmith.accuracy.evaluate import Evaluation, preparation_text
 from litesmith.accuracy.scoring import MOST_DB
 from litesmith.anatomy.source_file import SourceFile
 from litesmith.calibration.claims import Claims, OpGroup, OutputDrift
+from litesmith.calibration.mixed_outputs import MixedOutput
 from litesmith.cli.text import printing as show
 from litesmith.cli.text.apply_text import print_done, print_left
 from litesmith.cli.text.speed_text import print_speed
@@ -21,6 +22,7 @@ from litesmith.units import (
     bytes_text,
     change_text,
     gain_text,
+    number_text,
     plain,
     score_text,
     total_text,
@@ -172,6 +174,8 @@ def _print_warnings(result: Quantized) -> None:
         show.line("RANDOM DATA: the accuracy of this file means nothing", "bold red")
     if claims.failure:
         show.line(phrase("WARNING: it does not run: {failure}", plain(claims.failure)), "bold red")
+    for mixed in result.mixed:
+        _print_mixed(mixed, result.kept_for)
     for drift in claims.drift:
         if drift.is_lost:
             show.line(
@@ -189,3 +193,24 @@ def _print_warnings(result: Quantized) -> None:
                 ),
                 "bold red",
             )
+
+
+def _print_mixed(mixed: MixedOutput, kept: Sequence[int]) -> None:
+    """An output with numbers of several meanings, what becomes of the small ones, and the cure."""
+    show.line(
+        phrase(
+            "WARNING: output {output!r} holds numbers of several sizes: {small} of {channels} "
+            "channels reach {reach}, the others {rest}; one scale leaves the small ones {ratio}",
+            mixed.output,
+            mixed.small,
+            mixed.channels,
+            number_text(float(f"{mixed.reach:.3g}")),
+            number_text(float(f"{mixed.rest:.3g}")),
+            score_text(mixed.snr_db, "dB"),
+        ),
+        "bold red",
+    )
+    if mixed.cured_db is not None and mixed.cured_db > mixed.snr_db:
+        ops = " ".join(f"--keep {number}" for number in kept)
+        ratio = score_text(mixed.cured_db, "dB")
+        show.line(phrase("{ops} keeps what makes it float: {ratio}", ops, ratio))

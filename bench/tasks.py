@@ -1,0 +1,291 @@
+"""Tasks on real data: detectors and a segmenter beside COCO's own tool, and small models that are
+trained here on SST-2, SQuAD and spoken sentences, beside scorers written for this check.
+
+Bars: AP, AP50 and mean IoU within 0.3 points of what the plain interpreter and pycocotools give;
+the others equal to the independent scorer.
+"""
+
+import gzip
+import json
+import re
+import string
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import torch
+from report import print_table, verdict_line
+from stock import ASSETS, arguments
+from tokenizers import BertWordPieceTokenizer
+
+import litesmith
+from litesmith.tasks.sound import Features, featured, read_sound
+
+NEAR = 0.3
+# Measured with the plain interpreter and pycocotools on all 320 pets.
+KNOWN = (
+    ("yolov2_tiny", "ap50", "unit", 79.1),
+    ("yolov2_tiny", "ap", "unit", 26.6),
+    ("ssd_mobilenet", "ap50", None, 79.6),
+    ("ssd_mobilenet", "ap", None, 45.4),
+    ("deeplabv3", "miou", "tf", 83.94),
+)
+LENGTH, WORDS, WIDTH = 48, 4000, 32
+LETTERS = " abcdefghijklmnopqrstuvwxyz'"
+
+
+def pets(data: Path, models: list[Path]) -> Iterator[tuple[str, str, float, float]]:
+    places = {path.stem: path for folder in models for path in folder.glob("*.tflite")}
+    for name, metric, norm, known in KNOWN:
+        if name in places:
+            found = litesmith.evaluate(places[name], data / "pets", norm=norm, metric=metric)
+            yield name, metric, 100 * found.value, known
+
+
+def vocabulary(texts: list[str], folder: Path) -> BertWordPieceTokenizer:
+    made = BertWordPieceTokenizer(lowercase=True)
+    made.train_from_iterator(texts, vocab_size=WORDS, show_progress=False)
+    made.save_model(str(folder))
+    return made
+
+
+def encoded(tokenizer: BertWordPieceTokenizer, text: str, length: int) -> list[int]:
+    tokenizer.enable_truncation(length)
+    ids = tokenizer.encode(text).ids
+    return [*ids, *([0] * (length - len(ids)))]
+
+
+def sst2(data: Path, folder: Path) -> tuple[float, float]:
+    """A mean of word vectors, learned on the training part; top-1 on the other."""
+    sets = {}
+    for part in ("train", "dev"):
+        lines = (data / "sst2" / f"{part}.tsv").read_text().splitlines()
+        sets[part] = [line.rsplit("\t", 1) for line in lines]
+    tokenizer = vocabulary([text for text, _ in sets["train"]], folder)
+    x = {p: np.array([encoded(tokenizer, t, LENGTH) for t, _ in rows]) for p, rows in sets.items()}
+    y = {p: np.array([int(label) for _, label in rows]) for p, rows in sets.items()}
+    torch.manual_seed(0)
+    table, head = torch.nn.Embedding(WORDS, WIDTH, padding_idx=0), torch.nn.Linear(WIDTH, 2)
+    adam = torch.optim.Adam([*table.parameters(), *head.parameters()], 2e-3)
+    given, wanted = torch.tensor(x["train"]), torch.tensor(y["train"])
+    for _ in range(12):
+        for some in torch.randperm(len(given)).split(64):
+            loss = torch.nn.functional.cross_entropy(head(table(given[some]).mean(1)), wanted[some])
+            adam.zero_grad()
+            loss.backward()
+            adam.step()
+    b = litesmith.Builder()
+    ids = b.input("input_ids", (1, LENGTH), dtype="int32")
+    mean = b.op("MEAN", b.op("GATHER", table.weight.detach().numpy(), ids, axis=0), [1])
+    weights = head.weight.detach().numpy(), head.bias.detach().numpy()
+    litesmith.save(b.model(b.op("FULLY_CONNECTED", mean, *weights)), folder / "sst2.tflite")
+    found = litesmith.evaluate(
+        folder / "sst2.tflite", data / "sst2" / "dev.tsv", vocab=str(folder / "vocab.txt")
+    )
+    right = 0
+    with litesmith.Session(folder / "sst2.tflite") as session:
+        for row, label in zip(x["dev"], y["dev"], strict=True):
+            answer = session(row[None].astype(np.int32))
+            scores = next(iter(answer.values())) if isinstance(answer, dict) else answer
+            right += int(np.asarray(scores).reshape(-1).argmax() == label)
+    return 100 * found.value, 100 * right / len(y["dev"])
+
+
+def bare(text: str) -> list[str]:
+    kept = "".join(c for c in text.lower() if c not in string.punctuation)
+    return re.sub(r"\b(a|an|the)\b", " ", kept).split()
+
+
+def f1(found: str, right: list[str]) -> float:
+    best = 0.0
+    for one in right:
+        a, b = bare(found), bare(one)
+        same = sum((Counter(a) & Counter(b)).values())
+        best = max(best, 2 * same / (len(a) + len(b)) if a and b else float(a == b))
+    return best
+
+
+def questions(data: Path, folder: Path) -> tuple[float, float]:
+    """Two convolutions over word vectors mark an answer; F1 on 300 questions."""
+    length, width = 192, 48
+    told = json.loads(gzip.decompress((data / "squad" / "train.json.gz").read_bytes()))
+    rows = [
+        (p["context"], q["question"], q["answers"])
+        for article in told["data"]
+        for p in article["paragraphs"]
+        for q in p["qas"]
+    ]
+    tokenizer = vocabulary([c for c, _, _ in rows] + [q for _, q, _ in rows], folder)
+    tokenizer.enable_truncation(length, strategy="only_second")
+    items = []
+    for context, question, answers in rows:
+        made = tokenizer.encode(question, context)
+        start, text = answers[0]["answer_start"], answers[0]["text"]
+        spans = [
+            n
+            for n, (part, (a, z)) in enumerate(zip(made.sequence_ids, made.offsets, strict=True))
+            if part == 1 and a < start + len(text) and z > start
+        ]
+        if spans:
+            pad = [0] * (length - len(made.ids))
+            items.append(([*made.ids, *pad], [*made.type_ids, *pad], spans[0], spans[-1]))
+    ids, kinds, first, last = (torch.tensor([item[n] for item in items]) for n in range(4))
+    torch.manual_seed(0)
+    table = torch.nn.Embedding(WORDS, width)
+    one, two = torch.nn.Conv1d(width + 1, 64, 5, padding=2), torch.nn.Conv1d(64, 2, 5, padding=2)
+    adam = torch.optim.Adam([*table.parameters(), *one.parameters(), *two.parameters()], 2e-3)
+    for _ in range(4):
+        for some in torch.randperm(len(ids)).split(32):
+            x = torch.cat([table(ids[some]), kinds[some][..., None].float()], -1)
+            out = two(torch.relu(one(x.transpose(1, 2))))
+            loss = sum(
+                torch.nn.functional.cross_entropy(out[:, n], (first, last)[n][some]) for n in (0, 1)
+            )
+            adam.zero_grad()
+            loss.backward()
+            adam.step()
+    b = litesmith.Builder()
+    given = b.input("input_ids", (1, length), dtype="int32")
+    types = b.input("token_type_ids", (1, length), dtype="int32")
+    words = b.op("GATHER", table.weight.detach().numpy(), given, axis=0)
+    part = b.op("RESHAPE", b.op("CAST", types, dtype="float32"), [1, length, 1])
+    x = b.op("RESHAPE", b.op("CONCATENATION", words, part, axis=2), [1, 1, length, width + 1])
+    for layer, activation in ((one, "RELU"), (two, "NONE")):
+        weights = layer.weight.detach().numpy().transpose(0, 2, 1)[:, None]
+        bias = layer.bias.detach().numpy()
+        x = b.op("CONV_2D", x, weights, bias, padding="SAME", fused_activation_function=activation)
+    litesmith.save(b.model(b.op("RESHAPE", x, [1, length, 2])), folder / "squad.tflite")
+    judged = json.loads(gzip.decompress((data / "squad" / "dev.json.gz").read_bytes()))
+    judged["data"] = judged["data"][:2]
+    (folder / "dev.json").write_text(json.dumps(judged))
+    found = litesmith.evaluate(
+        folder / "squad.tflite", folder / "dev.json", vocab=str(folder / "vocab.txt"),
+        task="questions",
+    )  # fmt: skip
+    own = []
+    with litesmith.Session(folder / "squad.tflite") as session:
+        for article in judged["data"]:
+            for p in article["paragraphs"]:
+                for q in p["qas"]:
+                    made = tokenizer.encode(q["question"], p["context"])
+                    pad = [0] * (length - len(made.ids))
+                    session.inputs["input_ids"] = [[*made.ids, *pad]]
+                    session.inputs["token_type_ids"] = [[*made.type_ids, *pad]]
+                    session.run()
+                    scores = np.array(next(iter(session.outputs.values())))[0]
+                    best, text = -np.inf, ""
+                    for s, part in enumerate(made.sequence_ids):
+                        for e in range(s, min(s + 30, len(made.ids))):
+                            if part == 1 and made.sequence_ids[e] == 1:
+                                total = float(scores[s, 0]) + float(scores[e, 1])
+                                if total > best:
+                                    best = total
+                                    text = p["context"][made.offsets[s][0] : made.offsets[e][1]]
+                    own.append(f1(text, [a["text"] for a in q["answers"]]))
+    return 100 * found.value, 100 * float(np.mean(own))
+
+
+def edits(found: list[str], wanted: list[str]) -> int:
+    row = list(range(len(wanted) + 1))
+    for n, one in enumerate(found, 1):
+        last, row[0] = row[0], n
+        for m, other in enumerate(wanted, 1):
+            last, row[m] = row[m], min(row[m] + 1, row[m - 1] + 1, last + (one != other))
+    return row[-1]
+
+
+def speech(data: Path, folder: Path) -> tuple[float, float]:
+    """Convolutions that learn the sentences by heart, as letters; the words that are wrong."""
+    moments, bands = 1000, 40
+    rows = [
+        line.split("\t") for line in (data / "speech" / "transcripts.tsv").read_text().splitlines()
+    ]
+    texts = dict(rows[1:])
+    plain = {
+        name: " ".join("".join(c if c in LETTERS else " " for c in text.lower()).split())
+        for name, text in texts.items()
+    }
+    heard = {}
+    for name in texts:
+        values, rate = read_sound(data / "speech" / name)
+        made = featured(values, rate, Features("logmel", bands))[:moments]
+        heard[name] = np.concatenate([made, np.tile(made.min(0), (moments - len(made), 1))])
+    x = torch.tensor(np.stack(list(heard.values())), dtype=torch.float32)
+    mean, spread = x.mean((0, 1)), x.std((0, 1))
+    wanted = [torch.tensor([LETTERS.index(c) for c in plain[name]]) for name in texts]
+    torch.manual_seed(0)
+    layers = [(bands, 128, 2), (128, 128, 1), (128, 128, 1)]
+    convs = [torch.nn.Conv1d(a, z, 9, stride=s, padding=4) for a, z, s in layers]
+    head = torch.nn.Conv1d(128, len(LETTERS) + 1, 1)
+    adam = torch.optim.Adam([p for m in (*convs, head) for p in m.parameters()], 2e-3)
+    for _ in range(60):
+        for some in torch.randperm(len(x)).split(10):
+            h = ((x[some] - mean) / spread).transpose(1, 2)
+            for conv in convs:
+                h = torch.relu(conv(h))
+            told = head(h).log_softmax(1).permute(2, 0, 1)
+            sizes = torch.full((len(some),), told.shape[0])
+            targets = [wanted[n] for n in some]
+            lengths = torch.tensor([len(t) for t in targets])
+            loss = torch.nn.functional.ctc_loss(
+                told, torch.cat(targets), sizes, lengths, blank=len(LETTERS), zero_infinity=True
+            )
+            adam.zero_grad()
+            loss.backward()
+            adam.step()
+    b = litesmith.Builder()
+    given = b.input("features", (1, moments, bands))
+    scaled = b.op("MUL", b.op("SUB", given, mean.numpy()), (1 / spread).numpy())
+    h = b.op("RESHAPE", scaled, [1, moments, 1, bands])
+    for conv in convs:
+        h = b.op("PAD", h, np.int32([[0, 0], [4, 4], [0, 0], [0, 0]]))
+        weights = conv.weight.detach().numpy().transpose(0, 2, 1)[:, :, None]
+        h = b.op(
+            "CONV_2D", h, weights, conv.bias.detach().numpy(), padding="VALID",
+            stride_h=conv.stride[0], stride_w=1, fused_activation_function="RELU",
+        )  # fmt: skip
+    weights = head.weight.detach().numpy().transpose(0, 2, 1)[:, :, None]
+    h = b.op("CONV_2D", h, weights, head.bias.detach().numpy())
+    litesmith.save(b.model(b.op("RESHAPE", h, [1, moments // 2, -1])), folder / "speech.tflite")
+    found = litesmith.evaluate(folder / "speech.tflite", data / "speech", features="logmel:40")
+    wrong = total = 0
+    with litesmith.Session(folder / "speech.tflite") as session:
+        for name in texts:
+            session.inputs["features"] = heard[name][None].astype(np.float32)
+            session.run()
+            best = np.array(next(iter(session.outputs.values())))[0].argmax(-1)
+            kept = [n for n, before in zip(best, [-1, *best], strict=False) if n != before]
+            said = "".join(LETTERS[n] for n in kept if n < len(LETTERS)).split()
+            wrong += edits(said, plain[name].split())
+            total += len(plain[name].split())
+    return 100 * found.value, 100 * wrong / total
+
+
+def main() -> int:
+    parser = arguments(__doc__)
+    parser.add_argument("--more", type=Path, nargs="*", default=[], help="more folders of models")
+    options = parser.parse_args()
+    data = ASSETS / "data"
+    lines: list[tuple[str, ...]] = []
+    missed: list[str] = []
+    for name, metric, found, known in pets(data, [ASSETS / "models", *options.more]):
+        lines.append((name, metric, f"{found:.2f}", f"{known:.2f}"))
+        missed += [f"{name}: {metric} {found:.2f}"] if abs(found - known) > NEAR else []
+    for name, metric, measure in (
+        ("sst2", "top1", sst2),
+        ("squad", "f1", questions),
+        ("speech", "wer", speech),
+    ):
+        with TemporaryDirectory() as folder:
+            found, known = measure(data, Path(folder))
+        lines.append((name, metric, f"{found:.4f}", f"{known:.4f}"))
+        missed += [f"{name}: {metric} {found:.4f}"] if abs(found - known) > 1e-6 else []
+    print_table(("model", "metric", "litesmith", "independent"), lines)
+    return verdict_line(missed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -109,6 +109,8 @@ COMMANDS = {
             DATA,
             option(
                 "--max-drop",
+                "--max-rise",
+                argument="max_drop",
                 metavar="1pt|1%|0.05",
                 help="Loss of the task's metric to allow: points, or a share of the float model's "
                 "value; of an error a number in its unit.",

@@ -1,6 +1,7 @@
 """Boxes, masks and key points as people keep them: COCO's JSON, Pascal VOC's XML, YOLO's text."""
 
 import json
+import mmap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -98,6 +99,15 @@ def _is_coco(path: Path) -> bool:
     except OSError:
         return False
     return b'"images"' in head or b'"annotations"' in head or b'"categories"' in head
+
+
+def mentions(path: Path, word: bytes) -> bool:
+    """Whether a file has a word in it; it is not read into memory for that."""
+    try:
+        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as held:
+            return held.find(word) >= 0
+    except (OSError, ValueError):  # an empty file cannot be mapped
+        return False
 
 
 class _Wrong:

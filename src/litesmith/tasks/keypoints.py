@@ -11,7 +11,14 @@ from numpy.typing import NDArray
 from litesmith.errors import BadInput
 from litesmith.ir.types import Array, Model
 from litesmith.phrases import phrase
-from litesmith.tasks.annotations import WANTED, Annotated, Thing, find_annotations, read_coco
+from litesmith.tasks.annotations import (
+    WANTED,
+    Annotated,
+    Thing,
+    find_annotations,
+    mentions,
+    read_coco,
+)
 from litesmith.tasks.matching import Flags, image_row, matched
 from litesmith.tasks.task import (
     Answer,
@@ -242,6 +249,8 @@ def _row(thing: Thing, count: int) -> NDArray[np.float64]:
 def _is_given(source: Path, model: Model, settings: Settings) -> bool:
     found = find_annotations(source)
     if settings.size is None or found is None or found[0] is not read_coco:
+        return False
+    if not mentions(found[1], b'"keypoints"'):
         return False
     count = _point_count(read_coco(found[1]))
     return bool(count and _layout(model, count, settings._replace(decode="")))

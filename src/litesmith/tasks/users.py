@@ -58,7 +58,8 @@ def _loaded(name: str) -> object:
             module = importlib.util.module_from_spec(spec)
             spec.loader.exec_module(module)
         else:
-            sys.path.insert(0, "")
+            if "" not in sys.path:
+                sys.path.insert(0, "")
             module = importlib.import_module(place)
     except (Exception, SystemExit) as error:  # foreign code: whatever it raises is not ours
         told = f"{type(error).__name__}: {error}"

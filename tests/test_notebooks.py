@@ -21,7 +21,7 @@ def cells(path: Path) -> list[dict]:
 
 def test_there_is_one_for_every_big_job() -> None:
     told = "".join(path.stem for path in NOTEBOOKS)
-    for job in ("look", "quantize", "tune", "train", "choose", "retrain", "custom_op"):
+    for job in ("look", "quantize", "tune", "train", "choose", "retrain", "custom_op", "detection"):
         assert job in told
 
 

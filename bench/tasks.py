@@ -37,10 +37,10 @@ LENGTH, WORDS, WIDTH = 48, 4000, 32
 LETTERS = " abcdefghijklmnopqrstuvwxyz'"
 
 
-def pets(data: Path, models: list[Path]) -> Iterator[tuple[str, str, float, float]]:
+def pets(data: Path, models: list[Path], only: str) -> Iterator[tuple[str, str, float, float]]:
     places = {path.stem: path for folder in models for path in folder.glob("*.tflite")}
     for name, metric, norm, known in KNOWN:
-        if name in places:
+        if name in places and only in name:
             found = litesmith.evaluate(places[name], data / "pets", norm=norm, metric=metric)
             yield name, metric, 100 * found.value, known
 
@@ -49,7 +49,7 @@ def vocabulary(texts: list[str], folder: Path) -> BertWordPieceTokenizer:
     made = BertWordPieceTokenizer(lowercase=True)
     made.train_from_iterator(texts, vocab_size=WORDS, show_progress=False)
     made.save_model(str(folder))
-    return made
+    return BertWordPieceTokenizer(str(folder / "vocab.txt"), lowercase=True)
 
 
 def encoded(tokenizer: BertWordPieceTokenizer, text: str, length: int) -> list[int]:
@@ -267,11 +267,12 @@ def speech(data: Path, folder: Path) -> tuple[float, float]:
 def main() -> int:
     parser = arguments(__doc__)
     parser.add_argument("--more", type=Path, nargs="*", default=[], help="more folders of models")
+    parser.add_argument("--only", default="", help="the one model to look at")
     options = parser.parse_args()
     data = ASSETS / "data"
     lines: list[tuple[str, ...]] = []
     missed: list[str] = []
-    for name, metric, found, known in pets(data, [ASSETS / "models", *options.more]):
+    for name, metric, found, known in pets(data, [ASSETS / "models", *options.more], options.only):
         lines.append((name, metric, f"{found:.2f}", f"{known:.2f}"))
         missed += [f"{name}: {metric} {found:.2f}"] if abs(found - known) > NEAR else []
     for name, metric, measure in (
@@ -279,6 +280,8 @@ def main() -> int:
         ("squad", "f1", questions),
         ("speech", "wer", speech),
     ):
+        if options.only not in name:
+            continue
         with TemporaryDirectory() as folder:
             found, known = measure(data, Path(folder))
         lines.append((name, metric, f"{found:.4f}", f"{known:.4f}"))

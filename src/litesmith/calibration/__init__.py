@@ -2,11 +2,12 @@
 
 claims.py           claims about a written file (integer only, XNNPACK only), checked on that file
 context.py          the `Context` of steps, made from a user's data
-mixed_outputs.py   outputs with numbers of several meanings, whose small ones a scale loses
+mixed_outputs.py    outputs with numbers of several meanings, whose small ones a scale loses
 observe.py          ranges, histograms and means of tensors, streamed over the samples
 observed_cache.py   observations kept on disk, by digests; `cache`
 outside_xnnpack.py  ops that run outside XNNPACK, seen in a profiled run
 quantize_effort.py  recipes by effort and scheme; `best` tries several
+runnable.py         whether a result opens, before it is written, and which op is to blame if not
 
 Observations are minima, counts and exact sums, so neither the order of samples nor the number of
 threads or workers changes a byte of the result.

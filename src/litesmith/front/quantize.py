@@ -16,11 +16,12 @@ from litesmith.arguments import argument, check_types, refuse_below
 from litesmith.calibration.claims import Claims, check_claims
 from litesmith.calibration.mixed_outputs import MixedOutput, mixed_outputs
 from litesmith.calibration.quantize_effort import Outcome, Plan, carry_out, plan
+from litesmith.calibration.runnable import dead, refuse_dead
 from litesmith.data.preparation import Preparing, read_preparation
 from litesmith.data.samples import Data
 from litesmith.data.sources import Given
 from litesmith.display import show_html
-from litesmith.errors import BadInput, CannotApply
+from litesmith.errors import BadInput, CannotApply, CannotRun
 from litesmith.front.given_data import (
     Calibration,
     open_calibration,
@@ -163,7 +164,11 @@ def quantize(
     judging = open_judging(eval, source.model, preparation, progress)
     calibration = open_calibration(source.model, given, judging, progress)
     chosen = None if fully_integer else target
-    done = carry_out(source.model, todo, calibration, target=chosen, progress=progress)
+    try:
+        done = carry_out(source.model, todo, calibration, target=chosen, progress=progress)
+    except CannotRun as error:  # of what was made on the way
+        raise dead(source.model, todo.recipes[0], str(error)) from None
+    refuse_dead(done.change.model, source.model, done.recipe)
     _tell(done, calibration, progress)
     next_data = scoring_options(eval, options, calibration)
     checked = _check(source, done, place, calibration, judging, effort, target, runs, progress)

@@ -216,7 +216,7 @@ def _promising(reference: Model, step: Step) -> Iterator[str]:
 
 
 def _best(reference: Model, step: Step, cost: Cost) -> FastestForms:
-    quantized = apply(reference, (step,), Context(_ANY_RANGES)).model
+    quantized = apply(reference, (step,), Context(ANY_RANGES)).model
     return find_fastest(reference, cost(reference, quantized))
 
 
@@ -231,7 +231,7 @@ def _any_ranges(_: Model, tensors: Sequence[Tensor], what: frozenset[str]) -> di
 
 
 # Kernels take the same time whatever the ranges are.
-_ANY_RANGES = Tools(_no_samples, _any_ranges, _no_samples)
+ANY_RANGES = Tools(_no_samples, _any_ranges, _no_samples)
 
 
 def find_fastest(reference: Model, costs: FormCosts) -> FastestForms:

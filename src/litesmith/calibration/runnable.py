@@ -1,0 +1,67 @@
+"""Whether what a recipe made can be opened, before it is written, and whose fault it is if not."""
+
+from dataclasses import replace
+
+from litesmith.errors import BadInput, CannotApply, CannotRun
+from litesmith.ir.types import Model
+from litesmith.passes.core.recipe import Recipe, apply
+from litesmith.passes.core.step import Context
+from litesmith.passes.quantizing.quantize import Quantize
+from litesmith.precision.fastest_forms import ANY_RANGES, quantize_place
+from litesmith.run.session import Session
+from litesmith.units import plain
+
+
+def refuse_dead(made: Model, model: Model, recipe: Recipe) -> None:
+    """Raises where a quantized model does not open and the model it was made from does."""
+    why = _fault(made)
+    if why and not _fault(model):
+        raise dead(model, recipe, why)
+
+
+def dead(model: Model, recipe: Recipe, why: str) -> BadInput:
+    """What is said of a recipe whose result does not open: the kind of op to keep, if one alone is
+    to blame."""
+    place = quantize_place(recipe)
+    step = recipe[place]
+    assert isinstance(step, Quantize)
+    kind = _culprit(model, recipe, place, step)
+    if not kind:
+        return BadInput(
+            "{to}: the runtime does not open the result ({why}); give another scheme",
+            step.to,
+            plain(why),
+        )
+    return BadInput(
+        "{to}: the runtime does not open {kind} in this form ({why}); keep it float with {keep}",
+        step.to,
+        kind,
+        plain(why),
+        f"--keep {kind}",
+    )
+
+
+def _culprit(model: Model, recipe: Recipe, place: int, step: Quantize) -> str:
+    try:
+        reference = apply(model, recipe[:place]).model
+    except CannotApply:
+        return ""
+    kinds = dict.fromkeys(op.kind for op in reference.main.ops)
+    for kind in kinds:
+        kept = replace(step, keep=(*step.keep, kind))
+        try:
+            other = apply(reference, (kept,), Context(ANY_RANGES)).model
+        except CannotApply:
+            continue
+        if not _fault(other):
+            return kind
+    return ""
+
+
+def _fault(model: Model) -> str:
+    """Why a model does not open; "" where it does."""
+    try:
+        with Session(model):
+            return ""
+    except CannotRun as error:
+        return str(error)

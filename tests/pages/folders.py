@@ -328,6 +328,25 @@ def accelerators(name: str) -> list[Json]:
     ]
 
 
+# An item on which the two models differ: in boxes, points, a mask and words.
+APART = {
+    "name": "<cat>.png",
+    "thumbnail": "/9j/4AAQ",
+    "before": {
+        "score": 1.0,
+        "text": "KAKAO ZEBU XYLO",
+        "marks": [{"box": [0.1, 0.2, 0.5, 0.6], "words": "<cat> 0.91", "is_point": False}],
+        "mask": "",
+    },
+    "after": {
+        "score": 0.25,
+        "text": "KAKAO ZOBU XYLO",
+        "marks": [{"box": [0.1, 0.2, 0.1, 0.2], "words": "", "is_point": True}],
+        "mask": "iVBORw0K",
+    },
+}
+
+
 def inside(name: str, speed: float) -> Json:
     """Per-op times and, but for the float model, per-layer errors."""
     ops = [
@@ -349,7 +368,7 @@ def inside(name: str, speed: float) -> Json:
     )
     shown: Json = {"schema": 1, "name": name, "ops": ops, "run_us": FLOAT_US * speed}
     shown["accelerators"] = accelerators(name)
-    return shown if name == "float" else {**shown, "layers": layers}
+    return shown if name == "float" else {**shown, "layers": layers, "disagreements": [APART]}
 
 
 def write_folder(

@@ -236,7 +236,7 @@ def test_equal_models_are_called_equal() -> None:
 
 
 def test_what_is_asked_for_is_looked_at_before_the_work() -> None:
-    with pytest.raises(BadInput, match="no metric 'f1'"):
-        litesmith.compare(scorer(), scorer(), labelled(20), metric="f1")
+    with pytest.raises(BadInput, match="no metric 'f2'"):
+        litesmith.compare(scorer(), scorer(), labelled(20), metric="f2")
     with pytest.raises(BadInput, match="no target 'tpu'"):
         litesmith.compare(scorer(), scorer(), on="tpu")

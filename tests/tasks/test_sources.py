@@ -248,3 +248,14 @@ def test_a_gate_of_a_detector_tells_the_worse_from_the_same(place: Path) -> None
         baseline, place / "worse.tflite", **given | {"allow": off | {"size": "off"}}
     )
     assert not found.passes
+
+
+def test_the_normalisation_is_the_one_that_does_the_task(place: Path) -> None:
+    weights = np.array([[0, 0, 0], [1, -1, 0], [-1, 1, 0]], np.float32).reshape(3, 1, 1, 3)
+    b = litesmith.Builder()
+    x = b.input("image", (1, SIDE, SIDE, 3))
+    model = b.model(b.op("CONV_2D", x, weights / 64, np.float32([1.5, 0, 0])))  # pixels as they are
+    save(model, place / "raw.tflite")
+    found = litesmith.evaluate(place / "raw.tflite", place / "masks")
+    assert found.value == 1
+    assert any("normalisation raw (x) guessed: the task is done 100" in n for n in found.notes)

@@ -3,6 +3,7 @@
 answers.py        what models answer: one pass over the data for all of them, on every core
 audio.py          clips at a model's rate and length
 groups.py         which samples are independent: copies, near copies, the user's own groups
+guess_by_task.py  the normalisation under which a model does its task best
 guess_norm.py     normalisation and label offset, guessed if nobody states them
 images.py         finding, decoding and cropping images, several at a time
 lint.py           what is wrong with data, before any long work (`RULES`)

@@ -41,7 +41,7 @@ _LEVEL = 0.85
 # Ranges that differ by less, as a share of their width, are the same.
 _SAME_RANGE = 0.03
 
-_NOT_SURE = phrase(", which is not sure")
+NOT_SURE = phrase(", which is not sure")
 
 _BYTES = {"uint8": 0, "int8": 128}  # what is added to a stored number to get a pixel
 
@@ -239,7 +239,7 @@ def _labelled(scores: dict[str, tuple[float, float]], count: int) -> Choice:
         "samples right, next best {following} {share2}; to pin it: --norm {name}",
         name,
         NORMS[name].formula,
-        "" if is_sure else _NOT_SURE,
+        "" if is_sure else NOT_SURE,
         percent_text(scores[name][0]),
         count,
         following,
@@ -270,7 +270,7 @@ def _unlabelled(
         "to pin it: --norm {name}",
         best,
         NORMS[best].formula,
-        "" if is_sure else _NOT_SURE,
+        "" if is_sure else NOT_SURE,
         len(pixels),
         phrase("mirror images") if scores else phrase("shifted copies"),
         number_text(round(found[best], 2)),

@@ -22,12 +22,14 @@ from litesmith.arguments import argument
 from litesmith.data.audio import audio_rows, has_audio
 from litesmith.data.groups import NONE as NO_GROUPS
 from litesmith.data.groups import Grouping, Sketch, sketch, stated_groups
+from litesmith.data.guess_by_task import guess_by_task
 from litesmith.data.guess_norm import (
     MOST_TRIED,
     Choice,
     TriedItems,
     from_model,
     guess,
+    norms_to_try,
     possible_offsets,
     right_offset,
     tried_count,
@@ -456,6 +458,17 @@ def _with_others(few: Samples, places: Sequence[int], usual: Preparation) -> Sam
 
 def _guessed(few: Samples, offsets: Sequence[int]) -> Choice:
     few = _in_memory(few.spread(tried_count(few.model)))
+    wanted = picture(few.model.main.inputs[0])
+    if few.rows.scorer is not None and wanted is not None:
+
+        def prepared(name: str) -> list[Sample]:
+            norm = with_norm(few.preparation, Preparation(norm=name))
+            return list(replace(few, preparation=norm))
+
+        names = list(norms_to_try(wanted))
+        choice = guess_by_task(few.model, few.rows.scorer, names, prepared)
+        if choice is not None:
+            return choice
     pixels = [few.rows.read(index)[0][0] for index in few.chosen]
     classes = None if few.rows.classes is None else few.rows.classes[list(few.chosen)]
     return guess(few.model, TriedItems(pixels, classes), offsets)

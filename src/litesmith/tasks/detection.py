@@ -13,7 +13,7 @@ from litesmith.tasks.annotations import CROWD, WANTED, Annotated, find_annotatio
 from litesmith.tasks.boxes import Detections, overlaps
 from litesmith.tasks.class_names import match_classes
 from litesmith.tasks.detectors import LAYOUTS, layout_of
-from litesmith.tasks.matching import Flags, image_row, matched
+from litesmith.tasks.matching import WIDTH, Flags, image_row, matched
 from litesmith.tasks.task import (
     Answer,
     Mark,
@@ -68,6 +68,14 @@ class DetectionScorer:
         counts = states == WANTED
         return image_row(len(self.names), kinds, counts, found.classes, found.scores, match)
 
+    def goodness(self, answer: Answer) -> float:
+        """How much of what is told is there and of what is there is told, by the scores."""
+        row = self._row(one_by_one(answer)[0])[0]
+        wanted = row[1 : 1 + len(self.names)].sum()
+        told = row[1 + len(self.names) :].reshape(-1, WIDTH)
+        right = (told[:, 2].astype(np.int64) & 1) * told[:, 1]
+        return float(2 * right.sum() / max(told[:, 1].sum() + wanted, 1e-9))
+
     def _of_data(self, found: Detections) -> Detections:
         """Those of classes that the data has, in its numbers."""
         places = {number: place for place, number in enumerate(self.classes)}
@@ -112,6 +120,8 @@ def _open(source: Path, model: Model, settings: Settings) -> TaskItems:
     told = read(place)
     count = LAYOUTS[layout].classes([tensor.shape[1:] for tensor in model.main.outputs])
     labels = model_labels(model, settings)
+    if layout == "postprocess" and labels[:1] in (("???",), ("background",)):
+        labels = labels[1:]  # a list with the background in front: the op counts without it
     numbers, notes = match_classes(told.classes, labels, count, plain(str(place)))
     kept = tuple(number for number in numbers if number is not None)
     names = tuple(n for n, number in zip(told.classes, numbers, strict=True) if number is not None)

@@ -156,6 +156,12 @@ class KeypointScorer:
         sure = np.nan_to_num(np.array([scores.mean()]))
         return image_row(1, kinds, things[:, 1] == 0, np.zeros(1, np.int64), sure, match)
 
+    def goodness(self, answer: Answer) -> float:
+        """How alike the points are to those of the body that they are most like."""
+        one = one_by_one(answer)[0]
+        points, _ = self._points(one)
+        return max((alikeness(points, thing) for thing in one.label if thing[0] >= 0), default=0.0)
+
     def _share_near(self, one: Answer) -> Rows:
         """The points that are near, and those that are known, of the body that fits best."""
         points, _ = self._points(one)

@@ -36,6 +36,12 @@ class SegmentationScorer:
     def rows(self, metric: str, answer: Answer) -> Rows:
         raise NotImplementedError(metric)  # miou serves labels of any origin
 
+    def goodness(self, answer: Answer) -> float:
+        """The share of pixels that are right."""
+        chosen, label = self.tell(answer).mask, answer.label[0]
+        counts = label != IGNORED
+        return float((chosen == label)[counts].mean()) if counts.any() else 0.0
+
     def tell(self, answer: Answer) -> Shown:
         output = next(o for o in answer.outputs if o.ndim >= 3)[0]
         if output.ndim == 3:

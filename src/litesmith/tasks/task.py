@@ -4,7 +4,7 @@ are scored."""
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,6 +59,16 @@ class Scorer(Protocol):
 
     def tell(self, answer: Answer) -> "Shown":
         """The answer to the first item for a person to look at."""
+        ...
+
+
+@runtime_checkable
+class Graded(Protocol):
+    """A scorer that can also say in one number how good an answer is, whatever the metric: what
+    normalisation a model was made for is seen by it."""
+
+    def goodness(self, answer: Answer) -> float:
+        """From 0 for useless to 1 for right."""
         ...
 
 

@@ -99,7 +99,7 @@ def _json_rows(text: str, path: Path) -> list[dict[str, str]]:
             told = json.loads(line)
         except (ValueError, RecursionError) as error:
             raise BadInput(
-                "{path}: line {number} is no JSON ({error})", path, number, error
+                "{path}: line {number} is no JSON ({error})", plain(str(path)), number, error
             ) from None
         if not is_mapping(told):
             raise BadInput("{path}: line {number} is no object", path, number)

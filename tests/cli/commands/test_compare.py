@@ -105,7 +105,7 @@ def test_models_that_do_not_fit_are_timed(place: Path) -> None:
     [
         (("none.tflite",), "none.tflite: no such file"),
         (("model.tflite", "--data", "none.npz"), "none.npz: does not exist"),
-        (("model.tflite", "--data", "labelled.npz", "--metric", "f1"), "no metric 'f1'"),
+        (("model.tflite", "--data", "labelled.npz", "--metric", "f2"), "no metric 'f2'"),
         (("model.tflite", "--on", "tpu"), "no target 'tpu'"),
         (("model.tflite", "--seconds", "0"), "give a number above 0"),
         ((), "Missing argument 'B'"),

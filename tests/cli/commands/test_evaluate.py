@@ -93,7 +93,7 @@ def test_a_model_against_itself(place: Path) -> None:
         (("none.tflite", "--data", "plain.npy"), "no such file"),
         (("model.tflite", "--data", "plain.npy"), "no labels"),
         (("model.tflite", "--data", "plain.npy", "--against", "none.tflite"), "no such file"),
-        (("model.tflite", "--data", "labelled.npz", "--metric", "f1"), "no metric 'f1'"),
+        (("model.tflite", "--data", "labelled.npz", "--metric", "f2"), "no metric 'f2'"),
         (("model.tflite", "--data", "labelled.npz", "--metric", "auc"), "auc needs labels 0 and 1"),
         (("model.tflite", "--data", "labelled.npz", "--on", "tpu"), "no target 'tpu'"),
     ],

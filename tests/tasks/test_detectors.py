@@ -12,6 +12,7 @@ from litesmith.ir.build import Builder
 from litesmith.ir.types import Model
 from litesmith.tasks.boxes import detections, overlaps
 from litesmith.tasks.detectors import LAYOUTS, layout_of
+from litesmith.tasks.keypoints import POINT_LAYOUTS
 
 CLASSES, SURE = 6, 4.0
 # Two things far apart: a box by its corners in shares, and a class.
@@ -198,3 +199,16 @@ def test_what_is_left_is_apart_and_nothing_else_goes(seed: int) -> None:
         sure = boxes[scores[:, kind] > 0.005]
         gone = [b for b in sure if not (own == b).all(axis=1).any()]
         assert all((overlaps(b[None], own) > 0.5).any() for b in gone)
+
+
+SHAPES = st.lists(st.lists(st.integers(1, 40), max_size=4).map(tuple), max_size=4)
+
+
+@given(SHAPES, st.sampled_from([(0, 0), (32, 32), (128, 128), (192, 192), (300, 300), (416, 320)]))
+def test_any_outputs_can_be_looked_at(shapes: list[tuple[int, ...]], size: tuple[int, int]) -> None:
+    """A model of anything else is no detector, and nothing to fall over."""
+    for row in LAYOUTS.values():
+        if row.fits(shapes, size):
+            assert row.classes(shapes) >= 0
+    for row in POINT_LAYOUTS.values():
+        assert row.fits(shapes, 17) in (True, False)

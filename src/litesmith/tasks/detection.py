@@ -164,10 +164,9 @@ def _labels(told: Annotated, names: tuple[str, ...]) -> list[Array]:
 
 
 def _is_given(source: Path, model: Model, settings: Settings) -> bool:
-    has_layout = settings.size is not None and bool(
-        settings.decode in LAYOUTS or layout_of(model, settings.size)
-    )
-    return has_layout and find_annotations(source) is not None
+    if settings.size is None or find_annotations(source) is None:
+        return False
+    return settings.decode in LAYOUTS or bool(layout_of(model, settings.size))
 
 
 DETECTION = Task(phrase("detection"), ("ap", "ap50"), "image", _open, _is_given)

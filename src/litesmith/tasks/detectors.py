@@ -157,11 +157,9 @@ def _corners(rows: int, columns: int) -> NDArray[np.float64]:
 
 
 def _is_yolo_v3(shapes: Shapes, _: tuple[int, int]) -> bool:
-    if len(shapes) not in (2, 3):
+    if len(shapes) not in (2, 3) or any(len(shape) not in (3, 4) for shape in shapes):
         return False
     flat = [shape if len(shape) == 3 else (*shape[:2], shape[2] * shape[3]) for shape in shapes]
-    if any(len(shape) not in (3, 4) for shape in shapes):
-        return False
     depths = {shape[-1] for shape in flat}
     return len(depths) == 1 and all(d % 3 == 0 and d // 3 > 5 for d in depths) and _halve(flat)
 

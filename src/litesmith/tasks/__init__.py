@@ -7,6 +7,7 @@ detection.py     what is in an image, and where
 detectors.py     how detectors answer: SSD, YOLO, BlazeFace, CenterNet
 keypoints.py     where the parts of a body are
 matching.py      which answers of a detector are right
+outlines.py      shapes of things as COCO keeps them, drawn
 questions.py     the words of a paragraph that answer a question
 segmentation.py  the class of every pixel
 sound.py         waves, and how loud each pitch is

@@ -34,6 +34,8 @@ class Thing(NamedTuple):
     points  key points (n, 3): across, down in shares, and 0 where unknown, 1 hidden, 2 seen
     area    the share of the image that it covers
     aspect  the width of the image by its height
+    outline its shape as COCO tells it; None where it has none
+    image   width and height of the image, which the outline is told in
     """
 
     name: str
@@ -42,6 +44,8 @@ class Thing(NamedTuple):
     points: NDArray[np.float64] | None = None
     area: float = 0.0
     aspect: float = 1.0
+    outline: object = None
+    image: tuple[int, int] = (1, 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,7 +215,8 @@ def _coco_thing(
     area = one.get("area")
     whole = float(area) if isinstance(area, int | float) else width * height
     share = whole / (size[0] * size[1])
-    return Thing(name, found, state, points, share, size[0] / size[1])
+    shape = one.get("segmentation")
+    return Thing(name, found, state, points, share, size[0] / size[1], shape, size)
 
 
 def _inside(

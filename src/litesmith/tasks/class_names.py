@@ -30,6 +30,7 @@ VOC_20 = (
 )
 _LISTS = {
     20: ("Pascal VOC", VOC_20),
+    21: ("Pascal VOC", ("background", *VOC_20)),
     80: ("COCO", COCO_80),
     90: ("COCO", COCO_90),
     91: ("COCO", ("", *COCO_90)),

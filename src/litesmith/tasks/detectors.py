@@ -120,11 +120,15 @@ _V3 = (
 _V3_TINY = ((10, 14), (23, 27), (37, 58), (81, 82), (135, 169), (344, 319))
 _ANCHORS_V2 = 5
 
+# A place of a grid stands for at least so many pixels; what is finer is a map of classes.
+_LEAST_STRIDE = 8
 
-def _is_yolo_v2(shapes: Shapes, _: tuple[int, int]) -> bool:
+
+def _is_yolo_v2(shapes: Shapes, size: tuple[int, int]) -> bool:
     return (
         len(shapes) == 1
         and len(shapes[0]) == 3
+        and shapes[0][0] * _LEAST_STRIDE <= size[0]
         and shapes[0][0] == shapes[0][1]
         and shapes[0][2] % _ANCHORS_V2 == 0
         and shapes[0][2] // _ANCHORS_V2 > 5
@@ -156,8 +160,10 @@ def _corners(rows: int, columns: int) -> NDArray[np.float64]:
     return np.stack([across, down], axis=-1)
 
 
-def _is_yolo_v3(shapes: Shapes, _: tuple[int, int]) -> bool:
+def _is_yolo_v3(shapes: Shapes, size: tuple[int, int]) -> bool:
     if len(shapes) not in (2, 3) or any(len(shape) not in (3, 4) for shape in shapes):
+        return False
+    if any(shape[0] * _LEAST_STRIDE > size[0] for shape in shapes):
         return False
     flat = [shape if len(shape) == 3 else (*shape[:2], shape[2] * shape[3]) for shape in shapes]
     depths = {shape[-1] for shape in flat}

@@ -9,8 +9,25 @@ from PIL import Image, UnidentifiedImageError
 from litesmith.errors import BadInput
 from litesmith.ir.types import Array, Model
 from litesmith.phrases import phrase
-from litesmith.tasks.annotations import IMAGE_ENDINGS
-from litesmith.tasks.task import Answer, Rows, Settings, Shown, Task, TaskItems
+from litesmith.tasks.annotations import (
+    CROWD,
+    IMAGE_ENDINGS,
+    Annotated,
+    find_annotations,
+    mentions,
+    read_coco,
+)
+from litesmith.tasks.class_names import match_classes
+from litesmith.tasks.outlines import drawn
+from litesmith.tasks.task import (
+    Answer,
+    Rows,
+    Settings,
+    Shown,
+    Task,
+    TaskItems,
+    model_labels,
+)
 from litesmith.units import plain, total_text
 
 # The label of a pixel that does not count, as in the Pascal VOC and Cityscapes sets.
@@ -73,18 +90,57 @@ def _files(folder: Path, endings: tuple[str, ...]) -> list[Path]:
 
 
 def _open(source: Path, model: Model, settings: Settings) -> TaskItems:
-    del settings
     found, size = _find(source), map_size(model)
-    if found is None:
-        raise BadInput(
-            "{source}: no masks there; give a folder with `images` and `masks`, which have the "
-            "same names",
-            plain(str(source)),
-        )
     if size is None:
         raise BadInput("{source}: the model makes no map of classes", plain(str(source)))
-    masks = {p.stem: p for p in _files(found[1], _MASKS)}
-    images = _files(found[0], IMAGE_ENDINGS)
+    told = None if found is not None else find_annotations(source)
+    if found is not None:
+        return _with_masks(source, *found, size, model)
+    if told is not None and told[0] is read_coco:
+        return _with_outlines(read_coco(told[1]), told[1], size, model, settings)
+    raise BadInput(
+        "{source}: no masks there; give a folder with `images` and `masks`, which have the same "
+        "names, or COCO's JSON with outlines",
+        plain(str(source)),
+    )
+
+
+def _with_outlines(
+    told: Annotated, place: Path, size: tuple[int, int], model: Model, settings: Settings
+) -> TaskItems:
+    """Maps drawn from the outlines of things, the large ones first; crowds do not count."""
+    labels, classes = model_labels(model, settings), _class_count(model)
+    numbers, notes = match_classes(told.classes, labels, classes, plain(str(place)))
+    places = {n: place for n, place in zip(told.classes, numbers, strict=True) if place is not None}
+    bad = sum(drawn(t.outline, t.image, (8, 8)) is None for some in told.things for t in some)
+    if bad == sum(map(len, told.things)):
+        raise BadInput("{place}: no outline of a thing can be read", plain(str(place)))
+    if bad:
+        notes = (*notes, phrase("{count} things have no outline and are left out", total_text(bad)))
+
+    def label(index: int) -> Array:
+        made = np.zeros(size, np.int32)
+        for thing in sorted(told.things[index], key=lambda thing: -thing.area):
+            shape = drawn(thing.outline, thing.image, size)
+            if shape is not None:
+                known = IGNORED if thing.state == CROWD else places.get(thing.name, IGNORED)
+                made[shape] = known
+        return made
+
+    names = [file.name for file in told.files]
+    said = (*told.notes, *notes)
+    return TaskItems(names, label, SegmentationScorer(), told.files, notes=said)
+
+
+def _class_count(model: Model) -> int:
+    return next((t.shape[-1] for t in model.main.outputs if len(t.shape) == 4), IGNORED + 1)
+
+
+def _with_masks(
+    source: Path, image_folder: Path, mask_folder: Path, size: tuple[int, int], model: Model
+) -> TaskItems:
+    masks = {p.stem: p for p in _files(mask_folder, _MASKS)}
+    images = _files(image_folder, IMAGE_ENDINGS)
     files = [p for p in images if p.stem in masks]
     if not files:
         raise BadInput("{source}: no image has a mask of its name", plain(str(source)))
@@ -101,7 +157,7 @@ def _open(source: Path, model: Model, settings: Settings) -> TaskItems:
     is_white = all(_are_black_and_white(masks[file.stem]) for file in files[:_LOOKED_AT])
     if is_white:
         notes = (*notes, phrase("masks are black and white: white is taken for class 1"))
-    classes = next((t.shape[-1] for t in model.main.outputs if len(t.shape) == 4), IGNORED + 1)
+    classes = _class_count(model)
 
     def label(index: int) -> Array:
         found = _mask(masks[files[index].stem], size, max(2, classes))
@@ -146,7 +202,12 @@ def _mask(path: Path, size: tuple[int, int], classes: int) -> Array:
 
 
 def _is_given(source: Path, model: Model, settings: Settings) -> bool:
-    return settings.size is not None and map_size(model) is not None and _find(source) is not None
+    if settings.size is None or map_size(model) is None:
+        return False
+    if _find(source) is not None:
+        return True
+    told = find_annotations(source)
+    return told is not None and told[0] is read_coco and mentions(told[1], b'"segmentation"')
 
 
 SEGMENTATION = Task(phrase("segmentation"), ("miou",), "image", _open, _is_given)

@@ -1,0 +1,81 @@
+"""Shapes of things as COCO keeps them, polygons or runs of pixels, drawn as maps of classes."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageDraw
+
+from litesmith.type_guards import is_list_or_tuple, is_mapping
+
+Mask = NDArray[np.bool_]
+
+# No image has more pixels.
+_MOST_PIXELS = 1 << 28
+
+
+def drawn(outline: object, image: tuple[int, int], size: tuple[int, int]) -> Mask | None:
+    """The pixels of a shape in a map of this height and width; `image` is the width and height that
+    the shape is told in. None where the outline is not understood."""
+    if is_mapping(outline):
+        runs, told = outline.get("counts"), _whole_numbers(outline.get("size"))
+        if len(told) != 2 or not 0 < told[0] * told[1] <= _MOST_PIXELS:
+            return None
+        counts = _unpacked(runs) if isinstance(runs, str) else _whole_numbers(runs)
+        whole = _from_runs(counts, told[0], told[1])
+        return None if whole is None else _resized(whole, size)
+    if not is_list_or_tuple(outline) or not outline:
+        return None
+    canvas = Image.new("1", (size[1], size[0]))
+    scale = size[1] / image[0], size[0] / image[1]
+    for ring in outline:
+        points = _numbers(ring)
+        if len(points) < 6 or len(points) % 2:
+            return None
+        corners = [
+            (x * scale[0], y * scale[1]) for x, y in zip(points[::2], points[1::2], strict=True)
+        ]
+        ImageDraw.Draw(canvas).polygon(corners, fill=1)
+    return np.asarray(canvas, bool)
+
+
+def _numbers(value: object) -> list[float]:
+    if not is_list_or_tuple(value):
+        return []
+    found = [v for v in value if isinstance(v, int | float) and not isinstance(v, bool)]
+    return [float(v) for v in found] if len(found) == len(value) else []
+
+
+def _whole_numbers(value: object) -> list[int]:
+    return [int(number) for number in _numbers(value)]
+
+
+def _unpacked(text: str) -> list[int]:
+    """Runs in COCO's own letters: five bits a letter, a sixth where more follow, and from the third
+    run on the difference from the run before the last."""
+    counts: list[int] = []
+    place = 0
+    while place < len(text):
+        number, shift, more = 0, 0, True
+        while more and place < len(text):
+            bits = ord(text[place]) - 48
+            number |= (bits & 31) << shift
+            more = bool(bits & 32)
+            place, shift = place + 1, shift + 5
+            if not more and bits & 16:
+                number |= -1 << shift
+        counts.append(number + (counts[-2] if len(counts) > 2 else 0))
+    return counts
+
+
+def _from_runs(counts: Sequence[int], height: int, width: int) -> Mask | None:
+    """Runs of pixels, without and with the thing in turns, down the columns."""
+    if not counts or min(counts) < 0 or sum(counts) != height * width:
+        return None
+    values = np.arange(len(counts)) % 2 == 1
+    return np.repeat(values, counts).reshape(width, height).T
+
+
+def _resized(mask: Mask, size: tuple[int, int]) -> Mask:
+    image = Image.fromarray(mask.astype(np.uint8))
+    return np.asarray(image.resize((size[1], size[0]), Image.Resampling.NEAREST), bool)

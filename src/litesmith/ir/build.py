@@ -59,7 +59,7 @@ class Builder:
             texts = [
                 t if isinstance(t, bytes) else str(t).encode() for t in array.reshape(-1).tolist()
             ]
-            return Tensor(name or self._next("const"), array.shape, "string", pack_strings(texts))
+            return Tensor(name or self.next_name("const"), array.shape, "string", pack_strings(texts))
         dtype = dtype or _natural_dtype(values, array)
         if dtype not in DTYPES:
             raise BadInput(
@@ -68,7 +68,7 @@ class Builder:
         row = DTYPES[dtype]
         data = pack(array, dtype) if row.is_packed else np.array(array, row.storage, order="C")
         data.setflags(write=False)
-        return Tensor(name or self._next("const"), array.shape, dtype, data, quant)
+        return Tensor(name or self.next_name("const"), array.shape, dtype, data, quant)
 
     def op(
         self,
@@ -92,7 +92,7 @@ class Builder:
             raise BadInput("the shape of {kind} is not known from its inputs; pass shape=…", kind)
         dtypes = output_dtypes(kind, op.inputs, op.options, len(shapes))
         outputs = tuple(
-            Tensor(name or self._next(kind.lower()), s, dtype or d, quant=quant)
+            Tensor(name or self.next_name(kind.lower()), s, dtype or d, quant=quant)
             for s, d in zip(shapes, dtypes, strict=True)
         )
         self.ops.append(replace(op, outputs=outputs))
@@ -133,7 +133,8 @@ class Builder:
         record = _record(kind, options)
         return Op(kind, tensors, (), record, version, custom, rest=MappingProxyType(rest))
 
-    def _next(self, stem: str) -> str:
+    def next_name(self, stem: str) -> str:
+        """A name that no tensor of the builder has yet."""
         self._count += 1
         return f"{stem}_{self._count}"
 

@@ -1,0 +1,1 @@
+"""Models of other tools become `Model`s: ONNX, PyTorch, Keras."""

@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
-from litesmith.convert.conversion import lowered
-from litesmith.convert.onnx_file import read_onnx
+from litesmith.conversion.onnx_file import read_onnx
+from litesmith.conversion.whole_model import lowered
 from litesmith.errors import LitesmithError
 from litesmith.tflite.write import chunks
 

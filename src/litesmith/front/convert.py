@@ -1,7 +1,7 @@
 """`convert`: a model of another tool as a .tflite, proven on the same inputs."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from time import perf_counter
@@ -11,12 +11,11 @@ import numpy as np
 
 from litesmith.anatomy.source_file import SourceFile
 from litesmith.arguments import check_types
-from litesmith.convert.conversion import Lowered, tidied, with_sizes
-from litesmith.convert.judge import find_judge, judge_onnx
-from litesmith.convert.lowering import Left
-from litesmith.convert.onnx_file import read_onnx
-from litesmith.convert.other_formats import CONVERTED, refuse_stranger
-from litesmith.convert.proof import (
+from litesmith.conversion.judge import find_judge, judge_onnx
+from litesmith.conversion.lowering import Left
+from litesmith.conversion.onnx_file import read_onnx
+from litesmith.conversion.other_formats import CONVERTED, refuse_stranger
+from litesmith.conversion.proof import (
     Difference,
     Inputs,
     Run,
@@ -24,19 +23,20 @@ from litesmith.convert.proof import (
     first_difference,
     made_inputs,
 )
-from litesmith.convert.source import SourceModel
+from litesmith.conversion.source import SourceModel
+from litesmith.conversion.whole_model import SOURCE_DIGEST, Lowered, tidied, with_sizes
 from litesmith.data.preparation import Preparation, Preparing, read_preparation
 from litesmith.data.sources import Given
 from litesmith.display import show_html, show_line
 from litesmith.errors import BadInput, CannotApply
 from litesmith.front.given_data import open_given
 from litesmith.front.made_model import Json, Place, model_digest, read_place
-from litesmith.ir.types import Array, Model
+from litesmith.ir.types import Array, Model, frozen
 from litesmith.passes.tidy.axis_order import first
 from litesmith.passes.tidy.resize import split_shape
 from litesmith.phrases import phrase
 from litesmith.progress import Note, Progress, silent
-from litesmith.tflite.file import save
+from litesmith.tflite.file import digest, save
 from litesmith.units import bytes_text, number_text
 
 Sizes = Sequence[int]
@@ -106,7 +106,7 @@ class Converted:
     def to_rows(self) -> list[Json]:
         """One row for each output; for each node that is left where there is no model."""
         if self.made is None:
-            return [left._asdict() | {"opset": self.opset} for left in self.left]
+            return [{**left._asdict(), "opset": self.opset} for left in self.left]
         return [
             {
                 "output": one.output,
@@ -193,6 +193,10 @@ def convert(
             tuple(notes),
         )
     final = tidied(done.model, keep_layout)
+    if isinstance(source, str | Path):
+        mark = frozen(np.frombuffer(digest(Path(source)).encode(), np.uint8).copy())
+        kept = ((SOURCE_DIGEST, mark),)
+        final = final._replace(model=replace(final.model, metadata=kept))
     judge = _judge_name(source) if check else ""
     seen = (
         _samples(final.model, final.turned, data, samples, read_preparation(**preparing), progress)

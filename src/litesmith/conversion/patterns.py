@@ -6,7 +6,7 @@ from math import sqrt
 
 import numpy as np
 
-from litesmith.convert.source import Node, SourceGraph
+from litesmith.conversion.source import Node, SourceGraph
 from litesmith.ir.types import Array
 
 
@@ -173,7 +173,7 @@ def _channel_shuffle(parts: _Parts, node: Node) -> Node | None:
     count = shape[1] * shape[2]
     if min(shape[1:3]) < 1 or sizes[1] not in (count, -1) or sizes[2] != shape[3]:
         return None
-    order: Array = np.arange(count).reshape(shape[1], shape[2]).T.reshape(-1)
+    order: Array = np.arange(count).reshape(int(shape[1]), int(shape[2])).T.reshape(-1)  # pyright: ignore
     return Node("Gather", (first.inputs[0], ""), node.outputs, {"axis": 1, "order": order})
 
 

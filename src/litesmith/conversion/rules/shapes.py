@@ -5,9 +5,9 @@ from math import prod
 
 import numpy as np
 
-from litesmith.convert.lowering import Lowering, Rule, Unsupported
-from litesmith.convert.rules.values import like
-from litesmith.convert.source import Node
+from litesmith.conversion.lowering import Lowering, Rule, Unsupported
+from litesmith.conversion.rules.values import like
+from litesmith.conversion.source import Node
 from litesmith.ir.types import Tensor, constant_numbers
 
 _ENDLESS = 2**31 - 1
@@ -451,7 +451,7 @@ def trilu(lower: Lowering, node: Node) -> Tensor:
 
 
 def eye_like(lower: Lowering, node: Node) -> Tensor:
-    from litesmith.convert.onnx_file import dtype_name
+    from litesmith.conversion.onnx_file import dtype_name
 
     x = lower.first(node)
     dtype = dtype_name(node.integer("dtype")) if "dtype" in node.settings else x.dtype

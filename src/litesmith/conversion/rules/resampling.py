@@ -5,8 +5,8 @@ from math import floor
 
 import numpy as np
 
-from litesmith.convert.lowering import Lowering, Rule, Unsupported
-from litesmith.convert.source import Node
+from litesmith.conversion.lowering import Lowering, Rule, Unsupported
+from litesmith.conversion.source import Node
 from litesmith.ir.types import Array, Tensor
 
 

@@ -5,10 +5,10 @@ from math import prod
 
 import numpy as np
 
-from litesmith.convert.lowering import Lowering, Rule
-from litesmith.convert.rules.shapes import positive
-from litesmith.convert.rules.values import like
-from litesmith.convert.source import Node
+from litesmith.conversion.lowering import Lowering, Rule
+from litesmith.conversion.rules.shapes import positive
+from litesmith.conversion.rules.values import like
+from litesmith.conversion.source import Node
 from litesmith.ir.types import Tensor, constant_numbers
 
 _Post = Callable[[Lowering, Tensor], Tensor]
@@ -209,7 +209,7 @@ def local_response(lower: Lowering, node: Node) -> Tensor:
         node.number("bias", 1),
     )
     if size % 2 == 0:
-        from litesmith.convert.lowering import Unsupported
+        from litesmith.conversion.lowering import Unsupported
 
         raise Unsupported("LiteRT normalizes over an odd number of channels, not {size}", size)
     last = lower.channels_last(x)

@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from litesmith.convert.free_sizes import FreeSize, free
-from litesmith.convert.lowering import COMPUTED_AS, Left, Lowering
-from litesmith.convert.patterns import joined
-from litesmith.convert.rule_table import RULES
-from litesmith.convert.source import SourceModel, Value
+from litesmith.conversion.free_sizes import FreeSize, free
+from litesmith.conversion.lowering import COMPUTED_AS, Left, Lowering
+from litesmith.conversion.patterns import joined
+from litesmith.conversion.rule_table import RULES
+from litesmith.conversion.source import SourceModel, Value
 from litesmith.errors import BadInput, BadModel
 from litesmith.ir.types import Array, Model, Signature
 from litesmith.passes.core.recipe import apply
@@ -16,6 +16,9 @@ from litesmith.passes.tidy.relayout import relayout
 from litesmith.phrases import phrase
 
 Sizes = Mapping[str, Sequence[int]]
+
+# The metadata that holds the digest of a model's source.
+SOURCE_DIGEST = "litesmith_source"
 
 # The first opset whose operators the rules mean.
 _OLDEST = 7

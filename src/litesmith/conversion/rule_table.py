@@ -1,7 +1,7 @@
 """All rules by the operator's name."""
 
-from litesmith.convert.lowering import Rule
-from litesmith.convert.rules import layers, reductions, resampling, shapes, values
+from litesmith.conversion.lowering import Rule
+from litesmith.conversion.rules import layers, reductions, resampling, shapes, values
 
 RULES: dict[str, Rule] = {
     **values.RULES,

@@ -5,10 +5,10 @@ from math import ceil, floor, prod
 
 import numpy as np
 
-from litesmith.convert.lowering import Lowering, Rule, Unsupported
-from litesmith.convert.rules.shapes import cut_out, padded
-from litesmith.convert.rules.values import like
-from litesmith.convert.source import Node
+from litesmith.conversion.lowering import Lowering, Rule, Unsupported
+from litesmith.conversion.rules.shapes import cut_out, padded
+from litesmith.conversion.rules.values import like
+from litesmith.conversion.source import Node
 from litesmith.ir.types import Array, Tensor, Value
 
 _LOWEST = float(np.finfo(np.float32).min)

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from litesmith.convert.protobuf import Message, Schema, read_message
-from litesmith.convert.source import Node, Setting, SourceGraph, SourceModel, Value
+from litesmith.conversion.protobuf import Message, Schema, read_message
+from litesmith.conversion.source import Node, Setting, SourceGraph, SourceModel, Value
 from litesmith.errors import BadInput, BadModel
 from litesmith.ir.types import Array, frozen
 from litesmith.tflite.file import mapped

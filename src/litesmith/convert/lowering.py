@@ -67,6 +67,9 @@ _TYPES = {
     "TOPK_V2": "float32 int32 int64",
 }
 
+# Of ops whose first versions the runtime has dropped.
+_LEAST_VERSION = {"BROADCAST_TO": 2}
+
 
 class Unsupported(LitesmithError):
     """A node that has no form in LiteRT; the message says why, and what to do."""
@@ -92,6 +95,8 @@ class Lowering:
     names: dict[Tensor, str] = field(default_factory=dict[Tensor, str])
     graphs: list[Graph] = field(default_factory=list[Graph])  # of IF and WHILE, numbered from 1
     notes: dict[Phrase, None] = field(default_factory=dict[Phrase, None])
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
+    wanted: dict[str, None] = field(default_factory=dict[str, None])  # inputs to be fixed
 
     # The walk
 
@@ -163,14 +168,30 @@ class Lowering:
     def known(self, tensor: Tensor | None, what: str) -> Array:
         """The values of a constant, or Unsupported."""
         values = constant_numbers(tensor)
-        if values is None:
-            raise Unsupported(
-                "its {what} are computed while it runs, and LiteRT wants them constant; fix the "
-                "sizes of the inputs with --shape, or export with constant {what}",
-                what,
-                what,
-            )
-        return values
+        if values is not None:
+            return values
+        names = [] if tensor is None else self.origins(tensor)
+        if not names:
+            raise Unsupported("its {what} are missing; export the model again", what)
+        self.wanted.update(dict.fromkeys(names))
+        raise Unsupported(
+            "its {what} come from input {name!r}, and LiteRT wants them constant; fix the input: "
+            "--fix {name}=VALUE",
+            what,
+            ", ".join(names),
+        )
+
+    def origins(self, tensor: Tensor) -> list[str]:
+        """The names of the inputs that a tensor is computed from."""
+        needed = {tensor}
+        for op in reversed(self.builder.ops):
+            if any(t in needed for t in op.outputs):
+                needed.update(t for t in op.inputs if t is not None)
+        return [t.name for t in self.builder.inputs if t in needed]
+
+    def told(self, node: Node, place: int = 0) -> tuple[int, ...] | None:
+        """The shape that the source declares for an output of the node; None where it is free."""
+        return self.shapes.get(node.outputs[place]) if place < len(node.outputs) else None
 
     def integers(self, tensor: Tensor | None, what: str) -> tuple[int, ...]:
         return tuple(int(v) for v in self.known(tensor, what).reshape(-1))
@@ -245,7 +266,8 @@ class Lowering:
                 kind, *(t and self.cast(t, wide) for t in tensors), shapes=shapes, **options
             )
             return tuple(self.cast(r, back) if r.dtype == wide else r for r in results)
-        self.builder.op(kind, *tensors, shape=shapes, **options)  # type: ignore[arg-type]
+        version = _LEAST_VERSION.get(kind, 1)
+        self.builder.op(kind, *tensors, shape=shapes, version=version, **options)  # type: ignore[arg-type]
         op = self.builder.last
         if op.inputs and all(t is None or t.is_const for t in op.inputs) and is_repeatable(op):
             values = [constant_numbers(t) for t in op.inputs]

@@ -35,6 +35,7 @@ SCHEMA: Schema = {
         5: ("initializer", "Tensor"),
         11: ("input", "ValueInfo"),
         12: ("output", "ValueInfo"),
+        13: ("value_info", "ValueInfo"),
         15: ("sparse_initializer", "SparseTensor"),
     },
     "Node": {
@@ -182,7 +183,17 @@ def _graph(message: Message, folder: Path, functions: Functions) -> SourceGraph:
         tuple(v for v in given if v.name not in constants),
         tuple(_value(v) for v in message.messages("output")),
         constants,
+        _told_shapes([*message.messages("value_info"), *message.messages("output")]),
     )
+
+
+def _told_shapes(messages: Sequence[Message]) -> dict[str, tuple[int, ...]]:
+    """The shapes of values that the file tells, without those that have a free size."""
+    values = [_value(message) for message in messages]
+    whole = {v.name: tuple(s for s in v.sizes or () if isinstance(s, int)) for v in values}
+    return {
+        v.name: whole[v.name] for v in values if v.sizes is not None and whole[v.name] == v.sizes
+    }
 
 
 def _nodes(

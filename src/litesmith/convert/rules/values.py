@@ -280,6 +280,10 @@ def swish(lower: Lowering, node: Node) -> Tensor:
     return lower.op("MUL", x, lower.op("LOGISTIC", inner))
 
 
+def swish_gate(lower: Lowering, node: Node) -> Tensor:
+    return lower.op("MUL", swish(lower, node), lower.inputs(node, 2)[1])
+
+
 def is_infinite(lower: Lowering, node: Node) -> Tensor:
     x = lower.first(node)
     up, down = node.integer("detect_positive", 1), node.integer("detect_negative", 1)
@@ -391,6 +395,7 @@ RULES: dict[str, Rule] = {
     "Sqrt": plain("SQRT"),
     "Sub": plain("SUB"),
     "Sum": folded("ADD"),
+    "SwiGLU": swish_gate,
     "Swish": swish,
     "Tan": made(lambda l, x: l.op("DIV", l.op("SIN", x), l.op("COS", x))),  # noqa: E741
     "Tanh": plain("TANH"),

@@ -227,7 +227,9 @@ def linear_attention(lower: Lowering, node: Node) -> tuple[Tensor, Tensor]:
 
 
 def _moment(lower: Lowering, x: Tensor, i: int) -> Tensor:
-    return cut_out(lower, x, [(i, i + 1, 1) if a == 2 else (0, d, 1) for a, d in enumerate(x.shape)])
+    return cut_out(
+        lower, x, [(i, i + 1, 1) if a == 2 else (0, d, 1) for a, d in enumerate(x.shape)]
+    )
 
 
 def _step(lower: Lowering, state: Tensor, now: _Step) -> tuple[Tensor, Tensor]:

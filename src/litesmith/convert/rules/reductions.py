@@ -77,12 +77,17 @@ def softmax(kind: str) -> Rule:
             if prod(x.shape[axis:]) == x.shape[-1] and axis == rank - 1:
                 flat = x
             return lower.reshape(_softmax(lower, kind, flat), x.shape)
-        axis = positive(node.integer("axis", -1), rank)
-        order = [i for i in range(rank) if i != axis] + [axis]
-        made = _softmax(lower, kind, lower.transpose(x, order))
-        return lower.transpose(made, [order.index(i) for i in range(rank)])
+        return softmax_along(lower, kind, x, node.integer("axis", -1))
 
     return rule
+
+
+def softmax_along(lower: Lowering, kind: str, x: Tensor, axis: int) -> Tensor:
+    rank = len(x.shape)
+    axis = positive(axis, rank)
+    order = [i for i in range(rank) if i != axis] + [axis]
+    made = _softmax(lower, kind, lower.transpose(x, order))
+    return lower.transpose(made, [order.index(i) for i in range(rank)])
 
 
 def _softmax(lower: Lowering, kind: str, x: Tensor) -> Tensor:

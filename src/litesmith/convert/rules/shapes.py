@@ -238,12 +238,6 @@ def _mirrored(lower: Lowering, x: Tensor, axis: int, before: int, after: int, mo
     return lower.op("GATHER", x, places.astype(np.int32), axis=axis)
 
 
-def gather(lower: Lowering, node: Node) -> Tensor:
-    x, indices = (lower.need(t) for t in lower.inputs(node, 2))
-    axis = positive(node.integer("axis"), len(x.shape))
-    return lower.op("GATHER", x, wrapped(lower, indices, x.shape[axis]), axis=axis)
-
-
 def wrapped(lower: Lowering, indices: Tensor, size: int) -> Tensor:
     """Indices without the negative ones, which count from the end."""
     values = constant_numbers(indices)
@@ -252,80 +246,6 @@ def wrapped(lower: Lowering, indices: Tensor, size: int) -> Tensor:
     indices = lower.cast(indices, "int32")
     moved = lower.op("ADD", indices, np.array(size, np.int32))
     return lower.op("SELECT_V2", lower.op("LESS", indices, np.array(0, np.int32)), moved, indices)
-
-
-def gather_elements(lower: Lowering, node: Node) -> Tensor:
-    x, indices = (lower.need(t) for t in lower.inputs(node, 2))
-    return lower.op("GATHER_ND", x, places_along(lower, x, indices, node.integer("axis")))
-
-
-def places_along(lower: Lowering, x: Tensor, indices: Tensor, axis: int) -> Tensor:
-    """Full coordinates of values that are picked along one axis."""
-    axis = positive(axis, len(x.shape))
-    along = wrapped(lower, indices, x.shape[axis])
-    grid = np.indices(indices.shape, np.int32)
-    parts = [
-        lower.reshape(along, (*indices.shape, 1)) if i == axis else lower.const(grid[i][..., None])
-        for i in range(len(x.shape))
-    ]
-    return (
-        parts[0] if len(parts) == 1 else lower.op("CONCATENATION", *parts, axis=len(indices.shape))
-    )
-
-
-def gather_nd(lower: Lowering, node: Node) -> Tensor:
-    x, indices = (lower.need(t) for t in lower.inputs(node, 2))
-    batch = node.integer("batch_dims")
-    places = _wrapped_coordinates(lower, indices, x.shape[batch : batch + indices.shape[-1]])
-    if batch:
-        grid = np.indices(indices.shape[:-1], np.int32)
-        parts = [lower.const(grid[i][..., None]) for i in range(batch)]
-        places = lower.op("CONCATENATION", *parts, places, axis=len(indices.shape) - 1)
-    return lower.op("GATHER_ND", x, places)
-
-
-def _wrapped_coordinates(lower: Lowering, indices: Tensor, sizes: Sequence[int]) -> Tensor:
-    values = constant_numbers(indices)
-    limits = np.array(sizes, np.int32)
-    if values is not None:
-        return lower.const(np.where(values < 0, values + limits, values).astype(np.int32))
-    indices = lower.cast(indices, "int32")
-    below = lower.op("LESS", indices, np.array(0, np.int32))
-    return lower.op("SELECT_V2", below, lower.op("ADD", indices, limits), indices)
-
-
-def scatter_nd(lower: Lowering, node: Node) -> Tensor:
-    x, indices, updates = (lower.need(t) for t in lower.inputs(node, 3))
-    places = _wrapped_coordinates(lower, indices, x.shape[: indices.shape[-1]])
-    return scattered(lower, x, places, updates, node.word("reduction", "none"))
-
-
-def scatter_elements(lower: Lowering, node: Node) -> Tensor:
-    x, indices, updates = (lower.need(t) for t in lower.inputs(node, 3))
-    places = places_along(lower, x, indices, node.integer("axis"))
-    return scattered(lower, x, places, updates, node.word("reduction", "none"))
-
-
-def scattered(lower: Lowering, x: Tensor, places: Tensor, updates: Tensor, how: str) -> Tensor:
-    """A tensor with some values replaced, or added to."""
-    sizes = np.array(x.shape, np.int32)
-    if how == "add":
-        return lower.op("ADD", x, lower.op("SCATTER_ND", places, updates, sizes))
-    if how != "none":
-        raise Unsupported("LiteRT scatters values or sums, not reduction={how}", how)
-    ones = lower.const(np.ones(updates.shape, np.int32))
-    hit = lower.op("SCATTER_ND", places, ones, sizes)
-    count = lower.op("MAXIMUM", hit, np.array(1, np.int32))
-    known = constant_numbers(hit)
-    total = lower.op(
-        "SCATTER_ND", places, lower.cast(updates, "int32") if x.dtype == "bool" else updates, sizes
-    )
-    if known is None or (known > 1).any():  # a place named twice would hold a sum
-        if x.dtype not in ("float32", "int32"):
-            raise Unsupported("its indices may repeat, and LiteRT adds what meets in one place")
-        total = lower.op("DIV", total, lower.cast(count, x.dtype))
-    total = lower.cast(total, x.dtype)
-    return lower.op("SELECT_V2", lower.op("GREATER", hit, np.array(0, np.int32)), total, x)
 
 
 def expand(lower: Lowering, node: Node) -> Tensor:
@@ -365,37 +285,6 @@ def size(lower: Lowering, node: Node) -> Tensor:
 def range_(lower: Lowering, node: Node) -> Tensor:
     start, limit, delta = (lower.known(t, "limits").reshape(()) for t in lower.inputs(node, 3))
     return lower.const(np.arange(start, limit, delta, dtype=start.dtype))
-
-
-def one_hot(lower: Lowering, node: Node) -> Tensor:
-    indices, depth, values = (lower.need(t) for t in lower.inputs(node, 3))
-    count = lower.integers(depth, "depth")[0]
-    axis = node.integer("axis", -1)
-    axis = positive(axis, len(indices.shape) + 1)
-    off, on = (lower.reshape(cut_out(lower, values, [(i, i + 1, 1)]), ()) for i in (0, 1))
-    places = wrapped(lower, lower.cast(indices, "int32"), count)
-    last = axis == len(indices.shape)
-    return lower.op(
-        "ONE_HOT", places, np.array(count, np.int32), on, off, axis=-1 if last else axis
-    )
-
-
-def top_k(lower: Lowering, node: Node) -> tuple[Tensor, Tensor]:
-    x = lower.first(node)
-    rank = len(x.shape)
-    count = lower.setting(node, "k", 1)
-    axis = positive(node.integer("axis", -1), rank)
-    assert count is not None
-    order = [i for i in range(rank) if i != axis] + [axis]
-    back = [order.index(i) for i in range(rank)]
-    turned = lower.transpose(x, order)
-    smallest = not node.integer("largest", 1)
-    if smallest:
-        turned = lower.op("NEG", turned)
-    values, places = lower.ops("TOPK_V2", turned, np.array(count[0], np.int32))
-    if smallest:
-        values = lower.op("NEG", values)
-    return lower.transpose(values, back), lower.cast(lower.transpose(places, back), "int64")
 
 
 def arg_extreme(kind: str) -> Rule:
@@ -477,19 +366,9 @@ def reverse_sequence(lower: Lowering, node: Node) -> Tensor:
     )
 
 
-def compress(lower: Lowering, node: Node) -> Tensor:
-    x, condition = lower.inputs(node, 2)[:2]
-    x = lower.need(x)
-    keep = np.flatnonzero(lower.known(condition, "conditions")).astype(np.int32)
-    if "axis" not in node.settings:
-        return lower.op("GATHER", lower.reshape(x, (x.elements,)), keep, axis=0)
-    return lower.op("GATHER", x, keep, axis=positive(node.integer("axis"), len(x.shape)))
-
-
 RULES: dict[str, Rule] = {
     "ArgMax": arg_extreme("ARG_MAX"),
     "ArgMin": arg_extreme("ARG_MIN"),
-    "Compress": compress,
     "Concat": concat,
     "Constant": constant,
     "ConstantOfShape": constant_of_shape,
@@ -498,16 +377,10 @@ RULES: dict[str, Rule] = {
     "Expand": expand,
     "EyeLike": eye_like,
     "Flatten": flatten,
-    "Gather": gather,
-    "GatherElements": gather_elements,
-    "GatherND": gather_nd,
-    "OneHot": one_hot,
     "Pad": pad,
     "Range": range_,
     "Reshape": reshape,
     "ReverseSequence": reverse_sequence,
-    "ScatterElements": scatter_elements,
-    "ScatterND": scatter_nd,
     "Shape": shape,
     "Size": size,
     "Slice": slice_,
@@ -515,7 +388,6 @@ RULES: dict[str, Rule] = {
     "Split": split,
     "Squeeze": squeeze,
     "Tile": tile,
-    "TopK": top_k,
     "Transpose": transpose,
     "Trilu": trilu,
     "Unsqueeze": unsqueeze,

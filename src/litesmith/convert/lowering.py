@@ -70,6 +70,9 @@ _TYPES = {
 # Of ops whose first versions the runtime has dropped.
 _LEAST_VERSION = {"BROADCAST_TO": 2}
 
+# What a rule runs into where a node makes no sense.
+_SENSELESS = (ValueError, LookupError, ArithmeticError, TypeError, AssertionError)
+
 
 class Unsupported(LitesmithError):
     """A node that has no form in LiteRT; the message says why, and what to do."""
@@ -110,8 +113,11 @@ class Lowering:
                 continue
             try:
                 self.call(node)
-            except (LitesmithError, ValueError, IndexError) as error:
+            except LitesmithError as error:
                 self.left.append(Left(node.kind, node.place, str(error)))
+            except _SENSELESS as error:
+                why = phrase("its inputs and attributes do not fit together: {error}", error)
+                self.left.append(Left(node.kind, node.place, why))
 
     def call(self, node: Node) -> None:
         """Adds the ops of one node."""
@@ -122,7 +128,8 @@ class Lowering:
         )
         if rule is None:
             raise Unsupported(
-                "LiteRT has no form for it; a custom op in Python can stand for it (docs/custom-ops.md)"
+                "LiteRT has no form for it; a custom op in Python can stand for it "
+                "(docs/custom-ops.md)"
             )
         made = rule(self, node)
         outputs = (made,) if isinstance(made, Tensor) else tuple(made)

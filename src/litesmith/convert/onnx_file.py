@@ -82,8 +82,9 @@ SCHEMA: Schema = {
         1: ("tensor_type", "TensorType"),
         4: ("sequence_type", "Empty"),
         5: ("map_type", "Empty"),
-        9: ("optional_type", "Empty"),
+        9: ("optional_type", "Optional"),
     },
+    "Optional": {1: ("elem_type", "Type")},
     "Empty": {},
     "TensorType": {1: ("elem_type", "int"), 2: ("shape", "Shape")},
     "Shape": {1: ("dim", "Dimension")},
@@ -350,6 +351,8 @@ def _prefixed(graph: SourceGraph, prefix: str) -> SourceGraph:
 
 def _value(message: Message) -> Value:
     name, kind = message.text("name"), message.message("type")
+    optional = kind.message("optional_type") if kind is not None else None
+    kind = optional.message("elem_type") if optional is not None else kind
     tensor = kind.message("tensor_type") if kind is not None else None
     if kind is not None and tensor is None and kind.fields:
         return Value(name, "sequence", None)

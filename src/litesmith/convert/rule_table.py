@@ -3,9 +3,14 @@
 from litesmith.convert.lowering import Rule
 from litesmith.convert.rules import (
     attention,
+    bits,
+    chance,
     layers,
     losses,
+    pools,
+    products,
     reductions,
+    refused,
     resampling,
     sampling,
     scattering,
@@ -16,15 +21,20 @@ from litesmith.convert.rules import (
 )
 
 RULES: dict[str, Rule] = {
+    **refused.RULES,
     **values.RULES,
+    **bits.RULES,
     **shapes.RULES,
     **scattering.RULES,
     **selection.RULES,
     **reductions.RULES,
+    **products.RULES,
     **layers.RULES,
+    **pools.RULES,
     **resampling.RULES,
-    **attention.RULES,
-    **losses.RULES,
     **sampling.RULES,
     **signals.RULES,
+    **attention.RULES,
+    **losses.RULES,
+    **chance.RULES,
 }

@@ -89,7 +89,7 @@ class Value:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class SourceGraph:
-    """Nodes in the order of the file, the constants that they read, the shapes that the file tells."""
+    """Nodes in the order of the file, the constants that they read, the shapes that it tells."""
 
     name: str
     nodes: tuple[Node, ...]

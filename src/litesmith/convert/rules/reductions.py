@@ -5,7 +5,7 @@ from math import prod
 
 import numpy as np
 
-from litesmith.convert.lowering import Lowering, Rule
+from litesmith.convert.lowering import Lowering, Rule, Unsupported
 from litesmith.convert.rules.shapes import positive
 from litesmith.convert.rules.values import like
 from litesmith.convert.source import Node
@@ -126,18 +126,11 @@ def _channels(lower: Lowering, values: Tensor | None, rank: int) -> Tensor | Non
     return None if values is None else lower.reshape(values, (values.elements, *[1] * (rank - 2)))
 
 
-def batch_norm(lower: Lowering, node: Node) -> Tensor:
+def batch_norm(lower: Lowering, node: Node) -> Tensor | tuple[Tensor, ...]:
     x, scale, bias, middle, variance = (lower.need(t) for t in lower.inputs(node, 5)[:5])
     epsilon = node.number("epsilon", 1e-5)
     if node.integer("training_mode"):
-        axes = [i for i in range(len(x.shape)) if i != 1]
-        fresh = normalized(lower, x, axes, epsilon)[0]
-        return scaled(
-            lower,
-            fresh,
-            _channels(lower, scale, len(x.shape)),
-            _channels(lower, bias, len(x.shape)),
-        )
+        return _trained_norm(lower, node, x, scale, bias, (middle, variance))
     known = [constant_numbers(t) for t in (scale, bias, middle, variance)]
     rank = max(len(x.shape), 2)
     if all(k is not None for k in known):
@@ -150,6 +143,34 @@ def batch_norm(lower: Lowering, node: Node) -> Tensor:
     factor_ = lower.op("MUL", scale, inverse)
     offset = lower.op("SUB", bias, lower.op("MUL", middle, factor_))
     return scaled(lower, x, _channels(lower, factor_, rank), _channels(lower, offset, rank))
+
+
+def _trained_norm(
+    lower: Lowering,
+    node: Node,
+    x: Tensor,
+    scale: Tensor,
+    bias: Tensor,
+    running: tuple[Tensor, Tensor],
+) -> tuple[Tensor, ...]:
+    """By the batch's own mean and variance; what runs along goes on by its momentum."""
+    axes = np.array([i for i in range(len(x.shape)) if i != 1], np.int32)
+    middle = lower.op("MEAN", x, axes, keep_dims=True)
+    centred = lower.op("SUB", x, middle)
+    variance = lower.op("MEAN", lower.op("MUL", centred, centred), axes, keep_dims=True)
+    shift = like(x, node.number("epsilon", 1e-5))
+    fresh = lower.op("MUL", centred, lower.op("RSQRT", lower.op("ADD", variance, shift)))
+    per_channel = (_channels(lower, t, len(x.shape)) for t in (scale, bias))
+    momentum = node.number("momentum", 0.9)
+    moved = [
+        lower.op(
+            "ADD",
+            lower.op("MUL", old, like(old, momentum)),
+            lower.op("MUL", lower.reshape(new, old.shape), like(old, 1 - momentum)),
+        )
+        for old, new in zip(running, (middle, variance), strict=True)
+    ]
+    return scaled(lower, fresh, *per_channel), *moved
 
 
 def instance_norm(lower: Lowering, node: Node) -> Tensor:
@@ -203,7 +224,8 @@ def lp_norm(lower: Lowering, node: Node) -> Tensor:
         size = lower.op("SUM", lower.op("ABS", x), axis, keep_dims=True)
     else:
         size = lower.op("SQRT", lower.op("SUM", lower.op("MUL", x, x), axis, keep_dims=True))
-    return lower.op("DIV", x, size)
+    least = like(x, float(np.finfo(np.float32).tiny))  # nothing over nothing is nothing
+    return lower.op("DIV", x, lower.op("MAXIMUM", size, least))
 
 
 def local_response(lower: Lowering, node: Node) -> Tensor:
@@ -214,8 +236,6 @@ def local_response(lower: Lowering, node: Node) -> Tensor:
         node.number("bias", 1),
     )
     if size % 2 == 0:
-        from litesmith.convert.lowering import Unsupported
-
         raise Unsupported("LiteRT normalizes over an odd number of channels, not {size}", size)
     last = lower.channels_last(x)
     made = lower.op(

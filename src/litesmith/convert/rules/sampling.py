@@ -245,7 +245,7 @@ def column_to_image(lower: Lowering, node: Node) -> Tensor:
         line = np.arange(kernel[i])[:, None] * dilations[i] + np.arange(windows) * strides[i]
         lines.append((line - pads[i]).reshape(shape))
     inside = np.logical_and.reduce(
-        np.broadcast_arrays(*((0 <= v) & (v < s) for v, s in zip(lines, sizes, strict=True)))
+        np.broadcast_arrays(*((v >= 0) & (v < s) for v, s in zip(lines, sizes, strict=True)))
     )
     flat = sum(v * prod(sizes[i + 1 :]) for i, v in enumerate(lines))
     valid = np.flatnonzero(inside).astype(np.int32)

@@ -106,7 +106,7 @@ def _number(lower: Lowering, tensor: Tensor | None, default: float) -> Tensor:
 
 
 def _beyond(lower: Lowering, overlap: Tensor) -> Tensor:
-    """The next number: LiteRT drops a box that overlaps as much as this, ONNX one that does more."""
+    """The next number: ONNX keeps a box that overlaps just as much as this, LiteRT does not."""
     next_ = lower.op("MUL", overlap, np.nextafter(np.float32(1), np.float32(2)))
     return lower.op("MAXIMUM", next_, np.float32(1e-37))
 

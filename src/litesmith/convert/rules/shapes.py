@@ -6,7 +6,7 @@ from math import prod
 import numpy as np
 
 from litesmith.convert.lowering import Lowering, Rule, Unsupported
-from litesmith.convert.rules.values import like
+from litesmith.convert.rules.values import identity, like
 from litesmith.convert.source import Node
 from litesmith.ir.types import Tensor, constant_numbers
 
@@ -317,9 +317,13 @@ def depth_to_space(lower: Lowering, node: Node) -> Tensor:
 
 def space_to_depth(lower: Lowering, node: Node) -> Tensor:
     x, block = lower.first(node), node.integer("blocksize")
-    return lower.channels_first(
+    made = lower.channels_first(
         lower.op("SPACE_TO_DEPTH", lower.channels_last(x), block_size=block)
     )
+    if node.word("mode", "DCR") == "CRD":
+        order = np.arange(made.shape[1]).reshape(block * block, x.shape[1]).T.reshape(-1)
+        made = lower.op("GATHER", made, order.astype(np.int32), axis=1)
+    return made
 
 
 def trilu(lower: Lowering, node: Node) -> Tensor:
@@ -358,6 +362,48 @@ def cumulative_sum(lower: Lowering, node: Node) -> Tensor:
     return lower.op("CUMSUM", x, np.array(place, np.int32), **options)
 
 
+def cumulative_product(lower: Lowering, node: Node) -> Tensor:
+    x, place = lower.inputs(node, 2)[:2]
+    x = lower.need(x)
+    axis = positive(lower.integers(place, "axis")[0], len(x.shape))
+    turn = np.array([axis], np.int32)
+    if node.integer("reverse"):
+        x = lower.op("REVERSE_V2", x, turn)
+    if node.integer("exclusive"):
+        x = _moved_on(lower, x, axis, 1)
+    reach = 1
+    while reach < x.shape[axis]:
+        x = lower.op("MUL", x, _moved_on(lower, x, axis, reach))
+        reach *= 2
+    return lower.op("REVERSE_V2", x, turn) if node.integer("reverse") else x
+
+
+def _moved_on(lower: Lowering, x: Tensor, axis: int, count: int) -> Tensor:
+    """An axis moved on by some places, with ones in front."""
+    frame = [(count, -count) if i == axis else (0, 0) for i in range(len(x.shape))]
+    return padded(lower, x, frame, "constant", lower.const(like(x, 1)))
+
+
+def center_crop_pad(lower: Lowering, node: Node) -> Tensor:
+    x, told = lower.first(node), lower.told(node)
+    rank = len(x.shape)
+    axes = [positive(a, rank) for a in node.integers("axes", range(rank))]
+    sizes = list(x.shape)
+    given = [told[a] for a in axes] if told else lower.integers(lower.inputs(node, 2)[1], "sizes")
+    for axis, size in zip(axes, given, strict=True):
+        sizes[axis] = size
+    frame = [(0, 0)] * rank
+    for i, (size, before) in enumerate(zip(sizes, x.shape, strict=True)):
+        less = abs(size - before) // 2
+        more = abs(size - before) - less
+        frame[i] = (less, more) if size >= before else (-less, -more)
+    return padded(lower, x, frame)
+
+
+def has_element(lower: Lowering, node: Node) -> Tensor:
+    return lower.const(np.array(bool(node.inputs and node.inputs[0])))
+
+
 def reverse_sequence(lower: Lowering, node: Node) -> Tensor:
     x, lengths = (lower.need(t) for t in lower.inputs(node, 2))
     batch, time = node.integer("batch_axis", 1), node.integer("time_axis", 0)
@@ -372,11 +418,15 @@ RULES: dict[str, Rule] = {
     "Concat": concat,
     "Constant": constant,
     "ConstantOfShape": constant_of_shape,
+    "CenterCropPad": center_crop_pad,
+    "CumProd": cumulative_product,
     "CumSum": cumulative_sum,
     "DepthToSpace": depth_to_space,
     "Expand": expand,
     "EyeLike": eye_like,
     "Flatten": flatten,
+    "OptionalGetElement": identity,
+    "OptionalHasElement": has_element,
     "Pad": pad,
     "Range": range_,
     "Reshape": reshape,

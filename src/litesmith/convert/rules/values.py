@@ -307,24 +307,15 @@ def exclusive_or(lower: Lowering, node: Node) -> Tensor:
     return lower.op("NOT_EQUAL", *lower.inputs(node, 2))
 
 
-def shift(lower: Lowering, node: Node) -> Tensor:
-    a, b = (lower.need(t) for t in lower.inputs(node, 2))
-    if node.word("direction") == "RIGHT":
-        return lower.op("RIGHT_SHIFT", a, b)
-    factor = lower.op("POW", lower.const(np.array(2, np.int32)), lower.cast(b, "int32"))
-    return lower.cast(lower.op("MUL", lower.cast(a, "int32"), factor), a.dtype)
-
-
 def identity(lower: Lowering, node: Node) -> Tensor:
     return lower.first(node)
 
 
 def dropout(lower: Lowering, node: Node) -> tuple[Tensor, ...]:
     x = lower.first(node)
-    training = lower.inputs(node, 3)[2]
-    if training is not None and (
-        constant_numbers(training) is None or lower.known(training, "mode").any()
-    ):
+    _, ratio, training = lower.inputs(node, 3)[:3]
+    trains = training is not None and lower.known(training, "modes").any()
+    if trains and (ratio is None or lower.known(ratio, "ratios").any()):
         raise Unsupported("it is in training mode; export the model for inference")
     ones = lower.const(np.ones(x.shape, bool)) if len(node.outputs) > 1 and node.outputs[1] else x
     return x, ones
@@ -340,8 +331,6 @@ RULES: dict[str, Rule] = {
     "Asinh": made(arc_sinh),
     "Atan": made(arc_tangent),
     "Atanh": made(arc_tanh),
-    "BitShift": shift,
-    "BitwiseXor": plain("BITWISE_XOR"),
     "Cast": cast,
     "CastLike": cast_like,
     "Ceil": plain("CEIL"),

@@ -177,6 +177,8 @@ class Lowering:
         values = constant_numbers(tensor)
         if values is not None:
             return values
+        if tensor is not None and not tensor.elements:
+            return np.zeros(tensor.shape, tensor.dtype)
         names = [] if tensor is None else self.origins(tensor)
         if not names:
             raise Unsupported("its {what} are missing; export the model again", what)
@@ -195,6 +197,11 @@ class Lowering:
             if any(t in needed for t in op.outputs):
                 needed.update(t for t in op.inputs if t is not None)
         return [t.name for t in self.builder.inputs if t in needed]
+
+    def is_computed(self, node: Node, place: int) -> bool:
+        """True for an input that is there, and is no constant."""
+        tensor = self.inputs(node, place + 1)[place]
+        return tensor is not None and not tensor.is_const and tensor.elements > 0
 
     def told(self, node: Node, place: int = 0) -> tuple[int, ...] | None:
         """The shape that the source declares for an output of the node; None where it is free."""

@@ -48,8 +48,19 @@ def bernoulli(lower: Lowering, node: Node) -> Tensor:
     return cast_to(lower, hit, dtype)
 
 
+def multinomial(lower: Lowering, node: Node) -> Tensor:
+    x, count = lower.first(node), node.integer("sample_size", 1)
+    seed = int(node.number("seed")) or 1
+    shape = (x.shape[0], count)
+    drawn = lower.op(
+        "MULTINOMIAL", x, np.array(count, np.int32), seed=seed, seed2=seed, shape=shape
+    )
+    return lower.cast(drawn, dtype_name(node.integer("dtype", 6)))
+
+
 RULES: dict[str, Rule] = {
     "Bernoulli": bernoulli,
+    "Multinomial": multinomial,
     "RandomNormal": shaped(_normal),
     "RandomNormalLike": alike(_normal),
     "RandomUniform": shaped(_uniform),

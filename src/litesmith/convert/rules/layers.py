@@ -1,6 +1,7 @@
 """Rules for convolutions, and the windows that pools have too."""
 
 from collections.abc import Sequence
+from math import prod
 
 import numpy as np
 
@@ -200,13 +201,18 @@ def conv_transpose(lower: Lowering, node: Node) -> Tensor:
 
 def _dilated(lower: Lowering, weight: Tensor, dilations: Sequence[int]) -> Tensor:
     """Filters with zeros between their values."""
-    if all(d == 1 for d in dilations):
-        return weight
-    values = lower.known(weight, "filters")
-    sizes = [(k - 1) * d + 1 for k, d in zip(weight.shape[2:], dilations, strict=True)]
-    wide = np.zeros((*weight.shape[:2], *sizes), values.dtype)
-    wide[(slice(None), slice(None), *(slice(None, None, d) for d in dilations))] = values
-    return lower.const(wide)
+    for axis, gap in enumerate(dilations, start=2):
+        if gap == 1:
+            continue
+        shape, size = weight.shape, weight.shape[axis]
+        front, back = prod(shape[:axis]), prod(shape[axis + 1 :])
+        parted = lower.reshape(weight, (front, size, 1, back))
+        wide = padded(lower, parted, [(0, 0), (0, 0), (0, gap - 1), (0, 0)])
+        line = lower.reshape(wide, (front, size * gap, back))
+        reach = (size - 1) * gap + 1
+        line = cut_out(lower, line, [(0, front, 1), (0, reach, 1), (0, back, 1)])
+        weight = lower.reshape(line, (*shape[:axis], reach, *shape[axis + 1 :]))
+    return weight
 
 
 def _spread(

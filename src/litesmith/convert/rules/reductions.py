@@ -26,20 +26,29 @@ def reducer(kind: str, before: str = "", after: str = "") -> Rule:
         if before == "EXP":
             return _log_sum_exp(lower, x, axes, keep)
         x = _before(lower, x, before)
-        if x.dtype == "bool":
-            kinds = {"REDUCE_MAX": "REDUCE_ANY", "REDUCE_MIN": "REDUCE_ALL"}
-            return lower.op(kinds[kind], x, np.array(axes, np.int32), keep_dims=keep)
-        return _after(lower, lower.op(kind, x, np.array(axes, np.int32), keep_dims=keep), after)
+        kinds = {"REDUCE_MAX": "REDUCE_ANY", "REDUCE_MIN": "REDUCE_ALL"}
+        own = kinds[kind] if x.dtype == "bool" else kind
+        shape = None if axes.is_const else lower.told(node)
+        return _after(lower, lower.op(own, x, axes, keep_dims=keep, shape=shape), after)
 
     return rule
 
 
-def _axes(lower: Lowering, node: Node, x: Tensor) -> list[int] | None:
+def _axes(lower: Lowering, node: Node, x: Tensor) -> Tensor | None:
     """The axes to reduce; None where the node says that none are."""
+    told, keep = lower.told(node), bool(node.integer("keepdims", 1))
+    if told is not None and "axes" not in node.settings and lower.is_computed(node, 1):
+        if not keep:
+            return lower.cast(lower.need(lower.inputs(node, 2)[1]), "int32")
+        axes = [i for i, (a, b) in enumerate(zip(x.shape, told, strict=True)) if a != b]
+        return lower.const(np.array(axes, np.int32)) if axes else None
     axes = lower.setting(node, "axes", 1)
     if not axes:
-        return None if node.integer("noop_with_empty_axes") else list(range(len(x.shape)))
-    return sorted({positive(a, len(x.shape)) for a in axes})
+        axes = range(len(x.shape))
+        if node.integer("noop_with_empty_axes"):
+            return None
+    places = sorted({positive(a, len(x.shape)) for a in axes})
+    return lower.const(np.array(places, np.int32))
 
 
 def _before(lower: Lowering, x: Tensor, before: str) -> Tensor:
@@ -55,16 +64,13 @@ def _after(lower: Lowering, x: Tensor, after: str) -> Tensor:
     return lower.cast(lower.op(after, lower.cast(x, "float32")), dtype)
 
 
-def _log_sum_exp(lower: Lowering, x: Tensor, axes: list[int], keep: bool) -> Tensor:
-    places = np.array(axes, np.int32)
-    most = lower.op("REDUCE_MAX", x, places, keep_dims=True)
-    total = lower.op("SUM", lower.op("EXP", lower.op("SUB", x, most)), places, keep_dims=True)
+def _log_sum_exp(lower: Lowering, x: Tensor, axes: Tensor, keep: bool) -> Tensor:
+    places = lower.integers(axes, "axes")
+    most = lower.op("REDUCE_MAX", x, axes, keep_dims=True)
+    total = lower.op("SUM", lower.op("EXP", lower.op("SUB", x, most)), axes, keep_dims=True)
     result = lower.op("ADD", lower.op("LOG", total), most)
-    return (
-        result
-        if keep
-        else lower.reshape(result, [d for i, d in enumerate(x.shape) if i not in axes])
-    )
+    rest = [d for i, d in enumerate(x.shape) if i not in places]
+    return result if keep else lower.reshape(result, rest)
 
 
 def softmax(kind: str) -> Rule:

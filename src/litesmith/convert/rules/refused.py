@@ -18,7 +18,7 @@ _OFFSETS = phrase(
     "Python (docs/custom-ops.md)"
 )
 _IMAGE = phrase("LiteRT reads no image files; decode them before the model")
-_DRAW = phrase("LiteRT draws from one row at a time without a way to check it; draw outside")
+_COUNTED = phrase("LiteRT has no op that counts runs of tokens; count them before the model")
 _TRAINING = phrase("it is a step of training; export the model for inference")
 
 
@@ -34,11 +34,11 @@ _REASONS = {
         "ConcatFromSequence Optional SequenceAt SequenceConstruct SequenceEmpty SequenceErase "
         "SequenceInsert SequenceLength SequenceMap SplitToSequence"
     ),
-    _TEXT: "RegexFullMatch StringConcat StringNormalizer StringSplit TfIdfVectorizer",
+    _TEXT: "RegexFullMatch StringConcat StringNormalizer StringSplit",
     _COUNT: "Unique",
     _OFFSETS: "DeformConv",
     _IMAGE: "ImageDecoder",
-    _DRAW: "Multinomial",
+    _COUNTED: "TfIdfVectorizer",
     _TRAINING: "Adagrad Adam Gradient Momentum",
 }
 

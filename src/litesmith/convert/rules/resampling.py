@@ -62,8 +62,10 @@ def _target(lower: Lowering, node: Node, x: Tensor) -> tuple[tuple[int, ...], tu
     scale, size = (inputs[1], None) if lower.opset < 11 else (inputs[2], inputs[3])
     axes = [a % rank for a in node.integers("axes", range(rank))]
     sizes, scales = list(x.shape), [1.0] * rank
+    told, plain = lower.told(node), "keep_aspect_ratio_policy" not in node.settings
     if size is not None and size.elements:
-        wanted = lower.integers(size, "sizes")
+        is_told = told is not None and plain and lower.is_computed(node, 3)
+        wanted = [told[a] for a in axes] if is_told else lower.integers(size, "sizes")
         ratios = [w / x.shape[a] for w, a in zip(wanted, axes, strict=True)]
         policy = node.word("keep_aspect_ratio_policy", "stretch")
         if policy != "stretch":

@@ -10,9 +10,11 @@ from litesmith.ir.types import Tensor, constant_numbers
 
 def one_hot(lower: Lowering, node: Node) -> Tensor:
     indices, depth, values = (lower.need(t) for t in lower.inputs(node, 3))
-    count = lower.integers(depth, "depth")[0]
-    axis = node.integer("axis", -1)
-    axis = positive(axis, len(indices.shape) + 1)
+    axis, told = positive(node.integer("axis", -1), len(indices.shape) + 1), lower.told(node)
+    if told is not None and lower.is_computed(node, 1):
+        count = told[axis]
+    else:
+        count = lower.integers(depth, "depth")[0]
     off, on = (lower.reshape(cut_out(lower, values, [(i, i + 1, 1)]), ()) for i in (0, 1))
     places = wrapped(lower, lower.cast(indices, "int32"), count)
     last = axis == len(indices.shape)
@@ -23,9 +25,12 @@ def one_hot(lower: Lowering, node: Node) -> Tensor:
 
 def top_k(lower: Lowering, node: Node) -> tuple[Tensor, Tensor]:
     x = lower.first(node)
-    rank = len(x.shape)
-    count = lower.setting(node, "k", 1)
+    rank, told = len(x.shape), lower.told(node)
     axis = positive(node.integer("axis", -1), rank)
+    if told is not None and lower.is_computed(node, 1):
+        count = told[axis : axis + 1]
+    else:
+        count = lower.setting(node, "k", 1, (1,))
     assert count is not None
     order = [i for i in range(rank) if i != axis] + [axis]
     back = [order.index(i) for i in range(rank)]
@@ -81,11 +86,10 @@ def non_max_suppression(lower: Lowering, node: Node) -> Tensor:
             "how many boxes it keeps is known only while it runs, and what follows needs fixed "
             "sizes; export the model without it and suppress boxes behind the model"
         )
-    limit = 0 if most is None else max(lower.integers(most, "limits")[0], 0)
-    if not limit:
+    if most is None or not told[0]:
         return lower.const(np.zeros((0, 3), np.int64))
     limits = (
-        np.array(min(limit, boxes.shape[1]), np.int32),
+        lower.reshape(lower.cast(most, "int32"), ()),
         _beyond(lower, _number(lower, overlap, 0.0)),
         _number(lower, least, -np.inf),
     )
@@ -122,7 +126,7 @@ def _kept(
     boxes: Tensor,
     scores: Tensor,
     place: tuple[int, int],
-    limits: tuple[np.ndarray, Tensor, Tensor],
+    limits: tuple[Tensor, Tensor, Tensor],
     total: int,
 ) -> Tensor:
     """The boxes of one batch and class that stay: rows of batch, class, box."""
@@ -133,14 +137,16 @@ def _kept(
     )
     cut = [(batch, batch + 1, 1), (kind, kind + 1, 1), (0, count, 1)]
     own_scores = lower.reshape(cut_out(lower, scores, cut), (count,))
-    found, valid = lower.ops("NON_MAX_SUPPRESSION_V4", own, own_scores, *limits)
+    room = np.array(min(total, count), np.int32)
+    found, valid = lower.ops("NON_MAX_SUPPRESSION_V4", own, own_scores, room, *limits[1:])
+    valid = lower.op("MINIMUM", valid, limits[0])
     rows = lower.op(
         "MUL", lower.reshape(found, (found.shape[0], 1)), np.array([[0, 0, 1]], np.int32)
     )
     rows = lower.op("ADD", rows, np.array([[batch, kind, 0]], np.int32))
-    sizes = lower.op("PACK", valid, np.array(3, np.int32), axis=0, values_count=2)
-    shape = (min(total, found.shape[0]), 3)
-    return lower.op("SLICE", rows, np.zeros(2, np.int32), sizes, shape=shape)
+    ends = lower.op("PACK", valid, np.array(3, np.int32), axis=0, values_count=2)
+    begins, steps = np.zeros(2, np.int32), np.ones(2, np.int32)
+    return lower.op("STRIDED_SLICE", rows, begins, ends, steps, shape=rows.shape)
 
 
 RULES: dict[str, Rule] = {

@@ -41,17 +41,15 @@ def constant_of_shape(lower: Lowering, node: Node) -> Tensor:
     filling = (
         value.reshape(-1)[0] if isinstance(value, np.ndarray) and value.size else np.float32(0)
     )
-    shape = lower.first(node)
-    if constant_numbers(shape) is None:
-        return lower.op(
-            "FILL", lower.cast(shape, "int32"), np.array(filling), shape=(1,) * shape.shape[0]
-        )
-    return lower.const(np.full(lower.integers(shape, "sizes"), filling))
+    sizes = lower.told(node) or lower.integers(lower.first(node), "sizes")
+    return lower.const(np.full(sizes, filling))
 
 
 def reshape(lower: Lowering, node: Node) -> Tensor:
-    x = lower.first(node)
-    wanted = lower.setting(node, "shape", 1)
+    x, told = lower.first(node), lower.told(node)
+    if told is not None and prod(told) == x.elements and lower.is_computed(node, 1):
+        return lower.reshape(x, told)
+    wanted = lower.setting(node, "shape", 1, ())
     assert wanted is not None
     if not node.integer("allowzero"):
         wanted = tuple(
@@ -73,7 +71,9 @@ def flatten(lower: Lowering, node: Node) -> Tensor:
 
 
 def squeeze(lower: Lowering, node: Node) -> Tensor:
-    x = lower.first(node)
+    x, told = lower.first(node), lower.told(node)
+    if told is not None and lower.is_computed(node, 1):
+        return lower.reshape(x, told)
     axes = lower.setting(node, "axes", 1)
     drop = (
         {i for i, d in enumerate(x.shape) if d == 1}
@@ -84,7 +84,9 @@ def squeeze(lower: Lowering, node: Node) -> Tensor:
 
 
 def unsqueeze(lower: Lowering, node: Node) -> Tensor:
-    x = lower.first(node)
+    x, told = lower.first(node), lower.told(node)
+    if told is not None and lower.is_computed(node, 1):
+        return lower.reshape(x, told)
     axes = lower.setting(node, "axes", 1, ())
     assert axes is not None
     rank = len(x.shape) + len(axes)
@@ -111,7 +113,11 @@ def concat(lower: Lowering, node: Node) -> Tensor:
 def split(lower: Lowering, node: Node) -> Sequence[Tensor]:
     x = lower.first(node)
     axis = positive(node.integer("axis"), len(x.shape))
-    sizes = lower.setting(node, "split", 1)
+    told = [lower.told(node, i) for i in range(len(node.outputs))]
+    if lower.is_computed(node, 1) and all(told):
+        sizes = tuple(t[axis] for t in told if t)
+    else:
+        sizes = lower.setting(node, "split", 1)
     count = node.integer("num_outputs", len(node.outputs))
     if sizes is None:
         size = -(-x.shape[axis] // count)
@@ -128,6 +134,8 @@ def split(lower: Lowering, node: Node) -> Sequence[Tensor]:
 def slice_(lower: Lowering, node: Node) -> Tensor:
     x = lower.first(node)
     rank = len(x.shape)
+    if lower.told(node) is not None and any(lower.is_computed(node, i) for i in range(1, 5)):
+        return _computed_slice(lower, node, x)
     starts, ends = lower.setting(node, "starts", 1, ()), lower.setting(node, "ends", 2, ())
     assert starts is not None and ends is not None
     axes = lower.setting(node, "axes", 3, range(len(starts)))
@@ -140,6 +148,31 @@ def slice_(lower: Lowering, node: Node) -> Tensor:
         if step > 0:
             cut[place] = (cut[place][0], max(cut[place][1], cut[place][0]), step)
     return cut_out(lower, x, cut)
+
+
+def _computed_slice(lower: Lowering, node: Node, x: Tensor) -> Tensor:
+    """A part whose bounds are known while it runs; the source tells how large it is."""
+    told = lower.told(node)
+    if told is not None and 0 in told:
+        return lower.const(np.zeros(told, x.dtype))
+    starts, ends, axes, steps = lower.inputs(node, 5)[1:5]
+    starts, rank = lower.need(starts), len(x.shape)
+    count = starts.elements
+    if axes is None:
+        axes = lower.const(np.arange(count, dtype=np.int32))
+    if steps is None:
+        steps = lower.const(np.ones(count, np.int32))
+    places = lower.reshape(wrapped(lower, axes, rank), (count, 1))
+    every = np.array([rank], np.int32)
+    hit = lower.op("SCATTER_ND", places, np.ones(count, np.int32), every)
+    hit = lower.op("GREATER", hit, np.array(0, np.int32))
+    bounds: list[Tensor] = []
+    for given, rest in ((starts, [0] * rank), (ends, x.shape), (steps, [1] * rank)):
+        low, high = (np.array(limit, lower.need(given).dtype) for limit in (-_ENDLESS, _ENDLESS))
+        near = lower.op("MINIMUM", lower.op("MAXIMUM", given, low), high)
+        spread = lower.op("SCATTER_ND", places, lower.cast(near, "int32"), every)
+        bounds.append(lower.op("SELECT_V2", hit, spread, np.array(rest, np.int32)))
+    return lower.op("STRIDED_SLICE", x, *bounds, shape=told)
 
 
 def cut_out(lower: Lowering, x: Tensor, cut: Sequence[tuple[int, int, int]]) -> Tensor:
@@ -174,9 +207,15 @@ def cut_out(lower: Lowering, x: Tensor, cut: Sequence[tuple[int, int, int]]) -> 
 
 
 def pad(lower: Lowering, node: Node) -> Tensor:
-    x, _, filling = lower.inputs(node, 3)[:3]
+    x, amounts, filling = lower.inputs(node, 3)[:3]
     x = lower.need(x)
-    rank = len(x.shape)
+    rank, told = len(x.shape), lower.told(node)
+    mode = node.word("mode", "constant")
+    if filling is None:
+        filling = lower.const(like(x, node.number("value")))
+    if lower.is_computed(node, 1) and told and mode == "constant" and len(node.inputs) < 4:
+        widths = lower.reshape(lower.cast(lower.need(amounts), "int32"), (2, rank))
+        return _filled(lower, x, lower.transpose(widths, (1, 0)), filling, told)
     pads = lower.setting(node, "pads", 1)
     assert pads is not None
     axes = lower.inputs(node, 4)[3]
@@ -188,9 +227,21 @@ def pad(lower: Lowering, node: Node) -> Tensor:
     frame = [(0, 0)] * rank
     for i, axis in enumerate(places):
         frame[axis] = (pads[i], pads[i + len(places)])
-    if filling is None:
-        filling = lower.const(like(x, node.number("value")))
-    return padded(lower, x, frame, node.word("mode", "constant"), filling)
+    return padded(lower, x, frame, mode, filling)
+
+
+def _filled(
+    lower: Lowering,
+    x: Tensor,
+    widths: Tensor,
+    filling: Tensor,
+    shape: Sequence[int] | None = None,
+) -> Tensor:
+    values = constant_numbers(filling)
+    if values is not None and not values.any() and x.dtype != "bool":
+        return lower.op("PAD", x, widths, shape=shape)
+    number = lower.reshape(lower.cast(filling, x.dtype), ())
+    return lower.op("PADV2", x, widths, number, shape=shape)
 
 
 def padded(
@@ -207,10 +258,8 @@ def padded(
     if not widths.any():
         return x
     if mode == "constant":
-        values = None if filling is None else constant_numbers(filling)
-        if filling is None or (values is not None and not values.any() and x.dtype != "bool"):
-            return lower.op("PAD", x, widths)
-        return lower.op("PADV2", x, widths, lower.reshape(lower.cast(filling, x.dtype), ()))
+        filling = lower.const(like(x, 0)) if filling is None else filling
+        return _filled(lower, x, lower.const(widths), filling)
     for axis, (before, after) in enumerate(widths.tolist()):
         x = _mirrored(lower, x, axis, before, after, mode)
     return x
@@ -249,7 +298,9 @@ def wrapped(lower: Lowering, indices: Tensor, size: int) -> Tensor:
 
 
 def expand(lower: Lowering, node: Node) -> Tensor:
-    x = lower.first(node)
+    x, told = lower.first(node), lower.told(node)
+    if told is not None and lower.is_computed(node, 1):
+        return broadcast(lower, x, told)
     shape = np.broadcast_shapes(x.shape, lower.integers(lower.inputs(node, 2)[1], "sizes"))
     return broadcast(lower, x, shape)
 
@@ -266,8 +317,11 @@ def broadcast(lower: Lowering, x: Tensor, shape: Sequence[int]) -> Tensor:
 
 
 def tile(lower: Lowering, node: Node) -> Tensor:
-    x = lower.first(node)
-    times = lower.integers(lower.inputs(node, 2)[1], "repeats")
+    x, told = lower.first(node), lower.told(node)
+    if told is not None and lower.is_computed(node, 1) and x.elements:
+        times = tuple(t // d for t, d in zip(told, x.shape, strict=True))
+    else:
+        times = lower.integers(lower.inputs(node, 2)[1], "repeats")
     return x if all(t == 1 for t in times) else lower.op("TILE", x, np.array(times, np.int32))
 
 
@@ -283,8 +337,13 @@ def size(lower: Lowering, node: Node) -> Tensor:
 
 
 def range_(lower: Lowering, node: Node) -> Tensor:
-    start, limit, delta = (lower.known(t, "limits").reshape(()) for t in lower.inputs(node, 3))
-    return lower.const(np.arange(start, limit, delta, dtype=start.dtype))
+    start, _, delta = (lower.need(t) for t in lower.inputs(node, 3))
+    told = lower.told(node)
+    if told is not None and any(lower.is_computed(node, i) for i in range(3)):
+        steps = np.arange(told[0]).astype(start.dtype)
+        return lower.op("ADD", lower.op("MUL", delta, steps), start)
+    begin, limit, step = (lower.known(t, "limits").reshape(()) for t in lower.inputs(node, 3))
+    return lower.const(np.arange(begin, limit, step, dtype=begin.dtype))
 
 
 def arg_extreme(kind: str) -> Rule:
@@ -327,20 +386,19 @@ def space_to_depth(lower: Lowering, node: Node) -> Tensor:
 
 
 def trilu(lower: Lowering, node: Node) -> Tensor:
-    x = lower.first(node)
-    offset = lower.inputs(node, 2)[1]
-    k = lower.integers(offset, "diagonal")[0] if offset is not None else 0
-    rows, columns = np.indices(x.shape[-2:])
-    keep = columns - rows >= k if node.integer("upper", 1) else columns - rows <= k
+    x, offset = lower.inputs(node, 2)[:2]
+    x = lower.need(x)
+    if not x.elements:
+        return x
+    rows, columns = np.indices((*[1] * (len(x.shape) - 2), *x.shape[-2:]), np.int32)[-2:]
+    k = lower.const(np.array(0, np.int32)) if offset is None else lower.cast(offset, "int32")
+    compare = "GREATER_EQUAL" if node.integer("upper", 1) else "LESS_EQUAL"
+    keep = lower.op(compare, columns - rows, lower.reshape(k, ()))
+    if x.dtype == "bool":
+        return lower.op("LOGICAL_AND", x, keep)
     if x.dtype == "float32":
-        return lower.op(
-            "SELECT_V2", keep.reshape((1,) * (len(x.shape) - 2) + keep.shape), x, like(x, 0)
-        )
-    return (
-        lower.op("MUL", x, keep.astype(x.dtype))
-        if x.dtype != "bool"
-        else lower.op("LOGICAL_AND", x, keep)
-    )
+        return lower.op("SELECT_V2", keep, x, like(x, 0))
+    return lower.op("MUL", x, lower.cast(keep, x.dtype))
 
 
 def eye_like(lower: Lowering, node: Node) -> Tensor:
@@ -358,8 +416,8 @@ def cumulative_sum(lower: Lowering, node: Node) -> Tensor:
         "exclusive": bool(node.integer("exclusive")),
         "reverse": bool(node.integer("reverse")),
     }
-    place = positive(lower.integers(axis, "axis")[0], len(x.shape))
-    return lower.op("CUMSUM", x, np.array(place, np.int32), **options)
+    place = lower.reshape(lower.cast(lower.need(axis), "int32"), ())
+    return lower.op("CUMSUM", x, place, **options)
 
 
 def cumulative_product(lower: Lowering, node: Node) -> Tensor:

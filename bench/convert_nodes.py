@@ -1,7 +1,12 @@
-"""ONNX's own tests of single operators through the converter and LiteRT: python bench/convert_nodes.py
+"""ONNX's own tests of single operators through the converter and LiteRT.
 
-Counted are tests with float32, float16, int32, int64 or bool values of at most 5 dimensions in ONNX's
-own domain; of tests that draw numbers the shapes are compared. Every one that does not pass is listed with its reason; a wrong answer is marked WRONG.
+python bench/convert_nodes.py [--only NAME] [--quiet] [--opsets]
+
+Counted are tests with float32, float16, int32, int64 or bool values of at most 5 dimensions in
+ONNX's own domain; of tests that draw numbers the shapes are compared. Every one that does not pass
+is listed with its reason; a wrong answer is marked WRONG. An input that LiteRT wants constant is
+fixed to the test's value, and such tests are told apart. With --opsets, thirty of the tests are
+moved to the opsets 11, 13 and 17 by ONNX's own converter and must give the same.
 """
 
 import argparse
@@ -68,7 +73,9 @@ def outcome(case, folder: Path) -> Outcome:
     constants: dict[str, np.ndarray] = {}
     try:
         source = read_onnx(path)
-        values = dict(zip((v.name for v in source.graph.inputs), case.data_sets[0][0]))
+        values = dict(
+            zip((v.name for v in source.graph.inputs), case.data_sets[0][0], strict=False)
+        )
         sizes = {name: np.shape(value) for name, value in values.items()}
         while True:
             made = lowered(source, sizes, constants)
@@ -94,7 +101,9 @@ def _difference(model, case, names: list[str], constants) -> str:
     except (ValueError, RuntimeError, LitesmithError) as error:
         return "does not open: " + str(error).splitlines()[0]
     for inputs, outputs in case.data_sets:
-        values = [value for name, value in zip(names, inputs) if name not in constants]
+        values = [
+            value for name, value in zip(names, inputs, strict=False) if name not in constants
+        ]
         try:
             for detail, value in zip(runner.get_input_details(), values, strict=True):
                 if value.size:
@@ -117,7 +126,7 @@ def _unlike(found: np.ndarray, wanted: np.ndarray) -> str:
         return f"WRONG shape {found.shape}, not {wanted.shape}"
     half = wanted.dtype == np.float16
     found, wanted = found.astype(np.float64), wanted.astype(np.float64)
-    far = dict(rtol=1e-2 if half else 1e-3, atol=1e-2 if half else 1e-5)
+    far = {"rtol": 1e-2 if half else 1e-3, "atol": 1e-2 if half else 1e-5}
     if np.allclose(found, wanted, equal_nan=True, **far):
         return ""
     worst = np.nanmax(np.abs(found - wanted))

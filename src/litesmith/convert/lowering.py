@@ -18,7 +18,7 @@ from litesmith.ir.build import Argument, Builder
 from litesmith.ir.dtype import Array
 from litesmith.ir.edit import needed_ops
 from litesmith.ir.ops import is_repeatable
-from litesmith.ir.types import Graph, Tensor, Value, constant_numbers
+from litesmith.ir.types import Graph, Op, Tensor, Value, constant_numbers
 from litesmith.numeric.kernels import KERNELS, evaluate
 from litesmith.phrases import Phrase, phrase
 
@@ -262,16 +262,7 @@ class Lowering:
         **options: Value,
     ) -> tuple[Tensor, ...]:
         """Adds an op; computes it at once where all it reads is constant."""
-        tensors = [
-            t
-            if isinstance(t, Tensor) or t is None
-            else self.const(
-                np.asarray(t)
-                if not isinstance(t, np.ndarray) and np.asarray(t).dtype.kind not in "if"
-                else t
-            )
-            for t in inputs
-        ]  # type: ignore[arg-type]
+        tensors = [self._argument(given) for given in inputs]
         told = _TYPES.get(kind)
         wide = _computing_type(tensors, told.split()) if told else ""
         if wide:
@@ -282,19 +273,15 @@ class Lowering:
             return tuple(self.cast(r, back) if r.dtype == wide else r for r in results)
         version = _LEAST_VERSION.get(kind, 1)
         self.builder.op(kind, *tensors, shape=shapes, version=version, **options)  # type: ignore[arg-type]
-        op = self.builder.last
-        if op.inputs and all(t is None or t.is_const for t in op.inputs) and is_repeatable(op):
-            values = [constant_numbers(t) for t in op.inputs]
-            if kind in KERNELS and all(
-                (v is None) == (t is None) for v, t in zip(values, op.inputs, strict=True)
-            ):
-                try:
-                    arrays = evaluate(op, values)
-                except ValueError:
-                    return op.outputs
-                self.builder.ops.pop()
-                return tuple(self.const(a) for a in arrays)
-        return op.outputs
+        arrays = _computed(self.builder.last)
+        if arrays is None:
+            return self.builder.last.outputs
+        self.builder.ops.pop()
+        return tuple(self.const(a) for a in arrays)
+
+    def _argument(self, given: Argument) -> Tensor | None:
+        """An input of an op; numbers become constants."""
+        return given if isinstance(given, Tensor) or given is None else self.const(given)  # type: ignore[arg-type]
 
     def cast(self, x: Tensor, dtype: str) -> Tensor:
         if x.dtype == dtype:
@@ -357,6 +344,20 @@ class Lowering:
         )
         self.names[copy] = name
         return copy
+
+
+def _computed(op: Op) -> tuple[Array, ...] | None:
+    """What an op gives that reads constants alone; None for another, or one that has no kernel."""
+    if not op.inputs or not all(t is None or t.is_const for t in op.inputs):
+        return None
+    values = [constant_numbers(t) for t in op.inputs]
+    readable = all((v is None) == (t is None) for v, t in zip(values, op.inputs, strict=True))
+    if op.kind not in KERNELS or not readable or not is_repeatable(op):
+        return None
+    try:
+        return evaluate(op, values)
+    except ValueError:
+        return None
 
 
 def _renamed(graph: Graph, tensors: Mapping[Tensor, Tensor]) -> Graph:

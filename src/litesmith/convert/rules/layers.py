@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from math import prod
+from typing import Any
 
 import numpy as np
 
 from litesmith.convert.lowering import Lowering, Rule, Unsupported
 from litesmith.convert.rules.shapes import cut_out, padded
 from litesmith.convert.source import Node
-from litesmith.ir.types import Tensor, Value
+from litesmith.ir.types import Tensor
 
 _NAMES = ("h", "w")
 
@@ -120,7 +121,7 @@ def _conv_2d(
     same = is_same(last.shape[1:3], kernel, strides, dilations, frame)
     if not same:
         last = framed(lower, last, frame)
-    options: dict[str, Value] = {"padding": "SAME" if same else "VALID"}
+    options: dict[str, Any] = {"padding": "SAME" if same else "VALID"}
     for name, stride, dilation in zip(_NAMES, strides, dilations, strict=True):
         options |= {f"stride_{name}": stride, f"dilation_{name}_factor": dilation}
     if bias is None:
@@ -156,7 +157,7 @@ def _conv_3d(
 ) -> Tensor:
     last = framed(lower, last, frame)
     filters = lower.transpose(weight, (2, 3, 4, 1, 0))
-    options: dict[str, Value] = {"padding": "VALID"}
+    options: dict[str, Any] = {"padding": "VALID"}
     for name, stride, dilation in zip(("d", *_NAMES), strides, dilations, strict=True):
         options |= {f"stride_{name}": stride, f"dilation_{name}_factor": dilation}
     if groups == 1:
@@ -276,7 +277,7 @@ def _spread_part(
     )
     exact = sizes if same else full
     shape = np.array([last.shape[0], *exact, weight.shape[1]], np.int32)
-    options: dict[str, Value] = {"padding": "SAME" if same else "VALID"}
+    options: dict[str, Any] = {"padding": "SAME" if same else "VALID"}
     if len(spatial) == 3:
         for name, stride in zip(("d", *_NAMES), strides, strict=True):
             options[f"stride_{name}"] = stride

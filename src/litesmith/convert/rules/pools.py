@@ -13,8 +13,6 @@ from litesmith.convert.rules.values import like
 from litesmith.convert.source import Node
 from litesmith.ir.types import Array, Tensor
 
-_LOWEST = float(np.finfo(np.float32).min)
-
 # Of a window whose places are asked for.
 _MOST_PLACES = 64
 
@@ -139,7 +137,7 @@ def pooled(
         and not (counted and any(map(any, whole)) and kind == "AVERAGE_POOL_2D")
     ):
         return lower.channels_first(_pool_2d(lower, last, kind, kernel, strides, "SAME"))
-    filling = lower.const(np.float32(_LOWEST)) if kind == "MAX_POOL_2D" else None
+    filling = lower.const(_lowest(x)) if kind == "MAX_POOL_2D" else None
     wide = framed(lower, last, whole, filling)
     made = _valid_pool(lower, wide, kind, kernel, strides, dilations)
     if kind == "AVERAGE_POOL_2D" and any(map(any, whole)):
@@ -243,10 +241,10 @@ def _share(
 ) -> Array:
     """By how much an average over whole windows is to be multiplied, for what lies outside."""
     total = np.ones((), np.float64)
-    for n, k, s, d, (before, after), count in zip(
-        sizes, kernel, strides, dilations, frame, counts, strict=True
-    ):
-        places = np.arange(count)[:, None] * s + np.arange(k)[None] * d - before
+    for axis, (before, after) in enumerate(frame):
+        n, k = sizes[axis], kernel[axis]
+        begins = np.arange(counts[axis]) * strides[axis]
+        places = np.add.outer(begins, np.arange(k) * dilations[axis] - before)
         low, high = (-before, n + after) if counted else (0, n)
         inside = ((places >= low) & (places < high)).sum(1)
         total = np.multiply.outer(total, k / np.maximum(inside, 1))

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from math import ceil, floor
+from typing import Any
 
 import numpy as np
 
@@ -64,8 +65,10 @@ def _target(lower: Lowering, node: Node, x: Tensor) -> tuple[tuple[int, ...], tu
     sizes, scales = list(x.shape), [1.0] * rank
     told, plain = lower.told(node), "keep_aspect_ratio_policy" not in node.settings
     if size is not None and size.elements:
-        is_told = told is not None and plain and lower.is_computed(node, 3)
-        wanted = [told[a] for a in axes] if is_told else lower.integers(size, "sizes")
+        if told is not None and plain and lower.is_computed(node, 3):
+            wanted = tuple(told[a] for a in axes)
+        else:
+            wanted = lower.integers(size, "sizes")
         ratios = [w / x.shape[a] for w, a in zip(wanted, axes, strict=True)]
         policy = node.word("keep_aspect_ratio_policy", "stretch")
         if policy != "stretch":
@@ -97,7 +100,7 @@ def _own_op(
         return None
     if node.integer("antialias") and any(s < 1 for s in scales):
         return None
-    options = {
+    options: dict[str, Any] | None = {
         "half_pixel": {"half_pixel_centers": True, "align_corners": False},
         "pytorch_half_pixel": {"half_pixel_centers": True, "align_corners": False},
         "asymmetric": {"half_pixel_centers": False, "align_corners": False},
@@ -223,8 +226,9 @@ def _weights(
     narrow = min(scale, 1.0) if soft else 1.0
     reach = ceil({"linear": 1, "cubic": 2}[mode] / narrow)
     matrix = np.zeros((size, before))
-    for row, place in enumerate(places):
-        taps = np.arange(floor(place) - reach + 1, floor(place) + reach + 1)
+    for row, place in enumerate(places.tolist()):
+        before_it = int(place // 1)
+        taps = np.arange(before_it - reach + 1, before_it + reach + 1)
         shares = _filter(np.abs(taps - place) * narrow, mode, node.number("cubic_coeff_a", -0.75))
         if soft:
             shares = shares / shares.sum()

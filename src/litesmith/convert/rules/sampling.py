@@ -1,7 +1,9 @@
 """Rules that read images between their pixels, and that take windows apart and together."""
 
+import itertools
 from collections.abc import Sequence
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -141,11 +143,10 @@ def _sum_of_taps(
 ) -> Tensor:
     """The weighted sum of all neighbours; `flat` holds a row of channels for each pixel."""
     total: Tensor | None = None
-    for picked in np.ndindex(*map(len, axes)):
+    for taps in itertools.product(*axes):
         index, weight = batch, None
-        for axis, tap in enumerate(picked):
-            along, share = axes[axis][tap]
-            index = lower.op("MUL", index, np.array(sizes[axis], np.int32))
+        for (along, share), size in zip(taps, sizes, strict=True):
+            index = lower.op("MUL", index, np.array(size, np.int32))
             index = lower.op("ADD", index, along)
             weight = share if weight is None else lower.op("MUL", weight, share)
         assert weight is not None
@@ -185,7 +186,12 @@ def roi_align(lower: Lowering, node: Node) -> Tensor:
         join = "MAXIMUM" if largest else "ADD"
         total = part if total is None else lower.op(join, total, part)
     assert total is not None
-    window = {"filter_height": ratio, "filter_width": ratio, "stride_h": ratio, "stride_w": ratio}
+    window: dict[str, Any] = {
+        "filter_height": ratio,
+        "filter_width": ratio,
+        "stride_h": ratio,
+        "stride_w": ratio,
+    }
     kind = "MAX_POOL_2D" if largest else "AVERAGE_POOL_2D"
     return lower.channels_first(lower.op(kind, total, padding="VALID", **window))
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -342,8 +343,8 @@ def range_(lower: Lowering, node: Node) -> Tensor:
     if told is not None and any(lower.is_computed(node, i) for i in range(3)):
         steps = np.arange(told[0]).astype(start.dtype)
         return lower.op("ADD", lower.op("MUL", delta, steps), start)
-    begin, limit, step = (lower.known(t, "limits").reshape(()) for t in lower.inputs(node, 3))
-    return lower.const(np.arange(begin, limit, step, dtype=begin.dtype))
+    begin, limit, step = (lower.known(t, "limits").item() for t in lower.inputs(node, 3))
+    return lower.const(np.arange(begin, limit, step, dtype=start.dtype))
 
 
 def arg_extreme(kind: str) -> Rule:
@@ -412,7 +413,7 @@ def eye_like(lower: Lowering, node: Node) -> Tensor:
 def cumulative_sum(lower: Lowering, node: Node) -> Tensor:
     x, axis = lower.inputs(node, 2)[:2]
     x = lower.need(x)
-    options = {
+    options: dict[str, Any] = {
         "exclusive": bool(node.integer("exclusive")),
         "reverse": bool(node.integer("reverse")),
     }

@@ -89,10 +89,11 @@ def mel_weights(lower: Lowering, node: Node) -> Tensor:
     low, high = (2595 * np.log10(1 + edge / 700) for edge in numbers[3:])
     mels = np.arange(bins + 2) * ((high - low) / (bins + 2)) + low
     edges = ((length + 1) * 700 * (10 ** (mels / 2595) - 1) // rate).astype(int)
-    place = np.arange(length // 2 + 1)[:, None]
+    place = np.arange(length // 2 + 1).reshape(-1, 1)
     left, top, right = edges[:-2], edges[1:-1], edges[2:]
-    rising = np.where(top > left, (place - left) / np.maximum(top - left, 1), place == top)
-    falling = (right - place) / np.maximum(right - top, 1)
+    rising: Array = (place - left) / np.maximum(top - left, 1)
+    rising = np.where(top > left, rising, 1.0)
+    falling: Array = (right - place) / np.maximum(right - top, 1)
     made = np.where((place >= left) & (place <= top), rising, 0.0)
     made = np.where((place >= top) & (place < right), falling, made)
     return lower.const(made.astype(_output_type(node)))

@@ -9,16 +9,16 @@ import numpy as np
 from litesmith.convert.lowering import COMPUTED_AS, Lowering, Rule, Unsupported
 from litesmith.convert.onnx_file import dtype_name
 from litesmith.convert.source import Node
-from litesmith.ir.types import Tensor, Value, constant_numbers
+from litesmith.ir.types import Tensor, constant_numbers
 
 # Abramowitz and Stegun 7.1.26: the error function within 1.5e-7.
 _ERF = (0.254829592, -0.284496736, 1.421413741, -1.453152027, 1.061405429)
 _ERF_P = 0.3275911
 
 
-def plain(kind: str, **options: Value) -> Rule:
+def plain(kind: str) -> Rule:
     """An op that LiteRT has as it is."""
-    return lambda lower, node: lower.op(kind, *lower.inputs(node), **options)
+    return lambda lower, node: lower.op(kind, *lower.inputs(node))
 
 
 def made(compute: Callable[[Lowering, Tensor], Tensor]) -> Rule:
@@ -119,8 +119,8 @@ def clip(lower: Lowering, node: Node) -> Tensor:
 
 def clamp(lower: Lowering, x: Tensor, low: Tensor | None, high: Tensor | None) -> Tensor:
     """The tensor between two numbers, which may be left out."""
-    bounds = tuple(_scalar(t, default) for t, default in ((low, -inf), (high, inf)))
-    short = {
+    bounds = _scalar(low, -inf), _scalar(high, inf)
+    short: dict[tuple[float | None, float | None], str] = {
         (0.0, inf): "RELU",
         (0.0, 6.0): "RELU6",
         (0.0, 1.0): "RELU_0_TO_1",

@@ -1,12 +1,40 @@
 """All rules by the operator's name."""
 
 from litesmith.conversion.lowering import Rule
-from litesmith.conversion.rules import layers, reductions, resampling, shapes, values
+from litesmith.conversion.rules import (
+    attention,
+    bits,
+    chance,
+    layers,
+    losses,
+    pools,
+    products,
+    reductions,
+    refused,
+    resampling,
+    sampling,
+    scattering,
+    selection,
+    shapes,
+    signals,
+    values,
+)
 
 RULES: dict[str, Rule] = {
+    **refused.RULES,
     **values.RULES,
+    **bits.RULES,
     **shapes.RULES,
+    **scattering.RULES,
+    **selection.RULES,
     **reductions.RULES,
+    **products.RULES,
     **layers.RULES,
+    **pools.RULES,
     **resampling.RULES,
+    **sampling.RULES,
+    **signals.RULES,
+    **attention.RULES,
+    **losses.RULES,
+    **chance.RULES,
 }

@@ -4,13 +4,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+import numpy as np
+
 from litesmith.conversion.free_sizes import FreeSize, free
 from litesmith.conversion.lowering import COMPUTED_AS, Left, Lowering
 from litesmith.conversion.patterns import joined
 from litesmith.conversion.rule_table import RULES
-from litesmith.conversion.source import SourceModel, Value
+from litesmith.conversion.source import SourceGraph, SourceModel, Value
 from litesmith.errors import BadInput, BadModel
-from litesmith.ir.types import Array, Model, Signature
+from litesmith.ir.types import Array, Model, Signature, Tensor
 from litesmith.passes.core.recipe import apply
 from litesmith.passes.tidy.relayout import relayout
 from litesmith.phrases import phrase
@@ -37,11 +39,13 @@ class Lowered:
     model   the ops of the source, in its own order of axes
     left    the nodes that LiteRT has no form for
     notes   what the user is to know
+    wanted  inputs that would have to be fixed
     """
 
     model: Model | None
     left: tuple[Left, ...]
     notes: tuple[str, ...]
+    wanted: tuple[str, ...] = ()
 
 
 def lowered(
@@ -50,22 +54,22 @@ def lowered(
     """The ops of a source in its own order, before anything is tidied; `constants` are inputs that
     are fixed to values."""
     refuse_types(source)
-    lower = Lowering(RULES, source.opset)
     graph, fixed = source.graph, constants or {}
+    shapes = {v.name: _shape(v, sizes or {}) for v in graph.inputs}
+    lower = Lowering(RULES, source.opset, shapes=_told(graph, shapes))
     for value in graph.inputs:
         if value.name in fixed:
-            array = fixed[value.name]
-            lower.values[value.name] = lower.const(array.astype(_computed(value)), value.name)
+            lower.values[value.name] = _fixed(lower, value, fixed[value.name])
             continue
-        shape = _shape(value, sizes or {})
-        lower.values[value.name] = lower.builder.input(value.name, shape, _computed(value))
-        lower.names[lower.values[value.name]] = value.name
+        made = lower.builder.input(value.name, shapes[value.name], _computed(value))
+        lower.values[value.name] = made
+        lower.names[made] = value.name
     lower.walk(joined(graph))
     missing = [v.name for v in graph.outputs if v.name not in lower.values]
     if missing and not lower.left:
         raise BadModel("its output {name!r} is made by no node", missing[0])
     if lower.left:
-        return Lowered(None, tuple(lower.left), tuple(lower.notes))
+        return Lowered(None, tuple(lower.left), tuple(lower.notes), tuple(lower.wanted))
     main = lower.graph([(v.name, lower.values[v.name]) for v in graph.outputs])
     signature = Signature(
         "serving_default",
@@ -75,6 +79,28 @@ def lowered(
     )
     model = Model((main, *lower.graphs), (signature,), description="made with litesmith")
     return Lowered(model, (), tuple(lower.notes))
+
+
+def _told(
+    graph: SourceGraph, shapes: Mapping[str, tuple[int, ...]]
+) -> Mapping[str, tuple[int, ...]]:
+    """What the source says of its values' shapes, which holds for the sizes that it has itself."""
+    kept = all(
+        not isinstance(said, int) or said == size
+        for value in graph.inputs
+        for said, size in zip(value.sizes or (), shapes[value.name], strict=False)
+    )
+    return graph.shapes if kept else {}
+
+
+def _fixed(lower: Lowering, value: Value, given: Array) -> Tensor:
+    """An input with a value for good, in the type that the source says."""
+    try:
+        return lower.const(np.asarray(given).astype(_computed(value)), value.name)
+    except (TypeError, ValueError):
+        raise BadInput(
+            "input {name!r} is {dtype}; the value given is not", value.name, value.dtype
+        ) from None
 
 
 def refuse_types(source: SourceModel) -> None:

@@ -39,7 +39,11 @@ def written_out(
         missing = [v.name for v in graph.outputs if v.name not in lower.values]
         if missing:
             raise Unsupported("what makes its result {name!r} has no form in LiteRT", missing[0])
-        return tuple(lower.values[v.name] for v in graph.outputs)
+        results = {v.name: lower.values[v.name] for v in graph.outputs}
+        for name, tensor in results.items():  # known by the name that the graph around it has
+            if lower.names.get(tensor) == name and name not in outer:
+                del lower.names[tensor]
+        return tuple(results[v.name] for v in graph.outputs)
     finally:
         lower.values = outer
 

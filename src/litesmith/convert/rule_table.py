@@ -2,6 +2,7 @@
 
 from litesmith.convert.lowering import Rule
 from litesmith.convert.rules import (
+    control,
     layers,
     recurrent,
     reductions,
@@ -11,6 +12,7 @@ from litesmith.convert.rules import (
 )
 
 RULES: dict[str, Rule] = {
+    **control.RULES,
     **values.RULES,
     **shapes.RULES,
     **reductions.RULES,

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from litesmith.convert.integer_islands import integer_islands
 from litesmith.convert.lowering import COMPUTED_AS, Left, Lowering
 from litesmith.convert.rule_table import RULES
 from litesmith.convert.source import SourceModel
@@ -37,13 +38,16 @@ def lowered(source: SourceModel, sizes: Mapping[str, Sequence[int]] | None = Non
     if lower.left:
         return Lowered(None, tuple(lower.left), tuple(lower.notes))
     main = lower.graph([(v.name, lower.values[v.name]) for v in graph.outputs])
+    islands = [integer_islands(g) for g in (main, *lower.graphs)]
+    main = islands[0][0]
+    lower.notes |= dict.fromkeys(note for _, notes in islands for note in notes)
     signature = Signature(
         "serving_default",
         0,
         tuple((t.name, t) for t in main.inputs),
         tuple((v.name, t) for v, t in zip(graph.outputs, main.outputs, strict=True)),
     )
-    model = Model((main, *lower.graphs), (signature,), description="made with litesmith")
+    model = Model(tuple(g for g, _ in islands), (signature,), description="made with litesmith")
     return Lowered(model, (), tuple(lower.notes))
 
 

@@ -4,6 +4,7 @@ from litesmith.convert.lowering import Rule
 from litesmith.convert.rules import (
     control,
     layers,
+    quantized,
     recurrent,
     reductions,
     resampling,
@@ -11,7 +12,7 @@ from litesmith.convert.rules import (
     values,
 )
 
-RULES: dict[str, Rule] = {
+_ALL: dict[str, Rule] = {
     **control.RULES,
     **values.RULES,
     **shapes.RULES,
@@ -19,4 +20,6 @@ RULES: dict[str, Rule] = {
     **layers.RULES,
     **recurrent.RULES,
     **resampling.RULES,
+    **quantized.RULES,
 }
+RULES = quantized.with_codes(_ALL)

@@ -8,6 +8,7 @@ is computed at once, so shapes that a graph computes are numbers by the time a r
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import prod
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -18,7 +19,7 @@ from litesmith.ir.build import Argument, Builder
 from litesmith.ir.dtype import Array
 from litesmith.ir.edit import needed_ops
 from litesmith.ir.ops import is_repeatable
-from litesmith.ir.types import Graph, Op, Tensor, Value, constant_numbers
+from litesmith.ir.types import Graph, Op, Quant, Tensor, Value, constant_numbers
 from litesmith.numeric.kernels import KERNELS, evaluate
 from litesmith.phrases import Phrase, phrase
 
@@ -297,7 +298,8 @@ class Lowering:
             return x
         values = constant_numbers(x)
         if values is not None:
-            return self.const(values.transpose(tuple(order)))
+            moved = self.const(values.transpose(tuple(order)))
+            return replace(moved, quant=x.quant and _turned(x.quant, order))
         return self.op("TRANSPOSE", x, np.array(order, np.int32))
 
     def reshape(self, x: Tensor, shape: Sequence[int]) -> Tensor:
@@ -305,7 +307,8 @@ class Lowering:
             return x
         values = constant_numbers(x)
         if values is not None:
-            return self.const(values.reshape(tuple(shape)))
+            moved = self.const(values.reshape(tuple(shape)))
+            return replace(moved, quant=x.quant and _reshaped(x.quant, x.shape, moved.shape))
         return self.op(
             "RESHAPE", x, np.array(shape, np.int32), new_shape=tuple(int(d) for d in shape)
         )
@@ -318,10 +321,6 @@ class Lowering:
     def channels_first(self, x: Tensor) -> Tensor:
         rank = len(x.shape)
         return self.transpose(x, (0, rank - 1, *range(1, rank - 1)))
-
-    def subgraph(self, graph: SourceGraph, inputs: Sequence[Tensor], names: Sequence[str]) -> int:
-        """Converts a graph of control flow; its number among the model's graphs."""
-        raise NotImplementedError
 
     # The end
 
@@ -358,6 +357,20 @@ def _computed(op: Op) -> tuple[Array, ...] | None:
         return evaluate(op, values)
     except ValueError:
         return None
+
+
+def _turned(quant: Quant, order: Sequence[int]) -> Quant:
+    """The scales of a constant whose axes are in another order."""
+    return replace(quant, axis=list(order).index(quant.axis)) if quant.per_channel else quant
+
+
+def _reshaped(quant: Quant, old: Sequence[int], new: Sequence[int]) -> Quant | None:
+    """The scales of a constant in another shape; None where none of its axes is theirs."""
+    if not quant.per_channel:
+        return quant
+    before, size = prod(old[: quant.axis]), old[quant.axis]
+    axes = [i for i, d in enumerate(new) if d == size and prod(new[:i]) == before]
+    return replace(quant, axis=axes[0]) if axes else None
 
 
 def _renamed(graph: Graph, tensors: Mapping[Tensor, Tensor]) -> Graph:

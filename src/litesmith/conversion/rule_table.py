@@ -5,10 +5,13 @@ from litesmith.conversion.rules import (
     attention,
     bits,
     chance,
+    control,
     layers,
     losses,
     pools,
     products,
+    quantized,
+    recurrent,
     reductions,
     refused,
     resampling,
@@ -20,7 +23,10 @@ from litesmith.conversion.rules import (
     values,
 )
 
-RULES: dict[str, Rule] = {
+_ALL: dict[str, Rule] = {
+    **control.RULES,
+    **recurrent.RULES,
+    **quantized.RULES,
     **refused.RULES,
     **values.RULES,
     **bits.RULES,
@@ -38,3 +44,5 @@ RULES: dict[str, Rule] = {
     **losses.RULES,
     **chance.RULES,
 }
+
+RULES = quantized.with_codes(_ALL)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from litesmith.conversion.free_sizes import FreeSize, free
+from litesmith.conversion.integer_islands import integer_islands
 from litesmith.conversion.lowering import COMPUTED_AS, Left, Lowering
 from litesmith.conversion.patterns import joined
 from litesmith.conversion.rule_table import RULES
@@ -71,13 +72,16 @@ def lowered(
     if lower.left:
         return Lowered(None, tuple(lower.left), tuple(lower.notes), tuple(lower.wanted))
     main = lower.graph([(v.name, lower.values[v.name]) for v in graph.outputs])
+    islands = [integer_islands(g) for g in (main, *lower.graphs)]
+    main = islands[0][0]
+    lower.notes |= dict.fromkeys(note for _, notes in islands for note in notes)
     signature = Signature(
         "serving_default",
         0,
         tuple((t.name, t) for t in main.inputs),
         tuple((v.name, t) for v, t in zip(graph.outputs, main.outputs, strict=True)),
     )
-    model = Model((main, *lower.graphs), (signature,), description="made with litesmith")
+    model = Model(tuple(g for g, _ in islands), (signature,), description="made with litesmith")
     return Lowered(model, (), tuple(lower.notes))
 
 

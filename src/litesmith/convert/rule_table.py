@@ -1,7 +1,7 @@
 """All rules by the operator's name."""
 
 from litesmith.convert.lowering import Rule
-from litesmith.convert.rules import layers, reductions, resampling, shapes, values
+from litesmith.convert.rules import layers, own, reductions, resampling, shapes, values
 
 RULES: dict[str, Rule] = {
     **values.RULES,
@@ -9,4 +9,5 @@ RULES: dict[str, Rule] = {
     **reductions.RULES,
     **layers.RULES,
     **resampling.RULES,
+    **own.RULES,
 }

@@ -297,10 +297,6 @@ class Lowering:
         rank = len(x.shape)
         return self.transpose(x, (0, rank - 1, *range(1, rank - 1)))
 
-    def subgraph(self, graph: SourceGraph, inputs: Sequence[Tensor], names: Sequence[str]) -> int:
-        """Converts a graph of control flow; its number among the model's graphs."""
-        raise NotImplementedError
-
     # The end
 
     def graph(self, outputs: Sequence[tuple[str, Tensor]]) -> Graph:

@@ -1,13 +1,24 @@
 """All rules by the operator's name."""
 
 from litesmith.convert.lowering import Rule
-from litesmith.convert.rules import layers, own, reductions, resampling, shapes, values
+from litesmith.convert.rules import (
+    control,
+    layers,
+    own,
+    recurrent,
+    reductions,
+    resampling,
+    shapes,
+    values,
+)
 
 RULES: dict[str, Rule] = {
+    **control.RULES,
     **values.RULES,
     **shapes.RULES,
     **reductions.RULES,
     **layers.RULES,
+    **recurrent.RULES,
     **resampling.RULES,
     **own.RULES,
 }

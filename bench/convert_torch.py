@@ -20,8 +20,8 @@ from report import print_table, verdict_line
 from torch_nets import NETS, build
 
 import litesmith
-from litesmith.convert.conversion import lowered
-from litesmith.convert.torch_program import read_module
+from litesmith.conversion.whole_model import lowered
+from litesmith.conversion.torch_program import read_module
 from litesmith.errors import LitesmithError
 from litesmith.ir.types import Model
 from litesmith.run.session import feed

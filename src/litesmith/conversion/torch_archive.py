@@ -25,8 +25,8 @@ import torch
 from torch._export.serde import schema, serialize
 from torch.export import ExportedProgram
 
-from litesmith.convert.source import SourceModel
-from litesmith.convert.torch_program import read_program
+from litesmith.conversion.source import SourceModel
+from litesmith.conversion.torch_program import read_program
 from litesmith.errors import BadInput, BadModel
 from litesmith.tflite.file import mapped
 

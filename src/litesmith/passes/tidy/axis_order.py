@@ -209,7 +209,9 @@ def _reshape(op: Op, to: To) -> Turned | None:
     setting = op.inputs[1]
     if setting is None or not setting.is_const:
         return None
-    shape = tuple(target.shape[a] for a in to(len(target.shape)))
+    sizes = constant_numbers(setting)  # of which one may be −1
+    assert sizes is not None
+    shape = tuple(int(sizes[a]) for a in to(len(target.shape)))
     new = _constant(setting, np.array(shape, np.int32))
     return Turned((source, new), {"new_shape": shape}, (True,))
 

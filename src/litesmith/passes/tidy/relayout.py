@@ -8,6 +8,7 @@ bytes.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -42,23 +43,36 @@ class Relayout:
     images: bool = False
 
     def apply(self, model: Model, context: Context) -> Change:
-        graphs: list[Graph] = []
-        renamed: dict[Tensor, Tensor] = {}
-        touched: list[str] = []
-        for number, graph in enumerate(model.graphs):
-            done = _Rewriting(graph, _orders(graph, self.images and not number))
-            new = done.run()
-            before, after = _transposes(graph), _transposes(new)
-            is_better = _cost(new) < _cost(graph)
-            graphs.append(new if is_better else graph)
-            if is_better:
-                renamed |= done.renamed
-                touched.append(
-                    phrase("{before} transposes became {after}", before, after)
-                    if before != after
-                    else phrase("moved {count} transposes", after)
-                )
-        return Change(with_graphs(model, graphs, renamed), tuple(touched))
+        return relayout(model, self.images).change
+
+
+class Relaid(NamedTuple):
+    """What became of a model: `turned` names inputs and outputs that have another order now."""
+
+    change: Change
+    turned: frozenset[str]
+
+
+def relayout(model: Model, images: bool) -> Relaid:
+    """The model in the order of axes that needs the fewest transposes."""
+    graphs: list[Graph] = []
+    renamed: dict[Tensor, Tensor] = {}
+    touched: list[str] = []
+    turned_ends: set[str] = set()
+    for number, graph in enumerate(model.graphs):
+        done = _Rewriting(graph, _orders(graph, images and not number))
+        new = done.run()
+        if _cost(new) >= _cost(graph):
+            graphs.append(graph)
+            continue
+        graphs.append(new)
+        renamed |= done.renamed
+        turned_ends |= {tensor.name for tensor in done.orders.ends}
+        touched.append(
+            phrase("{before} transposes became {after}", _transposes(graph), _transposes(new))
+        )
+    change = Change(with_graphs(model, graphs, renamed), tuple(touched))
+    return Relaid(change, frozenset(turned_ends))
 
 
 def _transposes(graph: Graph) -> int:

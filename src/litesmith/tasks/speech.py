@@ -135,7 +135,7 @@ def _open(source: Path, model: Model, settings: Settings) -> TaskItems:
     if len(kept) < len(found):
         lost = next(name for (name, _), (path, _) in zip(rows, found, strict=True) if path is None)
         told = phrase(
-            "{count} clips are not there, first {lost}",
+            "clips that are not there: {count}, first {lost}",
             total_text(len(found) - len(kept)),
             plain(lost),
         )

@@ -84,6 +84,24 @@ def test_more_errors_than_words_have_an_interval(tmp_path: Path) -> None:
     assert 0 <= found.low <= found.value <= found.high
 
 
+def test_a_rate_that_is_only_assumed_is_hinted_at(tmp_path: Path) -> None:
+    folder = speech(tmp_path / "clips", ["ab ba", "b a b"])
+    save(listener(), tmp_path / "m.tflite")
+    letters = str(folder / "letters.txt")
+    found = litesmith.evaluate(
+        tmp_path / "m.tflite", folder, class_names=letters, features="logmel:20"
+    )
+    hint = "--features logmel:20,window=25,hop=10,rate=8000"
+    note = next(note for note in found.notes if hint in note)
+    assert "the clips have 8,000 samples a second" in note
+    features = hint.partition(" ")[2]
+    again = litesmith.evaluate(
+        tmp_path / "m.tflite", folder, class_names=letters, features=features
+    )
+    assert again.value == 0 < found.value
+    assert not any("--features" in note for note in again.notes)
+
+
 def test_words_are_compared_without_marks() -> None:
     assert plain_words("  Don't, STOP - now!  ") == "don't stop now"
 

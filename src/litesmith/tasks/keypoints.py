@@ -119,10 +119,11 @@ def _from_list(outputs: Outputs, count: int, size: tuple[int, int]) -> tuple[Poi
     return points, np.ones(count)
 
 
+# In the order in which they are recognised: what is told outright comes before maps beside it.
 POINT_LAYOUTS = {
     "movenet": PointLayout(phrase("down, across, score"), _has_triples, _from_triples),
-    "heatmap": PointLayout(phrase("heat maps"), _has_map, _from_heat),
     "points": PointLayout(phrase("a list of points"), _has_list, _from_list),
+    "heatmap": PointLayout(phrase("heat maps"), _has_map, _from_heat),
 }
 
 

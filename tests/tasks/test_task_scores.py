@@ -439,24 +439,3 @@ def test_embeddings_find_their_like(tmp_path: Path) -> None:
         tmp_path / "m.tflite", given | {"y": np.array([0, 1, 0, 1])}, task="embedding"
     )
     assert (right.value, wrong.value) == (1.0, 0.0)
-
-
-def test_an_output_of_several_meanings_is_told_with_the_cure(tmp_path: Path) -> None:
-    from litesmith.ir.build import Builder
-
-    random = np.random.default_rng(3)
-    b = Builder()
-    x = b.input("x", (1, 16, 16, 3))
-    made = b.op(
-        "CONV_2D", x, random.normal(size=(6, 1, 1, 3)).astype(np.float32), np.zeros(6, np.float32)
-    )
-    places = b.op("MUL", b.op("SLICE", made, [0, 0, 0, 0], [1, 16, 16, 2]), np.float32(500))
-    scores = b.op("LOGISTIC", b.op("SLICE", made, [0, 0, 0, 2], [1, 16, 16, 4]))
-    save(b.model(b.op("CONCATENATION", places, scores, axis=3)), tmp_path / "m.tflite")
-    data = random.normal(size=(40, 1, 16, 16, 3)).astype(np.float32)
-    found = litesmith.quantize(tmp_path / "m.tflite", data)
-    (mixed,) = found.mixed
-    assert (mixed.small, mixed.channels) == (4, 6)
-    assert mixed.snr_db < 20 < 30 < (mixed.cured_db or 0)
-    again = litesmith.quantize(tmp_path / "m.tflite", data, keep=found.kept_for)
-    assert not again.mixed

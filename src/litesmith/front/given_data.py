@@ -1,7 +1,7 @@
 """Data as a user hands it over: opened, looked at, and described so that it can be typed again."""
 
 from os import PathLike
-from pathlib import Path
+from os.path import exists
 from shlex import quote
 from typing import NamedTuple
 
@@ -152,7 +152,7 @@ def scoring_options(judges: Given | None, preparing: Preparing, data: Data | Non
 def _is_labelled(data: Data) -> bool:
     """Whether data that a command can name has labels."""
     stored = data.items.stored
-    if stored is None or not Path(data.source).exists():
+    if stored is None or not exists(data.source):
         return False
     return any(sample.label is not None for sample in stored.spread(1).one_by_one())
 

@@ -173,7 +173,11 @@ def _mixed_told(one: MixedOutput, recipe: Recipe, is_refused: bool) -> Diagnosis
         phrase("the op that makes it in float"): one.cured_db,
         phrase("that op in int16"): one.int16_db,
     }
-    tried = [f"{score_text(db, 'dB')} ({way})" for way, db in after.items() if db is not None]
+    tried = [
+        phrase("{ratio} ({way})", score_text(db, "dB"), way)
+        for way, db in after.items()
+        if db is not None
+    ]
     command = _typed(text_of(recipe), " --trust-data" if is_refused else "")
     return Diagnosis(
         phrase("an output holds numbers of several sizes"),

@@ -320,8 +320,9 @@ def _sized(image: Image.Image, wanted: Picture, preparation: Preparation) -> Ima
 def _letterboxed(image: Image.Image, size: Size) -> Image.Image:
     """The whole image in its own shape, in the middle of an even grey."""
     left, top, right, bottom = _middle(image.size, size)
+    grey = 0 if image.mode == "F" else _GREY  # what numbers other than bytes mean is not known
     bands = image.getbands()
-    made = Image.new(image.mode, size, (_GREY,) * len(bands) if len(bands) > 1 else _GREY)
+    made = Image.new(image.mode, size, (grey,) * len(bands) if len(bands) > 1 else grey)
     made.paste(image.resize((right - left, bottom - top), Image.Resampling.BILINEAR), (left, top))
     return made
 

@@ -9,6 +9,8 @@ from itertools import islice
 from queue import SimpleQueue
 from typing import TypeVar
 
+import numpy as np
+
 from litesmith.data.samples import Sample, as_stored
 from litesmith.errors import BadInput
 from litesmith.ir.edit import called_graphs
@@ -125,6 +127,12 @@ class Answering:
         self._inputs, self._outputs = _ports(session)
 
     def __call__(self, sample: Sample) -> Outputs:
+        answers = [self._answer(replace(sample, inputs=i)) for i in (sample.inputs, *sample.more)]
+        if len(answers) == 1:
+            return answers[0]
+        return tuple(np.concatenate(parts) for parts in zip(*answers, strict=True))
+
+    def _answer(self, sample: Sample) -> Outputs:
         if len(sample.inputs) != len(self._inputs):
             raise BadInput(
                 "sample {name!r} has {count} arrays; the model has {count2} inputs",

@@ -24,7 +24,7 @@ from types import ModuleType
 from typing import Any, cast
 from zipfile import BadZipFile, ZipFile
 
-from litesmith.convert.source import SourceModel
+from litesmith.conversion.core.source import SourceModel
 from litesmith.errors import BadInput, BadModel
 
 Sizes = Mapping[str, Sequence[int]]
@@ -80,7 +80,7 @@ def read_keras_file(path: Path, sizes: Sizes | None = None) -> SourceModel:
 def read_keras(model: Any, sizes: Sizes | None = None, example: object = None) -> SourceModel:
     """A live model; one that was never called needs example inputs."""
     _on_torch("the model")
-    from litesmith.convert.torch_program import read_module
+    from litesmith.conversion.torch_program import read_module
 
     if example is not None:
         return read_module(model, example)

@@ -374,7 +374,7 @@ class _Walk:
         if same_quant(source.quant, wish.quant):
             self._emit(op, {places[0]: source}, wish)
             return
-        if OPS[op.kind].averages and op.option("padding") == "VALID":
+        if OPS[op.kind].averages and _stays_inside(op, source):
             self._emit(*_as_depthwise(op, source), wish)
             return
         if _step(source) > _COARSER * _step(wish):
@@ -410,6 +410,18 @@ class _Walk:
         if bias is not None:
             inputs[row.bias] = _bias(bias, steps)
         self._emit(op, inputs, result)
+
+
+def _stays_inside(op: Op, source: Tensor) -> bool:
+    """True where no window reaches beyond the data."""
+    assert op.options is not None
+    for axis, side in ((1, ("height", "h")), (2, ("width", "w"))):
+        window, stride = (
+            op.options.integer(f"{n}_{s}") for n, s in zip(("filter", "stride"), side, strict=True)
+        )
+        if (op.outputs[0].shape[axis] - 1) * stride + window > source.shape[axis]:
+            return False
+    return True
 
 
 def _as_depthwise(op: Op, source: Tensor) -> tuple[Op, dict[int, Tensor]]:

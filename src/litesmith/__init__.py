@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from litesmith.front.catalogue import catalogue
     from litesmith.front.choose import choose
     from litesmith.front.compare import compare
+    from litesmith.front.convert import convert
     from litesmith.front.demo import demo
     from litesmith.front.doctor import doctor
     from litesmith.front.evaluate import evaluate
@@ -80,6 +81,7 @@ __all__ = [
     "choose",
     "cluster",
     "compare",
+    "convert",
     "delegate",
     "demo",
     "diff",
@@ -116,6 +118,7 @@ _GIVEN = {
     "front.catalogue": "catalogue",
     "front.choose": "choose",
     "front.compare": "compare",
+    "front.convert": "convert",
     "front.demo": "demo",
     "front.doctor": "doctor",
     "front.evaluate": "evaluate",

@@ -746,6 +746,35 @@ COMMANDS = {
         help="Make a classifier of your classes: a new head, or a whole network from scratch.",
         prepare=_keep_evidence,
     ),
+    "convert": Command(
+        "convert_text:print_converted",
+        (
+            argument("source", metavar="SOURCE", kind=Path, help="An .onnx, .pt2 or .keras file."),
+            OUT_FILE,
+            replace(SHAPE, to_function=True, help="Sizes of an input that are free in SOURCE."),
+            option(
+                "--fix",
+                metavar="NAME=VALUE",
+                many=True,
+                help="An input that becomes a constant, as in sr=16000.",
+            ),
+            option(
+                "--keep-layout",
+                kind=bool,
+                help="Leave images channels first, as SOURCE has them.",
+            ),
+            replace(DATA, help="Samples to prove the result on; without, it is made ones."),
+            replace(SAMPLES, help="How many samples to prove it on."),
+            option(
+                "--check/--no-check",
+                kind=bool,
+                help="Run source and result on the same inputs.",
+                default="True",
+            ),
+            *IMAGES,
+        ),
+        help="A .tflite of an ONNX, PyTorch or Keras model, and the proof that both agree.",
+    ),
     "diff": Command(
         "diff_text:print_diff",
         (

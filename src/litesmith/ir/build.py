@@ -59,7 +59,9 @@ class Builder:
             texts = [
                 t if isinstance(t, bytes) else str(t).encode() for t in array.reshape(-1).tolist()
             ]
-            return Tensor(name or self.next_name("const"), array.shape, "string", pack_strings(texts))
+            return Tensor(
+                name or self.next_name("const"), array.shape, "string", pack_strings(texts)
+            )
         dtype = dtype or _natural_dtype(values, array)
         if dtype not in DTYPES:
             raise BadInput(

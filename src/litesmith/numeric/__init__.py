@@ -8,6 +8,7 @@ convolve.py     windows and matrix products
 elementwise.py  each element by itself
 kernels.py      the kernel table (`KERNELS`)
 logistic.py     softmax regression, solved
+minimum_cut.py  the minimum cut of a network
 patches.py      rows that a layer's weights are multiplied with, and their moments
 picking.py      by index: gather, scatter, find
 ranges.py       what was seen of a tensor, and the range to quantize it with

@@ -26,6 +26,7 @@ STEPS = {
     "prune": "litesmith.passes.shrinking.prune:Prune",
     "qat": "litesmith.passes.quantizing.qat:Qat",
     "quantize": "litesmith.passes.quantizing.quantize:Quantize",
+    "relayout": "litesmith.passes.tidy.relayout:Relayout",
     "replace": "litesmith.passes.rewriting.replace:Replace",
     "resize": "litesmith.passes.tidy.resize:Resize",
     "rewrite": "litesmith.passes.rewriting.rewrite:Rewrite",

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from litesmith.precision.minimum_cut import ENDLESS, SINK, SOURCE, Network
+from litesmith.numeric.minimum_cut import ENDLESS, SINK, SOURCE, Network
 
 # Costs are whole numbers of so many parts of a microsecond.
 _PARTS = 1000

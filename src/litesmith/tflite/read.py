@@ -38,11 +38,17 @@ _KINDS = schema.ENUMS["BuiltinOperator"].names
 _STRANGERS = (
     (
         b"PK\x03\x04",
-        phrase("a zip archive (.task, .keras, .pt2?); unpack it and give the .tflite inside"),
+        phrase(
+            "a zip archive; litesmith convert takes .keras and .pt2, and a .task holds a .tflite: "
+            "unpack it"
+        ),
     ),
-    (b"\x89HDF", phrase("an HDF5 file (Keras .h5); convert it to .tflite first")),
+    (
+        b"\x89HDF",
+        phrase("an HDF5 file (Keras .h5); save it as .keras, which litesmith convert takes"),
+    ),
     (b"GGUF", phrase("a GGUF file; convert the original model to .tflite")),
-    (b"\x08", phrase("a protobuf (ONNX or SavedModel?); convert it to .tflite first")),
+    (b"\x08", phrase("a protobuf; litesmith convert makes a .tflite of an .onnx file")),
 )
 
 

@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from litesmith.convert.inner_graphs import while_loop
-from litesmith.convert.lowering import Lowering, Rule, Unsupported
-from litesmith.convert.rules.shapes import cut_out
-from litesmith.convert.rules.values import clamp, elu, like, softplus
-from litesmith.convert.source import Node
+from litesmith.conversion.inner_graphs import while_loop
+from litesmith.conversion.lowering import Lowering, Rule, Unsupported
+from litesmith.conversion.rules.shapes import cut_out
+from litesmith.conversion.rules.values import clamp, elu, like, softplus
+from litesmith.conversion.source import Node
 from litesmith.ir.types import Tensor, constant_numbers
 
 # Steps that a turn of a loop has: as many as weights of this size, in bytes, allow.

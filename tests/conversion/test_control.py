@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import litesmith
-from litesmith.convert.rules import control
+from litesmith.conversion.rules import control
 from litesmith.ir.types import Model
 from tests.convert.beside_onnx import converted, onnx, onnx_model, same
 

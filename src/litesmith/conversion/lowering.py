@@ -13,13 +13,13 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from litesmith.convert.source import Node, SourceGraph
+from litesmith.conversion.source import Node, SourceGraph
 from litesmith.errors import LitesmithError
 from litesmith.ir.build import Argument, Builder
 from litesmith.ir.dtype import Array
 from litesmith.ir.edit import needed_ops
 from litesmith.ir.ops import is_repeatable
-from litesmith.ir.types import Graph, Quant, Tensor, Value, constant_numbers
+from litesmith.ir.types import Graph, Op, Quant, Tensor, Value, constant_numbers
 from litesmith.numeric.kernels import KERNELS, evaluate
 from litesmith.phrases import Phrase, phrase
 
@@ -68,6 +68,12 @@ _TYPES = {
     "TOPK_V2": "float32 int32 int64",
 }
 
+# Of ops whose first versions the runtime has dropped.
+_LEAST_VERSION = {"BROADCAST_TO": 2}
+
+# What a rule runs into where a node makes no sense.
+_SENSELESS = (ValueError, LookupError, ArithmeticError, TypeError, AssertionError)
+
 
 class Unsupported(LitesmithError):
     """A node that has no form in LiteRT; the message says why, and what to do."""
@@ -93,6 +99,8 @@ class Lowering:
     names: dict[Tensor, str] = field(default_factory=dict[Tensor, str])
     graphs: list[Graph] = field(default_factory=list[Graph])  # of IF and WHILE, numbered from 1
     notes: dict[Phrase, None] = field(default_factory=dict[Phrase, None])
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
+    wanted: dict[str, None] = field(default_factory=dict[str, None])  # inputs to be fixed
 
     # The walk
 
@@ -106,8 +114,11 @@ class Lowering:
                 continue
             try:
                 self.call(node)
-            except (LitesmithError, ValueError, IndexError) as error:
+            except LitesmithError as error:
                 self.left.append(Left(node.kind, node.place, str(error)))
+            except _SENSELESS as error:
+                why = phrase("its inputs and attributes do not fit together: {error}", error)
+                self.left.append(Left(node.kind, node.place, why))
 
     def call(self, node: Node) -> None:
         """Adds the ops of one node."""
@@ -118,7 +129,8 @@ class Lowering:
         )
         if rule is None:
             raise Unsupported(
-                "LiteRT has no form for it; a custom op in Python can stand for it (docs/custom-ops.md)"
+                "LiteRT has no form for it; a custom op in Python can stand for it "
+                "(docs/custom-ops.md)"
             )
         made = rule(self, node)
         outputs = (made,) if isinstance(made, Tensor) else tuple(made)
@@ -164,14 +176,37 @@ class Lowering:
     def known(self, tensor: Tensor | None, what: str) -> Array:
         """The values of a constant, or Unsupported."""
         values = constant_numbers(tensor)
-        if values is None:
-            raise Unsupported(
-                "its {what} are computed while it runs, and LiteRT wants them constant; fix the "
-                "sizes of the inputs with --shape, or export with constant {what}",
-                what,
-                what,
-            )
-        return values
+        if values is not None:
+            return values
+        if tensor is not None and not tensor.elements:
+            return np.zeros(tensor.shape, tensor.dtype)
+        names = [] if tensor is None else self.origins(tensor)
+        if not names:
+            raise Unsupported("its {what} are missing; export the model again", what)
+        self.wanted.update(dict.fromkeys(names))
+        raise Unsupported(
+            "its {what} come from input {name!r}, and LiteRT wants them constant; fix the input: "
+            "--fix {name}=VALUE",
+            what,
+            ", ".join(names),
+        )
+
+    def origins(self, tensor: Tensor) -> list[str]:
+        """The names of the inputs that a tensor is computed from."""
+        needed = {tensor}
+        for op in reversed(self.builder.ops):
+            if any(t in needed for t in op.outputs):
+                needed.update(t for t in op.inputs if t is not None)
+        return [t.name for t in self.builder.inputs if t in needed]
+
+    def is_computed(self, node: Node, place: int) -> bool:
+        """True for an input that is there, and is no constant."""
+        tensor = self.inputs(node, place + 1)[place]
+        return tensor is not None and not tensor.is_const and tensor.elements > 0
+
+    def told(self, node: Node, place: int = 0) -> tuple[int, ...] | None:
+        """The shape that the source declares for an output of the node; None where it is free."""
+        return self.shapes.get(node.outputs[place]) if place < len(node.outputs) else None
 
     def integers(self, tensor: Tensor | None, what: str) -> tuple[int, ...]:
         return tuple(int(v) for v in self.known(tensor, what).reshape(-1))
@@ -228,16 +263,7 @@ class Lowering:
         **options: Value,
     ) -> tuple[Tensor, ...]:
         """Adds an op; computes it at once where all it reads is constant."""
-        tensors = [
-            t
-            if isinstance(t, Tensor) or t is None
-            else self.const(
-                np.asarray(t)
-                if not isinstance(t, np.ndarray) and np.asarray(t).dtype.kind not in "if"
-                else t
-            )
-            for t in inputs
-        ]  # type: ignore[arg-type]
+        tensors = [self._argument(given) for given in inputs]
         told = _TYPES.get(kind)
         wide = _computing_type(tensors, told.split()) if told else ""
         if wide:
@@ -246,20 +272,17 @@ class Lowering:
                 kind, *(t and self.cast(t, wide) for t in tensors), shapes=shapes, **options
             )
             return tuple(self.cast(r, back) if r.dtype == wide else r for r in results)
-        self.builder.op(kind, *tensors, shape=shapes, **options)  # type: ignore[arg-type]
-        op = self.builder.last
-        if op.inputs and all(t is None or t.is_const for t in op.inputs) and is_repeatable(op):
-            values = [constant_numbers(t) for t in op.inputs]
-            if kind in KERNELS and all(
-                (v is None) == (t is None) for v, t in zip(values, op.inputs, strict=True)
-            ):
-                try:
-                    arrays = evaluate(op, values)
-                except ValueError:
-                    return op.outputs
-                self.builder.ops.pop()
-                return tuple(self.const(a) for a in arrays)
-        return op.outputs
+        version = _LEAST_VERSION.get(kind, 1)
+        self.builder.op(kind, *tensors, shape=shapes, version=version, **options)  # type: ignore[arg-type]
+        arrays = _computed(self.builder.last)
+        if arrays is None:
+            return self.builder.last.outputs
+        self.builder.ops.pop()
+        return tuple(self.const(a) for a in arrays)
+
+    def _argument(self, given: Argument) -> Tensor | None:
+        """An input of an op; numbers become constants."""
+        return given if isinstance(given, Tensor) or given is None else self.const(given)  # type: ignore[arg-type]
 
     def cast(self, x: Tensor, dtype: str) -> Tensor:
         if x.dtype == dtype:
@@ -320,6 +343,20 @@ class Lowering:
         )
         self.names[copy] = name
         return copy
+
+
+def _computed(op: Op) -> tuple[Array, ...] | None:
+    """What an op gives that reads constants alone; None for another, or one that has no kernel."""
+    if not op.inputs or not all(t is None or t.is_const for t in op.inputs):
+        return None
+    values = [constant_numbers(t) for t in op.inputs]
+    readable = all((v is None) == (t is None) for v, t in zip(values, op.inputs, strict=True))
+    if op.kind not in KERNELS or not readable or not is_repeatable(op):
+        return None
+    try:
+        return evaluate(op, values)
+    except ValueError:
+        return None
 
 
 def _turned(quant: Quant, order: Sequence[int]) -> Quant:

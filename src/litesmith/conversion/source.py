@@ -89,13 +89,14 @@ class Value:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class SourceGraph:
-    """Nodes in the order of the file, and the constants that they read."""
+    """Nodes in the order of the file, the constants that they read, the shapes that it tells."""
 
     name: str
     nodes: tuple[Node, ...]
     inputs: tuple[Value, ...]
     outputs: tuple[Value, ...]
     constants: Mapping[str, Array]
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
 
 
 @dataclass(frozen=True, eq=False, slots=True)

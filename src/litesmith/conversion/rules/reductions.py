@@ -5,10 +5,10 @@ from math import prod
 
 import numpy as np
 
-from litesmith.convert.lowering import Lowering, Rule
-from litesmith.convert.rules.shapes import positive
-from litesmith.convert.rules.values import like
-from litesmith.convert.source import Node
+from litesmith.conversion.lowering import Lowering, Rule, Unsupported
+from litesmith.conversion.rules.shapes import positive
+from litesmith.conversion.rules.values import like
+from litesmith.conversion.source import Node
 from litesmith.ir.types import Tensor, constant_numbers
 
 _Post = Callable[[Lowering, Tensor], Tensor]
@@ -26,20 +26,29 @@ def reducer(kind: str, before: str = "", after: str = "") -> Rule:
         if before == "EXP":
             return _log_sum_exp(lower, x, axes, keep)
         x = _before(lower, x, before)
-        if x.dtype == "bool":
-            kinds = {"REDUCE_MAX": "REDUCE_ANY", "REDUCE_MIN": "REDUCE_ALL"}
-            return lower.op(kinds[kind], x, np.array(axes, np.int32), keep_dims=keep)
-        return _after(lower, lower.op(kind, x, np.array(axes, np.int32), keep_dims=keep), after)
+        kinds = {"REDUCE_MAX": "REDUCE_ANY", "REDUCE_MIN": "REDUCE_ALL"}
+        own = kinds[kind] if x.dtype == "bool" else kind
+        shape = None if axes.is_const else lower.told(node)
+        return _after(lower, lower.op(own, x, axes, keep_dims=keep, shape=shape), after)
 
     return rule
 
 
-def _axes(lower: Lowering, node: Node, x: Tensor) -> list[int] | None:
+def _axes(lower: Lowering, node: Node, x: Tensor) -> Tensor | None:
     """The axes to reduce; None where the node says that none are."""
+    told, keep = lower.told(node), bool(node.integer("keepdims", 1))
+    if told is not None and "axes" not in node.settings and lower.is_computed(node, 1):
+        if not keep:
+            return lower.cast(lower.need(lower.inputs(node, 2)[1]), "int32")
+        axes = [i for i, (a, b) in enumerate(zip(x.shape, told, strict=True)) if a != b]
+        return lower.const(np.array(axes, np.int32)) if axes else None
     axes = lower.setting(node, "axes", 1)
     if not axes:
-        return None if node.integer("noop_with_empty_axes") else list(range(len(x.shape)))
-    return sorted({positive(a, len(x.shape)) for a in axes})
+        axes = range(len(x.shape))
+        if node.integer("noop_with_empty_axes"):
+            return None
+    places = sorted({positive(a, len(x.shape)) for a in axes})
+    return lower.const(np.array(places, np.int32))
 
 
 def _before(lower: Lowering, x: Tensor, before: str) -> Tensor:
@@ -55,16 +64,13 @@ def _after(lower: Lowering, x: Tensor, after: str) -> Tensor:
     return lower.cast(lower.op(after, lower.cast(x, "float32")), dtype)
 
 
-def _log_sum_exp(lower: Lowering, x: Tensor, axes: list[int], keep: bool) -> Tensor:
-    places = np.array(axes, np.int32)
-    most = lower.op("REDUCE_MAX", x, places, keep_dims=True)
-    total = lower.op("SUM", lower.op("EXP", lower.op("SUB", x, most)), places, keep_dims=True)
+def _log_sum_exp(lower: Lowering, x: Tensor, axes: Tensor, keep: bool) -> Tensor:
+    places = lower.integers(axes, "axes")
+    most = lower.op("REDUCE_MAX", x, axes, keep_dims=True)
+    total = lower.op("SUM", lower.op("EXP", lower.op("SUB", x, most)), axes, keep_dims=True)
     result = lower.op("ADD", lower.op("LOG", total), most)
-    return (
-        result
-        if keep
-        else lower.reshape(result, [d for i, d in enumerate(x.shape) if i not in axes])
-    )
+    rest = [d for i, d in enumerate(x.shape) if i not in places]
+    return result if keep else lower.reshape(result, rest)
 
 
 def softmax(kind: str) -> Rule:
@@ -77,12 +83,17 @@ def softmax(kind: str) -> Rule:
             if prod(x.shape[axis:]) == x.shape[-1] and axis == rank - 1:
                 flat = x
             return lower.reshape(_softmax(lower, kind, flat), x.shape)
-        axis = positive(node.integer("axis", -1), rank)
-        order = [i for i in range(rank) if i != axis] + [axis]
-        made = _softmax(lower, kind, lower.transpose(x, order))
-        return lower.transpose(made, [order.index(i) for i in range(rank)])
+        return softmax_along(lower, kind, x, node.integer("axis", -1))
 
     return rule
+
+
+def softmax_along(lower: Lowering, kind: str, x: Tensor, axis: int) -> Tensor:
+    rank = len(x.shape)
+    axis = positive(axis, rank)
+    order = [i for i in range(rank) if i != axis] + [axis]
+    made = _softmax(lower, kind, lower.transpose(x, order))
+    return lower.transpose(made, [order.index(i) for i in range(rank)])
 
 
 def _softmax(lower: Lowering, kind: str, x: Tensor) -> Tensor:
@@ -121,18 +132,11 @@ def _channels(lower: Lowering, values: Tensor | None, rank: int) -> Tensor | Non
     return None if values is None else lower.reshape(values, (values.elements, *[1] * (rank - 2)))
 
 
-def batch_norm(lower: Lowering, node: Node) -> Tensor:
+def batch_norm(lower: Lowering, node: Node) -> Tensor | tuple[Tensor, ...]:
     x, scale, bias, middle, variance = (lower.need(t) for t in lower.inputs(node, 5)[:5])
     epsilon = node.number("epsilon", 1e-5)
     if node.integer("training_mode"):
-        axes = [i for i in range(len(x.shape)) if i != 1]
-        fresh = normalized(lower, x, axes, epsilon)[0]
-        return scaled(
-            lower,
-            fresh,
-            _channels(lower, scale, len(x.shape)),
-            _channels(lower, bias, len(x.shape)),
-        )
+        return _trained_norm(lower, node, x, scale, bias, (middle, variance))
     known = [constant_numbers(t) for t in (scale, bias, middle, variance)]
     rank = max(len(x.shape), 2)
     if all(k is not None for k in known):
@@ -145,6 +149,34 @@ def batch_norm(lower: Lowering, node: Node) -> Tensor:
     factor_ = lower.op("MUL", scale, inverse)
     offset = lower.op("SUB", bias, lower.op("MUL", middle, factor_))
     return scaled(lower, x, _channels(lower, factor_, rank), _channels(lower, offset, rank))
+
+
+def _trained_norm(
+    lower: Lowering,
+    node: Node,
+    x: Tensor,
+    scale: Tensor,
+    bias: Tensor,
+    running: tuple[Tensor, Tensor],
+) -> tuple[Tensor, ...]:
+    """By the batch's own mean and variance; what runs along goes on by its momentum."""
+    axes = np.array([i for i in range(len(x.shape)) if i != 1], np.int32)
+    middle = lower.op("MEAN", x, axes, keep_dims=True)
+    centred = lower.op("SUB", x, middle)
+    variance = lower.op("MEAN", lower.op("MUL", centred, centred), axes, keep_dims=True)
+    shift = like(x, node.number("epsilon", 1e-5))
+    fresh = lower.op("MUL", centred, lower.op("RSQRT", lower.op("ADD", variance, shift)))
+    per_channel = (_channels(lower, t, len(x.shape)) for t in (scale, bias))
+    momentum = node.number("momentum", 0.9)
+    moved = [
+        lower.op(
+            "ADD",
+            lower.op("MUL", old, like(old, momentum)),
+            lower.op("MUL", lower.reshape(new, old.shape), like(old, 1 - momentum)),
+        )
+        for old, new in zip(running, (middle, variance), strict=True)
+    ]
+    return scaled(lower, fresh, *per_channel), *moved
 
 
 def instance_norm(lower: Lowering, node: Node) -> Tensor:
@@ -198,7 +230,8 @@ def lp_norm(lower: Lowering, node: Node) -> Tensor:
         size = lower.op("SUM", lower.op("ABS", x), axis, keep_dims=True)
     else:
         size = lower.op("SQRT", lower.op("SUM", lower.op("MUL", x, x), axis, keep_dims=True))
-    return lower.op("DIV", x, size)
+    least = like(x, float(np.finfo(np.float32).tiny))  # nothing over nothing is nothing
+    return lower.op("DIV", x, lower.op("MAXIMUM", size, least))
 
 
 def local_response(lower: Lowering, node: Node) -> Tensor:
@@ -209,8 +242,6 @@ def local_response(lower: Lowering, node: Node) -> Tensor:
         node.number("bias", 1),
     )
     if size % 2 == 0:
-        from litesmith.convert.lowering import Unsupported
-
         raise Unsupported("LiteRT normalizes over an odd number of channels, not {size}", size)
     last = lower.channels_last(x)
     made = lower.op(

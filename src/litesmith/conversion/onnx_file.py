@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from litesmith.convert.protobuf import Message, Schema, read_message
-from litesmith.convert.source import Node, Setting, SourceGraph, SourceModel, Value
+from litesmith.conversion.protobuf import Message, Schema, read_message
+from litesmith.conversion.source import Node, Setting, SourceGraph, SourceModel, Value
 from litesmith.errors import BadInput, BadModel
 from litesmith.ir.types import Array, frozen
 from litesmith.tflite.file import mapped
@@ -35,6 +35,7 @@ SCHEMA: Schema = {
         5: ("initializer", "Tensor"),
         11: ("input", "ValueInfo"),
         12: ("output", "ValueInfo"),
+        13: ("value_info", "ValueInfo"),
         15: ("sparse_initializer", "SparseTensor"),
     },
     "Node": {
@@ -81,8 +82,9 @@ SCHEMA: Schema = {
         1: ("tensor_type", "TensorType"),
         4: ("sequence_type", "Empty"),
         5: ("map_type", "Empty"),
-        9: ("optional_type", "Empty"),
+        9: ("optional_type", "Optional"),
     },
+    "Optional": {1: ("elem_type", "Type")},
     "Empty": {},
     "TensorType": {1: ("elem_type", "int"), 2: ("shape", "Shape")},
     "Shape": {1: ("dim", "Dimension")},
@@ -182,7 +184,17 @@ def _graph(message: Message, folder: Path, functions: Functions) -> SourceGraph:
         tuple(v for v in given if v.name not in constants),
         tuple(_value(v) for v in message.messages("output")),
         constants,
+        _told_shapes([*message.messages("value_info"), *message.messages("output")]),
     )
+
+
+def _told_shapes(messages: Sequence[Message]) -> dict[str, tuple[int, ...]]:
+    """The shapes of values that the file tells, without those that have a free size."""
+    values = [_value(message) for message in messages]
+    whole = {v.name: tuple(s for s in v.sizes or () if isinstance(s, int)) for v in values}
+    return {
+        v.name: whole[v.name] for v in values if v.sizes is not None and whole[v.name] == v.sizes
+    }
 
 
 def _nodes(
@@ -339,6 +351,8 @@ def _prefixed(graph: SourceGraph, prefix: str) -> SourceGraph:
 
 def _value(message: Message) -> Value:
     name, kind = message.text("name"), message.message("type")
+    optional = kind.message("optional_type") if kind is not None else None
+    kind = optional.message("elem_type") if optional is not None else kind
     tensor = kind.message("tensor_type") if kind is not None else None
     if kind is not None and tensor is None and kind.fields:
         return Value(name, "sequence", None)

@@ -6,16 +6,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from litesmith.convert.inner_graphs import (
+from litesmith.conversion.inner_graphs import (
     finish,
     inner_lowering,
     outer_names,
     while_loop,
     written_out,
 )
-from litesmith.convert.lowering import Lowering, Rule, Unsupported
-from litesmith.convert.rules.shapes import cut_out, positive
-from litesmith.convert.source import Node, SourceGraph
+from litesmith.conversion.lowering import Lowering, Rule, Unsupported
+from litesmith.conversion.rules.shapes import cut_out, positive
+from litesmith.conversion.source import Node, SourceGraph
 from litesmith.ir.types import Tensor, constant_numbers
 
 # Nodes that a loop may become; a longer one stays a loop, unless its values change their shapes.

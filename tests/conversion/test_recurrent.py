@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from litesmith.convert.rules import recurrent
+from litesmith.conversion.rules import recurrent
 from tests.convert.beside_onnx import converted, lowered_model, onnx, onnx_model, same
 
 GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}

@@ -1,12 +1,14 @@
 """Rules for images of another size: by LiteRT's own ops where they are exact, else by products."""
 
 from collections.abc import Sequence
-from math import floor
+from math import ceil, floor
+from typing import Any
 
 import numpy as np
 
-from litesmith.convert.lowering import Lowering, Rule, Unsupported
-from litesmith.convert.source import Node
+from litesmith.conversion.lowering import Lowering, Rule, Unsupported
+from litesmith.conversion.rules.shapes import positive
+from litesmith.conversion.source import Node
 from litesmith.ir.types import Array, Tensor
 
 
@@ -20,14 +22,21 @@ def resize(lower: Lowering, node: Node) -> Tensor:
     mode = node.word("mode", "nearest")
     moved = [axis for axis in range(rank) if sizes[axis] != x.shape[axis] or scales[axis] != 1]
     if how == "tf_crop_and_resize":
-        roi = lower.known(lower.inputs(node, 2)[1], "regions")
-        return _by_matrices(
-            lower, x, list(range(rank)), node, sizes, scales, how, roi.astype(float)
-        )
+        regions = _regions(lower, node, rank)
+        return _by_matrices(lower, x, list(range(rank)), node, sizes, scales, how, regions)
     if not moved:
         return x
     quick = _own_op(lower, node, x, sizes, scales, how, mode)
     return quick or _by_matrices(lower, x, moved, node, sizes, scales, how, None)
+
+
+def _regions(lower: Lowering, node: Node, rank: int) -> Array:
+    """Where the part that is kept begins on every axis, then where it ends."""
+    axes = [positive(a, rank) for a in node.integers("axes", range(rank))]
+    given = lower.known(lower.inputs(node, 2)[1], "regions").reshape(2, len(axes))
+    whole = np.array([[0.0] * rank, [1.0] * rank])
+    whole[:, axes] = given
+    return whole.reshape(-1)
 
 
 def upsample(lower: Lowering, node: Node) -> Tensor:
@@ -54,8 +63,12 @@ def _target(lower: Lowering, node: Node, x: Tensor) -> tuple[tuple[int, ...], tu
     scale, size = (inputs[1], None) if lower.opset < 11 else (inputs[2], inputs[3])
     axes = [a % rank for a in node.integers("axes", range(rank))]
     sizes, scales = list(x.shape), [1.0] * rank
+    told, plain = lower.told(node), "keep_aspect_ratio_policy" not in node.settings
     if size is not None and size.elements:
-        wanted = lower.integers(size, "sizes")
+        if told is not None and plain and lower.is_computed(node, 3):
+            wanted = tuple(told[a] for a in axes)
+        else:
+            wanted = lower.integers(size, "sizes")
         ratios = [w / x.shape[a] for w, a in zip(wanted, axes, strict=True)]
         policy = node.word("keep_aspect_ratio_policy", "stretch")
         if policy != "stretch":
@@ -87,7 +100,7 @@ def _own_op(
         return None
     if node.integer("antialias") and any(s < 1 for s in scales):
         return None
-    options = {
+    options: dict[str, Any] | None = {
         "half_pixel": {"half_pixel_centers": True, "align_corners": False},
         "pytorch_half_pixel": {"half_pixel_centers": True, "align_corners": False},
         "asymmetric": {"half_pixel_centers": False, "align_corners": False},
@@ -209,20 +222,18 @@ def _weights(
 ) -> Array:
     """How much of each old value is in each new one."""
     places = _places(how, size, before, scale, region)
-    wide = max(1.0, 1 / scale) if node.integer("antialias") else 1.0
-    reach = {"linear": 1.0, "cubic": 2.0}[mode] * wide
+    soft = bool(node.integer("antialias"))
+    narrow = min(scale, 1.0) if soft else 1.0
+    reach = ceil({"linear": 1, "cubic": 2}[mode] / narrow)
     matrix = np.zeros((size, before))
-    for row, place in enumerate(places):
-        taps = np.arange(floor(place - reach) + (0 if wide > 1 else 1), floor(place + reach) + 1)
-        if wide == 1:
-            taps = np.arange(
-                floor(place) - (0 if mode == "linear" else 1),
-                floor(place) + (2 if mode == "linear" else 3),
-            )
-        shares = _filter(np.abs(taps - place) / wide, mode, node.number("cubic_coeff_a", -0.75))
-        inside = (taps >= 0) & (taps < before)
-        if node.integer("exclude_outside") or wide > 1:
-            shares = np.where(inside, shares, 0)
+    for row, place in enumerate(places.tolist()):
+        before_it = int(place // 1)
+        taps = np.arange(before_it - reach + 1, before_it + reach + 1)
+        shares = _filter(np.abs(taps - place) * narrow, mode, node.number("cubic_coeff_a", -0.75))
+        if soft:
+            shares = shares / shares.sum()
+        if node.integer("exclude_outside"):
+            shares = np.where((taps >= 0) & (taps < before), shares, 0)
             shares = shares / (shares.sum() or 1)
         np.add.at(matrix[row], taps.clip(0, before - 1), shares)
     return matrix.astype(np.float32)

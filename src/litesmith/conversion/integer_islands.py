@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from litesmith import schema
-from litesmith.convert.rules.quantized import same_quant
+from litesmith.conversion.rules.quantized import same_quant
 from litesmith.errors import LitesmithError
 from litesmith.ir.edit import consumers, regraph
 from litesmith.ir.ops import OPS

@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from math import prod
+from typing import Any
 
 import numpy as np
 
-from litesmith.convert.lowering import Lowering, Rule, Unsupported
-from litesmith.convert.rules.values import like
-from litesmith.convert.source import Node
+from litesmith.conversion.lowering import Lowering, Rule, Unsupported
+from litesmith.conversion.rules.values import identity, like
+from litesmith.conversion.source import Node
 from litesmith.ir.types import Tensor, constant_numbers
 
 _ENDLESS = 2**31 - 1
@@ -41,17 +42,15 @@ def constant_of_shape(lower: Lowering, node: Node) -> Tensor:
     filling = (
         value.reshape(-1)[0] if isinstance(value, np.ndarray) and value.size else np.float32(0)
     )
-    shape = lower.first(node)
-    if constant_numbers(shape) is None:
-        return lower.op(
-            "FILL", lower.cast(shape, "int32"), np.array(filling), shape=(1,) * shape.shape[0]
-        )
-    return lower.const(np.full(lower.integers(shape, "sizes"), filling))
+    sizes = lower.told(node) or lower.integers(lower.first(node), "sizes")
+    return lower.const(np.full(sizes, filling))
 
 
 def reshape(lower: Lowering, node: Node) -> Tensor:
-    x = lower.first(node)
-    wanted = lower.setting(node, "shape", 1)
+    x, told = lower.first(node), lower.told(node)
+    if told is not None and prod(told) == x.elements and lower.is_computed(node, 1):
+        return lower.reshape(x, told)
+    wanted = lower.setting(node, "shape", 1, ())
     assert wanted is not None
     if not node.integer("allowzero"):
         wanted = tuple(
@@ -73,7 +72,9 @@ def flatten(lower: Lowering, node: Node) -> Tensor:
 
 
 def squeeze(lower: Lowering, node: Node) -> Tensor:
-    x = lower.first(node)
+    x, told = lower.first(node), lower.told(node)
+    if told is not None and lower.is_computed(node, 1):
+        return lower.reshape(x, told)
     axes = lower.setting(node, "axes", 1)
     drop = (
         {i for i, d in enumerate(x.shape) if d == 1}
@@ -84,7 +85,9 @@ def squeeze(lower: Lowering, node: Node) -> Tensor:
 
 
 def unsqueeze(lower: Lowering, node: Node) -> Tensor:
-    x = lower.first(node)
+    x, told = lower.first(node), lower.told(node)
+    if told is not None and lower.is_computed(node, 1):
+        return lower.reshape(x, told)
     axes = lower.setting(node, "axes", 1, ())
     assert axes is not None
     rank = len(x.shape) + len(axes)
@@ -111,7 +114,11 @@ def concat(lower: Lowering, node: Node) -> Tensor:
 def split(lower: Lowering, node: Node) -> Sequence[Tensor]:
     x = lower.first(node)
     axis = positive(node.integer("axis"), len(x.shape))
-    sizes = lower.setting(node, "split", 1)
+    told = [lower.told(node, i) for i in range(len(node.outputs))]
+    if lower.is_computed(node, 1) and all(told):
+        sizes = tuple(t[axis] for t in told if t)
+    else:
+        sizes = lower.setting(node, "split", 1)
     count = node.integer("num_outputs", len(node.outputs))
     if sizes is None:
         size = -(-x.shape[axis] // count)
@@ -128,6 +135,8 @@ def split(lower: Lowering, node: Node) -> Sequence[Tensor]:
 def slice_(lower: Lowering, node: Node) -> Tensor:
     x = lower.first(node)
     rank = len(x.shape)
+    if lower.told(node) is not None and any(lower.is_computed(node, i) for i in range(1, 5)):
+        return _computed_slice(lower, node, x)
     starts, ends = lower.setting(node, "starts", 1, ()), lower.setting(node, "ends", 2, ())
     assert starts is not None and ends is not None
     axes = lower.setting(node, "axes", 3, range(len(starts)))
@@ -140,6 +149,31 @@ def slice_(lower: Lowering, node: Node) -> Tensor:
         if step > 0:
             cut[place] = (cut[place][0], max(cut[place][1], cut[place][0]), step)
     return cut_out(lower, x, cut)
+
+
+def _computed_slice(lower: Lowering, node: Node, x: Tensor) -> Tensor:
+    """A part whose bounds are known while it runs; the source tells how large it is."""
+    told = lower.told(node)
+    if told is not None and 0 in told:
+        return lower.const(np.zeros(told, x.dtype))
+    starts, ends, axes, steps = lower.inputs(node, 5)[1:5]
+    starts, rank = lower.need(starts), len(x.shape)
+    count = starts.elements
+    if axes is None:
+        axes = lower.const(np.arange(count, dtype=np.int32))
+    if steps is None:
+        steps = lower.const(np.ones(count, np.int32))
+    places = lower.reshape(wrapped(lower, axes, rank), (count, 1))
+    every = np.array([rank], np.int32)
+    hit = lower.op("SCATTER_ND", places, np.ones(count, np.int32), every)
+    hit = lower.op("GREATER", hit, np.array(0, np.int32))
+    bounds: list[Tensor] = []
+    for given, rest in ((starts, [0] * rank), (ends, x.shape), (steps, [1] * rank)):
+        low, high = (np.array(limit, lower.need(given).dtype) for limit in (-_ENDLESS, _ENDLESS))
+        near = lower.op("MINIMUM", lower.op("MAXIMUM", given, low), high)
+        spread = lower.op("SCATTER_ND", places, lower.cast(near, "int32"), every)
+        bounds.append(lower.op("SELECT_V2", hit, spread, np.array(rest, np.int32)))
+    return lower.op("STRIDED_SLICE", x, *bounds, shape=told)
 
 
 def cut_out(lower: Lowering, x: Tensor, cut: Sequence[tuple[int, int, int]]) -> Tensor:
@@ -174,9 +208,15 @@ def cut_out(lower: Lowering, x: Tensor, cut: Sequence[tuple[int, int, int]]) -> 
 
 
 def pad(lower: Lowering, node: Node) -> Tensor:
-    x, _, filling = lower.inputs(node, 3)[:3]
+    x, amounts, filling = lower.inputs(node, 3)[:3]
     x = lower.need(x)
-    rank = len(x.shape)
+    rank, told = len(x.shape), lower.told(node)
+    mode = node.word("mode", "constant")
+    if filling is None:
+        filling = lower.const(like(x, node.number("value")))
+    if lower.is_computed(node, 1) and told and mode == "constant" and len(node.inputs) < 4:
+        widths = lower.reshape(lower.cast(lower.need(amounts), "int32"), (2, rank))
+        return _filled(lower, x, lower.transpose(widths, (1, 0)), filling, told)
     pads = lower.setting(node, "pads", 1)
     assert pads is not None
     axes = lower.inputs(node, 4)[3]
@@ -188,9 +228,21 @@ def pad(lower: Lowering, node: Node) -> Tensor:
     frame = [(0, 0)] * rank
     for i, axis in enumerate(places):
         frame[axis] = (pads[i], pads[i + len(places)])
-    if filling is None:
-        filling = lower.const(like(x, node.number("value")))
-    return padded(lower, x, frame, node.word("mode", "constant"), filling)
+    return padded(lower, x, frame, mode, filling)
+
+
+def _filled(
+    lower: Lowering,
+    x: Tensor,
+    widths: Tensor,
+    filling: Tensor,
+    shape: Sequence[int] | None = None,
+) -> Tensor:
+    values = constant_numbers(filling)
+    if values is not None and not values.any() and x.dtype != "bool":
+        return lower.op("PAD", x, widths, shape=shape)
+    number = lower.reshape(lower.cast(filling, x.dtype), ())
+    return lower.op("PADV2", x, widths, number, shape=shape)
 
 
 def padded(
@@ -207,10 +259,8 @@ def padded(
     if not widths.any():
         return x
     if mode == "constant":
-        values = None if filling is None else constant_numbers(filling)
-        if filling is None or (values is not None and not values.any() and x.dtype != "bool"):
-            return lower.op("PAD", x, widths)
-        return lower.op("PADV2", x, widths, lower.reshape(lower.cast(filling, x.dtype), ()))
+        filling = lower.const(like(x, 0)) if filling is None else filling
+        return _filled(lower, x, lower.const(widths), filling)
     for axis, (before, after) in enumerate(widths.tolist()):
         x = _mirrored(lower, x, axis, before, after, mode)
     return x
@@ -238,12 +288,6 @@ def _mirrored(lower: Lowering, x: Tensor, axis: int, before: int, after: int, mo
     return lower.op("GATHER", x, places.astype(np.int32), axis=axis)
 
 
-def gather(lower: Lowering, node: Node) -> Tensor:
-    x, indices = (lower.need(t) for t in lower.inputs(node, 2))
-    axis = positive(node.integer("axis"), len(x.shape))
-    return lower.op("GATHER", x, wrapped(lower, indices, x.shape[axis]), axis=axis)
-
-
 def wrapped(lower: Lowering, indices: Tensor, size: int) -> Tensor:
     """Indices without the negative ones, which count from the end."""
     values = constant_numbers(indices)
@@ -254,82 +298,10 @@ def wrapped(lower: Lowering, indices: Tensor, size: int) -> Tensor:
     return lower.op("SELECT_V2", lower.op("LESS", indices, np.array(0, np.int32)), moved, indices)
 
 
-def gather_elements(lower: Lowering, node: Node) -> Tensor:
-    x, indices = (lower.need(t) for t in lower.inputs(node, 2))
-    return lower.op("GATHER_ND", x, places_along(lower, x, indices, node.integer("axis")))
-
-
-def places_along(lower: Lowering, x: Tensor, indices: Tensor, axis: int) -> Tensor:
-    """Full coordinates of values that are picked along one axis."""
-    axis = positive(axis, len(x.shape))
-    along = wrapped(lower, indices, x.shape[axis])
-    grid = np.indices(indices.shape, np.int32)
-    parts = [
-        lower.reshape(along, (*indices.shape, 1)) if i == axis else lower.const(grid[i][..., None])
-        for i in range(len(x.shape))
-    ]
-    return (
-        parts[0] if len(parts) == 1 else lower.op("CONCATENATION", *parts, axis=len(indices.shape))
-    )
-
-
-def gather_nd(lower: Lowering, node: Node) -> Tensor:
-    x, indices = (lower.need(t) for t in lower.inputs(node, 2))
-    batch = node.integer("batch_dims")
-    places = _wrapped_coordinates(lower, indices, x.shape[batch : batch + indices.shape[-1]])
-    if batch:
-        grid = np.indices(indices.shape[:-1], np.int32)
-        parts = [lower.const(grid[i][..., None]) for i in range(batch)]
-        places = lower.op("CONCATENATION", *parts, places, axis=len(indices.shape) - 1)
-    return lower.op("GATHER_ND", x, places)
-
-
-def _wrapped_coordinates(lower: Lowering, indices: Tensor, sizes: Sequence[int]) -> Tensor:
-    values = constant_numbers(indices)
-    limits = np.array(sizes, np.int32)
-    if values is not None:
-        return lower.const(np.where(values < 0, values + limits, values).astype(np.int32))
-    indices = lower.cast(indices, "int32")
-    below = lower.op("LESS", indices, np.array(0, np.int32))
-    return lower.op("SELECT_V2", below, lower.op("ADD", indices, limits), indices)
-
-
-def scatter_nd(lower: Lowering, node: Node) -> Tensor:
-    x, indices, updates = (lower.need(t) for t in lower.inputs(node, 3))
-    places = _wrapped_coordinates(lower, indices, x.shape[: indices.shape[-1]])
-    return scattered(lower, x, places, updates, node.word("reduction", "none"))
-
-
-def scatter_elements(lower: Lowering, node: Node) -> Tensor:
-    x, indices, updates = (lower.need(t) for t in lower.inputs(node, 3))
-    places = places_along(lower, x, indices, node.integer("axis"))
-    return scattered(lower, x, places, updates, node.word("reduction", "none"))
-
-
-def scattered(lower: Lowering, x: Tensor, places: Tensor, updates: Tensor, how: str) -> Tensor:
-    """A tensor with some values replaced, or added to."""
-    sizes = np.array(x.shape, np.int32)
-    if how == "add":
-        return lower.op("ADD", x, lower.op("SCATTER_ND", places, updates, sizes))
-    if how != "none":
-        raise Unsupported("LiteRT scatters values or sums, not reduction={how}", how)
-    ones = lower.const(np.ones(updates.shape, np.int32))
-    hit = lower.op("SCATTER_ND", places, ones, sizes)
-    count = lower.op("MAXIMUM", hit, np.array(1, np.int32))
-    known = constant_numbers(hit)
-    total = lower.op(
-        "SCATTER_ND", places, lower.cast(updates, "int32") if x.dtype == "bool" else updates, sizes
-    )
-    if known is None or (known > 1).any():  # a place named twice would hold a sum
-        if x.dtype not in ("float32", "int32"):
-            raise Unsupported("its indices may repeat, and LiteRT adds what meets in one place")
-        total = lower.op("DIV", total, lower.cast(count, x.dtype))
-    total = lower.cast(total, x.dtype)
-    return lower.op("SELECT_V2", lower.op("GREATER", hit, np.array(0, np.int32)), total, x)
-
-
 def expand(lower: Lowering, node: Node) -> Tensor:
-    x = lower.first(node)
+    x, told = lower.first(node), lower.told(node)
+    if told is not None and lower.is_computed(node, 1):
+        return broadcast(lower, x, told)
     shape = np.broadcast_shapes(x.shape, lower.integers(lower.inputs(node, 2)[1], "sizes"))
     return broadcast(lower, x, shape)
 
@@ -346,8 +318,11 @@ def broadcast(lower: Lowering, x: Tensor, shape: Sequence[int]) -> Tensor:
 
 
 def tile(lower: Lowering, node: Node) -> Tensor:
-    x = lower.first(node)
-    times = lower.integers(lower.inputs(node, 2)[1], "repeats")
+    x, told = lower.first(node), lower.told(node)
+    if told is not None and lower.is_computed(node, 1) and x.elements:
+        times = tuple(t // d for t, d in zip(told, x.shape, strict=True))
+    else:
+        times = lower.integers(lower.inputs(node, 2)[1], "repeats")
     return x if all(t == 1 for t in times) else lower.op("TILE", x, np.array(times, np.int32))
 
 
@@ -363,39 +338,13 @@ def size(lower: Lowering, node: Node) -> Tensor:
 
 
 def range_(lower: Lowering, node: Node) -> Tensor:
-    start, limit, delta = (lower.known(t, "limits").reshape(()) for t in lower.inputs(node, 3))
-    return lower.const(np.arange(start, limit, delta, dtype=start.dtype))
-
-
-def one_hot(lower: Lowering, node: Node) -> Tensor:
-    indices, depth, values = (lower.need(t) for t in lower.inputs(node, 3))
-    count = lower.integers(depth, "depth")[0]
-    axis = node.integer("axis", -1)
-    axis = positive(axis, len(indices.shape) + 1)
-    off, on = (lower.reshape(cut_out(lower, values, [(i, i + 1, 1)]), ()) for i in (0, 1))
-    places = wrapped(lower, lower.cast(indices, "int32"), count)
-    last = axis == len(indices.shape)
-    return lower.op(
-        "ONE_HOT", places, np.array(count, np.int32), on, off, axis=-1 if last else axis
-    )
-
-
-def top_k(lower: Lowering, node: Node) -> tuple[Tensor, Tensor]:
-    x = lower.first(node)
-    rank = len(x.shape)
-    count = lower.setting(node, "k", 1)
-    axis = positive(node.integer("axis", -1), rank)
-    assert count is not None
-    order = [i for i in range(rank) if i != axis] + [axis]
-    back = [order.index(i) for i in range(rank)]
-    turned = lower.transpose(x, order)
-    smallest = not node.integer("largest", 1)
-    if smallest:
-        turned = lower.op("NEG", turned)
-    values, places = lower.ops("TOPK_V2", turned, np.array(count[0], np.int32))
-    if smallest:
-        values = lower.op("NEG", values)
-    return lower.transpose(values, back), lower.cast(lower.transpose(places, back), "int64")
+    start, _, delta = (lower.need(t) for t in lower.inputs(node, 3))
+    told = lower.told(node)
+    if told is not None and any(lower.is_computed(node, i) for i in range(3)):
+        steps = np.arange(told[0]).astype(start.dtype)
+        return lower.op("ADD", lower.op("MUL", delta, steps), start)
+    begin, limit, step = (lower.known(t, "limits").item() for t in lower.inputs(node, 3))
+    return lower.const(np.arange(begin, limit, step, dtype=start.dtype))
 
 
 def arg_extreme(kind: str) -> Rule:
@@ -428,30 +377,33 @@ def depth_to_space(lower: Lowering, node: Node) -> Tensor:
 
 def space_to_depth(lower: Lowering, node: Node) -> Tensor:
     x, block = lower.first(node), node.integer("blocksize")
-    return lower.channels_first(
+    made = lower.channels_first(
         lower.op("SPACE_TO_DEPTH", lower.channels_last(x), block_size=block)
     )
+    if node.word("mode", "DCR") == "CRD":
+        order = np.arange(made.shape[1]).reshape(block * block, x.shape[1]).T.reshape(-1)
+        made = lower.op("GATHER", made, order.astype(np.int32), axis=1)
+    return made
 
 
 def trilu(lower: Lowering, node: Node) -> Tensor:
-    x = lower.first(node)
-    offset = lower.inputs(node, 2)[1]
-    k = lower.integers(offset, "diagonal")[0] if offset is not None else 0
-    rows, columns = np.indices(x.shape[-2:])
-    keep = columns - rows >= k if node.integer("upper", 1) else columns - rows <= k
+    x, offset = lower.inputs(node, 2)[:2]
+    x = lower.need(x)
+    if not x.elements:
+        return x
+    rows, columns = np.indices((*[1] * (len(x.shape) - 2), *x.shape[-2:]), np.int32)[-2:]
+    k = lower.const(np.array(0, np.int32)) if offset is None else lower.cast(offset, "int32")
+    compare = "GREATER_EQUAL" if node.integer("upper", 1) else "LESS_EQUAL"
+    keep = lower.op(compare, columns - rows, lower.reshape(k, ()))
+    if x.dtype == "bool":
+        return lower.op("LOGICAL_AND", x, keep)
     if x.dtype == "float32":
-        return lower.op(
-            "SELECT_V2", keep.reshape((1,) * (len(x.shape) - 2) + keep.shape), x, like(x, 0)
-        )
-    return (
-        lower.op("MUL", x, keep.astype(x.dtype))
-        if x.dtype != "bool"
-        else lower.op("LOGICAL_AND", x, keep)
-    )
+        return lower.op("SELECT_V2", keep, x, like(x, 0))
+    return lower.op("MUL", x, lower.cast(keep, x.dtype))
 
 
 def eye_like(lower: Lowering, node: Node) -> Tensor:
-    from litesmith.convert.onnx_file import dtype_name
+    from litesmith.conversion.onnx_file import dtype_name
 
     x = lower.first(node)
     dtype = dtype_name(node.integer("dtype")) if "dtype" in node.settings else x.dtype
@@ -461,12 +413,54 @@ def eye_like(lower: Lowering, node: Node) -> Tensor:
 def cumulative_sum(lower: Lowering, node: Node) -> Tensor:
     x, axis = lower.inputs(node, 2)[:2]
     x = lower.need(x)
-    options = {
+    options: dict[str, Any] = {
         "exclusive": bool(node.integer("exclusive")),
         "reverse": bool(node.integer("reverse")),
     }
-    place = positive(lower.integers(axis, "axis")[0], len(x.shape))
-    return lower.op("CUMSUM", x, np.array(place, np.int32), **options)
+    place = lower.reshape(lower.cast(lower.need(axis), "int32"), ())
+    return lower.op("CUMSUM", x, place, **options)
+
+
+def cumulative_product(lower: Lowering, node: Node) -> Tensor:
+    x, place = lower.inputs(node, 2)[:2]
+    x = lower.need(x)
+    axis = positive(lower.integers(place, "axis")[0], len(x.shape))
+    turn = np.array([axis], np.int32)
+    if node.integer("reverse"):
+        x = lower.op("REVERSE_V2", x, turn)
+    if node.integer("exclusive"):
+        x = _moved_on(lower, x, axis, 1)
+    reach = 1
+    while reach < x.shape[axis]:
+        x = lower.op("MUL", x, _moved_on(lower, x, axis, reach))
+        reach *= 2
+    return lower.op("REVERSE_V2", x, turn) if node.integer("reverse") else x
+
+
+def _moved_on(lower: Lowering, x: Tensor, axis: int, count: int) -> Tensor:
+    """An axis moved on by some places, with ones in front."""
+    frame = [(count, -count) if i == axis else (0, 0) for i in range(len(x.shape))]
+    return padded(lower, x, frame, "constant", lower.const(like(x, 1)))
+
+
+def center_crop_pad(lower: Lowering, node: Node) -> Tensor:
+    x, told = lower.first(node), lower.told(node)
+    rank = len(x.shape)
+    axes = [positive(a, rank) for a in node.integers("axes", range(rank))]
+    sizes = list(x.shape)
+    given = [told[a] for a in axes] if told else lower.integers(lower.inputs(node, 2)[1], "sizes")
+    for axis, size in zip(axes, given, strict=True):
+        sizes[axis] = size
+    frame = [(0, 0)] * rank
+    for i, (size, before) in enumerate(zip(sizes, x.shape, strict=True)):
+        less = abs(size - before) // 2
+        more = abs(size - before) - less
+        frame[i] = (less, more) if size >= before else (-less, -more)
+    return padded(lower, x, frame)
+
+
+def has_element(lower: Lowering, node: Node) -> Tensor:
+    return lower.const(np.array(bool(node.inputs and node.inputs[0])))
 
 
 def reverse_sequence(lower: Lowering, node: Node) -> Tensor:
@@ -477,37 +471,25 @@ def reverse_sequence(lower: Lowering, node: Node) -> Tensor:
     )
 
 
-def compress(lower: Lowering, node: Node) -> Tensor:
-    x, condition = lower.inputs(node, 2)[:2]
-    x = lower.need(x)
-    keep = np.flatnonzero(lower.known(condition, "conditions")).astype(np.int32)
-    if "axis" not in node.settings:
-        return lower.op("GATHER", lower.reshape(x, (x.elements,)), keep, axis=0)
-    return lower.op("GATHER", x, keep, axis=positive(node.integer("axis"), len(x.shape)))
-
-
 RULES: dict[str, Rule] = {
     "ArgMax": arg_extreme("ARG_MAX"),
     "ArgMin": arg_extreme("ARG_MIN"),
-    "Compress": compress,
     "Concat": concat,
     "Constant": constant,
     "ConstantOfShape": constant_of_shape,
+    "CenterCropPad": center_crop_pad,
+    "CumProd": cumulative_product,
     "CumSum": cumulative_sum,
     "DepthToSpace": depth_to_space,
     "Expand": expand,
     "EyeLike": eye_like,
     "Flatten": flatten,
-    "Gather": gather,
-    "GatherElements": gather_elements,
-    "GatherND": gather_nd,
-    "OneHot": one_hot,
+    "OptionalGetElement": identity,
+    "OptionalHasElement": has_element,
     "Pad": pad,
     "Range": range_,
     "Reshape": reshape,
     "ReverseSequence": reverse_sequence,
-    "ScatterElements": scatter_elements,
-    "ScatterND": scatter_nd,
     "Shape": shape,
     "Size": size,
     "Slice": slice_,
@@ -515,7 +497,6 @@ RULES: dict[str, Rule] = {
     "Split": split,
     "Squeeze": squeeze,
     "Tile": tile,
-    "TopK": top_k,
     "Transpose": transpose,
     "Trilu": trilu,
     "Unsqueeze": unsqueeze,

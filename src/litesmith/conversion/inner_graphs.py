@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from litesmith.convert.lowering import Lowering, Unsupported
-from litesmith.convert.source import SourceGraph
+from litesmith.conversion.lowering import Lowering, Unsupported
+from litesmith.conversion.source import SourceGraph
 from litesmith.ir.build import Builder
 from litesmith.ir.edit import needed_ops, rewrite
 from litesmith.ir.types import Tensor

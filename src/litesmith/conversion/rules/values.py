@@ -6,19 +6,19 @@ from math import inf
 
 import numpy as np
 
-from litesmith.convert.lowering import COMPUTED_AS, Lowering, Rule, Unsupported
-from litesmith.convert.onnx_file import dtype_name
-from litesmith.convert.source import Node
-from litesmith.ir.types import Tensor, Value, constant_numbers
+from litesmith.conversion.lowering import COMPUTED_AS, Lowering, Rule, Unsupported
+from litesmith.conversion.onnx_file import dtype_name
+from litesmith.conversion.source import Node
+from litesmith.ir.types import Tensor, constant_numbers
 
 # Abramowitz and Stegun 7.1.26: the error function within 1.5e-7.
 _ERF = (0.254829592, -0.284496736, 1.421413741, -1.453152027, 1.061405429)
 _ERF_P = 0.3275911
 
 
-def plain(kind: str, **options: Value) -> Rule:
+def plain(kind: str) -> Rule:
     """An op that LiteRT has as it is."""
-    return lambda lower, node: lower.op(kind, *lower.inputs(node), **options)
+    return lambda lower, node: lower.op(kind, *lower.inputs(node))
 
 
 def made(compute: Callable[[Lowering, Tensor], Tensor]) -> Rule:
@@ -119,8 +119,8 @@ def clip(lower: Lowering, node: Node) -> Tensor:
 
 def clamp(lower: Lowering, x: Tensor, low: Tensor | None, high: Tensor | None) -> Tensor:
     """The tensor between two numbers, which may be left out."""
-    bounds = tuple(_scalar(t, default) for t, default in ((low, -inf), (high, inf)))
-    short = {
+    bounds = _scalar(low, -inf), _scalar(high, inf)
+    short: dict[tuple[float | None, float | None], str] = {
         (0.0, inf): "RELU",
         (0.0, 6.0): "RELU6",
         (0.0, 1.0): "RELU_0_TO_1",
@@ -280,6 +280,10 @@ def swish(lower: Lowering, node: Node) -> Tensor:
     return lower.op("MUL", x, lower.op("LOGISTIC", inner))
 
 
+def swish_gate(lower: Lowering, node: Node) -> Tensor:
+    return lower.op("MUL", swish(lower, node), lower.inputs(node, 2)[1])
+
+
 def is_infinite(lower: Lowering, node: Node) -> Tensor:
     x = lower.first(node)
     up, down = node.integer("detect_positive", 1), node.integer("detect_negative", 1)
@@ -303,24 +307,15 @@ def exclusive_or(lower: Lowering, node: Node) -> Tensor:
     return lower.op("NOT_EQUAL", *lower.inputs(node, 2))
 
 
-def shift(lower: Lowering, node: Node) -> Tensor:
-    a, b = (lower.need(t) for t in lower.inputs(node, 2))
-    if node.word("direction") == "RIGHT":
-        return lower.op("RIGHT_SHIFT", a, b)
-    factor = lower.op("POW", lower.const(np.array(2, np.int32)), lower.cast(b, "int32"))
-    return lower.cast(lower.op("MUL", lower.cast(a, "int32"), factor), a.dtype)
-
-
 def identity(lower: Lowering, node: Node) -> Tensor:
     return lower.first(node)
 
 
 def dropout(lower: Lowering, node: Node) -> tuple[Tensor, ...]:
     x = lower.first(node)
-    training = lower.inputs(node, 3)[2]
-    if training is not None and (
-        constant_numbers(training) is None or lower.known(training, "mode").any()
-    ):
+    _, ratio, training = lower.inputs(node, 3)[:3]
+    trains = training is not None and lower.known(training, "modes").any()
+    if trains and (ratio is None or lower.known(ratio, "ratios").any()):
         raise Unsupported("it is in training mode; export the model for inference")
     ones = lower.const(np.ones(x.shape, bool)) if len(node.outputs) > 1 and node.outputs[1] else x
     return x, ones
@@ -336,8 +331,6 @@ RULES: dict[str, Rule] = {
     "Asinh": made(arc_sinh),
     "Atan": made(arc_tangent),
     "Atanh": made(arc_tanh),
-    "BitShift": shift,
-    "BitwiseXor": plain("BITWISE_XOR"),
     "Cast": cast,
     "CastLike": cast_like,
     "Ceil": plain("CEIL"),
@@ -391,6 +384,7 @@ RULES: dict[str, Rule] = {
     "Sqrt": plain("SQRT"),
     "Sub": plain("SUB"),
     "Sum": folded("ADD"),
+    "SwiGLU": swish_gate,
     "Swish": swish,
     "Tan": made(lambda l, x: l.op("DIV", l.op("SIN", x), l.op("COS", x))),  # noqa: E741
     "Tanh": plain("TANH"),

@@ -9,7 +9,7 @@ import pytest
 import litesmith
 from litesmith.conversion.rules import control
 from litesmith.ir.types import Model
-from tests.convert.beside_onnx import converted, onnx, onnx_model, same
+from tests.conversion.beside_onnx import converted, onnx, onnx_model, same
 
 F, N, B = np.float32, np.int64, np.bool_
 X = np.arange(6, dtype=F).reshape(2, 3) / 3 - 1

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from litesmith.ir.types import Model
-from tests.convert.beside_onnx import (
+from tests.conversion.beside_onnx import (
     answers,
     converted,
     expected,

@@ -122,14 +122,11 @@ class Lowering:
 
     def call(self, node: Node) -> None:
         """Adds the ops of one node."""
-        rule = (
-            self.rules.get(node.kind)
-            if not node.domain
-            else self.rules.get(f"{node.domain}.{node.kind}")
-        )
+        rule = self._rule(node)
         if rule is None:
             raise Unsupported(
-                "LiteRT has no form for it; a custom op in Python can stand for it "
+                node.word("why")
+                or "LiteRT has no form for it; a custom op in Python can stand for it "
                 "(docs/custom-ops.md)"
             )
         made = rule(self, node)
@@ -140,10 +137,13 @@ class Lowering:
                 if not tensor.is_const and tensor not in self.names:
                     self.names[tensor] = name
 
+    def _rule(self, node: Node) -> "Rule | None":
+        return self.rules.get(f"{node.domain}.{node.kind}" if node.domain else node.kind)
+
     def _miss(self, node: Node) -> None:
         """A node whose inputs are missing because of another that is left is not told of itself,
         unless no rule knows its kind."""
-        known = not node.domain and node.kind in self.rules
+        known = self._rule(node) is not None
         missing = [n for n in node.inputs if n and n not in self.values]
         made = {left.place for left in self.left}
         if not known:

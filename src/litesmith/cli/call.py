@@ -98,7 +98,7 @@ def _convert_sources(name: str, typed: Typed) -> None:
 
 def _in_shapes(name: str, typed: Typed) -> AbstractContextManager[Callable[[Any], Any]]:
     """Copies of the models in the sizes of `--shape`, and what says the typed names again."""
-    if "shape" not in typed:
+    if "shape" not in typed or name == "convert":  # whose own function takes them
         return nullcontext(lambda value: value)
     from litesmith.cli.shaped import in_typed_shapes
 

@@ -21,7 +21,7 @@ STRANGERS = {
     ".pt": Stranger(
         phrase("weights or a script of PyTorch, without the module's own code"),
         phrase(
-            "in Python: litesmith.convert(module, example_inputs), or torch.export.save(…, 'model.pt2')"
+            "in Python: litesmith.convert(module, example), or torch.export.save(…, 'model.pt2')"
         ),
     ),
     ".h5": Stranger(
@@ -56,9 +56,7 @@ STRANGERS = {
     ),
     ".safetensors": Stranger(
         phrase("weights without a network"),
-        phrase(
-            "in Python: load them into the module, then litesmith.convert(module, example_inputs)"
-        ),
+        phrase("in Python: load them into the module, then litesmith.convert(module, example)"),
     ),
     ".engine": Stranger(
         phrase("a TensorRT engine"),

@@ -1,12 +1,13 @@
 """Operators that exporters shatter into pieces, put together again before the rules see them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from math import sqrt
+from typing import NamedTuple
 
 import numpy as np
 
-from litesmith.conversion.source import Node, SourceGraph
+from litesmith.conversion.source import Node, Setting, SourceGraph
 from litesmith.ir.types import Array
 
 
@@ -127,54 +128,61 @@ def _is_ramp(parts: _Parts, name: str, x: str) -> bool:
     return bounds == [0, 6] and parts.scaled(clip.inputs[0], "Add", 3) == x
 
 
-def _pixel_shuffle(parts: _Parts, node: Node) -> Node | None:
-    """Six dimensions and back: what DepthToSpace says in one."""
+class _Folded(NamedTuple):
+    """A Reshape to more dimensions, a Transpose there and a Reshape back, all by constants."""
+
+    source: str
+    inner: list[int]
+    order: tuple[int, ...]
+    outer: list[int]
+
+
+def _folded(parts: _Parts, node: Node, rank: int) -> _Folded | None:
     turn = parts.maker(node.inputs[0], "Transpose") if node.kind == "Reshape" else None
     first = parts.maker(turn.inputs[0], "Reshape") if turn is not None else None
     if turn is None or first is None or not (parts.is_inner(turn) and parts.is_inner(first)):
         return None
-    six = parts.constants.get(first.inputs[1]) if len(first.inputs) > 1 else None
-    four = parts.constants.get(node.inputs[1]) if len(node.inputs) > 1 else None
-    if six is None or four is None or six.size != 6 or four.size != 4:
+    if len(first.inputs) < 2 or len(node.inputs) < 2:
         return None
-    shape, order = six.reshape(-1).tolist(), turn.integers("perm")
+    inner, outer = (parts.constants.get(n.inputs[1]) for n in (first, node))
+    if inner is None or outer is None or inner.size != rank or outer.size != 4:
+        return None
+    shapes = [[int(size) for size in array.reshape(-1)] for array in (inner, outer)]
+    return _Folded(first.inputs[0], shapes[0], turn.integers("perm"), shapes[1])
+
+
+def _pixel_shuffle(parts: _Parts, node: Node) -> Node | None:
+    """Six dimensions and back: what DepthToSpace says in one."""
+    found = _folded(parts, node, 6)
     modes: dict[tuple[int, ...], tuple[str, int, int]] = {
         (0, 1, 4, 2, 5, 3): ("CRD", 2, 3),
         (0, 3, 4, 1, 5, 2): ("DCR", 1, 2),
     }
-    if order not in modes:
+    if found is None or found.order not in modes:
         return None
-    mode, a, b = modes[order]
-    if shape[a] != shape[b] or shape[a] < 2:
+    mode, a, b = modes[found.order]
+    block, shape = found.inner[a], found.inner
+    fits = all(
+        size in (places * block, -1)
+        for size, places in zip(found.outer[2:], shape[4:], strict=True)
+    )
+    if block != shape[b] or block < 2 or not fits:
         return None
-    sizes = four.reshape(-1).tolist()
-    if sizes[2] not in (shape[4] * shape[a], -1) or sizes[3] not in (
-        shape[5] * shape[a],
-        -1,
-    ):
-        return None
-    settings = {"blocksize": int(shape[a]), "mode": mode}
-    return Node("DepthToSpace", (first.inputs[0],), node.outputs, settings, node.name)
+    settings: dict[str, Setting] = {"blocksize": block, "mode": mode}
+    return Node("DepthToSpace", (found.source,), node.outputs, settings, node.name)
 
 
 def _channel_shuffle(parts: _Parts, node: Node) -> Node | None:
     """Groups of channels, interleaved: five dimensions and back."""
-    turn = parts.maker(node.inputs[0], "Transpose") if node.kind == "Reshape" else None
-    first = parts.maker(turn.inputs[0], "Reshape") if turn is not None else None
-    if turn is None or first is None or not (parts.is_inner(turn) and parts.is_inner(first)):
+    found = _folded(parts, node, 5)
+    if found is None or found.order != (0, 2, 1, 3, 4):
         return None
-    five = parts.constants.get(first.inputs[1]) if len(first.inputs) > 1 else None
-    four = parts.constants.get(node.inputs[1]) if len(node.inputs) > 1 else None
-    if five is None or four is None or five.size != 5 or four.size != 4:
+    groups, size = found.inner[1:3]
+    fits = found.outer[1] in (groups * size, -1) and found.outer[2] == found.inner[3]
+    if min(groups, size) < 1 or not fits:
         return None
-    if turn.integers("perm") != (0, 2, 1, 3, 4):
-        return None
-    shape, sizes = five.reshape(-1).tolist(), four.reshape(-1).tolist()
-    count = shape[1] * shape[2]
-    if min(shape[1:3]) < 1 or sizes[1] not in (count, -1) or sizes[2] != shape[3]:
-        return None
-    order: Array = np.arange(count).reshape(int(shape[1]), int(shape[2])).T.reshape(-1)  # pyright: ignore
-    return Node("Gather", (first.inputs[0], ""), node.outputs, {"axis": 1, "order": order})
+    order: Array = np.array([g * size + i for i in range(size) for g in range(groups)])
+    return Node("Gather", (found.source, ""), node.outputs, {"axis": 1, "order": order})
 
 
 _PATTERNS: tuple[Callable[[_Parts, Node], Node | None], ...] = (
@@ -208,8 +216,8 @@ def _with_constant(node: Node, constants: dict[str, Array]) -> Node:
         return node
     name = f"{node.outputs[0]}/order"
     constants[name] = order
-    settings: Mapping[str, object] = {k: v for k, v in node.settings.items() if k != "order"}
-    return replace(node, inputs=(node.inputs[0], name), settings=settings)  # type: ignore[arg-type]
+    settings = {k: v for k, v in node.settings.items() if k != "order"}
+    return replace(node, inputs=(node.inputs[0], name), settings=settings)
 
 
 def _read(nodes: list[Node], leaving: set[str]) -> list[Node]:

@@ -2,7 +2,14 @@
 
 `torch.export` tells the calls of a module with whole layers still in it: a convolution, a linear
 layer, attention, an LSTM are one call each. Those that `aten/` has a row for are kept whole; what
-it has none for is taken apart by torch's own decompositions.
+it has none for is taken apart by torch's own decompositions, and parameters and buffers stay views
+on torch's memory.
+
+The other way, through an .onnx file by torch's exporter, was tried on five networks and left: it
+needs three more packages (onnx, onnx_ir, onnxscript), takes one and a half to three times as long,
+writes the weights a second time, and loses what LiteRT has an op for: a linear layer of rank 3
+becomes a product with turned weights and a sum, an embedding a gather that must mind negative
+numbers. The older exporter by TorchScript is deprecated. Keras goes the same way, as a module.
 """
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false

@@ -314,7 +314,7 @@ def broadcast(lower: Lowering, x: Tensor, shape: Sequence[int]) -> Tensor:
         return lower.const(np.broadcast_to(values, tuple(shape)))
     if 0 in shape:
         return lower.const(np.zeros(shape, x.dtype))
-    return lower.op("BROADCAST_TO", x, np.array(shape, np.int32), version=2)
+    return lower.op("BROADCAST_TO", x, np.array(shape, np.int32))
 
 
 def tile(lower: Lowering, node: Node) -> Tensor:

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from litesmith.conversion.lowering import Lowering, Unsupported
+from litesmith.conversion.patterns import joined
 from litesmith.conversion.source import SourceGraph
 from litesmith.ir.build import Builder
 from litesmith.ir.edit import needed_ops, rewrite
@@ -35,7 +36,7 @@ def written_out(
     outer = lower.values
     lower.values = {**outer, **given}
     try:
-        lower.walk(graph)
+        lower.walk(joined(graph))
         missing = [v.name for v in graph.outputs if v.name not in lower.values]
         if missing:
             raise Unsupported("what makes its result {name!r} has no form in LiteRT", missing[0])
@@ -57,6 +58,8 @@ def inner_lowering(lower: Lowering, name: str) -> Lowering:
         left=lower.left,
         graphs=lower.graphs,
         notes=lower.notes,
+        shapes=lower.shapes,
+        wanted=lower.wanted,
     )
 
 

@@ -352,6 +352,8 @@ def recurrent(kind: Kind) -> Rule:
         x = lower.need(x)
         if x.dtype != "float32":
             raise Unsupported("it computes in {dtype}; LiteRT's products are of float32", x.dtype)
+        if len(x.shape) != 3:
+            raise Unsupported("its data has {rank} dimensions, not 3", len(x.shape))
         batch_first = bool(node.integer("layout"))
         if batch_first:
             x = lower.transpose(x, (1, 0, 2))

@@ -539,7 +539,7 @@ COMMANDS = {
                 "recipe",
                 metavar="RECIPE",
                 help='Steps, as in "cleanup | fuse": borders, cleanup, cluster, correct, equalize, '
-                "fold, fuse, prune, qat, quantize, replace, resize, rewrite, round, sparsify, "
+                "fold, fuse, prune, qat, quantize, relayout, replace, resize, rewrite, round, sparsify, "
                 'upgrade. "" copies; the recipe.json of a search makes its result again.',
             ),
             OUT_FILE,

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from litesmith.conversion.core.source import SourceModel
 from litesmith.conversion.judge import find_judge, judge_onnx
 from litesmith.conversion.onnx_file import read_onnx
 from litesmith.conversion.other_formats import CONVERTED, refuse_stranger
 from litesmith.conversion.proof import Inputs, Run
-from litesmith.conversion.source import SourceModel
 from litesmith.errors import BadInput, os_reason
 from litesmith.ir.types import Array
 from litesmith.type_guards import is_path

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from litesmith.conversion.source import Node, Setting, SourceGraph
+from litesmith.conversion.core.source import Node, Setting, SourceGraph
 from litesmith.ir.types import Array
 
 

@@ -25,7 +25,7 @@ import torch
 from torch._export.serde import schema, serialize
 from torch.export import ExportedProgram
 
-from litesmith.conversion.source import SourceModel
+from litesmith.conversion.core.source import SourceModel
 from litesmith.conversion.torch_program import read_program
 from litesmith.errors import BadInput, BadModel
 from litesmith.tflite.file import mapped

@@ -34,7 +34,7 @@ from torch.utils import _pytree as trees
 
 from litesmith.conversion.aten.call import Argument, Call, NotWritten, Ref, Writer
 from litesmith.conversion.aten.operators import row_of
-from litesmith.conversion.source import Node, Setting, SourceGraph, SourceModel, Value
+from litesmith.conversion.core.source import Node, Setting, SourceGraph, SourceModel, Value
 from litesmith.errors import BadInput
 from litesmith.ir.types import Array
 from litesmith.phrases import phrase

@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from litesmith.conversion.core.lowering import COMPUTED_AS, Left, Lowering
+from litesmith.conversion.core.source import SourceGraph, SourceModel, Value
 from litesmith.conversion.free_sizes import FreeSize, free
 from litesmith.conversion.integer_islands import integer_islands
-from litesmith.conversion.lowering import COMPUTED_AS, Left, Lowering
 from litesmith.conversion.patterns import joined
 from litesmith.conversion.rule_table import RULES
-from litesmith.conversion.source import SourceGraph, SourceModel, Value
 from litesmith.errors import BadInput, BadModel
 from litesmith.ir.types import Array, Model, Signature, Tensor
 from litesmith.passes.core.recipe import apply

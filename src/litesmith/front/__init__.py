@@ -5,6 +5,7 @@ bench.py        `bench`: latency, threads, copies, all targets
 catalogue.py    `catalogue`: networks by name, and as files
 choose.py       `choose`: several models on the user's data and machine, and one to take
 compare.py      `compare`: is one model as good as another, and faster?
+convert.py      `convert`: a model of another tool as a .tflite, proven on the same inputs
 demo.py         `demo`: the whole job on what ships with the package
 doctor.py       `doctor`: why a model is slow or inaccurate, and the command that helps
 evaluate.py     `evaluate`: accuracy with its interval, paired against a reference

@@ -6,16 +6,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from litesmith.conversion.inner_graphs import (
+from litesmith.conversion.core.inner_graphs import (
     finish,
     inner_lowering,
     outer_names,
     while_loop,
     written_out,
 )
-from litesmith.conversion.lowering import Lowering, Rule, Unsupported
+from litesmith.conversion.core.lowering import Lowering, Rule, Unsupported
+from litesmith.conversion.core.source import Node, SourceGraph
 from litesmith.conversion.rules.shapes import cut_out, positive
-from litesmith.conversion.source import Node, SourceGraph
 from litesmith.ir.types import Tensor, constant_numbers
 from litesmith.phrases import phrase
 

@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from litesmith.conversion.inner_graphs import while_loop
-from litesmith.conversion.lowering import Lowering, Rule, Unsupported
+from litesmith.conversion.core.inner_graphs import while_loop
+from litesmith.conversion.core.lowering import Lowering, Rule, Unsupported
+from litesmith.conversion.core.source import Node
 from litesmith.conversion.rules.shapes import cut_out
 from litesmith.conversion.rules.values import clamp, elu, like, softplus
-from litesmith.conversion.source import Node
 from litesmith.ir.types import Tensor, constant_numbers
 
 # Steps that a turn of a loop has: as many as weights of this size, in bytes, allow.

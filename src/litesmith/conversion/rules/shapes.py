@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from litesmith.conversion.lowering import Lowering, Rule, Unsupported
+from litesmith.conversion.core.lowering import Lowering, Rule, Unsupported
+from litesmith.conversion.core.source import Node
 from litesmith.conversion.rules.values import identity, like
-from litesmith.conversion.source import Node
 from litesmith.ir.types import Tensor, constant_numbers
 
 _ENDLESS = 2**31 - 1
@@ -403,7 +403,7 @@ def trilu(lower: Lowering, node: Node) -> Tensor:
 
 
 def eye_like(lower: Lowering, node: Node) -> Tensor:
-    from litesmith.conversion.onnx_file import dtype_name
+    from litesmith.conversion.core.element_types import dtype_name
 
     x = lower.first(node)
     dtype = dtype_name(node.integer("dtype")) if "dtype" in node.settings else x.dtype

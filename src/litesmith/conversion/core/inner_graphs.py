@@ -5,9 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from litesmith.conversion.lowering import Lowering, Unsupported
-from litesmith.conversion.patterns import joined
-from litesmith.conversion.source import SourceGraph
+from litesmith.conversion.core.lowering import Lowering, Unsupported
+from litesmith.conversion.core.source import SourceGraph
 from litesmith.ir.build import Builder
 from litesmith.ir.edit import needed_ops, rewrite
 from litesmith.ir.types import Tensor
@@ -36,7 +35,7 @@ def written_out(
     outer = lower.values
     lower.values = {**outer, **given}
     try:
-        lower.walk(joined(graph))
+        lower.walk(graph)
         missing = [v.name for v in graph.outputs if v.name not in lower.values]
         if missing:
             raise Unsupported("what makes its result {name!r} has no form in LiteRT", missing[0])

@@ -1,8 +1,8 @@
 """Rules for If, Loop and Scan: written out where that is known and short, else IF and WHILE."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from litesmith.conversion.core.inner_graphs import (
     finish,
     inner_lowering,
     outer_names,
+    read_names,
     while_loop,
     written_out,
 )
@@ -103,6 +104,10 @@ def _inner_branch(
 # Turns that are counted
 
 
+# States, and lists.
+Results: TypeAlias = tuple[Sequence[Tensor], Sequence[Tensor]]
+
+
 class Cycle(NamedTuple):
     """A body that is run a known number of times.
 
@@ -123,7 +128,7 @@ class Cycle(NamedTuple):
         number: Tensor,
         states: Sequence[Tensor],
         rows: Sequence[Tensor],
-    ) -> tuple[Sequence[Tensor], Sequence[Tensor]]:
+    ) -> Results:
         """The states after a turn, and what it lists."""
         front = (number, lower.const(np.array(True)))[: 2 * self.skips]
         names = [v.name for v in self.body.inputs]
@@ -132,7 +137,47 @@ class Cycle(NamedTuple):
         return results[: len(states)], results[len(states) :]
 
 
-def _repeated(lower: Lowering, cycle: Cycle) -> tuple[Sequence[Tensor], Sequence[Tensor]]:
+def _unchanged(cycle: Cycle) -> dict[int, str]:
+    """The states that no turn changes, with their names in the body."""
+    same = {n.outputs[0]: n.inputs[0] for n in cycle.body.nodes if n.kind == "Identity"}
+    found: dict[int, str] = {}
+    for place in range(len(cycle.states)):
+        name = cycle.body.outputs[cycle.skips + place].name
+        while name in same:
+            name = same[name]
+        if name == cycle.body.inputs[2 * cycle.skips + place].name:
+            found[place] = name
+    return found
+
+
+def _without(cycle: Cycle, fixed: Mapping[int, str]) -> Cycle:
+    """The cycle without some states, which its body then reads of the graph around it."""
+    inputs = {2 * cycle.skips + place for place in fixed}
+    outputs = {cycle.skips + place for place in fixed}
+    body = replace(
+        cycle.body,
+        inputs=tuple(v for i, v in enumerate(cycle.body.inputs) if i not in inputs),
+        outputs=tuple(v for i, v in enumerate(cycle.body.outputs) if i not in outputs),
+    )
+    states = tuple(t for i, t in enumerate(cycle.states) if i not in fixed)
+    return cycle._replace(body=body, states=states)
+
+
+def _with_fixed_states(
+    lower: Lowering, cycle: Cycle, run: Callable[[Lowering, Cycle], Results]
+) -> Results:
+    """What a run gives of a cycle in which the states that never change are read, not carried."""
+    fixed, outer = _unchanged(cycle), lower.values
+    lower.values = {**outer, **{name: cycle.states[i] for i, name in fixed.items()}}
+    try:
+        after, lists = run(lower, _without(cycle, fixed))
+    finally:
+        lower.values = outer
+    moving = iter(after)
+    return [t if i in fixed else next(moving) for i, t in enumerate(cycle.states)], lists
+
+
+def _repeated(lower: Lowering, cycle: Cycle) -> Results:
     """The states after all turns, and each list as one tensor, the turns along its first axis."""
     nodes = cycle.turns * len(cycle.body.nodes)
     ways = [_written_turns, _turns_in_loop][:: 1 if nodes <= SHORT else -1]
@@ -147,7 +192,7 @@ def _repeated(lower: Lowering, cycle: Cycle) -> tuple[Sequence[Tensor], Sequence
     return last(lower, cycle)
 
 
-def _written_turns(lower: Lowering, cycle: Cycle) -> tuple[Sequence[Tensor], Sequence[Tensor]]:
+def _written_turns(lower: Lowering, cycle: Cycle) -> Results:
     """All turns one after the other."""
     states: Sequence[Tensor] = cycle.states
     listed: list[list[Tensor]] = [[] for _ in cycle.body.outputs[cycle.skips + len(states) :]]
@@ -174,7 +219,7 @@ def _stacked(lower: Lowering, parts: Sequence[Tensor]) -> Tensor:
     return rows[0] if len(rows) == 1 else lower.op("CONCATENATION", *rows, axis=0)
 
 
-def _turns_in_loop(lower: Lowering, cycle: Cycle) -> tuple[Sequence[Tensor], Sequence[Tensor]]:
+def _turns_in_loop(lower: Lowering, cycle: Cycle) -> Results:
     """LiteRT's WHILE; what the turns list is kept in a tensor of the whole length."""
     read = _outer(lower, [cycle.body])
     count, parts = len(cycle.states), len(cycle.parts)
@@ -235,11 +280,16 @@ def loop(lower: Lowering, node: Node) -> Sequence[Tensor]:
     start = condition if condition is not None else lower.const(np.array(True))
     turns = _counted(lower, body, count, start, carried)
     if turns is not None:
-        after, lists = _repeated(lower, Cycle(body, turns, carried, skips=1))
+        cycle = Cycle(body, turns, carried, skips=1)
+        after, lists = _with_fixed_states(lower, cycle, _repeated)
         return [*after, *lists]
     if len(body.outputs) > 1 + len(carried):
         raise Unsupported("how much it lists depends on values; LiteRT wants sizes that are known")
-    return _open_loop(lower, body, count, start, carried)
+
+    def run(lower: Lowering, cycle: Cycle) -> Results:
+        return _open_loop(lower, cycle.body, count, start, cycle.states), ()
+
+    return _with_fixed_states(lower, Cycle(body, 0, carried, skips=1), run)[0]
 
 
 def _counted(
@@ -294,7 +344,7 @@ def _part_that_decides(body: SourceGraph, count: int) -> SourceGraph:
         kept = []
         for node in reversed(body.nodes):
             if needed.intersection(node.outputs):
-                needed |= {*node.inputs, *(n for g in _graphs(node) for n in outer_names(g))}
+                needed |= {*read_names(node)}
                 kept.append(node)
         inner = {names[2 + i]: results[1 + i] for i in range(count)}
         needed |= {result for name, result in inner.items() if name in needed}
@@ -303,10 +353,6 @@ def _part_that_decides(body: SourceGraph, count: int) -> SourceGraph:
         for v, name in zip(body.outputs[1 : 1 + count], names[2:], strict=True)
     ]
     return replace(body, nodes=tuple(kept[::-1]), outputs=(body.outputs[0], *outputs))
-
-
-def _graphs(node: Node) -> list[SourceGraph]:
-    return [g for g in node.settings.values() if isinstance(g, SourceGraph)]
 
 
 def _open_loop(
@@ -351,7 +397,8 @@ def scan(lower: Lowering, node: Node) -> Sequence[Tensor]:
         _along_first(lower, t, positive(a, len(t.shape)), bool(d))
         for t, a, d in zip(parts, axes, turned, strict=True)
     )
-    after, lists = _repeated(lower, Cycle(body, lined[0].shape[0], states, lined))
+    cycle = Cycle(body, lined[0].shape[0], states, lined)
+    after, lists = _with_fixed_states(lower, cycle, _repeated)
     out_axes = node.integers("scan_output_axes", [0] * len(lists))
     back = node.integers("scan_output_directions", [0] * len(lists))
     ready = [

@@ -399,7 +399,8 @@ Entry = tuple[Graph, tuple[list[str], list[str]], Signature | None]
 
 def _model_and_content(source: Source) -> tuple[Model, bytes | memoryview]:
     model = source if isinstance(source, Model) else load(source)
-    if isinstance(source, Model) or any(_has_repeated_ports(graph) for graph in model.graphs):
+    repeats_ports = any(_has_repeated_ports(graph) for graph in model.graphs)
+    if isinstance(source, Model) or repeats_ports or model.mended:
         model = _with_distinct_ports(model)
         return model, to_bytes(model)
     in_memory = isinstance(source, bytes | bytearray | memoryview)

@@ -40,8 +40,9 @@ def call(name: str, command: Command, typed: Typed) -> int:
     """Calls the function of a command, and prints what it gives; the exit status."""
     as_json = bool(typed.pop(JSON, False))
     public = command.prepare(typed) if command.prepare is not None else None
-    with _in_shapes(name, typed) as rename:
-        return _call(public or FUNCTIONS.get(name, name), command, typed, as_json, rename)
+    public = public or FUNCTIONS.get(name, name)
+    with _in_shapes(name, public, typed) as rename:
+        return _call(public, command, typed, as_json, rename)
 
 
 def _call(
@@ -77,9 +78,12 @@ def _renaming(
     return told
 
 
-def _in_shapes(name: str, typed: Typed) -> AbstractContextManager[Callable[[Any], Any]]:
-    """Copies of the models in the sizes of `--shape`, and what says the typed names again."""
-    if "shape" not in typed:
+def _in_shapes(
+    name: str, public: str, typed: Typed
+) -> AbstractContextManager[Callable[[Any], Any]]:
+    """Copies of the models in the sizes of `--shape`, and what says the typed names again; nothing
+    for a function that takes the sizes itself."""
+    if "shape" not in typed or takes(getattr(litesmith, public), "shape"):
         return nullcontext(lambda value: value)
     from litesmith.cli.shaped import in_typed_shapes
 

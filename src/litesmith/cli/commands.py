@@ -48,6 +48,7 @@ _OUT_FOLDER = option(
 )
 _AGAINST = option("--against", metavar="REF", kind=Path, help="")
 _OVERLAY = option("--overlay", metavar="FILE.json", kind=Path, help="")
+_OWN_SHAPE = replace(SHAPE, to_function=True)  # of a function that takes sizes itself
 _CALIBRATE = option("--calibrate", metavar="D2", help="", show_default="a fifth of --data")
 
 
@@ -169,6 +170,7 @@ COMMANDS = {
                 many=True,
                 help="Files, patterns in quotes, or catalogue names as mobilenet_v2:0.5@160.",
             ),
+            _OWN_SHAPE,
             DATA,
             MAX_LATENCY,
             MAX_SIZE,
@@ -256,6 +258,7 @@ COMMANDS = {
                 "baseline", metavar="BASELINE", kind=Path, help="The .json file of a baseline."
             ),
             MODEL,
+            _OWN_SHAPE,
             DATA,
             option("--update", kind=bool, help="Measure MODEL and write its baseline."),
             option(
@@ -703,6 +706,7 @@ COMMANDS = {
                 "`litesmith catalogue` by name, to train from scratch.",
             ),
             replace(OUT_FILE, metavar="OUT", help="The .tflite to write."),
+            _OWN_SHAPE,
             DATA,
             option(
                 "--val",

@@ -9,10 +9,12 @@ from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
-from litesmith.errors import BadInput
+from litesmith.errors import BadInput, CannotApply
 from litesmith.evidence.choosing import PublishedScore
 from litesmith.ir.types import Model
 from litesmith.known_networks import NetworkSpec, catalogue_room, is_network
+from litesmith.passes.core.step import Context
+from litesmith.passes.tidy.resize import Resize
 from litesmith.phrases import phrase
 from litesmith.tflite.file import digest, load
 from litesmith.tflite.write import to_bytes
@@ -24,7 +26,7 @@ class ModelCandidate:
     """A model to choose from.
 
     name       short, and no other's
-    path       its file; None for one of the catalogue that is not written yet
+    path       its file; None for one that is made here and not written yet
     digest     of the file
     parent     the name of what it was made of, and `recipe` how; "" for what was given
     is_taught  False where the weights are random numbers
@@ -55,8 +57,11 @@ class Listed(NamedTuple):
     notes: tuple[str, ...]
 
 
-def list_candidates(texts: Sequence[str | os.PathLike[str]]) -> Listed:
-    """The candidates that texts name, in their order; each file is opened, and taken once."""
+def list_candidates(texts: Sequence[str | os.PathLike[str]], shape: tuple[str, ...] = ()) -> Listed:
+    """The candidates that texts name, in their order; each file is opened, and taken once.
+
+    `shape` is what the step `resize` takes: files are written anew with inputs of these sizes.
+    """
     if not texts:
         raise BadInput("nothing to choose from: give .tflite files, patterns or catalogue names")
     paths = [path for text in texts for path in _paths(os.fspath(text))]
@@ -64,10 +69,7 @@ def list_candidates(texts: Sequence[str | os.PathLike[str]]) -> Listed:
     kept: dict[str, ModelCandidate] = {}
     notes: list[str] = []
     for path in paths:
-        if isinstance(path, Path):
-            found = ModelCandidate(next(names), load(path), path, digest(path))
-        else:
-            found = _build(path)
+        found = _opened(next(names), path, shape) if isinstance(path, Path) else _build(path)
         twin = kept.setdefault(found.digest, found)
         if twin.path and found.path and not os.path.samefile(twin.path, found.path):
             notes.append(
@@ -76,6 +78,17 @@ def list_candidates(texts: Sequence[str | os.PathLike[str]]) -> Listed:
                 )
             )
     return Listed(tuple(kept.values()), tuple(notes))
+
+
+def _opened(name: str, path: Path, shape: tuple[str, ...]) -> ModelCandidate:
+    model = load(path)
+    if not shape:
+        return ModelCandidate(name, model, path, digest(path))
+    try:
+        resized = Resize(shape).apply(model, Context()).model
+    except (BadInput, CannotApply) as error:
+        raise type(error)("{path}: {error}", path, error) from None
+    return ModelCandidate(name, resized, None, content_digest(resized))
 
 
 def _names(paths: Sequence[Path | NetworkSpec]) -> list[str]:

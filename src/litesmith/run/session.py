@@ -136,7 +136,16 @@ class Session:
             self._open_guarded(signature, profile)
         else:
             self._open_sized(profile, _cache_file(weight_cache, self._content))
-        self.inputs, self.outputs = Ports(self, "inputs"), Ports(self, "outputs")
+
+    # Made anew each time: a session that held its ports, which hold it, would keep its model in
+    # memory until the garbage collector comes by, which timing keeps away.
+    @property
+    def inputs(self) -> Ports:
+        return Ports(self, "inputs")
+
+    @property
+    def outputs(self) -> Ports:
+        return Ports(self, "outputs")
 
     @property
     def runner(self) -> Runner:

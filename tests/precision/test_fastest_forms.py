@@ -16,16 +16,14 @@ from litesmith.passes.quantizing.integer_graph import conversions
 from litesmith.passes.quantizing.quantize import Quantize
 from litesmith.precision.fastest_forms import (
     FastestForms,
-    FormCosts,
-    estimated_costs,
     fastest_forms,
     find_fastest,
-    form_costs,
     names_of,
     slower_kinds,
     suspected_forms,
     with_forms,
 )
+from litesmith.precision.form_costs import FormCosts, estimated_costs, form_costs
 from litesmith.run.core.target import Target
 from tests.draws import draws
 from tests.zoo import noise

@@ -23,7 +23,7 @@ from litesmith.ir.window import pads, slides
 from litesmith.networks.network_table import Row
 from litesmith.networks.spec import Spec, build, resolve
 from litesmith.numeric.affine import dequantize
-from litesmith.numeric.array_files import read_arrays
+from litesmith.numeric.array_files import archive_bytes, read_arrays, refuse_size
 from litesmith.phrases import phrase
 from litesmith.tflite.file import load, write_whole
 from litesmith.units import plain
@@ -208,6 +208,8 @@ def _is_lopsided(op: Op, data: Tensor, weight: Tensor) -> bool:
 
 # Where training scripts put the state dict beside other things.
 _INSIDE = ("state_dict", "model")
+_NORM = ("running_mean", "running_var", "weight", "bias")
+_FLOAT_BYTES = 4
 
 
 def read_torch(path: Path, row: Row) -> tuple[list[FileLayer], str]:
@@ -219,7 +221,7 @@ def read_torch(path: Path, row: Row) -> tuple[list[FileLayer], str]:
             if "weight" in parts:
                 found.append(FileLayer(name, parts["weight"], parts.get("bias"), is_torch=True))
             continue
-        if not found or found[-1].outputs != parts["running_var"].size:
+        if not found or not _is_norm_of(found[-1], parts):
             raise BadInput(
                 "{path}: the batch normalization {name!r} does not follow its convolution; "
                 "a state dict in the order of torchvision's belongs here",
@@ -228,6 +230,13 @@ def read_torch(path: Path, row: Row) -> tuple[list[FileLayer], str]:
             )
         found[-1] = _fold_norm(found[-1], parts, row.epsilon)
     return found, "torch"
+
+
+def _is_norm_of(layer: FileLayer, parts: dict[str, Array]) -> bool:
+    arrays = [parts[name] for name in _NORM if name in parts]
+    if layer.bias is not None:
+        arrays.append(layer.bias)
+    return "running_mean" in parts and {a.size for a in arrays} == {layer.outputs}
 
 
 def _fold_norm(layer: FileLayer, norm: dict[str, Array], epsilon: float) -> FileLayer:
@@ -257,7 +266,10 @@ def _torch_arrays(path: Path) -> dict[str, Array]:
     except ImportError:
         raise CannotRun("{path}: needs torch; pip install 'litesmith[train]'", path) from None
     try:
+        refuse_size(path, archive_bytes(path), smaller=_ONE_NETWORK)
         content = torch.load(path, map_location="cpu", weights_only=True)
+    except BadInput:
+        raise
     except Exception as error:  # whatever unpickling raises
         raise BadInput(
             "{path}: cannot be read as weights only ({name}); save model.state_dict() with "
@@ -270,6 +282,18 @@ def _torch_arrays(path: Path) -> dict[str, Array]:
             content = content[name]
     if not isinstance(content, dict) or not all(map(torch.is_tensor, content.values())):
         raise BadInput("{path}: holds no state dict; save model.state_dict() with torch.save", path)
+    for name, tensor in content.items():
+        is_plain = tensor.layout == torch.strided and tensor.device.type == "cpu"
+        if not is_plain or tensor.is_quantized or tensor.is_complex():
+            raise BadInput(
+                "{path}: {name!r} is sparse, quantized, complex or without numbers; a tensor of "
+                "real numbers belongs here",
+                path,
+                plain(str(name)),
+            )
+    # One number in the file can stand for any count of numbers, with a stride of 0.
+    whole = sum(_FLOAT_BYTES * tensor.numel() for tensor in content.values())
+    refuse_size(path, whole, smaller=_ONE_NETWORK)
     return {str(name): tensor.detach().float().numpy() for name, tensor in content.items()}
 
 

@@ -66,6 +66,20 @@ time.sleep(100)
 """
 
 
+# Python before 3.12 made a RuntimeError of it, and the command called that a bug of its own.
+WRAPPED = """\
+import time
+
+class Slow:
+    def __set_name__(self, owner, name):
+        open('ready', 'w').close()
+        time.sleep(100)
+
+class Owner:
+    field = Slow()
+"""
+
+
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
     b = Builder()
@@ -147,9 +161,12 @@ def test_a_terminal_interrupts_once(place: Path) -> None:
     assert (place / "clean").exists() and nothing_is_left(place)
 
 
+@pytest.mark.parametrize("code", [DROPPED, WRAPPED], ids=["dropped", "wrapped"])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_what_python_drops_is_asked_for_again(place: Path, number: signal.Signals) -> None:
-    running = start(place, DROPPED)
+def test_what_python_drops_or_wraps_ends_the_command(
+    place: Path, number: signal.Signals, code: str
+) -> None:
+    running = start(place, code)
     wait_for_file(place / "ready", running)
     running.send_signal(number)
     told = running.communicate(timeout=30)[1]

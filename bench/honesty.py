@@ -167,7 +167,8 @@ def see_pair(pair: Pair, seconds: float, *, by_bench: bool) -> Seen:
         assert isinstance(latency, dict)
         a_us, b_us = latency["a_us"], latency["b_us"]
     assert a_us and b_us
-    wrong = disagreements(printed(found), b_us / a_us)
+    text = printed(found)
+    wrong = disagreements(text, b_us / a_us) if any(quotients(text)) else ["tells no times"]
     is_unclear = ratio.verdict == UNCLEAR
     is_off = abs(ratio.value / pair.ratio - 1) > NEAR or ratio.verdict != pair.verdict
     wrong += [f"contradicts {pair.ratio:.3g}"] if is_off and not is_unclear else []

@@ -65,7 +65,6 @@ MINUTES = {
     "large.py": 3,
     "upgrade.py --seconds 20": 1,
     "tidy.py --seconds 8": 5,
-    "startup.py": 1,
     "session.py": 1,
     "op_profile.py": 1,
     "custom_ops.py": 2,
@@ -200,7 +199,7 @@ NOT_COVERED: tuple[tuple[str, str, str], ...] = (
 
 
 def run_bench(command: str, options: Sequence[str]) -> tuple[dict[str, Told], str]:
-    """The figures that a bench tells, and what it printed last."""
+    """The figures that a bench tells, and what it printed last; of one that failed, why."""
     script, *words = shlex.split(command)
     with TemporaryDirectory() as folder:
         place = Path(folder, "figures.jsonl")
@@ -212,9 +211,9 @@ def run_bench(command: str, options: Sequence[str]) -> tuple[dict[str, Told], st
             check=False,
         )
         lines = place.read_text().splitlines() if place.exists() else []
-    rows = [json.loads(line) for line in lines]
-    said = (done.stderr or done.stdout).strip().splitlines()
-    return {row.pop("key"): Told(**row) for row in rows}, said[-1] if said else ""
+    found = {row.pop("key"): Told(**row) for row in map(json.loads, lines)}
+    said = (done.stdout if MISSED in found else done.stderr).strip().splitlines()
+    return found, said[-1] if said else ""
 
 
 def verdict(figure: Figure, told: Told | None) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
 from typing import Unpack, cast
@@ -12,6 +13,7 @@ import numpy as np
 from litesmith.anatomy.source_file import SourceFile
 from litesmith.arguments import check_types
 from litesmith.conversion.judge import find_judge, judge_onnx
+from litesmith.conversion.keras_model import is_keras_model, read_keras, read_keras_file
 from litesmith.conversion.lowering import Left
 from litesmith.conversion.onnx_file import read_onnx
 from litesmith.conversion.other_formats import CONVERTED, refuse_stranger
@@ -28,7 +30,7 @@ from litesmith.conversion.whole_model import SOURCE_DIGEST, Lowered, tidied, wit
 from litesmith.data.preparation import Preparation, Preparing, read_preparation
 from litesmith.data.sources import Given
 from litesmith.display import show_html, show_line
-from litesmith.errors import BadInput, CannotApply
+from litesmith.errors import BadInput, CannotApply, CannotRun
 from litesmith.front.given_data import open_given
 from litesmith.front.made_model import Json, Place, model_digest, read_place
 from litesmith.ir.types import Array, Model, frozen
@@ -171,9 +173,10 @@ def convert(
     """
     begun = perf_counter()
     place = read_place(out, source if isinstance(source, str | Path) else "")
-    opened, run = _open(source, example)
+    sizes = read_sizes(shape)
+    opened, run = _open(source, example, sizes)
     name = Path(cast(str, source)).name if isinstance(source, str | Path) else type(source).__name__
-    sizes, constants = read_sizes(shape), _read_values(fix, opened)
+    constants = _read_values(fix, opened)
     progress(Note(phrase("converting {nodes} nodes", len(opened.graph.nodes))))
     done, _ = with_sizes(opened, sizes, constants)
     notes = [*opened.notes, *done.notes]
@@ -274,20 +277,46 @@ def _value(text: str) -> tuple[str, object]:
     return name, numbers[0] if len(numbers) == 1 else numbers
 
 
-def _open(source: object, example: object) -> tuple[SourceModel, Run]:
+def _open(source: object, example: object, sizes: Mapping[str, Sizes]) -> tuple[SourceModel, Run]:
     """The source as nodes, and what runs it."""
-    if isinstance(source, str | Path):
-        path = Path(source)
-        refuse_stranger(path)
-        if path.suffix.lower() not in CONVERTED:
-            raise BadInput(
-                "{path}: no model that is converted; there are {suffixes}",
-                path,
-                ", ".join(CONVERTED),
-            )
-        if path.suffix.lower() == ".onnx":
-            return read_onnx(path), partial(_run_onnx, path)
-    raise BadInput("{source!r}: give the path of an .onnx file", source)
+    if not isinstance(source, str | Path):
+        return _open_live(source, example, sizes)
+    path = Path(source)
+    refuse_stranger(path)
+    suffix = path.suffix.lower()
+    if suffix not in CONVERTED:
+        raise BadInput(
+            "{path}: no model that is converted; there are {suffixes}",
+            path,
+            ", ".join(CONVERTED),
+        )
+    if suffix == ".onnx":
+        return read_onnx(path), partial(_run_onnx, path)
+    if suffix == ".keras":
+        return read_keras_file(path, sizes)
+    _need_torch(path.name)
+    from litesmith.conversion.torch_archive import read_torch_file
+
+    return read_torch_file(path, sizes)
+
+
+def _open_live(
+    source: object, example: object, sizes: Mapping[str, Sizes]
+) -> tuple[SourceModel, Run]:
+    """A model of Keras or torch in memory."""
+    if is_keras_model(source):
+        return read_keras(source, sizes, example)
+    _need_torch(type(source).__name__)
+    from litesmith.conversion.torch_program import read_live
+
+    return read_live(source, example, sizes)
+
+
+def _need_torch(what: str) -> None:
+    if find_spec("torch") is None:
+        raise CannotRun(
+            "{what} needs torch, which is not installed; pip install 'litesmith[train]'", what
+        )
 
 
 def _judge_name(source: object) -> str:

@@ -21,7 +21,7 @@ from litesmith.profiling.alignment import Absence, absences
 from litesmith.profiling.events import Run, Timeline, moments
 from litesmith.run.core.target import LITESMITH, Target
 from litesmith.run.litert.capi import quiet
-from litesmith.run.session import Session, Source, fill_inputs
+from litesmith.run.session import ReadModel, Session, Source, fill_inputs, read_once
 from litesmith.timing.clock import pause_collection, time_call
 from litesmith.timing.host import Host
 from litesmith.timing.statistics import Row
@@ -205,9 +205,10 @@ _Pair = tuple[Session, Session]  # one model, opened without and with profiling
 def gather(source: Source, target: Target, runs: int | None = None) -> Gathered:
     """Profiles so many runs, or for about two seconds."""
     gathered: Gathered | None = None
+    model = read_once(source)
     loads = _LOADS if runs is None else min(_LOADS, runs)
     for number in range(loads):
-        with _opened(source, target, plain_first=number % 2 == 0) as pair:
+        with _opened(model, target, plain_first=number % 2 == 0) as pair:
             one_run_us = _warm_up(pair)
             if gathered is None:
                 plain, profiled = pair
@@ -227,7 +228,7 @@ def _wanted(one_run_us: float) -> int:
 
 
 @contextmanager
-def _opened(source: Source, target: Target, *, plain_first: bool) -> Generator[_Pair]:
+def _opened(source: ReadModel, target: Target, *, plain_first: bool) -> Generator[_Pair]:
     """The model opened twice."""
     with ExitStack() as stack:
         opened: dict[bool, Session] = {}

@@ -4,6 +4,7 @@ cache keeps by what an op is, its shapes, the target, the machine and the runtim
 import json
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import cache
 from hashlib import sha256
 from math import ceil
 from pathlib import Path
@@ -122,7 +123,17 @@ def _name(op: Op) -> str:
 def conversion_times(
     target: Target, runs: int | None = None, engine: Engine | None = None
 ) -> ConversionTimes:
-    """The mean of both directions, from models that do nothing else."""
+    """The mean of both directions, from models that do nothing else. They are the machine's, not a
+    model's: one process measures them once, on a busy machine too."""
+    return _conversions(target, runs, engine) if engine else _conversions_here(target, runs)
+
+
+@cache
+def _conversions_here(target: Target, runs: int | None) -> ConversionTimes:
+    return _conversions(target, runs, None)
+
+
+def _conversions(target: Target, runs: int | None, engine: Engine | None) -> ConversionTimes:
     models = (_converting(size) for size in _SIZES)
     wholes = (_known_times(equal_times, one, target, runs, engine).whole for one in models)
     return ConversionTimes(_SIZES, tuple(max(whole, 0.0) / (2 * _TIMES) for whole in wholes))

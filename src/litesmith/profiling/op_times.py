@@ -184,7 +184,8 @@ class Profile:
 # Both sessions are opened anew so often: where a model lies in memory makes it faster or slower.
 _LOADS = 4
 _TURN_RUNS = 5  # runs before the other session has its turn; one more before them is not counted
-_TIMED_SECONDS, _LEAST_RUNS, _MOST_TIMED_RUNS = 2.0, 20, 400
+_LEAST_RUNS, _MOST_TIMED_RUNS = 20, 400
+USUAL_SECONDS = 2.0
 
 
 @dataclass
@@ -202,8 +203,10 @@ class Gathered:
 _Pair = tuple[Session, Session]  # one model, opened without and with profiling
 
 
-def gather(source: Source, target: Target, runs: int | None = None) -> Gathered:
-    """Profiles so many runs, or for about two seconds."""
+def gather(
+    source: Source, target: Target, runs: int | None = None, seconds: float = USUAL_SECONDS
+) -> Gathered:
+    """Profiles so many runs, or for about so many seconds."""
     gathered: Gathered | None = None
     model = read_once(source)
     loads = _LOADS if runs is None else min(_LOADS, runs)
@@ -214,7 +217,7 @@ def gather(source: Source, target: Target, runs: int | None = None) -> Gathered:
                 plain, profiled = pair
                 note = plain.note or profiled.note
                 gathered = Gathered(profiled.model, note, Timeline(profiled.model))
-            wanted = _wanted(one_run_us) if runs is None else runs
+            wanted = _wanted(one_run_us, seconds) if runs is None else runs
             share = wanted // loads + (number < wanted % loads)
             for done in range(0, share, _TURN_RUNS):
                 _turns(pair, gathered, min(_TURN_RUNS, share - done))
@@ -222,9 +225,9 @@ def gather(source: Source, target: Target, runs: int | None = None) -> Gathered:
     return gathered
 
 
-def _wanted(one_run_us: float) -> int:
+def _wanted(one_run_us: float, seconds: float) -> int:
     """Runs of each sort that fill half of the time."""
-    return min(_MOST_TIMED_RUNS, max(_LEAST_RUNS, round(_TIMED_SECONDS * 1e6 / 2 / one_run_us)))
+    return min(_MOST_TIMED_RUNS, max(_LEAST_RUNS, round(seconds * 1e6 / 2 / one_run_us)))
 
 
 @contextmanager
@@ -272,15 +275,21 @@ def _turns(pair: _Pair, gathered: Gathered, count: int) -> None:
         gathered.runs += gathered.timeline.runs(moments(profiled.stop_profile()))
 
 
-def profile_ops(model: Source, on: str | Target = "cpu:1", *, runs: int | None = None) -> Profile:
-    """Times every op of a model on a CPU target."""
+def profile_ops(
+    model: Source,
+    on: str | Target = "cpu:1",
+    *,
+    runs: int | None = None,
+    seconds: float = USUAL_SECONDS,
+) -> Profile:
+    """Times every op of a model on a CPU target, in so many runs or else for so long."""
     target = Target.parse(on)
     if target.kind not in ("cpu", "custom"):
         raise CannotRun("no profile on {target}: only cpu targets tell the time of each op", target)
     if runs is not None and not 1 <= runs <= _MOST_RUNS:
         given = argument("runs", runs)
         raise BadInput("{runs}: give a number from 1 to {most_runs}", given, _MOST_RUNS)
-    gathered = gather(model, target, runs)
+    gathered = gather(model, target, runs, seconds)
     if not gathered.runs:
         raise CannotRun(
             "no profile on {target}: the runtime reports no events for this model", target

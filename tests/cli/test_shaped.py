@@ -73,10 +73,11 @@ def test_doctor_suggests_commands_that_can_be_typed(
 ) -> None:
     place = tmp_path / "my model.tflite"
     litesmith.save(resizable(), place)
-    assert run_command("doctor", model=place, shape=["x=3,4"]) in (0, 1)
+    typed = {"model": place, "shape": ["x=3,4"], "seconds": 0.05}
+    assert run_command("doctor", **typed) in (0, 1)
     shown = capsys.readouterr()
     assert "litesmith-" not in shown.out
-    assert run_command("doctor", model=place, shape=["x=3,4"], as_json=True) in (0, 1)
+    assert run_command("doctor", **typed, as_json=True) in (0, 1)
     found = json.loads(capsys.readouterr().out)["findings"]
     commands = [one["command"] for one in found if "my model" in one.get("command", "")]
     assert all(f"'{place}' --shape x=3,4" in command for command in commands)

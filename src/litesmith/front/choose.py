@@ -42,6 +42,7 @@ def choose(
     minimize: str | None = None,
     on: str | Target = "cpu:1",
     retrain: bool = False,
+    pretrained: bool = False,
     val: Given | None = None,
     quantized: bool = False,
     effort: str = "default",
@@ -61,10 +62,11 @@ def choose(
 
     >>> litesmith.choose("models/*.tflite", "val/", max_latency="10ms").pick   # doctest: +SKIP
 
-    Candidates are files, patterns as `models/*.tflite`, or names of the catalogue. Without data
-    time, size and memory are compared. The folder `out` has the evidence, what was made and the
-    report. `engine="ray"` has the workers of a Ray cluster make, time and score them. `command` is
-    what the user typed, for the records.
+    Candidates are files, patterns as `models/*.tflite`, or names of the catalogue, which have
+    random weights or `pretrained` ones, fetched by pip. Without data time, size and memory are
+    compared. The folder `out` has the evidence, what was made and the report. `engine="ray"` has
+    the workers of a Ray cluster make, time and score them. `command` is what the user typed, for
+    the records.
     """
     refuse_below("samples", samples, 1)
     if isinstance(engine, str):
@@ -74,8 +76,10 @@ def choose(
     target = one_target(on)
     prepared = read_preparation(preparation, **options)
     texts = [candidates] if isinstance(candidates, str | os.PathLike) else list(candidates)
+    if pretrained:
+        progress(Status(phrase("fetching the weights")))
     request = ChooseTask(
-        list_candidates(texts),
+        list_candidates(texts, pretrained=pretrained),
         Path(out),
         asked,
         None if data is None else GivenData(data, prepared, samples),

@@ -9,6 +9,7 @@ from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
+from litesmith.arguments import argument
 from litesmith.errors import BadInput
 from litesmith.evidence.choosing import PublishedScore
 from litesmith.ir.types import Model
@@ -55,11 +56,20 @@ class Listed(NamedTuple):
     notes: tuple[str, ...]
 
 
-def list_candidates(texts: Sequence[str | os.PathLike[str]]) -> Listed:
-    """The candidates that texts name, in their order; each file is opened, and taken once."""
+def list_candidates(texts: Sequence[str | os.PathLike[str]], *, pretrained: bool = False) -> Listed:
+    """The candidates that texts name, in their order; each file is opened, and taken once.
+
+    pretrained  whether names of the catalogue have published weights, not random ones
+    """
     if not texts:
         raise BadInput("nothing to choose from: give .tflite files, patterns or catalogue names")
     paths = [path for text in texts for path in _paths(os.fspath(text))]
+    if pretrained and all(isinstance(path, Path) for path in paths):
+        raise BadInput(
+            "{pretrained}: all candidates are files; give names of `litesmith catalogue`, or leave "
+            "it out",
+            argument("pretrained", True),
+        )
     names = iter(_names(paths))
     kept: dict[str, ModelCandidate] = {}
     notes: list[str] = []
@@ -67,7 +77,7 @@ def list_candidates(texts: Sequence[str | os.PathLike[str]]) -> Listed:
         if isinstance(path, Path):
             found = ModelCandidate(next(names), load(path), path, digest(path))
         else:
-            found = _build(path)
+            found = _build(path, pretrained)
         twin = kept.setdefault(found.digest, found)
         if twin.path and found.path and not os.path.samefile(twin.path, found.path):
             notes.append(
@@ -95,19 +105,20 @@ def make_distinct(name: str, taken: Collection[str]) -> str:
     return name if name not in taken else next(one for one in numbered if one not in taken)
 
 
-def _build(network: NetworkSpec) -> ModelCandidate:
-    """A network of the catalogue: its weights are random numbers."""
-    model = catalogue_room().build(str(network))
+def _build(network: NetworkSpec, pretrained: bool) -> ModelCandidate:
+    """A network of the catalogue, with published weights or with random numbers."""
+    room, text = catalogue_room(), str(network)
+    model = room.load_pretrained(text) if pretrained else room.build(text)
+    own = room.find_pretrained(text) if pretrained else None
     size = network.width, network.resolution
-    told = next(
-        (p for p in network.row.published if (p.width, p.resolution) == size),
-        None,
-    )
+    sizes = network.row.published if own is None else (own,)
+    told = next((p for p in sizes if (p.width, p.resolution) == size), None)
     share = None if told is None else typed_share(told.accuracy)
-    source = phrase("{source}, on {data}", network.row.source, network.row.data)
+    source = network.row.source if own is None else own.source
+    source = phrase("{source}, on {data}", source, network.row.data)
     published = None if share is None else PublishedScore(share, source)
     return ModelCandidate(
-        str(network), model, None, content_digest(model), is_taught=False, published=published
+        text, model, None, content_digest(model), is_taught=pretrained, published=published
     )
 
 

@@ -61,8 +61,9 @@ class MixedOutput(NamedTuple):
     @property
     def lost_least(self) -> str:
         """The cure by which least is lost: "float", "int16", or "" where none helps."""
-        known = {"": self.snr_db, "float": self.cured_db, "int16": self.int16_db}
-        return max(known, key=lambda way: known[way] or self.snr_db)
+        tried = {"": self.snr_db, "float": self.cured_db, "int16": self.int16_db}
+        known = {way: kept for way, kept in tried.items() if kept is not None}
+        return max(known, key=lambda way: known[way])
 
 
 class _Parts(NamedTuple):
@@ -77,7 +78,6 @@ def mixed_outputs(
     written: Path | Model, original: Model, data: Data, source: Path | Model
 ) -> tuple[MixedOutput, ...]:
     """The outputs of a written file that lose small channels, beside the model it was made from."""
-
     seen = _seen(written, original, data, source)
     outputs = enumerate(original.main.outputs)
     told = [_mixed(plain(t.name), n, seen[n]) for n, t in outputs if n in seen]
@@ -106,16 +106,18 @@ def try_cures(
     wide: list[float | None] = [None] * len(found)
     with suppress(LitesmithError):  # no kernel for it, in the tables or in the runtime
         made = apply(kept, (step,), Context(tools(data))).model
-        wide = [*_small_db(found, made, original, data)]
+        wide = _small_db(found, made, original, data)
     pairs = zip(found, cured, wide, strict=True)
     return tuple(one._replace(cured_db=a, int16_db=b) for one, a, b in pairs), step
 
 
 def _small_db(
     found: Sequence[MixedOutput], made: Model, original: Model, data: Data
-) -> list[float]:
+) -> list[float | None]:
+    """Of each output what its small channels keep; None where its numbers are not finite."""
     seen = _seen(made, original, data, original)
-    return [_mixed("", one.place, seen[one.place])[0].snr_db for one in found]
+    places = [one.place if one.place in seen else None for one in found]
+    return [None if n is None else _mixed("", n, seen[n])[0].snr_db for n in places]
 
 
 def _seen(

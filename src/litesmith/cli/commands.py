@@ -53,6 +53,7 @@ _PRETRAINED = option(
     kind=bool,
     help="Names of the catalogue have published weights, which pip fetches once.",
 )
+_OWN_SHAPE = replace(SHAPE, to_function=True)  # of a function that takes sizes itself
 _CALIBRATE = option("--calibrate", metavar="D2", help="", show_default="a fifth of --data")
 
 
@@ -174,6 +175,7 @@ COMMANDS = {
                 many=True,
                 help="Files, patterns in quotes, or catalogue names as mobilenet_v2:0.5@160.",
             ),
+            _OWN_SHAPE,
             DATA,
             MAX_LATENCY,
             MAX_SIZE,
@@ -262,6 +264,7 @@ COMMANDS = {
                 "baseline", metavar="BASELINE", kind=Path, help="The .json file of a baseline."
             ),
             MODEL,
+            _OWN_SHAPE,
             DATA,
             option("--update", kind=bool, help="Measure MODEL and write its baseline."),
             option(
@@ -711,6 +714,7 @@ COMMANDS = {
             ),
             _PRETRAINED,
             replace(OUT_FILE, metavar="OUT", help="The .tflite to write."),
+            _OWN_SHAPE,
             DATA,
             option(
                 "--val",

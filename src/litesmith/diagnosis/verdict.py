@@ -152,17 +152,17 @@ def examine(
 def _mixed(pair: Pair, data: Data, watch: Watch, *, is_refused: bool) -> tuple[Diagnosis, ...]:
     """Outputs whose small numbers one scale loses, with the cure by which they were seen to keep
     most."""
-    found = mixed_outputs(pair.model, pair.file, data, pair.file)
-    keep = makers(pair.file, found)
-    if not keep or scheme_of(pair.model) != "int8":
-        return ()
-    recipe: Recipe = (Quantize(keep=keep),)
-    watched = watch(data, phrase("trying {recipe}", text_of(recipe)))
     try:
+        found = mixed_outputs(pair.model, pair.file, data, pair.file)
+        keep = makers(pair.file, found)
+        if not keep or scheme_of(pair.model) != "int8":
+            return ()
+        recipe: Recipe = (Quantize(keep=keep),)
+        watched = watch(data, phrase("trying {recipe}", text_of(recipe)))
         kept = apply(pair.file, recipe, Context(tools(watched))).model
-    except LitesmithError:  # nothing but this op was to be quantized
+        cured, step = try_cures(found, kept, pair.file, data)
+    except LitesmithError:  # it does not run, or nothing but this op was to be quantized
         return ()
-    cured, step = try_cures(found, kept, pair.file, data)
     recipes = {"": (), "float": recipe, "int16": (*recipe, step)}
     return tuple(_mixed_told(one, recipes[one.lost_least], is_refused) for one in cured)
 

@@ -20,6 +20,7 @@ report.py       `report`: the page of a folder
 resize.py       `resize`: a model with inputs of the sizes that the user gives
 retrain.py      `retrain`: a classifier of the user's classes from any float network
 shrink.py       `prune`, `cluster` and `qat`: one step, trained on data, and what the result costs
+shaped.py       a model's copy in other sizes, and the names that the user gave
 speed_check.py  whether a quantized file is faster than its source, and what makes it slower
 tune.py         `tune`: from a model and a budget to the best file within it
 

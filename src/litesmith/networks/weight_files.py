@@ -4,7 +4,9 @@ of the catalogue.
 
 import io
 import os
+import zipfile
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple, TypeGuard
@@ -20,7 +22,7 @@ from litesmith.networks.network_table import Row
 from litesmith.networks.spec import Spec, build, resolve
 from litesmith.networks.state_dict import read_state_dict
 from litesmith.numeric.affine import dequantize
-from litesmith.numeric.array_files import read_arrays
+from litesmith.numeric.array_files import archive_bytes, read_arrays, refuse_size
 from litesmith.phrases import phrase
 from litesmith.tflite.file import load, write_whole
 from litesmith.units import plain
@@ -205,10 +207,15 @@ def _is_lopsided(op: Op, data: Tensor, weight: Tensor) -> bool:
     return any(before != after for before, after in both)
 
 
+_NORM = ("running_mean", "running_var", "weight", "bias")
+
+
 def read_torch(path: Path, row: Row) -> tuple[list[FileLayer], str]:
     """Layers of a torch state dict as torchvision names and orders them, and torch's style."""
     if not path.is_file():
         raise BadInput("{path}: no such file", path)
+    with suppress(zipfile.BadZipFile):  # the reader says what is wrong with it
+        refuse_size(path, archive_bytes(path), smaller=_ONE_NETWORK)
     return torch_layers(path.read_bytes(), path, row.epsilon), "torch"
 
 
@@ -220,7 +227,7 @@ def torch_layers(content: bytes, origin: Path | str, epsilon: float) -> list[Fil
             if "weight" in parts:
                 found.append(FileLayer(name, parts["weight"], parts.get("bias"), is_torch=True))
             continue
-        if not found or found[-1].outputs != parts["running_var"].size:
+        if not found or not _is_norm_of(found[-1], parts):
             raise BadInput(
                 "{path}: the batch normalization {name!r} does not follow its convolution; "
                 "a state dict in the order of torchvision's belongs here",
@@ -229,6 +236,13 @@ def torch_layers(content: bytes, origin: Path | str, epsilon: float) -> list[Fil
             )
         found[-1] = _fold_norm(found[-1], parts, epsilon)
     return found
+
+
+def _is_norm_of(layer: FileLayer, parts: dict[str, Array]) -> bool:
+    arrays = [parts[name] for name in _NORM if name in parts]
+    if layer.bias is not None:
+        arrays.append(layer.bias)
+    return "running_mean" in parts and {a.size for a in arrays} == {layer.outputs}
 
 
 def _fold_norm(layer: FileLayer, norm: dict[str, Array], epsilon: float) -> FileLayer:

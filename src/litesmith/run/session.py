@@ -143,7 +143,16 @@ class Session:
             self._open_guarded(signature, profile)
         else:
             self._open_sized(profile, _cache_file(weight_cache, self._content))
-        self.inputs, self.outputs = Ports(self, "inputs"), Ports(self, "outputs")
+
+    # Made anew each time: a session that held its ports, which hold it, would keep its model in
+    # memory until the garbage collector comes by, which timing keeps away.
+    @property
+    def inputs(self) -> Ports:
+        return Ports(self, "inputs")
+
+    @property
+    def outputs(self) -> Ports:
+        return Ports(self, "outputs")
 
     @property
     def runner(self) -> Runner:
@@ -409,7 +418,8 @@ def read_once(source: Source | ReadModel) -> ReadModel:
     if isinstance(source, ReadModel):
         return source
     model = source if isinstance(source, Model) else load(source)
-    if isinstance(source, Model) or any(_has_repeated_ports(graph) for graph in model.graphs):
+    repeats_ports = any(_has_repeated_ports(graph) for graph in model.graphs)
+    if isinstance(source, Model) or repeats_ports or model.mended:
         model = _with_distinct_ports(model)
         return ReadModel(model, to_bytes(model))
     in_memory = isinstance(source, bytes | bytearray | memoryview)

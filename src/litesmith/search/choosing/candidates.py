@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from litesmith.arguments import argument
-from litesmith.errors import BadInput
+from litesmith.errors import BadInput, CannotApply
 from litesmith.evidence.choosing import PublishedScore
 from litesmith.ir.types import Model
 from litesmith.known_networks import NetworkSpec, catalogue_room, is_network
+from litesmith.passes.core.step import Context
+from litesmith.passes.tidy.resize import Resize
 from litesmith.phrases import phrase
 from litesmith.tflite.file import digest, load
 from litesmith.tflite.write import to_bytes
@@ -25,7 +27,7 @@ class ModelCandidate:
     """A model to choose from.
 
     name       short, and no other's
-    path       its file; None for one of the catalogue that is not written yet
+    path       its file; None for one that is made here and not written yet
     digest     of the file
     parent     the name of what it was made of, and `recipe` how; "" for what was given
     is_taught  False where the weights are random numbers
@@ -56,9 +58,15 @@ class Listed(NamedTuple):
     notes: tuple[str, ...]
 
 
-def list_candidates(texts: Sequence[str | os.PathLike[str]], *, pretrained: bool = False) -> Listed:
+def list_candidates(
+    texts: Sequence[str | os.PathLike[str]],
+    shape: tuple[str, ...] = (),
+    *,
+    pretrained: bool = False,
+) -> Listed:
     """The candidates that texts name, in their order; each file is opened, and taken once.
 
+    shape       what the step `resize` takes: files are written anew with inputs of these sizes
     pretrained  whether names of the catalogue have published weights, not random ones
     """
     if not texts:
@@ -75,7 +83,7 @@ def list_candidates(texts: Sequence[str | os.PathLike[str]], *, pretrained: bool
     notes: list[str] = []
     for path in paths:
         if isinstance(path, Path):
-            found = ModelCandidate(next(names), load(path), path, digest(path))
+            found = _opened(next(names), path, shape)
         else:
             found = _build(path, pretrained)
         twin = kept.setdefault(found.digest, found)
@@ -86,6 +94,17 @@ def list_candidates(texts: Sequence[str | os.PathLike[str]], *, pretrained: bool
                 )
             )
     return Listed(tuple(kept.values()), tuple(notes))
+
+
+def _opened(name: str, path: Path, shape: tuple[str, ...]) -> ModelCandidate:
+    model = load(path)
+    if not shape:
+        return ModelCandidate(name, model, path, digest(path))
+    try:
+        resized = Resize(shape).apply(model, Context()).model
+    except (BadInput, CannotApply) as error:
+        raise type(error)("{path}: {error}", path, error) from None
+    return ModelCandidate(name, resized, None, content_digest(resized))
 
 
 def _names(paths: Sequence[Path | NetworkSpec]) -> list[str]:

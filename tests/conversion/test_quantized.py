@@ -461,5 +461,6 @@ def test_codes_that_are_moved_keep_their_meaning(name: str, dtype: str, tmp_path
         node("DequantizeLinear", "m s z", "f"),
         node("Relu", "f", "y"),
     ]
-    model = onnx_model(nodes, [("x", F, (1, 4, 6, 6))], [("y", F, None)], constants)
+    outputs = [("y", F, None), ("m", np.dtype(dtype), None)]
+    model = onnx_model(nodes, [("x", F, (1, 4, 6, 6))], outputs, constants)
     assert same(model, {"x": numbers(1, 4, 6, 6)}, tmp_path).main.ops

@@ -169,6 +169,7 @@ class _Walk:
         self._codes: dict[Tensor, Tensor] = {}  # of codes in the source: those in int8
         self._real = {t for t in graph.inputs if t.dtype == "float32"}
         self._stored: dict[Tensor, Tensor] = {}
+        self._wide: set[Tensor] = set()  # float tensors that are made of 16 bits
         self._done: set[Op] = set()
         self._ops: list[Op] = []
         self.left: Counter[tuple[str, str]] = Counter()
@@ -183,6 +184,8 @@ class _Walk:
                 self._quantize(op)
             elif not self._on_codes(op) and not self._on_integers(op):
                 self._leave(op)
+                if op.kind == "DEQUANTIZE":
+                    self._wide.update(op.outputs)
         for tensor in self._graph.outputs:
             self._have(tensor)
         return regraph(self._graph, ops=self._ops)
@@ -279,7 +282,7 @@ class _Walk:
         """An op that moves codes as the source has them: moved in int8."""
         places = _code_places(op)
         quants = [t.quant for t in op.outputs if _is_coded(t)]
-        if not places or len(quants) != len(op.outputs) or any(t in self._ends for t in op.outputs):
+        if not places or len(quants) != len(op.outputs):
             return False
         for tensor in op.outputs:
             self._codes[tensor] = _as_int8(tensor)
@@ -298,6 +301,9 @@ class _Walk:
         """The op on integers, where all that it reads and makes is known as such."""
         places = _data_places(op)
         if not any(op.inputs[place] in self._twins for place in places):
+            if op.kind != "QUANTIZE" and any(op.inputs[place] in self._wide for place in places):
+                why = phrase("its data has 16 bits, where LiteRT's kernels are slower than float")
+                self.left[op.kind, why] += 1
             return False
         try:
             self._move(op, places)

@@ -371,6 +371,27 @@ def dynamic_quantize(lower: Lowering, node: Node) -> tuple[Tensor, Tensor, Tenso
     return _computed_codes(lower, x, step, zero, "uint8"), step, lower.cast(zero, "uint8")
 
 
+def dynamic_lstm(lower: Lowering, node: Node) -> Sequence[Tensor]:
+    """An LSTM with stored weights, (directions, inputs, gates); its data is not rounded here."""
+    x, w, r, *others = lower.inputs(node, 12)
+    *others, w_scale, w_zero, r_scale, r_zero = others[:9]
+
+    def weight(codes: Tensor | None, scale: Tensor | None, zero: Tensor | None) -> Tensor:
+        values, steps, points = (lower.known(t, "weights") for t in (codes, scale, zero))
+        steps, points = (a.reshape(len(values), 1, -1) for a in (steps, points.astype(np.int64)))
+        numbers = ((values - points) * steps).astype(np.float32)
+        return lower.const(numbers.transpose(0, 2, 1))
+
+    tensors = [x, weight(w, w_scale, w_zero), weight(r, r_scale, r_zero), *others]
+    names = [f"{node.place}/{i}" if t is not None else "" for i, t in enumerate(tensors)]
+    lower.values |= {n: t for n, t in zip(names, tensors, strict=True) if t is not None}
+    lower.notes[
+        phrase("{kind}: it computes in float, without rounding its data as it runs", node.kind)
+    ] = None
+    made = lower.rules["LSTM"](lower, replace(node, kind="LSTM", domain="", inputs=tuple(names)))
+    return [made] if isinstance(made, Tensor) else made
+
+
 # Operators of values, used on codes
 
 
@@ -400,6 +421,7 @@ def with_codes(rules: Mapping[str, Rule]) -> dict[str, Rule]:
 
 _MICROSOFT: dict[str, Rule] = {
     "DequantizeLinear": dequantize_linear,
+    "DynamicQuantizeLSTM": dynamic_lstm,
     "QGemm": qgemm,
     "QLinearAdd": of_codes("Add", 2),
     "QLinearAveragePool": of_codes("AveragePool", 1),

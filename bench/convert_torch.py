@@ -2,7 +2,8 @@
 
 Each network is converted, compared with torch on random inputs, and timed on cpu:1 in one
 interleaved run with the peer's file, which `--peer PYTHON`, the interpreter of an environment with
-litert-torch, makes in a child. Bar: equal to torch within 1e-4 of the largest output, and nowhere
+litert-torch, makes in a child. Images have their channels last in our files, as `convert` leaves
+them, and first in the peer's. Bar: equal to torch within 1e-4 of the largest output, and nowhere
 slower than 1.05 times the peer's file beyond the interval.
 """
 
@@ -20,14 +21,10 @@ from report import print_table, verdict_line
 from torch_nets import NETS, build
 
 import litesmith
-from litesmith.conversion.whole_model import lowered
-from litesmith.conversion.torch_program import read_module
 from litesmith.errors import LitesmithError
 from litesmith.ir.types import Model
-from litesmith.run.session import feed
 from litesmith.units import error_text, ratio_text, time_text
 
-RECIPE = "relayout | cleanup | fold | fuse"
 NEAR, SLOWEST = 1e-4, 1.05
 HEAD = ("network", "difference", "ops", "transposes", "p50", "peer's ops", "time / peer's")
 INSTALL = "no --peer: ours alone; it needs a venv of its own with litert-torch"
@@ -43,20 +40,26 @@ class Line(NamedTuple):
 def ours(name: str, out: Path) -> tuple[Model, float]:
     """The converted file, and its largest difference from torch by the largest output."""
     module, inputs = build(name)
-    made = lowered(read_module(module, inputs))
+    made = litesmith.convert(module, inputs, out=out, check=False)
     if made.model is None:
         raise LitesmithError("{what} is left", ", ".join(sorted({row.kind for row in made.left})))
-    model = litesmith.apply(made.model, RECIPE).model
-    litesmith.save(model, out)
     with torch.no_grad():
         told = module(*inputs)
-    wanted = list(told.values()) if isinstance(told, dict) else [told]
+    wanted = told if isinstance(told, dict) else {"output": told}
     with litesmith.Session(out, "cpu:1") as session:
-        feed(session, [value.numpy() for value in inputs])
+        for name, value in zip(session.inputs, inputs, strict=True):
+            session.inputs[name] = turned(name, value.numpy(), made.turned)
         session.run()
-        found = [np.array(value) for value in session.outputs.values()]
-    pairs = zip(found, wanted, strict=True)
-    return model, max(difference(f, w.numpy()) for f, w in pairs)
+        gaps = [
+            difference(np.array(found), turned(name, wanted[name].numpy(), made.turned))
+            for name, found in session.outputs.items()
+        ]
+    return made.model, max(gaps)
+
+
+def turned(name: str, values: np.ndarray, last: frozenset[str]) -> np.ndarray:
+    """The values with the channels last, where the file has them so."""
+    return np.moveaxis(values, 1, -1) if name in last else values
 
 
 def difference(found: np.ndarray, wanted: np.ndarray) -> float:

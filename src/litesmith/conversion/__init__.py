@@ -6,6 +6,7 @@ aten/               torch's operators as ONNX's
 free_sizes.py       sizes that stay free, found by converting at two sizes
 integer_islands.py  integers that a source holds stay integers
 judge.py            what the source itself gives, run in a process of its own
+keras_model.py      Keras models and .keras files, by torch
 onnx_file.py        .onnx files
 opening.py          what a user hands over, as nodes, and what runs it
 other_formats.py    files that are not read, and the way from each to here

@@ -21,11 +21,13 @@ from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 from zipfile import BadZipFile, ZipFile
 
-from litesmith.conversion.core.source import SourceModel
 from litesmith.errors import BadInput, BadModel
+
+if TYPE_CHECKING:
+    from litesmith.conversion.torch_program import Opened
 
 Sizes = Mapping[str, Sequence[int]]
 Json = dict[str, object]
@@ -61,7 +63,7 @@ def is_keras_model(source: object) -> bool:
     return keras is not None and isinstance(source, keras.Model)
 
 
-def read_keras_file(path: Path, sizes: Sizes | None = None) -> SourceModel:
+def read_keras_file(path: Path, sizes: Sizes | None = None) -> "Opened":
     """The model in a `.keras` file."""
     _check_file(path)
     keras = _on_torch(str(path))
@@ -77,7 +79,7 @@ def read_keras_file(path: Path, sizes: Sizes | None = None) -> SourceModel:
     return read_keras(model, sizes)
 
 
-def read_keras(model: Any, sizes: Sizes | None = None, example: object = None) -> SourceModel:
+def read_keras(model: Any, sizes: Sizes | None = None, example: object = None) -> "Opened":
     """A live model; one that was never called needs example inputs."""
     _on_torch("the model")
     from litesmith.conversion.torch_program import read_module

@@ -161,7 +161,11 @@ def first_difference(lowered: Model, values: Sequence[str], inputs: Inputs, run:
     while low < high:  # all before `low` are right, one before `high` is wrong or nothing is
         middle = (low + high) // 2
         name = names[middle]
-        wanted = run(inputs, [name])[name]
+        wanted = run(inputs, [name]).get(name)
+        if wanted is None:  # a value on the way, which the source does not have
+            del names[middle]
+            high -= 1
+            continue
         model = exposing(lowered, [tensors[name]])
         with Session(model, guarded=True) as session:
             for given, array in session.inputs.items():

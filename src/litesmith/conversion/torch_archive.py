@@ -25,8 +25,7 @@ import torch
 from torch._export.serde import schema, serialize
 from torch.export import ExportedProgram
 
-from litesmith.conversion.core.source import SourceModel
-from litesmith.conversion.torch_program import read_program
+from litesmith.conversion.torch_program import Opened, read_program
 from litesmith.errors import BadInput, BadModel
 from litesmith.tflite.file import mapped
 
@@ -74,7 +73,7 @@ class _Archive(NamedTuple):
         return cast(Json, found)
 
 
-def read_torch_file(path: Path, sizes: Mapping[str, Sequence[int]] | None = None) -> SourceModel:
+def read_torch_file(path: Path, sizes: Mapping[str, Sequence[int]] | None = None) -> Opened:
     """The program in a .pt2 file; another file of torch is refused with what is needed."""
     return read_program(load_program(path), sizes)
 

@@ -22,7 +22,7 @@ import warnings
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import torch
@@ -35,6 +35,7 @@ from torch.utils import _pytree as trees
 from litesmith.conversion.aten.call import Argument, Call, NotWritten, Ref, Writer
 from litesmith.conversion.aten.operators import row_of
 from litesmith.conversion.core.source import Node, Setting, SourceGraph, SourceModel, Value
+from litesmith.conversion.proof import Inputs, Run
 from litesmith.errors import BadInput
 from litesmith.ir.types import Array
 from litesmith.phrases import phrase
@@ -48,7 +49,34 @@ _CHECKS = ("_assert", "sym_constrain", "_assert_async", "_assert_tensor_metadata
 _TYPES = ("float32", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool")
 
 
-def read_module(module: torch.nn.Module, example: object) -> SourceModel:
+class Opened(NamedTuple):
+    """A source, and what runs it: the outputs by name, with other values that are asked for."""
+
+    model: SourceModel
+    run: Run
+
+
+def read_live(
+    source: object, example: object, sizes: Mapping[str, Sequence[int]] | None = None
+) -> Opened:
+    """A module with its example inputs, or a program that was exported before."""
+    if isinstance(source, ExportedProgram):
+        return read_program(source, sizes)
+    if not isinstance(source, torch.nn.Module):
+        raise BadInput(
+            "{what}: give a path, a torch module with example inputs, an exported program or a "
+            "Keras model",
+            type(source).__name__,
+        )
+    if example is None:
+        raise BadInput(
+            "{what} needs example inputs: litesmith.convert(module, torch.zeros(1, 3, 224, 224))",
+            type(source).__name__,
+        )
+    return read_module(source, example)
+
+
+def read_module(module: torch.nn.Module, example: object) -> Opened:
     """A module, as it runs on the example inputs: a tensor, a tuple, or a dictionary by name."""
     return read_program(exported(module, example))
 
@@ -70,7 +98,7 @@ def exported(module: torch.nn.Module, example: object) -> ExportedProgram:
 
 def read_program(
     program: ExportedProgram, sizes: Mapping[str, Sequence[int]] | None = None
-) -> SourceModel:
+) -> Opened:
     """An exported program; sizes that it leaves free are fixed, as told or as in its example."""
     with warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")
@@ -81,7 +109,8 @@ def read_program(
             raise BadInput(
                 "torch cannot take the program apart: {why}", _first_line(error)
             ) from error
-    return _Reading(plain).model()
+    reading = _Reading(plain)
+    return Opened(reading.model(), reading.run)
 
 
 def _example(example: object) -> tuple[tuple[object, ...], dict[str, object]]:
@@ -166,6 +195,8 @@ class _Reading:
     names: dict[Step, str] = field(default_factory=dict[Step, str])
     inputs: list[Value] = field(default_factory=list[Value])
     notes: list[str] = field(default_factory=list[str])
+    tensors: dict[Step, torch.Tensor] = field(default_factory=dict[Step, torch.Tensor])
+    outputs: dict[str, int] = field(default_factory=dict[str, int])  # places among all results
 
     def model(self) -> SourceModel:
         steps = list(self.program.graph.nodes)
@@ -185,6 +216,23 @@ class _Reading:
             self.writer.constants,
         )
         return SourceModel(graph, OPSET, f"torch {torch.__version__}", tuple(self.notes))
+
+    def run(self, inputs: Inputs, more: Sequence[str]) -> dict[str, Array]:
+        """What torch itself makes of inputs: the outputs, and other values by their names."""
+        kept = _Kept(self.program.graph_module, {s: n for s, n in self.names.items() if n in more})
+        given: list[object] = []
+        for step in self.program.graph.nodes:
+            if step.op == "placeholder":
+                name = self.names.get(step, "")
+                value = step.meta.get("val")
+                if name in inputs and isinstance(value, torch.Tensor):
+                    array = np.ascontiguousarray(inputs[name])
+                    given.append(torch.from_numpy(array).to(value.dtype))
+                else:
+                    given.append(self.tensors.get(step, value))
+        with torch.no_grad():
+            made = cast("Sequence[torch.Tensor]", kept.run(*given))
+        return kept.values | {name: _array(made[place]) for name, place in self.outputs.items()}
 
     def _name_inputs(self, steps: Sequence[Step]) -> None:
         specs = {spec.arg.name: spec for spec in self.program.graph_signature.input_specs}
@@ -215,6 +263,7 @@ class _Reading:
         self.inputs.append(Value(self.names[step], dtype, sizes))
 
     def _constant(self, step: Step, name: str, tensor: torch.Tensor) -> None:
+        self.tensors[step] = tensor
         self.names[step] = self.writer.fresh(name)
         self.writer.constants[self.names[step]] = _array(tensor)
 
@@ -227,14 +276,20 @@ class _Reading:
                 self.notes.append(
                     phrase("{name} changes while it runs; here each call starts anew", spec.target)
                 )
-        told = [(s, spec.arg) for s, spec in made if spec.kind is OutputKind.USER_OUTPUT]
+        told = [
+            (place, step, spec.arg)
+            for place, (step, spec) in enumerate(made)
+            if spec.kind is OutputKind.USER_OUTPUT
+        ]
         found: list[tuple[str, Step]] = []
-        for stem, (step, kind) in zip(_output_names(self.program, len(told)), told, strict=True):
+        stems = _output_names(self.program, len(told))
+        for stem, (place, step, kind) in zip(stems, told, strict=True):
             if not isinstance(kind, TensorArgument):
                 continue
             name = self.writer.fresh(stem)
             if step.op == "call_function" and step not in self.names:
                 self.names[step] = name
+            self.outputs[name] = place
             found.append((name, step))
         return found
 
@@ -302,6 +357,20 @@ class _Reading:
         if isinstance(value, torch.dtype):
             return str(value).removeprefix("torch.")
         return value if isinstance(value, int | float | str) else None
+
+
+class _Kept(torch.fx.Interpreter):
+    """A run that keeps some values on the way."""
+
+    def __init__(self, module: torch.fx.GraphModule, names: Mapping[Step, str]) -> None:
+        super().__init__(module)
+        self.names, self.values = names, dict[str, Array]()
+
+    def run_node(self, n: Step) -> object:
+        made = super().run_node(n)
+        if n in self.names and isinstance(made, torch.Tensor):
+            self.values[self.names[n]] = _array(made)
+        return made
 
 
 def _is_check(target: object) -> bool:

@@ -13,7 +13,6 @@ from litesmith.anatomy.source_file import SourceFile
 from litesmith.arguments import check_types
 from litesmith.conversion.core.lowering import Left
 from litesmith.conversion.core.source import SourceModel
-from litesmith.conversion.judge import JUDGES
 from litesmith.conversion.opening import Opened, open_to_convert
 from litesmith.conversion.proof import (
     Difference,
@@ -298,8 +297,7 @@ def _refuse_wrong(
         return
     nodes = opened.model.graph.nodes
     values = [name for node in nodes for name in node.outputs if name]
-    tells = opened.judge in JUDGES  # torch tells no inner values
-    place = first_difference(done.model, values, inputs, run) if tells else ""
+    place = first_difference(done.model, values, inputs, run)
     kind = next((node.kind for node in nodes if place and place in node.outputs), "")
     where = phrase(", first at {kind} {place!r}", kind, place) if kind else ""
     raise CannotApply(

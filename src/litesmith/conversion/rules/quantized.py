@@ -15,7 +15,6 @@ from litesmith.conversion.core.lowering import Lowering, Rule, Unsupported
 from litesmith.conversion.core.source import Node, Setting
 from litesmith.conversion.rules.shapes import positive
 from litesmith.conversion.rules.values import clamp, like
-from litesmith.ir.edit import substitute
 from litesmith.ir.types import Array, Quant, Tensor, constant_numbers
 from litesmith.phrases import phrase
 
@@ -180,26 +179,17 @@ def to_numbers(
         kept = quant if values.dtype.itemsize == 1 else None
         return replace(lower.const(numbers), quant=kept)
     if quant is not None and not quant.per_channel and _has_kernel(codes.dtype, zeros):
-        codes = _tagged(lower, codes, quant)
-        if same_quant(codes.quant, quant):
+        if _meaning(lower, codes) is None:
+            lower.quants[codes] = quant
+        if same_quant(_meaning(lower, codes), quant):
             version = {"int8": 2, "int16": 3}.get(codes.dtype, 1)
             return lower.builder.op("DEQUANTIZE", codes, version=version)
     shift = lower.const(points.astype(np.float32))
     return _computed_numbers(lower, codes, lower.const(steps), shift)
 
 
-def _tagged(lower: Lowering, codes: Tensor, quant: Quant) -> Tensor:
-    """Codes that know what they stand for; those that do already stay as they are."""
-    if codes.quant is not None:
-        return codes
-    tagged = replace(codes, quant=quant)
-    swap = {codes: tagged}
-    lower.builder.inputs = [swap.get(t, t) for t in lower.builder.inputs]
-    lower.builder.ops = [substitute(op, swap) for op in lower.builder.ops]
-    lower.values = {name: swap.get(t, t) for name, t in lower.values.items()}
-    if codes in lower.names:
-        lower.names[tagged] = lower.names.pop(codes)
-    return tagged
+def _meaning(lower: Lowering, codes: Tensor) -> Quant | None:
+    return codes.quant or lower.quants.get(codes)
 
 
 def _computed_numbers(lower: Lowering, codes: Tensor, scale: Tensor, zero: Tensor | None) -> Tensor:
@@ -402,7 +392,7 @@ def _on_codes(rule: Rule) -> Rule:
         codes = lower.first(node)
         if codes.dtype not in ("int8", "uint8") or codes.is_const:
             return rule(lower, node)
-        quant = codes.quant or Quant.of(1.0, 0)
+        quant = _meaning(lower, codes) or Quant.of(1.0, 0)
         scale, zero = lower.const(quant.scale), lower.const(quant.zero_point.astype(codes.dtype))
         numbers = to_numbers(lower, codes, scale, zero)
         name = f"{node.place}/numbers"

@@ -428,3 +428,39 @@ def test_codes_that_a_run_makes(dtype: str, axis: int | None, tmp_path: Path) ->
     ]
     model = onnx_model(nodes, [("x", F, (2, 3, 4))], [("y", F, (2, 3, 4))], constants, opset=21)
     assert same(model, {"x": numbers(2, 3, 4) * 9}, tmp_path).main.ops
+
+
+CODE_OPS = {
+    "Concat": node("Concat", "q q", "m", axis=1),
+    "Flatten": node("Flatten", "q", "m"),
+    "Gather": node("Gather", "q places", "m", axis=1),
+    "MaxPool": node("MaxPool", "q", "m", kernel_shape=[2, 2]),
+    "Pad": node("Pad", "q widths", "m"),
+    "Pad with a code": node("Pad", "q widths z", "m"),
+    "Slice": node("Slice", "q starts ends", "m"),
+    "Split": node("Split", "q", "m other", axis=1),
+    "Transpose": node("Transpose", "q", "m", perm=[0, 2, 3, 1]),
+}
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+@pytest.mark.parametrize("name", CODE_OPS)
+def test_codes_that_are_moved_keep_their_meaning(name: str, dtype: str, tmp_path: Path) -> None:
+    scale, zero = scale_for(-1.2, 0.9, dtype)
+    constants = {
+        "s": np.array(scale),
+        "z": zero,
+        "places": np.array([1, 0]),
+        "widths": np.array([0, 0, 1, 1, 0, 0, 0, 2]),
+        "starts": np.array([0, 1]),
+        "ends": np.array([1, 3]),
+    }
+    nodes = [
+        node("QuantizeLinear", "x s z", "q"),
+        CODE_OPS[name],
+        node("DequantizeLinear", "m s z", "f"),
+        node("Relu", "f", "y"),
+    ]
+    outputs = [("y", F, None), ("m", np.dtype(dtype), None)]
+    model = onnx_model(nodes, [("x", F, (1, 4, 6, 6))], outputs, constants)
+    assert same(model, {"x": numbers(1, 4, 6, 6)}, tmp_path).main.ops

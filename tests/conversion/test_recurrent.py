@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from litesmith.conversion.rules import recurrent
 from tests.conversion.beside_onnx import converted, lowered_model, onnx, onnx_model, same
 
 GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
@@ -104,45 +103,39 @@ def test_its_settings_are_kept(kind: str, extra: dict, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
 @pytest.mark.parametrize("kind", GATES)
-@pytest.mark.parametrize("cache", [1 << 20, 256])
+@pytest.mark.parametrize("steps", [5, 37])
 def test_sequences_end_at_different_times(
-    kind: str, direction: str, cache: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kind: str, direction: str, steps: int, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(recurrent, "CACHE", cache)
-    model, fed = cell_model(kind, direction=direction, lengths=(3, 5), starts=True)
+    model, fed = cell_model(kind, steps=steps, direction=direction, lengths=(3, steps), starts=True)
     assert same(model, fed, tmp_path).main.ops
 
 
 @settings(max_examples=15, deadline=None)
 @given(
     kind=st.sampled_from(sorted(GATES)),
-    steps=st.integers(1, 9),
+    steps=st.sampled_from([1, 2, 32, 33, 35, 37]),
     batch=st.integers(1, 3),
     hidden=st.integers(1, 5),
     direction=st.sampled_from(["forward", "reverse", "bidirectional"]),
-    a_turn=st.integers(1, 4),
     linear=st.booleans(),
 )
-def test_a_loop_is_the_same_as_steps_written_out(
-    kind: str, steps: int, batch: int, hidden: int, direction: str, a_turn: int, linear: bool
+def test_few_steps_are_written_out_and_many_are_a_loop_of_the_same(
+    kind: str, steps: int, batch: int, hidden: int, direction: str, linear: bool
 ) -> None:
     extra = {"linear_before_reset": 1} if linear and kind == "GRU" else {}
     model, fed = cell_model(
         kind, steps=steps, batch=batch, hidden=hidden, direction=direction, **extra
     )
-    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(recurrent, "MOST_STEPS", a_turn)
+    with TemporaryDirectory() as folder:
         made = same(model, fed, Path(folder))
     loops = sum(op.kind == "WHILE" for op in made.main.ops)
-    ways = 2 if direction == "bidirectional" else 1
-    assert loops == (ways if steps // a_turn >= 2 else 0)
+    assert loops == (0 if steps <= 32 else 2 if direction == "bidirectional" else 1)
 
 
-def test_few_steps_are_written_out_and_many_are_a_loop(tmp_path: Path) -> None:
-    few, _ = cell_model("LSTM", steps=20, hidden=16)
-    many, _ = cell_model("LSTM", steps=200, hidden=16)
-    assert all(op.kind != "WHILE" for op in lowered_model(few, tmp_path).main.ops)
-    assert len(lowered_model(many, tmp_path).graphs) == 3
+def test_large_weights_are_not_packed_for_every_step(tmp_path: Path) -> None:
+    model, _ = cell_model("LSTM", steps=20, hidden=128)
+    assert len(lowered_model(model, tmp_path).graphs) == 3
 
 
 def test_an_activation_that_onnx_does_not_have_is_named(tmp_path: Path) -> None:

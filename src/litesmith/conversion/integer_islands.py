@@ -15,7 +15,7 @@ import numpy as np
 from litesmith import schema
 from litesmith.conversion.rules.quantized import same_quant
 from litesmith.errors import LitesmithError
-from litesmith.ir.edit import consumers, regraph
+from litesmith.ir.edit import consumers, regraph, substitute
 from litesmith.ir.ops import OPS
 from litesmith.ir.types import Array, Graph, Op, Quant, Record, Tensor, constant_numbers, frozen
 from litesmith.phrases import Phrase, phrase
@@ -49,7 +49,7 @@ class Weight(NamedTuple):
 
 def integer_islands(graph: Graph) -> tuple[Graph, tuple[Phrase, ...]]:
     """The graph with its islands on integers, and what stays float inside it, with the reason."""
-    walk = _Walk(graph)
+    walk = _Walk(_told_codes(graph))
     made = walk.graph()
     notes = [
         phrase("{count} {kind} stay float between integers: {why}", count, kind, why)
@@ -88,6 +88,64 @@ def _picks(op: Op) -> bool:
     return (moves or row.clamps is not None) and "int8" in row.versions and row.data is not None
 
 
+def _code_places(op: Op) -> list[int]:
+    """The inputs of an op that moves codes, which all have one scale; () for any other op."""
+    row = OPS[op.kind]
+    words = row.inputs.split()
+    words += words[-1:] * (len(op.inputs) - len(words))
+    places = [i for i, t in enumerate(op.inputs) if t is not None and words[i][0] == "x"]
+    tensors = [t for i in places if (t := op.inputs[i]) is not None]
+    coded = [t for t in tensors if not t.is_const]
+    moves = _picks(op) and row.clamps is None and not row.is_commutative
+    if not moves or not coded or not all(map(_is_coded, coded)):
+        return []
+    same = all(t.dtype == coded[0].dtype for t in tensors)
+    return places if same and all(same_quant(t.quant, coded[0].quant) for t in coded) else []
+
+
+def _told_codes(graph: Graph) -> Graph:
+    """The graph in which codes that were only moved say what they stand for, too."""
+    swap: dict[Tensor, Tensor] = {}
+    ops: list[Op] = []
+    for op in graph.ops:
+        op = substitute(op, swap)
+        places = _code_places(op)
+        source = op.inputs[places[0]] if places else None
+        if source is not None:
+            quant = next(t.quant for i in places if (t := op.inputs[i]) and not t.is_const)
+            fresh = {
+                t: replace(t, quant=quant)
+                for t in op.outputs
+                if t.quant is None and t.dtype == source.dtype
+            }
+            swap |= fresh
+            op = _explicit_frame(substitute(op, fresh))
+        ops.append(op)
+    return regraph(graph, ops=ops, outputs=[swap.get(t, t) for t in graph.outputs])
+
+
+def _explicit_frame(op: Op) -> Op:
+    """A frame of code 0: where a scale is told, the runtime would take the zero point for it."""
+    source = op.inputs[0]
+    if (
+        op.kind != "PAD"
+        or source is None
+        or source.quant is None
+        or not any(source.quant.zero_point)
+    ):
+        return op
+    filling = Tensor(
+        f"{op.outputs[0].name}/frame", (), source.dtype, frozen(np.zeros((), source.dtype))
+    )
+    return replace(op, kind="PADV2", inputs=(*op.inputs, filling), options=Record("PadV2Options"))
+
+
+def _shifted(tensor: Tensor, form: Quant | None) -> Tensor:
+    """Codes of a constant in int8."""
+    values = tensor.values().astype(np.int16) - (128 if tensor.dtype == "uint8" else 0)
+    return replace(tensor, dtype="int8", data=frozen(values.astype(np.int8)), quant=form)
+
+
 def _data_places(op: Op) -> list[int]:
     """The places of the inputs that hold data, in float."""
     words = OPS[op.kind].inputs.split()
@@ -111,6 +169,7 @@ class _Walk:
         self._codes: dict[Tensor, Tensor] = {}  # of codes in the source: those in int8
         self._real = {t for t in graph.inputs if t.dtype == "float32"}
         self._stored: dict[Tensor, Tensor] = {}
+        self._wide: set[Tensor] = set()  # float tensors that are made of 16 bits
         self._done: set[Op] = set()
         self._ops: list[Op] = []
         self.left: Counter[tuple[str, str]] = Counter()
@@ -125,6 +184,8 @@ class _Walk:
                 self._quantize(op)
             elif not self._on_codes(op) and not self._on_integers(op):
                 self._leave(op)
+                if op.kind == "DEQUANTIZE":
+                    self._wide.update(op.outputs)
         for tensor in self._graph.outputs:
             self._have(tensor)
         return regraph(self._graph, ops=self._ops)
@@ -219,30 +280,30 @@ class _Walk:
 
     def _on_codes(self, op: Op) -> bool:
         """An op that moves codes as the source has them: moved in int8."""
-        data = OPS[op.kind].data
-        source = op.inputs[data] if data is not None and data < len(op.inputs) else None
-        if source is None or not _picks(op) or not (_is_coded(source) or source in self._codes):
+        places = _code_places(op)
+        quants = [t.quant for t in op.outputs if _is_coded(t)]
+        if not places or len(quants) != len(op.outputs):
             return False
-        read = [t for t in op.inputs if t is not None and (_is_coded(t) or t in self._codes)]
-        codes = {t: self._code(t) for t in read}
-        form = codes[source].quant
-        if len(op.outputs) != 1 or any(not same_quant(c.quant, form) for c in codes.values()):
-            return False
-        inputs = tuple(None if t is None else codes.get(t, t) for t in op.inputs)
-        target = op.outputs[0]
-        is_ready = target.dtype == "int8" and same_quant(target.quant, form)
-        if target in self._ends and not is_ready:
-            return False
-        made = target if is_ready else replace(target, dtype="int8", quant=form)
-        self._codes[target] = made
+        for tensor in op.outputs:
+            self._codes[tensor] = _as_int8(tensor)
+        form = self._codes[op.outputs[0]].quant
+        inputs = list(op.inputs)
+        for place in places:
+            tensor = op.inputs[place]
+            assert tensor is not None
+            inputs[place] = _shifted(tensor, form) if tensor.is_const else self._code(tensor)
         version = max(op.version, OPS[op.kind].versions["int8"])
-        self._ops.append(replace(op, inputs=inputs, outputs=(made,), version=version))
+        outputs = tuple(self._codes[t] for t in op.outputs)
+        self._ops.append(replace(op, inputs=tuple(inputs), outputs=outputs, version=version))
         return True
 
     def _on_integers(self, op: Op) -> bool:
         """The op on integers, where all that it reads and makes is known as such."""
         places = _data_places(op)
         if not any(op.inputs[place] in self._twins for place in places):
+            if op.kind != "QUANTIZE" and any(op.inputs[place] in self._wide for place in places):
+                why = phrase("its data has 16 bits, where LiteRT's kernels are slower than float")
+                self.left[op.kind, why] += 1
             return False
         try:
             self._move(op, places)

@@ -1,14 +1,13 @@
 """Graphs inside a graph: written out in place, or as what LiteRT's IF and WHILE run."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from litesmith.conversion.core.lowering import Lowering, Unsupported
 from litesmith.conversion.core.source import Node, SourceGraph
 from litesmith.ir.build import Builder
-from litesmith.ir.edit import needed_ops, rewrite
+from litesmith.ir.edit import needed_ops
 from litesmith.ir.types import Tensor
 
 # What one turn of a loop makes of its number, its states and the values that it only reads.
@@ -76,8 +75,7 @@ def finish(lower: Lowering, inner: Lowering, outputs: Iterable[Tensor]) -> int:
             )
         ready.append(tensor)
     inner.builder.ops = needed_ops(inner.builder.ops, ready)
-    names = {t: replace(t, name=name) for t, name in inner.names.items() if t.name != name}
-    lower.graphs.append(rewrite(inner.builder.graph(*ready), tensors=names))
+    lower.graphs.append(inner.told_graph(ready))
     return len(lower.graphs)
 
 

@@ -17,7 +17,7 @@ from litesmith.conversion.core.source import Node, SourceGraph
 from litesmith.errors import LitesmithError
 from litesmith.ir.build import Argument, Builder
 from litesmith.ir.dtype import Array
-from litesmith.ir.edit import needed_ops
+from litesmith.ir.edit import needed_ops, rewrite
 from litesmith.ir.ops import is_repeatable
 from litesmith.ir.types import Graph, Op, Quant, Tensor, Value, constant_numbers
 from litesmith.numeric.kernels import KERNELS, evaluate
@@ -101,6 +101,12 @@ class Lowering:
     notes: dict[Phrase, None] = field(default_factory=dict[Phrase, None])
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
     wanted: dict[str, None] = field(default_factory=dict[str, None])  # inputs to be fixed
+    quants: dict[Tensor, Quant] = field(default_factory=dict[Tensor, Quant])  # what codes mean
+
+    @property
+    def is_inner(self) -> bool:
+        """True for a graph that an op of another one runs: its inputs are not the model's."""
+        return self.builder.name != "main"
 
     # The walk
 
@@ -328,8 +334,15 @@ class Lowering:
         """The finished graph: every value has the name that it had in the source."""
         ready = [self._own_output(name, tensor) for name, tensor in outputs]
         self.builder.ops = needed_ops(self.builder.ops, ready)
-        renamed = {t: replace(t, name=name) for t, name in self.names.items() if t.name != name}
-        return _renamed(self.builder.graph(*ready), renamed)
+        return self.told_graph(ready)
+
+    def told_graph(self, outputs: Sequence[Tensor]) -> Graph:
+        """The graph with all that was found out about its tensors: names, and what codes mean."""
+        told = {
+            t: replace(t, name=self.names.get(t, t.name), quant=self.quants.get(t, t.quant))
+            for t in (*self.names, *self.quants)
+        }
+        return rewrite(self.builder.graph(*outputs), tensors=told)
 
     def _own_output(self, name: str, tensor: Tensor) -> Tensor:
         """A tensor that an op makes for this output alone."""
@@ -371,12 +384,6 @@ def _reshaped(quant: Quant, old: Sequence[int], new: Sequence[int]) -> Quant | N
     before, size = prod(old[: quant.axis]), old[quant.axis]
     axes = [i for i, d in enumerate(new) if d == size and prod(new[:i]) == before]
     return replace(quant, axis=axes[0]) if axes else None
-
-
-def _renamed(graph: Graph, tensors: Mapping[Tensor, Tensor]) -> Graph:
-    from litesmith.ir.edit import rewrite
-
-    return rewrite(graph, tensors=tensors)
 
 
 def _computing_type(tensors: Sequence[Tensor | None], known: Sequence[str]) -> str:

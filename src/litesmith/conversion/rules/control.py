@@ -23,6 +23,9 @@ from litesmith.phrases import phrase
 # Nodes that a loop may become; a longer one stays a loop, unless its values change their shapes.
 SHORT = 256
 LONGEST = 20_000
+# What LiteRT's loop counts up to, and the numbers that a list may hold.
+_MOST_TURNS = 2**31 - 1
+_LONGEST_LIST = 1 << 28
 
 
 def branch(lower: Lowering, node: Node) -> Sequence[Tensor]:
@@ -64,7 +67,7 @@ def branch(lower: Lowering, node: Node) -> Sequence[Tensor]:
 
 def _undecided(lower: Lowering, condition: Tensor, why: str) -> Unsupported:
     """Why both branches cannot stand side by side, and the input that decides between them."""
-    names = lower.origins(condition)
+    names = lower.origins(condition) if not lower.is_inner else []
     lower.wanted.update(dict.fromkeys(names))
     if not names:
         return Unsupported("only a run tells which branch is taken, and {why}", why)
@@ -224,6 +227,8 @@ def _turns_in_loop(lower: Lowering, cycle: Cycle) -> Results:
     read = _outer(lower, [cycle.body])
     count, parts = len(cycle.states), len(cycle.parts)
     forms = _forms(lower, cycle, read)
+    if any(cycle.turns * t.elements > _LONGEST_LIST for t in forms):
+        raise Unsupported("it lists the results of {count} turns, too many to keep", cycle.turns)
     lists = [lower.const(np.zeros((cycle.turns, *t.shape), t.dtype)) for t in forms]
 
     def turn(
@@ -328,9 +333,11 @@ def _counted(
         except Unsupported:
             return None
         if again is condition and not {v.name for v in small.outputs[1:]} - {*names}:
-            return limit  # a turn changes nothing of what decides
+            break  # a turn changes nothing of what decides
         condition, held = again, after
-    return limit if limit <= LONGEST else None
+    else:
+        return limit if limit <= LONGEST else None
+    return limit if limit < _MOST_TURNS else None
 
 
 def _part_that_decides(body: SourceGraph, count: int) -> SourceGraph:
@@ -364,9 +371,9 @@ def _open_loop(
 ) -> Sequence[Tensor]:
     """LiteRT's WHILE, which goes on until a value says otherwise."""
     read = _outer(lower, [body])
-    limit = lower.const(np.array([2**31 - 1], np.int32))
+    limit = lower.const(np.array([_MOST_TURNS], np.int32))
     if count is not None:
-        most = lower.op("MINIMUM", lower.reshape(count, (1,)), np.array([2**31 - 1], count.dtype))
+        most = lower.op("MINIMUM", lower.reshape(count, (1,)), np.array([_MOST_TURNS], count.dtype))
         limit = lower.cast(most, "int32")
     names = [v.name for v in body.inputs]
 

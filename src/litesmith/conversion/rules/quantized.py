@@ -15,7 +15,6 @@ from litesmith.conversion.core.lowering import Lowering, Rule, Unsupported
 from litesmith.conversion.core.source import Node, Setting
 from litesmith.conversion.rules.shapes import positive
 from litesmith.conversion.rules.values import clamp, like
-from litesmith.ir.edit import substitute
 from litesmith.ir.types import Array, Quant, Tensor, constant_numbers
 from litesmith.phrases import phrase
 
@@ -180,26 +179,17 @@ def to_numbers(
         kept = quant if values.dtype.itemsize == 1 else None
         return replace(lower.const(numbers), quant=kept)
     if quant is not None and not quant.per_channel and _has_kernel(codes.dtype, zeros):
-        codes = _tagged(lower, codes, quant)
-        if same_quant(codes.quant, quant):
+        if _meaning(lower, codes) is None:
+            lower.quants[codes] = quant
+        if same_quant(_meaning(lower, codes), quant):
             version = {"int8": 2, "int16": 3}.get(codes.dtype, 1)
             return lower.builder.op("DEQUANTIZE", codes, version=version)
     shift = lower.const(points.astype(np.float32))
     return _computed_numbers(lower, codes, lower.const(steps), shift)
 
 
-def _tagged(lower: Lowering, codes: Tensor, quant: Quant) -> Tensor:
-    """Codes that know what they stand for; those that do already stay as they are."""
-    if codes.quant is not None:
-        return codes
-    tagged = replace(codes, quant=quant)
-    swap = {codes: tagged}
-    lower.builder.inputs = [swap.get(t, t) for t in lower.builder.inputs]
-    lower.builder.ops = [substitute(op, swap) for op in lower.builder.ops]
-    lower.values = {name: swap.get(t, t) for name, t in lower.values.items()}
-    if codes in lower.names:
-        lower.names[tagged] = lower.names.pop(codes)
-    return tagged
+def _meaning(lower: Lowering, codes: Tensor) -> Quant | None:
+    return codes.quant or lower.quants.get(codes)
 
 
 def _computed_numbers(lower: Lowering, codes: Tensor, scale: Tensor, zero: Tensor | None) -> Tensor:
@@ -371,6 +361,27 @@ def dynamic_quantize(lower: Lowering, node: Node) -> tuple[Tensor, Tensor, Tenso
     return _computed_codes(lower, x, step, zero, "uint8"), step, lower.cast(zero, "uint8")
 
 
+def dynamic_lstm(lower: Lowering, node: Node) -> Sequence[Tensor]:
+    """An LSTM with stored weights, (directions, inputs, gates); its data is not rounded here."""
+    x, w, r, *others = lower.inputs(node, 12)
+    *others, w_scale, w_zero, r_scale, r_zero = others[:9]
+
+    def weight(codes: Tensor | None, scale: Tensor | None, zero: Tensor | None) -> Tensor:
+        values, steps, points = (lower.known(t, "weights") for t in (codes, scale, zero))
+        steps, points = (a.reshape(len(values), 1, -1) for a in (steps, points.astype(np.int64)))
+        numbers = ((values - points) * steps).astype(np.float32)
+        return lower.const(numbers.transpose(0, 2, 1))
+
+    tensors = [x, weight(w, w_scale, w_zero), weight(r, r_scale, r_zero), *others]
+    names = [f"{node.place}/{i}" if t is not None else "" for i, t in enumerate(tensors)]
+    lower.values |= {n: t for n, t in zip(names, tensors, strict=True) if t is not None}
+    lower.notes[
+        phrase("{kind}: it computes in float, without rounding its data as it runs", node.kind)
+    ] = None
+    made = lower.rules["LSTM"](lower, replace(node, kind="LSTM", domain="", inputs=tuple(names)))
+    return [made] if isinstance(made, Tensor) else made
+
+
 # Operators of values, used on codes
 
 
@@ -381,7 +392,7 @@ def _on_codes(rule: Rule) -> Rule:
         codes = lower.first(node)
         if codes.dtype not in ("int8", "uint8") or codes.is_const:
             return rule(lower, node)
-        quant = codes.quant or Quant.of(1.0, 0)
+        quant = _meaning(lower, codes) or Quant.of(1.0, 0)
         scale, zero = lower.const(quant.scale), lower.const(quant.zero_point.astype(codes.dtype))
         numbers = to_numbers(lower, codes, scale, zero)
         name = f"{node.place}/numbers"
@@ -400,6 +411,7 @@ def with_codes(rules: Mapping[str, Rule]) -> dict[str, Rule]:
 
 _MICROSOFT: dict[str, Rule] = {
     "DequantizeLinear": dequantize_linear,
+    "DynamicQuantizeLSTM": dynamic_lstm,
     "QGemm": qgemm,
     "QLinearAdd": of_codes("Add", 2),
     "QLinearAveragePool": of_codes("AveragePool", 1),

@@ -18,9 +18,11 @@ from litesmith.conversion.rules.shapes import cut_out
 from litesmith.conversion.rules.values import clamp, elu, like, softplus
 from litesmith.ir.types import Tensor, constant_numbers
 
-# Steps that a turn of a loop has: as many as weights of this size, in bytes, allow.
-CACHE = 1 << 20
-MOST_STEPS = 16
+# XNNPACK packs the weights for every step that is written out, so these bytes bound how many are:
+# of all steps, and of those of a loop's turn. A network has many such layers.
+ALL_STEPS = 1 << 20
+A_TURN = 1 << 18
+MOST_STEPS, MOST_A_TURN = 32, 8
 
 Activation = Callable[[Lowering, Tensor], Tensor]
 States = tuple[Tensor, ...]
@@ -260,15 +262,19 @@ def _some_steps(
     return states, rows[0] if len(rows) == 1 else lower.op("CONCATENATION", *rows, axis=0)
 
 
-def _steps_a_turn(cell: Cell) -> int:
-    return max(1, min(MOST_STEPS, CACHE // (4 * cell.weights.state.elements)))
+def _fitting(cell: Cell, room: int, most: int) -> int:
+    return max(1, min(most, room // (4 * cell.weights.state.elements)))
 
 
 def _all_steps(
     lower: Lowering, cell: Cell, step: Step, way: Way, states: States
 ) -> tuple[States, Tensor]:
     """All steps, in a loop where they are many."""
-    many = _steps_a_turn(cell)
+    if way.steps <= _fitting(cell, ALL_STEPS, MOST_STEPS):
+        return _some_steps(lower, cell, step, way, states)
+    most = _fitting(cell, A_TURN, MOST_A_TURN)
+    even = (n for n in range(most, (most - 1) // 2, -1) if way.steps % n == 0)
+    many = next(even, most)  # better a few less a turn than some left over
     turns, rest = divmod(way.steps, many)
     if turns < 2:
         return _some_steps(lower, cell, step, way, states)

@@ -5,11 +5,12 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from litesmith.convert.free_sizes import FreeSize, free
-from litesmith.convert.lowering import COMPUTED_AS, Left, Lowering
+from litesmith.convert.lowering import COMPUTED_AS, Left, Lowering, refuse_size
 from litesmith.convert.patterns import joined
 from litesmith.convert.rule_table import RULES
 from litesmith.convert.source import SourceGraph, SourceModel, Value
 from litesmith.errors import BadInput, BadModel
+from litesmith.ir.dtype import DTYPES
 from litesmith.ir.types import Array, Model, Signature
 from litesmith.passes.core.recipe import apply
 from litesmith.passes.tidy.relayout import relayout
@@ -56,6 +57,7 @@ def lowered(
             lower.values[value.name] = lower.const(array.astype(_computed(value)), value.name)
             continue
         shape = _shape(value, sizes or {})
+        refuse_size(shape)
         lower.values[value.name] = lower.builder.input(value.name, shape, _computed(value))
         lower.names[lower.values[value.name]] = value.name
     lower.walk(joined(graph))
@@ -85,6 +87,12 @@ def refuse_types(source: SourceModel) -> None:
             _OLDEST,
         )
     for value in source.graph.inputs:
+        if value.dtype not in (*DTYPES, *COMPUTED_AS, "sequence"):
+            raise BadInput(
+                "input {name!r} is {dtype}; LiteRT does not compute with that",
+                value.name,
+                value.dtype,
+            )
         if value.dtype in ("float64", "complex64", "complex128"):
             raise BadInput(
                 "input {name!r} is {dtype}; LiteRT computes in float32: export it as float32",

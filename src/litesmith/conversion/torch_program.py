@@ -227,9 +227,10 @@ class _Reading:
                 value = step.meta.get("val")
                 if name in inputs and isinstance(value, torch.Tensor):
                     array = np.ascontiguousarray(inputs[name])
-                    given.append(torch.from_numpy(array).to(value.dtype))
+                    wide = cast(torch.dtype, _whole(value.dtype))
+                    given.append(torch.from_numpy(array).to(wide))
                 else:
-                    given.append(self.tensors.get(step, value))
+                    given.append(_whole(self.tensors.get(step, value)))
         with torch.no_grad():
             made = cast("Sequence[torch.Tensor]", kept.run(*given))
         return kept.values | {name: _array(made[place]) for name, place in self.outputs.items()}
@@ -359,12 +360,26 @@ class _Reading:
         return value if isinstance(value, int | float | str) else None
 
 
+_HALVES = (torch.float16, torch.bfloat16)
+
+
+def _whole(value: object) -> object:
+    """Half precision as LiteRT computes it: a tensor, or the type that a call asks for."""
+    if isinstance(value, torch.Tensor):
+        return value.float() if value.dtype in _HALVES else value
+    return torch.float32 if value in _HALVES else value
+
+
 class _Kept(torch.fx.Interpreter):
-    """A run that keeps some values on the way."""
+    """A run in float32 that keeps some values on the way."""
 
     def __init__(self, module: torch.fx.GraphModule, names: Mapping[Step, str]) -> None:
         super().__init__(module)
         self.names, self.values = names, dict[str, Array]()
+
+    def call_function(self, target: Any, args: Any, kwargs: Any) -> object:
+        args, kwargs = (torch.fx.node.map_aggregate(part, _whole) for part in (args, kwargs))
+        return super().call_function(target, cast(Any, args), cast(Any, kwargs))
 
     def run_node(self, n: Step) -> object:
         made = super().run_node(n)

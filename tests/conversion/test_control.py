@@ -9,7 +9,7 @@ import pytest
 import litesmith
 from litesmith.conversion.rules import control
 from litesmith.ir.types import Model
-from tests.convert.beside_onnx import converted, onnx, onnx_model, same
+from tests.conversion.beside_onnx import converted, onnx, onnx_model, same
 
 F, N, B = np.float32, np.int64, np.bool_
 X = np.arange(6, dtype=F).reshape(2, 3) / 3 - 1
@@ -71,7 +71,7 @@ def test_branches_of_different_shapes_are_named(tmp_path: Path) -> None:
         [node("If", "c", "y", **both)], [("x", F, (2, 3)), ("c", B, ())], [("y", F, None)]
     )
     (left,) = converted(model, tmp_path).left
-    assert "'y'" in left.why and "(2, 3)" in left.why and "constant" in left.why
+    assert "'y'" in left.why and "(2, 3)" in left.why and "--fix c=VALUE" in left.why
 
 
 def sum_body(shape=(2, 3), stop: float | None = None, lists: bool = False):

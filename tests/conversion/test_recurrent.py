@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from litesmith.conversion.rules import recurrent
-from tests.convert.beside_onnx import converted, lowered_model, onnx, onnx_model, same
+from tests.conversion.beside_onnx import converted, lowered_model, onnx, onnx_model, same
 
 GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
 PLACES = {"LSTM": 3, "GRU": 2, "RNN": 1}

@@ -338,7 +338,7 @@ class Choosing(nn.Module):
         (Choosing(), seeded(3), "depend on values"),
         (nn.Linear(3, 3).double(), torch.zeros(1, 3, dtype=torch.float64), "module.float"),
         (nn.Linear(3, 3), None, "needs example inputs"),
-        (3.5, None, "give a path"),
+        (3.5, None, "give the path"),
     ],
 )
 def test_what_cannot_be_followed_is_told_in_a_line(

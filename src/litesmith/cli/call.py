@@ -41,9 +41,10 @@ def call(name: str, command: Command, typed: Typed) -> int:
     """Calls the function of a command, and prints what it gives; the exit status."""
     as_json = bool(typed.pop(JSON, False))
     public = command.prepare(typed) if command.prepare is not None else None
+    public = public or FUNCTIONS.get(name, name)
     _convert_sources(name, typed)
-    with _in_shapes(name, typed) as rename:
-        return _call(public or FUNCTIONS.get(name, name), command, typed, as_json, rename)
+    with _in_shapes(name, public, typed) as rename:
+        return _call(public, command, typed, as_json, rename)
 
 
 def _call(
@@ -96,9 +97,12 @@ def _convert_sources(name: str, typed: Typed) -> None:
     convert_typed(name, typed)
 
 
-def _in_shapes(name: str, typed: Typed) -> AbstractContextManager[Callable[[Any], Any]]:
-    """Copies of the models in the sizes of `--shape`, and what says the typed names again."""
-    if "shape" not in typed or name == "convert":  # whose own function takes them
+def _in_shapes(
+    name: str, public: str, typed: Typed
+) -> AbstractContextManager[Callable[[Any], Any]]:
+    """Copies of the models in the sizes of `--shape`, and what says the typed names again; nothing
+    for a function that takes the sizes itself."""
+    if "shape" not in typed or takes(getattr(litesmith, public), "shape"):
         return nullcontext(lambda value: value)
     from litesmith.cli.shaped import in_typed_shapes
 

@@ -58,7 +58,6 @@ def _converted(path: Path, shape: Sequence[str]) -> Path:
                 "another: litesmith convert {path} -o FILE",
                 place,
                 path,
-                path,
             )
         say("note", phrase("{place} is {path}, converted before", place, path))
         return place
@@ -68,7 +67,6 @@ def _converted(path: Path, shape: Sequence[str]) -> Path:
             "{path}: {told}; litesmith convert {path} -o FILE lists them",
             path,
             result.sentence,
-            path,
         )
     say("note", phrase("{place} is {path}: {told}", place, path, result.sentence))
     return place

@@ -58,6 +58,8 @@ def _freed(op: Op, twin: Op) -> Op | None:
     if op.kind == "RESHAPE":
         return _freed_reshape(op, twin)
     for own, its in zip(op.inputs, twin.inputs, strict=True):
+        if own is None and its is None:
+            continue
         if own is None or its is None or own.is_const != its.is_const:
             return None
         a, b = constant_numbers(own), constant_numbers(its)

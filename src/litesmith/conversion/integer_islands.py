@@ -17,7 +17,7 @@ from litesmith.conversion.rules.quantized import same_quant
 from litesmith.errors import LitesmithError
 from litesmith.ir.edit import consumers, regraph
 from litesmith.ir.ops import OPS
-from litesmith.ir.types import Array, Graph, Op, Quant, Tensor, constant_numbers, frozen
+from litesmith.ir.types import Array, Graph, Op, Quant, Record, Tensor, constant_numbers, frozen
 from litesmith.phrases import Phrase, phrase
 
 # XNNPACK does not open a model in which a step of the products is 256 steps of the output.
@@ -374,6 +374,9 @@ class _Walk:
         if same_quant(source.quant, wish.quant):
             self._emit(op, {places[0]: source}, wish)
             return
+        if OPS[op.kind].averages and _stays_inside(op, source):
+            self._emit(*_as_depthwise(op, source), wish)
+            return
         if _step(source) > _COARSER * _step(wish):
             raise _Stays("its result has a finer scale, and its kernel keeps that of its data")
         self._emit(
@@ -407,6 +410,39 @@ class _Walk:
         if bias is not None:
             inputs[row.bias] = _bias(bias, steps)
         self._emit(op, inputs, result)
+
+
+def _stays_inside(op: Op, source: Tensor) -> bool:
+    """True where no window reaches beyond the data."""
+    assert op.options is not None
+    for axis, side in ((1, ("height", "h")), (2, ("width", "w"))):
+        window, stride = (
+            op.options.integer(f"{n}_{s}") for n, s in zip(("filter", "stride"), side, strict=True)
+        )
+        if (op.outputs[0].shape[axis] - 1) * stride + window > source.shape[axis]:
+            return False
+    return True
+
+
+def _as_depthwise(op: Op, source: Tensor) -> tuple[Op, dict[int, Tensor]]:
+    """A mean over windows as a product, whose kernel has a scale for its result."""
+    assert op.options is not None
+    sizes = [op.options.integer(name) for name in ("filter_height", "filter_width")]
+    channels, count = source.shape[-1], sizes[0] * sizes[1]
+    codes = np.full((1, *sizes, channels), 127)
+    scale = np.full(channels, 1 / (127 * count), np.float32)
+    weight = Weight(codes, scale, 3).tensor(Tensor(f"{op.outputs[0].name}/mean", codes.shape))
+    zeros = Tensor(f"{op.outputs[0].name}/zero", (channels,), data=np.zeros(channels, np.float32))
+    bias = _bias(zeros, np.float32(_step(source)) * scale)
+    options = Record("DepthwiseConv2DOptions").set(
+        padding="VALID",
+        depth_multiplier=1,
+        stride_h=op.options.integer("stride_h"),
+        stride_w=op.options.integer("stride_w"),
+        fused_activation_function=op.option("fused_activation_function"),
+    )
+    layer = replace(op, kind="DEPTHWISE_CONV_2D", inputs=(source, weight, bias), options=options)
+    return layer, {0: source, 1: weight, 2: bias}
 
 
 def _holds(quant: Quant, value: float) -> bool:

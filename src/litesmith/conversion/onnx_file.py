@@ -10,8 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
+from litesmith.conversion.core.element_types import dtype_name
+from litesmith.conversion.core.source import Node, Setting, SourceGraph, SourceModel, Value
 from litesmith.conversion.protobuf import Message, Schema, read_message
-from litesmith.conversion.source import Node, Setting, SourceGraph, SourceModel, Value
 from litesmith.errors import BadInput, BadModel
 from litesmith.ir.types import Array, frozen
 from litesmith.tflite.file import mapped
@@ -101,39 +102,6 @@ SCHEMA: Schema = {
         13: ("overload", "text"),
     },
 }
-
-# Element types by ONNX's numbers.
-DTYPES = (
-    "undefined",
-    "float32",
-    "uint8",
-    "int8",
-    "uint16",
-    "int16",
-    "int32",
-    "int64",
-    "string",
-    "bool",
-    "float16",
-    "float64",
-    "uint32",
-    "uint64",
-    "complex64",
-    "complex128",
-    "bfloat16",
-    "float8_e4m3fn",
-    "float8e4m3fnuz",
-    "float8_e5m2",
-    "float8e5m2fnuz",
-    "uint4",
-    "int4",
-    "float4e2m1",
-    "float8e8m0",
-    "uint2",
-    "int2",
-    "float6e2m3",
-    "float6e3m2",
-)
 
 # The domains whose operators are ONNX's own.
 OWN_DOMAINS = ("", "ai.onnx")
@@ -371,13 +339,6 @@ def _size(message: Message, place: int) -> int | str:
         if size >= 0 and "dim_value" in message.fields
         else message.text("dim_param") or f"d{place}"
     )
-
-
-def dtype_name(number: int) -> str:
-    """The element type of a number in the file."""
-    if not 0 <= number < len(DTYPES):
-        raise BadModel("element type {number} is not known", number)
-    return DTYPES[number]
 
 
 def tensor_array(message: Message, folder: Path) -> Array:

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from litesmith.conversion.source import Node, Setting, SourceGraph
+from litesmith.conversion.core.inner_graphs import read_names
+from litesmith.conversion.core.source import Node, Setting, SourceGraph
 from litesmith.ir.types import Array
 
 
@@ -18,7 +19,7 @@ class _Parts:
         self.makers = {name: node for node in graph.nodes for name in node.outputs if name}
         self.readers: dict[str, list[Node]] = {}
         for node in graph.nodes:
-            for name in node.inputs:
+            for name in read_names(node):
                 self.readers.setdefault(name, []).append(node)
         self.leaving = {value.name for value in graph.outputs}
         self.constants = dict(graph.constants)
@@ -200,13 +201,21 @@ def joined(graph: SourceGraph) -> SourceGraph:
     constants: dict[str, Array] = {}
     for node in graph.nodes:
         whole = next((found for p in _PATTERNS if (found := p(parts, node))), None)
-        nodes.append(_with_constant(whole, constants) if whole is not None else node)
+        nodes.append(_with_constant(whole, constants) if whole is not None else _inside(node))
     if len(nodes) == len(graph.nodes) and all(
         a is b for a, b in zip(nodes, graph.nodes, strict=True)
     ):
         return graph
     kept = _read(nodes, parts.leaving)
     return replace(graph, nodes=tuple(kept), constants={**graph.constants, **constants})
+
+
+def _inside(node: Node) -> Node:
+    """The node with the graphs inside it joined."""
+    if not any(isinstance(v, SourceGraph) for v in node.settings.values()):
+        return node
+    settings = {k: joined(v) if isinstance(v, SourceGraph) else v for k, v in node.settings.items()}
+    return replace(node, settings=settings)
 
 
 def _with_constant(node: Node, constants: dict[str, Array]) -> Node:
@@ -225,11 +234,7 @@ def _read(nodes: list[Node], leaving: set[str]) -> list[Node]:
     wanted = set(leaving)
     kept: list[Node] = []
     for node in reversed(nodes):
-        inner = [v for v in node.settings.values() if isinstance(v, SourceGraph)]
         if any(name in wanted for name in node.outputs) or not any(node.outputs):
             kept.append(node)
-            wanted.update(node.inputs)
-            for graph in inner:
-                wanted.update(name for n in graph.nodes for name in n.inputs)
-                wanted.update(v.name for v in graph.outputs)
+            wanted.update(read_names(node))
     return kept[::-1]

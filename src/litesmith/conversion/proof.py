@@ -15,6 +15,10 @@ _LEAST = 1e-4
 # How much more than a change of the inputs in their last digits a difference may be.
 _TIMES = 50.0
 _LAST_DIGITS = 1e-6
+# The same where the model computes in integers: of a change of the inputs by half a code, and of
+# the codes of an output. Two kernels may round one sum to either side.
+_TIMES_ROUNDED = 2.0
+_CODES = 2.0
 
 Inputs = Mapping[str, Array]
 
@@ -62,37 +66,70 @@ def differences(
 ) -> tuple[Difference, ...]:
     """The largest difference of each output over all samples."""
     worst: dict[str, Difference] = {}
+    steps = code_steps(model)
     names = [name for name, _ in model.signatures[0].outputs]
     for inputs in samples:
         wanted = run(inputs, ())
-        near = run(_jittered(inputs), ())
+        near = run(_jittered(inputs, steps), ())
         found = run_model(model, turned, inputs)
         for name in names:
-            one = _difference(name, found[name], wanted[name], near[name])
+            one = _difference(name, found[name], wanted[name], near[name], steps)
             if name not in worst or one.share > worst[name].share:
                 worst[name] = one
     return tuple(worst.values())
 
 
-def _jittered(inputs: Inputs) -> dict[str, Array]:
-    """The inputs with other last digits."""
+class CodeSteps(NamedTuple):
+    """How far apart two codes are, by the names of inputs that are rounded to codes first, and of
+    outputs that are codes."""
+
+    inputs: Mapping[str, float]
+    outputs: Mapping[str, float]
+
+
+def code_steps(model: Model) -> CodeSteps:
+    """The steps of a model's codes; none in a float model."""
+    taken, given = dict[str, float](), dict[str, float]()
+    names = {t: name for name, t in model.signatures[0].outputs}
+    for op in model.main.ops:
+        source, target = op.inputs[0] if op.inputs else None, op.outputs[0] if op.outputs else None
+        if op.kind == "QUANTIZE" and source in model.main.inputs and target and target.quant:
+            assert source is not None
+            taken[source.name] = float(target.quant.scale[0])
+        if op.kind == "DEQUANTIZE" and target in names and source and source.quant:
+            given[names[target]] = float(source.quant.scale[0])
+    codes = {t: name for t, name in names.items() if t.dtype in ("int8", "uint8")}
+    return CodeSteps(taken, given | dict.fromkeys(codes.values(), 1.0))
+
+
+def _jittered(inputs: Inputs, steps: CodeSteps) -> dict[str, Array]:
+    """The inputs with other last digits; those that are rounded, by up to half a code away."""
     random = np.random.default_rng(1)
-    return {
-        name: (a * (1 + _LAST_DIGITS * random.uniform(-1, 1, a.shape))).astype(a.dtype)
-        if a.dtype.kind == "f"
-        else a
-        for name, a in inputs.items()
-    }
+    made: dict[str, Array] = {}
+    for name, a in inputs.items():
+        if a.dtype.kind == "f":
+            noise = random.uniform(-1, 1, a.shape)
+            size = steps.inputs[name] / 2 if name in steps.inputs else _LAST_DIGITS * a
+            made[name] = (a + size * noise).astype(a.dtype)
+        else:
+            made[name] = a
+    return made
 
 
-def _difference(name: str, found: Array, wanted: Array, near: Array) -> Difference:
+_NO_STEPS = CodeSteps({}, {})
+
+
+def _difference(
+    name: str, found: Array, wanted: Array, near: Array, steps: CodeSteps = _NO_STEPS
+) -> Difference:
     if found.shape != wanted.shape:
         return Difference(name, np.inf, np.inf, _LEAST)
     size = float(np.max(np.abs(wanted.astype(np.float64)), initial=0, where=np.isfinite(wanted)))
     apart = _apart(found, wanted)
-    noise = _apart(near, wanted) / size if size else 0.0
-    share = apart / size if size else apart
-    return Difference(name, apart, share, max(_LEAST, _TIMES * noise))
+    times = _TIMES_ROUNDED if steps.inputs else _TIMES
+    explained = max(times * _apart(near, wanted), _CODES * steps.outputs.get(name, 0.0))
+    allowed = max(_LEAST, explained / size if size else explained)
+    return Difference(name, apart, apart / size if size else apart, allowed)
 
 
 def _apart(a: Array, b: Array) -> float:

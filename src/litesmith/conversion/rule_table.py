@@ -1,6 +1,6 @@
 """All rules by the operator's name."""
 
-from litesmith.conversion.lowering import Rule
+from litesmith.conversion.core.lowering import Rule
 from litesmith.conversion.rules import (
     attention,
     bits,

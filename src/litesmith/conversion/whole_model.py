@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from litesmith.conversion.core.lowering import COMPUTED_AS, Left, Lowering
+from litesmith.conversion.core.source import SourceGraph, SourceModel, Value
 from litesmith.conversion.free_sizes import FreeSize, free
 from litesmith.conversion.integer_islands import integer_islands
-from litesmith.conversion.lowering import COMPUTED_AS, Left, Lowering
 from litesmith.conversion.patterns import joined
 from litesmith.conversion.rule_table import RULES
-from litesmith.conversion.source import SourceGraph, SourceModel, Value
 from litesmith.errors import BadInput, BadModel
 from litesmith.ir.types import Array, Model, Signature, Tensor
 from litesmith.passes.core.recipe import apply
@@ -150,14 +150,11 @@ def _shape(value: Value, given: Sizes) -> tuple[int, ...]:
         raise BadInput(
             "input {name!r} has no shape; give one: --shape {name}=1,3,224,224",
             value.name,
-            value.name,
         )
     return tuple(s if isinstance(s, int) else 1 for s in value.sizes)
 
 
-def with_sizes(
-    source: SourceModel, given: Sizes, constants: Mapping[str, Array]
-) -> tuple[Lowered, dict[str, tuple[int, ...]]]:
+def with_sizes(source: SourceModel, given: Sizes, constants: Mapping[str, Array]) -> Lowered:
     """The source lowered in the sizes that are given; what is free in it stays free, where what
     follows from the sizes can follow in LiteRT too."""
     known = {v.name: v for v in source.graph.inputs}
@@ -171,20 +168,18 @@ def with_sizes(
         if isinstance(s, str)
     )
     if not symbols:
-        return lowered(source, given, constants), {k: tuple(v) for k, v in given.items()}
+        return lowered(source, given, constants)
     batch = {v.sizes[0] for v in known.values() if v.sizes and isinstance(v.sizes[0], str)}
     guess = dict.fromkeys(symbols, 1)
     base = Lowered(None, (), ())
-    sizes: dict[str, tuple[int, ...]] = {}
     for size in _GUESSES:
         guess = {s: 1 if s in batch else size for s in symbols}
-        sizes = _sized(source, given, guess)
-        base = lowered(source, sizes, constants)
+        base = lowered(source, _sized(source, given, guess), constants)
         if base.model is not None or set(symbols) <= batch:
             break
     if base.model is None:
-        return base, sizes
-    return _freed(source, base, guess, given, constants, batch), sizes
+        return base
+    return _freed(source, base, guess, given, constants, batch)
 
 
 def _sized(

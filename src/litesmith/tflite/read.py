@@ -84,6 +84,7 @@ def read(data: memoryview) -> Model:
         spare,
         _frozen(rest),
         tuple(source.unknown),
+        tuple(source.mended),
     )
 
 
@@ -202,6 +203,11 @@ def _tensor(table: Table, buffers: Sequence[Array], used: set[int]) -> Tensor:
         sparsity=sparsity.record() if sparsity is not None else None,
     )
     quant, quant_rest = _quant(table.table("quantization"))
+    if quant is not None and quant.axis and len(shape) == 1:
+        # Older converters copied the axis of the weights to the bias, which has a single one.
+        # TensorFlow Lite Micro does not read it there; LiteRT refuses the file for it.
+        quant = replace(quant, axis=0)
+        table.source.mended.append(name)
     rest = {**table.rest(_TENSOR_FIELDS), **quant_rest}
     return replace(tensor, data=_constant(tensor, content), quant=quant, rest=_frozen(rest))
 

@@ -6,9 +6,9 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from litesmith.conversion.lowering import COMPUTED_AS
-from litesmith.conversion.onnx_file import DTYPES
-from litesmith.conversion.source import Node, Setting
+from litesmith.conversion.core.element_types import DTYPES
+from litesmith.conversion.core.lowering import COMPUTED_AS
+from litesmith.conversion.core.source import Node, Setting
 from litesmith.errors import LitesmithError
 from litesmith.ir.types import Array
 

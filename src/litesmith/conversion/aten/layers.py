@@ -6,7 +6,7 @@ from math import prod, sqrt
 import numpy as np
 
 from litesmith.conversion.aten.call import Call, NotWritten, Ref, Row
-from litesmith.conversion.source import Setting
+from litesmith.conversion.core.source import Setting
 from litesmith.ir.types import Array
 
 # Convolutions and products

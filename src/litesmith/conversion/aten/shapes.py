@@ -8,7 +8,7 @@ from math import prod
 import numpy as np
 
 from litesmith.conversion.aten.call import Call, NotWritten, Ref, Row, computed
-from litesmith.conversion.source import Setting
+from litesmith.conversion.core.source import Setting
 
 _END = np.iinfo(np.int64).max
 

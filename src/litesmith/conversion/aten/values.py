@@ -5,7 +5,7 @@ from math import inf, pi, prod
 import numpy as np
 
 from litesmith.conversion.aten.call import Argument, Call, NotWritten, Ref, Row, computed
-from litesmith.conversion.source import Setting
+from litesmith.conversion.core.source import Setting
 from litesmith.ir.types import Array
 
 # As torch computes with a number beside tensors: its category counts, not its width.

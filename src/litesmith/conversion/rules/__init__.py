@@ -3,10 +3,14 @@
 attention.py   attention, and what stands beside it in language models
 bits.py        the bits of integers
 chance.py      numbers drawn at random
+control.py     branches and loops
 layers.py      convolutions
 losses.py      losses
+own.py         what LiteRT has and ONNX has no word for
 pools.py       pools
 products.py    products of matrices
+quantized.py   integers that stand for real numbers
+recurrent.py   LSTM, GRU, RNN
 reductions.py  sums, norms, normalizations, softmax
 refused.py     what has no form in LiteRT, and why
 resampling.py  images of another size

@@ -4,11 +4,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from litesmith.conversion.lowering import Lowering, Rule, Unsupported
+from litesmith.conversion.core.lowering import Lowering, Rule, Unsupported
+from litesmith.conversion.core.source import Node
 from litesmith.conversion.rules.layers import convolved
 from litesmith.conversion.rules.shapes import cut_out, padded, wrapped
 from litesmith.conversion.rules.values import like
-from litesmith.conversion.source import Node
 from litesmith.ir.types import Tensor, constant_numbers
 
 # Steps of a recurrence that are written out one after another.

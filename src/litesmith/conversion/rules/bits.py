@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from litesmith.conversion.lowering import Lowering, Rule, Unsupported
-from litesmith.conversion.onnx_file import dtype_name
-from litesmith.conversion.source import Node
+from litesmith.conversion.core.element_types import dtype_name
+from litesmith.conversion.core.lowering import Lowering, Rule, Unsupported
+from litesmith.conversion.core.source import Node
 from litesmith.ir.types import Tensor, constant_numbers
 
 _WIDE = ("int64", "uint64", "uint32")

@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from litesmith.conversion.lowering import Lowering, Rule
-from litesmith.conversion.onnx_file import dtype_name
+from litesmith.conversion.core.element_types import dtype_name
+from litesmith.conversion.core.lowering import Lowering, Rule
+from litesmith.conversion.core.source import Node
 from litesmith.conversion.rules.values import cast_to, like
-from litesmith.conversion.source import Node
 from litesmith.ir.types import Tensor
 
 _Draw = Callable[[Lowering, Node, tuple[int, ...]], Tensor]

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from litesmith.conversion.lowering import Lowering, Rule, Unsupported
+from litesmith.conversion.core.lowering import Lowering, Rule, Unsupported
+from litesmith.conversion.core.source import Node
 from litesmith.conversion.rules.shapes import cut_out, padded
-from litesmith.conversion.source import Node
 from litesmith.ir.types import Tensor
 
 _NAMES = ("h", "w")

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from litesmith.conversion.lowering import Lowering, Rule
+from litesmith.conversion.core.lowering import Lowering, Rule
+from litesmith.conversion.core.source import Node
 from litesmith.conversion.rules.reductions import softmax_along
 from litesmith.conversion.rules.scattering import places_along
 from litesmith.conversion.rules.values import like
-from litesmith.conversion.source import Node
 from litesmith.ir.types import Tensor
 
 

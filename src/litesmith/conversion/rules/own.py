@@ -2,9 +2,9 @@
 
 from math import prod
 
-from litesmith.conversion.lowering import Lowering, Rule
+from litesmith.conversion.core.lowering import Lowering, Rule
+from litesmith.conversion.core.source import Node
 from litesmith.conversion.rules.values import plain
-from litesmith.conversion.source import Node
 from litesmith.ir.types import Tensor
 
 

@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from litesmith.conversion.lowering import Lowering, Rule, Unsupported
+from litesmith.conversion.core.lowering import Lowering, Rule, Unsupported
+from litesmith.conversion.core.source import Node
 from litesmith.conversion.rules.layers import Frame, framed, is_same, window
 from litesmith.conversion.rules.shapes import cut_out, padded
 from litesmith.conversion.rules.values import like
-from litesmith.conversion.source import Node
 from litesmith.ir.types import Array, Tensor
 
 # Of a window whose places are asked for.

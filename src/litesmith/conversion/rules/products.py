@@ -5,10 +5,10 @@ from math import prod
 
 import numpy as np
 
-from litesmith.conversion.lowering import Lowering, Rule, Unsupported
+from litesmith.conversion.core.lowering import Lowering, Rule, Unsupported
+from litesmith.conversion.core.source import Node
 from litesmith.conversion.rules.shapes import cut_out
 from litesmith.conversion.rules.values import like
-from litesmith.conversion.source import Node
 from litesmith.ir.types import Tensor
 
 

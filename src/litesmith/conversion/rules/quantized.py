@@ -10,11 +10,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from litesmith.conversion.lowering import Lowering, Rule, Unsupported
-from litesmith.conversion.onnx_file import dtype_name
+from litesmith.conversion.core.element_types import dtype_name
+from litesmith.conversion.core.lowering import Lowering, Rule, Unsupported
+from litesmith.conversion.core.source import Node, Setting
 from litesmith.conversion.rules.shapes import positive
 from litesmith.conversion.rules.values import clamp, like
-from litesmith.conversion.source import Node, Setting
 from litesmith.ir.edit import substitute
 from litesmith.ir.types import Array, Quant, Tensor, constant_numbers
 from litesmith.phrases import phrase

@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from litesmith.conversion.inner_graphs import while_loop
-from litesmith.conversion.lowering import Lowering, Rule, Unsupported
+from litesmith.conversion.core.inner_graphs import while_loop
+from litesmith.conversion.core.lowering import Lowering, Rule, Unsupported
+from litesmith.conversion.core.source import Node
 from litesmith.conversion.rules.shapes import cut_out
 from litesmith.conversion.rules.values import clamp, elu, like, softplus
-from litesmith.conversion.source import Node
 from litesmith.ir.types import Tensor, constant_numbers
 
 # Steps that a turn of a loop has: as many as weights of this size, in bytes, allow.
@@ -221,7 +221,7 @@ def _peeping_step(lower: Lowering, cell: Cell, total: Tensor, memory: Tensor) ->
 
 class Way(NamedTuple):
     """One direction through time, a row for each step of each sequence: the products of the
-    inputs, and whether the step counts, where sequences end at different times."""
+    inputs, and where sequences end at different times 1, 0 for a step that counts, else 0, 1."""
 
     products: Tensor
     counts: Tensor | None
@@ -240,9 +240,11 @@ def _one_step(
     new = step(lower, cell, x, states)
     if counts is None:
         return new, new[0]
-    given = lower.op("SELECT_V2", counts, new[0], like(new[0], 0))
-    kept = (lower.op("SELECT_V2", counts, n, s) for n, s in zip(new, states, strict=True))
-    return tuple(kept), given
+    # By products, not by SELECT_V2, which would part what XNNPACK runs at every step.
+    counted, ended = _gates(lower, counts, 2)
+    given = [lower.op("MUL", counted, n) for n in new]
+    kept = (_sum(lower, g, _times(lower, ended, s)) for g, s in zip(given, states, strict=True))
+    return tuple(kept), given[0]
 
 
 def _some_steps(
@@ -352,6 +354,8 @@ def recurrent(kind: Kind) -> Rule:
         x = lower.need(x)
         if x.dtype != "float32":
             raise Unsupported("it computes in {dtype}; LiteRT's products are of float32", x.dtype)
+        if len(x.shape) != 3:
+            raise Unsupported("its data has {rank} dimensions, not 3", len(x.shape))
         batch_first = bool(node.integer("layout"))
         if batch_first:
             x = lower.transpose(x, (1, 0, 2))
@@ -432,7 +436,10 @@ def _counting(lower: Lowering, lengths: Tensor, steps: int) -> Tensor | None:
         return None
     times = np.arange(steps, dtype=np.int32)[:, None]
     ends = lower.reshape(lower.cast(lengths, "int32"), (1, lengths.elements))
-    return lower.reshape(lower.op("LESS", times, ends), (steps * lengths.elements, 1))
+    counted = lower.reshape(lower.op("LESS", times, ends), (steps * lengths.elements, 1))
+    ended = lower.op("LOGICAL_NOT", counted)
+    parts = (lower.cast(t, "float32") for t in (counted, ended))
+    return lower.op("CONCATENATION", *parts, axis=1)
 
 
 def _results(

@@ -5,10 +5,10 @@ from math import prod
 
 import numpy as np
 
-from litesmith.conversion.lowering import Lowering, Rule, Unsupported
+from litesmith.conversion.core.lowering import Lowering, Rule, Unsupported
+from litesmith.conversion.core.source import Node
 from litesmith.conversion.rules.shapes import positive
 from litesmith.conversion.rules.values import like
-from litesmith.conversion.source import Node
 from litesmith.ir.types import Tensor, constant_numbers
 
 _Post = Callable[[Lowering, Tensor], Tensor]

@@ -1,7 +1,7 @@
 """Operators that have no form in LiteRT, each with the reason and the way out."""
 
-from litesmith.conversion.lowering import Lowering, Rule, Unsupported
-from litesmith.conversion.source import Node
+from litesmith.conversion.core.lowering import Lowering, Rule, Unsupported
+from litesmith.conversion.core.source import Node
 from litesmith.ir.types import Tensor
 from litesmith.phrases import phrase
 

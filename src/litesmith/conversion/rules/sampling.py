@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from litesmith.conversion.lowering import Lowering, Rule, Unsupported
+from litesmith.conversion.core.lowering import Lowering, Rule, Unsupported
+from litesmith.conversion.core.source import Node
 from litesmith.conversion.rules.scattering import scattered
 from litesmith.conversion.rules.shapes import cut_out, padded
 from litesmith.conversion.rules.values import like
-from litesmith.conversion.source import Node
 from litesmith.ir.types import Tensor
 
 _CUBIC = -0.75

@@ -5,9 +5,9 @@ from math import prod
 
 import numpy as np
 
-from litesmith.conversion.lowering import Lowering, Rule
+from litesmith.conversion.core.lowering import Lowering, Rule
+from litesmith.conversion.core.source import Node
 from litesmith.conversion.rules.shapes import positive, wrapped
-from litesmith.conversion.source import Node
 from litesmith.ir.types import Tensor, constant_numbers
 
 

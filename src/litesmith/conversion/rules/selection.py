@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from litesmith.conversion.lowering import Lowering, Rule, Unsupported
+from litesmith.conversion.core.lowering import Lowering, Rule, Unsupported
+from litesmith.conversion.core.source import Node
 from litesmith.conversion.rules.shapes import cut_out, positive, wrapped
-from litesmith.conversion.source import Node
 from litesmith.ir.types import Tensor, constant_numbers
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from litesmith.conversion.lowering import Lowering, Rule, Unsupported
+from litesmith.conversion.core.lowering import Lowering, Rule, Unsupported
+from litesmith.conversion.core.source import Node
 from litesmith.conversion.rules.values import identity, like
-from litesmith.conversion.source import Node
 from litesmith.ir.types import Tensor, constant_numbers
 
 _ENDLESS = 2**31 - 1
@@ -403,7 +403,7 @@ def trilu(lower: Lowering, node: Node) -> Tensor:
 
 
 def eye_like(lower: Lowering, node: Node) -> Tensor:
-    from litesmith.conversion.onnx_file import dtype_name
+    from litesmith.conversion.core.element_types import dtype_name
 
     x = lower.first(node)
     dtype = dtype_name(node.integer("dtype")) if "dtype" in node.settings else x.dtype
@@ -466,9 +466,17 @@ def has_element(lower: Lowering, node: Node) -> Tensor:
 def reverse_sequence(lower: Lowering, node: Node) -> Tensor:
     x, lengths = (lower.need(t) for t in lower.inputs(node, 2))
     batch, time = node.integer("batch_axis", 1), node.integer("time_axis", 0)
-    return lower.op(
-        "REVERSE_SEQUENCE", x, lower.cast(lengths, "int32"), seq_dim=time, batch_dim=batch
+    known = constant_numbers(lengths)
+    if known is not None and np.all(known == x.shape[time]):
+        return lower.op("REVERSE_V2", x, np.array([time], np.int32))
+    turned = lower.op(
+        "REVERSE_SEQUENCE",
+        lower.cast(x, "int32") if x.dtype == "bool" else x,
+        lower.cast(lengths, "int32"),
+        seq_dim=time,
+        batch_dim=batch,
     )
+    return lower.cast(turned, x.dtype)
 
 
 RULES: dict[str, Rule] = {

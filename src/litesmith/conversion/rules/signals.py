@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from litesmith.conversion.lowering import COMPUTED_AS, Lowering, Rule
-from litesmith.conversion.onnx_file import dtype_name
+from litesmith.conversion.core.element_types import dtype_name
+from litesmith.conversion.core.lowering import COMPUTED_AS, Lowering, Rule
+from litesmith.conversion.core.source import Node
 from litesmith.conversion.rules.shapes import positive
-from litesmith.conversion.source import Node
 from litesmith.ir.types import Array, Tensor
 
 

@@ -6,9 +6,9 @@ from math import inf
 
 import numpy as np
 
-from litesmith.conversion.lowering import COMPUTED_AS, Lowering, Rule, Unsupported
-from litesmith.conversion.onnx_file import dtype_name
-from litesmith.conversion.source import Node
+from litesmith.conversion.core.element_types import dtype_name
+from litesmith.conversion.core.lowering import COMPUTED_AS, Lowering, Rule, Unsupported
+from litesmith.conversion.core.source import Node
 from litesmith.ir.types import Tensor, constant_numbers
 
 # Abramowitz and Stegun 7.1.26: the error function within 1.5e-7.

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from litesmith.conversion.lowering import Lowering, Unsupported
-from litesmith.conversion.source import SourceGraph
+from litesmith.conversion.core.lowering import Lowering, Unsupported
+from litesmith.conversion.core.source import Node, SourceGraph
 from litesmith.ir.build import Builder
 from litesmith.ir.edit import needed_ops, rewrite
 from litesmith.ir.types import Tensor
@@ -20,12 +20,16 @@ def outer_names(graph: SourceGraph) -> list[str]:
     known = {v.name for v in graph.inputs} | set(graph.constants)
     found: dict[str, None] = {}
     for node in graph.nodes:
-        inner = (g for g in node.settings.values() if isinstance(g, SourceGraph))
-        read = [*node.inputs, *(name for g in inner for name in outer_names(g))]
-        found |= dict.fromkeys(name for name in read if name and name not in known)
+        found |= dict.fromkeys(name for name in read_names(node) if name and name not in known)
         known |= set(node.outputs)
     found |= dict.fromkeys(v.name for v in graph.outputs if v.name not in known)
     return list(found)
+
+
+def read_names(node: Node) -> list[str]:
+    """The values that a node reads, those that graphs inside it read too."""
+    inner = (g for g in node.settings.values() if isinstance(g, SourceGraph))
+    return [*node.inputs, *(name for g in inner for name in outer_names(g))]
 
 
 def written_out(
@@ -57,6 +61,8 @@ def inner_lowering(lower: Lowering, name: str) -> Lowering:
         left=lower.left,
         graphs=lower.graphs,
         notes=lower.notes,
+        shapes=lower.shapes,
+        wanted=lower.wanted,
     )
 
 

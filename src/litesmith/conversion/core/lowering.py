@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from litesmith.conversion.source import Node, SourceGraph
+from litesmith.conversion.core.source import Node, SourceGraph
 from litesmith.errors import LitesmithError
 from litesmith.ir.build import Argument, Builder
 from litesmith.ir.dtype import Array

@@ -113,7 +113,7 @@ def _sizes(name: str, shape: Sequence[int | None], given: Sizes) -> tuple[int, .
     if None in shape[1:]:
         text = ",".join("1" if d is None else str(d) for d in shape)
         raise BadInput(
-            "input {name!r} has free sizes; give them: --shape {name}={text}", name, name, text
+            "input {name!r} has free sizes; give them: --shape {name}={text}", name, text
         )
     return tuple(1 if d is None else d for d in shape)
 

@@ -397,14 +397,18 @@ class _Walk:
         """An op whose results are some of its values: all at one scale."""
         known = [self._twins[t] for p in places if (t := op.inputs[p]) in self._twins]
         form = known[0].quant
+        constants = [t for p in places if (t := op.inputs[p]) and t.is_const]
         if any(not same_quant(t.quant, form) for t in known):
             form = self._need(wish).quant
+        elif wish is not None and any(not self._has_codes(op, t, form) for t in constants):
+            form = wish.quant
         assert form is not None
         inputs: dict[int, Tensor] = {}
         for place in places:
             tensor = op.inputs[place]
             assert tensor is not None
-            inputs[place] = self._at_scale(op, tensor, form)
+            rounded = wish is not None and same_quant(wish.quant, form)
+            inputs[place] = self._at_scale(op, tensor, form, rounded)
         bounds = OPS[op.kind].clamps
         if bounds is not None and any(np.isfinite(b) and not _holds(form, b) for b in bounds):
             raise _Stays("its bounds are none of the codes")
@@ -416,12 +420,26 @@ class _Walk:
                 outputs[place] = self._twins[tensor] = made
         self._emit(replace(op, outputs=tuple(outputs)), inputs, None)
 
-    def _at_scale(self, op: Op, tensor: Tensor, form: Quant) -> Tensor:
+    def _has_codes(self, op: Op, tensor: Tensor, form: Quant | None) -> bool:
+        """True where codes stand for a constant among values that are picked."""
+        assert form is not None
+        row, readers = OPS[op.kind], self._readers.get(op.outputs[0], [])
+        # Of two values the larger or smaller, or the frame of a window that picks the largest.
+        windows = (
+            row.pads and readers and all(OPS[r.kind].has_window and _picks(r) for r in readers)
+        )
+        codes, places = _places(tensor, form)
+        beyond = (places < -128) | (places > 127)
+        exact = np.abs(places - codes) <= 1e-3
+        return bool(np.all(exact | beyond if row.is_commutative or windows else exact))
+
+    def _at_scale(self, op: Op, tensor: Tensor, form: Quant, rounded: bool) -> Tensor:
+        """A tensor at a scale; what is rounded to it in the end can be rounded now."""
         if tensor.is_const:
-            row, readers = OPS[op.kind], self._readers.get(op.outputs[0], [])
-            # Of two values the larger or smaller, or the frame of a window that picks the largest.
-            windows = row.pads and all(OPS[r.kind].has_window and _picks(r) for r in readers)
-            return _constant_codes(tensor, form, row.is_commutative or windows)
+            if not rounded and not self._has_codes(op, tensor, form):
+                raise _Stays("a constant of it is none of the codes")
+            codes, _ = _places(tensor, form)
+            return replace(tensor, dtype="int8", data=frozen(codes.astype(np.int8)), quant=form)
         codes = self._twins[tensor]
         if same_quant(codes.quant, form):
             return codes
@@ -557,13 +575,9 @@ def _coded(tensor: Tensor) -> Tensor:
     raise _Stays("a constant of it is none that int8 holds")
 
 
-def _constant_codes(tensor: Tensor, form: Quant, is_bound: bool) -> Tensor:
-    """A constant among values that are picked; a bound may lie beyond all codes."""
+def _places(tensor: Tensor, form: Quant) -> tuple[Array, Array]:
+    """The codes nearest to a constant's values, and where these lie among the codes."""
     values = constant_numbers(tensor)
     assert values is not None
     places = values.astype(np.float64) / form.scale[0] + form.zero_point[0]
-    codes = np.clip(np.rint(places), -128, 127)
-    beyond = (places < -128) | (places > 127) if is_bound else np.zeros(places.shape, bool)
-    if np.any(np.abs(places - codes)[~beyond] > 1e-3):
-        raise _Stays("a constant of it is none of the codes")
-    return replace(tensor, dtype="int8", data=frozen(codes.astype(np.int8)), quant=form)
+    return np.clip(np.rint(places), -128, 127), places

@@ -84,10 +84,10 @@ def to_codes(
     if scales is None or zeros is None:
         steps, points = (_along(lower, t, x, axis) for t in (scale, zero))
         return _computed_codes(lower, x, lower.need(steps), points, dtype)
+    quant = _quant(scales, zeros, axis, len(x.shape))
     steps = _spread(scales.astype(np.float32), x.shape, axis, block)
     points = _spread(zeros, x.shape, axis, block)
     values = constant_numbers(x)
-    quant = _quant(scales, zeros, axis, len(x.shape))
     if values is not None:
         codes = np.rint(values.astype(np.float32) / steps) + points
         kept = np.clip(codes, *_CODES[dtype]).astype(_KEPT_IN.get(dtype, dtype))
@@ -128,6 +128,13 @@ def _zeros(zero: Tensor | None) -> Array | None:
 
 def _quant(scales: Array, zeros: Array, axis: int, rank: int) -> Quant | None:
     """Scales as a tensor has them; None for those of blocks."""
+    bad = scales[~(np.isfinite(scales) & (scales > 0))]
+    if bad.size:
+        raise Unsupported(
+            "its scale is {scale}, which stands for no numbers; quantize the model again, with "
+            "finite masks",
+            float(bad.reshape(-1)[0]),
+        )
     if scales.size == 1:
         return Quant.of(scales.reshape(1), zeros.reshape(-1)[:1])
     if scales.ndim > 1:
@@ -170,10 +177,10 @@ def to_numbers(
     if scales is None or zeros is None:
         steps, points = (_along(lower, t, codes, axis) for t in (scale, zero))
         return _computed_numbers(lower, codes, lower.need(steps), points)
+    quant = _quant(scales, zeros, axis, len(codes.shape))
     steps = _spread(scales.astype(np.float32), codes.shape, axis, block)
     points = _spread(zeros, codes.shape, axis, block)
     values = constant_numbers(codes)
-    quant = _quant(scales, zeros, axis, len(codes.shape))
     if values is not None:
         numbers = ((values.astype(np.int64) - points) * steps.astype(np.float32)).astype(np.float32)
         kept = quant if values.dtype.itemsize == 1 else None

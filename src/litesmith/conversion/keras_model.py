@@ -27,7 +27,7 @@ from zipfile import BadZipFile, ZipFile
 from litesmith.errors import BadInput, BadModel
 
 if TYPE_CHECKING:
-    from litesmith.conversion.torch_program import Opened
+    from litesmith.conversion.torch_program import TorchSource
 
 Sizes = Mapping[str, Sequence[int]]
 Json = dict[str, object]
@@ -57,18 +57,12 @@ _FOREIGN = {"FlaxLayer", "JaxLayer", "Lambda", "TFSMLayer", "TorchModuleWrapper"
 _UNUSED = {"build_config", "compile_config"}
 
 
-def is_keras_model(source: object) -> bool:
-    """True for a live model; Keras is not imported for the question."""
-    keras = sys.modules.get("keras")
-    return keras is not None and isinstance(source, keras.Model)
-
-
-def read_keras_file(path: Path, sizes: Sizes | None = None) -> "Opened":
-    """The model in a `.keras` file."""
+def load_keras(path: Path) -> Any:
+    """The model in a `.keras` file, made of Keras' own classes alone."""
     _check_file(path)
     keras = _on_torch(str(path))
     try:
-        model = keras.saving.load_model(path, compile=False, safe_mode=True)
+        return keras.saving.load_model(path, compile=False, safe_mode=True)
     except Exception as error:  # whatever Keras stumbles over
         raise BadModel(
             "{path}: Keras {version} cannot read it: {why}",
@@ -76,10 +70,9 @@ def read_keras_file(path: Path, sizes: Sizes | None = None) -> "Opened":
             keras.__version__,
             str(error).strip().partition("\n")[0][:160] or type(error).__name__,
         ) from error
-    return read_keras(model, sizes)
 
 
-def read_keras(model: Any, sizes: Sizes | None = None, example: object = None) -> "Opened":
+def read_keras(model: Any, example: object = None, sizes: Sizes | None = None) -> "TorchSource":
     """A live model; one that was never called needs example inputs."""
     _on_torch("the model")
     from litesmith.conversion.torch_program import read_module
@@ -120,7 +113,7 @@ def _sizes(name: str, shape: Sequence[int | None], given: Sizes) -> tuple[int, .
     if None in shape[1:]:
         text = ",".join("1" if d is None else str(d) for d in shape)
         raise BadInput(
-            "input {name!r} has free sizes; give them: --shape {name}={text}", name, name, text
+            "input {name!r} has free sizes; give them: --shape {name}={text}", name, text
         )
     return tuple(1 if d is None else d for d in shape)
 

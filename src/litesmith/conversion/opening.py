@@ -1,18 +1,17 @@
 """What a user hands over to be converted: as nodes, with what runs it."""
 
+import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from litesmith.conversion.core.source import SourceModel
 from litesmith.conversion.judge import find_judge, judge_onnx
-from litesmith.conversion.keras_model import is_keras_model, read_keras, read_keras_file
 from litesmith.conversion.onnx_file import read_onnx
 from litesmith.conversion.other_formats import CONVERTED, refuse_stranger
 from litesmith.conversion.proof import Inputs, Run
-from litesmith.errors import BadInput, CannotRun
+from litesmith.errors import BadInput, os_reason
 from litesmith.ir.types import Array
 from litesmith.type_guards import is_path
 
@@ -39,13 +38,23 @@ def open_to_convert(source: object, example: object, sizes: Sizes) -> Opened:
     """The source that a path, a module, a program or a Keras model is."""
     if is_path(source):
         return _from_file(Path(source), sizes)
-    name = type(source).__name__
-    if is_keras_model(source):
-        return Opened(name, None, *read_keras(source, sizes, example), "torch")
-    need_torch(name)
-    from litesmith.conversion.torch_program import read_live
+    kind = f"{type(source).__module__}.{type(source).__name__}"
+    if _is_a(source, "keras", "Model"):
+        return _from_keras(source, example, sizes)
+    if _is_a(source, "torch.export", "ExportedProgram"):
+        return _from_program(type(source).__name__, None, source, sizes)
+    if _is_a(source, "torch.nn", "Module"):
+        return _from_module(source, example, sizes)
+    raise BadInput(
+        "{kind}: give the path of an .onnx, .pt2 or .keras file, a torch module or a Keras model",
+        kind,
+    )
 
-    return Opened(name, None, *read_live(source, example, sizes), "torch")
+
+def _is_a(value: object, module: str, name: str) -> bool:
+    """True for an object of a class of a package that the program has imported."""
+    kind = getattr(sys.modules.get(module), name, None)
+    return isinstance(kind, type) and isinstance(value, kind)
 
 
 def _from_file(path: Path, sizes: Sizes) -> Opened:
@@ -55,24 +64,57 @@ def _from_file(path: Path, sizes: Sizes) -> Opened:
         raise BadInput(
             "{path}: no model that is converted; there are {suffixes}", path, ", ".join(CONVERTED)
         )
+    try:
+        path.open("rb").close()
+    except OSError as error:
+        raise BadInput("{path}: {why}", path, os_reason(error)) from None
     if suffix == ".onnx":
         return Opened(path.name, path, read_onnx(path), partial(_run_onnx, path), find_judge())
-    if not path.is_file():
-        raise BadInput("{path}: no such file", path)
     if suffix == ".keras":
-        return Opened(path.name, path, *read_keras_file(path, sizes), "torch")
-    need_torch(path.name)
-    from litesmith.conversion.torch_archive import read_torch_file
+        from litesmith.conversion.keras_model import load_keras
 
-    return Opened(path.name, path, *read_torch_file(path, sizes), "torch")
+        return _from_keras(load_keras(path), None, sizes)._replace(name=path.name, path=path)
+    _need("torch", path, "train")
+    from litesmith.conversion.torch_archive import load_program
+
+    return _from_program(path.name, path, load_program(path), sizes)
 
 
-def need_torch(what: str) -> None:
-    """Raises where torch is not installed."""
-    if find_spec("torch") is None:
-        raise CannotRun(
-            "{what} needs torch, which is not installed; pip install 'litesmith[train]'", what
+def _need(package: str, path: Path, extra: str) -> None:
+    from importlib.util import find_spec
+
+    if find_spec(package) is None:
+        raise BadInput(
+            "{path}: {package} is needed to read it: pip install 'litesmith[{extra}]'",
+            path,
+            package,
+            extra,
         )
+
+
+def _from_module(module: Any, example: object, sizes: Sizes) -> Opened:
+    from litesmith.conversion.torch_program import exported
+
+    if example is None:
+        raise BadInput(
+            "a torch module needs example inputs: litesmith.convert(module, torch.zeros(1, 3, 224, "
+            "224))"
+        )
+    return _from_program(type(module).__name__, None, exported(module, example), sizes)
+
+
+def _from_program(name: str, path: Path | None, program: Any, sizes: Sizes) -> Opened:
+    from litesmith.conversion.torch_program import read_program
+
+    read = read_program(program, sizes)
+    return Opened(name, path, read.model, read.run, "torch")
+
+
+def _from_keras(model: Any, example: object, sizes: Sizes) -> Opened:
+    from litesmith.conversion.keras_model import read_keras
+
+    read = read_keras(model, example, sizes)
+    return Opened(type(model).__name__, None, read.model, read.run, "keras")
 
 
 def _run_onnx(path: Path, inputs: Inputs, more: Sequence[str]) -> Mapping[str, Array]:

@@ -16,7 +16,7 @@ does torch build the program of it. Pickles, which all other files of torch are,
 import json
 import re
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple, cast
 from zipfile import ZIP_STORED, BadZipFile, ZipFile
@@ -25,7 +25,6 @@ import torch
 from torch._export.serde import schema, serialize
 from torch.export import ExportedProgram
 
-from litesmith.conversion.torch_program import Opened, read_program
 from litesmith.errors import BadInput, BadModel
 from litesmith.tflite.file import mapped
 
@@ -71,11 +70,6 @@ class _Archive(NamedTuple):
         if not isinstance(found, dict):
             raise BadModel("{path}: {name} in it is no JSON; the file is damaged", self.path, name)
         return cast(Json, found)
-
-
-def read_torch_file(path: Path, sizes: Mapping[str, Sequence[int]] | None = None) -> Opened:
-    """The program in a .pt2 file; another file of torch is refused with what is needed."""
-    return read_program(load_program(path), sizes)
 
 
 def load_program(path: Path) -> ExportedProgram:

@@ -30,6 +30,7 @@ from torch._ops import OpOverload
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, OutputKind, TensorArgument
 from torch.fx import Node as Step
+from torch.fx.node import map_aggregate
 from torch.utils import _pytree as trees
 
 from litesmith.conversion.aten.call import Argument, Call, NotWritten, Ref, Writer
@@ -49,34 +50,14 @@ _CHECKS = ("_assert", "sym_constrain", "_assert_async", "_assert_tensor_metadata
 _TYPES = ("float32", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool")
 
 
-class Opened(NamedTuple):
+class TorchSource(NamedTuple):
     """A source, and what runs it: the outputs by name, with other values that are asked for."""
 
     model: SourceModel
     run: Run
 
 
-def read_live(
-    source: object, example: object, sizes: Mapping[str, Sequence[int]] | None = None
-) -> Opened:
-    """A module with its example inputs, or a program that was exported before."""
-    if isinstance(source, ExportedProgram):
-        return read_program(source, sizes)
-    if not isinstance(source, torch.nn.Module):
-        raise BadInput(
-            "{what}: give a path, a torch module with example inputs, an exported program or a "
-            "Keras model",
-            type(source).__name__,
-        )
-    if example is None:
-        raise BadInput(
-            "{what} needs example inputs: litesmith.convert(module, torch.zeros(1, 3, 224, 224))",
-            type(source).__name__,
-        )
-    return read_module(source, example)
-
-
-def read_module(module: torch.nn.Module, example: object) -> Opened:
+def read_module(module: torch.nn.Module, example: object) -> TorchSource:
     """A module, as it runs on the example inputs: a tensor, a tuple, or a dictionary by name."""
     return read_program(exported(module, example))
 
@@ -98,7 +79,7 @@ def exported(module: torch.nn.Module, example: object) -> ExportedProgram:
 
 def read_program(
     program: ExportedProgram, sizes: Mapping[str, Sequence[int]] | None = None
-) -> Opened:
+) -> TorchSource:
     """An exported program; sizes that it leaves free are fixed, as told or as in its example."""
     with warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")
@@ -110,7 +91,7 @@ def read_program(
                 "torch cannot take the program apart: {why}", _first_line(error)
             ) from error
     reading = _Reading(plain)
-    return Opened(reading.model(), reading.run)
+    return TorchSource(reading.model(), reading.run)
 
 
 def _example(example: object) -> tuple[tuple[object, ...], dict[str, object]]:
@@ -227,9 +208,10 @@ class _Reading:
                 value = step.meta.get("val")
                 if name in inputs and isinstance(value, torch.Tensor):
                     array = np.ascontiguousarray(inputs[name])
-                    given.append(torch.from_numpy(array).to(value.dtype))
+                    wide = cast(torch.dtype, _whole(value.dtype))
+                    given.append(torch.from_numpy(array).to(wide))
                 else:
-                    given.append(self.tensors.get(step, value))
+                    given.append(_whole(self.tensors.get(step, value)))
         with torch.no_grad():
             made = cast("Sequence[torch.Tensor]", kept.run(*given))
         return kept.values | {name: _array(made[place]) for name, place in self.outputs.items()}
@@ -359,12 +341,26 @@ class _Reading:
         return value if isinstance(value, int | float | str) else None
 
 
+_HALVES = (torch.float16, torch.bfloat16)
+
+
+def _whole(value: object) -> object:
+    """Half precision as LiteRT computes it: a tensor, or the type that a call asks for."""
+    if isinstance(value, torch.Tensor):
+        return value.float() if value.dtype in _HALVES else value
+    return torch.float32 if value in _HALVES else value
+
+
 class _Kept(torch.fx.Interpreter):
-    """A run that keeps some values on the way."""
+    """A run in float32 that keeps some values on the way."""
 
     def __init__(self, module: torch.fx.GraphModule, names: Mapping[Step, str]) -> None:
         super().__init__(module)
         self.names, self.values = names, dict[str, Array]()
+
+    def call_function(self, target: Any, args: Any, kwargs: Any) -> object:
+        args, kwargs = (map_aggregate(part, cast(Any, _whole)) for part in (args, kwargs))
+        return super().call_function(target, args, kwargs)
 
     def run_node(self, n: Step) -> object:
         made = super().run_node(n)

@@ -6,13 +6,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from litesmith.conversion.core.lowering import COMPUTED_AS, Left, Lowering
+from litesmith.conversion.core.lowering import COMPUTED_AS, Left, Lowering, refuse_size
 from litesmith.conversion.core.source import SourceGraph, SourceModel, Value
 from litesmith.conversion.free_sizes import FreeSize, free
 from litesmith.conversion.integer_islands import integer_islands
 from litesmith.conversion.patterns import joined
 from litesmith.conversion.rule_table import RULES
 from litesmith.errors import BadInput, BadModel
+from litesmith.ir.dtype import DTYPES
 from litesmith.ir.types import Array, Model, Signature, Tensor
 from litesmith.passes.core.recipe import apply
 from litesmith.passes.tidy.relayout import relayout
@@ -62,6 +63,7 @@ def lowered(
         if value.name in fixed:
             lower.values[value.name] = _fixed(lower, value, fixed[value.name])
             continue
+        refuse_size(shapes[value.name])
         made = lower.builder.input(value.name, shapes[value.name], _computed(value))
         lower.values[value.name] = made
         lower.names[made] = value.name
@@ -117,6 +119,12 @@ def refuse_types(source: SourceModel) -> None:
             _OLDEST,
         )
     for value in source.graph.inputs:
+        if value.dtype not in (*DTYPES, *COMPUTED_AS, "sequence"):
+            raise BadInput(
+                "input {name!r} is {dtype}; LiteRT does not compute with that",
+                value.name,
+                value.dtype,
+            )
         if value.dtype in ("float64", "complex64", "complex128"):
             raise BadInput(
                 "input {name!r} is {dtype}; LiteRT computes in float32: export it as float32",

@@ -274,7 +274,7 @@ def resize(mode: str, exact: bool = False, smooth: bool = False) -> Row:
             settings["coordinate_transformation_mode"] = "half_pixel"
         if mode == "cubic":
             settings["cubic_coeff_a"] = -0.5 if smooth else -0.75
-        settings["antialias"] = int(smooth)
+        settings["antialias"] = settings["exclude_outside"] = int(smooth)
         if scales is None:
             sizes = call.whole(call.shape)
             call.end("Resize", x.name, "", "", sizes, **settings)

@@ -16,7 +16,7 @@ import numpy as np
 from litesmith.conversion.core.source import Node, SourceGraph
 from litesmith.errors import LitesmithError
 from litesmith.ir.build import Argument, Builder
-from litesmith.ir.dtype import Array
+from litesmith.ir.dtype import DTYPES, Array
 from litesmith.ir.edit import needed_ops, rewrite
 from litesmith.ir.ops import is_repeatable
 from litesmith.ir.types import Graph, Op, Quant, Tensor, Value, constant_numbers
@@ -72,7 +72,11 @@ _TYPES = {
 _LEAST_VERSION = {"BROADCAST_TO": 2}
 
 # What a rule runs into where a node makes no sense.
-_SENSELESS = (ValueError, LookupError, ArithmeticError, TypeError, AssertionError)
+_SENSELESS = (ValueError, LookupError, ArithmeticError, TypeError, AssertionError, MemoryError)
+
+# Of one node, and of one tensor: more is a mistake in the file, or no model for a device.
+_MOST_OPS = 10_000
+_MOST_VALUES = 1 << 30
 
 
 class Unsupported(LitesmithError):
@@ -102,6 +106,7 @@ class Lowering:
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
     wanted: dict[str, None] = field(default_factory=dict[str, None])  # inputs to be fixed
     quants: dict[Tensor, Quant] = field(default_factory=dict[Tensor, Quant])  # what codes mean
+    room: int = _MOST_OPS  # how many ops there may be after this node
 
     @property
     def is_inner(self) -> bool:
@@ -135,6 +140,7 @@ class Lowering:
                 or "LiteRT has no form for it; a custom op in Python can stand for it "
                 "(docs/custom-ops.md)"
             )
+        self.room = len(self.builder.ops) + _MOST_OPS
         made = rule(self, node)
         outputs = (made,) if isinstance(made, Tensor) else tuple(made)
         for name, tensor in zip(node.outputs, outputs, strict=False):
@@ -269,6 +275,8 @@ class Lowering:
         **options: Value,
     ) -> tuple[Tensor, ...]:
         """Adds an op; computes it at once where all it reads is constant."""
+        if len(self.builder.ops) >= self.room:
+            raise Unsupported("written out it would be more than {most} ops", _MOST_OPS)
         tensors = [self._argument(given) for given in inputs]
         told = _TYPES.get(kind)
         wide = _computing_type(tensors, told.split()) if told else ""
@@ -293,6 +301,8 @@ class Lowering:
     def cast(self, x: Tensor, dtype: str) -> Tensor:
         if x.dtype == dtype:
             return x
+        if dtype not in DTYPES:
+            raise Unsupported("LiteRT does not compute with {dtype}; export without it", dtype)
         values = constant_numbers(x)
         if values is not None:
             with np.errstate(invalid="ignore"):
@@ -356,6 +366,12 @@ class Lowering:
         )
         self.names[copy] = name
         return copy
+
+
+def refuse_size(shape: Sequence[int]) -> None:
+    """Raises on a tensor that no device could hold."""
+    if prod(shape) > _MOST_VALUES or min(shape, default=0) < 0:
+        raise Unsupported("a tensor of the shape {shape}; LiteRT cannot hold it", tuple(shape))
 
 
 def _computed(op: Op) -> tuple[Array, ...] | None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from litesmith.conversion.core.lowering import Lowering, Rule, Unsupported
+from litesmith.conversion.core.lowering import Lowering, Rule, Unsupported, refuse_size
 from litesmith.conversion.core.source import Node
 from litesmith.conversion.rules.values import identity, like
 from litesmith.ir.types import Tensor, constant_numbers
@@ -43,6 +43,7 @@ def constant_of_shape(lower: Lowering, node: Node) -> Tensor:
         value.reshape(-1)[0] if isinstance(value, np.ndarray) and value.size else np.float32(0)
     )
     sizes = lower.told(node) or lower.integers(lower.first(node), "sizes")
+    refuse_size(sizes)
     return lower.const(np.full(sizes, filling))
 
 
@@ -309,6 +310,7 @@ def expand(lower: Lowering, node: Node) -> Tensor:
 def broadcast(lower: Lowering, x: Tensor, shape: Sequence[int]) -> Tensor:
     if tuple(shape) == x.shape:
         return x
+    refuse_size(shape)
     values = constant_numbers(x)
     if values is not None:
         return lower.const(np.broadcast_to(values, tuple(shape)))
@@ -344,6 +346,7 @@ def range_(lower: Lowering, node: Node) -> Tensor:
         steps = np.arange(told[0]).astype(start.dtype)
         return lower.op("ADD", lower.op("MUL", delta, steps), start)
     begin, limit, step = (lower.known(t, "limits").item() for t in lower.inputs(node, 3))
+    refuse_size([max(int((limit - begin) / step), 0)])
     return lower.const(np.arange(begin, limit, step, dtype=start.dtype))
 
 

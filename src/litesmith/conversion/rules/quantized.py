@@ -151,7 +151,7 @@ def _computed_codes(
     if zero is not None:
         codes = lower.op("ADD", codes, lower.cast(zero, "float32"))
     low, high = (lower.const(like(codes, v)) for v in _CODES[dtype])
-    return lower.cast(clamp(lower, codes, low, high), _KEPT_IN.get(dtype, dtype))
+    return lower.as_integers(clamp(lower, codes, low, high), _KEPT_IN.get(dtype, dtype))
 
 
 def dequantize_linear(lower: Lowering, node: Node) -> Tensor:
@@ -203,6 +203,9 @@ def _computed_numbers(lower: Lowering, codes: Tensor, scale: Tensor, zero: Tenso
     numbers = lower.cast(codes, "float32")
     if zero is not None:
         numbers = lower.op("SUB", numbers, lower.cast(zero, "float32"))
+    steps = constant_numbers(scale)
+    if steps is not None and np.all(steps == 1):
+        return numbers
     return lower.op("MUL", numbers, lower.cast(scale, "float32"))
 
 
@@ -349,7 +352,7 @@ def integer_product(kind: str, axis: int) -> Rule:
                 node.kind,
             )
         ] = None
-        return lower.cast(lower.op("ROUND", made), "int32")
+        return lower.as_integers(lower.op("ROUND", made), "int32")
 
     return rule
 
@@ -365,7 +368,7 @@ def dynamic_quantize(lower: Lowering, node: Node) -> tuple[Tensor, Tensor, Tenso
     step = lower.op("SELECT_V2", lower.op("GREATER", span, nothing), step, like(x, 1))
     bounds = [lower.const(like(x, v)) for v in (0, 255)]
     zero = clamp(lower, lower.op("ROUND", lower.op("DIV", lower.op("NEG", low), step)), *bounds)
-    return _computed_codes(lower, x, step, zero, "uint8"), step, lower.cast(zero, "uint8")
+    return _computed_codes(lower, x, step, zero, "uint8"), step, lower.as_integers(zero, "uint8")
 
 
 def dynamic_lstm(lower: Lowering, node: Node) -> Sequence[Tensor]:

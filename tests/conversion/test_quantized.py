@@ -218,6 +218,14 @@ def test_an_operator_between_codes_is_computed_on_integers(
     assert often < 0.2
 
 
+@pytest.mark.parametrize("power", [-9, -4, 4, 9])
+@pytest.mark.parametrize("name", ["Add", "Conv", "Gemm", "LeakyRelu", "MatMul of data", "Mul"])
+def test_scales_far_apart_neither_fail_nor_mislead(name: str, power: int, tmp_path: Path) -> None:
+    b = Islands("int8")
+    model = b.model(ON_INTEGERS[name](b), -(10.0**power), 10.0**power)
+    assert close_codes(model, b.fed, tmp_path)
+
+
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
 @pytest.mark.parametrize("kind", ["Sigmoid", "Softmax", "Tanh"])
 def test_a_kernel_that_dictates_its_scale_is_used_where_that_is_fine_enough(

@@ -30,6 +30,7 @@ from litesmith.phrases import Phrase, phrase
 
 # XNNPACK does not open a model in which a step of the products is 256 steps of the output.
 _MOST_RATIO = 255
+_LEAST_RATIO = 2.0**-31
 # A step of an intermediate result that is coarser than that of the result would lose digits.
 _COARSER = 1.05
 # Smaller constants are not worth an op of their own.
@@ -311,7 +312,9 @@ class _Walk:
         if row.weight is not None:
             self._move_layer(op, places, wish)
         elif row.scale == "free" and (wish is not None or row.clamps is None):
-            self._emit(op, self._own_forms(op, places), self._need(wish))
+            inputs = self._own_forms(op, places)
+            _refuse_scales(op, [*inputs.values()], self._need(wish))
+            self._emit(op, inputs, self._need(wish))
         elif row.scale == "fixed":
             self._move_fixed(op, places, self._need(wish))
         elif row.interpolates or row.averages:
@@ -473,11 +476,25 @@ class _Walk:
         steps = np.float32(_step(data)) * weight.scale.astype(np.float32)
         if float(steps.max()) >= _MOST_RATIO * _step(result):
             raise Stays(phrase("the scale of its result is too fine for XNNPACK"))
+        if float(steps.min()) <= _LEAST_RATIO * _step(result):
+            raise Stays(phrase("the scale of its result is too coarse for XNNPACK"))
         inputs[row.weight] = weight.tensor(kept)
         bias = op.inputs[row.bias] if row.bias < len(op.inputs) else None
         if bias is not None:
             inputs[row.bias] = bias_codes(bias, steps)
         self._emit(op, inputs, result)
+
+
+def _refuse_scales(op: Op, inputs: Sequence[Tensor], result: Tensor) -> None:
+    """Raises on scales so far apart that kernels fail."""
+    steps = [_step(t) for t in inputs]
+    kind = OPS[op.kind].arithmetic
+    if kind == "/":
+        raise Stays(phrase("LiteRT's division of integers fails where it is by zero"))
+    product = kind == "*" or (len(inputs) == 2 and not kind)
+    largest = steps[0] * steps[1] if product else max(steps)
+    if largest >= _MOST_RATIO * _step(result):
+        raise Stays(phrase("the scale of its result is too fine for XNNPACK"))
 
 
 def _stays_inside(op: Op, source: Tensor) -> bool:

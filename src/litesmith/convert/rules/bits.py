@@ -3,7 +3,7 @@
 import numpy as np
 
 from litesmith.convert.lowering import Lowering, Rule, Unsupported
-from litesmith.convert.onnx_file import dtype_name
+from litesmith.convert.rules.values import element_type
 from litesmith.convert.source import Node
 from litesmith.ir.types import Tensor, constant_numbers
 
@@ -91,7 +91,7 @@ def neither(lower: Lowering, node: Node) -> Tensor:
 
 
 def bit_cast(lower: Lowering, node: Node) -> Tensor:
-    x, dtype = lower.first(node), dtype_name(node.integer("to"))
+    x, dtype = lower.first(node), element_type(node, "to")
     if "float16" in (dtype, x.dtype) or dtype in ("bfloat16", "float64"):
         raise Unsupported("{dtype} is computed as float32, whose bits are others", dtype)
     known = constant_numbers(x)

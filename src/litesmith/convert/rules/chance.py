@@ -5,8 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from litesmith.convert.lowering import Lowering, Rule
-from litesmith.convert.onnx_file import dtype_name
-from litesmith.convert.rules.values import cast_to, like
+from litesmith.convert.rules.values import cast_to, element_type, like
 from litesmith.convert.source import Node
 from litesmith.ir.types import Tensor
 
@@ -44,7 +43,7 @@ def bernoulli(lower: Lowering, node: Node) -> Tensor:
     x = lower.first(node)
     drawn = _drawn(lower, "RANDOM_UNIFORM", node, x.shape)
     hit = lower.op("LESS", drawn, x)
-    dtype = dtype_name(node.integer("dtype")) if "dtype" in node.settings else x.dtype
+    dtype = element_type(node, "dtype") if "dtype" in node.settings else x.dtype
     return cast_to(lower, hit, dtype)
 
 
@@ -55,7 +54,7 @@ def multinomial(lower: Lowering, node: Node) -> Tensor:
     drawn = lower.op(
         "MULTINOMIAL", x, np.array(count, np.int32), seed=seed, seed2=seed, shape=shape
     )
-    return lower.cast(drawn, dtype_name(node.integer("dtype", 6)))
+    return lower.cast(drawn, element_type(node, "dtype", 6))
 
 
 RULES: dict[str, Rule] = {

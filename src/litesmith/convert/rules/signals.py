@@ -5,8 +5,8 @@ from collections.abc import Callable
 import numpy as np
 
 from litesmith.convert.lowering import COMPUTED_AS, Lowering, Rule
-from litesmith.convert.onnx_file import dtype_name
 from litesmith.convert.rules.shapes import positive
+from litesmith.convert.rules.values import element_type
 from litesmith.convert.source import Node
 from litesmith.ir.types import Array, Tensor
 
@@ -79,7 +79,7 @@ def window(shape: Callable[[Array], Array]) -> Rule:
 
 
 def _output_type(node: Node) -> str:
-    dtype = dtype_name(node.integer("output_datatype", 1))
+    dtype = element_type(node, "output_datatype", 1)
     return COMPUTED_AS.get(dtype, dtype)
 
 

@@ -12,7 +12,7 @@ import traceback
 from collections import Counter
 from pathlib import Path
 
-from tests.convert.damaged import damaged, ending
+from tests.conversion.damaged import damaged, ending
 
 _MOST_SECONDS = 2.0
 _MOST_BYTES = 4 << 30

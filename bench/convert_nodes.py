@@ -17,7 +17,7 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
-from tests.convert.node_cases import SPECIAL, cases, outcome
+from tests.conversion.node_cases import SPECIAL, cases, outcome
 
 # Opsets that models are moved to, and how many are.
 _OPSETS = (11, 13, 17)

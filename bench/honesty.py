@@ -3,41 +3,70 @@
 * A/A: a model against itself, many short comparisons. Bar: the 95 % interval contains 1.00 in at
   least 92.5 % of them (370 of 400).
 * A/B: a model of 20 convolutions against one of 21. Bar: "slower" in at least 90 % (45 of 50).
-* Busy (`--busy`): pairs of short and of long models beside 0 to 4 busy processes. Bars: headline,
-  table, page and JSON never disagree by more than rounding; no verdict other than *unclear*
-  contradicts a quiet run, the steadiest of `--quiet` comparisons beside nothing, none of which is
-  unclear. The last bar needs a machine with nothing else to do.
+* Busy (`--busy`): 40 runs beside 0 to 4 busy processes: `compare` and `bench` of pairs whose ratio
+  is known, and the page of a search. Bars: headline, table, page and JSON never disagree by more
+  than rounding; no verdict other than *unclear* contradicts what is known.
+* Quiet (`--quiet`): 40 such comparisons beside nothing. Bar: besides that, none is unclear, on a
+  machine with nothing else to do.
 """
 
 import argparse
 import io
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import redirect_stdout
+from itertools import cycle, product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
+from typing import NamedTuple
 
 import numpy as np
 from report import print_table, tell_figure, verdict_line
 from stock import compare
 
 import litesmith
+from litesmith.cli.text.bench_text import print_bench
 from litesmith.cli.text.compare_text import print_comparison
 from litesmith.cli.text.printing import console
 from litesmith.ir.build import Builder
 from litesmith.regression.comparison import Compared
 from litesmith.tflite.write import to_bytes
-from litesmith.timing.statistics import SLOWER, UNCLEAR, Ratio
+from litesmith.timing.latency import Bench
+from litesmith.timing.statistics import FASTER, SAME, SLOWER, UNCLEAR, Ratio
 from litesmith.timing.threads import competing_load
 
 HOLDS, CALLED = 370 / 400, 45 / 50
 
-# A value of a run that is not unclear is no further than this from the quiet one.
+# A value of a run that is not unclear is no further than this from the known one.
 NEAR = 0.1
 
-_TIMES = re.compile(r"([\d.]+) (ns|µs|ms|s) → ([\d.]+) (ns|µs|ms|s)")
+
+class Pair(NamedTuple):
+    """Two models of so many convolutions each: the ratio of their times is that of the counts."""
+
+    a: int
+    b: int
+    channels: int
+
+    @property
+    def ratio(self) -> float:
+        return self.b / self.a
+
+    @property
+    def verdict(self) -> str:
+        return SAME if self.a == self.b else SLOWER if self.b > self.a else FASTER
+
+
+PAIRS = {"short": Pair(8, 4, 16), "long": Pair(1, 6, 64), "same": Pair(8, 8, 16)}
+PAGE = "page"
+RUNS = 40
+
+_TIME = r"([\d.]+) (ns|µs|ms|s)"
+_TIMES = re.compile(rf"{_TIME} → {_TIME}")
+_CELLS = re.compile(rf"time on \S+ +{_TIME} +{_TIME}")
+_P50 = re.compile(rf"^cpu:1 +{_TIME} \(", re.MULTILINE)
 _FACTORS = re.compile(r"([\d.]+) × (faster|slower)")
 _UNITS = {"ns": 1e-3, "µs": 1.0, "ms": 1e3, "s": 1e6}
 
@@ -87,7 +116,10 @@ def different(count: int, seconds: float) -> tuple[tuple[str, ...], bool]:
 
 def quotients(text: str) -> Iterator[float]:
     """Time of b / time of a, as often as a text says it: by two times, or by a factor."""
-    for before, unit, after, other in _TIMES.findall(text):
+    pairs = [*_TIMES.findall(text), *_CELLS.findall(text)]
+    if len(each := _P50.findall(text)) == 2:
+        pairs.append((*each[0], *each[1]))
+    for before, unit, after, other in pairs:
         yield float(after) * _UNITS[other] / (float(before) * _UNITS[unit])
     for factor, word in _FACTORS.findall(text):
         yield float(factor) if word == "slower" else 1 / float(factor)
@@ -100,63 +132,75 @@ def disagreements(text: str, ratio: float) -> list[str]:
     ]
 
 
-def shown(found: Compared) -> str:
-    """What a person reads of a comparison, in one line."""
+def printed(found: Compared | Bench) -> str:
+    """What a person reads of the times; that b is smaller in memory is none of them."""
     told = io.StringIO()
     with redirect_stdout(told):
         console.file = told
+        if isinstance(found, Bench):
+            print_bench(found)
+            return told.getvalue()
         print_comparison(found)
     rows = [line for line in told.getvalue().splitlines() if line.startswith("time on")]
-    return " ".join((found.verdict.partition(";")[0], *rows))
+    return "\n".join((found.verdict.partition(";")[0], *rows))
 
 
-def busy_comparisons(seconds: float, quiet: int) -> tuple[list[tuple[str, ...]], list[str]]:
-    """Each pair beside 0 to 4 busy processes, held against quiet runs of it."""
-    pairs = {
-        "short": (convolutions(8), convolutions(4)),
-        "long": (convolutions(1, 64), convolutions(6, 64)),
-        "same": (convolutions(8),) * 2,
-    }
-    rows: list[tuple[str, ...]] = []
-    faults: list[str] = []
-    for name, (a, b) in pairs.items():
-        calm = [litesmith.compare(a, b, seconds=seconds) for _ in range(quiet)]
-        known = min(calm, key=lambda one: one.ratio.interval[1] / one.ratio.interval[0]).ratio
-        unclear = sum(one.ratio.verdict == UNCLEAR for one in calm)
-        faults += [f"{name}: {unclear} of {quiet} quiet runs unclear"] if unclear else []
-        for count in range(5):
-            with competing_load(count):
-                found = litesmith.compare(a, b, seconds=seconds)
-            ratio, latency = found.ratio, found.to_json()["latency"]
-            assert isinstance(latency, dict)
-            wrong = disagreements(shown(found), latency["b_us"] / latency["a_us"])
-            is_off = abs(ratio.value / known.value - 1) > NEAR or ratio.verdict != known.verdict
-            wrong += ["contradicts the quiet run"] if is_off and ratio.verdict != UNCLEAR else []
-            faults += [f"{name} beside {count}: {one}" for one in wrong]
-            words = (ratio.words, ratio.times_words, known.words, "; ".join(wrong))
-            rows.append((f"{name} beside {count}", *words))
-            print(*rows[-1], sep=" | ", flush=True)
-    return rows, faults
+class Seen(NamedTuple):
+    """One run: what it says of the speed, and what is wrong with that."""
+
+    words: str
+    wrong: list[str]
+    is_unclear: bool = False
 
 
-def busy_page(count: int) -> list[str]:
-    """What the page of a search beside busy processes says in two ways."""
-    with TemporaryDirectory() as folder, competing_load(count):
+def see_pair(pair: Pair, seconds: float, *, by_bench: bool) -> Seen:
+    """A pair compared by `bench` or by `compare`."""
+    a, b = (convolutions(count, pair.channels) for count in (pair.a, pair.b))
+    if by_bench:
+        found = litesmith.bench([a, b], seconds=seconds)
+        assert isinstance(found, Bench)
+        ratio = found.comparisons[0].ratio
+        a_us, b_us = found.comparisons[0].numbers.a_us, found.comparisons[0].numbers.b_us
+    else:
+        found = litesmith.compare(a, b, seconds=seconds)
+        ratio, latency = found.ratio, found.to_json()["latency"]
+        assert isinstance(latency, dict)
+        a_us, b_us = latency["a_us"], latency["b_us"]
+    assert a_us and b_us
+    text = printed(found)
+    wrong = disagreements(text, b_us / a_us) if any(quotients(text)) else ["tells no times"]
+    is_unclear = ratio.verdict == UNCLEAR
+    is_off = abs(ratio.value / pair.ratio - 1) > NEAR or ratio.verdict != pair.verdict
+    wrong += [f"contradicts {pair.ratio:.3g}"] if is_off and not is_unclear else []
+    return Seen(f"{ratio.words}, {ratio.times_words}", wrong, is_unclear)
+
+
+def see_page() -> Seen:
+    """The page of a search and its headline."""
+    with TemporaryDirectory() as folder:
         found = litesmith.demo(Path(folder) / "demo", runs=24)
         best = found.summary.chosen
         if best is None or best.latency is None or best.latency.ratio is None or not found.report:
-            return []
+            return Seen("nothing was chosen", [])
         page = re.sub(r"<[^>]+>", " ", found.report.read_text(encoding="utf-8"))
         head = page[page.index("Asked for") - 600 : page.index("What each model costs", 2000)]
-        wrong = disagreements(f"{found.sentence} {head}", best.latency.ratio)
-    return [f"page beside {count}: {one}" for one in wrong]
+        return Seen(found.sentence, disagreements(f"{found.sentence} {head}", best.latency.ratio))
 
 
-def busy(seconds: float, quiet: int) -> int:
-    rows, faults = busy_comparisons(seconds, quiet)
-    for count in (0, 2, 4):
-        faults += busy_page(count)
-    print_table(("pair", "told", "times", "quiet", "wrong"), rows)
+def run_beside(loads: Sequence[int], kinds: Sequence[str], count: int, seconds: float) -> int:
+    """So many runs, of all kinds beside each load in turn; the status."""
+    rows: list[tuple[str, ...]] = []
+    faults: list[str] = []
+    for number, (kind, load) in zip(range(count), cycle(product(kinds, loads)), strict=False):
+        pair, by_bench = PAIRS.get(kind), number // (len(kinds) * len(loads)) % 2 == 1
+        with competing_load(load):
+            seen = see_pair(pair, seconds, by_bench=by_bench) if pair else see_page()
+        wrong = [*seen.wrong, "unclear"] if seen.is_unclear and not any(loads) else seen.wrong
+        how = "" if not pair else ", bench" if by_bench else ", compare"
+        rows.append((f"{kind} beside {load}{how}", seen.words, "; ".join(wrong)))
+        faults += [f"{rows[-1][0]}: {one}" for one in wrong]
+        print(*rows[-1], sep=" | ", flush=True)
+    print_table(("run", "told", "wrong"), rows)
     return verdict_line(faults)
 
 
@@ -166,11 +210,14 @@ def main() -> int:
     parser.add_argument("--ab-count", type=int, default=50, help="comparisons A/B")
     parser.add_argument("--seconds", type=float, default=10.0, help="for each comparison A/B")
     parser.add_argument("--aa-seconds", type=float, default=0.3, help="for each comparison A/A")
-    parser.add_argument("--busy", action="store_true", help="beside busy processes instead")
-    parser.add_argument("--quiet", type=int, default=3, help="quiet runs of each pair with --busy")
+    for option, beside in (("--busy", "0 to 4 busy processes"), ("--quiet", "nothing")):
+        help = f"so many runs beside {beside} instead"
+        parser.add_argument(option, type=int, nargs="?", const=RUNS, metavar="RUNS", help=help)
     options = parser.parse_args()
     if options.busy:
-        return busy(options.seconds, options.quiet)
+        return run_beside(range(5), [*PAIRS, PAGE], options.busy, options.seconds)
+    if options.quiet:
+        return run_beside([0], [*PAIRS], options.quiet, options.seconds)
     head = ("comparison", "good", "median ratio", "95 % of ratios", "width", "seconds")
     rows: list[tuple[str, ...]] = []
     missed: list[str] = []

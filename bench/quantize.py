@@ -8,6 +8,7 @@ MobileNet v2 after `upgrade` at most 0.3 pt from the original.
 import os
 import subprocess
 import sys
+from argparse import Namespace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
@@ -151,9 +152,11 @@ class Made(NamedTuple):
     seconds: float
 
 
-def command(network: Network, variant: Variant, source: Path, data: Path) -> list[str]:
+def command(
+    network: Network, variant: Variant, source: Path, data: Path, samples: int | None
+) -> list[str]:
     """The words after `litesmith` that make the file, but for its name."""
-    count = variant.samples or network.samples
+    count = samples or variant.samples or network.samples
     given = ["--data", str(data), *(["--samples", str(count)] if count else []), *network.words]
     if variant.name == "float16" or variant.recipe == "upgrade":
         given = []
@@ -172,9 +175,12 @@ def make(words: list[str], path: Path) -> float:
     return perf_counter() - start
 
 
-def rows(network: Network, source: Path, made: list[Made], data: Path) -> list[tuple[str, ...]]:
+def rows(
+    network: Network, source: Path, made: list[Made], data: Path, samples: int | None
+) -> list[tuple[str, ...]]:
     """A line for the original and for each file; what misses its bar is marked."""
-    opened = open_data(data, litesmith.load(source), preparation=network.preparation)
+    how = network.preparation
+    opened = open_data(data, litesmith.load(source), preparation=how, samples=samples)
     found = evaluate_all([one.path for one in made], opened, against=source, metric="top1")
     lines: list[tuple[str, ...]] = []
     for one, result in zip(made, found, strict=True):
@@ -212,16 +218,16 @@ def wanted(network: Network, only: list[str]) -> tuple[Variant, ...]:
     )
 
 
-def run(network: Network, variants: tuple[Variant, ...], models: Path, data: Path) -> list[str]:
+def run(network: Network, variants: tuple[Variant, ...], options: Namespace) -> list[str]:
     """Makes and scores the files of a network; prints them; what missed its bar."""
-    source = models / network.file
+    source, data, samples = options.models / network.file, options.data, options.samples
     made: list[Made] = []
     with TemporaryDirectory() as folder:
         for number, variant in enumerate(variants):
             path = Path(folder) / f"{number}.tflite"
-            words = command(network, variant, source, data / network.calibration)
+            words = command(network, variant, source, data / network.calibration, samples)
             made.append(Made(variant, path, make(words, path)))
-        lines = rows(network, source, made, data / network.validation)
+        lines = rows(network, source, made, data / network.validation, samples)
     head = ("model", "scheme", "size", "top-1", "difference, 95 %", "bar", "made in", "")
     print_table(head, lines)
     return [f"{line[0]} {line[1]}: {line[3]}, {line[5]}" for line in lines if line[-1]]
@@ -244,6 +250,7 @@ def main() -> int:
         metavar="TEXT",
         help="parts: v1_0.25, int8, 'v1_1.0_224.tflite int8'",
     )
+    parser.add_argument("--samples", type=int, help="fewer to calibrate and to score with")
     options = parser.parse_args()
     models, data = want_folder(options.models, "--models"), want_folder(options.data, "--data")
     lost = missing(models, data)
@@ -254,7 +261,7 @@ def main() -> int:
     for network in NETWORKS:
         variants = wanted(network, options.only)
         if variants:
-            missed += run(network, variants, models, data)
+            missed += run(network, variants, options)
     return verdict_line(missed)
 
 

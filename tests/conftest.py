@@ -4,6 +4,8 @@ import gc
 import os
 from collections.abc import Iterator
 
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # before numpy: threads that wait cost half the time
+
 import pytest
 from hypothesis import settings
 

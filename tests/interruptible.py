@@ -8,12 +8,16 @@ child therefore gives the child the default back.
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
 
 def started(
-    *words: object, cwd: Path | None = None, env: Mapping[str, str] | None = None
+    *words: object,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    own_group: bool = False,
 ) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, *map(str, words)],
@@ -23,8 +27,18 @@ def started(
         stderr=subprocess.PIPE,
         text=True,
         preexec_fn=_default_interrupts,
+        start_new_session=own_group,
     )
 
 
 def _default_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def wait_for_file(path: Path, process: subprocess.Popen[str]) -> None:
+    """Until the process has made a file; a process that ends without it fails the test."""
+    end = time.monotonic() + 120
+    while not path.exists():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < end, f"{path.name} was not made in time"
+        time.sleep(0.005)

@@ -42,6 +42,7 @@ from litesmith.cli import main
 from litesmith.cli.guard import run_guarded
 
 full, how = int(sys.argv.pop(1)), sys.argv.pop(1)
+sys.dont_write_bytecode = True  # else the fault would cut those files short, for all who come later
 
 def work():
     if how == "break":
@@ -143,7 +144,7 @@ def run(place: Path, work: Path, name: str, full: int, how: str) -> CompletedPro
         **os.environ,
         "TMPDIR": str(work / "temporary"),
         "LITESMITH_CACHE": "",
-        "PYTHONDONTWRITEBYTECODE": "1",  # else a child's Python would cut those files short
+        "PYTHONDONTWRITEBYTECODE": "1",  # of its children
     }
     return forked(PROGRAM, [str(full), how, *words], cwd=work, variables=variables, seconds=40)
 

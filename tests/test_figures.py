@@ -47,6 +47,7 @@ def test_every_bench_exists_and_has_a_time(table: ModuleType) -> None:
     for command in {figure.command for figure in table.FIGURES}:
         assert (ROOT / "bench" / command.partition(" ")[0]).is_file()
         assert table.MINUTES[command] > 0
+    assert set(table.QUICK) <= set(table.MINUTES)
 
 
 def test_intervals_hold_what_is_printed(table: ModuleType) -> None:

@@ -24,6 +24,7 @@ SHORT = ("--seconds", "0.1")
 IN_HASTE = {
     "bench": SHORT,
     "compare": (*SHORT, *FEW),
+    "doctor": SHORT,
     "gate": (*SHORT, *FEW),
     "profile": ("--runs", "12"),
     "quantize": FEW,

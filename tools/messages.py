@@ -33,6 +33,8 @@ FIRST = (
     "BadModel",
     "CannotApply",
     "CannotRun",
+    "NotWritten",
+    "Unsupported",
     "fold",
     "heading",
     "line",

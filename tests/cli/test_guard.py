@@ -16,7 +16,7 @@ from litesmith.cli.guard import can_guard
 from litesmith.run.core.child_process import CALL_SECONDS
 from litesmith.tflite.file import save
 from litesmith.unfinished import open_part
-from tests.interruptible import started
+from tests.interruptible import started, wait_for_file
 
 pytestmark = pytest.mark.skipif(not can_guard(), reason="no process can be doubled here")
 
@@ -24,21 +24,27 @@ pytestmark = pytest.mark.skipif(not can_guard(), reason="no process can be doubl
 NATIVE = {
     "crash": "import ctypes; ctypes.string_at(0)",
     "abort": "import os; os.abort()",
-    "hang": "import ctypes; m = ctypes.create_string_buffer(64)\n"
-    "lock = ctypes.CDLL(None).pthread_mutex_lock; lock(m); lock(m)",  # for good
 }
+HANG = """\
+import ctypes
+m = ctypes.create_string_buffer(64)
+lock = ctypes.CDLL(None).pthread_mutex_lock
+lock(m)
+open('ready', 'w').close()
+lock(m)  # for good
+"""
 LEFT = """\
 import os, pathlib, tempfile
 from litesmith.unfinished import open_part
 handle, name = open_part(pathlib.Path('.'))
 os.write(handle, b'half')
 pathlib.Path(tempfile.mkdtemp(), 'file').write_text('left')
-open('ready', 'w').close()
 """
 
 SLOW_TO_END = """\
 import time
 try:
+    open('ready', 'w').close()
     time.sleep(100)
 finally:
     time.sleep(0.5)
@@ -52,11 +58,25 @@ import time
 
 class Slow:
     def __del__(self):
-        open('dropping', 'w').close()
+        open('ready', 'w').close()
         time.sleep(100)
 
 Slow()
 time.sleep(100)
+"""
+
+
+# Python before 3.12 made a RuntimeError of it, and the command called that a bug of its own.
+WRAPPED = """\
+import time
+
+class Slow:
+    def __set_name__(self, owner, name):
+        open('ready', 'w').close()
+        time.sleep(100)
+
+class Owner:
+    field = Slow()
 """
 
 
@@ -73,20 +93,9 @@ def start(
 ) -> "subprocess.Popen[str]":
     """`targets` with a file of custom ops that runs some code."""
     (place / "ops.py").write_text(LEFT + code)
-    return subprocess.Popen(
-        [sys.executable, "-m", "litesmith", "targets", "m.tflite", "--ops", "ops.py"],
-        cwd=place,
-        env={**os.environ, "TMPDIR": str(place / "temporary"), **(env or {})},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=own_group,
-    )
-
-
-def wait_until_ready(place: Path, mark: str = "ready") -> None:
-    while not (place / mark).exists():
-        time.sleep(0.01)
+    words = ("-m", "litesmith", "targets", "m.tflite", "--ops", "ops.py")
+    variables = {**os.environ, "TMPDIR": str(place / "temporary"), **(env or {})}
+    return started(*words, cwd=place, env=variables, own_group=own_group)
 
 
 def nothing_is_left(place: Path) -> bool:
@@ -107,8 +116,8 @@ def test_a_crash_is_one_line_and_leaves_nothing(place: Path, how: str) -> None:
 def test_native_code_that_hangs_can_be_stopped(
     place: Path, number: signal.Signals, status: int
 ) -> None:
-    command = start(place, NATIVE["hang"])
-    wait_until_ready(place)
+    command = start(place, HANG)
+    wait_for_file(place / "ready", command)
     began = time.monotonic()
     command.send_signal(number)
     _, told = command.communicate(timeout=60)
@@ -119,7 +128,7 @@ def test_native_code_that_hangs_can_be_stopped(
 
 
 def test_one_call_has_a_limit(place: Path) -> None:
-    command = start(place, NATIVE["hang"], {CALL_SECONDS: "0.2"})
+    command = start(place, HANG, {CALL_SECONDS: "0.2"})
     _, told = command.communicate(timeout=120)
     assert command.returncode == 2
     assert "one call of native code took over 0.2 s" in told and CALL_SECONDS in told
@@ -127,8 +136,8 @@ def test_one_call_has_a_limit(place: Path) -> None:
 
 
 def test_a_killed_guard_takes_the_command_along_and_the_next_cleans_up(place: Path) -> None:
-    command = start(place, NATIVE["hang"])
-    wait_until_ready(place)
+    command = start(place, HANG)
+    wait_for_file(place / "ready", command)
     command.kill()
     command.communicate(timeout=60)
     assert not nothing_is_left(place)
@@ -144,7 +153,7 @@ def test_a_killed_guard_takes_the_command_along_and_the_next_cleans_up(place: Pa
 def test_a_terminal_interrupts_once(place: Path) -> None:
     """Ctrl-C reaches the child and its guard; the clean-up of the child is not interrupted."""
     command = start(place, SLOW_TO_END, own_group=True)
-    wait_until_ready(place)
+    wait_for_file(place / "ready", command)
     os.killpg(command.pid, signal.SIGINT)
     _, told = command.communicate(timeout=60)
     assert command.returncode == 130
@@ -152,10 +161,13 @@ def test_a_terminal_interrupts_once(place: Path) -> None:
     assert (place / "clean").exists() and nothing_is_left(place)
 
 
+@pytest.mark.parametrize("code", [DROPPED, WRAPPED], ids=["dropped", "wrapped"])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_what_python_drops_is_asked_for_again(place: Path, number: signal.Signals) -> None:
-    running = start(place, DROPPED)
-    wait_until_ready(place, "dropping")
+def test_what_python_drops_or_wraps_ends_the_command(
+    place: Path, number: signal.Signals, code: str
+) -> None:
+    running = start(place, code)
+    wait_for_file(place / "ready", running)
     running.send_signal(number)
     told = running.communicate(timeout=30)[1]
     assert running.returncode == (130 if number == signal.SIGINT else 143), told

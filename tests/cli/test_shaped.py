@@ -30,7 +30,8 @@ def path(tmp_path: Path) -> Path:
 def test_every_command_that_runs_or_looks_at_a_model_takes_it() -> None:
     takers = {n for n, row in COMMANDS.items() if any(o.argument == "shape" for o in row.options)}
     looking = {"inspect", "profile", "bench", "doctor", "targets", "eval", "compare", "apply"}
-    assert takers == looking | {"quantize", "tune", "prune", "cluster", "qat"}
+    making = {"quantize", "tune", "prune", "cluster", "qat", "choose", "retrain"}
+    assert takers == looking | making | {"gate"}
 
 
 def test_inspect_shows_the_sizes(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -73,10 +74,11 @@ def test_doctor_suggests_commands_that_can_be_typed(
 ) -> None:
     place = tmp_path / "my model.tflite"
     litesmith.save(resizable(), place)
-    assert run_command("doctor", model=place, shape=["x=3,4"]) in (0, 1)
+    typed = {"model": place, "shape": ["x=3,4"], "seconds": 0.05}
+    assert run_command("doctor", **typed) in (0, 1)
     shown = capsys.readouterr()
     assert "litesmith-" not in shown.out
-    assert run_command("doctor", model=place, shape=["x=3,4"], as_json=True) in (0, 1)
+    assert run_command("doctor", **typed, as_json=True) in (0, 1)
     found = json.loads(capsys.readouterr().out)["findings"]
     commands = [one["command"] for one in found if "my model" in one.get("command", "")]
     assert all(f"'{place}' --shape x=3,4" in command for command in commands)
@@ -103,6 +105,21 @@ def test_both_models_of_a_comparison_have_it(
     assert run_command("compare", a=a, b=b, shape=["3,64"], seconds=0.2, as_json=True) in (0, 1)
     told = json.dumps(json.loads(capsys.readouterr().out))
     assert "litesmith-" not in told
+
+
+def test_gate_names_the_file_that_was_typed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model, baseline, page = (tmp_path / n for n in ("dense.tflite", "base.json", "page.md"))
+    litesmith.save(dense(), model)
+    typed = {"baseline": baseline, "model": model, "shape": ["x=3,64"], "seconds": 0.3}
+    assert run_command("gate", **typed, update=True) == 0
+    shown = capsys.readouterr()
+    assert "--shape x=3,64" in shown.out
+    assert run_command("gate", **typed, markdown=page) in (0, 1)
+    told = shown.out + capsys.readouterr().out + baseline.read_text() + page.read_text()
+    assert "litesmith-" not in told and "dense.tflite" in told
+    assert sorted(tmp_path.iterdir()) == sorted((model, baseline, page))
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from litesmith.passes.core.recipe import parse
 from litesmith.tflite.file import digest, load, save
 from litesmith.training.settings import Training
 from tests import zoo
-from tests.interruptible import started
+from tests.interruptible import started, wait_for_file
 from tests.zoo import noise
 
 torch = pytest.importorskip("torch")
@@ -314,11 +314,7 @@ def child(place: Path, *words: object, program: str = AS_COMMAND) -> subprocess.
 
 def once_there(path: Path, process: subprocess.Popen[str]) -> None:
     """Waits until a file is there, and a little longer."""
-    end = time.monotonic() + 60
-    while not path.exists():
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < end
-        time.sleep(0.005)
+    wait_for_file(path, process)
     time.sleep(0.1)
 
 

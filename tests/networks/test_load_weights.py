@@ -18,7 +18,7 @@ from litesmith.tflite.write import to_bytes
 from tests import zoo
 from tests.draws import draws
 from tests.networks.test_network_table import small
-from tests.numeric.test_array_files import write_bomb
+from tests.numeric.test_array_files import write_bomb, write_torch_bomb
 from tests.runtime import run
 
 ASSETS = Path(__file__).parents[3] / "shared" / "assets" / "models"
@@ -233,6 +233,56 @@ def test_a_state_dict_out_of_order_or_with_code(tmp_path: Path) -> None:
     torch.save({"a": 1}, path)
     with pytest.raises(BadInput, match="holds no state dict"):
         load_weights("resnet18", path)
+
+
+def test_a_torch_archive_that_unpacks_to_far_more_is_not_unpacked(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    write_torch_bomb(tmp_path / "bomb.pt")
+    with pytest.raises(BadInput, match=r"bomb\.pt: unpacks to 1\.07 GB.*of one network belong"):
+        load_weights("resnet18", tmp_path / "bomb.pt")
+
+
+def test_a_torch_archive_without_a_list_is_refused(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    torch.save({"fc.weight": torch.ones(2, 2)}, tmp_path / "torn.pt")
+    content = (tmp_path / "torn.pt").read_bytes()
+    (tmp_path / "torn.pt").write_bytes(content[:-30])
+    with pytest.raises(BadInput, match=r"torn\.pt: cannot be read as weights only"):
+        load_weights("resnet18", tmp_path / "torn.pt")
+
+
+def test_one_number_that_stands_for_many_is_not_unpacked(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    wide = torch.zeros(1, dtype=torch.float16).expand(1000, 1000, 1000)
+    torch.save({"stem.weight": wide}, tmp_path / "wide.pt")
+    with pytest.raises(BadInput, match=r"wide\.pt: unpacks to 4\.00 GB"):
+        load_weights("resnet18", tmp_path / "wide.pt")
+
+
+@pytest.mark.parametrize("sort", ["sparse", "meta", "complex", "quantized"])
+@pytest.mark.filterwarnings("ignore:.*deprecated")
+def test_tensors_that_are_no_plain_numbers_are_named(sort: str, tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    plain = torch.eye(3)
+    made = {
+        "sparse": lambda: plain.to_sparse(),
+        "meta": lambda: plain.to("meta"),
+        "complex": lambda: plain.to(torch.complex64),
+        "quantized": lambda: torch.quantize_per_tensor(plain, 1.0, 0, torch.qint8),
+    }
+    torch.save({"fc.weight": made[sort]()}, tmp_path / "odd.pt")
+    with pytest.raises(BadInput, match=r"'fc\.weight' is sparse, quantized, complex or"):
+        load_weights("resnet18", tmp_path / "odd.pt")
+
+
+@pytest.mark.parametrize("name", ["running_mean", "weight", "bias"])
+def test_a_batch_normalization_has_parts_of_one_size(name: str, tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    parts = {"running_mean": torch.ones(4), "running_var": torch.ones(4), name: torch.ones(3)}
+    norm = {f"bn1.{part}": array for part, array in parts.items()}
+    torch.save({"conv1.weight": torch.ones(4, 3, 3, 3), **norm}, tmp_path / "odd.pt")
+    with pytest.raises(BadInput, match="'bn1' does not follow its convolution"):
+        load_weights("resnet18", tmp_path / "odd.pt")
 
 
 @pytest.fixture(scope="module")

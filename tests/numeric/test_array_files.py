@@ -77,6 +77,13 @@ def write_bomb(path: Path, name: str) -> None:
         archive.infolist()[0].file_size = len(head.getvalue()) + (1025 << 20)  # as it says itself
 
 
+def write_torch_bomb(path: Path) -> None:
+    """An archive as torch writes them, whose only storage is said to have over a gigabyte."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("bomb/data/0", bytes(1000))
+        archive.infolist()[0].file_size = 1025 << 20
+
+
 def test_what_no_data_shrinks_to_is_refused_on_any_machine(tmp_path: Path) -> None:
     path = tmp_path / "bomb.npz"
     write_bomb(path, "x")

@@ -16,16 +16,14 @@ from litesmith.passes.quantizing.integer_graph import conversions
 from litesmith.passes.quantizing.quantize import Quantize
 from litesmith.precision.fastest_forms import (
     FastestForms,
-    FormCosts,
-    estimated_costs,
     fastest_forms,
     find_fastest,
-    form_costs,
     names_of,
     slower_kinds,
     suspected_forms,
     with_forms,
 )
+from litesmith.precision.form_costs import FormCosts, estimated_costs, form_costs
 from litesmith.run.core.target import Target
 from tests.draws import draws
 from tests.zoo import noise
@@ -107,6 +105,25 @@ def test_one_slope_is_said_as_leaky_relu() -> None:
     found = suspected_forms(faces(slope=0.25), BASE)
     assert found is not None and found.rewrites == ("PRELU:LEAKY_RELU",)
     assert "rewrite(ops=[PRELU:LEAKY_RELU]) | quantize" in text_of(with_forms(BASE, found))
+
+
+def decoder(channels: int) -> Model:
+    """An image enlarged twice, each time with a layer behind it."""
+    b = Builder()
+    x = b.input("x", (1, 16, 16, channels))
+    for size in (32, 64):
+        x = b.op("RESIZE_NEAREST_NEIGHBOR", x, [size, size], half_pixel_centers=True, version=3)
+        x = b.op("CONV_2D", x, noise(channels, 1, 1, channels), noise(channels))
+    return b.model(x)
+
+
+def test_few_channels_are_repeated_by_concatenation_and_many_are_not() -> None:
+    way = "RESIZE_NEAREST_NEIGHBOR:CONCATENATION"
+    narrow, wide = (suspected_forms(decoder(channels), BASE) for channels in (8, 256))
+    assert narrow is not None and narrow.rewrites == (way,)
+    plain = find_fastest(decoder(8), estimated_costs(decoder(8), quantized(decoder(8))))
+    assert narrow.predicted_us < plain.predicted_us
+    assert wide is not None and not wide.rewrites
 
 
 def test_a_recipe_takes_what_was_found() -> None:

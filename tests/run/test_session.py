@@ -4,6 +4,7 @@ import gc
 import subprocess
 import sys
 import threading
+import weakref
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -22,10 +23,11 @@ from litesmith.run.core.target import Target
 from litesmith.run.litert.capi import installed_version, why_not
 from litesmith.run.litert.compiled_model import one_cause
 from litesmith.run.litert.interpreter import InterpreterRunner
-from litesmith.run.session import Session
+from litesmith.run.session import Session, fill_inputs
 from litesmith.run.trial_run import probe
 from litesmith.tflite.file import save
 from litesmith.tflite.write import to_bytes
+from litesmith.timing.clock import pause_collection
 from tests import runtime, zoo
 from tests.draws import draws
 
@@ -406,6 +408,19 @@ def test_closing() -> None:
         session.resize(image=(1, 8, 8, 3))
     del session
     gc.collect()
+
+
+@pytest.mark.parametrize("target", [*TARGETS, "numpy"])
+def test_a_session_goes_without_the_garbage_collector(target: str) -> None:
+    """Timing keeps it away, and each load would keep a copy of the model."""
+    with pause_collection():
+        session = Session(zoo.convnet(), target)
+        fill_inputs(session)
+        session.run()
+        seen = weakref.ref(session)
+        session.close()
+        del session
+        assert seen() is None
 
 
 class Sessions(RuleBasedStateMachine):

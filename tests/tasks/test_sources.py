@@ -104,10 +104,10 @@ def test_what_is_wrong_is_counted_and_named(place: Path) -> None:
     (place / "coco" / "instances.json").write_text(json.dumps(content))
     found = litesmith.evaluate(place / "model.tflite", place / "coco", norm="unit")
     notes = " ".join(found.notes)
-    assert "1 boxes lie outside their image, first annotation 0" in notes
-    assert "1 boxes have no extent" in notes
-    assert "1 annotations of unknown images or classes" in notes
-    assert "1 images are not there, first gone.png" in notes
+    assert "boxes outside their image: 1, first annotation 0" in notes
+    assert "boxes without extent: 1," in notes
+    assert "annotations of unknown images or classes: 1," in notes
+    assert "images that are not there: 1, first gone.png" in notes
     assert found.n == 23
 
 

@@ -3,6 +3,8 @@
 import re
 import string
 from collections import Counter
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +13,7 @@ import pytest
 import litesmith
 from examples.tasks.make import (
     RATE,
+    WORDS,
     detector,
     listener,
     masks,
@@ -26,12 +29,17 @@ from examples.tasks.make import (
     text_model,
     vocabulary,
 )
+from litesmith.data.preparation import read_preparation
+from litesmith.data.shipping import piece
+from litesmith.data.sources import open_data
 from litesmith.errors import BadInput
 from litesmith.tasks.keypoints import alikeness
 from litesmith.tasks.questions import best_span, exact, overlap
 from litesmith.tasks.sound import Features, featured, read_features, read_sound
 from litesmith.tasks.speech import plain_words
-from litesmith.tflite.file import save
+from litesmith.tasks.task import Settings
+from litesmith.tasks.texts import encoder
+from litesmith.tflite.file import load, save
 
 SOUND = "logmel:20,rate=8000"
 
@@ -74,6 +82,24 @@ def test_more_errors_than_words_have_an_interval(tmp_path: Path) -> None:
     )
     assert found.value > 1
     assert 0 <= found.low <= found.value <= found.high
+
+
+def test_a_rate_that_is_only_assumed_is_hinted_at(tmp_path: Path) -> None:
+    folder = speech(tmp_path / "clips", ["ab ba", "b a b"])
+    save(listener(), tmp_path / "m.tflite")
+    letters = str(folder / "letters.txt")
+    found = litesmith.evaluate(
+        tmp_path / "m.tflite", folder, class_names=letters, features="logmel:20"
+    )
+    hint = "--features logmel:20,window=25,hop=10,rate=8000"
+    note = next(note for note in found.notes if hint in note)
+    assert "the clips have 8,000 samples a second" in note
+    features = hint.partition(" ")[2]
+    again = litesmith.evaluate(
+        tmp_path / "m.tflite", folder, class_names=letters, features=features
+    )
+    assert again.value == 0 < found.value
+    assert not any("--features" in note for note in again.notes)
 
 
 def test_words_are_compared_without_marks() -> None:
@@ -233,15 +259,76 @@ def test_questions_are_answered_from_their_paragraph(tmp_path: Path) -> None:
     assert told.measurement.samples[:2] == (1.0, 0.0)
 
 
+@pytest.mark.parametrize("place", [0, 20, 60])
+@pytest.mark.parametrize("engine", ["local", "shipped"])
+def test_a_long_paragraph_is_read_in_parts(tmp_path: Path, place: int, engine: str) -> None:
+    save(question_model(), tmp_path / "m.tflite")
+    vocab = str(vocabulary(tmp_path))
+    words = ["the", "film", "was", "good"] * 20
+    words[place] = "Kim"
+    file = squad(tmp_path, [("who wrote it", " ".join(words), ["Kim"])])
+    model = load(tmp_path / "m.tflite")
+    data = open_data(file, model, preparation=read_preparation(vocab=vocab))
+    assert any("24 places, of the first 1: 1; they are read in parts" in n for n in data.notes)
+    if engine == "shipped":
+        scorer, task = data.items.scorer, data.items.task
+        made = piece(data.items.stored, [0], digests=True).open_samples()
+        data = replace(made, rows=replace(made.rows, scorer=scorer, task=task))
+    found = litesmith.evaluate(tmp_path / "m.tflite", data, metric="em")
+    assert (found.value, found.n) == (1.0, 1)
+
+
+def test_parts_overlap_and_leave_nothing_out(tmp_path: Path) -> None:
+    encode = encoder(question_model(), Settings(vocab=str(vocabulary(tmp_path))))
+    text = " ".join(f"it{n}" for n in range(40))
+    for length in (8, 9, 24):
+        first = encode("who wrote it", text, length)
+        parts = [[s[1:] for s in part.spans if s[0] == 1] for part in (first, *first.more)]
+        assert {span for part in parts for span in part} == {
+            (found.start(), found.end()) for found in re.finditer(r"it\d+", text)
+        }
+        shared = [{*one} & {*two} for one, two in pairwise(parts)]
+        assert all(shared) or length == 8  # with room for one word, parts have none in common
+    with pytest.raises(BadInput, match="a text cannot be cut to 6 places"):
+        encode("who wrote it", text, 6)
+
+
+def test_no_answer_is_an_answer_where_some_questions_have_none(tmp_path: Path) -> None:
+    """As the published scorer of SQuAD 2 has it: nothing is right where there is nothing."""
+    b = litesmith.Builder()
+    ids = b.input("ids", (1, 24), dtype="int32")
+    b.input("segment_ids", (1, 24), dtype="int32")
+    scores = np.zeros((len(WORDS), 1), np.float32)
+    scores[WORDS.index("[CLS]")], scores[WORDS.index("kim")] = 3, 5
+    told = b.op("RESHAPE", b.op("GATHER", scores, ids, axis=0), [1, 24])
+    save(b.model(told, b.op("ADD", told, np.zeros(1, np.float32))), tmp_path / "m.tflite")
+    vocab = str(vocabulary(tmp_path))
+    rows = [("who", "Kim wrote it", ["Kim"]), ("who", "it was good", []), ("who", "Kim is", [])]
+    file = squad(tmp_path, rows)
+    for metric in ("f1", "em"):
+        found = litesmith.evaluate(tmp_path / "m.tflite", file, vocab=vocab, metric=metric)
+        assert found.measurement.samples == (1.0, 1.0, 0.0)
+        assert any("questions without an answer: 2 of 3" in note for note in found.notes)
+    answered = squad(tmp_path, [("who", "it was good", ["it"])])
+    assert litesmith.evaluate(tmp_path / "m.tflite", answered, vocab=vocab).value > 0
+
+
+@pytest.mark.parametrize("task", ["questions", None])
 @pytest.mark.parametrize(
     ("content", "why"),
-    [('{"data": [', "not JSON"), ('{"data": 3, "paragraphs": 1}', "not as SQuAD has it")],
+    [
+        ('{"data": [', "not JSON"),
+        ('{"data": [{"paragraphs": [', "not JSON"),
+        ('{"data": 3, "paragraphs": 1}', "not as SQuAD has it"),
+    ],
 )
-def test_bad_questions_are_one_line(tmp_path: Path, content: str, why: str) -> None:
+def test_bad_questions_are_one_line(
+    tmp_path: Path, content: str, why: str, task: str | None
+) -> None:
     save(question_model(), tmp_path / "m.tflite")
     (tmp_path / "q.json").write_text(content)
-    with pytest.raises(BadInput, match=why):
-        litesmith.evaluate(tmp_path / "m.tflite", tmp_path / "q.json", task="questions")
+    with pytest.raises(BadInput, match=f"^[^\n]*{why}[^\n]*$"):
+        litesmith.evaluate(tmp_path / "m.tflite", tmp_path / "q.json", task=task)
 
 
 # Key points.
@@ -352,24 +439,3 @@ def test_embeddings_find_their_like(tmp_path: Path) -> None:
         tmp_path / "m.tflite", given | {"y": np.array([0, 1, 0, 1])}, task="embedding"
     )
     assert (right.value, wrong.value) == (1.0, 0.0)
-
-
-def test_an_output_of_several_meanings_is_told_with_the_cure(tmp_path: Path) -> None:
-    from litesmith.ir.build import Builder
-
-    random = np.random.default_rng(3)
-    b = Builder()
-    x = b.input("x", (1, 16, 16, 3))
-    made = b.op(
-        "CONV_2D", x, random.normal(size=(6, 1, 1, 3)).astype(np.float32), np.zeros(6, np.float32)
-    )
-    places = b.op("MUL", b.op("SLICE", made, [0, 0, 0, 0], [1, 16, 16, 2]), np.float32(500))
-    scores = b.op("LOGISTIC", b.op("SLICE", made, [0, 0, 0, 2], [1, 16, 16, 4]))
-    save(b.model(b.op("CONCATENATION", places, scores, axis=3)), tmp_path / "m.tflite")
-    data = random.normal(size=(40, 1, 16, 16, 3)).astype(np.float32)
-    found = litesmith.quantize(tmp_path / "m.tflite", data)
-    (mixed,) = found.mixed
-    assert (mixed.small, mixed.channels) == (4, 6)
-    assert mixed.snr_db < 20 < 30 < (mixed.cured_db or 0)
-    again = litesmith.quantize(tmp_path / "m.tflite", data, keep=found.kept_for)
-    assert not again.mixed

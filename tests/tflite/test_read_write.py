@@ -8,13 +8,16 @@ import numpy as np
 import pytest
 from ai_edge_litert import schema_py_generated as official
 
+from litesmith.anatomy.findings import findings
 from litesmith.errors import BadModel, CannotApply
 from litesmith.ir.build import Builder
+from litesmith.ir.edit import rewrite, with_graphs
 from litesmith.ir.types import Record
+from litesmith.run.session import Session
 from litesmith.tflite.read import read
 from litesmith.tflite.write import Node, Packer, to_bytes
 from tests.runtime import run
-from tests.zoo import MODELS, NOT_RUNNABLE, convnet, custom, described, same_names
+from tests.zoo import MODELS, NOT_RUNNABLE, convnet, custom, described, residual_int8, same_names
 
 
 def again(data: bytes) -> bytes:
@@ -124,6 +127,28 @@ def test_fields_newer_than_the_schema_are_named_and_not_dropped() -> None:
     assert model.lost == ("Model field 10",)
     with pytest.raises(CannotApply, match=r"Model field 10.*upgrade"):
         to_bytes(model)
+
+
+def test_the_only_axis_of_a_tensor_is_put_right_and_told() -> None:
+    """Older converters number a bias's axis as that of the weights, which LiteRT refuses."""
+    data = with_bias_axis(3)
+    copy = read(memoryview(data))
+    (name,) = copy.mended
+    assert to_bytes(copy) == with_bias_axis(0)
+    assert any(name in finding.what for finding in findings(copy))
+    with pytest.raises(ValueError, match="quantized_dimension"):
+        run(data, seed=3)
+    with Session(data) as session:
+        session.run()
+        assert session.outputs
+
+
+def with_bias_axis(axis: int) -> bytes:
+    model = residual_int8()
+    bias = next(t for t in model.main.tensors if t.dtype == "int32")
+    assert bias.quant is not None
+    other = replace(bias, quant=replace(bias.quant, axis=axis))
+    return to_bytes(with_graphs(model, [rewrite(model.main, tensors={bias: other})], {}))
 
 
 def from_the_future() -> bytes:

@@ -21,6 +21,7 @@ from litesmith.training.fit import (  # noqa: E402
     fit,
 )
 from litesmith.training.settings import Look, Training, Watch  # noqa: E402
+from tests.numeric.test_array_files import write_torch_bomb  # noqa: E402
 
 NOWHERE = Checkpoint(None, "", resume=False)
 RATES = st.sampled_from([1e-6, 1e-3, 0.1, 10.0, 1e6])
@@ -196,6 +197,12 @@ def test_an_interrupted_training_goes_on_as_if_it_was_not(
     found = fit(line, TRAINING, 8, checkpoint=Checkpoint(path, "key", resume=True, every=0))
     assert line.now == whole.now
     assert found[:4] == known[:4]
+
+
+def test_a_record_that_unpacks_to_far_more_is_not_unpacked(tmp_path: Path) -> None:
+    write_torch_bomb(tmp_path / "record.pt")
+    with pytest.raises(BadInput, match=r"record\.pt: unpacks to 1\.07 GB.*leave out --resume"):
+        Checkpoint(tmp_path / "record.pt", "key", resume=True)
 
 
 def test_interrupted_again_and_again(tmp_path: Path) -> None:

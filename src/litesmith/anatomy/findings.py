@@ -181,6 +181,19 @@ def _newer(model: Model) -> Iterator[Finding]:
         )
 
 
+def _mended(model: Model) -> Iterator[Finding]:
+    if model.mended:
+        yield Finding(
+            phrase(
+                "{count} tensors of one axis have scales along another, {name!r} for one",
+                len(model.mended),
+                plain(model.mended[0]),
+            ),
+            phrase("LiteRT refuses the file for it; a copy has them right, and is what runs here"),
+            'litesmith apply MODEL "cleanup" -o OUT',
+        )
+
+
 def slow_integers(model: Model) -> Iterator[Finding]:
     """Ops in int8 that XNNPACK takes in float only, where float is expected to pay."""
     ops = model.main.ops
@@ -211,6 +224,7 @@ def _counted(kinds: Counter[str]) -> str:
 
 RULES: tuple[Callable[[Model], Iterator[Finding]], ...] = (
     _newer,
+    _mended,
     _legacy,
     _waste,
     _half,

@@ -33,6 +33,7 @@ _VALUES = {
     "ABS": Known(0.09, 5.7),
     "ADD": Known(0.14, 0.15),
     "BATCH_MATMUL": Known(1.5, 11.0),
+    "CONCATENATION": Known(0.09, 0.06),
     "ELU": Known(0.25, 0.10),
     "EXP": Known(0.21, 0.31),
     "GELU": Known(0.30, 0.32),
@@ -50,8 +51,8 @@ _VALUES = {
     "RELU6": Known(0.10, 8.2),
     "RELU_0_TO_1": Known(0.11, 9.6),
     "RELU_N1_TO_1": Known(0.10, 6.6),
+    "RESHAPE": Known(0.0, 0.0),
     "RESIZE_BILINEAR": Known(0.26, 0.28),
-    "RESIZE_NEAREST_NEIGHBOR": Known(0.18, 0.03),
     "SOFTMAX": Known(0.48, 2.1),
     "SQUARED_DIFFERENCE": Known(0.15, 7.6),
     "SUB": Known(0.14, 0.15),
@@ -62,6 +63,8 @@ _READS = {
     "AVERAGE_POOL_2D": Known(0.05, 0.3),
     "MEAN": Known(0.05, 0.025),
 }
+# By places: their channels are copied as one.
+_PLACES = {"RESIZE_NEAREST_NEIGHBOR": Known(11.0, 2.7)}
 _MACS = {
     "CONV_2D": Known(0.019, 0.006),
     "DEPTHWISE_CONV_2D": Known(0.046, 0.054),
@@ -97,6 +100,8 @@ def known_us(op: Op, *, is_integer: bool) -> float:
         reads = op.inputs[0].elements if op.inputs[0] is not None else 0
         known = _READS[op.kind]
         work = high * wide * work if isinstance(high, int) and isinstance(wide, int) else reads
+    elif op.kind in _PLACES:
+        known, work = _PLACES[op.kind], work // max(1, op.outputs[0].shape[-1])
     elif macs and op.kind not in _VALUES:
         known, work = _MACS.get(op.kind, _OTHER_MACS), macs
     is_leaving = is_integer and op.kind in (*SLOW_KINDS, *_BUILTIN)

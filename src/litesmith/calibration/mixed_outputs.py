@@ -1,10 +1,13 @@
 """Outputs that hold numbers of several meanings, as boxes in pixels beside scores from 0 to 1.
 
 One scale serves a whole tensor: where some of its channels reach 640 and others 1, the small ones
-are left with a handful of steps.
+are left with a handful of steps. Made in float by its last op, an output loses no more than its
+parts do, each with a scale of its own; made in int16 it has 256 times as many steps.
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
+from glob import escape
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,10 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from litesmith.accuracy.scoring import MOST_DB
+from litesmith.calibration.observe import tools
 from litesmith.data.answers import Outputs, outputs_of
 from litesmith.data.sample_splits import look_at_some
 from litesmith.data.samples import Data, Sample
+from litesmith.errors import LitesmithError
 from litesmith.ir.types import Array, Model
+from litesmith.passes.core.recipe import apply
+from litesmith.passes.core.step import Context
+from litesmith.passes.quantizing.quantize import Quantize
 from litesmith.units import plain
 
 # Samples that are looked at.
@@ -37,6 +45,7 @@ class MixedOutput(NamedTuple):
     reach     the largest number in the small ones, and in the others `rest`
     snr_db    what the small ones keep
     cured_db  what they keep with the op that makes the output left float; None: not tried
+    int16_db  the same with that op in int16; None where the runtime has no such kernel
     """
 
     output: str
@@ -47,6 +56,14 @@ class MixedOutput(NamedTuple):
     rest: float
     snr_db: float
     cured_db: float | None = None
+    int16_db: float | None = None
+
+    @property
+    def lost_least(self) -> str:
+        """The cure by which least is lost: "float", "int16", or "" where none helps."""
+        tried = {"": self.snr_db, "float": self.cured_db, "int16": self.int16_db}
+        known = {way: kept for way, kept in tried.items() if kept is not None}
+        return max(known, key=lambda way: known[way])
 
 
 class _Parts(NamedTuple):
@@ -58,24 +75,68 @@ class _Parts(NamedTuple):
 
 
 def mixed_outputs(
-    written: Path, original: Model, data: Data, source: Path | Model
+    written: Path | Model, original: Model, data: Data, source: Path | Model
 ) -> tuple[MixedOutput, ...]:
     """The outputs of a written file that lose small channels, beside the model it was made from."""
+    seen = _seen(written, original, data, source)
+    outputs = enumerate(original.main.outputs)
+    told = [_mixed(plain(t.name), n, seen[n]) for n, t in outputs if n in seen]
+    return tuple(
+        one
+        for one, large in told
+        if 0 < one.small < one.channels and one.snr_db < _LOST_DB and large >= one.snr_db + _MORE_DB
+    )
+
+
+def makers(model: Model, found: Sequence[MixedOutput]) -> tuple[int, ...]:
+    """The ops that make some outputs, by their numbers."""
+    made_by = {t: number for number, op in enumerate(model.main.ops) for t in op.outputs}
+    wanted = (model.main.outputs[one.place] for one in found)
+    return tuple(dict.fromkeys(made_by[tensor] for tensor in wanted if tensor in made_by))
+
+
+def try_cures(
+    found: Sequence[MixedOutput], kept: Model, original: Model, data: Data
+) -> tuple[tuple[MixedOutput, ...], Quantize]:
+    """What the small numbers keep with the ops that make the outputs float, as they are in `kept`,
+    and with these ops in int16; and the step that makes them so of `kept`."""
+    names = tuple(escape(original.main.outputs[one.place].name) for one in found)
+    step = Quantize("int16x8", only=names)
+    cured = _small_db(found, kept, original, data)
+    wide: list[float | None] = [None] * len(found)
+    with suppress(LitesmithError):  # no kernel for it, in the tables or in the runtime
+        made = apply(kept, (step,), Context(tools(data))).model
+        wide = _small_db(found, made, original, data)
+    pairs = zip(found, cured, wide, strict=True)
+    return tuple(one._replace(cured_db=a, int16_db=b) for one, a, b in pairs), step
+
+
+def _small_db(
+    found: Sequence[MixedOutput], made: Model, original: Model, data: Data
+) -> list[float | None]:
+    """Of each output what its small channels keep; None where its numbers are not finite."""
+    seen = _seen(made, original, data, original)
+    places = [one.place if one.place in seen else None for one in found]
+    return [None if n is None else _mixed("", n, seen[n])[0].snr_db for n in places]
+
+
+def _seen(
+    written: Path | Model, original: Model, data: Data, source: Path | Model
+) -> dict[int, list[_Parts]]:
+    """What became of each output, by its place, in a few samples; of those that have channels."""
 
     def keep(_: Sample, answers: Sequence[Outputs]) -> list[_Parts | None]:
         return [_parts(ours, wanted) for ours, wanted in zip(*answers, strict=False)]
 
     few = look_at_some(data, _TRIED)
     tallies = list(outputs_of([written, source], few, keep, workers=1))
-    outputs = original.main.outputs
-    if not tallies or any(len(tally) != len(outputs) for tally in tallies):
-        return ()
-    found: list[MixedOutput] = []
-    for place, tensor in enumerate(outputs):
-        parts = [one for tally in tallies if (one := tally[place]) is not None]
-        told = _mixed(plain(tensor.name), place, parts) if len(parts) == len(tallies) else None
-        found += [told] if told is not None else []
-    return tuple(found)
+    if any(len(tally) != len(original.main.outputs) for tally in tallies):
+        return {}
+    found = {
+        place: [one for one in column if one is not None]
+        for place, column in enumerate(zip(*tallies, strict=True))
+    }
+    return {place: parts for place, parts in found.items() if parts and len(parts) == len(tallies)}
 
 
 def _parts(ours: Array, wanted: Array) -> _Parts | None:
@@ -92,17 +153,14 @@ def _parts(ours: Array, wanted: Array) -> _Parts | None:
     return _Parts(np.abs(b).max(0), np.square(b).sum(0), np.square(a - b).sum(0))
 
 
-def _mixed(name: str, place: int, parts: Sequence[_Parts]) -> MixedOutput | None:
+def _mixed(name: str, place: int, parts: Sequence[_Parts]) -> tuple[MixedOutput, float]:
+    """What the small channels keep, and what the others do."""
     reach = np.max([one.reach for one in parts], axis=0)
     signal, noise = (np.sum([one[n] for one in parts], axis=0) for n in (1, 2))
     is_small = (reach < reach.max() / _LESS) & (reach > 0)
-    if not is_small.any() or is_small.all():
-        return None
     small, large = (_decibels(signal[own].sum(), noise[own].sum()) for own in (is_small, ~is_small))
-    if small >= _LOST_DB or large < small + _MORE_DB:
-        return None
-    tops = float(reach[is_small].max()), float(reach.max())
-    return MixedOutput(name, place, int(is_small.sum()), len(reach), *tops, small)
+    tops = float(reach[is_small].max(initial=0.0)), float(reach.max())
+    return MixedOutput(name, place, int(is_small.sum()), len(reach), *tops, small), large
 
 
 def _decibels(signal: float, noise: float) -> float:

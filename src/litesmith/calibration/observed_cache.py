@@ -23,7 +23,7 @@ from litesmith.errors import BadInput
 from litesmith.ir.types import Array, Model, Tensor
 from litesmith.native.sealed_file import read_sealed, why_not_kept, write_sealed
 from litesmith.native.user_cache import VARIABLE as VARIABLE
-from litesmith.native.user_cache import compiled_files
+from litesmith.native.user_cache import compiled_files, weights_files
 from litesmith.native.user_cache import folder as folder
 from litesmith.numeric.ranges import Seen
 from litesmith.ops.registry import meaning
@@ -122,14 +122,14 @@ class Kept(NamedTuple):
 
 def held() -> Kept:
     """How much is kept."""
-    sizes = [size for _, size, _ in (*_files(), *_code())]
+    sizes = [size for _, size, _ in (*_files(), *_others())]
     return Kept(len(sizes), sum(sizes))
 
 
 def clear() -> Kept:
     """Removes what is kept, and nothing else that may lie in the folder; says what it was."""
     before = held()
-    for _, _, path in (*_files(), *_code()):
+    for _, _, path in (*_files(), *_others()):
         path.unlink(missing_ok=True)
     return before
 
@@ -244,9 +244,9 @@ def _files() -> list[_File]:
     return _known(path for ending in endings for path in place.glob(f"*{ending}"))
 
 
-def _code() -> list[_File]:
-    """Kernels that were compiled; they are few, and take part in no making of room."""
-    return _known(compiled_files())
+def _others() -> list[_File]:
+    """Compiled kernels and fetched weights; they are few, and take part in no making of room."""
+    return _known([*compiled_files(), *weights_files()])
 
 
 def _known(paths: Iterable[Path]) -> list[_File]:

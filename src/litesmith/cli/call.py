@@ -5,7 +5,8 @@ import json
 from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from importlib import import_module
-from typing import Any, Protocol, runtime_checkable
+from pathlib import Path
+from typing import Any, Protocol, cast, runtime_checkable
 
 import click
 
@@ -40,8 +41,10 @@ def call(name: str, command: Command, typed: Typed) -> int:
     """Calls the function of a command, and prints what it gives; the exit status."""
     as_json = bool(typed.pop(JSON, False))
     public = command.prepare(typed) if command.prepare is not None else None
-    with _in_shapes(name, typed) as rename:
-        return _call(public or FUNCTIONS.get(name, name), command, typed, as_json, rename)
+    public = public or FUNCTIONS.get(name, name)
+    _convert_sources(name, typed)
+    with _in_shapes(name, public, typed) as rename:
+        return _call(public, command, typed, as_json, rename)
 
 
 def _call(
@@ -77,9 +80,29 @@ def _renaming(
     return told
 
 
-def _in_shapes(name: str, typed: Typed) -> AbstractContextManager[Callable[[Any], Any]]:
-    """Copies of the models in the sizes of `--shape`, and what says the typed names again."""
-    if "shape" not in typed:
+def _convert_sources(name: str, typed: Typed) -> None:
+    """Models of other tools become .tflite files before a command sees them."""
+    paths = [value for value in typed.values() if isinstance(value, Path)]
+    paths += [
+        p
+        for v in typed.values()
+        if isinstance(v, list | tuple)
+        for p in cast(Sequence[object], v)
+        if isinstance(p, Path)
+    ]
+    if all(path.suffix.lower() in ("", ".tflite") for path in paths):
+        return
+    from litesmith.cli.converted import convert_typed
+
+    convert_typed(name, typed)
+
+
+def _in_shapes(
+    name: str, public: str, typed: Typed
+) -> AbstractContextManager[Callable[[Any], Any]]:
+    """Copies of the models in the sizes of `--shape`, and what says the typed names again; nothing
+    for a function that takes the sizes itself."""
+    if "shape" not in typed or takes(getattr(litesmith, public), "shape"):
         return nullcontext(lambda value: value)
     from litesmith.cli.shaped import in_typed_shapes
 

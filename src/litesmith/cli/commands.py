@@ -48,6 +48,12 @@ _OUT_FOLDER = option(
 )
 _AGAINST = option("--against", metavar="REF", kind=Path, help="")
 _OVERLAY = option("--overlay", metavar="FILE.json", kind=Path, help="")
+_PRETRAINED = option(
+    "--pretrained",
+    kind=bool,
+    help="Names of the catalogue have published weights, which pip fetches once.",
+)
+_OWN_SHAPE = replace(SHAPE, to_function=True)  # of a function that takes sizes itself
 _CALIBRATE = option("--calibrate", metavar="D2", help="", show_default="a fifth of --data")
 
 
@@ -169,6 +175,7 @@ COMMANDS = {
                 many=True,
                 help="Files, patterns in quotes, or catalogue names as mobilenet_v2:0.5@160.",
             ),
+            _OWN_SHAPE,
             DATA,
             MAX_LATENCY,
             MAX_SIZE,
@@ -189,6 +196,7 @@ COMMANDS = {
                 kind=bool,
                 help="Candidates are backbones: each learns your classes first.",
             ),
+            _PRETRAINED,
             option(
                 "--val",
                 metavar="D3",
@@ -256,6 +264,7 @@ COMMANDS = {
                 "baseline", metavar="BASELINE", kind=Path, help="The .json file of a baseline."
             ),
             MODEL,
+            _OWN_SHAPE,
             DATA,
             option("--update", kind=bool, help="Measure MODEL and write its baseline."),
             option(
@@ -518,6 +527,7 @@ COMMANDS = {
                 kind=Path,
                 help="Weights of yours: a .tflite, a torch state dict (.pt, .pth) or an .npz.",
             ),
+            replace(_PRETRAINED, help="Published weights, which pip fetches once."),
             option(
                 "--head/--no-head",
                 kind=bool,
@@ -539,8 +549,8 @@ COMMANDS = {
                 "recipe",
                 metavar="RECIPE",
                 help='Steps, as in "cleanup | fuse": borders, cleanup, cluster, correct, equalize, '
-                "fold, fuse, prune, qat, quantize, replace, resize, rewrite, round, sparsify, "
-                'upgrade. "" copies; the recipe.json of a search makes its result again.',
+                "fold, fuse, prune, qat, quantize, relayout, replace, resize, rewrite, round, "
+                'sparsify, upgrade. "" copies; the recipe.json of a search makes its result again.',
             ),
             OUT_FILE,
             DATA,
@@ -700,9 +710,11 @@ COMMANDS = {
                 metavar="BACKBONE",
                 kind=Path,
                 help="A float .tflite: a classifier, or a feature extractor; or a network of "
-                "`litesmith catalogue` by name, to train from scratch.",
+                "`litesmith catalogue` by name, to train from scratch or --pretrained.",
             ),
+            _PRETRAINED,
             replace(OUT_FILE, metavar="OUT", help="The .tflite to write."),
+            _OWN_SHAPE,
             DATA,
             option(
                 "--val",

@@ -12,8 +12,8 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
 from mmap import mmap
 from pathlib import Path
 from time import monotonic
@@ -126,6 +126,31 @@ def _settle(folder: Path, answers: mmap) -> None:
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else it is to be ignored
         signal.signal(signal.SIGINT, interrupt)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
+
+
+@contextmanager
+def unwrapped() -> Generator[None]:
+    """Raises the word to end as itself where another error came of it.
+
+    Python before 3.12 makes a RuntimeError of whatever is raised while a class names its fields,
+    and native modules make an ImportError of what is raised while they are loaded.
+    """
+    try:
+        yield
+    except Exception as error:
+        behind: BaseException | None = error
+        while behind is not None and not _is_word_to_end(behind):
+            behind = behind.__cause__ or behind.__context__
+        if behind is None:
+            raise
+        for note in getattr(error, "__notes__", ()):
+            behind.add_note(note)
+        raise behind from None
+
+
+def _is_word_to_end(error: BaseException) -> bool:
+    is_term = isinstance(error, SystemExit) and error.code == TERMINATED
+    return is_term or isinstance(error, KeyboardInterrupt)
 
 
 class _Watch:

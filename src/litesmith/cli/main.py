@@ -11,7 +11,15 @@ from litesmith._version import VERSION
 from litesmith.arguments import as_options
 from litesmith.cli.call import call
 from litesmith.cli.commands import COMMANDS
-from litesmith.cli.guard import BAD_INPUT, CTRL_C, STOPPED, TERMINATED, can_guard, run_guarded
+from litesmith.cli.guard import (
+    BAD_INPUT,
+    CTRL_C,
+    STOPPED,
+    TERMINATED,
+    can_guard,
+    run_guarded,
+    unwrapped,
+)
 from litesmith.cli.options.command_line import plain_switches, take_language, tell_cold
 from litesmith.cli.options.declare import language_option, make_click, version_option
 from litesmith.cli.streams import OUTPUT, one_line, print_traceback, settle_streams, why_failed
@@ -59,10 +67,11 @@ def _run() -> int:
         words = take_language(sys.argv[1:])
         sys.argv[1:] = words  # which records keep: they are the same in all languages
         tell_cold(words)
-        app = make_app()
-        with app.make_context("litesmith", plain_switches(words)) as context:
-            result = app.invoke(context)
-        sys.stdout.flush()
+        with unwrapped():
+            app = make_app()
+            with app.make_context("litesmith", plain_switches(words)) as context:
+                result = app.invoke(context)
+            sys.stdout.flush()
         return result if isinstance(result, int) else 0
     except click.exceptions.Exit as error:
         return error.exit_code

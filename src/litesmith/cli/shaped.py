@@ -1,36 +1,21 @@
 """`--shape`: a command is handed copies of its models in other sizes, and speaks of those that were
 typed."""
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
-from shlex import quote
-from typing import Any, NamedTuple, TypeVar, cast
 
 import litesmith
-from litesmith.anatomy.source_file import SourceFile
 from litesmith.cli.options.declare import Typed
 from litesmith.cli.text.deliver import say
-from litesmith.errors import BadInput, LitesmithError
+from litesmith.errors import BadInput
+from litesmith.front.shaped import Copy, Rename, renaming, say_unchanged, temporary_copy
 from litesmith.passes.tidy.resize import split_shape
-from litesmith.phrases import Phrase, phrase
-from litesmith.temporary import temporary_file
+from litesmith.phrases import phrase
 from litesmith.tflite.write import to_bytes
-
-T = TypeVar("T")
-Rename = Callable[[Any], Any]
 
 # What names a model among the arguments of a command.
 _ONE, _MANY = ("model", "a", "b", "against", "reference"), "models"
-
-
-class Copy(NamedTuple):
-    """A model in other sizes: its file, and what reports and commands call it."""
-
-    path: Path
-    name: str
-    typed: str
 
 
 @contextmanager
@@ -39,7 +24,7 @@ def in_typed_shapes(command: str, typed: Typed) -> Generator[Rename]:
     says the names of these where a result says the copies'."""
     groups = list(_groups(typed.pop("shape", ())))
     if not groups:
-        yield _unchanged
+        yield say_unchanged
         return
     if len(groups) > 1 and command != "bench":
         raise BadInput("--shape gives an input two shapes; bench alone takes several")
@@ -53,16 +38,7 @@ def in_typed_shapes(command: str, typed: Typed) -> Generator[Rename]:
             return [one.path for one in made]
 
         _put(typed, copied)
-        rename = _renamer(copies)
-        try:
-            yield rename
-        except LitesmithError as error:
-            error.args = tuple(map(rename, error.args))
-            raise
-
-
-def _unchanged(value: T) -> T:
-    return value
+        yield stack.enter_context(renaming(copies))
 
 
 def _groups(texts: Sequence[str]) -> Iterator[tuple[str, ...]]:
@@ -101,19 +77,16 @@ def _copy(
     path: Path, shape: tuple[str, ...], groups: Sequence[object], keeps: Path | None
 ) -> Generator[Copy]:
     sizes = [split_shape(text)[1] for text in shape]
-    content = to_bytes(litesmith.resize(path, shape))
-    options = " ".join(f"--shape {quote(text)}" for text in shape)
-    typed = f"{quote(str(path))} {options}"
-    if keeps is not None:
-        marked = "-".join("x".join(map(str, one)) for one in sizes)
-        kept = _kept(keeps / f"{path.stem}-{marked}{path.suffix}", content)
-        say("note", phrase("{kept} is {path} in this shape; records name it", kept, path))
-        yield Copy(kept, str(kept), str(kept))
+    if keeps is None:
+        listed = " ".join(",".join(map(str, one)) for one in sizes)
+        with temporary_copy(path, shape, f"{path} {listed}" if len(groups) > 1 else "") as copy:
+            yield copy
         return
-    listed = " ".join(",".join(map(str, one)) for one in sizes)
-    name = f"{path} {listed}" if len(groups) > 1 else str(path)
-    with temporary_file(content, path.name) as place:
-        yield Copy(place, name, typed)
+    marked = "-".join("x".join(map(str, one)) for one in sizes)
+    content = to_bytes(litesmith.resize(path, shape))
+    kept = _kept(keeps / f"{path.stem}-{marked}{path.suffix}", content)
+    say("note", phrase("{kept} is {path} in this shape; records name it", kept, path))
+    yield Copy(kept, str(kept), str(kept))
 
 
 def _kept(place: Path, content: bytes) -> Path:
@@ -123,72 +96,3 @@ def _kept(place: Path, content: bytes) -> Path:
     if not place.is_file():
         litesmith.save(litesmith.load(content), place)
     return place
-
-
-def _renamer(copies: Sequence[Copy]) -> Rename:
-    """What says the typed names in a result, an event or a sentence."""
-    names = {str(copy.path): copy for copy in copies}
-
-    def renamed(value: Any) -> Any:
-        """The same value where it names no copy."""
-        if isinstance(value, Phrase):
-            told = _each(dict(value.values), renamed)
-            return value if told is None else Phrase(value.template, told)
-        if type(value) is str:
-            return _renamed_text(value, names)
-        if isinstance(value, Path):
-            return Path(names[str(value)].name) if str(value) in names else value
-        if isinstance(value, dict):
-            made = _each(cast(dict[str, Any], value), renamed)
-            return cast(object, value) if made is None else made
-        if isinstance(value, tuple | list):
-            return _renamed_items(cast(Sequence[object], value), renamed)
-        if isinstance(value, SourceFile):
-            return _renamed_file(value, names)
-        if is_dataclass(value) and not isinstance(value, type) and not _is_ir(value):
-            held = {one.name: getattr(value, one.name) for one in fields(value) if one.init}
-            made = _each(held, renamed)
-            return value if made is None else replace(value, **made)
-        return value
-
-    return renamed
-
-
-def _renamed_file(source: SourceFile, names: Mapping[str, Copy]) -> SourceFile:
-    """A copy under the name that was typed, with the sizes of its own file."""
-    if str(source.path) not in names:
-        return source
-    made = replace(source, path=Path(names[str(source.path)].name))
-    sizes = {"bytes": source.bytes}
-    if source.quick_gzip_bytes is not None:
-        sizes["gzip_bytes"] = source.gzip_bytes
-    vars(made).update(sizes)
-    return made
-
-
-def _is_ir(value: object) -> bool:
-    """True for a model and its parts, which name no file."""
-    return type(value).__module__.startswith("litesmith.ir.")
-
-
-def _each(held: Mapping[str, Any], renamed: Rename) -> dict[str, Any] | None:
-    """What is held, renamed; None where that changes nothing."""
-    made = {name: renamed(value) for name, value in held.items()}
-    return made if any(made[name] is not held[name] for name in held) else None
-
-
-def _renamed_items(items: Sequence[object], renamed: Rename) -> Sequence[object]:
-    made = [renamed(one) for one in items]
-    if all(new is old for new, old in zip(made, items, strict=True)):
-        return items
-    kind = cast(Any, type(items))
-    return kind(*made) if hasattr(kind, "_fields") else kind(made)
-
-
-def _renamed_text(text: str, names: Mapping[str, Copy]) -> str:
-    for place, copy in names.items():
-        if text == place:
-            return copy.name
-        if quote(place) in text:
-            text = text.replace(quote(place), copy.typed)
-    return text

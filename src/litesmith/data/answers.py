@@ -9,6 +9,8 @@ from itertools import islice
 from queue import SimpleQueue
 from typing import TypeVar
 
+import numpy as np
+
 from litesmith.data.samples import Sample, as_stored
 from litesmith.errors import BadInput
 from litesmith.ir.edit import called_graphs
@@ -17,9 +19,7 @@ from litesmith.ir.types import Array, Model, Tensor
 from litesmith.run.core.runner import port_names
 from litesmith.run.core.target import Target, usable_cores
 from litesmith.run.litert.numpy_walker import dequantize
-from litesmith.run.session import Session, Source, feed
-from litesmith.tflite.file import load
-from litesmith.tflite.write import to_bytes
+from litesmith.run.session import ReadModel, Session, Source, feed, read_once
 
 Outputs = tuple[Array, ...]  # of one model: real numbers where an output has a scale
 Kept = TypeVar("Kept")
@@ -72,14 +72,14 @@ def main_session(source: Source, on: str | Target = "cpu:1") -> Session:
     return Session(content, on, signature=key)
 
 
-def _main_entry(source: Source) -> tuple[Source, str]:
+def _main_entry(source: Source) -> tuple[ReadModel, str]:
     """What to open, and the signature's key, so that the main graph runs."""
-    model = source if isinstance(source, Model) else load(source)
-    content = to_bytes(source) if isinstance(source, Model) else source
-    if not model.signatures or model.signatures[0].graph == 0:
-        return content, ""
-    key = next((s.key for s in model.signatures if s.graph == 0), "")
-    return (content, key) if key else (to_bytes(replace(model, signatures=())), "")
+    read = read_once(source)
+    signatures = read.model.signatures
+    if not signatures or signatures[0].graph == 0:
+        return read, ""
+    key = next((s.key for s in signatures if s.graph == 0), "")
+    return (read, key) if key else (read_once(replace(read.model, signatures=())), "")
 
 
 def _in_order(
@@ -127,6 +127,12 @@ class Answering:
         self._inputs, self._outputs = _ports(session)
 
     def __call__(self, sample: Sample) -> Outputs:
+        answers = [self._answer(replace(sample, inputs=i)) for i in (sample.inputs, *sample.more)]
+        if len(answers) == 1:
+            return answers[0]
+        return tuple(np.concatenate(parts) for parts in zip(*answers, strict=True))
+
+    def _answer(self, sample: Sample) -> Outputs:
         if len(sample.inputs) != len(self._inputs):
             raise BadInput(
                 "sample {name!r} has {count} arrays; the model has {count2} inputs",

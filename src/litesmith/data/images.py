@@ -11,16 +11,19 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import IO, NamedTuple, TypeVar
 
 import numpy as np
 from PIL import Image, UnidentifiedImageError
 
-from litesmith.data.preparation import Preparation
+from litesmith.data.preparation import LETTERBOX, Preparation
 from litesmith.errors import BadInput, os_reason
 from litesmith.ir.types import Array, Tensor
 from litesmith.phrases import phrase
 from litesmith.units import plain
+
+Size = tuple[int, int]  # width and height
+Box = tuple[float, float, float, float]  # left, top, right, bottom in shares
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -61,6 +64,10 @@ _TURNS = {
     7: Image.Transpose.TRANSVERSE,
     8: Image.Transpose.ROTATE_90,
 }
+_SIDEWAYS = frozenset(_TURNS[number] for number in (5, 6, 7, 8))
+
+# What a letterbox has beside the image, as detectors were trained with it.
+_GREY = 114
 
 # A JPEG ends with the mark FFD9; in the data of one with a single scan, FF is followed by 00 or by
 # a restart mark, D0 to D7, only.
@@ -123,19 +130,27 @@ def files_below(folder: Path, endings: Collection[str] = ENDINGS) -> list[Path]:
     return [*files_in(folder, endings), *below]
 
 
-def decode(path: Path, wanted: Picture, preparation: Preparation) -> Array:
+def decode(
+    path: Path, wanted: Picture, preparation: Preparation, stated: Size | None = None
+) -> Array:
     """An image file as uint8 pixels in the input's size and order, batch dimension not included."""
-    return decode_bytes(path, str(path), wanted, preparation)
+    return decode_bytes(path, str(path), wanted, preparation, stated)
 
 
 def decode_bytes(
-    content: Path | bytes, name: str, wanted: Picture, preparation: Preparation
+    content: Path | bytes,
+    name: str,
+    wanted: Picture,
+    preparation: Preparation,
+    stated: Size | None = None,
 ) -> Array:
-    """The same of a file or of what it holds; messages call it by its name."""
+    """The same of a file or of what it holds; messages call it by its name. `stated` is the width
+    and height that annotations give it."""
     try:
         held = content.read_bytes() if isinstance(content, Path) else content
         with _opened(io.BytesIO(held)) as opened:
-            image = _eight_bits(_upright(opened)).convert("L" if wanted.channels == 1 else "RGB")
+            upright = _eight_bits(_upright(opened, stated))
+            image = upright.convert("L" if wanted.channels == 1 else "RGB")
     except _UNREADABLE as error:
         raise BadInput(
             "{name}: not a readable image ({reason}); repair it or take it away",
@@ -216,7 +231,7 @@ def image_fault(path: Path) -> str:
     return ""
 
 
-def _opened(stream: io.BytesIO) -> Image.Image:
+def _opened(stream: IO[bytes]) -> Image.Image:
     """An image whose header was read, and has a size that can be used."""
     image = Image.open(stream)
     short, long = sorted(image.size)
@@ -249,29 +264,33 @@ def _reason(error: Exception) -> str:
     return plain(said) or type(error).__name__
 
 
-def turn_mark(content: bytes) -> bytes:
+def turn_mark(content: bytes, stated: Size | None = None) -> bytes:
     """A mark for the digest of an image file that its own note turns: it is not the image that its
     pixels are as they lie. Empty where there is no such note."""
     if _EXIF not in content[:_MOST_HEADER]:
         return b""
     try:
         with _opened(io.BytesIO(content)) as image:
-            return b"" if _turn(image) is None else b"upright "
+            return b"" if _turn(image, stated) is None else b"upright "
     except _UNREADABLE:
         return b""
 
 
-def _upright(image: Image.Image) -> Image.Image:
+def _upright(image: Image.Image, stated: Size | None = None) -> Image.Image:
     """The image as a camera means it: its EXIF note says how it was held."""
-    turn = _turn(image)
+    turn = _turn(image, stated)
     return image if turn is None else image.transpose(turn)
 
 
-def _turn(image: Image.Image) -> Image.Transpose | None:
+def _turn(image: Image.Image, stated: Size | None = None) -> Image.Transpose | None:
+    """How an image is turned upright; None for one that annotations state the size of as it lies,
+    so that they were made without the note."""
     try:
-        return _TURNS.get(image.getexif().get(_ORIENTATION, 1))
+        turn = _TURNS.get(image.getexif().get(_ORIENTATION, 1))
     except _UNREADABLE:  # a damaged note is none
         return None
+    is_as_stated = turn in _SIDEWAYS and image.size == stated != image.size[::-1]
+    return None if is_as_stated else turn
 
 
 def _eight_bits(image: Image.Image) -> Image.Image:
@@ -284,6 +303,8 @@ def _eight_bits(image: Image.Image) -> Image.Image:
 def _sized(image: Image.Image, wanted: Picture, preparation: Preparation) -> Image.Image:
     """Resized so that the crop covers the input's size, then cropped from the middle."""
     width, height = wanted.width or image.width, wanted.height or image.height
+    if preparation.resize == LETTERBOX:
+        return _letterboxed(image, (width, height))
     method = _FILTERS[preparation.resize or "bilinear"]
     if not wanted.width or not wanted.height:
         return image.resize((width, height), method)
@@ -294,6 +315,37 @@ def _sized(image: Image.Image, wanted: Picture, preparation: Preparation) -> Ima
     larger = image if whole == image.size else image.resize(whole, method)
     left, top = (whole[0] - width) // 2, (whole[1] - height) // 2
     return larger.crop((left, top, left + width, top + height))
+
+
+def _letterboxed(image: Image.Image, size: Size) -> Image.Image:
+    """The whole image in its own shape, in the middle of an even grey."""
+    left, top, right, bottom = _middle(image.size, size)
+    grey = 0 if image.mode == "F" else _GREY  # what numbers other than bytes mean is not known
+    bands = image.getbands()
+    made = Image.new(image.mode, size, (grey,) * len(bands) if len(bands) > 1 else grey)
+    made.paste(image.resize((right - left, bottom - top), Image.Resampling.BILINEAR), (left, top))
+    return made
+
+
+def _middle(image: Size, size: Size) -> tuple[int, int, int, int]:
+    """Where a letterbox has an image."""
+    factor = min(size[0] / image[0], size[1] / image[1])
+    width, height = (max(1, round(side * factor)) for side in image)
+    left, top = (size[0] - width) // 2, (size[1] - height) // 2
+    return left, top, left + width, top + height
+
+
+def letterbox_place(path: Path, wanted: Picture, stated: Size | None) -> Box:
+    """The part of an input that a letterbox gives to an image."""
+    try:
+        with path.open("rb") as file, _opened(file) as image:
+            width, height = image.size
+            size = (height, width) if _turn(image, stated) in _SIDEWAYS else (width, height)
+    except _UNREADABLE:  # which is told where it is decoded
+        return 0.0, 0.0, 1.0, 1.0
+    width, height = wanted.width or size[0], wanted.height or size[1]
+    left, top, right, bottom = _middle(size, (width, height))
+    return left / width, top / height, right / width, bottom / height
 
 
 def in_parallel(work: Callable[[T], U], items: Sequence[T]) -> Iterator[U]:

@@ -7,6 +7,7 @@ from typing import Annotated, TypedDict, Unpack
 
 import numpy as np
 
+from litesmith.arguments import argument
 from litesmith.errors import BadInput
 from litesmith.evidence.codec import Mark
 from litesmith.ir.types import Array
@@ -39,7 +40,10 @@ NORMS = {
     "unit": Norm((0.0,), (255.0,), "x / 255"),
 }
 
-RESIZES = ("bilinear", "bicubic")
+# The whole image in its own shape, with grey beside it.
+LETTERBOX = "letterbox"
+
+RESIZES = ("bilinear", "bicubic", LETTERBOX)
 
 MOST_RATE = 1_000_000
 
@@ -93,6 +97,8 @@ class Preparation:
             raise BadInput(
                 "no resize {resize!r}; there are {resizes}", self.resize, ", ".join(RESIZES)
             )
+        if self.resize == LETTERBOX and self.crop:
+            raise BadInput("a letterbox keeps all of an image; leave out {crop}", argument("crop"))
         if not 0 <= self.rate <= MOST_RATE:
             raise BadInput("rate {rate}: give samples a second, as in 16000", self.rate)
         if not 0 <= self.crop <= 1:
@@ -164,6 +170,8 @@ def read_preparation(
 ) -> Preparation:
     """The preparation that a user asks for, over one that is there."""
     given: dict[str, object] = {n: v for n, v in asked.items() if v is not None}
+    if given.get("resize") == LETTERBOX:
+        given = {"crop": 0.0} | given
     if "task" in given:
         given["task"] = accept_task(given["task"])
     numbers = {n: _read_numbers(n, asked.get(n)) for n in ("mean", "std") if n in given}

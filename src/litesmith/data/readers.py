@@ -151,6 +151,7 @@ class Rows:
     label    of an item alone, where that costs less than to read the item
     task     the name of the task that the items are for; "" for none of the table
     scorer   of the answers of that task
+    more     what further calls of a model are given for an item that is longer than the model
     """
 
     names: Sequence[str]
@@ -167,6 +168,7 @@ class Rows:
     label: Callable[[int], Array] | None = None
     task: str = ""
     scorer: Scorer | None = None
+    more: Callable[[int], Sequence[tuple[Array, ...]]] | None = None
 
 
 def batch_of(model: Model) -> int:

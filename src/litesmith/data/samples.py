@@ -29,11 +29,14 @@ class Sample:
             or has a scale, real numbers as float32; else its own type (token ids, raw pixels)
     label   what is known of it, with the inputs' batch as first dimension; None where nothing is
     name    where it came from, for messages
+    more    inputs of further calls, where one is too short for it: the answer is made of the
+            outputs of all, one after the other
     """
 
     inputs: tuple[Array, ...]
     label: Array | None = None
     name: str = ""
+    more: tuple[tuple[Array, ...], ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

@@ -92,6 +92,7 @@ class DataPiece:
     labels   of each item, where they are no class numbers
     inputs   a model with nothing but the inputs that samples are made for
     digests  of the items' contents, where these are asked for
+    more     of each item, what further calls are given, where there are such
     """
 
     source: str
@@ -105,6 +106,7 @@ class DataPiece:
     preparation: Preparation
     others: tuple[tuple[int, Preparation], ...]
     digests: tuple[str, ...] = ()
+    more: tuple[Sequence[tuple[Array, ...]], ...] = ()
 
     @property
     def nbytes(self) -> int:
@@ -113,7 +115,8 @@ class DataPiece:
 
     def open_samples(self) -> Samples:
         """The samples, to be made one by one."""
-        rows = Rows(self.names, self._item, self.digests.__getitem__, self.classes)
+        more = self.more.__getitem__ if self.more else None
+        rows = Rows(self.names, self._item, self.digests.__getitem__, self.classes, more=more)
         chosen = tuple(range(len(self.names)))
         model = read(memoryview(self.inputs))
         return Samples(self.source, rows, chosen, model, self.preparation, (), self.others)
@@ -187,6 +190,7 @@ def join_pieces(pieces: Sequence[DataPiece]) -> Samples:
         labels=_chained([p.labels for p in pieces]),
         classes=np.concatenate(classes) if classes else None,
         digests=_chained([p.digests for p in pieces]),
+        more=_chained([p.more for p in pieces]),
     ).open_samples()
 
 
@@ -213,6 +217,7 @@ def piece(data: Samples, places: Sequence[int], *, digests: bool = False) -> Dat
         some.preparation,
         some.others,
         some.digests if digests else (),
+        () if rows.more is None else tuple(map(rows.more, chosen)),
     )
 
 

@@ -193,7 +193,17 @@ class Samples:
         label = np.stack(labels) if labels else None
         if self.rows.classes is not None:
             label = self.rows.classes[list(group)] + (self.preparation.label_offset or 0)
-        return Sample(inputs, label, ", ".join(self.rows.names[index] for index in group))
+        name = ", ".join(self.rows.names[index] for index in group)
+        return Sample(inputs, label, name, self._more(group))
+
+    def _more(self, group: Sequence[int]) -> tuple[tuple[Array, ...], ...]:
+        """The inputs of further calls for an item that is longer than the model."""
+        if self.rows.more is None or self.batch > 1:
+            return ()
+        return tuple(
+            tuple(self._joined(place, [array]) for place, array in enumerate(arrays))
+            for arrays in self.rows.more(group[0])
+        )
 
     def _joined(self, place: int, items: Sequence[Array]) -> Array:
         tensor = self.model.main.inputs[place]

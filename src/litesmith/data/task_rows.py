@@ -5,8 +5,8 @@ from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
-from litesmith.data.images import decode, image_fault, picture, turn_mark
-from litesmith.data.preparation import Preparation
+from litesmith.data.images import decode, image_fault, letterbox_place, picture, turn_mark
+from litesmith.data.preparation import LETTERBOX, Preparation
 from litesmith.data.readers import Item, ItemCheck, Rows, contents_digest
 from litesmith.errors import BadInput
 from litesmith.ir.types import Array, Model
@@ -57,20 +57,25 @@ def _image_rows(items: TaskItems, model: Model, preparation: Preparation) -> Row
     wanted = picture(model.main.inputs[0])
     assert wanted is not None, "a task of images is for a model that takes one"
     whole = squashed(preparation)
-    files = items.files
+    files, sizes = items.files, items.sizes or (None,) * len(items.files)
 
     def read(index: int) -> Item:
-        return (decode(files[index], wanted, whole),), items.label(index)
+        return (decode(files[index], wanted, whole, sizes[index]),), label(index)
+
+    def label(index: int) -> Array:
+        if whole.resize != LETTERBOX:
+            return items.label(index)
+        return items.placed(items.label(index), letterbox_place(files[index], wanted, sizes[index]))
 
     def digest(index: int) -> str:
         content = files[index].read_bytes()
-        return sha256(turn_mark(content) + content).hexdigest()
+        return sha256(turn_mark(content, sizes[index]) + content).hexdigest()
 
     def fault(index: int) -> str:
         return image_fault(files[index])
 
     check = ItemCheck(fault, phrase("images cannot be read"))
-    return Rows(items.names, read, digest, check=check, label=items.label)
+    return Rows(items.names, read, digest, check=check, label=label)
 
 
 def _array_rows(items: TaskItems) -> Rows:
@@ -83,7 +88,15 @@ def _array_rows(items: TaskItems) -> Rows:
         return contents_digest(arrays(index))
 
     is_settled = items.classes is not None
-    return Rows(items.names, read, digest, items.classes, settled=is_settled, label=items.label)
+    return Rows(
+        items.names,
+        read,
+        digest,
+        items.classes,
+        settled=is_settled,
+        label=items.label,
+        more=items.more,
+    )
 
 
 def _given(items: TaskItems) -> Callable[[int], tuple[Array, ...]]:

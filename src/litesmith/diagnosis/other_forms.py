@@ -16,9 +16,9 @@ from litesmith.precision.fastest_forms import (
     FastestForms,
     SlowKind,
     find_fastest,
-    form_costs,
     slow_kinds,
 )
+from litesmith.precision.form_costs import form_costs
 from litesmith.run.core.target import Target
 from litesmith.timing.latency import Result, Rule, list_contenders, measure, ratio
 from litesmith.timing.statistics import FASTER, SAME, SLOWER, UNCLEAR, Ratio

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from shlex import quote
 from typing import NamedTuple
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from litesmith.accuracy.evaluate import Evaluation, evaluate_all
 from litesmith.anatomy.footprint import op_macs
 from litesmith.calibration.context import problems as calibration_problems
+from litesmith.calibration.mixed_outputs import MixedOutput, makers, mixed_outputs, try_cures
 from litesmith.calibration.observe import tools
 from litesmith.data.guess_norm import class_count
 from litesmith.data.lint import Problem, lint
@@ -31,15 +33,23 @@ from litesmith.diagnosis.without_reference import unaided
 from litesmith.errors import CannotRun, LitesmithError
 from litesmith.ir.ops import OPS
 from litesmith.ir.types import Model
-from litesmith.passes.core.recipe import apply, is_float, parse, text_of
+from litesmith.passes.core.recipe import Recipe, apply, is_float, parse, text_of
 from litesmith.passes.core.step import Context
+from litesmith.passes.quantizing.quantize import Quantize
 from litesmith.passes.tidy.fold import Fold
 from litesmith.phrases import join, phrase
 from litesmith.precision.fastest_forms import fastest_forms, suspected_forms, with_forms
 from litesmith.run.core.target import Target
 from litesmith.tflite.file import load
 from litesmith.tflite.write import to_bytes
-from litesmith.units import gain_text, percent_text, score_text, time_text, total_text
+from litesmith.units import (
+    gain_text,
+    number_text,
+    percent_text,
+    score_text,
+    time_text,
+    total_text,
+)
 
 # Samples that single layers and remedies are tried on; accuracy is told of all.
 MOST_SAMPLES, _LEAST_SAMPLES = 64, 16
@@ -128,13 +138,73 @@ def examine(
     if not is_scored and not chooses:  # what is wrong with labels is no matter then
         problems = refused
     why_not = inseparable(model) or inseparable(reference)
+    mixed = _mixed(pair, few, watch, is_refused=bool(refused))
+    problems = (*problems, *mixed)
     if why_not:
         return _as_a_whole(pair, evaluation, problems, (*notes, why_not))
     place = target or Target()
     examination = _Examination(pair, few, watch, bool(refused), place)
     found = (*problems, *examination.findings(_is_harmless(evaluation)))
-    sentence = examination.sentence(evaluation, found)
+    sentence = examination.sentence(evaluation, found, mixed)
     return Verdict(sentence, found[:_MOST_FINDINGS], examination.drift, evaluation, notes, pair)
+
+
+def _mixed(pair: Pair, data: Data, watch: Watch, *, is_refused: bool) -> tuple[Diagnosis, ...]:
+    """Outputs whose small numbers one scale loses, with the cure by which they were seen to keep
+    most."""
+    try:
+        found = mixed_outputs(pair.model, pair.file, data, pair.file)
+        keep = makers(pair.file, found)
+        if not keep or scheme_of(pair.model) != "int8":
+            return ()
+        recipe: Recipe = (Quantize(keep=keep),)
+        watched = watch(data, phrase("trying {recipe}", text_of(recipe)))
+        kept = apply(pair.file, recipe, Context(tools(watched))).model
+        cured, step = try_cures(found, kept, pair.file, data)
+    except LitesmithError:  # it does not run, or nothing but this op was to be quantized
+        return ()
+    recipes = {"": (), "float": recipe, "int16": (*recipe, step)}
+    return tuple(_mixed_told(one, recipes[one.lost_least], is_refused) for one in cured)
+
+
+def _mixed_told(one: MixedOutput, recipe: Recipe, is_refused: bool) -> Diagnosis:
+    top, rest = (number_text(float(f"{number:.3g}")) for number in (one.reach, one.rest))
+    after = {
+        phrase("the op that makes it in float"): one.cured_db,
+        phrase("that op in int16"): one.int16_db,
+    }
+    tried = [
+        phrase("{ratio} ({way})", score_text(db, "dB"), way)
+        for way, db in after.items()
+        if db is not None
+    ]
+    command = _typed(text_of(recipe), " --trust-data" if is_refused else "")
+    return Diagnosis(
+        phrase("an output holds numbers of several sizes"),
+        one.output,
+        phrase(
+            "one scale serves all: {small} of {channels} channels reach {reach}, the others {rest}",
+            one.small,
+            one.channels,
+            top,
+            rest,
+        ),
+        phrase(
+            "the small ones have {before}; {after}",
+            score_text(one.snr_db, "dB"),
+            join(tried, ", "),
+        ),
+        command if recipe else "",
+    )
+
+
+def _typed(recipe: str, trust: str) -> str:
+    """The command that makes a model of the float one, or of the quantized one, by a recipe."""
+    out = f"--data DATA{trust} -o OUT.tflite"
+    words = quote(recipe) if {*recipe} & {*'"$`\\!'} else f'"{recipe}"'
+    if QUANTIZE not in recipe:
+        return f"litesmith apply MODEL {words} --reference FLOAT {out}"
+    return f"litesmith apply FLOAT {words} {out}"
 
 
 def _as_a_whole(
@@ -402,7 +472,7 @@ class _Examination:
         recipe, told = self._fastest(fitting)
         drifts = self.drift, fitting[recipe].drift
         before, after = (score_text(drift.decibels, "dB") for drift in drifts)
-        return self._command(recipe), phrase(
+        return _typed(recipe, self._trust), phrase(
             "{before}, {after} with the command", before, after
         ) + told
 
@@ -467,15 +537,14 @@ class _Examination:
             self._known[recipe] = self._tried(recipe)
         return self._known[recipe]
 
-    def _command(self, recipe: str) -> str:
-        out = f"--data DATA{self._trust} -o OUT.tflite"
-        if QUANTIZE not in recipe:
-            return f'litesmith apply MODEL "{recipe}" --reference FLOAT {out}'
-        return f'litesmith apply FLOAT "{recipe}" {out}'
-
     # The sentence.
 
-    def sentence(self, evaluation: Evaluation | None, found: Sequence[Diagnosis]) -> str:
+    def sentence(
+        self,
+        evaluation: Evaluation | None,
+        found: Sequence[Diagnosis],
+        mixed: Sequence[Diagnosis],
+    ) -> str:
         drift = score_text(self.drift.decibels, "dB")
         told = phrase("{told}: {loss}output SNR {drift}", self._pair.told, _loss(evaluation), drift)
         named = [one for one in found if one.share is not None]
@@ -486,6 +555,8 @@ class _Examination:
                 percent_text(named[0].share or 0.0),
                 named[0].what,
             )
+        if mixed:
+            return phrase("{told}; {what}", told, mixed[0].what)
         if self._is_harmless:
             return phrase("{told}: no loss beyond the noise", told)
         return phrase("{told}: spread over the model, with no cause that stands out", told)

@@ -5,6 +5,7 @@ bench.py        `bench`: latency, threads, copies, all targets
 catalogue.py    `catalogue`: networks by name, and as files
 choose.py       `choose`: several models on the user's data and machine, and one to take
 compare.py      `compare`: is one model as good as another, and faster?
+convert.py      `convert`: a model of another tool as a .tflite, proven on the same inputs
 demo.py         `demo`: the whole job on what ships with the package
 doctor.py       `doctor`: why a model is slow or inaccurate, and the command that helps
 evaluate.py     `evaluate`: accuracy with its interval, paired against a reference
@@ -19,6 +20,7 @@ report.py       `report`: the page of a folder
 resize.py       `resize`: a model with inputs of the sizes that the user gives
 retrain.py      `retrain`: a classifier of the user's classes from any float network
 shrink.py       `prune`, `cluster` and `qat`: one step, trained on data, and what the result costs
+shaped.py       a model's copy in other sizes, and the names that the user gave
 speed_check.py  whether a quantized file is faster than its source, and what makes it slower
 tune.py         `tune`: from a model and a budget to the best file within it
 

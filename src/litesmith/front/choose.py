@@ -10,6 +10,7 @@ from litesmith.accuracy.metrics import Function, metric_name
 from litesmith.arguments import check_types, refuse_below
 from litesmith.data.preparation import Preparation, Preparing, read_preparation
 from litesmith.data.sources import UNTOUCHED, Given
+from litesmith.front.resize import Shape, shape_texts
 from litesmith.pages.folder_kinds import write_report
 from litesmith.phrases import phrase
 from litesmith.progress import Note, Status, silent
@@ -42,6 +43,7 @@ def choose(
     minimize: str | None = None,
     on: str | Target = "cpu:1",
     retrain: bool = False,
+    pretrained: bool = False,
     val: Given | None = None,
     quantized: bool = False,
     effort: str = "default",
@@ -51,6 +53,7 @@ def choose(
     trust_data: bool = False,
     out: str | os.PathLike[str] = DEFAULT_FOLDER,
     samples: int | None = None,
+    shape: Shape | None = None,
     preparation: Preparation = UNTOUCHED,
     engine: str | Engine | None = LOCAL,
     command: str = "",
@@ -61,10 +64,11 @@ def choose(
 
     >>> litesmith.choose("models/*.tflite", "val/", max_latency="10ms").pick   # doctest: +SKIP
 
-    Candidates are files, patterns as `models/*.tflite`, or names of the catalogue. Without data
-    time, size and memory are compared. The folder `out` has the evidence, what was made and the
-    report. `engine="ray"` has the workers of a Ray cluster make, time and score them. `command` is
-    what the user typed, for the records.
+    Candidates are files, patterns as `models/*.tflite`, or names of the catalogue, which have
+    random weights or `pretrained` ones, fetched by pip. Without data time, size and memory are
+    compared. `shape` gives the inputs of files these sizes first, as in {"x": (1, 1280)}. The
+    folder `out` has the evidence, what was made and the report. `engine="ray"` has the workers of
+    a Ray cluster make, time and score them. `command` is what the user typed, for the records.
     """
     refuse_below("samples", samples, 1)
     if isinstance(engine, str):
@@ -74,8 +78,10 @@ def choose(
     target = one_target(on)
     prepared = read_preparation(preparation, **options)
     texts = [candidates] if isinstance(candidates, str | os.PathLike) else list(candidates)
+    if pretrained:
+        progress(Status(phrase("fetching the weights")))
     request = ChooseTask(
-        list_candidates(texts),
+        list_candidates(texts, () if shape is None else shape_texts(shape), pretrained=pretrained),
         Path(out),
         asked,
         None if data is None else GivenData(data, prepared, samples),

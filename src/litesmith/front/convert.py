@@ -1,7 +1,7 @@
 """`convert`: a model of another tool as a .tflite, proven on the same inputs."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from time import perf_counter
@@ -11,12 +11,10 @@ import numpy as np
 
 from litesmith.anatomy.source_file import SourceFile
 from litesmith.arguments import check_types
-from litesmith.convert.conversion import Lowered, tidied, with_sizes
-from litesmith.convert.judge import find_judge, judge_onnx
-from litesmith.convert.lowering import Left
-from litesmith.convert.onnx_file import read_onnx
-from litesmith.convert.other_formats import CONVERTED, refuse_stranger
-from litesmith.convert.proof import (
+from litesmith.conversion.core.lowering import Left
+from litesmith.conversion.core.source import SourceModel
+from litesmith.conversion.opening import Opened, open_to_convert
+from litesmith.conversion.proof import (
     Difference,
     Inputs,
     Run,
@@ -24,19 +22,20 @@ from litesmith.convert.proof import (
     first_difference,
     made_inputs,
 )
-from litesmith.convert.source import SourceModel
+from litesmith.conversion.whole_model import SOURCE_DIGEST, Lowered, Tidied, tidied, with_sizes
 from litesmith.data.preparation import Preparation, Preparing, read_preparation
 from litesmith.data.sources import Given
 from litesmith.display import show_html, show_line
 from litesmith.errors import BadInput, CannotApply
 from litesmith.front.given_data import open_given
 from litesmith.front.made_model import Json, Place, model_digest, read_place
-from litesmith.ir.types import Array, Model
+from litesmith.ir.types import Array, Model, frozen
 from litesmith.passes.tidy.axis_order import first
 from litesmith.passes.tidy.resize import split_shape
 from litesmith.phrases import phrase
 from litesmith.progress import Note, Progress, silent
-from litesmith.tflite.file import save
+from litesmith.tflite.file import digest, save
+from litesmith.type_guards import is_path
 from litesmith.units import bytes_text, number_text
 
 Sizes = Sequence[int]
@@ -62,15 +61,15 @@ class Converted:
     source: str
     opset: int
     nodes: int
-    out: Path | None
-    made: Model | None
-    left: tuple[Left, ...]
-    turned: frozenset[str]
-    differences: tuple[Difference, ...]
-    judge: str
-    samples: int
-    seconds: float
-    notes: tuple[str, ...]
+    out: Path | None = None
+    made: Model | None = None
+    left: tuple[Left, ...] = ()
+    turned: frozenset[str] = frozenset()
+    differences: tuple[Difference, ...] = ()
+    judge: str = ""
+    samples: int = 0
+    seconds: float = 0.0
+    notes: tuple[str, ...] = ()
 
     __repr__ = show_line
 
@@ -106,7 +105,7 @@ class Converted:
     def to_rows(self) -> list[Json]:
         """One row for each output; for each node that is left where there is no model."""
         if self.made is None:
-            return [left._asdict() | {"opset": self.opset} for left in self.left]
+            return [{**left._asdict(), "opset": self.opset} for left in self.left]
         return [
             {
                 "output": one.output,
@@ -170,41 +169,29 @@ def convert(
     check        False: write without running source and result
     """
     begun = perf_counter()
-    place = read_place(out, source if isinstance(source, str | Path) else "")
-    opened, run = _open(source, example)
-    name = Path(cast(str, source)).name if isinstance(source, str | Path) else type(source).__name__
-    sizes, constants = read_sizes(shape), _read_values(fix, opened)
-    progress(Note(phrase("converting {nodes} nodes", len(opened.graph.nodes))))
-    done, _ = with_sizes(opened, sizes, constants)
-    notes = [*opened.notes, *done.notes]
+    place = read_place(out, Path(source) if is_path(source) else "")
+    sizes = read_sizes(shape)
+    opened = open_to_convert(source, example, sizes)
+    constants = _read_values(fix, opened.model)
+    count = len(opened.model.graph.nodes)
+    progress(Note(phrase("converting {nodes} nodes", count)))
+    done = with_sizes(opened.model, sizes, constants)
+    notes = [*opened.model.notes, *done.notes]
+    empty = Converted(opened.name, opened.model.opset, count, left=done.left, notes=tuple(notes))
     if done.model is None:
-        return Converted(
-            name,
-            opened.opset,
-            len(opened.graph.nodes),
-            None,
-            None,
-            done.left,
-            frozenset(),
-            (),
-            "",
-            0,
-            perf_counter() - begun,
-            tuple(notes),
-        )
+        return replace(empty, seconds=perf_counter() - begun)
     final = tidied(done.model, keep_layout)
-    judge = _judge_name(source) if check else ""
-    seen = (
-        _samples(final.model, final.turned, data, samples, read_preparation(**preparing), progress)
-        if judge
-        else []
-    )
+    if opened.path is not None:
+        final = final._replace(model=_marked(final.model, opened.path))
+    seen: list[Inputs] = []
     found: tuple[Difference, ...] = ()
-    if judge:
+    if check and opened.judge:
+        preparation = read_preparation(**preparing)
+        seen = _samples(final, data, samples, preparation, progress)
         progress(Note(phrase("running source and result on {count} inputs", len(seen))))
-        fixed = partial(_with_constants, run, constants)
-        found = differences(final.model, final.turned, seen, fixed)
-        _refuse_wrong(name, found, opened, done, seen[0], fixed)
+        run = partial(_with_constants, opened.run, constants)
+        found = differences(final.model, final.turned, seen, run)
+        _refuse_wrong(opened, found, done, seen[0], run)
     elif check:
         notes.append(
             phrase(
@@ -214,20 +201,23 @@ def convert(
         )
     if place is not None:
         save(final.model, place)
-    return Converted(
-        name,
-        opened.opset,
-        len(opened.graph.nodes),
-        place,
-        final.model,
-        (),
-        final.turned,
-        found,
-        judge,
-        len(seen),
-        perf_counter() - begun,
-        tuple(notes),
+    return replace(
+        empty,
+        out=place,
+        made=final.model,
+        turned=final.turned,
+        differences=found,
+        judge=opened.judge if seen else "",
+        samples=len(seen),
+        seconds=perf_counter() - begun,
+        notes=tuple(notes),
     )
+
+
+def _marked(model: Model, source: Path) -> Model:
+    """The model with the digest of what it was made of."""
+    mark = frozen(np.frombuffer(digest(source).encode(), np.uint8).copy())
+    return replace(model, metadata=((SOURCE_DIGEST, mark),))
 
 
 def read_sizes(shape: object) -> dict[str, tuple[int, ...]]:
@@ -270,30 +260,6 @@ def _value(text: str) -> tuple[str, object]:
     return name, numbers[0] if len(numbers) == 1 else numbers
 
 
-def _open(source: object, example: object) -> tuple[SourceModel, Run]:
-    """The source as nodes, and what runs it."""
-    if isinstance(source, str | Path):
-        path = Path(source)
-        refuse_stranger(path)
-        if path.suffix.lower() not in CONVERTED:
-            raise BadInput(
-                "{path}: no model that is converted; there are {suffixes}",
-                path,
-                ", ".join(CONVERTED),
-            )
-        if path.suffix.lower() == ".onnx":
-            return read_onnx(path), partial(_run_onnx, path)
-    raise BadInput("{source!r}: give the path of an .onnx file", source)
-
-
-def _judge_name(source: object) -> str:
-    return find_judge() if str(source).lower().endswith(".onnx") else "torch"
-
-
-def _run_onnx(path: Path, inputs: Inputs, more: Sequence[str]) -> Mapping[str, Array]:
-    return judge_onnx(path, inputs, more).values
-
-
 def _with_constants(
     run: Run, constants: Inputs, inputs: Inputs, more: Sequence[str]
 ) -> Mapping[str, Array]:
@@ -301,14 +267,14 @@ def _with_constants(
 
 
 def _samples(
-    model: Model,
-    turned: frozenset[str],
+    final: Tidied,
     data: Given | None,
     count: int | None,
     preparation: Preparation,
     progress: Progress,
 ) -> list[Inputs]:
     """The inputs to compare on, in the order of the source."""
+    model, turned = final
     if data is None:
         return [made_inputs(model, turned, seed) for seed in range(_MADE_SAMPLES)]
     opened = open_given(data, model, preparation, progress, samples=count or _MOST_SAMPLES)
@@ -323,26 +289,22 @@ def _samples(
 
 
 def _refuse_wrong(
-    name: str,
-    found: Sequence[Difference],
-    source: SourceModel,
-    done: Lowered,
-    inputs: Inputs,
-    run: Run,
+    opened: Opened, found: Sequence[Difference], done: Lowered, inputs: Inputs, run: Run
 ) -> None:
     """Raises where an output differs by more than float arithmetic does."""
     wrong = next((one for one in found if not one.is_float_error), None)
     if wrong is None or done.model is None:
         return
-    values = [n for node in source.graph.nodes for n in node.outputs if n]
+    nodes = opened.model.graph.nodes
+    values = [name for node in nodes for name in node.outputs if name]
     place = first_difference(done.model, values, inputs, run)
-    kind = next((node.kind for node in source.graph.nodes if place in node.outputs), "")
+    kind = next((node.kind for node in nodes if place and place in node.outputs), "")
+    where = phrase(", first at {kind} {place!r}", kind, place) if kind else ""
     raise CannotApply(
-        "{name}: output {output!r} differs by {share} of its largest value, first at {kind} "
-        "{place!r}; this is a fault of Litesmith: --no-check writes the file all the same",
-        name,
+        "{name}: output {output!r} differs by {share} of its largest value{where}; this is a fault "
+        "of Litesmith: --no-check writes the file all the same",
+        opened.name,
         wrong.output,
-        number_text(wrong.share),
-        kind,
-        place,
+        number_text(float(f"{wrong.share:.2g}")),
+        where,
     )

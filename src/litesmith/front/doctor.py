@@ -32,7 +32,7 @@ from litesmith.pages.overlay import (
 )
 from litesmith.passes.core.recipe import is_float
 from litesmith.phrases import join, phrase
-from litesmith.profiling.op_times import profile_ops
+from litesmith.profiling.op_times import USUAL_SECONDS, profile_ops
 from litesmith.progress import Note, Progress, silent
 from litesmith.run.core.target import Target
 from litesmith.run.trial_run import probe
@@ -221,9 +221,10 @@ def doctor(
     >>> litesmith.doctor("model.tflite").findings                       # doctest: +SKIP
     >>> litesmith.doctor("int8.tflite", "val/", against="float.tflite")  # doctest: +SKIP
 
-    A remedy for slowness is timed beside the model for `seconds`. `accelerator` asks what keeps the
-    model from running there whole. `bundle` is a .zip that shows
-    another person the same without the weights; `overlay` a .json file for Model Explorer.
+    A remedy for slowness is timed beside the model for `seconds`, and where these are few, the ops
+    are timed in haste as well. `accelerator` asks what keeps the model from running there whole.
+    `bundle` is a .zip that shows another person the same without the weights; `overlay` a .json
+    file for Model Explorer.
     """
     refuse_below("samples", samples, 1)
     Rule(seconds=seconds)  # raises where nothing can be timed so
@@ -284,7 +285,8 @@ def _examine_time(source: SourceFile, target: Target, asked: Asked) -> Slowness:
     if source.is_file and source.path is not None:
         probe(source.path, target)
     try:
-        profile = profile_ops(source.origin, target)
+        seconds = min(USUAL_SECONDS, 2 * asked.seconds)
+        profile = profile_ops(source.origin, target, seconds=seconds)
         reference = None if asked.against is None else asked.against.model
         patient = Patient(source.model, target, profile, seconds=asked.seconds, reference=reference)
     except CannotRun as error:

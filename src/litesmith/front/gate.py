@@ -14,6 +14,8 @@ from litesmith.data.samples import Data
 from litesmith.data.sources import Given
 from litesmith.errors import BadInput, os_reason
 from litesmith.front.given_data import open_evaluation, type_options
+from litesmith.front.resize import Shape
+from litesmith.front.shaped import Rename, in_shape, shape_options
 from litesmith.pages.gate_page import gate_junit, gate_markdown
 from litesmith.phrases import phrase
 from litesmith.progress import WARNING, Note, Progress, silent
@@ -49,6 +51,7 @@ def gate(
     markdown: Place | None = None,
     junit: Place | None = None,
     samples: int | None = None,
+    shape: Shape | None = None,
     progress: Progress = silent,
     **preparing: Unpack[Preparing],
 ) -> Gated:
@@ -71,16 +74,18 @@ def gate(
     `against` is a model that stands in for labels. `allow` replaces what the baseline allows, as in
     {"latency": "10%"}. `strict` makes what could not be told, or not for certain, worse too.
     `seconds` is the longest time to measure for. `markdown` and `junit` are files for a pull
-    request and for CI; on GitHub the run's summary has the same.
+    request and for CI; on GitHub the run's summary has the same. `shape` has models of free sizes
+    measured in these, as in {"x": (1, 1280)}.
     """
     _refuse_outputs((markdown, junit), (baseline, model, against, data))
-    manner = _manner(on, metric, against, allow, (), seconds, progress)
-    kept = read_baseline(Path(baseline))
-    if data is not None:
-        read_preparation(**preparing)  # a task of the user's own brings its metric
-        _refuse_metric(Path(baseline), kept, manner)
-    opened = _open(Path(model), data, kept, manner, samples, preparing)
-    found = run_gate(Path(baseline), Path(model), opened, manner)
+    with in_shape(_files(model, against), shape) as (places, rename):
+        manner = _manner(on, metric, places[1:], allow, (), seconds, _renamed(progress, rename))
+        kept = read_baseline(Path(baseline))
+        if data is not None:
+            read_preparation(**preparing)  # a task of the user's own brings its metric
+            _refuse_metric(Path(baseline), kept, manner)
+        opened = _open(places[0], data, kept, manner, samples, preparing)
+        found: Gated = rename(run_gate(Path(baseline), places[0], opened, manner))
     found = replace(_with_options(found, type_options(preparing, samples)), strict=strict)
     for note in found.notes:
         progress(Note(note))
@@ -101,6 +106,7 @@ def update_baseline(
     allow: Allowances = (),
     seconds: float = MOST_SECONDS,
     samples: int | None = None,
+    shape: Shape | None = None,
     ops: Sequence[str] = (),
     progress: Progress = silent,
     **preparing: Unpack[Preparing],
@@ -113,11 +119,13 @@ def update_baseline(
     """
     _refuse_outputs((baseline,), (model, against, data))
     places = (accelerator,) if isinstance(accelerator, str) else tuple(accelerator)
-    manner = _manner(on, metric, against, allow, places, seconds, progress)
-    kept = kept_baseline(Path(baseline))
-    opened = _open(Path(model), data, kept, manner, samples, preparing)
-    made = renew_baseline(Path(baseline), Path(model), opened, manner)
-    command = f"litesmith gate {quote(str(baseline))} {quote(made.model)}"
+    with in_shape(_files(model, against), shape) as (files, rename):
+        tell = _renamed(progress, rename)
+        manner = _manner(on, metric, files[1:], allow, places, seconds, tell)
+        kept = kept_baseline(Path(baseline))
+        opened = _open(files[0], data, kept, manner, samples, preparing)
+        made = renew_baseline(Path(baseline), files[0], opened, manner, called=str(model))
+    command = f"litesmith gate {quote(str(baseline))} {quote(made.model)}{shape_options(shape)}"
     if made.scores is not None:
         command += f" --data {quote(made.scores.source)}"
     if against is not None:
@@ -151,10 +159,18 @@ def _refuse_outputs(outs: Sequence[Place | None], inputs: Sequence[object]) -> N
             refuse_output(Path(out), *files)
 
 
+def _files(model: Place, against: Place | None) -> list[Path]:
+    return [Path(one) for one in (model, against) if one is not None]
+
+
+def _renamed(progress: Progress, rename: Rename) -> Progress:
+    return lambda event: progress(rename(event))
+
+
 def _manner(
     on: str | Target | None,
     metric: str | Function,
-    against: Place | None,
+    against: Sequence[Path],
     allow: Allowances,
     places: tuple[str, ...],
     seconds: float,
@@ -165,7 +181,7 @@ def _manner(
     return GateSettings(
         None if on is None else Target.parse(on),
         metric_name(metric),
-        None if against is None else Path(against),
+        against[0] if against else None,
         read_allowances(allow),
         places,
         seconds,

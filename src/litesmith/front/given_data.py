@@ -1,6 +1,7 @@
 """Data as a user hands it over: opened, looked at, and described so that it can be typed again."""
 
 from os import PathLike
+from os.path import exists
 from shlex import quote
 from typing import NamedTuple
 
@@ -141,9 +142,19 @@ def _typed(value: object) -> str:
 
 
 def scoring_options(judges: Given | None, preparing: Preparing, data: Data | None) -> str:
-    """The options that name data to score a result on, read as its own data was."""
+    """The options that name data to score a result on, read as its own data was: what was given to
+    judge by, else that data itself where it has labels."""
     words = type_options(_settle_options(preparing, data))
-    return f"--data {quote(source_text(judges) or 'LABELLED_DATA')}{words}"
+    own = data.source if judges is None and data is not None and _is_labelled(data) else ""
+    return f"--data {quote(source_text(judges) or own or 'LABELLED_DATA')}{words}"
+
+
+def _is_labelled(data: Data) -> bool:
+    """Whether data that a command can name has labels."""
+    stored = data.items.stored
+    if stored is None or not exists(data.source):
+        return False
+    return any(sample.label is not None for sample in stored.spread(1).one_by_one())
 
 
 def _settle_options(preparing: Preparing, data: Data | None) -> Preparing:

@@ -9,12 +9,11 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple, NoReturn, Unpack
 
 from litesmith.accuracy.evaluate import Evaluation, preparation_text
-from litesmith.accuracy.scoring import MOST_DB
 from litesmith.anatomy.findings import scheme
 from litesmith.anatomy.source_file import Source, SourceFile, open_source
 from litesmith.arguments import argument, check_types, refuse_below
 from litesmith.calibration.claims import Claims, check_claims
-from litesmith.calibration.mixed_outputs import MixedOutput, mixed_outputs
+from litesmith.calibration.mixed_outputs import MixedOutput, makers, mixed_outputs, try_cures
 from litesmith.calibration.quantize_effort import Outcome, Plan, carry_out, plan
 from litesmith.calibration.runnable import dead, refuse_dead
 from litesmith.data.preparation import Preparing, read_preparation
@@ -64,6 +63,7 @@ class Quantized(MadeModel):
     next_data  the options that name data to score it on
     mixed      outputs with numbers of several meanings, of which the small ones are lost
     kept_for   the ops that had better be kept for these
+    in_int16   the recipe that makes these outputs in int16
     """
 
     step: Quantize
@@ -75,6 +75,7 @@ class Quantized(MadeModel):
     next_data: str
     mixed: tuple[MixedOutput, ...] = ()
     kept_for: tuple[int, ...] = ()
+    in_int16: str = ""
 
     @property
     def is_random(self) -> bool:
@@ -172,11 +173,10 @@ def quantize(
     _tell(done, calibration, progress)
     next_data = scoring_options(eval, options, calibration)
     checked = _check(source, done, place, calibration, judging, effort, target, runs, progress)
-    mixed: tuple[MixedOutput, ...] = ()
-    kept: tuple[int, ...] = ()
+    mixed = _Mixed()
     if calibration is not None and not checked.claims.is_useless and SCHEMES[to].is_integer:
         again = partial(_again, source, step, effort, calibration, chosen)
-        mixed, kept = _mixed(source, done, calibration, again)
+        mixed = _mixed(source, done, calibration, again)
     return Quantized(
         source,
         place,
@@ -188,8 +188,7 @@ def quantize(
         checked.speed,
         checked.score,
         next_data,
-        mixed,
-        kept,
+        *mixed,
     )
 
 
@@ -200,30 +199,34 @@ def _again(
     data: Data,
     target: Target | None,
     keep: Sequence[int],
-) -> Model:
+) -> Outcome:
     """The model once more, with more ops kept."""
     more = replace(step, keep=(*step.keep, *keep))
     todo = plan(source.model, more, effort, has_data=True)
-    return carry_out(source.model, todo, data, target=target).change.model
+    return carry_out(source.model, todo, data, target=target)
+
+
+class _Mixed(NamedTuple):
+    """Outputs whose small numbers are lost, the ops that make them, and the recipe that has these
+    in int16."""
+
+    found: tuple[MixedOutput, ...] = ()
+    keep: tuple[int, ...] = ()
+    in_int16: str = ""
 
 
 def _mixed(
-    source: SourceFile, done: Outcome, data: Data, again: Callable[[Sequence[int]], Model]
-) -> tuple[tuple[MixedOutput, ...], tuple[int, ...]]:
-    """Outputs whose small numbers are lost, with what they keep where the ops that make them stay
-    float, and these ops."""
-    with _written(done.change.model, None) as path:
-        found = mixed_outputs(path, source.model, data, source.model)
+    source: SourceFile, done: Outcome, data: Data, again: Callable[[Sequence[int]], Outcome]
+) -> _Mixed:
+    """Outputs whose small numbers are lost, with what they keep by each cure."""
+    found = mixed_outputs(done.change.model, source.model, data, source.model)
     reference = apply(source.model, done.recipe[: quantize_place(done.recipe)]).model
-    makers = {t: number for number, op in enumerate(reference.main.ops) for t in op.outputs}
-    wanted = [reference.main.outputs[one.place] for one in found]
-    keep = tuple(dict.fromkeys(makers[tensor] for tensor in wanted if tensor in makers))
+    keep = makers(reference, found)
     if not keep:
-        return found, ()
-    with _written(again(keep), None) as path:
-        left = {one.place: one for one in mixed_outputs(path, source.model, data, source.model)}
-    cured = (left[one.place].snr_db if one.place in left else MOST_DB for one in found)
-    return tuple(one._replace(cured_db=db) for one, db in zip(found, cured, strict=True)), keep
+        return _Mixed(found)
+    kept = again(keep)
+    cured, step = try_cures(found, kept.change.model, source.model, data)
+    return _Mixed(cured, keep, text_of((*kept.recipe, step)))
 
 
 class _Checked(NamedTuple):

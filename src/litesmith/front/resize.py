@@ -13,21 +13,23 @@ from litesmith.passes.tidy.resize import Resize, shape_text
 from litesmith.type_guards import is_sequence
 
 Sizes = Sequence[int]
+Shape = Mapping[str, Sizes] | Sizes | str | Sequence[str]
 
 
 @check_types
-def resize(model: Source, shape: Mapping[str, Sizes] | Sizes | str | Sequence[str]) -> Model:
+def resize(model: Source, shape: Shape) -> Model:
     """The model with inputs of these sizes, and all that is computed from them in what follows.
 
     >>> small = litesmith.resize("model.tflite", {"x": (1, 1280)})      # doctest: +SKIP
 
     An input has its own name, or that in a signature; where there is one input, (1, 1280) alone
-    will do. Texts like "x=1,1280" are taken too. Every function takes the result as its model.
+    will do. Texts like "x=1,1280" are taken too. Functions take the result as their model;
+    `choose`, `gate` and `retrain`, whose records name files, have `shape=`.
     """
-    return apply(open_source(model).model, (Resize(_texts(shape)),)).model
+    return apply(open_source(model).model, (Resize(shape_texts(shape)),)).model
 
 
-def _texts(shape: object) -> tuple[str, ...]:
+def shape_texts(shape: object) -> tuple[str, ...]:
     """Shapes as the step takes them."""
     if isinstance(shape, str):
         return (shape,)

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Generator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Unpack
@@ -13,9 +13,13 @@ from litesmith.data.sources import UNTOUCHED, Given
 from litesmith.errors import BadInput
 from litesmith.evidence.folder import RETRAIN, Folder
 from litesmith.front.recipe_job import forget, has_record
+from litesmith.front.resize import Shape, shape_texts
+from litesmith.known_networks import catalogue_room
 from litesmith.pages.folder_kinds import write_report
 from litesmith.phrases import phrase
-from litesmith.progress import Note, Progress, silent
+from litesmith.progress import Note, Progress, Status, silent
+from litesmith.temporary import temporary_file
+from litesmith.tflite.write import to_bytes
 from litesmith.training.retrain_request import (
     NO_TUNING,
     Request,
@@ -47,7 +51,9 @@ def retrain(
     at: str = "",
     balance: bool = False,
     fine_tune: str | int = NO_TUNING,
+    pretrained: bool = False,
     samples: int | None = None,
+    shape: Shape | None = None,
     sample_rate: int | None = None,
     preparation: Preparation = UNTOUCHED,
     training: Training | None = None,
@@ -66,8 +72,10 @@ def retrain(
     is judged on `val`, or on one item in five of each class. `fine_tune` trains the last layers
     ("last"), a number of them (6) or the whole network ("all") from there on, which needs torch;
     `resume` continues a training that was interrupted. The name of a network of the catalogue,
-    "resnet8", trains that from random weights, with torch. `evidence` is a folder for the record
-    and the report, `command` what the user typed, for the record.
+    "resnet8", trains that from random weights, with torch; where it is `pretrained` it is a
+    backbone with published weights, which pip fetches. `shape` gives a file's inputs other sizes
+    first, as in {"x": (1, 96, 96, 3)}. `evidence` is a folder for the record and the report,
+    `command` what the user typed, for the record.
     """
     if data is None:
         raise BadInput(
@@ -75,27 +83,45 @@ def retrain(
             argument("data"),
         )
     refuse_below("samples", samples, 1)
-    path = Path(backbone)
-    place = default_out(path) if out is None else Path(out)
-    prepared = read_preparation(preparation, **split_preparing(options))
-    request = Request(
-        path,
-        data,
-        place,
-        val,
-        at,
-        prepared if sample_rate is None else replace(prepared, rate=sample_rate),
-        samples,
-        balance,
-        str(fine_tune),
-        read_training(training or default_training(path), **options),
-    )
-    request = _with_record(request, resume, record_every)
-    refuse_early(request)
-    folder = None if evidence is None else Folder(Path(evidence), RETRAIN)
-    with nullcontext() if folder is None else _hold(folder):
+    with ExitStack() as held:
+        path = Path(backbone)
+        if pretrained:
+            progress(Status(phrase("fetching the weights of {name}", path)))
+            path = held.enter_context(_pretrained_file(path))
+        prepared = read_preparation(preparation, **split_preparing(options))
+        request = Request(
+            path,
+            data,
+            default_out(path) if out is None else Path(out),
+            val,
+            at,
+            prepared if sample_rate is None else replace(prepared, rate=sample_rate),
+            samples,
+            balance,
+            str(fine_tune),
+            read_training(training or default_training(path), **options),
+            shape=() if shape is None else shape_texts(shape),
+        )
+        request = _with_record(request, resume, record_every)
+        refuse_early(request)
+        folder = None if evidence is None else Folder(Path(evidence), RETRAIN)
+        if folder is not None:
+            held.enter_context(_hold(folder))
         result = _carry_out(request, progress)
         return result if folder is None else replace(result, report=_write(folder, result, command))
+
+
+def _pretrained_file(backbone: Path) -> AbstractContextManager[Path]:
+    """A network of the catalogue with published weights, as a file that goes away."""
+    if backbone.exists():
+        raise BadInput(
+            "{pretrained}: {path} is a file, with weights of its own; leave it out",
+            argument("pretrained", True),
+            backbone,
+        )
+    name = str(backbone)
+    model = catalogue_room().load_pretrained(name)
+    return temporary_file(to_bytes(model), f"{catalogue_room().parse(name).name}.tflite")
 
 
 def _with_record(request: Request, resume: bool, every: float) -> Request:

@@ -270,6 +270,7 @@ class Model:
     spare: tuple[Array, ...] = ()  # buffers with content that nothing refers to
     rest: Fields = field(default_factory=none_set)
     lost: tuple[str, ...] = ()  # fields newer than our schema: readable around, not copyable
+    mended: tuple[str, ...] = ()  # tensors whose only axis the file numbers wrongly
 
     @property
     def main(self) -> Graph:

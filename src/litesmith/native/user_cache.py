@@ -36,6 +36,19 @@ def code_folder(room: str) -> Path | None:
     return None if place is None else place / "jit" / room
 
 
+def weights_folder() -> Path | None:
+    """Where published weights that were fetched are kept; None for nowhere."""
+    place = folder()
+    return None if place is None else place / "weights"
+
+
+def weights_files() -> Iterator[Path]:
+    """The weights that are kept, each under its digest."""
+    place = weights_folder()
+    if place is not None:
+        yield from place.glob("*.weights")
+
+
 @cache
 def sources_digest(room: str) -> str:
     """A digest of every file that a room's compiled code is made from: this room and its own."""

@@ -4,7 +4,10 @@ layer_builder.py  layers as papers write them
 layouts.py        the layers of every network
 network_table.py  the table (`ROWS`): defaults, and what was published
 plug.py           what this room offers the rest of the package
+pretrained_table.py    packages that carry published weights, with their digests (`PRETRAINED`)
+pretrained_weights.py  those weights: fetched by pip where asked for, checked, kept
 spec.py           `mobilenet_v2:0.5@160/10` as a value, and as a model
+state_dict.py     the arrays of a torch file, read without torch
 weight_files.py   the user's weights, of an .npz, a .tflite or a torch state dict (`READERS`), put
                   into a network
 
@@ -23,10 +26,13 @@ This room can be taken away: the rest of the package knows `plug.py` alone, thro
 
 from litesmith.known_networks import Published
 from litesmith.networks.network_table import ROWS, Row, families
+from litesmith.networks.pretrained_table import PRETRAINED
+from litesmith.networks.pretrained_weights import find_pretrained, load_pretrained
 from litesmith.networks.spec import Spec, at_size, build, is_name, parse
 from litesmith.networks.weight_files import load_weights, save_weights
 
 __all__ = [
+    "PRETRAINED",
     "ROWS",
     "Published",
     "Row",
@@ -34,7 +40,9 @@ __all__ = [
     "at_size",
     "build",
     "families",
+    "find_pretrained",
     "is_name",
+    "load_pretrained",
     "load_weights",
     "parse",
     "save_weights",

@@ -2,28 +2,27 @@
 of the catalogue.
 """
 
-# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
-# pyright: reportUnknownVariableType=false
-# torch leaves parts of its types open.
-
 import io
 import os
+import zipfile
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple, TypeGuard
 
 import numpy as np
 
-from litesmith.errors import BadInput, BadModel, CannotRun
+from litesmith.errors import BadInput, BadModel
 from litesmith.ir.edit import rewrite, with_graphs
 from litesmith.ir.ops import OPS
 from litesmith.ir.types import Array, Graph, Model, Op, Tensor, constant_numbers
 from litesmith.ir.window import pads, slides
 from litesmith.networks.network_table import Row
 from litesmith.networks.spec import Spec, build, resolve
+from litesmith.networks.state_dict import read_state_dict
 from litesmith.numeric.affine import dequantize
-from litesmith.numeric.array_files import read_arrays
+from litesmith.numeric.array_files import archive_bytes, read_arrays, refuse_size
 from litesmith.phrases import phrase
 from litesmith.tflite.file import load, write_whole
 from litesmith.units import plain
@@ -130,7 +129,9 @@ def read_npz(path: Path, _: Row) -> tuple[list[FileLayer], str]:
     return [FileLayer(name, a, arrays.get(name + _BIAS)) for name, a in weights.items()], style
 
 
-def sort_by_name(loose: Sequence[FileLayer], names: Sequence[str], path: Path) -> list[FileLayer]:
+def sort_by_name(
+    loose: Sequence[FileLayer], names: Sequence[str], path: Path | str
+) -> list[FileLayer]:
     """The layers in the order of these names, which are all there; `logits` may be too many."""
     by_name = {layer.name: layer for layer in loose}
     missing = [name for name in names if name not in by_name]
@@ -206,28 +207,42 @@ def _is_lopsided(op: Op, data: Tensor, weight: Tensor) -> bool:
     return any(before != after for before, after in both)
 
 
-# Where training scripts put the state dict beside other things.
-_INSIDE = ("state_dict", "model")
+_NORM = ("running_mean", "running_var", "weight", "bias")
 
 
 def read_torch(path: Path, row: Row) -> tuple[list[FileLayer], str]:
-    """Layers of a torch state dict as torchvision names and orders them, batch normalization folded
-    in, and torch's style."""
+    """Layers of a torch state dict as torchvision names and orders them, and torch's style."""
+    if not path.is_file():
+        raise BadInput("{path}: no such file", path)
+    with suppress(zipfile.BadZipFile):  # the reader says what is wrong with it
+        refuse_size(path, archive_bytes(path), smaller=_ONE_NETWORK)
+    return torch_layers(path.read_bytes(), path, row.epsilon), "torch"
+
+
+def torch_layers(content: bytes, origin: Path | str, epsilon: float) -> list[FileLayer]:
+    """Layers of a state dict in its order, batch normalization folded into the one before."""
     found: list[FileLayer] = []
-    for name, parts in _modules(_torch_arrays(path)).items():
+    for name, parts in _modules(_torch_arrays(content, origin)).items():
         if "running_var" not in parts:
             if "weight" in parts:
                 found.append(FileLayer(name, parts["weight"], parts.get("bias"), is_torch=True))
             continue
-        if not found or found[-1].outputs != parts["running_var"].size:
+        if not found or not _is_norm_of(found[-1], parts):
             raise BadInput(
                 "{path}: the batch normalization {name!r} does not follow its convolution; "
                 "a state dict in the order of torchvision's belongs here",
-                path,
+                origin,
                 plain(name),
             )
-        found[-1] = _fold_norm(found[-1], parts, row.epsilon)
-    return found, "torch"
+        found[-1] = _fold_norm(found[-1], parts, epsilon)
+    return found
+
+
+def _is_norm_of(layer: FileLayer, parts: dict[str, Array]) -> bool:
+    arrays = [parts[name] for name in _NORM if name in parts]
+    if layer.bias is not None:
+        arrays.append(layer.bias)
+    return "running_mean" in parts and {a.size for a in arrays} == {layer.outputs}
 
 
 def _fold_norm(layer: FileLayer, norm: dict[str, Array], epsilon: float) -> FileLayer:
@@ -249,28 +264,21 @@ def _modules(arrays: dict[str, Array]) -> dict[str, dict[str, Array]]:
     return modules
 
 
-def _torch_arrays(path: Path) -> dict[str, Array]:
-    if not path.is_file():
-        raise BadInput("{path}: no such file", path)
+def _torch_arrays(content: bytes, origin: Path | str) -> dict[str, Array]:
     try:
-        import torch  # pyright: ignore[reportMissingImports]
-    except ImportError:
-        raise CannotRun("{path}: needs torch; pip install 'litesmith[train]'", path) from None
-    try:
-        content = torch.load(path, map_location="cpu", weights_only=True)
+        arrays = read_state_dict(content)
     except Exception as error:  # whatever unpickling raises
         raise BadInput(
             "{path}: cannot be read as weights only ({name}); save model.state_dict() with "
             "torch.save",
-            path,
+            origin,
             type(error).__name__,
         ) from None
-    for name in _INSIDE:
-        if isinstance(content, dict) and isinstance(content.get(name), dict):
-            content = content[name]
-    if not isinstance(content, dict) or not all(map(torch.is_tensor, content.values())):
-        raise BadInput("{path}: holds no state dict; save model.state_dict() with torch.save", path)
-    return {str(name): tensor.detach().float().numpy() for name, tensor in content.items()}
+    if arrays is None:
+        raise BadInput(
+            "{path}: holds no state dict; save model.state_dict() with torch.save", origin
+        )
+    return arrays
 
 
 READERS = {
@@ -299,16 +307,29 @@ def load_weights(
     if suffix not in READERS:
         raise BadInput("{path}: weights come from {readers} files", path, ", ".join(READERS))
     loose, style = READERS[suffix](path, spec.row)
+    spec = replace(spec, style=style or spec.style)
+    return put_layers(spec, loose, path, head=head, is_named=suffix == ".npz")
+
+
+def put_layers(
+    spec: Spec,
+    loose: Sequence[FileLayer],
+    origin: Path | str,
+    *,
+    head: bool = True,
+    is_named: bool = False,
+) -> Model:
+    """The network with these layers, by name or in their order."""
     if head and spec.classes is None and loose:
         last = next((layer for layer in loose if layer.name == _HEAD), loose[-1])
         spec = replace(spec, classes=last.outputs)
-    model = build(replace(spec, style=style or spec.style), seed=None if head else 0)
+    model = build(spec, seed=None if head else 0)
     targets = [t for t in network_layers(model.main) if head or t.name != _HEAD]
-    if suffix == ".npz":
-        loose = sort_by_name(loose, [t.name for t in targets], path)
+    if is_named:
+        loose = sort_by_name(loose, [t.name for t in targets], origin)
     elif not head and len(loose) == len(targets) + 1:
         loose = loose[:-1]
-    return _fill(model, _match(targets, loose, path))
+    return _fill(model, _match(targets, loose, origin))
 
 
 def save_weights(model: Model, path: str | os.PathLike[str]) -> None:
@@ -323,7 +344,7 @@ def save_weights(model: Model, path: str | os.PathLike[str]) -> None:
 
 
 def _match(
-    targets: Sequence[NetworkLayer], loose: Sequence[FileLayer], path: Path
+    targets: Sequence[NetworkLayer], loose: Sequence[FileLayer], path: Path | str
 ) -> dict[Tensor, Tensor]:
     """The constants of the graph, each with what takes its place."""
     filled: dict[Tensor, Tensor] = {}
@@ -344,7 +365,9 @@ def _match(
     return filled
 
 
-def _refuse_mismatch(target: NetworkLayer, found: FileLayer, weight: Array, path: Path) -> None:
+def _refuse_mismatch(
+    target: NetworkLayer, found: FileLayer, weight: Array, path: Path | str
+) -> None:
     ours = phrase("the network's layer {name!r}", target.name)
     if _plain_shape(weight.shape) != _plain_shape(target.weight.shape):
         way_out = (

@@ -1,7 +1,8 @@
 """Arrays from .npy and .npz files, which may say anything of themselves.
 
 An .npy is mapped. The members of an .npz come into memory whole, so what they say of their size is
-held against the file and against the memory before anything is unpacked.
+held against the file and against the memory before anything is unpacked; torch's files, which are
+read elsewhere, are such archives too.
 """
 
 import os
@@ -18,6 +19,7 @@ from litesmith.phrases import phrase
 from litesmith.units import bytes_text, plain
 
 _ENDING = ".npy"
+_ARCHIVE = b"PK\x03\x04"
 _MEMORY = Path("/proc/meminfo")
 
 # What is unpacked is copied later on; and no data of use shrinks to such a part of itself.
@@ -39,8 +41,7 @@ def read_arrays(
     try:
         if path.suffix.lower() == _ENDING:
             return {"x": np.load(path, mmap_mode="r", allow_pickle=False)}
-        whole = sum(_declared(path).values())
-        _refuse_size(path, whole, free_bytes() if free is None else free, smaller)
+        refuse_size(path, sum(_declared(path).values()), smaller=smaller, free=free)
         with np.load(path, allow_pickle=False) as archive:
             return {key: archive[key] for key in archive.files}
     except BadInput:
@@ -81,7 +82,19 @@ def _head(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[np.generic]]:
     return shape, dtype
 
 
-def _refuse_size(path: Path, whole: int, free: int | None, smaller: str) -> None:
+def archive_bytes(path: Path) -> int:
+    """What a file unpacks to by its own list of members; 0 where it does not begin as an archive,
+    and any exception where it does and has no such list."""
+    with path.open("rb") as file:
+        if file.read(len(_ARCHIVE)) != _ARCHIVE:
+            return 0
+        with zipfile.ZipFile(file) as archive:
+            return sum(one.file_size for one in archive.infolist())
+
+
+def refuse_size(path: Path, whole: int, *, smaller: str, free: int | None = None) -> None:
+    """Refuses what is more than the memory has room for, or than a file of that size can hold."""
+    free = free_bytes() if free is None else free
     is_bomb = whole > _LARGE and whole > _MOST_TIMES * path.stat().st_size
     if free is not None and (is_bomb or whole > _MOST_OF_MEMORY * free):
         raise BadInput(

@@ -3,7 +3,7 @@
 assignment.py     the form of every op at the least cost
 fastest_forms.py  which ops are better left float, by time alone
 float_form.py     the float model that a quantized one computes, to time its ops in float
-known_times.py    what the ops of a model take where nothing was measured
+form_costs.py     what ops take in both forms, profiled or by their kinds
 op_costs.py       what every op takes, profiled and kept in the cache; what conversions take
 
 An op without a fast integer kernel (PRELU, HARD_SWISH) is best left float where two conversions

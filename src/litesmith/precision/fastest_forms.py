@@ -7,7 +7,6 @@ from typing import NamedTuple, NoReturn
 
 import numpy as np
 
-from litesmith.anatomy.known_times import KNOWN_CONVERSIONS, ConversionTimes, is_integer
 from litesmith.errors import CannotApply, CannotRun
 from litesmith.ir.ops import OPS
 from litesmith.ir.types import Graph, Model, Tensor
@@ -19,8 +18,7 @@ from litesmith.passes.core.step import Context, Step, Tools
 from litesmith.passes.quantizing.qat import Qat
 from litesmith.passes.quantizing.quantize import Quantize
 from litesmith.precision.assignment import Costs, Flow, assign
-from litesmith.precision.known_times import estimated_times
-from litesmith.precision.op_costs import OpTimes, conversion_times, op_times
+from litesmith.precision.form_costs import FormCosts, estimated_costs, form_costs
 from litesmith.run.core.target import Target
 from litesmith.workers.engine import Engine
 
@@ -37,6 +35,7 @@ _WAYS = (
     "HARD_SWISH",
     "PRELU:LEAKY_RELU",
     "PRELU:MAXIMUM",
+    "RESIZE_NEAREST_NEIGHBOR:CONCATENATION",
     "SQUARED_DIFFERENCE",
 )
 
@@ -72,73 +71,6 @@ class FastestForms(NamedTuple):
     def is_other(self) -> bool:
         """True where something is not as the scheme alone would have it."""
         return bool(self.keep or self.rewrites)
-
-
-class FormCosts(NamedTuple):
-    """What the ops of a float model take in both forms.
-
-    floats        of each op, microseconds in the float model
-    integers      of each op, in the quantized model; None where it stays float there
-    conversion    of each tensor that is made or given, what one conversion takes
-    float_rest    of a run of the float model, what is spent outside the ops
-    integer_rest  the same of the quantized model
-    """
-
-    floats: tuple[float, ...]
-    integers: tuple[float | None, ...]
-    conversion: dict[Tensor, float]
-    float_rest: float = 0.0
-    integer_rest: float = 0.0
-
-
-def form_costs(
-    reference: Model,
-    quantized: Model,
-    target: Target,
-    runs: int | None = None,
-    engine: Engine | None = None,
-) -> FormCosts:
-    """Both models profiled; `quantized` is what `quantize` alone made of the reference."""
-    times = [op_times(model, target, runs, engine) for model in (reference, quantized)]
-    return _form_costs(reference, quantized, times, conversion_times(target, runs, engine))
-
-
-def estimated_costs(reference: Model, quantized: Model) -> FormCosts:
-    """The same from what kinds of ops took elsewhere."""
-    times = [estimated_times(model) for model in (reference, quantized)]
-    return _form_costs(reference, quantized, times, KNOWN_CONVERSIONS)
-
-
-def _form_costs(
-    reference: Model, quantized: Model, times: Sequence[OpTimes], converting: ConversionTimes
-) -> FormCosts:
-    before, after = times
-    is_converted = any(t.quant is not None for t in quantized.main.tensors if not t.is_const)
-    tensors = [*reference.main.inputs, *(t for op in reference.main.ops for t in op.outputs)]
-    return FormCosts(
-        before.ops,
-        tuple(_integer_us(reference, quantized, after)),
-        {t: converting.of(t.elements) if is_converted else 0.0 for t in tensors},
-        before.rest,
-        after.rest,
-    )
-
-
-def _integer_us(reference: Model, quantized: Model, times: OpTimes) -> Iterator[float | None]:
-    """Of each op of the float model, its time in the quantized one, which has the same ops in the
-    same order and conversions among them."""
-    pairs = zip(quantized.main.ops, times.ops, strict=True)
-    own = [(op, us) for op, us in pairs if not OPS[op.kind].rescales]
-    kinds = [op.kind for op in reference.main.ops if not OPS[op.kind].rescales]
-    if kinds != [op.kind for op, _ in own]:
-        raise CannotRun("the ops of the two models are not the same in the same order")
-    left = iter(own)
-    for op in reference.main.ops:
-        if OPS[op.kind].rescales:
-            yield None
-        else:
-            other, us = next(left)
-            yield us if is_integer(other) else None
 
 
 def fastest_forms(

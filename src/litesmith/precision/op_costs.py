@@ -2,9 +2,11 @@
 cache keeps by what an op is, its shapes, the target, the machine and the runtime."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import cache
 from hashlib import sha256
+from math import ceil
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,7 +22,8 @@ from litesmith.phrases import phrase
 from litesmith.profiling.events import XNNPACK
 from litesmith.profiling.op_times import profile_ops
 from litesmith.run.core.target import Target
-from litesmith.run.session import Source
+from litesmith.run.session import Session, Source, fill_inputs, read_once
+from litesmith.timing.clock import time_call
 from litesmith.timing.cluster_timing import run_alone
 from litesmith.timing.host import host
 from litesmith.timing.statistics import percentile
@@ -35,6 +38,9 @@ _SIZES = (256, 4_096, 65_536, 1_048_576)
 
 # How often a model converts there and back.
 _TIMES = 8
+
+# Where a model lies in memory makes it faster or slower: it is loaded so many times.
+_LOADS = 4
 
 # What others do on the machine only ever makes an op slower: the lower quartile is the usual time.
 _USUAL = 25.0
@@ -71,14 +77,26 @@ def op_times(
     only compute shapes take no time.
     """
     fixed = Fold(shapes=True).apply(model, Context()).model
-    kept = None if engine else _Kept(target)
-    known = kept and kept.find(fixed)
-    if known is None:
-        known = run_alone(engine, phrase("profiling"), profiled_times, fixed, target, runs)
-        if kept:
-            kept.add(fixed, known)
+    known = _known_times(profiled_times, fixed, target, runs, engine)
     by_name = dict(zip((_name(op) for op in fixed.main.ops), known.ops, strict=True))
     return OpTimes(tuple(by_name.get(_name(op), 0.0) for op in model.main.ops), known.rest)
+
+
+def _known_times(
+    measured: Callable[[Source, Target, int | None], OpTimes],
+    model: Model,
+    target: Target,
+    runs: int | None,
+    engine: Engine | None,
+) -> OpTimes:
+    """What is kept, or else what is measured."""
+    kept = None if engine else _Kept(target)
+    known = kept and kept.find(model)
+    if known is None:
+        known = run_alone(engine, phrase("profiling"), measured, model, target, runs)
+        if kept:
+            kept.add(model, known)
+    return known
 
 
 def profiled_times(source: Source, target: Target, runs: int | None = None) -> OpTimes:
@@ -105,10 +123,35 @@ def _name(op: Op) -> str:
 def conversion_times(
     target: Target, runs: int | None = None, engine: Engine | None = None
 ) -> ConversionTimes:
-    """The mean of both directions, from whole runs of models that do nothing else: the profiler
-    counts whole microseconds, more than a small conversion takes."""
-    wholes = (op_times(_converting(size), target, runs, engine).whole for size in _SIZES)
+    """The mean of both directions, from models that do nothing else. They are the machine's, not a
+    model's: one process measures them once, on a busy machine too."""
+    return _conversions(target, runs, engine) if engine else _conversions_here(target, runs)
+
+
+@cache
+def _conversions_here(target: Target, runs: int | None) -> ConversionTimes:
+    return _conversions(target, runs, None)
+
+
+def _conversions(target: Target, runs: int | None, engine: Engine | None) -> ConversionTimes:
+    models = (_converting(size) for size in _SIZES)
+    wholes = (_known_times(equal_times, one, target, runs, engine).whole for one in models)
     return ConversionTimes(_SIZES, tuple(max(whole, 0.0) / (2 * _TIMES) for whole in wholes))
+
+
+def equal_times(source: Source, target: Target, runs: int | None = None) -> OpTimes:
+    """The usual time of whole runs, an equal part of it for each op: the profiler counts whole
+    microseconds, more than a small conversion takes."""
+    model, times = read_once(source), list[float]()
+    each = ceil((_RUNS if runs is None else runs) / _LOADS)
+    for _ in range(_LOADS):
+        with Session(model, target) as session:
+            fill_inputs(session)
+            session.run()
+            session.run()
+            times += [time_call(session.run) for _ in range(each)]
+    count = len(model.model.main.ops)
+    return OpTimes((percentile(times, _USUAL) / count,) * count, 0.0)
 
 
 def _converting(size: int) -> Model:

@@ -21,7 +21,7 @@ from litesmith.profiling.alignment import Absence, absences
 from litesmith.profiling.events import Run, Timeline, moments
 from litesmith.run.core.target import LITESMITH, Target
 from litesmith.run.litert.capi import quiet
-from litesmith.run.session import Session, Source, fill_inputs
+from litesmith.run.session import ReadModel, Session, Source, fill_inputs, read_once
 from litesmith.timing.clock import pause_collection, time_call
 from litesmith.timing.host import Host
 from litesmith.timing.statistics import Row
@@ -184,7 +184,8 @@ class Profile:
 # Both sessions are opened anew so often: where a model lies in memory makes it faster or slower.
 _LOADS = 4
 _TURN_RUNS = 5  # runs before the other session has its turn; one more before them is not counted
-_TIMED_SECONDS, _LEAST_RUNS, _MOST_TIMED_RUNS = 2.0, 20, 400
+_LEAST_RUNS, _MOST_TIMED_RUNS = 20, 400
+USUAL_SECONDS = 2.0
 
 
 @dataclass
@@ -202,18 +203,21 @@ class Gathered:
 _Pair = tuple[Session, Session]  # one model, opened without and with profiling
 
 
-def gather(source: Source, target: Target, runs: int | None = None) -> Gathered:
-    """Profiles so many runs, or for about two seconds."""
+def gather(
+    source: Source, target: Target, runs: int | None = None, seconds: float = USUAL_SECONDS
+) -> Gathered:
+    """Profiles so many runs, or for about so many seconds."""
     gathered: Gathered | None = None
+    model = read_once(source)
     loads = _LOADS if runs is None else min(_LOADS, runs)
     for number in range(loads):
-        with _opened(source, target, plain_first=number % 2 == 0) as pair:
+        with _opened(model, target, plain_first=number % 2 == 0) as pair:
             one_run_us = _warm_up(pair)
             if gathered is None:
                 plain, profiled = pair
                 note = plain.note or profiled.note
                 gathered = Gathered(profiled.model, note, Timeline(profiled.model))
-            wanted = _wanted(one_run_us) if runs is None else runs
+            wanted = _wanted(one_run_us, seconds) if runs is None else runs
             share = wanted // loads + (number < wanted % loads)
             for done in range(0, share, _TURN_RUNS):
                 _turns(pair, gathered, min(_TURN_RUNS, share - done))
@@ -221,13 +225,13 @@ def gather(source: Source, target: Target, runs: int | None = None) -> Gathered:
     return gathered
 
 
-def _wanted(one_run_us: float) -> int:
+def _wanted(one_run_us: float, seconds: float) -> int:
     """Runs of each sort that fill half of the time."""
-    return min(_MOST_TIMED_RUNS, max(_LEAST_RUNS, round(_TIMED_SECONDS * 1e6 / 2 / one_run_us)))
+    return min(_MOST_TIMED_RUNS, max(_LEAST_RUNS, round(seconds * 1e6 / 2 / one_run_us)))
 
 
 @contextmanager
-def _opened(source: Source, target: Target, *, plain_first: bool) -> Generator[_Pair]:
+def _opened(source: ReadModel, target: Target, *, plain_first: bool) -> Generator[_Pair]:
     """The model opened twice."""
     with ExitStack() as stack:
         opened: dict[bool, Session] = {}
@@ -271,15 +275,21 @@ def _turns(pair: _Pair, gathered: Gathered, count: int) -> None:
         gathered.runs += gathered.timeline.runs(moments(profiled.stop_profile()))
 
 
-def profile_ops(model: Source, on: str | Target = "cpu:1", *, runs: int | None = None) -> Profile:
-    """Times every op of a model on a CPU target."""
+def profile_ops(
+    model: Source,
+    on: str | Target = "cpu:1",
+    *,
+    runs: int | None = None,
+    seconds: float = USUAL_SECONDS,
+) -> Profile:
+    """Times every op of a model on a CPU target, in so many runs or else for so long."""
     target = Target.parse(on)
     if target.kind not in ("cpu", "custom"):
         raise CannotRun("no profile on {target}: only cpu targets tell the time of each op", target)
     if runs is not None and not 1 <= runs <= _MOST_RUNS:
         given = argument("runs", runs)
         raise BadInput("{runs}: give a number from 1 to {most_runs}", given, _MOST_RUNS)
-    gathered = gather(model, target, runs)
+    gathered = gather(model, target, runs, seconds)
     if not gathered.runs:
         raise CannotRun(
             "no profile on {target}: the runtime reports no events for this model", target

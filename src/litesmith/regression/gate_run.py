@@ -175,9 +175,11 @@ class Renewed:
         }
 
 
-def renew_baseline(path: Path, model: Path, data: Data | None, manner: GateSettings) -> Baseline:
+def renew_baseline(
+    path: Path, model: Path, data: Data | None, manner: GateSettings, *, called: str = ""
+) -> Baseline:
     """Measures a model and writes what later ones are held against; what was allowed stays, and
-    so does the target, which is cpu:1 at first."""
+    so does the target, which is cpu:1 at first. The record calls the model as its file, or so."""
     refuse_unwritable(path)
     kept = kept_baseline(path)
     content, target = load(model), manner.on or (kept.target if kept else Target())
@@ -190,7 +192,7 @@ def renew_baseline(path: Path, model: Path, data: Data | None, manner: GateSetti
     if allowed["latency"].unit != OFF:
         workload, timing, why = _timed_baseline(model, content, target, manner)
     made = Baseline(
-        model=str(model),
+        model=called or str(model),
         digest=digest(model),
         target=target,
         size=measure_size(model),

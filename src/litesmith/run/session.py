@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -39,6 +39,13 @@ from litesmith.tflite.write import to_bytes
 from litesmith.type_guards import is_sequence
 
 Source = str | os.PathLike[str] | bytes | bytearray | memoryview | Model
+
+
+class ReadModel(NamedTuple):
+    """A model that was read and checked, for one who opens sessions of it again and again."""
+
+    model: Model
+    content: bytes | memoryview
 
 
 class Ports(Mapping[str, Array]):
@@ -115,7 +122,7 @@ class Session:
 
     def __init__(
         self,
-        source: Source,
+        source: Source | ReadModel,
         target: str | Target = "cpu:1",
         *,
         signature: str = "",
@@ -128,7 +135,7 @@ class Session:
         self.target = Target.parse(target)
         self.note = ""
         refuse_unusable(self.target)
-        self.model, self._content = _model_and_content(source)
+        self.model, self._content = read_once(source)
         self._entry = _entry(self.model, signature)
         self.has_late_outputs = _has_late_outputs(self._entry[0])
         self._profiled = profile
@@ -136,7 +143,16 @@ class Session:
             self._open_guarded(signature, profile)
         else:
             self._open_sized(profile, _cache_file(weight_cache, self._content))
-        self.inputs, self.outputs = Ports(self, "inputs"), Ports(self, "outputs")
+
+    # Made anew each time: a session that held its ports, which hold it, would keep its model in
+    # memory until the garbage collector comes by, which timing keeps away.
+    @property
+    def inputs(self) -> Ports:
+        return Ports(self, "inputs")
+
+    @property
+    def outputs(self) -> Ports:
+        return Ports(self, "outputs")
 
     @property
     def runner(self) -> Runner:
@@ -397,13 +413,17 @@ def _cache_file(asked: str | os.PathLike[str], content: bytes | memoryview) -> s
 Entry = tuple[Graph, tuple[list[str], list[str]], Signature | None]
 
 
-def _model_and_content(source: Source) -> tuple[Model, bytes | memoryview]:
+def read_once(source: Source | ReadModel) -> ReadModel:
+    """The model as it will run, with its bytes."""
+    if isinstance(source, ReadModel):
+        return source
     model = source if isinstance(source, Model) else load(source)
-    if isinstance(source, Model) or any(_has_repeated_ports(graph) for graph in model.graphs):
+    repeats_ports = any(_has_repeated_ports(graph) for graph in model.graphs)
+    if isinstance(source, Model) or repeats_ports or model.mended:
         model = _with_distinct_ports(model)
-        return model, to_bytes(model)
+        return ReadModel(model, to_bytes(model))
     in_memory = isinstance(source, bytes | bytearray | memoryview)
-    return model, memoryview(source) if in_memory else mapped(source)
+    return ReadModel(model, memoryview(source) if in_memory else mapped(source))
 
 
 def _has_repeated_ports(graph: Graph) -> bool:

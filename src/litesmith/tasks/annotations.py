@@ -57,6 +57,7 @@ class Annotated:
     classes  the names of all classes, in the order of the source
     numbers  the number that the source itself gives to each class
     notes    what was found wrong and left out, one sentence each
+    sizes    width and height of each image, where the source states them
     """
 
     files: tuple[Path, ...]
@@ -64,6 +65,7 @@ class Annotated:
     classes: tuple[str, ...]
     numbers: tuple[int, ...]
     notes: tuple[str, ...] = ()
+    sizes: tuple[tuple[int, int], ...] = ()
 
 
 Reader = Callable[[Path], Annotated]
@@ -125,7 +127,9 @@ class _Wrong:
 
     def notes(self) -> tuple[str, ...]:
         return tuple(
-            phrase("{count} {what}, first {where}", total_text(len(places)), what, plain(places[0]))
+            phrase(
+                "{what}: {count}, first {where}", what, total_text(len(places)), plain(places[0])
+            )
             for what, places in self._found.items()
         )
 
@@ -181,7 +185,7 @@ def read_coco(path: Path) -> Annotated:
         name = str(image.get("file_name", ""))
         file = look(name)
         if file is None:
-            wrong.add(phrase("images are not there"), name)
+            wrong.add(phrase("images that are not there"), name)
         else:
             kept[number] = file
     return _checked(
@@ -191,9 +195,15 @@ def read_coco(path: Path) -> Annotated:
             tuple(names.values()),
             tuple(names),
             wrong.notes(),
+            tuple(_stated(images[number]) for number in kept),
         ),
         path,
     )
+
+
+def _stated(image: Mapping[object, object]) -> tuple[int, int]:
+    width, height = image.get("width"), image.get("height")
+    return (width, height) if isinstance(width, int) and isinstance(height, int) else (0, 0)
 
 
 def _coco_thing(
@@ -201,7 +211,7 @@ def _coco_thing(
 ) -> Thing | None:
     box = _numbers(one.get("bbox"))
     if len(box) != 4:
-        wrong.add(phrase("annotations have no box of four numbers"), where)
+        wrong.add(phrase("annotations without a box of four numbers"), where)
         return None
     left, top, width, height = box
     found = _inside((left, top, left + width, top + height), size, wrong, where)
@@ -224,14 +234,14 @@ def _inside(
 ) -> tuple[float, float, float, float] | None:
     """The box in shares of the image; None where there is nothing of it inside."""
     if not np.isfinite(box).all() or box[2] < box[0] or box[3] < box[1]:
-        wrong.add(phrase("boxes have no extent"), where)
+        wrong.add(phrase("boxes without extent"), where)
         return None
     left, top, right, bottom = (side / size[place % 2] for place, side in enumerate(box))
     if left >= 1 or top >= 1 or right <= 0 or bottom <= 0:
-        wrong.add(phrase("boxes lie outside their image"), where)
+        wrong.add(phrase("boxes outside their image"), where)
         return None
     if left < -_NEAR or top < -_NEAR or right > 1 + _NEAR or bottom > 1 + _NEAR:
-        wrong.add(phrase("boxes reach beyond their image"), where)
+        wrong.add(phrase("boxes that reach beyond their image"), where)
     return left, top, right, bottom
 
 
@@ -297,21 +307,24 @@ def read_voc(folder: Path) -> Annotated:
     inner = folder / "Annotations"
     files = sorted((inner if inner.is_dir() else folder).glob("*.xml"))
     wrong, kept, things = _Wrong(), list[Path](), list[tuple[Thing, ...]]()
+    sizes: list[tuple[int, int]] = []
     for file in files:
         tree = _xml(file)
         name = (tree.findtext("filename") or "").strip()
         image = _beside(folder, name or file.stem, file.stem)
         if image is None:
-            wrong.add(phrase("images are not there"), name or file.stem)
+            wrong.add(phrase("images that are not there"), name or file.stem)
             continue
         size = tuple(_text_number(tree, f"size/{side}", file) for side in ("width", "height"))
         if min(size) < 1:
             raise BadInput("{file}: its image has no size", plain(str(file)))
         found = (_voc_thing(one, (size[0], size[1]), wrong, file) for one in tree.iter("object"))
         kept.append(image)
+        sizes.append((int(size[0]), int(size[1])))
         things.append(tuple(thing for thing in found if thing is not None))
     names = tuple(sorted({thing.name for some in things for thing in some}))
-    made = Annotated(tuple(kept), tuple(things), names, tuple(range(len(names))), wrong.notes())
+    numbers, notes = tuple(range(len(names))), wrong.notes()
+    made = Annotated(tuple(kept), tuple(things), names, numbers, notes, tuple(sizes))
     return _checked(made, folder)
 
 
@@ -402,7 +415,7 @@ def _yolo_thing(
             plain(" ".join(words)[:60]),
         ) from None
     if number < 0 or (names and number >= len(names)):
-        wrong.add(phrase("boxes have classes that are not listed"), f"{file.name}: {number}")
+        wrong.add(phrase("boxes of classes that are not listed"), f"{file.name}: {number}")
         return None
     sides = (across - wide / 2, down - high / 2, across + wide / 2, down + high / 2)
     box = _inside(sides, (1.0, 1.0), wrong, file.name)

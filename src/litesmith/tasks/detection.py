@@ -22,6 +22,8 @@ from litesmith.tasks.task import (
     Shown,
     Task,
     TaskItems,
+    in_image,
+    is_placed,
     model_labels,
     one_by_one,
     padded,
@@ -56,6 +58,9 @@ class DetectionScorer:
 
     def _row(self, one: Answer) -> Rows:
         found = self._of_data(LAYOUTS[self.layout].decode(one.outputs, self.size))
+        if is_placed(one.label):
+            corners = in_image(found.boxes.reshape(-1, 2), one.label)
+            found = found._replace(boxes=np.clip(corners, 0.0, 1.0).reshape(-1, 4))
         things = one.label[one.label[:, 0] >= 0]
         boxes, states = things[:, 1:5], things[:, 5]
 
@@ -134,6 +139,7 @@ def _open(source: Path, model: Model, settings: Settings) -> TaskItems:
         scorer,
         told.files,
         notes=notes,
+        sizes=told.sizes,
     )
 
 
@@ -144,9 +150,9 @@ def _unknown(told: Annotated, names: tuple[str, ...]) -> tuple[str, ...]:
         return ()
     return (
         phrase(
-            "{count} boxes are of classes that the model does not know ({names}) and are left out",
-            total_text(lost),
+            "boxes of classes that the model does not know ({names}), left out: {count}",
             ", ".join(map(plain, missing[:5])),
+            total_text(lost),
         ),
     )
 

@@ -29,6 +29,7 @@ from litesmith.tasks.task import (
     Shown,
     Task,
     TaskItems,
+    in_image,
     one_by_one,
     padded,
 )
@@ -118,10 +119,11 @@ def _from_list(outputs: Outputs, count: int, size: tuple[int, int]) -> tuple[Poi
     return points, np.ones(count)
 
 
+# In the order in which they are recognised: what is told outright comes before maps beside it.
 POINT_LAYOUTS = {
     "movenet": PointLayout(phrase("down, across, score"), _has_triples, _from_triples),
-    "heatmap": PointLayout(phrase("heat maps"), _has_map, _from_heat),
     "points": PointLayout(phrase("a list of points"), _has_list, _from_list),
+    "heatmap": PointLayout(phrase("heat maps"), _has_map, _from_heat),
 }
 
 
@@ -141,9 +143,13 @@ class KeypointScorer:
         points, scores = POINT_LAYOUTS[self.layout].decode(one.outputs, self.count, self.size)
         return np.where(np.isfinite(points), points, np.inf), scores
 
+    def _in_image(self, one: Answer) -> tuple[Points, NDArray[np.float64]]:
+        points, scores = self._points(one)
+        return in_image(points, one.label), scores
+
     def _precision(self, one: Answer) -> Rows:
         """One answer against every body, by how alike the points are (OKS)."""
-        points, scores = self._points(one)
+        points, scores = self._in_image(one)
         things = one.label[one.label[:, 0] >= 0]
 
         def match(answers: NDArray[np.int64], own: NDArray[np.int64]) -> tuple[Flags, Flags]:
@@ -159,12 +165,12 @@ class KeypointScorer:
     def goodness(self, answer: Answer) -> float:
         """How alike the points are to those of the body that they are most like."""
         one = one_by_one(answer)[0]
-        points, _ = self._points(one)
+        points, _ = self._in_image(one)
         return max((alikeness(points, thing) for thing in one.label if thing[0] >= 0), default=0.0)
 
     def _share_near(self, one: Answer) -> Rows:
         """The points that are near, and those that are known, of the body that fits best."""
-        points, _ = self._points(one)
+        points, _ = self._in_image(one)
         best = (0.0, 0.0)
         for thing in one.label[(one.label[:, 0] >= 0) & (one.label[:, 1] == 0)]:
             _, wide, high, aspect = thing[2:_HEAD]
@@ -217,7 +223,8 @@ def _open(source: Path, model: Model, settings: Settings) -> TaskItems:
     labels = _labels(told, count)
     scorer = KeypointScorer(layout, settings.size, count)
     names = [file.name for file in told.files]
-    return TaskItems(names, labels.__getitem__, scorer, told.files, notes=(*told.notes, said))
+    notes = (*told.notes, said)
+    return TaskItems(names, labels.__getitem__, scorer, told.files, notes=notes, sizes=told.sizes)
 
 
 def _point_count(told: Annotated) -> int:

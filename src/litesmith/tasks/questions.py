@@ -16,12 +16,15 @@ from litesmith.errors import BadInput
 from litesmith.ir.types import Array, Model
 from litesmith.phrases import phrase
 from litesmith.tasks.task import Answer, Outputs, Rows, Settings, Shown, Task, TaskItems, one_by_one
-from litesmith.tasks.texts import as_arrays, encoder, ending, read_bytes, token_inputs
+from litesmith.tasks.texts import Encoded, as_arrays, encoder, ending, read_bytes, token_inputs
 from litesmith.type_guards import is_list_or_tuple, is_mapping
-from litesmith.units import plain
+from litesmith.units import plain, total_text
 
 # An answer has at most so many places.
 _LONGEST = 30
+
+# So many paragraphs tell whether they fit.
+_LOOKED_AT = 200
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _MARKS = str.maketrans("", "", string.punctuation)
@@ -108,27 +111,38 @@ class QuestionScorer:
         return np.array([[score(self._words(fact, one), fact["answers"])] for fact, one in told])
 
     def _words(self, fact: dict[str, object], one: Answer) -> str:
-        spans = np.array(fact["spans"], np.int64).reshape(-1, 2)
-        starts, ends = _scores(one.outputs, len(spans))
+        """The best answer of all parts of the paragraph; none where the first place, which stands
+        for that, scores higher in every part and some questions have no answer."""
+        parts = np.array(fact["spans"], np.int64)  # (parts, places, 2)
+        starts, ends = _scores(one.outputs, *parts.shape[:2])
         starts, ends = (ends, starts) if self.ends_first else (starts, ends)
-        first, last = best_span(starts, ends, spans[:, 0] >= 0)
-        text = str(fact["paragraph"])
-        return text[spans[first, 0] : spans[last, 1]] if first >= 0 else ""
+        best, text = -np.inf, ""
+        for start, end, spans in zip(starts, ends, parts, strict=True):
+            first, last = best_span(start, end, spans[:, 0] >= 0)
+            if first >= 0 and start[first] + end[last] > best:
+                best = start[first] + end[last]
+                text = str(fact["paragraph"])[spans[first, 0] : spans[last, 1]]
+        is_none = bool(fact["may_be_none"]) and (starts[:, 0] + ends[:, 0]).min() > best
+        return "" if is_none else text
 
     def tell(self, answer: Answer) -> Shown:
         one = one_by_one(answer)[0]
         return Shown(self._words(json.loads(str(one.label)), one))
 
 
-def _scores(outputs: Outputs, length: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """How likely an answer begins, and ends, at each place: two outputs, or one with both."""
-    both = [o for o in outputs if o.size == 2 * length]
-    if both:
-        pair = (
-            both[0].reshape(length, 2) if both[0].shape[-1] == 2 else both[0].reshape(2, length).T
-        )
-        return pair[:, 0].astype(np.float64), pair[:, 1].astype(np.float64)
-    found = [o.reshape(-1).astype(np.float64) for o in outputs if o.size == length]
+def _scores(
+    outputs: Outputs, parts: int, length: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """How likely an answer begins, and ends, at each place of each part (parts, places): two
+    outputs, or one with both."""
+    both = next((o for o in outputs if o.size == 2 * parts * length), None)
+    if both is not None:
+        is_last = both.shape[-1] == 2
+        shape = (parts, length, 2) if is_last else (parts, 2, length)
+        pair = np.moveaxis(both.reshape(shape).astype(np.float64), 2 if is_last else 1, 0)
+        return pair[0], pair[1]
+    size = parts * length
+    found = [o.reshape(parts, length).astype(np.float64) for o in outputs if o.size == size]
     if len(found) < 2:
         shapes = ", ".join(str(o.shape) for o in outputs)
         raise BadInput(
@@ -157,30 +171,72 @@ def _open(source: Path, model: Model, settings: Settings) -> TaskItems:
     if not inputs:
         raise BadInput("{source}: the model takes no text as numbers", plain(str(source)))
     questions = read_squad(source)
-    encode, length = encoder(model, settings), inputs[0].shape[-1]
+    unanswered = sum(not one.answers for one in questions)
+    encode, (batch, length) = encoder(model, settings), inputs[0].shape
+
+    def parts(index: int) -> list[Encoded]:
+        first = encode(questions[index].words, questions[index].paragraph, length)
+        return [first, *first.more] if batch == 1 else [first]
 
     def arrays(index: int) -> tuple[Array, ...]:
-        one = questions[index]
-        return as_arrays(inputs, encode(one.words, one.paragraph, length))
+        return as_arrays(inputs, parts(index)[0])
+
+    def more(index: int) -> list[tuple[Array, ...]]:
+        return [as_arrays(inputs, part) for part in parts(index)[1:]]
 
     def label(index: int) -> Array:
         one = questions[index]
         spans = [
-            (a, b) if part == 1 else (-1, -1)
-            for part, a, b in encode(one.words, one.paragraph, length).spans
+            [(a, b) if part == 1 else (-1, -1) for part, a, b in found.spans]
+            for found in parts(index)
         ]
-        fact = {"paragraph": one.paragraph, "answers": one.answers, "spans": spans}
-        return np.array(json.dumps(fact))
+        known = {"paragraph": one.paragraph, "answers": one.answers}
+        return np.array(json.dumps({**known, "spans": spans, "may_be_none": unanswered > 0}))
 
+    long = sum(encode(q.words, q.paragraph, length).cut for q in questions[:_LOOKED_AT])
     names = [one.name for one in questions]
     first = model.main.outputs[0].name.lower() if model.main.outputs else ""
-    return TaskItems(names, label, QuestionScorer("end" in first), arrays=arrays)
+    return TaskItems(
+        names,
+        label,
+        QuestionScorer("end" in first),
+        arrays=arrays,
+        notes=tuple(_notes(len(questions), unanswered, long, length, batch)),
+        more=more,
+    )
+
+
+def _notes(count: int, unanswered: int, long: int, length: int, batch: int) -> Iterator[str]:
+    tried = total_text(min(count, _LOOKED_AT))
+    if long and batch == 1:
+        yield phrase(
+            "paragraphs longer than the model's {length} places, of the first {count}: {long}; "
+            "they are read in parts that overlap",
+            length,
+            tried,
+            long,
+        )
+    elif long:
+        yield phrase(
+            "paragraphs longer than the model's {length} places, of the first {count}: {long}; "
+            "they are cut, as a model that takes {batch} at a time reads no parts",
+            length,
+            tried,
+            long,
+            batch,
+        )
+    if unanswered:
+        yield phrase(
+            "questions without an answer: {unanswered} of {count}; a model says so by the scores "
+            "of its first place",
+            total_text(unanswered),
+            total_text(count),
+        )
 
 
 def _is_given(source: Path, model: Model, settings: Settings) -> bool:
     del settings
-    is_json = source.is_file() and ending(source) == ".json"
-    return is_json and bool(token_inputs(model)) and b'"paragraphs"' in read_bytes(source)[:100_000]
+    return source.is_file() and ending(source) == ".json" and bool(token_inputs(model))
 
 
 QUESTIONS = Task(phrase("questions"), ("f1", "em"), "text", _open, _is_given)

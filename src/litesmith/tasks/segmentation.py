@@ -21,6 +21,7 @@ from litesmith.tasks.class_names import match_classes
 from litesmith.tasks.outlines import drawn
 from litesmith.tasks.task import (
     Answer,
+    Place,
     Rows,
     Settings,
     Shown,
@@ -116,7 +117,7 @@ def _with_outlines(
     if bad == sum(map(len, told.things)):
         raise BadInput("{place}: no outline of a thing can be read", plain(str(place)))
     if bad:
-        notes = (*notes, phrase("{count} things have no outline and are left out", total_text(bad)))
+        notes = (*notes, phrase("things without an outline, left out: {count}", total_text(bad)))
 
     def label(index: int) -> Array:
         made = np.zeros(size, np.int32)
@@ -129,7 +130,9 @@ def _with_outlines(
 
     names = [file.name for file in told.files]
     said = (*told.notes, *notes)
-    return TaskItems(names, label, SegmentationScorer(), told.files, notes=said)
+    return TaskItems(
+        names, label, SegmentationScorer(), told.files, notes=said, sizes=told.sizes, placed=_placed
+    )
 
 
 def _class_count(model: Model) -> int:
@@ -149,7 +152,7 @@ def _with_masks(
         lost = next(p.name for p in images if p.stem not in masks)
         notes = (
             phrase(
-                "{count} images have no mask, first {lost}",
+                "images without a mask: {count}, first {lost}",
                 total_text(len(images) - len(files)),
                 lost,
             ),
@@ -163,7 +166,21 @@ def _with_masks(
         found = _mask(masks[files[index].stem], size, max(2, classes))
         return np.where(found == IGNORED, 1, found) if is_white else found
 
-    return TaskItems([f.name for f in files], label, SegmentationScorer(), files, notes=notes)
+    names = [file.name for file in files]
+    return TaskItems(names, label, SegmentationScorer(), files, notes=notes, placed=_placed)
+
+
+def _placed(label: Array, place: Place) -> Array:
+    """A map that fills a part of its size; the rest does not count."""
+    height, width = label.shape
+    left, right = (round(side * width) for side in place[::2])
+    top, bottom = (round(side * height) for side in place[1::2])
+    made = np.full_like(label, IGNORED)
+    whole = Image.fromarray(label.astype(np.int32))
+    size = max(1, right - left), max(1, bottom - top)
+    part = np.asarray(whole.resize(size, Image.Resampling.NEAREST))
+    made[top : top + size[1], left : left + size[0]] = part
+    return made
 
 
 def _are_black_and_white(path: Path) -> bool:

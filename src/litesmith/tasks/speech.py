@@ -135,18 +135,29 @@ def _open(source: Path, model: Model, settings: Settings) -> TaskItems:
     if len(kept) < len(found):
         lost = next(name for (name, _), (path, _) in zip(rows, found, strict=True) if path is None)
         told = phrase(
-            "{count} clips are not there, first {lost}",
+            "clips that are not there: {count}, first {lost}",
             total_text(len(found) - len(kept)),
             plain(lost),
         )
         notes.append(told)
     tensor = model.main.inputs[0]
     features = _features(tensor, settings)
-    rate = features.rate or settings.rate or metadata(model).rate or USUAL_RATE
+    stated = features.rate or settings.rate or metadata(model).rate
+    rate = stated or USUAL_RATE
     scorer = _scorer(model, settings)
     notes.append(
         phrase("clips at {rate} samples a second as {features}", total_text(rate), features.text)
     )
+    own = read_sound(kept[0][0])[1]
+    if own != rate and not stated:
+        told = phrase(
+            "the clips have {own} samples a second, and the model is taken to want {rate}; where "
+            "it was made for the clips' own, say {option}",
+            total_text(own),
+            total_text(rate),
+            f"--features {features.text},rate={own}",
+        )
+        notes.append(told)
 
     def arrays(index: int) -> tuple[Array, ...]:
         values, own = read_sound(kept[index][0])

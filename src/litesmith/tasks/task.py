@@ -93,6 +93,32 @@ class Shown(NamedTuple):
     mask: Array | None = None
 
 
+Place = tuple[float, float, float, float]  # left, top, right, bottom in shares
+
+# What a row of a label begins with that tells of the image's place.
+_PLACE = -2.0
+
+
+def with_place(label: Array, place: Place) -> Array:
+    """A label of rows, with one more that says what part of the input the image fills."""
+    row = np.zeros((1, label.shape[1]))
+    row[0, :5] = (_PLACE, *place)
+    return np.concatenate([label, row])
+
+
+def is_placed(label: Array) -> bool:
+    """Whether a label of rows says what part of the input the image fills."""
+    return bool((label[:, 0] == _PLACE).any())
+
+
+def in_image(points: Rows, label: Array) -> Rows:
+    """Points (n, 2) in shares of the input, in shares of the image that fills a part of it."""
+    if not is_placed(label):
+        return points
+    left, top, right, bottom = label[label[:, 0] == _PLACE][0, 1:5]
+    return (points - (left, top)) / (right - left, bottom - top)
+
+
 @dataclass(frozen=True, eq=False)
 class TaskItems:
     """A source as a task sees it.
@@ -102,8 +128,11 @@ class TaskItems:
     scorer  of the answers
     files   of the items, where they are images or clips
     arrays  the inputs of an item, where they are made of something else
+    more    those of further calls, for an item that is longer than the model
     classes the model's class of each item, where labels are such
     notes   what was chosen for the user, or found wrong and left out
+    sizes   width and height of each image as its annotations state it, where they do
+    placed  a label, and the part of the input that the image fills -> the label for that
     """
 
     names: Sequence[str]
@@ -113,6 +142,9 @@ class TaskItems:
     arrays: Callable[[int], tuple[Array, ...]] | None = None
     notes: tuple[str, ...] = ()
     classes: Array | None = None
+    sizes: Sequence[tuple[int, int] | None] = ()
+    placed: Callable[[Array, Place], Array] = with_place
+    more: Callable[[int], Sequence[tuple[Array, ...]]] | None = None
 
 
 class Task(NamedTuple):

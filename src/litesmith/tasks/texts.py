@@ -150,7 +150,8 @@ class Encoded(NamedTuple):
 
     ids, mask, types  of each place of the model's input
     spans             the characters that each place stands for, and in which text: −1 in none
-    cut               how many words did not fit
+    cut               whether some words did not fit
+    more              a second text that did not fit goes on here, with some of it once more
     """
 
     ids: list[int]
@@ -158,6 +159,7 @@ class Encoded(NamedTuple):
     types: list[int]
     spans: list[tuple[int, int, int]]
     cut: bool = False
+    more: "tuple[Encoded, ...]" = ()
 
 
 Encode = Callable[[str, str | None, int], Encoded]
@@ -238,29 +240,48 @@ def _by_pieces(tokenizer: "Tokenizer") -> Encode:
     one_at_a_time = Lock()
 
     def encode(text: str, second: str | None, length: int) -> Encoded:
-        strategy = "only_second" if second is not None else "longest_first"
         try:
             with one_at_a_time:
-                tokenizer.enable_truncation(length, strategy=strategy)  # pyright: ignore
+                if second is None:
+                    tokenizer.enable_truncation(length)  # pyright: ignore
+                else:
+                    again = _overlap(tokenizer, text, length)
+                    parts = {"stride": again, "strategy": "only_second"}
+                    tokenizer.enable_truncation(length, **parts)  # pyright: ignore
                 found: Encoding = tokenizer.encode(text, second)
         except Exception as error:  # as above
             raise BadInput(
                 "a text cannot be cut to {length} places ({error})", length, error
             ) from None
-        pad = [0] * (length - len(found.ids))
-        spans = [
-            (-1 if part is None else part, *span)
-            for part, span in zip(found.sequence_ids, found.offsets, strict=True)
-        ]
-        return Encoded(
-            [*found.ids, *pad],
-            [*found.attention_mask, *pad],
-            [*found.type_ids, *pad],
-            [*spans, *((-1, 0, 0) for _ in pad)],
-            bool(found.overflowing),
-        )
+        more = found.overflowing if second is not None else []
+        made = [_padded(part, length) for part in (found, *more)]
+        return made[0]._replace(cut=bool(found.overflowing), more=tuple(made[1:]))
 
     return encode
+
+
+def _overlap(tokenizer: "Tokenizer", first: str, length: int) -> int:
+    """How many places of a second text come again in the next part: a third of all, as BERT's
+    authors have it for questions, or half of what the first text leaves."""
+    tokenizer.no_truncation()
+    room = length - len(tokenizer.encode(first, "").ids)
+    if room < 1:
+        raise ValueError(phrase("the first of two texts fills them"))
+    return min(length // 3, room // 2)
+
+
+def _padded(found: "Encoding", length: int) -> Encoded:
+    pad = [0] * (length - len(found.ids))
+    spans = [
+        (-1 if part is None else part, *span)
+        for part, span in zip(found.sequence_ids, found.offsets, strict=True)
+    ]
+    return Encoded(
+        [*found.ids, *pad],
+        [*found.attention_mask, *pad],
+        [*found.type_ids, *pad],
+        [*spans, *((-1, 0, 0) for _ in pad)],
+    )
 
 
 def _by_words(lines: Sequence[str], name: str) -> Encode:
@@ -352,10 +373,11 @@ def _open(source: Path, model: Model, settings: Settings) -> TaskItems:
     cut = sum(encode(text, None, length).cut for text, _ in rows[:_LOOKED_AT])
     if cut:
         told = phrase(
-            "{cut} of the first {count} texts are longer than the model's {length} places and cut",
-            cut,
-            total_text(min(len(rows), _LOOKED_AT)),
+            "texts longer than the model's {length} places, of the first {count}: {cut}; they are "
+            "cut",
             length,
+            total_text(min(len(rows), _LOOKED_AT)),
+            cut,
         )
         notes = (*notes, told)
     names = [f"{source.name}:{number}" for number in range(1, len(rows) + 1)]

@@ -12,5 +12,8 @@ What a type does not model travels in its `rest`, under the schema's own names, 
 A field newer than the schema cannot be copied, because its type is unknown: such a model can be
 inspected, and writing it is refused with the field's name.
 
+One flaw is mended on reading: scales along another axis than the single one a tensor has. `mended`
+of the model names such tensors; a session is given the mended bytes.
+
 Reading has a budget: a file that visits more than twice its size is refused.
 """

@@ -38,11 +38,17 @@ _KINDS = schema.ENUMS["BuiltinOperator"].names
 _STRANGERS = (
     (
         b"PK\x03\x04",
-        phrase("a zip archive (.task, .keras, .pt2?); unpack it and give the .tflite inside"),
+        phrase(
+            "a zip archive; litesmith convert takes .keras and .pt2, and a .task holds a .tflite: "
+            "unpack it"
+        ),
     ),
-    (b"\x89HDF", phrase("an HDF5 file (Keras .h5); convert it to .tflite first")),
+    (
+        b"\x89HDF",
+        phrase("an HDF5 file (Keras .h5); save it as .keras, which litesmith convert takes"),
+    ),
     (b"GGUF", phrase("a GGUF file; convert the original model to .tflite")),
-    (b"\x08", phrase("a protobuf (ONNX or SavedModel?); convert it to .tflite first")),
+    (b"\x08", phrase("a protobuf; litesmith convert makes a .tflite of an .onnx file")),
 )
 
 
@@ -78,6 +84,7 @@ def read(data: memoryview) -> Model:
         spare,
         _frozen(rest),
         tuple(source.unknown),
+        tuple(source.mended),
     )
 
 
@@ -196,6 +203,11 @@ def _tensor(table: Table, buffers: Sequence[Array], used: set[int]) -> Tensor:
         sparsity=sparsity.record() if sparsity is not None else None,
     )
     quant, quant_rest = _quant(table.table("quantization"))
+    if quant is not None and quant.axis and len(shape) == 1:
+        # Older converters copied the axis of the weights to the bias, which has a single one.
+        # TensorFlow Lite Micro does not read it there; LiteRT refuses the file for it.
+        quant = replace(quant, axis=0)
+        table.source.mended.append(name)
     rest = {**table.rest(_TENSOR_FIELDS), **quant_rest}
     return replace(tensor, data=_constant(tensor, content), quant=quant, rest=_frozen(rest))
 

@@ -38,6 +38,7 @@ class Source:
         self.budget = 2 * self.size + 65536
         self.end = 8  # behind the last byte that was used
         self.unknown: dict[str, None] = {}
+        self.mended: list[str] = []
 
     def visit(self, cost: int, what: str) -> None:
         self.budget -= cost

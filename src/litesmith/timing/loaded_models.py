@@ -11,7 +11,7 @@ from litesmith.errors import CannotRun
 from litesmith.run.core.target import Target
 from litesmith.run.devices import adb, ssh
 from litesmith.run.devices.address import Address
-from litesmith.run.session import Session, fill_inputs
+from litesmith.run.session import ReadModel, Session, fill_inputs, read_once
 from litesmith.timing.clock import time_call
 from litesmith.timing.host import energy_joules
 
@@ -51,7 +51,7 @@ def run_seconds(seat: Seat) -> float:
 class _Here:
     """In this process."""
 
-    def __init__(self, source: str | bytes, target: Target, warmup_runs: int | None) -> None:
+    def __init__(self, source: ReadModel, target: Target, warmup_runs: int | None) -> None:
         start = perf_counter_ns()
         self._session = Session(source, target)
         self.create_us = (perf_counter_ns() - start) / 1e3
@@ -117,12 +117,14 @@ class _OnPhone:
 
 
 class Devices:
-    """The devices of a run, each connected once, when it is first needed."""
+    """The devices of a run, each connected once, when it is first needed; and the models that run
+    here, each read once."""
 
     def __init__(self) -> None:
         self._stack = ExitStack()
         self._ssh: dict[str, ssh.Device] = {}
         self._phones: dict[str, adb.Phone] = {}
+        self._read: dict[str | bytes, ReadModel] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -133,7 +135,9 @@ class Devices:
     def seat(self, source: str | bytes, place: Target | Address, warmup_runs: int | None) -> Seat:
         """A model, loaded where it is to run."""
         if isinstance(place, Target):
-            return _Here(source, place, warmup_runs)
+            if source not in self._read:  # the runtime loads it anew each time, and that is timed
+                self._read[source] = read_once(source)
+            return _Here(self._read[source], place, warmup_runs)
         key = f"{place.device} {place.program}"
         if place.transport == "ssh":
             if key not in self._ssh:

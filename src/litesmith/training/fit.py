@@ -17,9 +17,12 @@ import torch
 
 from litesmith.errors import BadInput
 from litesmith.ir.types import Array
+from litesmith.numeric.array_files import archive_bytes, refuse_size
+from litesmith.phrases import phrase
 from litesmith.tflite.file import write_whole
 from litesmith.training.settings import RECORD_SECONDS, Look, Training, TrainingRecord, Watch
 
+_NO_RECORD = phrase("delete it, or leave out --resume")
 _SHARE = 0.05  # of the time is what writing them may take
 
 
@@ -38,13 +41,17 @@ class Checkpoint:
         if self._path is None or not self._path.exists():
             return None
         try:
+            refuse_size(self._path, archive_bytes(self._path), smaller=_NO_RECORD)
             found = torch.load(self._path, map_location="cpu", weights_only=True)
             key, state = found["key"], found["state"]
+        except BadInput:
+            raise
         except Exception as error:  # whatever a torn or foreign file makes of the reader
             raise BadInput(
-                "{path}: is no record of a training ({name}); delete it, or leave out --resume",
+                "{path}: is no record of a training ({name}); {way_out}",
                 self._path,
                 type(error).__name__,
+                _NO_RECORD,
             ) from None
         if key != self._key:
             raise BadInput(

@@ -60,6 +60,7 @@ class Request:
     val        data to judge by; None for a part of the data
     balance    True where every class is to count the same, however many items it has
     fine_tune  none; last, all, or the number of layers that are trained behind the head
+    shape      sizes of the backbone's inputs, as the step `resize` takes them; its own without
     """
 
     backbone: Path
@@ -73,6 +74,7 @@ class Request:
     fine_tune: str = NO_TUNING
     training: Training = field(default_factory=Training)
     record: TrainingRecord = field(default_factory=TrainingRecord)
+    shape: tuple[str, ...] = ()
 
     @property
     def is_scratch(self) -> bool:

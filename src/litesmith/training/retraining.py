@@ -16,6 +16,7 @@ from litesmith.passes.core.step import Context
 from litesmith.passes.quantizing.integer_graph import integer_tensors
 from litesmith.passes.rewriting.rewrite import Rewrite
 from litesmith.passes.tidy.fold import Fold
+from litesmith.passes.tidy.resize import Resize
 from litesmith.phrases import Phrase, phrase
 from litesmith.plugins import why_missing
 from litesmith.progress import Note, Progress, Status, silent
@@ -316,6 +317,7 @@ def _refuse_unlearnable(request: Request) -> None:
     name = catalogue_room().parse(str(request.backbone)).name
     for option, is_given in (
         ("at", bool(request.at)),
+        ("shape", bool(request.shape)),
         ("fine_tune", request.fine_tune not in (NO_TUNING, "all")),
     ):
         if is_given:
@@ -332,6 +334,8 @@ def load_backbone(request: Request) -> Model:
     """The backbone, its float16 weights unpacked; BadInput where it computes with integers."""
     refuse_early(request)
     model = load(request.backbone)
+    if request.shape:
+        model = Resize(request.shape).apply(model, Context()).model
     model = Fold(float16=True).apply(model, Context()).model
     integers = integer_tensors(model)
     if integers:

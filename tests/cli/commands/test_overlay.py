@@ -29,10 +29,10 @@ def ops(path: Path) -> list[str]:
     return [str(index) for index in range(len(load(path).main.ops))]
 
 
-@pytest.mark.parametrize("command", ["profile", "doctor"])
+@pytest.mark.parametrize("command", ["profile --runs 12", "doctor --seconds 0.05"])
 def test_times(command: str, files: Files, tmp_path: Path) -> None:
     model, out = files[0], tmp_path / "t.json"
-    shown = litesmith(command, model, "--overlay", out)
+    shown = litesmith(*command.split(), model, "--overlay", out)
     assert shown.returncode == 0, shown.stderr
     assert shown.stdout.endswith(f"  model-explorer {model} --node_data_paths={out}\n")
     main = json.loads(out.read_text())["main"]

@@ -303,6 +303,14 @@ def test_the_next_command_carries_what_was_typed(run: Run) -> None:
     )
 
 
+def test_the_next_command_names_data_that_has_labels(place: Path, run: Run) -> None:
+    x = noise(50, 8, 8, 3, seed=4, scale=2)
+    np.savez(place / "val.npz", x=x, y=np.arange(50) % 5)
+    last = run(*BASICS, "--data", "val.npz").stdout.splitlines()[-1]
+    assert last.startswith("litesmith eval out.tflite --data val.npz ")
+    assert run(*last.split()[1:]).returncode == 0
+
+
 def test_a_group_is_told_with_the_words_of_its_first(capsys: pytest.CaptureFixture[str]) -> None:
     shares = ("80.8", "7", "61.25")
     reasons = [phrase("{share} % of {name!r} are zero", n, f"w{n}") for n in shares]

@@ -16,7 +16,8 @@ from litesmith.ir.types import Model, Tensor
 from litesmith.passes.core.recipe import apply
 from litesmith.passes.core.step import Context
 from litesmith.passes.quantizing.integer_graph import conversions
-from litesmith.precision.fastest_forms import costs_of, estimated_costs, forms_of
+from litesmith.precision.fastest_forms import costs_of, forms_of
+from litesmith.precision.form_costs import estimated_costs
 from litesmith.search.tuning.mixed_precision import Mixture, TriedMixture, mixtures, next_mixture
 from litesmith.search.tuning.op_sensitivity import Sensitivity, sensitivities
 from tests.draws import draws

@@ -11,7 +11,7 @@ from litesmith.cli.options.declare import argument, option
 
 SCHEMES = "dynamic|dynamic-int4|float16|int16x8|int8|w4a8|weight-int4|weight-int8"
 NORMS = "caffe|raw|tf|torch|unit"
-RESIZES = "bilinear|bicubic"
+RESIZES = "bilinear|bicubic|letterbox"
 ENGINES = "local|ray|ray://HOST:PORT"
 COSTS = "latency|size|download|memory"
 AUGMENTS = "auto|mix|flip|shift|none"

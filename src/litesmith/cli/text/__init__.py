@@ -5,6 +5,7 @@ bench_text.py      latency, ratios and verdicts
 catalogue_text.py  the table of networks
 choose_text.py     progress and result of `choose`
 compare_text.py    two models side by side, and the verdict
+convert_text.py    what became of a source, and how far both are apart
 deliver.py         how a command ends: text for people or JSON for programs; notes go to stderr
 demo_text.py       the steps of `demo`, and what to type next
 diff_text.py       what changed between two models

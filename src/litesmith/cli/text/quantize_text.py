@@ -1,7 +1,7 @@
 """How quantize prints: what was done, what is left, what was checked, what to type next."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from shlex import quote
 
@@ -175,7 +175,7 @@ def _print_warnings(result: Quantized) -> None:
     if claims.failure:
         show.line(phrase("WARNING: it does not run: {failure}", plain(claims.failure)), "bold red")
     for mixed in result.mixed:
-        _print_mixed(mixed, result.kept_for)
+        _print_mixed(mixed, result)
     for drift in claims.drift:
         if drift.is_lost:
             show.line(
@@ -195,7 +195,7 @@ def _print_warnings(result: Quantized) -> None:
             )
 
 
-def _print_mixed(mixed: MixedOutput, kept: Sequence[int]) -> None:
+def _print_mixed(mixed: MixedOutput, result: Quantized) -> None:
     """An output with numbers of several meanings, what becomes of the small ones, and the cure."""
     show.line(
         phrase(
@@ -210,7 +210,14 @@ def _print_mixed(mixed: MixedOutput, kept: Sequence[int]) -> None:
         ),
         "bold red",
     )
-    if mixed.cured_db is not None and mixed.cured_db > mixed.snr_db:
-        ops = " ".join(f"--keep {number}" for number in kept)
-        ratio = score_text(mixed.cured_db, "dB")
-        show.line(phrase("{ops} keeps what makes it float: {ratio}", ops, ratio))
+    ops = " ".join(f"--keep {number}" for number in result.kept_for)
+    recipe = quote(result.in_int16)
+    told = {
+        "float": (mixed.cured_db, phrase("{ops} keeps what makes it float", ops)),
+        "int16": (mixed.int16_db, phrase("the recipe {recipe} makes it in int16", recipe)),
+    }
+    for way, (kept_db, what) in told.items():
+        if kept_db is not None and kept_db > mixed.snr_db:
+            least = phrase(", where least is lost") if way == mixed.lost_least else ""
+            ratio = score_text(kept_db, "dB")
+            show.line(phrase("{what}: {ratio}{least}", what, ratio, least))

@@ -262,6 +262,32 @@ def _corner_centres(parts: Parts, op: Op) -> None:
     parts.end(op.kind, source, given(op, 1))
 
 
+def _repeated(parts: Parts, op: Op) -> None:
+    """Each value beside itself, then each row: channels lie last, so that both are CONCATENATION
+    with a reshape behind it."""
+    source, target = given(op, 0), op.outputs[0]
+    refuse_free(source)
+    before, after = source.shape[1:3], target.shape[1:3]
+    if not all(_repeats(op, *sizes) for sizes in zip(before, after, strict=True)):
+        raise Unfit(phrase("it does not repeat each place equally often"))
+    down, across = (b // a for a, b in zip(before, after, strict=True))
+    count, high, _, channels = target.shape
+    wide = parts.add("CONCATENATION", *[source] * across, axis=3)
+    rows = parts.add("RESHAPE", wide, int32((count, high // down, after[1] * channels)))
+    parts.end("RESHAPE", parts.add("CONCATENATION", *[rows] * down, axis=2), int32(target.shape))
+
+
+def _repeats(op: Op, before: int, after: int) -> bool:
+    """Whether the kernel, which computes places in float32, takes each one equally often."""
+    found = settings(op).fields
+    if not before or after % before or found.get("align_corners"):
+        return False
+    centre = np.float32(0.5 if found.get("half_pixel_centers") else 0)
+    scale = np.float32(before) / np.float32(after)
+    places = np.floor((np.arange(after, dtype=np.float32) + centre) * scale)
+    return bool((places == np.arange(after) // (after // before)).all())
+
+
 _AS_CONNECTED = Way(_conv_of_one_place, phrase("FULLY_CONNECTED with the convolution before it"))
 _AT_CORNERS = Way(
     _corner_centres, phrase("the same without half-pixel centres, exactly"), moves=True
@@ -293,5 +319,8 @@ LAYERS: dict[str, Way] = {
     ),
     "RESIZE_BILINEAR": _AT_CORNERS,
     "RESIZE_NEAREST_NEIGHBOR": _AT_CORNERS,
+    "RESIZE_NEAREST_NEIGHBOR:CONCATENATION": Way(
+        _repeated, phrase("CONCATENATION with itself along both sides, exactly")
+    ),
     "SQUEEZE:CONV_2D": _AS_CONNECTED,
 }

@@ -13,6 +13,7 @@ from litesmith.passes.rewriting.rewrite_parts import (
     Way,
     floats,
     given,
+    int32,
     settings,
 )
 from litesmith.phrases import phrase
@@ -154,6 +155,13 @@ def _squared_difference(parts: Parts, op: Op) -> None:
     parts.end("MUL", apart, apart)
 
 
+def _l2_normalization(parts: Parts, op: Op) -> None:
+    """The kernel divides by 1e-6 where a length is smaller."""
+    x = given(op, 0)
+    squares = parts.add("SUM", parts.add("MUL", x, x), int32([len(x.shape) - 1]), keep_dims=True)
+    parts.end("MUL", x, parts.add("RSQRT", parts.add("MAXIMUM", squares, 1e-12)))
+
+
 def _relu_0_to_1(parts: Parts, op: Op) -> None:
     parts.end("RELU_N1_TO_1", parts.add("RELU", given(op, 0)))
 
@@ -214,6 +222,9 @@ VALUES: dict[str, Way] = {
     ),
     "GELU:LOGISTIC": Way(_gelu_as_logistic, "x · LOGISTIC(1.702 x), within 0.0207"),
     "HARD_SWISH": Way(_hard_swish, phrase("x · RELU6(x + 3) / 6, to the rounding of float32")),
+    "L2_NORMALIZATION": Way(
+        _l2_normalization, phrase("x · RSQRT of the sum of squares, to the rounding of float32")
+    ),
     "LEAKY_RELU": Way(_leaky_relu, "MAXIMUM(x, slope · x), exactly"),
     "LEAKY_RELU:PRELU": Way(_leaky_relu_as_prelu, phrase("PRELU of one slope, exactly")),
     "MUL:HARD_SWISH": Way(_to_hard_swish, phrase("HARD_SWISH, to the rounding of float32")),

@@ -10,7 +10,7 @@ from litesmith.ir.edit import consumers, regraph, rewrite, substitute, with_grap
 from litesmith.ir.ops import OPS
 from litesmith.ir.types import Graph, Model, Op, Tensor
 from litesmith.passes.core.step import Change, Context, Skip
-from litesmith.passes.tidy.cleanup import same_quant
+from litesmith.passes.tidy.moves import same_quant
 from litesmith.phrases import phrase
 from litesmith.units import plain
 

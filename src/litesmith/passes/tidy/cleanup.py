@@ -23,13 +23,20 @@ from litesmith.ir.types import (
     Graph,
     Model,
     Op,
-    Quant,
     Tensor,
     constant_numbers,
     memory_place,
     quant_tensors,
 )
 from litesmith.passes.core.step import Change, Context, Skip, on_graphs, settle
+from litesmith.passes.tidy.moves import (
+    join_distant_transposes,
+    move_integers,
+    order_of,
+    ordered,
+    reshape_ones,
+    same_quant,
+)
 from litesmith.phrases import phrase
 from litesmith.units import plain
 
@@ -39,20 +46,10 @@ class Cleanup:
     """Drop ops that do nothing or feed nothing, join repeated ones, store equal constants once."""
 
     def apply(self, model: Model, context: Context) -> Change:
-        edits = [partial(on_graphs, edit=edit) for edit in (_bypass, _join_chains, _join_repeats)]
+        is_free = any(-1 in (t.dynamic or ()) for graph in model.graphs for t in graph.inputs)
+        first = () if is_free else (reshape_ones,)  # sizes are written down there
+        edits = [partial(on_graphs, edit=edit) for edit in (*first, *_EDITS)]
         return settle(model, (*edits, _drop_dead, _merge_constants))
-
-
-def same_quant(a: Quant | None, b: Quant | None) -> bool:
-    """True where stored integers mean the same numbers."""
-    if a is None or b is None:
-        return a is b
-    return (
-        a.axis == b.axis
-        and a.block is b.block
-        and np.array_equal(a.scale, b.scale)
-        and np.array_equal(a.zero_point, b.zero_point)
-    )
 
 
 # Ops that do nothing.
@@ -231,22 +228,13 @@ def _joined_reshape(first: Op, second: Op) -> Op | Skip:
 
 def _joined_transpose(first: Op, second: Op) -> Op | Skip:
     rank = len(second.outputs[0].shape)
-    one, two = (_order(op, rank) for op in (first, second))
+    one, two = (order_of(op, rank) for op in (first, second))
     if one is None or two is None:
         return Skip(
             op_name(second), phrase("its order of dimensions is computed, or no order at all")
         )
-    order = np.array([one[place] for place in two], np.int32)
-    constant = Tensor(f"{second.outputs[0].name}/order", order.shape, "int32", order)
-    return replace(second, inputs=(first.inputs[0], constant))
-
-
-def _order(transpose: Op, rank: int) -> list[int] | None:
-    """The constant order of so many dimensions."""
-    order = _constant(transpose, 1)
-    if order is None or order.dtype.kind != "i" or sorted(order.tolist()) != list(range(rank)):
-        return None
-    return order.tolist()
+    assert first.inputs[0] is not None
+    return ordered(first.inputs[0], [one[place] for place in two], second)
 
 
 # Ops that do the same as another, or whose results nobody reads.
@@ -288,6 +276,9 @@ def _same_call(a: Op, b: Op) -> bool:
             for x, y in zip(a.outputs, b.outputs, strict=True)
         )
     )
+
+
+_EDITS = join_distant_transposes, move_integers, _bypass, _join_chains, _join_repeats
 
 
 def _drop_dead(model: Model) -> Change:

@@ -14,7 +14,7 @@ from litesmith.ir.types import Array, Graph, Model, Op, Tensor, constant_numbers
 from litesmith.ir.window import pads, slides
 from litesmith.numeric.arrays import along
 from litesmith.passes.core.step import Change, Context, Skip, on_graphs, settle
-from litesmith.passes.tidy.cleanup import same_quant
+from litesmith.passes.tidy.moves import same_quant
 from litesmith.phrases import phrase
 
 _LAYERS = kinds_where(lambda row: row.is_layer)

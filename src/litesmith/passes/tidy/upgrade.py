@@ -16,7 +16,7 @@ from litesmith.ir.ops import OPS, Row
 from litesmith.ir.types import Graph, Model, Op, Quant, Tensor, constant_numbers
 from litesmith.numeric.arrays import along
 from litesmith.passes.core.step import Change, Context, Skip
-from litesmith.passes.tidy.cleanup import same_quant
+from litesmith.passes.tidy.moves import same_quant
 from litesmith.phrases import phrase
 from litesmith.units import plain
 

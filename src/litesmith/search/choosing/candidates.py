@@ -9,10 +9,13 @@ from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
-from litesmith.errors import BadInput
+from litesmith.arguments import argument
+from litesmith.errors import BadInput, CannotApply
 from litesmith.evidence.choosing import PublishedScore
 from litesmith.ir.types import Model
 from litesmith.known_networks import NetworkSpec, catalogue_room, is_network
+from litesmith.passes.core.step import Context
+from litesmith.passes.tidy.resize import Resize
 from litesmith.phrases import phrase
 from litesmith.tflite.file import digest, load
 from litesmith.tflite.write import to_bytes
@@ -24,7 +27,7 @@ class ModelCandidate:
     """A model to choose from.
 
     name       short, and no other's
-    path       its file; None for one of the catalogue that is not written yet
+    path       its file; None for one that is made here and not written yet
     digest     of the file
     parent     the name of what it was made of, and `recipe` how; "" for what was given
     is_taught  False where the weights are random numbers
@@ -55,19 +58,34 @@ class Listed(NamedTuple):
     notes: tuple[str, ...]
 
 
-def list_candidates(texts: Sequence[str | os.PathLike[str]]) -> Listed:
-    """The candidates that texts name, in their order; each file is opened, and taken once."""
+def list_candidates(
+    texts: Sequence[str | os.PathLike[str]],
+    shape: tuple[str, ...] = (),
+    *,
+    pretrained: bool = False,
+) -> Listed:
+    """The candidates that texts name, in their order; each file is opened, and taken once.
+
+    shape       what the step `resize` takes: files are written anew with inputs of these sizes
+    pretrained  whether names of the catalogue have published weights, not random ones
+    """
     if not texts:
         raise BadInput("nothing to choose from: give .tflite files, patterns or catalogue names")
     paths = [path for text in texts for path in _paths(os.fspath(text))]
+    if pretrained and all(isinstance(path, Path) for path in paths):
+        raise BadInput(
+            "{pretrained}: all candidates are files; give names of `litesmith catalogue`, or leave "
+            "it out",
+            argument("pretrained", True),
+        )
     names = iter(_names(paths))
     kept: dict[str, ModelCandidate] = {}
     notes: list[str] = []
     for path in paths:
         if isinstance(path, Path):
-            found = ModelCandidate(next(names), load(path), path, digest(path))
+            found = _opened(next(names), path, shape)
         else:
-            found = _build(path)
+            found = _build(path, pretrained)
         twin = kept.setdefault(found.digest, found)
         if twin.path and found.path and not os.path.samefile(twin.path, found.path):
             notes.append(
@@ -76,6 +94,17 @@ def list_candidates(texts: Sequence[str | os.PathLike[str]]) -> Listed:
                 )
             )
     return Listed(tuple(kept.values()), tuple(notes))
+
+
+def _opened(name: str, path: Path, shape: tuple[str, ...]) -> ModelCandidate:
+    model = load(path)
+    if not shape:
+        return ModelCandidate(name, model, path, digest(path))
+    try:
+        resized = Resize(shape).apply(model, Context()).model
+    except (BadInput, CannotApply) as error:
+        raise type(error)("{path}: {error}", path, error) from None
+    return ModelCandidate(name, resized, None, content_digest(resized))
 
 
 def _names(paths: Sequence[Path | NetworkSpec]) -> list[str]:
@@ -95,19 +124,20 @@ def make_distinct(name: str, taken: Collection[str]) -> str:
     return name if name not in taken else next(one for one in numbered if one not in taken)
 
 
-def _build(network: NetworkSpec) -> ModelCandidate:
-    """A network of the catalogue: its weights are random numbers."""
-    model = catalogue_room().build(str(network))
+def _build(network: NetworkSpec, pretrained: bool) -> ModelCandidate:
+    """A network of the catalogue, with published weights or with random numbers."""
+    room, text = catalogue_room(), str(network)
+    model = room.load_pretrained(text) if pretrained else room.build(text)
+    own = room.find_pretrained(text) if pretrained else None
     size = network.width, network.resolution
-    told = next(
-        (p for p in network.row.published if (p.width, p.resolution) == size),
-        None,
-    )
+    sizes = network.row.published if own is None else (own,)
+    told = next((p for p in sizes if (p.width, p.resolution) == size), None)
     share = None if told is None else typed_share(told.accuracy)
-    source = phrase("{source}, on {data}", network.row.source, network.row.data)
+    source = network.row.source if own is None else own.source
+    source = phrase("{source}, on {data}", source, network.row.data)
     published = None if share is None else PublishedScore(share, source)
     return ModelCandidate(
-        str(network), model, None, content_digest(model), is_taught=False, published=published
+        text, model, None, content_digest(model), is_taught=pretrained, published=published
     )
 
 

@@ -178,8 +178,8 @@ class Choosing:
             self.notes.append(
                 phrase(
                     "names of the catalogue have random weights, so that no accuracy is "
-                    "measured of them; `litesmith retrain NAME` trains one on your data, "
-                    "--retrain a head of it"
+                    "measured of them; --pretrained gives them published ones, `litesmith retrain "
+                    "NAME` trains one on your data, --retrain a head of it"
                 )
             )
         self.trials.try_out(self.candidates)
@@ -441,11 +441,14 @@ class Choosing:
         return [phrase("{names}: {what}, so that they are not picked", ", ".join(names), what)]
 
     def _reason(self, told: Pick) -> str:
-        published = phrase(
-            "; by published accuracy, which was not measured here: the weights are random "
-            "numbers, to be trained yet"
-        )
-        return told.reason + (published if self.basis == PUBLISHED else "")
+        if self.basis != PUBLISHED:
+            return told.reason
+        published = phrase("; by published accuracy, which was not measured here")
+        if not all(candidate.is_taught for candidate in self.candidates):
+            published = phrase(
+                "{published}: the weights are random numbers, to be trained yet", published
+            )
+        return told.reason + published
 
     def _data(self) -> ChooseData | None:
         judge = next(iter(self.judges.values()), None)

@@ -23,12 +23,12 @@ from litesmith.precision.assignment import assign
 from litesmith.precision.fastest_forms import (
     FLOAT,
     FastestForms,
-    FormCosts,
     costs_of,
     fastest_forms,
     forms_of,
     readers_of,
 )
+from litesmith.precision.form_costs import FormCosts
 from litesmith.search.tuning.decision_tree import EIGHT_BITS, Candidate, State
 from litesmith.search.tuning.op_sensitivity import Sensitivity, passes_on, sensitivities
 from litesmith.search.tuning.tune_trials import TuneTrials

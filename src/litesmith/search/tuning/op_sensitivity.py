@@ -27,7 +27,7 @@ from litesmith.passes.core.layers import Layer, real_bias, real_values
 from litesmith.passes.core.schemes import data_places
 from litesmith.passes.quantizing.integer_graph import conversions
 from litesmith.passes.quantizing.paired_walk import mean_output
-from litesmith.precision.fastest_forms import FormCosts, estimated_costs, form_costs
+from litesmith.precision.form_costs import FormCosts, estimated_costs, form_costs
 from litesmith.run.core.target import Target
 from litesmith.units import plain
 from litesmith.workers.engine import Engine, Lost

@@ -1,0 +1,11 @@
+"""All rows by the operator's name: "max" for all its overloads but those with rows of their own."""
+
+from litesmith.conversion.aten import layers, shapes, values
+from litesmith.conversion.aten.call import Row
+
+OPERATORS: dict[str, Row] = {**values.ROWS, **shapes.ROWS, **layers.ROWS}
+
+
+def row_of(name: str, overload: str) -> Row | None:
+    """The row of an overload, or that of all of an operator's."""
+    return OPERATORS.get(f"{name}.{overload}") or OPERATORS.get(name)

@@ -1,0 +1,499 @@
+"""ATen's operators that move values: views, slices, joins, picks, frames."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+from math import prod
+
+import numpy as np
+
+from litesmith.conversion.aten.call import Call, NotWritten, Ref, Row, computed
+from litesmith.conversion.core.source import Setting
+
+_END = np.iinfo(np.int64).max
+
+
+def view(call: Call) -> None:
+    """Every operator that keeps the values in order: the result's sizes say all."""
+    first = call.arguments.get("self", call.arguments.get("input"))
+    if not isinstance(first, Ref):
+        raise NotWritten("its argument {name!r} is no tensor", "self")
+    call.end("Reshape", call.cast(first, call.dtype), call.whole(call.shape))
+
+
+def permute(call: Call) -> None:
+    x = call.ref("self")
+    order = tuple(d % x.rank for d in call.integers("dims"))
+    call.end("Transpose", x.name, perm=order)
+
+
+def transpose(call: Call) -> None:
+    x = call.ref("self")
+    order = list(range(x.rank))
+    a, b = (
+        (call.integer(n) % max(x.rank, 1) for n in ("dim0", "dim1"))
+        if call.has("dim0")
+        else ((0, 1) if x.rank > 1 else (0, 0))
+    )
+    if x.rank:
+        order[a], order[b] = order[b], order[a]
+    call.end("Transpose", x.name, perm=tuple(order))
+
+
+def turn_matrix(call: Call) -> None:
+    """`t`, `mT`, `adjoint`: the last two axes."""
+    x = call.ref("self")
+    order = list(range(x.rank))
+    order[-2:] = order[-2:][::-1]
+    call.end("Transpose", x.name, perm=tuple(order))
+
+
+def move_axes(call: Call) -> None:
+    x = call.ref("self")
+    source, target = ([a % x.rank for a in call.integers(n)] for n in ("source", "destination"))
+    order = [a for a in range(x.rank) if a not in source]
+    for place, axis in sorted(zip(target, source, strict=True)):
+        order.insert(place, axis)
+    call.end("Transpose", x.name, perm=tuple(order))
+
+
+def expand(call: Call) -> None:
+    call.end("Expand", call.name("self"), call.whole(call.shape))
+
+
+def repeat(call: Call) -> None:
+    x = call.ref("self")
+    times = call.integers("repeats" if call.has("repeats") else "dims")
+    rank = max(x.rank, len(times))
+    shape = (1,) * (rank - x.rank) + x.shape
+    name = x.name if shape == x.shape else call.step("Reshape", x.name, call.whole(shape))
+    call.end("Tile", name, call.whole((1,) * (rank - len(times)) + times))
+
+
+def repeat_interleave(call: Call) -> None:
+    x, count = call.ref("self"), call.integer("repeats")
+    axis = call.axis() if call.has("dim") else 0
+    name = x.name
+    size = x.shape[axis] if call.has("dim") else prod(x.shape)
+    if not call.has("dim"):
+        name = call.step("Reshape", name, call.whole([size]))
+    places = call.whole(np.repeat(np.arange(size), count).tolist())
+    call.end("Gather", name, places, axis=axis)
+
+
+def _cut(call: Call, x: str, axis: int, begin: int, end: int, step: int = 1) -> str:
+    return call.step("Slice", x, *(call.whole([v]) for v in (begin, end, axis, step)))
+
+
+def slice_(call: Call) -> None:
+    x, axis = call.ref("self"), call.axis()
+    begin, end = call.integer("start"), call.integer("end", _END)
+    parts = (begin, end, axis, call.integer("step", 1))
+    call.end("Slice", x.name, *(call.whole([v]) for v in parts))
+
+
+def narrow(call: Call) -> None:
+    begin, axis = call.integer("start"), call.axis()
+    begin %= max(call.ref("self").shape[axis], 1)
+    end = begin + call.integer("length")
+    call.end("Slice", call.name("self"), *(call.whole([v]) for v in (begin, end, axis)))
+
+
+def select(call: Call) -> None:
+    x, axis = call.ref("self"), call.axis()
+    place = call.integer("index") % x.shape[axis]
+    cut = _cut(call, x.name, axis, place, place + 1)
+    call.end("Reshape", cut, call.whole(call.shape))
+
+
+def concat(call: Call) -> None:
+    given = call.refs("tensors")
+    parts = [r for r in given if r.shape != (0,)] or list(given)
+    axis = call.integer("dim") % max(parts[0].rank, 1)
+    call.end("Concat", *(call.cast(r, call.dtype) for r in parts), axis=axis)
+
+
+def stack(call: Call) -> None:
+    parts = call.refs("tensors")
+    axis = call.integer("dim") % (parts[0].rank + 1)
+    shape = list(call.shape)
+    shape[axis] = 1
+    own = [call.step("Reshape", call.cast(r, call.dtype), call.whole(shape)) for r in parts]
+    call.end("Concat", *own, axis=axis)
+
+
+def split(call: Call) -> None:
+    """All operators that part a tensor: the sizes are those of the results."""
+    x = call.ref("self")
+    axis = call.integer("dim") % x.rank
+    sizes = call.whole([m.shape[axis] for m in call.made])
+    call.end("Split", x.name, sizes, axis=axis)
+
+
+def unbind(call: Call) -> None:
+    x = call.ref("self")
+    axis = call.integer("dim") % x.rank
+    for place, name in enumerate(call.outputs):
+        if name:
+            own = call.output(place)
+            cut = _cut(own, x.name, axis, place, place + 1)
+            own.end("Reshape", cut, own.whole(own.shape))
+
+
+def flip(call: Call) -> None:
+    x = call.ref("self")
+    axes = [a % x.rank for a in call.integers("dims")]
+    ends = ([-1] * len(axes), [-_END] * len(axes), axes, [-1] * len(axes))
+    call.end("Slice", x.name, *map(call.whole, ends))
+
+
+def roll(call: Call) -> None:
+    x, shifts = call.ref("self"), call.integers("shifts")
+    given = call.arguments.get("dims")
+    name, sizes = x.name, x.shape
+    axes = tuple(a % x.rank for a in call.integers("dims")) if given else ()
+    if not axes:
+        name, sizes, axes = call.step("Reshape", name, call.whole([-1])), (prod(x.shape),), (0,)
+    for axis, shift in zip(axes, shifts, strict=True):
+        place = -shift % sizes[axis]
+        if place:
+            parts = _cut(call, name, axis, place, _END), _cut(call, name, axis, 0, place)
+            name = call.step("Concat", *parts, axis=axis)
+    call.end("Reshape", name, call.whole(call.shape))
+
+
+# Frames
+
+_MODES = {"constant": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}
+
+
+def pad(mode: str = "") -> Row:
+    """A frame, told from the last axis on."""
+
+    def row(call: Call) -> None:
+        x = call.ref("self")
+        widths = call.integers("pad" if call.has("pad") else "padding")
+        before, after = [0] * x.rank, [0] * x.rank
+        for i in range(len(widths) // 2):
+            before[-1 - i], after[-1 - i] = widths[2 * i], widths[2 * i + 1]
+        kind = _MODES[mode or call.word("mode", "constant")]
+        inputs = [x.name, call.whole([*before, *after])]
+        if kind == "constant":
+            inputs.append(call.constant(call.number("value"), call.dtype))
+        call.end("Pad", *inputs, mode=kind)
+
+    return row
+
+
+# Picks
+
+
+def embedding(call: Call) -> None:
+    call.end("litesmith.Embedding", call.name("weight"), call.name("indices"))
+
+
+def index_select(call: Call) -> None:
+    call.end("Gather", call.name("self"), call.name("index"), axis=call.axis())
+
+
+def gather(call: Call) -> None:
+    call.end("GatherElements", call.name("self"), call.name("index"), axis=call.axis())
+
+
+def _indices(call: Call) -> list[Ref | None]:
+    given = call.arguments.get("indices")
+    if not isinstance(given, tuple):
+        raise NotWritten("its argument {name!r} is no list of tensors", "indices")
+    found = [v if isinstance(v, Ref) else None for v in given]
+    if any(r is not None and r.dtype in ("bool", "uint8") for r in found):
+        raise NotWritten(
+            "a choice by a mask, whose size depends on the values; use torch.where, which keeps it"
+        )
+    return found
+
+
+def index(call: Call) -> None:
+    """x[…, i, …]: along one axis, or along several that stand together."""
+    x, given = call.ref("self"), _indices(call)
+    axes = [axis for axis, r in enumerate(given) if r is not None]
+    if len(axes) == 1:
+        call.end("Gather", x.name, _of(given[axes[0]]).name, axis=axes[0])
+        return
+    together = all(b == a + 1 for a, b in pairwise(axes))
+    others = [a for a in range(x.rank) if a not in axes]
+    name = x.name
+    if axes[0] and others:
+        name = call.step("Transpose", name, perm=(*axes, *others))
+    shape = np.broadcast_shapes(*(_of(given[a]).shape for a in axes))
+    places = _places(call, [_of(given[a]) for a in axes], shape)
+    if not together or not axes[0]:
+        call.end("GatherND", name, places)
+        return
+    made = call.step("GatherND", name, places)  # the picked axes are in front; they stood inside
+    count, inner = len(shape), axes[0]
+    order = [*range(count, count + inner), *range(count), *range(count + inner, len(call.shape))]
+    call.end("Transpose", made, perm=tuple(order))
+
+
+def _of(ref: Ref | None) -> Ref:
+    assert ref is not None
+    return ref
+
+
+def _places(call: Call, refs: Sequence[Ref], shape: Sequence[int]) -> str:
+    """Coordinates, one after another in the last axis."""
+    parts: list[str] = []
+    for ref in refs:
+        whole = call.cast(ref, "int64")
+        if ref.shape != tuple(shape):
+            whole = call.step("Expand", whole, call.whole(shape))
+        parts.append(call.step("Reshape", whole, call.whole((*shape, 1))))
+    return call.step("Concat", *parts, axis=len(shape))
+
+
+def index_put(call: Call) -> None:
+    x, given = call.ref("self"), _indices(call)
+    if any(r is None for r in given):
+        raise NotWritten("values put along inner axes alone; put them along the first axes")
+    refs = [_of(r) for r in given]
+    shape = np.broadcast_shapes(*(r.shape for r in refs))
+    values = call.step(
+        "Expand", call.operand("values", call.dtype), call.whole((*shape, *x.shape[len(refs) :]))
+    )
+    way = "add" if call.flag("accumulate") else "none"
+    call.end("ScatterND", x.name, _places(call, refs, shape), values, reduction=way)
+
+
+def scatter(way: str = "none") -> Row:
+    def row(call: Call) -> None:
+        index = call.ref("index")
+        source = call.arguments.get("src")
+        if isinstance(source, Ref):
+            updates = source.name
+            if source.shape != index.shape:
+                parts = [[0] * index.rank, list(index.shape), list(range(index.rank))]
+                updates = call.step("Slice", updates, *map(call.whole, parts))
+        else:
+            value = call.number("value")
+            updates = call.constant(np.full(index.shape, value, computed(call.dtype)))
+        inputs = call.name("self"), index.name, updates
+        call.end("ScatterElements", *inputs, axis=call.axis(), reduction=way)
+
+    return row
+
+
+def slice_scatter(call: Call) -> None:
+    """A tensor with a part replaced: what lies before, the part, what lies behind."""
+    x, axis = call.ref("self"), call.axis()
+    span = slice(call.integer("start"), call.integer("end", _END), call.integer("step", 1))
+    begin, end, step = span.indices(x.shape[axis])
+    if step == 1:
+        _replaced(call, x, axis, (begin, max(begin, end)), call.operand("src", call.dtype))
+        return
+    whole = np.full(x.shape[axis], -1)
+    whole[begin:end:step] = np.arange(len(range(begin, end, step)))
+    taken = whole >= 0
+    shape = [-1 if i == axis else 1 for i in range(x.rank)]
+    spread = call.step(
+        "Gather",
+        call.operand("src", call.dtype),
+        call.whole(whole.clip(0).tolist()),
+        axis=axis,
+    )
+    call.end("Where", call.constant(taken.reshape(shape)), spread, x.name)
+
+
+def select_scatter(call: Call) -> None:
+    x, axis = call.ref("self"), call.axis()
+    place = call.integer("index") % x.shape[axis]
+    shape = [1 if i == axis else d for i, d in enumerate(x.shape)]
+    part = call.step("Reshape", call.operand("src", call.dtype), call.whole(shape))
+    _replaced(call, x, axis, (place, place + 1), part)
+
+
+def _replaced(call: Call, x: Ref, axis: int, span: tuple[int, int], part: str) -> None:
+    begin, end = span
+    parts = [_cut(call, x.name, axis, 0, begin)] if begin else []
+    parts.append(part)
+    if end < x.shape[axis]:
+        parts.append(_cut(call, x.name, axis, end, _END))
+    call.end("Concat", *parts, axis=axis) if len(parts) > 1 else call.end("Identity", part)
+
+
+def copy(call: Call) -> None:
+    call.end("Expand", call.cast(call.ref("src"), call.dtype), call.whole(call.shape))
+
+
+def top_k(call: Call) -> None:
+    x, axis = call.ref("self"), call.axis(default=-1)
+    count = call.whole([call.integer("k")])
+    call.end("TopK", x.name, count, axis=axis, largest=call.integer("largest", 1))
+
+
+def sort(call: Call) -> None:
+    """All values, by their size; of `argsort` the places alone."""
+    x, axis = call.ref("self"), call.axis(default=-1)
+    outputs = call.outputs if len(call.outputs) == 2 else ("", *call.outputs)
+    count = call.whole([x.shape[axis] if x.rank else 1])
+    own = replace(call, outputs=outputs)
+    own.end("TopK", x.name, count, axis=axis, largest=call.integer("descending"))
+
+
+# Tensors that are known before it runs
+
+
+def arange(call: Call) -> None:
+    start, step = call.number("start"), call.number("step", 1)
+    values = start + step * np.arange(call.shape[0])
+    call.end("Identity", call.constant(values.astype(computed(call.dtype))))
+
+
+def linspace(call: Call) -> None:
+    values = np.linspace(call.number("start"), call.number("end"), call.integer("steps"))
+    call.end("Identity", call.constant(values.astype(computed(call.dtype))))
+
+
+def eye(call: Call) -> None:
+    call.end("Identity", call.constant(np.eye(*call.shape, dtype=computed(call.dtype))))
+
+
+def scalar(call: Call) -> None:
+    value = call.number("s")
+    call.end("Identity", call.constant(np.array(value, computed(call.dtype))))
+
+
+def triangle(upper: int) -> Row:
+    def row(call: Call) -> None:
+        place = np.array(call.integer("diagonal"), np.int64)
+        call.end("Trilu", call.name("self"), place, upper=upper)
+
+    return row
+
+
+def one_hot(call: Call) -> None:
+    count = call.integer("num_classes", -1)
+    if count < 0:
+        raise NotWritten("a one-hot without num_classes, whose size depends on the values")
+    values = call.constant(np.array([0, 1], np.int64))
+    call.end("OneHot", call.name("self"), call.whole([count]), values, axis=-1)
+
+
+# Images
+
+
+def pixel_shuffle(call: Call) -> None:
+    block = call.integer("upscale_factor")
+    _flat_image(call, "DepthToSpace", blocksize=block, mode="CRD")
+
+
+def _flat_image(call: Call, kind: str, **settings: Setting) -> None:
+    x = call.ref("self")
+    if x.rank == 4:
+        call.end(kind, x.name, **settings)
+        return
+    image = call.step("Reshape", x.name, call.whole((prod(x.shape[:-3]), *x.shape[-3:])))
+    call.end("Reshape", call.step(kind, image, **settings), call.whole(call.shape))
+
+
+def pixel_unshuffle(call: Call) -> None:
+    x, block = call.ref("self"), call.integer("downscale_factor")
+    lead, (channels, height, width) = prod(x.shape[:-3]), x.shape[-3:]
+    sizes = (lead, channels, height // block, block, width // block, block)
+    parted = call.step("Reshape", x.name, call.whole(sizes))
+    turned = call.step("Transpose", parted, perm=(0, 1, 3, 5, 2, 4))
+    call.end("Reshape", turned, call.whole(call.shape))
+
+
+def channel_shuffle(call: Call) -> None:
+    x, groups = call.ref("self"), call.integer("groups")
+    order = np.arange(x.shape[1]).reshape(groups, -1).T.reshape(-1)
+    call.end("Gather", x.name, call.whole(order.tolist()), axis=1)
+
+
+def unfold(call: Call) -> None:
+    """Windows along an axis, each behind the others: x.unfold(dim, size, step)."""
+    x, size, step = call.ref("self"), call.integer("size"), call.integer("step")
+    axis = call.integer("dimension") % x.rank
+    count = (x.shape[axis] - size) // step + 1
+    places = np.arange(count)[:, None] * step + np.arange(size)
+    picked = call.step("Gather", x.name, call.constant(places), axis=axis)
+    order = [a for a in range(x.rank + 1) if a != axis + 1]
+    call.end("Transpose", picked, perm=(*order, axis + 1))
+
+
+ROWS: dict[str, Row] = {
+    **dict.fromkeys(
+        (
+            "_reshape_alias",
+            "_unsafe_view",
+            "flatten",
+            "ravel",
+            "reshape",
+            "reshape_as",
+            "squeeze",
+            "unflatten",
+            "unsqueeze",
+            "view",
+            "view_as",
+        ),
+        view,
+    ),
+    "_pad_circular": pad("circular"),
+    "arange": arange,
+    "argsort": sort,
+    "broadcast_to": expand,
+    "cat": concat,
+    "channel_shuffle": channel_shuffle,
+    "chunk": split,
+    "concat": concat,
+    "constant_pad_nd": pad("constant"),
+    "copy": copy,
+    "embedding": embedding,
+    "expand": expand,
+    "expand_as": expand,
+    "eye": eye,
+    "flip": flip,
+    "gather": gather,
+    "index": index,
+    "index_put": index_put,
+    "index_select": index_select,
+    "linspace": linspace,
+    "mT": turn_matrix,
+    "movedim": move_axes,
+    "narrow": narrow,
+    "one_hot": one_hot,
+    "pad": pad(),
+    "permute": permute,
+    "pixel_shuffle": pixel_shuffle,
+    "pixel_unshuffle": pixel_unshuffle,
+    "reflection_pad1d": pad("reflect"),
+    "reflection_pad2d": pad("reflect"),
+    "reflection_pad3d": pad("reflect"),
+    "repeat": repeat,
+    "repeat_interleave.self_int": repeat_interleave,
+    "replication_pad1d": pad("replicate"),
+    "replication_pad2d": pad("replicate"),
+    "replication_pad3d": pad("replicate"),
+    "roll": roll,
+    "scalar_tensor": scalar,
+    "scatter": scatter(),
+    "scatter_add": scatter("add"),
+    "select": select,
+    "select_scatter": select_scatter,
+    "slice": slice_,
+    "slice_scatter": slice_scatter,
+    "sort": sort,
+    "split": split,
+    "split_with_sizes": split,
+    "stack": stack,
+    "t": transpose,
+    "tensor_split": split,
+    "tile": repeat,
+    "topk": top_k,
+    "transpose": transpose,
+    "tril": triangle(0),
+    "triu": triangle(1),
+    "unbind": unbind,
+    "unfold": unfold,
+    "unsafe_split": split,
+}

@@ -1,0 +1,586 @@
+"""ATen's operators on each element by itself, and reductions."""
+
+from math import inf, pi, prod
+
+import numpy as np
+
+from litesmith.conversion.aten.call import Argument, Call, NotWritten, Ref, Row, computed
+from litesmith.conversion.core.source import Setting
+from litesmith.ir.types import Array
+
+# As torch computes with a number beside tensors: its category counts, not its width.
+_ORDER = ("bool", "uint8", "int8", "int16", "int32", "int64", "float32")
+
+
+def promoted(*values: Argument) -> str:
+    """The element type that operands are brought to."""
+    tensors = [computed(v.dtype) for v in values if isinstance(v, Ref)]
+    numbers = ["float32" if isinstance(v, float) else "bool" for v in values if type(v) is not Ref]
+    return max(tensors + numbers, key=_ORDER.index, default="float32")
+
+
+def _float(call: Call, name: str = "self") -> str:
+    return call.operand(name, "float32")
+
+
+def one(kind: str, **settings: Setting) -> Row:
+    """An operator of one tensor that ONNX has as it is."""
+
+    def row(call: Call) -> None:
+        call.end(kind, call.operand("self", call.dtype), **settings)
+
+    return row
+
+
+def asked(kind: str) -> Row:
+    """A question about each value."""
+    return lambda call: call.end(kind, call.name("self"))
+
+
+def two(kind: str) -> Row:
+    """An operator of two tensors in the type of its result; `alpha` times the second."""
+
+    def row(call: Call) -> None:
+        a, b = (call.operand(name, call.dtype) for name in ("self", "other"))
+        alpha = call.arguments.get("alpha", 1)
+        if isinstance(alpha, int | float) and alpha != 1:
+            b = call.step("Mul", b, call.constant(alpha, call.dtype))
+        call.end(kind, a, b)
+
+    return row
+
+
+def compared(kind: str) -> Row:
+    def row(call: Call) -> None:
+        dtype = promoted(call.arguments["self"], call.arguments["other"])
+        a, b = (call.operand(name, dtype) for name in ("self", "other"))
+        if kind == "NotEqual":
+            call.end("Not", call.step("Equal", a, b))
+        else:
+            call.end(kind, a, b)
+
+    return row
+
+
+def logical(kind: str) -> Row:
+    def row(call: Call) -> None:
+        call.end(kind, *(_truth(call, name) for name in ("self", "other") if call.has(name)))
+
+    return row
+
+
+def _truth(call: Call, name: str) -> str:
+    """True where a value is not zero."""
+    value = call.arguments[name]
+    if not isinstance(value, Ref):
+        return call.operand(name, "bool")
+    if value.dtype == "bool":
+        return value.name
+    zero = call.constant(0, value.dtype)
+    return call.step("Not", call.step("Equal", value.name, zero))
+
+
+def bitwise(kind: str) -> Row:
+    """On truth values these are logical; LiteRT has no others but XOR."""
+
+    def row(call: Call) -> None:
+        if call.dtype == "bool":
+            logical({"BitwiseAnd": "And", "BitwiseOr": "Or"}.get(kind, "Xor"))(call)
+        else:
+            two(kind)(call)
+
+    return row
+
+
+def bitwise_not(call: Call) -> None:
+    if call.dtype == "bool":
+        call.end("Not", call.name("self"))
+        return
+    call.end("Sub", call.constant(-1, call.dtype), call.name("self"))
+
+
+def rsub(call: Call) -> None:
+    a, b = (call.operand(name, call.dtype) for name in ("self", "other"))
+    alpha = call.number("alpha", 1)
+    if alpha != 1:
+        a = call.step("Mul", a, call.constant(alpha, call.dtype))
+    call.end("Sub", b, a)
+
+
+def divide(call: Call) -> None:
+    a, b = (call.operand(name, call.dtype) for name in ("self", "other"))
+    way = call.word("rounding_mode")
+    if way == "floor":
+        _floor_divide(call, a, b)
+    elif way == "trunc" and call.dtype == "float32":
+        _truncate(call, call.step("Div", a, b))
+    else:
+        call.end("Div", a, b)
+
+
+def _floor_divide(call: Call, a: str, b: str) -> None:
+    if call.dtype == "float32":
+        call.end("Floor", call.step("Div", a, b))
+    else:  # less its rest it divides evenly, whichever way the kernel rounds
+        call.end("Div", call.step("Sub", a, call.step("Mod", a, b)), b)
+
+
+def floor_divide(call: Call) -> None:
+    _floor_divide(call, *(call.operand(name, call.dtype) for name in ("self", "other")))
+
+
+def _truncate(call: Call, x: str) -> None:
+    size = call.step("Floor", call.step("Abs", x))
+    call.end("Mul", size, call.step("Sign", x))
+
+
+def truncate(call: Call) -> None:
+    _truncate(call, call.name("self"))
+
+
+def fraction(call: Call) -> None:
+    x = call.name("self")
+    size = call.step("Floor", call.step("Abs", x))
+    call.end("Sub", x, call.step("Mul", size, call.step("Sign", x)))
+
+
+def fmod(call: Call) -> None:
+    call.end("Mod", *(call.operand(n, call.dtype) for n in ("self", "other")), fmod=1)
+
+
+def power(call: Call) -> None:
+    call.end("Pow", *(call.operand(name, call.dtype) for name in ("self", "exponent")))
+
+
+def arc_tangent_2(call: Call) -> None:
+    call.end("litesmith.ATAN2", _float(call), _float(call, "other"))
+
+
+def scaled(kind: str, factor: float, *, before: bool = False) -> Row:
+    """A function of a multiple, or a multiple of a function."""
+
+    def row(call: Call) -> None:
+        x, times = _float(call), call.constant(factor, "float32")
+        if before:
+            call.end(kind, call.step("Mul", x, times))
+        else:
+            call.end("Mul", call.step(kind, x), times)
+
+    return row
+
+
+def rsqrt(call: Call) -> None:
+    call.end("litesmith.RSQRT", _float(call))
+
+
+def log1p(call: Call) -> None:
+    call.end("Log", call.step("Add", _float(call), call.constant(1.0, "float32")))
+
+
+def expm1(call: Call) -> None:
+    call.end("Sub", call.step("Exp", _float(call)), call.constant(1.0, "float32"))
+
+
+def _bound(call: Call, name: str) -> str:
+    return call.operand(name, call.dtype) if call.has(name) else ""
+
+
+def clamp(call: Call) -> None:
+    x = call.operand("self", call.dtype)
+    ends = {"Max": _bound(call, "min"), "Min": _bound(call, "max")}
+    if not any(isinstance(call.arguments.get(n), Ref) for n in ("min", "max")):
+        call.end("Clip", x, *ends.values())
+        return
+    steps = [(kind, end) for kind, end in ends.items() if end]
+    for kind, end in steps[:-1]:
+        x = call.step(kind, x, end)
+    call.end(steps[-1][0], x, steps[-1][1])
+
+
+def hardtanh(call: Call) -> None:
+    ends = (call.constant(call.number(n, d), call.dtype) for n, d in _TANH_ENDS)
+    call.end("Clip", call.name("self"), *ends)
+
+
+_TANH_ENDS = (("min_val", -1.0), ("max_val", 1.0))
+
+
+def relu6(call: Call) -> None:
+    call.end("Clip", call.name("self"), call.constant(0, call.dtype), call.constant(6, call.dtype))
+
+
+def gelu(call: Call) -> None:
+    call.end("Gelu", call.name("self"), approximate=call.word("approximate", "none"))
+
+
+def elu(call: Call) -> None:
+    scale, inner = call.number("scale", 1), call.number("input_scale", 1)
+    if inner != 1:
+        raise NotWritten("an ELU whose input is scaled; scale it in a step of its own")
+    if scale == 1:
+        call.end("Elu", call.name("self"), alpha=call.number("alpha", 1))
+        return
+    made = call.step("Elu", call.name("self"), alpha=call.number("alpha", 1))
+    call.end("Mul", made, call.constant(scale, "float32"))
+
+
+def celu(call: Call) -> None:
+    call.end("Celu", call.name("self"), alpha=float(call.number("alpha", 1)))
+
+
+def leaky_relu(call: Call) -> None:
+    call.end("LeakyRelu", call.name("self"), alpha=float(call.number("negative_slope", 0.01)))
+
+
+def prelu(call: Call) -> None:
+    x, weight = call.ref("self"), call.ref("weight")
+    shape = (prod(weight.shape), *[1] * (x.rank - 2))
+    call.end("PRelu", x.name, call.step("Reshape", weight.name, call.whole(shape)))
+
+
+def softplus(call: Call) -> None:
+    beta = call.number("beta", 1)
+    if beta == 1:
+        call.end("Softplus", call.name("self"))
+        return
+    inner = call.step("Mul", call.name("self"), call.constant(beta, "float32"))
+    call.end("Mul", call.step("Softplus", inner), call.constant(1 / beta, "float32"))
+
+
+def log_sigmoid(call: Call) -> None:
+    call.end("Neg", call.step("Softplus", call.step("Neg", call.name("self"))))
+
+
+def shrink(hard: bool) -> Row:
+    def row(call: Call) -> None:
+        edge = float(call.number("lambd", 0.5))
+        call.end("Shrink", call.name("self"), lambd=edge, bias=0.0 if hard else edge)
+
+    return row
+
+
+def threshold(call: Call) -> None:
+    x = call.name("self")
+    above = call.step("Greater", x, call.constant(call.number("threshold"), call.dtype))
+    call.end("Where", above, x, call.constant(call.number("value"), call.dtype))
+
+
+def gated(call: Call) -> None:
+    x = call.ref("self")
+    axis = call.integer("dim", -1) % x.rank
+    value, gate = call.steps("Split", 2, x.name, axis=axis, num_outputs=2)
+    call.end("Mul", value, call.step("Sigmoid", gate))
+
+
+def identity(name: str = "self") -> Row:
+    """What changes nothing once the model only runs: a copy, perhaps in another type."""
+
+    def row(call: Call) -> None:
+        call.end("Identity", call.cast(call.ref(name), call.dtype))
+
+    return row
+
+
+def native_dropout(call: Call) -> None:
+    call.end("Dropout", call.name("input"))
+
+
+def filled(call: Call) -> None:
+    """A tensor of one value, of the result's sizes."""
+    value = call.arguments.get("fill_value", call.arguments.get("value"))
+    if isinstance(value, Ref):
+        call.end("Expand", call.cast(value, call.dtype), call.whole(call.shape))
+        return
+    numbers = np.full(call.shape, value, computed(call.dtype))
+    call.end("Identity", call.constant(numbers))
+
+
+def filled_with(value: int) -> Row:
+    def row(call: Call) -> None:
+        call.end("Identity", call.constant(np.full(call.shape, value, computed(call.dtype))))
+
+    return row
+
+
+def where(call: Call) -> None:
+    condition = call.ref("condition")
+    a, b = (call.operand(name, call.dtype) for name in ("self", "other"))
+    call.end("Where", call.cast(condition, "bool"), a, b)
+
+
+def masked_fill(call: Call) -> None:
+    value = call.operand("value", call.dtype)
+    call.end("Where", call.name("mask"), value, call.name("self"))
+
+
+def add_product(kind: str) -> Row:
+    """A tensor plus a multiple of a product or a quotient."""
+
+    def row(call: Call) -> None:
+        made = call.step(kind, *(call.operand(n, call.dtype) for n in ("tensor1", "tensor2")))
+        factor = call.number("value", 1)
+        if factor != 1:
+            made = call.step("Mul", made, call.constant(factor, call.dtype))
+        call.end("Add", call.operand("self", call.dtype), made)
+
+    return row
+
+
+def lerp(call: Call) -> None:
+    start, end = call.name("self"), call.name("end")
+    step = call.step("Mul", call.step("Sub", end, start), call.operand("weight", call.dtype))
+    call.end("Add", start, step)
+
+
+# Reductions
+
+
+def _axes(call: Call, x: Ref, name: str = "dim") -> tuple[int, ...]:
+    given = call.arguments.get(name)
+    if given is None or given == ():
+        return tuple(range(x.rank))
+    return tuple(a % max(x.rank, 1) for a in call.integers(name))
+
+
+def reduced(kind: str) -> Row:
+    """Along axes, or all of them."""
+
+    def row(call: Call) -> None:
+        x = call.ref("self")
+        name = _truth(call, "self") if kind in _LOGIC else call.cast(x, call.dtype)
+        _reduce(call, _LOGIC.get(kind, kind), name, x)
+
+    return row
+
+
+_LOGIC = {"Any": "ReduceMax", "All": "ReduceMin"}
+
+
+def _reduce(call: Call, kind: str, name: str, x: Ref) -> None:
+    if not x.rank:
+        call.end("Identity", name)
+        return
+    axes = call.whole(_axes(call, x))
+    call.end(kind, name, axes, keepdims=call.integer("keepdim"))
+
+
+def extreme(kind: str, place: str) -> Row:
+    """The largest or smallest values along an axis, and where they lie."""
+
+    def row(call: Call) -> None:
+        x, axis, keep = call.name("self"), call.axis(), call.integer("keepdim")
+        if call.outputs[0]:
+            call.output(0).end(kind, x, call.whole([axis]), keepdims=keep)
+        if call.outputs[1]:
+            call.output(1).end(place, x, axis=axis, keepdims=keep)
+
+    return row
+
+
+def place_of(kind: str) -> Row:
+    def row(call: Call) -> None:
+        x, name, keep = call.ref("self"), call.name("self"), call.integer("keepdim")
+        if call.has("dim"):
+            call.end(kind, name, axis=call.axis(), keepdims=keep)
+            return
+        flat = call.step("Reshape", name, call.whole([prod(x.shape)]))
+        call.end(kind, flat, axis=0, keepdims=0)
+
+    return row
+
+
+def spread(root: bool) -> Row:
+    """Variance or deviation, with a correction of the count, and the mean where it is asked for."""
+
+    def row(call: Call) -> None:
+        x, keep = call.ref("self"), call.integer("keepdim")
+        axes = _axes(call, x)
+        count = prod(x.shape[a] for a in axes)
+        less = call.number("correction", call.number("unbiased", 1))
+        if len(call.outputs) > 1 and call.outputs[1]:
+            call.output(1).end("ReduceMean", x.name, call.whole(axes), keepdims=keep)
+        first = call.output(0)
+        away = first.step("Sub", x.name, first.step("ReduceMean", x.name, call.whole(axes)))
+        square = first.step("Mul", away, away)
+        mean = first.step("ReduceMean", square, call.whole(axes), keepdims=keep)
+        factor = call.constant(count / (count - less) if count > less else inf, "float32")
+        if root:
+            first.end("Sqrt", first.step("Mul", mean, factor))
+        else:
+            first.end("Mul", mean, factor)
+
+    return row
+
+
+def vector_norm(call: Call) -> None:
+    x, order = call.ref("self"), call.number("ord", call.number("p", 2))
+    kind = {1: "ReduceL1", 2: "ReduceL2", inf: "ReduceMax", -inf: "ReduceMin"}.get(order)
+    name = x.name
+    if kind is None:
+        raise NotWritten("a norm of order {order}; 1, 2 and inf can be converted", order)
+    if abs(order) == inf:
+        name = call.step("Abs", name)
+    _reduce(call, kind, name, x)
+
+
+def softmax(kind: str) -> Row:
+    def row(call: Call) -> None:
+        call.end(kind, call.operand("self", call.dtype), axis=call.axis())
+
+    return row
+
+
+def running_sum(call: Call) -> None:
+    axis: Array = np.array(call.axis(), np.int64)
+    call.end("CumSum", call.operand("self", call.dtype), axis)
+
+
+ROWS: dict[str, Row] = {
+    **{
+        name: one(kind)
+        for name, kind in (
+            ("abs", "Abs"),
+            ("acos", "Acos"),
+            ("acosh", "Acosh"),
+            ("asin", "Asin"),
+            ("asinh", "Asinh"),
+            ("atan", "Atan"),
+            ("atanh", "Atanh"),
+            ("ceil", "Ceil"),
+            ("cos", "Cos"),
+            ("cosh", "Cosh"),
+            ("erf", "Erf"),
+            ("exp", "Exp"),
+            ("floor", "Floor"),
+            ("hardswish", "HardSwish"),
+            ("log", "Log"),
+            ("mish", "Mish"),
+            ("neg", "Neg"),
+            ("reciprocal", "Reciprocal"),
+            ("relu", "Relu"),
+            ("round", "Round"),
+            ("selu", "Selu"),
+            ("sgn", "Sign"),
+            ("sigmoid", "Sigmoid"),
+            ("sign", "Sign"),
+            ("silu", "Swish"),
+            ("sin", "Sin"),
+            ("sinh", "Sinh"),
+            ("sqrt", "Sqrt"),
+            ("tan", "Tan"),
+            ("tanh", "Tanh"),
+        )
+    },
+    "add": two("Add"),
+    "addcdiv": add_product("Div"),
+    "addcmul": add_product("Mul"),
+    "alias": identity(),
+    "all": reduced("All"),
+    "amax": reduced("ReduceMax"),
+    "amin": reduced("ReduceMin"),
+    "any": reduced("Any"),
+    "argmax": place_of("ArgMax"),
+    "argmin": place_of("ArgMin"),
+    "atan2": arc_tangent_2,
+    "bitwise_and": bitwise("BitwiseAnd"),
+    "bitwise_not": bitwise_not,
+    "bitwise_or": bitwise("BitwiseOr"),
+    "bitwise_xor": bitwise("BitwiseXor"),
+    "celu": celu,
+    "clamp": clamp,
+    "clamp_max": clamp,
+    "clamp_min": clamp,
+    "clone": identity(),
+    "contiguous": identity(),
+    "cumsum": running_sum,
+    "deg2rad": scaled("Identity", pi / 180),
+    "detach": identity(),
+    "detach_": identity(),
+    "div": divide,
+    "dropout": identity("input"),
+    "elu": elu,
+    "eq": compared("Equal"),
+    "exp2": scaled("Exp", float(np.log(2)), before=True),
+    "expm1": expm1,
+    "feature_dropout": identity("input"),
+    "fill": filled,
+    "floor_divide": floor_divide,
+    "fmod": fmod,
+    "frac": fraction,
+    "full": filled,
+    "full_like": filled,
+    "ge": compared("GreaterOrEqual"),
+    "gelu": gelu,
+    "glu": gated,
+    "gt": compared("Greater"),
+    "hardshrink": shrink(True),
+    "hardsigmoid": one("HardSigmoid", alpha=1 / 6, beta=0.5),
+    "hardtanh": hardtanh,
+    "isinf": asked("IsInf"),
+    "isnan": asked("IsNaN"),
+    "le": compared("LessOrEqual"),
+    "leaky_relu": leaky_relu,
+    "lerp": lerp,
+    "lift_fresh_copy": identity(),
+    "linalg_vector_norm": vector_norm,
+    "log10": scaled("Log", float(1 / np.log(10))),
+    "log1p": log1p,
+    "log2": scaled("Log", float(1 / np.log(2))),
+    "log_sigmoid": log_sigmoid,
+    "log_sigmoid_forward": log_sigmoid,
+    "log_softmax": softmax("LogSoftmax"),
+    "_log_softmax": softmax("LogSoftmax"),
+    "logical_and": logical("And"),
+    "logical_not": logical("Not"),
+    "logical_or": logical("Or"),
+    "logical_xor": logical("Xor"),
+    "logsumexp": reduced("ReduceLogSumExp"),
+    "lt": compared("Less"),
+    "masked_fill": masked_fill,
+    "max": reduced("ReduceMax"),
+    "max.dim": extreme("ReduceMax", "ArgMax"),
+    "max.other": two("Max"),
+    "maximum": two("Max"),
+    "mean": reduced("ReduceMean"),
+    "min": reduced("ReduceMin"),
+    "min.dim": extreme("ReduceMin", "ArgMin"),
+    "min.other": two("Min"),
+    "minimum": two("Min"),
+    "mul": two("Mul"),
+    "native_dropout": native_dropout,
+    "ne": compared("NotEqual"),
+    "new_full": filled,
+    "new_ones": filled_with(1),
+    "new_zeros": filled_with(0),
+    "norm": vector_norm,
+    "ones": filled_with(1),
+    "ones_like": filled_with(1),
+    "pow": power,
+    "prelu": prelu,
+    "prod": reduced("ReduceProd"),
+    "relu6": relu6,
+    "remainder": two("Mod"),
+    "rsqrt": rsqrt,
+    "rsub": rsub,
+    "softmax": softmax("Softmax"),
+    "_softmax": softmax("Softmax"),
+    "_safe_softmax": softmax("Softmax"),
+    "softplus": softplus,
+    "softshrink": shrink(False),
+    "std": spread(True),
+    "sub": two("Sub"),
+    "subtract": two("Sub"),
+    "sum": reduced("ReduceSum"),
+    "threshold": threshold,
+    "to": identity(),
+    "_to_copy": identity(),
+    "trunc": truncate,
+    "type_as": identity(),
+    "var": spread(False),
+    "var_mean": spread(False),
+    "where": where,
+    "zeros": filled_with(0),
+    "zeros_like": filled_with(0),
+    "empty": filled_with(0),
+    "empty_like": filled_with(0),
+}

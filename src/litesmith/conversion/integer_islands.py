@@ -1,0 +1,569 @@
+"""Float ops between DEQUANTIZE and QUANTIZE, computed on the integers at the scales of the source.
+
+A source says which numbers its integers stand for, and leaves the arithmetic to whoever runs it.
+What LiteRT has a kernel for is computed on int8; uint8 is int8 with the zero point moved by 128.
+What has none stays float, with conversions around it, and is told with the reason.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from litesmith import schema
+from litesmith.conversion.rules.quantized import same_quant
+from litesmith.errors import LitesmithError
+from litesmith.ir.edit import consumers, regraph, substitute
+from litesmith.ir.ops import OPS
+from litesmith.ir.types import Array, Graph, Op, Quant, Record, Tensor, constant_numbers, frozen
+from litesmith.phrases import Phrase, phrase
+
+# XNNPACK does not open a model in which a step of the products is 256 steps of the output.
+_MOST_RATIO = 255
+# A step of an intermediate result that is coarser than that of the result would lose digits.
+_COARSER = 1.05
+# Smaller constants are not worth an op of their own.
+_WORTH_STORING = 1024
+
+_ACTIVATIONS = schema.ENUMS["ActivationFunctionType"].names
+
+
+class _Stays(LitesmithError):
+    """Why an op is left in float."""
+
+
+class Weight(NamedTuple):
+    """A constant as codes around zero, and the scales of its channels."""
+
+    codes: Array
+    scale: Array
+    axis: int
+
+    def tensor(self, like: Tensor) -> Tensor:
+        data = frozen(np.ascontiguousarray(self.codes.astype(np.int8)))
+        quant = Quant.of(self.scale, 0, self.axis)
+        return replace(like, dtype="int8", data=data, quant=quant)
+
+
+def integer_islands(graph: Graph) -> tuple[Graph, tuple[Phrase, ...]]:
+    """The graph with its islands on integers, and what stays float inside it, with the reason."""
+    walk = _Walk(_told_codes(graph))
+    made = walk.graph()
+    notes = [
+        phrase("{count} {kind} stay float between integers: {why}", count, kind, why)
+        for (kind, why), count in walk.left.items()
+    ]
+    return made, tuple(notes)
+
+
+def _is_coded(tensor: Tensor) -> bool:
+    return (
+        tensor.dtype in ("int8", "uint8")
+        and tensor.quant is not None
+        and not tensor.quant.per_channel
+        and not tensor.is_const
+    )
+
+
+def _as_int8(tensor: Tensor, name: str = "") -> Tensor:
+    """The same numbers in int8."""
+    if tensor.dtype == "int8":
+        return tensor
+    assert tensor.quant is not None
+    quant = replace(tensor.quant, zero_point=tensor.quant.zero_point - 128)
+    return replace(tensor, name=name or tensor.name, dtype="int8", quant=quant)
+
+
+def _step(tensor: Tensor) -> float:
+    assert tensor.quant is not None
+    return float(tensor.quant.scale[0])
+
+
+def _picks(op: Op) -> bool:
+    """True where each result is one of the values, or the nearest that its codes have."""
+    row = OPS[op.kind]
+    moves = row.scale == "same" and not row.interpolates and not row.averages
+    return (moves or row.clamps is not None) and "int8" in row.versions and row.data is not None
+
+
+def _code_places(op: Op) -> list[int]:
+    """The inputs of an op that moves codes, which all have one scale; () for any other op."""
+    row = OPS[op.kind]
+    words = row.inputs.split()
+    words += words[-1:] * (len(op.inputs) - len(words))
+    places = [i for i, t in enumerate(op.inputs) if t is not None and words[i][0] == "x"]
+    tensors = [t for i in places if (t := op.inputs[i]) is not None]
+    coded = [t for t in tensors if not t.is_const]
+    moves = _picks(op) and row.clamps is None and not row.is_commutative
+    if not moves or not coded or not all(map(_is_coded, coded)):
+        return []
+    same = all(t.dtype == coded[0].dtype for t in tensors)
+    return places if same and all(same_quant(t.quant, coded[0].quant) for t in coded) else []
+
+
+def _told_codes(graph: Graph) -> Graph:
+    """The graph in which codes that were only moved say what they stand for, too."""
+    swap: dict[Tensor, Tensor] = {}
+    ops: list[Op] = []
+    for op in graph.ops:
+        op = substitute(op, swap)
+        places = _code_places(op)
+        source = op.inputs[places[0]] if places else None
+        if source is not None:
+            quant = next(t.quant for i in places if (t := op.inputs[i]) and not t.is_const)
+            fresh = {
+                t: replace(t, quant=quant)
+                for t in op.outputs
+                if t.quant is None and t.dtype == source.dtype
+            }
+            swap |= fresh
+            op = _explicit_frame(substitute(op, fresh))
+        ops.append(op)
+    return regraph(graph, ops=ops, outputs=[swap.get(t, t) for t in graph.outputs])
+
+
+def _explicit_frame(op: Op) -> Op:
+    """A frame of code 0: where a scale is told, the runtime would take the zero point for it."""
+    source = op.inputs[0]
+    if (
+        op.kind != "PAD"
+        or source is None
+        or source.quant is None
+        or not any(source.quant.zero_point)
+    ):
+        return op
+    filling = Tensor(
+        f"{op.outputs[0].name}/frame", (), source.dtype, frozen(np.zeros((), source.dtype))
+    )
+    return replace(op, kind="PADV2", inputs=(*op.inputs, filling), options=Record("PadV2Options"))
+
+
+def _shifted(tensor: Tensor, form: Quant | None) -> Tensor:
+    """Codes of a constant in int8."""
+    values = tensor.values().astype(np.int16) - (128 if tensor.dtype == "uint8" else 0)
+    return replace(tensor, dtype="int8", data=frozen(values.astype(np.int8)), quant=form)
+
+
+def _data_places(op: Op) -> list[int]:
+    """The places of the inputs that hold data, in float."""
+    words = OPS[op.kind].inputs.split()
+    words += words[-1:] * (len(op.inputs) - len(words))
+    return [
+        place
+        for place, (word, tensor) in enumerate(zip(words, op.inputs, strict=False))
+        if word[0] == "x" and tensor is not None and tensor.dtype == "float32"
+    ]
+
+
+class _Walk:
+    """A graph on its way: the float tensors that exist as codes, and the ops so far."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._readers = consumers(graph)
+        self._ends = {*graph.outputs}
+        self._wanted = self._wishes()
+        self._twins: dict[Tensor, Tensor] = {}  # of float tensors: their codes
+        self._codes: dict[Tensor, Tensor] = {}  # of codes in the source: those in int8
+        self._real = {t for t in graph.inputs if t.dtype == "float32"}
+        self._stored: dict[Tensor, Tensor] = {}
+        self._wide: set[Tensor] = set()  # float tensors that are made of 16 bits
+        self._done: set[Op] = set()
+        self._ops: list[Op] = []
+        self.left: Counter[tuple[str, str]] = Counter()
+
+    def graph(self) -> Graph:
+        for op in self._graph.ops:
+            if op in self._done:
+                continue
+            if op.kind == "DEQUANTIZE" and op.inputs[0] is not None and _is_coded(op.inputs[0]):
+                self._twins[op.outputs[0]] = self._code(op.inputs[0])
+            elif op.kind == "QUANTIZE" and _is_coded(op.outputs[0]):
+                self._quantize(op)
+            elif not self._on_codes(op) and not self._on_integers(op):
+                self._leave(op)
+                if op.kind == "DEQUANTIZE":
+                    self._wide.update(op.outputs)
+        for tensor in self._graph.outputs:
+            self._have(tensor)
+        return regraph(self._graph, ops=self._ops)
+
+    # What is asked for
+
+    def _wishes(self) -> dict[Tensor, Tensor]:
+        """Float tensors of which only the codes are read, with the int8 tensor of those."""
+        wanted: dict[Tensor, Tensor] = {}
+        for op in reversed(self._graph.ops):
+            if op.kind == "QUANTIZE" and _is_coded(op.outputs[0]) and op.inputs[0] is not None:
+                self._wish(wanted, op.inputs[0], _as_int8(op.outputs[0]))
+            elif _picks(op) and len(op.outputs) == 1 and op.outputs[0] in wanted:
+                quant = wanted[op.outputs[0]].quant
+                for place in _data_places(op):
+                    tensor = op.inputs[place]
+                    assert tensor is not None
+                    self._wish(wanted, tensor, replace(tensor, dtype="int8", quant=quant))
+        return wanted
+
+    def _wish(self, wanted: dict[Tensor, Tensor], tensor: Tensor, codes: Tensor) -> None:
+        if tensor.is_const or tensor in self._ends or tensor in self._graph.inputs:
+            return
+        readers = self._readers[tensor]
+        same = all(
+            r.kind == "QUANTIZE"
+            and _is_coded(r.outputs[0])
+            and same_quant(_as_int8(r.outputs[0]).quant, codes.quant)
+            for r in readers
+        )
+        if same or len(readers) == 1:
+            wanted.setdefault(tensor, codes)
+
+    # Conversions
+
+    def _code(self, tensor: Tensor) -> Tensor:
+        """Codes of the source in int8."""
+        if tensor not in self._codes:
+            self._codes[tensor] = _as_int8(tensor, f"{tensor.name}/int8")
+            if tensor.dtype != "int8":
+                self._convert(tensor, self._codes[tensor])
+        return self._codes[tensor]
+
+    def _convert(self, source: Tensor, target: Tensor) -> None:
+        kind = "DEQUANTIZE" if target.dtype == "float32" else "QUANTIZE"
+        version = 2 if kind == "DEQUANTIZE" else 1
+        self._ops.append(Op(kind, (source,), (target,), version=version))
+
+    def _quantize(self, op: Op) -> None:
+        source, target = op.inputs[0], op.outputs[0]
+        assert source is not None
+        codes, wanted = self._twins.get(source), _as_int8(target, f"{target.name}/int8")
+        if codes is not None and same_quant(codes.quant, wanted.quant):
+            self._codes[target] = codes
+        elif codes is None and target in self._ends and target not in self._readers:
+            self._ops.append(replace(op, inputs=(self._have(source),)))
+        else:
+            self._convert(self._have(source) if codes is None else codes, wanted)
+            self._codes[target] = wanted
+
+    def _have(self, tensor: Tensor) -> Tensor:
+        """A tensor as the source has it, converted where it does not exist so yet."""
+        if tensor.is_const:
+            return self._constant(tensor)
+        codes = self._twins.get(tensor) or self._codes.get(tensor)
+        if codes is not None and codes is not tensor and tensor not in self._real:
+            self._convert(codes, tensor)
+            self._real.add(tensor)
+        return tensor
+
+    def _constant(self, tensor: Tensor) -> Tensor:
+        """A float constant that comes from integers, stored as such where that pays."""
+        if tensor.dtype != "float32" or tensor.quant is None:
+            return tensor
+        if tensor not in self._stored:
+            self._stored[tensor] = replace(tensor, quant=None)
+            weight = _weight(tensor) if tensor.elements >= _WORTH_STORING else None
+            if weight is not None:
+                stored = weight.tensor(replace(tensor, name=f"{tensor.name}/int8"))
+                made = replace(tensor, data=None, quant=None)
+                version = 5 if weight.scale.size > 1 else 2
+                self._ops.append(Op("DEQUANTIZE", (stored,), (made,), version=version))
+                self._stored[tensor] = made
+        return self._stored[tensor]
+
+    # Ops
+
+    def _leave(self, op: Op) -> None:
+        inputs = tuple(None if t is None else self._have(t) for t in op.inputs)
+        self._real.update(t for t in op.outputs if t.dtype == "float32")
+        self._ops.append(op if inputs == op.inputs else replace(op, inputs=inputs))
+
+    def _on_codes(self, op: Op) -> bool:
+        """An op that moves codes as the source has them: moved in int8."""
+        places = _code_places(op)
+        quants = [t.quant for t in op.outputs if _is_coded(t)]
+        if not places or len(quants) != len(op.outputs):
+            return False
+        for tensor in op.outputs:
+            self._codes[tensor] = _as_int8(tensor)
+        form = self._codes[op.outputs[0]].quant
+        inputs = list(op.inputs)
+        for place in places:
+            tensor = op.inputs[place]
+            assert tensor is not None
+            inputs[place] = _shifted(tensor, form) if tensor.is_const else self._code(tensor)
+        version = max(op.version, OPS[op.kind].versions["int8"])
+        outputs = tuple(self._codes[t] for t in op.outputs)
+        self._ops.append(replace(op, inputs=tuple(inputs), outputs=outputs, version=version))
+        return True
+
+    def _on_integers(self, op: Op) -> bool:
+        """The op on integers, where all that it reads and makes is known as such."""
+        places = _data_places(op)
+        if not any(op.inputs[place] in self._twins for place in places):
+            if op.kind != "QUANTIZE" and any(op.inputs[place] in self._wide for place in places):
+                why = phrase("its data has 16 bits, where LiteRT's kernels are slower than float")
+                self.left[op.kind, why] += 1
+            return False
+        try:
+            self._move(op, places)
+        except _Stays as error:
+            self.left[op.kind, str(error)] += 1
+            return False
+        return True
+
+    def _move(self, op: Op, places: Sequence[int]) -> None:
+        row = OPS[op.kind]
+        if "int8" not in row.versions:
+            raise _Stays("LiteRT has no integer kernel for it")
+        for place in places:
+            tensor = op.inputs[place]
+            assert tensor is not None
+            if tensor not in self._twins and not tensor.is_const:
+                raise _Stays("an input of it is float")
+        floats = [t for t in op.outputs if t.dtype == "float32"]
+        wish = self._wanted.get(floats[0]) if len(floats) == 1 else None
+        if row.weight is not None:
+            self._move_layer(op, places, wish)
+        elif row.scale == "free" and (wish is not None or row.clamps is None):
+            self._emit(op, self._own_forms(op, places), self._need(wish))
+        elif row.scale == "fixed":
+            self._move_fixed(op, places, self._need(wish))
+        elif row.interpolates or row.averages:
+            self._move_same(op, places, self._need(wish))
+        elif _picks(op):
+            self._pick(op, places, wish)
+        elif not floats:
+            self._emit(op, self._own_forms(op, places), None)
+        else:
+            raise _Stays("LiteRT has no integer kernel for it")
+
+    def _need(self, wish: Tensor | None) -> Tensor:
+        if wish is None:
+            raise _Stays("its result has no scale in the source")
+        return wish
+
+    def _emit(self, op: Op, inputs: dict[int, Tensor], result: Tensor | None) -> None:
+        """Adds the op on integers; an activation that follows it comes into it."""
+        row = OPS[op.kind]
+        options = op.options
+        if options is not None and "pot_scale_int16" in options:
+            options = options.set(pot_scale_int16=False)
+        ends = list(op.outputs)
+        if result is not None:
+            follower = self._activation(op, result)
+            if follower is not None and options is not None:
+                options = options.set(fused_activation_function=follower.kind)
+                self._done.add(follower)
+                self._twins[follower.outputs[0]] = result
+            floats = [t for t in op.outputs if t.dtype == "float32"]
+            self._twins[floats[0]] = result
+            ends = [result if t is floats[0] else t for t in op.outputs]
+        read = tuple(
+            inputs[place] if place in inputs else t and self._have(t)
+            for place, t in enumerate(op.inputs)
+        )
+        version = max(op.version, row.versions["int8"])
+        self._ops.append(
+            replace(op, inputs=read, outputs=tuple(ends), options=options, version=version)
+        )
+
+    def _activation(self, op: Op, result: Tensor) -> Op | None:
+        """The activation that alone reads what the op makes, where the op can apply it."""
+        readers = self._readers.get(op.outputs[0], [])
+        if not OPS[op.kind].fuses_activation or len(readers) != 1:
+            return None
+        (reader,) = readers
+        wish = self._wanted.get(reader.outputs[0]) if reader.outputs else None
+        fits = (
+            OPS[reader.kind].clamps is not None
+            and reader.kind in _ACTIVATIONS
+            and op.option("fused_activation_function") == "NONE"
+            and wish is not None
+            and same_quant(wish.quant, result.quant)
+        )
+        return reader if fits else None
+
+    def _own_forms(self, op: Op, places: Sequence[int]) -> dict[int, Tensor]:
+        """The data of an op, each in the form that it has."""
+        found: dict[int, Tensor] = {}
+        for place in places:
+            tensor = op.inputs[place]
+            assert tensor is not None
+            found[place] = self._twins[tensor] if tensor in self._twins else _coded(tensor)
+        return found
+
+    def _pick(self, op: Op, places: Sequence[int], wish: Tensor | None) -> None:
+        """An op whose results are some of its values: all at one scale."""
+        known = [self._twins[t] for p in places if (t := op.inputs[p]) in self._twins]
+        form = known[0].quant
+        if any(not same_quant(t.quant, form) for t in known):
+            form = self._need(wish).quant
+        assert form is not None
+        inputs: dict[int, Tensor] = {}
+        for place in places:
+            tensor = op.inputs[place]
+            assert tensor is not None
+            inputs[place] = self._at_scale(op, tensor, form)
+        bounds = OPS[op.kind].clamps
+        if bounds is not None and any(np.isfinite(b) and not _holds(form, b) for b in bounds):
+            raise _Stays("its bounds are none of the codes")
+        outputs = list(op.outputs)
+        for place, tensor in enumerate(op.outputs):
+            if tensor.dtype == "float32":
+                fits = wish is not None and same_quant(wish.quant, form)
+                made = wish if fits and wish else replace(tensor, dtype="int8", quant=form)
+                outputs[place] = self._twins[tensor] = made
+        self._emit(replace(op, outputs=tuple(outputs)), inputs, None)
+
+    def _at_scale(self, op: Op, tensor: Tensor, form: Quant) -> Tensor:
+        if tensor.is_const:
+            row, readers = OPS[op.kind], self._readers.get(op.outputs[0], [])
+            # Of two values the larger or smaller, or the frame of a window that picks the largest.
+            windows = row.pads and all(OPS[r.kind].has_window and _picks(r) for r in readers)
+            return _constant_codes(tensor, form, row.is_commutative or windows)
+        codes = self._twins[tensor]
+        if same_quant(codes.quant, form):
+            return codes
+        moved = replace(codes, name=f"{codes.name}/rescaled", quant=form)
+        self._convert(codes, moved)
+        return moved
+
+    def _move_same(self, op: Op, places: Sequence[int], wish: Tensor) -> None:
+        """An op whose kernel keeps the scale of its data."""
+        source = self._own_forms(op, places)[places[0]]
+        if same_quant(source.quant, wish.quant):
+            self._emit(op, {places[0]: source}, wish)
+            return
+        if OPS[op.kind].averages and _stays_inside(op, source):
+            self._emit(*_as_depthwise(op, source), wish)
+            return
+        if _step(source) > _COARSER * _step(wish):
+            raise _Stays("its result has a finer scale, and its kernel keeps that of its data")
+        self._emit(
+            op, {places[0]: source}, replace(wish, name=f"{wish.name}/own", quant=source.quant)
+        )
+
+    def _move_fixed(self, op: Op, places: Sequence[int], wish: Tensor) -> None:
+        """An op whose kernel dictates the scale of its result."""
+        scale, zero = OPS[op.kind].fixed["int8"]
+        if scale > _COARSER * _step(wish):
+            raise _Stays("its result has a finer scale than its kernel makes")
+        form = Quant.of(scale, zero)
+        own = wish if same_quant(form, wish.quant) else replace(wish, quant=form)
+        self._emit(op, self._own_forms(op, places), own)
+
+    def _move_layer(self, op: Op, places: Sequence[int], wish: Tensor | None) -> None:
+        row, result = OPS[op.kind], self._need(wish)
+        assert row.weight is not None and row.bias is not None
+        inputs = self._own_forms(op, places)
+        data, kept = inputs[places[0]], op.inputs[row.weight]
+        weight = None if kept is None else _weight(kept)
+        if weight is None or kept is None:
+            raise _Stays("its weights are float, or no int8 around zero holds them")
+        if weight.scale.size > 1 and weight.axis != row.axis:
+            raise _Stays("its weights have a scale for each of something else than its results")
+        steps = np.float32(_step(data)) * weight.scale.astype(np.float32)
+        if float(steps.max()) >= _MOST_RATIO * _step(result):
+            raise _Stays("the scale of its result is too fine for XNNPACK")
+        inputs[row.weight] = weight.tensor(kept)
+        bias = op.inputs[row.bias] if row.bias < len(op.inputs) else None
+        if bias is not None:
+            inputs[row.bias] = _bias(bias, steps)
+        self._emit(op, inputs, result)
+
+
+def _stays_inside(op: Op, source: Tensor) -> bool:
+    """True where no window reaches beyond the data."""
+    assert op.options is not None
+    for axis, side in ((1, ("height", "h")), (2, ("width", "w"))):
+        window, stride = (
+            op.options.integer(f"{n}_{s}") for n, s in zip(("filter", "stride"), side, strict=True)
+        )
+        if (op.outputs[0].shape[axis] - 1) * stride + window > source.shape[axis]:
+            return False
+    return True
+
+
+def _as_depthwise(op: Op, source: Tensor) -> tuple[Op, dict[int, Tensor]]:
+    """A mean over windows as a product, whose kernel has a scale for its result."""
+    assert op.options is not None
+    sizes = [op.options.integer(name) for name in ("filter_height", "filter_width")]
+    channels, count = source.shape[-1], sizes[0] * sizes[1]
+    codes = np.full((1, *sizes, channels), 127)
+    scale = np.full(channels, 1 / (127 * count), np.float32)
+    weight = Weight(codes, scale, 3).tensor(Tensor(f"{op.outputs[0].name}/mean", codes.shape))
+    zeros = Tensor(f"{op.outputs[0].name}/zero", (channels,), data=np.zeros(channels, np.float32))
+    bias = _bias(zeros, np.float32(_step(source)) * scale)
+    options = Record("DepthwiseConv2DOptions").set(
+        padding="VALID",
+        depth_multiplier=1,
+        stride_h=op.options.integer("stride_h"),
+        stride_w=op.options.integer("stride_w"),
+        fused_activation_function=op.option("fused_activation_function"),
+    )
+    layer = replace(op, kind="DEPTHWISE_CONV_2D", inputs=(source, weight, bias), options=options)
+    return layer, {0: source, 1: weight, 2: bias}
+
+
+def _holds(quant: Quant, value: float) -> bool:
+    """True where a code stands for the value, or the value is beyond all of them."""
+    place = value / float(quant.scale[0]) + int(quant.zero_point[0])
+    return abs(place - round(place)) < 1e-3 or not -128 <= place <= 127
+
+
+def _weight(tensor: Tensor) -> Weight | None:
+    """A float constant as the codes that it was made of; None where int8 around 0 has none."""
+    values, quant = constant_numbers(tensor), tensor.quant
+    if values is None or quant is None or values.dtype != np.float32:
+        return None
+    shape = [-1 if i == quant.axis else 1 for i in range(values.ndim)]
+    steps = quant.scale.reshape(shape) if quant.per_channel else quant.scale.reshape(())
+    codes = np.rint(values / steps)
+    if codes.size and (codes.min() < -128 or codes.max() > 127):
+        return None
+    return Weight(codes, quant.scale, quant.axis)
+
+
+def _bias(tensor: Tensor, steps: Array) -> Tensor:
+    """A bias at the scale of the products."""
+    values = constant_numbers(tensor)
+    if values is None:
+        raise _Stays("its bias is computed")
+    codes = np.rint(values.astype(np.float64) / steps)
+    if codes.size and np.abs(codes).max() >= 2**30:
+        raise _Stays("its bias is too large for the scale of its weights")
+    data = frozen(codes.astype(np.int32))
+    return replace(tensor, dtype="int32", data=data, quant=Quant.of(steps, 0))
+
+
+def _coded(tensor: Tensor) -> Tensor:
+    """A constant operand as codes: those of the source, or of a single number."""
+    values = constant_numbers(tensor)
+    assert values is not None
+    quant = tensor.quant
+    if quant is None and values.size == 1:
+        size = float(np.abs(values).max())
+        quant = Quant.of(size / 127 if size else 1.0, 0)
+    if quant is None or quant.per_channel:
+        raise _Stays("a constant of it has no scale, or several")
+    around = np.rint(values / quant.scale[0]) + quant.zero_point[0]
+    for shift in (0, 128):  # codes of int8, and of uint8
+        codes = around - shift
+        if not codes.size or (codes.min() >= -128 and codes.max() <= 127):
+            form = replace(quant, zero_point=quant.zero_point - shift)
+            if -128 <= int(form.zero_point[0]) <= 127:
+                return replace(tensor, dtype="int8", data=frozen(codes.astype(np.int8)), quant=form)
+    raise _Stays("a constant of it is none that int8 holds")
+
+
+def _constant_codes(tensor: Tensor, form: Quant, is_bound: bool) -> Tensor:
+    """A constant among values that are picked; a bound may lie beyond all codes."""
+    values = constant_numbers(tensor)
+    assert values is not None
+    places = values.astype(np.float64) / form.scale[0] + form.zero_point[0]
+    codes = np.clip(np.rint(places), -128, 127)
+    beyond = (places < -128) | (places > 127) if is_bound else np.zeros(places.shape, bool)
+    if np.any(np.abs(places - codes)[~beyond] > 1e-3):
+        raise _Stays("a constant of it is none of the codes")
+    return replace(tensor, dtype="int8", data=frozen(codes.astype(np.int8)), quant=form)

@@ -1,0 +1,121 @@
+"""What a user hands over to be converted: as nodes, with what runs it."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from litesmith.conversion.core.source import SourceModel
+from litesmith.conversion.judge import find_judge, judge_onnx
+from litesmith.conversion.onnx_file import read_onnx
+from litesmith.conversion.other_formats import CONVERTED, refuse_stranger
+from litesmith.conversion.proof import Inputs, Run
+from litesmith.errors import BadInput, os_reason
+from litesmith.ir.types import Array
+from litesmith.type_guards import is_path
+
+Sizes = Mapping[str, Sequence[int]]
+
+
+class Opened(NamedTuple):
+    """A source.
+
+    name   what it is called
+    path   its file; None for what lives in memory
+    run    what it gives for inputs
+    judge  who runs it; "" where nobody can
+    """
+
+    name: str
+    path: Path | None
+    model: SourceModel
+    run: Run
+    judge: str
+
+
+def open_to_convert(source: object, example: object, sizes: Sizes) -> Opened:
+    """The source that a path, a module, a program or a Keras model is."""
+    if is_path(source):
+        return _from_file(Path(source), sizes)
+    kind = f"{type(source).__module__}.{type(source).__name__}"
+    if _is_a(source, "keras", "Model"):
+        return _from_keras(source, example, sizes)
+    if _is_a(source, "torch.export", "ExportedProgram"):
+        return _from_program(type(source).__name__, None, source, sizes)
+    if _is_a(source, "torch.nn", "Module"):
+        return _from_module(source, example, sizes)
+    raise BadInput(
+        "{kind}: give the path of an .onnx, .pt2 or .keras file, a torch module or a Keras model",
+        kind,
+    )
+
+
+def _is_a(value: object, module: str, name: str) -> bool:
+    """True for an object of a class of a package that the program has imported."""
+    kind = getattr(sys.modules.get(module), name, None)
+    return isinstance(kind, type) and isinstance(value, kind)
+
+
+def _from_file(path: Path, sizes: Sizes) -> Opened:
+    refuse_stranger(path)
+    suffix = path.suffix.lower()
+    if suffix not in CONVERTED:
+        raise BadInput(
+            "{path}: no model that is converted; there are {suffixes}", path, ", ".join(CONVERTED)
+        )
+    try:
+        path.open("rb").close()
+    except OSError as error:
+        raise BadInput("{path}: {why}", path, os_reason(error)) from None
+    if suffix == ".onnx":
+        return Opened(path.name, path, read_onnx(path), partial(_run_onnx, path), find_judge())
+    if suffix == ".keras":
+        from litesmith.conversion.keras_model import load_keras
+
+        return _from_keras(load_keras(path), None, sizes)._replace(name=path.name, path=path)
+    _need("torch", path, "train")
+    from litesmith.conversion.torch_archive import load_program
+
+    return _from_program(path.name, path, load_program(path), sizes)
+
+
+def _need(package: str, path: Path, extra: str) -> None:
+    from importlib.util import find_spec
+
+    if find_spec(package) is None:
+        raise BadInput(
+            "{path}: {package} is needed to read it: pip install 'litesmith[{extra}]'",
+            path,
+            package,
+            extra,
+        )
+
+
+def _from_module(module: Any, example: object, sizes: Sizes) -> Opened:
+    from litesmith.conversion.torch_program import exported
+
+    if example is None:
+        raise BadInput(
+            "a torch module needs example inputs: litesmith.convert(module, torch.zeros(1, 3, 224, "
+            "224))"
+        )
+    return _from_program(type(module).__name__, None, exported(module, example), sizes)
+
+
+def _from_program(name: str, path: Path | None, program: Any, sizes: Sizes) -> Opened:
+    from litesmith.conversion.torch_program import read_program
+
+    read = read_program(program, sizes)
+    return Opened(name, path, read.model, read.run, "torch")
+
+
+def _from_keras(model: Any, example: object, sizes: Sizes) -> Opened:
+    from litesmith.conversion.keras_model import read_keras
+
+    read = read_keras(model, example, sizes)
+    return Opened(type(model).__name__, None, read.model, read.run, "keras")
+
+
+def _run_onnx(path: Path, inputs: Inputs, more: Sequence[str]) -> Mapping[str, Array]:
+    return judge_onnx(path, inputs, more).values

@@ -1,0 +1,50 @@
+"""All rules by the operator's name."""
+
+from litesmith.conversion.core.lowering import Rule
+from litesmith.conversion.rules import (
+    attention,
+    bits,
+    chance,
+    control,
+    layers,
+    losses,
+    own,
+    pools,
+    products,
+    quantized,
+    recurrent,
+    reductions,
+    refused,
+    resampling,
+    sampling,
+    scattering,
+    selection,
+    shapes,
+    signals,
+    values,
+)
+
+_ALL: dict[str, Rule] = {
+    **control.RULES,
+    **recurrent.RULES,
+    **quantized.RULES,
+    **own.RULES,
+    **refused.RULES,
+    **values.RULES,
+    **bits.RULES,
+    **shapes.RULES,
+    **scattering.RULES,
+    **selection.RULES,
+    **reductions.RULES,
+    **products.RULES,
+    **layers.RULES,
+    **pools.RULES,
+    **resampling.RULES,
+    **sampling.RULES,
+    **signals.RULES,
+    **attention.RULES,
+    **losses.RULES,
+    **chance.RULES,
+}
+
+RULES = quantized.with_codes(_ALL)

@@ -1,0 +1,305 @@
+"""Rules for convolutions, and the windows that pools have too."""
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from litesmith.conversion.core.lowering import Lowering, Rule, Unsupported
+from litesmith.conversion.core.source import Node
+from litesmith.conversion.rules.shapes import cut_out, padded
+from litesmith.ir.types import Tensor
+
+_NAMES = ("h", "w")
+
+Frame = list[tuple[int, int]]
+
+
+def window(
+    node: Node, sizes: Sequence[int], kernel: Sequence[int]
+) -> tuple[list[int], list[int], Frame]:
+    """Strides, dilations and the frame of a window, as the node says it."""
+    count = len(sizes)
+    strides = list(node.integers("strides", [1] * count))
+    dilations = list(node.integers("dilations", [1] * count))
+    pads = node.integers("pads", [0] * (2 * count))
+    if min(*kernel, *strides, *dilations, 1) < 1:
+        raise Unsupported("a window of {kernel} with strides {strides}", kernel, strides)
+    how = node.word("auto_pad", "NOTSET")
+    if how in ("SAME_UPPER", "SAME_LOWER"):
+        frame: Frame = []
+        for size, k, s, d in zip(sizes, kernel, strides, dilations, strict=True):
+            total = max((-(-size // s) - 1) * s + (k - 1) * d + 1 - size, 0)
+            less = total // 2
+            frame.append((less, total - less) if how == "SAME_UPPER" else (total - less, less))
+        return strides, dilations, frame
+    if how == "VALID":
+        return strides, dilations, [(0, 0)] * count
+    return strides, dilations, [(pads[i], pads[i + count]) for i in range(count)]
+
+
+def is_same(
+    sizes: Sequence[int],
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    frame: Frame,
+) -> bool:
+    """True where LiteRT's SAME padding is this frame."""
+    for size, k, s, d, (before, after) in zip(
+        sizes, kernel, strides, dilations, frame, strict=True
+    ):
+        total = max((-(-size // s) - 1) * s + (k - 1) * d + 1 - size, 0)
+        if (before, after) != (total // 2, total - total // 2):
+            return False
+    return True
+
+
+def framed(lower: Lowering, x: Tensor, frame: Frame, filling: Tensor | None = None) -> Tensor:
+    """A tensor N, spatial …, C in a frame."""
+    return padded(lower, x, [(0, 0), *frame, (0, 0)], "constant", filling)
+
+
+def conv(lower: Lowering, node: Node) -> Tensor:
+    x, weight, bias = lower.inputs(node, 3)[:3]
+    x, weight = lower.need(x), lower.need(weight)
+    kernel = weight.shape[2:]
+    strides, dilations, frame = window(node, x.shape[2:], kernel)
+    return convolved(lower, x, weight, bias, strides, dilations, frame, node.integer("group", 1))
+
+
+def convolved(
+    lower: Lowering,
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    frame: Frame,
+    groups: int,
+) -> Tensor:
+    """A convolution in the source's order: N, C, spatial …; weights O, I, spatial …"""
+    rank = len(x.shape)
+    if x.dtype != "float32":
+        whole = convolved(
+            lower,
+            lower.cast(x, "float32"),
+            lower.cast(weight, "float32"),
+            bias and lower.cast(bias, "float32"),
+            strides,
+            dilations,
+            frame,
+            groups,
+        )
+        return lower.cast(whole, x.dtype)
+    last = lower.channels_last(x)
+    if rank == 3:  # a line is an image of height 1
+        last = lower.reshape(last, (last.shape[0], 1, *last.shape[1:]))
+        weight = lower.reshape(weight, (*weight.shape[:2], 1, weight.shape[2]))
+        strides, dilations, frame = [1, *strides], [1, *dilations], [(0, 0), *frame]
+    if rank == 5:
+        made = _conv_3d(lower, last, weight, bias, strides, dilations, frame, groups)
+        return lower.channels_first(made)
+    if rank not in (3, 4):
+        raise Unsupported("a convolution over {count} dimensions; LiteRT has 1, 2 and 3", rank - 2)
+    made = _conv_2d(lower, last, weight, bias, strides, dilations, frame, groups)
+    if rank == 3:
+        made = lower.reshape(made, (made.shape[0], *made.shape[2:]))
+    return lower.channels_first(made)
+
+
+def _conv_2d(
+    lower: Lowering,
+    last: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    frame: Frame,
+    groups: int,
+) -> Tensor:
+    kernel, channels = weight.shape[2:], last.shape[-1]
+    same = is_same(last.shape[1:3], kernel, strides, dilations, frame)
+    if not same:
+        last = framed(lower, last, frame)
+    options: dict[str, Any] = {"padding": "SAME" if same else "VALID"}
+    for name, stride, dilation in zip(_NAMES, strides, dilations, strict=True):
+        options |= {f"stride_{name}": stride, f"dilation_{name}_factor": dilation}
+    if bias is None:
+        bias = lower.const(np.zeros(weight.shape[0], np.float32))
+    if groups > 1 and groups == channels:
+        filters = lower.transpose(weight, (1, 2, 3, 0))
+        multiplier = weight.shape[0] // channels
+        return lower.op(
+            "DEPTHWISE_CONV_2D", last, filters, bias, depth_multiplier=multiplier, **options
+        )
+    filters = lower.transpose(weight, (0, 2, 3, 1))
+    if groups == 1 or filters.is_const:  # the kernel finds the groups by the filters' depth
+        return lower.op("CONV_2D", last, filters, bias, **options)
+    parts = lower.ops("SPLIT", np.array(3, np.int32), last, num_splits=groups)
+    pieces = lower.ops("SPLIT", np.array(0, np.int32), filters, num_splits=groups)
+    offsets = lower.ops("SPLIT", np.array(0, np.int32), bias, num_splits=groups)
+    made = [
+        lower.op("CONV_2D", p, f, b, **options)
+        for p, f, b in zip(parts, pieces, offsets, strict=True)
+    ]
+    return lower.op("CONCATENATION", *made, axis=3)
+
+
+def _conv_3d(
+    lower: Lowering,
+    last: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    frame: Frame,
+    groups: int,
+) -> Tensor:
+    last = framed(lower, last, frame)
+    filters = lower.transpose(weight, (2, 3, 4, 1, 0))
+    options: dict[str, Any] = {"padding": "VALID"}
+    for name, stride, dilation in zip(("d", *_NAMES), strides, dilations, strict=True):
+        options |= {f"stride_{name}": stride, f"dilation_{name}_factor": dilation}
+    if groups == 1:
+        return lower.op("CONV_3D", last, filters, bias, **options)
+    parts = lower.ops("SPLIT", np.array(4, np.int32), last, num_splits=groups)
+    pieces = lower.ops("SPLIT", np.array(4, np.int32), filters, num_splits=groups)
+    made = [lower.op("CONV_3D", p, f, None, **options) for p, f in zip(parts, pieces, strict=True)]
+    joined = lower.op("CONCATENATION", *made, axis=4)
+    return joined if bias is None else lower.op("ADD", joined, bias)
+
+
+def conv_transpose(lower: Lowering, node: Node) -> Tensor:
+    x, weight, bias = lower.inputs(node, 3)[:3]
+    x, weight = lower.need(x), lower.need(weight)
+    sizes, kernel = x.shape[2:], weight.shape[2:]
+    count, groups = len(sizes), node.integer("group", 1)
+    strides = list(node.integers("strides", [1] * count))
+    dilations = list(node.integers("dilations", [1] * count))
+    extra = node.integers("output_padding", [0] * count)
+    reach = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
+    pads = list(node.integers("pads", [0] * (2 * count)))
+    full = [(n - 1) * s + r for n, s, r in zip(sizes, strides, reach, strict=True)]
+    wanted = node.integers("output_shape")
+    how = node.word("auto_pad", "NOTSET")
+    if wanted or how in ("SAME_UPPER", "SAME_LOWER"):
+        wanted = wanted[-count:] or tuple(n * s for n, s in zip(sizes, strides, strict=True))
+        for i in range(count):
+            total = max(full[i] + extra[i] - wanted[i], 0)
+            less = total // 2
+            pads[i], pads[i + count] = (
+                (total - less, less)
+                if how != "SAME_UPPER" and how != "NOTSET"
+                else (less, total - less)
+            )
+    else:
+        wanted = tuple(full[i] + extra[i] - pads[i] - pads[i + count] for i in range(count))
+    weight = _dilated(lower, weight, dilations)
+    return _spread(
+        lower, x, weight, bias, strides, [(pads[i], wanted[i]) for i in range(count)], groups
+    )
+
+
+def _dilated(lower: Lowering, weight: Tensor, dilations: Sequence[int]) -> Tensor:
+    """Filters with zeros between their values."""
+    for axis, gap in enumerate(dilations, start=2):
+        if gap == 1:
+            continue
+        shape, size = weight.shape, weight.shape[axis]
+        front, back = prod(shape[:axis]), prod(shape[axis + 1 :])
+        parted = lower.reshape(weight, (front, size, 1, back))
+        wide = padded(lower, parted, [(0, 0), (0, 0), (0, gap - 1), (0, 0)])
+        line = lower.reshape(wide, (front, size * gap, back))
+        reach = (size - 1) * gap + 1
+        line = cut_out(lower, line, [(0, front, 1), (0, reach, 1), (0, back, 1)])
+        weight = lower.reshape(line, (*shape[:axis], reach, *shape[axis + 1 :]))
+    return weight
+
+
+def _spread(
+    lower: Lowering,
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    strides: Sequence[int],
+    places: Sequence[tuple[int, int]],
+    groups: int,
+) -> Tensor:
+    """A transposed convolution; of each dimension of the full result a part from a place on."""
+    rank, last = len(x.shape), lower.channels_last(x)
+    if rank == 3:
+        last = lower.reshape(last, (last.shape[0], 1, *last.shape[1:]))
+        weight = lower.reshape(weight, (*weight.shape[:2], 1, weight.shape[2]))
+        strides, places = [1, *strides], [(0, 1), *places]
+    if rank not in (3, 4, 5):
+        raise Unsupported("a transposed convolution over {count} dimensions", rank - 2)
+    parts = (
+        [last]
+        if groups == 1
+        else lower.ops(
+            "SPLIT", np.array(rank if rank == 3 else rank - 1, np.int32), last, num_splits=groups
+        )
+    )
+    pieces = (
+        [weight]
+        if groups == 1
+        else lower.ops("SPLIT", np.array(0, np.int32), weight, num_splits=groups)
+    )
+    made = [_spread_part(lower, p, w, strides, places) for p, w in zip(parts, pieces, strict=True)]
+    joined = (
+        made[0] if groups == 1 else lower.op("CONCATENATION", *made, axis=len(made[0].shape) - 1)
+    )
+    if bias is not None:
+        joined = lower.op("ADD", joined, bias)
+    if rank == 3:
+        joined = lower.reshape(joined, (joined.shape[0], *joined.shape[2:]))
+    return lower.channels_first(joined)
+
+
+def _spread_part(
+    lower: Lowering,
+    last: Tensor,
+    weight: Tensor,
+    strides: Sequence[int],
+    places: Sequence[tuple[int, int]],
+) -> Tensor:
+    kernel, spatial = weight.shape[2:], last.shape[1:-1]
+    full = [(n - 1) * s + k for n, s, k in zip(spatial, strides, kernel, strict=True)]
+    # An image whose part is what SAME padding gives needs no cut.
+    same = all(
+        size == n * s and k >= s and begin == (k - s) // 2
+        for (begin, size), n, s, k in zip(places, spatial, strides, kernel, strict=True)
+    )
+    sizes = (
+        [size for _, size in places]
+        if same
+        else [max(f, b + s) for f, (b, s) in zip(full, places, strict=True)]
+    )
+    exact = sizes if same else full
+    shape = np.array([last.shape[0], *exact, weight.shape[1]], np.int32)
+    options: dict[str, Any] = {"padding": "SAME" if same else "VALID"}
+    if len(spatial) == 3:
+        for name, stride in zip(("d", *_NAMES), strides, strict=True):
+            options[f"stride_{name}"] = stride
+        made = lower.op(
+            "CONV_3D_TRANSPOSE", shape, lower.transpose(weight, (2, 3, 4, 1, 0)), last, **options
+        )
+    else:
+        options |= {"stride_h": strides[0], "stride_w": strides[1]}
+        made = lower.op(
+            "TRANSPOSE_CONV", shape, lower.transpose(weight, (1, 2, 3, 0)), last, **options
+        )
+    if same:
+        return made
+    beyond = [max(b + s - f, 0) for f, (b, s) in zip(full, places, strict=True)]
+    made = framed(lower, made, [(0, b) for b in beyond])
+    cut = [(0, last.shape[0], 1), *((b, b + s, 1) for b, s in places), (0, weight.shape[1], 1)]
+    return cut_out(lower, made, cut)
+
+
+RULES: dict[str, Rule] = {
+    "Conv": conv,
+    "ConvTranspose": conv_transpose,
+}

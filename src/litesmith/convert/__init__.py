@@ -1,1 +1,0 @@
-"""Models of other tools become `Model`s: ONNX, PyTorch, Keras."""

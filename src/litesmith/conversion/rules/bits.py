@@ -93,7 +93,9 @@ def neither(lower: Lowering, node: Node) -> Tensor:
 def bit_cast(lower: Lowering, node: Node) -> Tensor:
     x, dtype = lower.first(node), element_type(node, "to")
     if "float16" in (dtype, x.dtype) or dtype in ("bfloat16", "float64"):
-        raise Unsupported("{dtype} is computed as float32, whose bits are others", dtype)
+        raise Unsupported(
+            "{dtype} is computed as float32, whose bits are others; cast its values instead", dtype
+        )
     known = constant_numbers(x)
     if known is not None:
         return lower.const(known.reshape(-1).view(dtype).reshape(x.shape))

@@ -25,7 +25,11 @@ def window(
     dilations = list(node.integers("dilations", [1] * count))
     pads = node.integers("pads", [0] * (2 * count))
     if min(*kernel, *strides, *dilations, 1) < 1:
-        raise Unsupported("a window of {kernel} with strides {strides}", kernel, strides)
+        raise Unsupported(
+            "its window of {kernel} with strides {strides} makes no sense; the file is damaged",
+            kernel,
+            strides,
+        )
     how = node.word("auto_pad", "NOTSET")
     if how in ("SAME_UPPER", "SAME_LOWER"):
         frame: Frame = []

@@ -16,7 +16,9 @@ def gemm(lower: Lowering, node: Node) -> Tensor:
     a, b, c = lower.inputs(node, 3)[:3]
     a, b = lower.need(a), lower.need(b)
     if a.dtype != "float32":
-        raise Unsupported("a product of {dtype}; LiteRT's is of float32", a.dtype)
+        raise Unsupported(
+            "a product of {dtype}; LiteRT's is of float32: cast its inputs before it", a.dtype
+        )
     if node.integer("transA"):
         a = lower.transpose(a, (1, 0))
     weight = b if node.integer("transB") else lower.transpose(b, (1, 0))
@@ -130,7 +132,9 @@ def determinant(lower: Lowering, node: Node) -> Tensor:
     size = x.shape[-1]
     if size > 4:
         raise Unsupported(
-            "the determinant of {size} by {size} values; up to 4 by 4 is written out", size
+            "the determinant of {size} by {size} values, and up to 4 by 4 is written out; "
+            "compute it behind the model",
+            size,
         )
     return lower.reshape(_determinant(lower, x, list(range(size)), 0), x.shape[:-2])
 

@@ -12,7 +12,7 @@ NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 MOST_BYTES = 8000
 
 # What a notebook needs beside the package itself.
-NEEDS = {"04_train": "torch"}
+NEEDS = {"04_train": "torch", "08_convert": "torch"}
 
 
 def cells(path: Path) -> list[dict]:
@@ -21,7 +21,17 @@ def cells(path: Path) -> list[dict]:
 
 def test_there_is_one_for_every_big_job() -> None:
     told = "".join(path.stem for path in NOTEBOOKS)
-    for job in ("look", "quantize", "tune", "train", "choose", "retrain", "custom_op", "detection"):
+    for job in (
+        "look",
+        "quantize",
+        "tune",
+        "train",
+        "choose",
+        "retrain",
+        "custom_op",
+        "detection",
+        "convert",
+    ):
         assert job in told
 
 

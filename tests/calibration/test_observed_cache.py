@@ -192,8 +192,11 @@ def test_a_state_of_something_else_is_refused() -> None:
             Seen.restored(WHAT, {name: a for name, a in state.items() if name != missing})
 
 
-def test_compiled_kernels_are_counted_and_cleared(place: Path) -> None:
-    code = place / "jit" / "loops.run_program-5.py311-0123456789abcdef.1.nbc"
+@pytest.mark.parametrize(
+    "name", ["jit/loops.run_program-5.py311-0123456789abcdef.1.nbc", "weights/0123.weights"]
+)
+def test_kernels_and_weights_are_counted_and_cleared(name: str, place: Path) -> None:
+    code = place / name
     code.parent.mkdir(parents=True)
     code.write_bytes(b"12345")
     other = code.with_name("notes.txt")

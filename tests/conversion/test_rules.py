@@ -26,6 +26,7 @@ _INT32 = arrays(np.int32, (8,), elements=st.integers(-(2**31), 2**31 - 1))
         ("...ij,...jk->...ik", [(2, 1, 3, 4), (2, 5, 4, 3)]),
         ("bn,anm,bm->ba", [(2, 5), (3, 5, 4), (2, 4)]),
         ("ij,jk", [(3, 4), (4, 5)]),
+        ("abcdij,abcdjk->abcdik", [(2, 1, 2, 3, 2, 4), (2, 1, 2, 3, 4, 2)]),
     ],
 )
 def test_einsum_is_numpy_s(equation: str, shapes: list[tuple[int, ...]]) -> None:

@@ -120,8 +120,11 @@ def _contracted(
     depth = prod(size[c] for c in inner)
     left = lower.transpose(a, [la.index(c) for c in batch + own_a + inner])
     right = lower.transpose(b, [lb.index(c) for c in batch + inner + own_b])
-    left = lower.reshape(left, (*left.shape[: len(batch)], rows, depth))
-    right = lower.reshape(right, (*right.shape[: len(batch)], depth, columns))
+    fronts = left.shape[: len(batch)], right.shape[: len(batch)]
+    if fronts[0] == fronts[1] and len(batch) > 1:
+        fronts = (prod(fronts[0]),), (prod(fronts[1]),)
+    left = lower.reshape(left, (*fronts[0], rows, depth))
+    right = lower.reshape(right, (*fronts[1], depth, columns))
     made = product(lower, left, right)
     labels = batch + own_a + own_b
     return lower.reshape(made, [size[c] for c in labels]), labels

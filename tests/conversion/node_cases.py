@@ -10,7 +10,7 @@ import numpy as np
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
 from litesmith.conversion.onnx_file import read_onnx
-from litesmith.conversion.whole_model import lowered
+from litesmith.conversion.whole_model import lowered, tidied
 from litesmith.errors import LitesmithError
 from litesmith.ir.types import Model
 from litesmith.tflite.write import to_bytes
@@ -58,7 +58,7 @@ class Outcome(NamedTuple):
 
 
 def outcome(case, folder: Path) -> Outcome:
-    """What comes of a test; inputs that LiteRT wants constant are fixed, and told."""
+    """What comes of a test, converted and tidied; inputs that LiteRT wants constant are fixed."""
     path = folder / "case.onnx"
     path.write_bytes(case.model.SerializeToString())
     constants: dict[str, np.ndarray] = {}
@@ -78,7 +78,11 @@ def outcome(case, folder: Path) -> Outcome:
         return Outcome(f"refused: {error}")
     if made.model is None:
         return Outcome("left: " + "; ".join(f"{left.kind}: {left.why}" for left in made.left[:2]))
-    return Outcome(_difference(made.model, case, list(values), constants), tuple(constants))
+    why = _difference(made.model, case, list(values), constants)
+    if not why:
+        tidy = tidied(made.model, keep_layout=True).model
+        why = _difference(tidy, case, list(values), constants)
+    return Outcome(why, tuple(constants))
 
 
 def _difference(model: Model, case, names: list[str], constants) -> str:

@@ -26,6 +26,7 @@ _INT32 = arrays(np.int32, (8,), elements=st.integers(-(2**31), 2**31 - 1))
         ("...ij,...jk->...ik", [(2, 1, 3, 4), (2, 5, 4, 3)]),
         ("bn,anm,bm->ba", [(2, 5), (3, 5, 4), (2, 4)]),
         ("ij,jk", [(3, 4), (4, 5)]),
+        ("abcdij,abcdjk->abcdik", [(2, 1, 2, 3, 2, 4), (2, 1, 2, 3, 4, 2)]),
     ],
 )
 def test_einsum_is_numpy_s(equation: str, shapes: list[tuple[int, ...]]) -> None:
@@ -85,6 +86,20 @@ def test_a_pool_with_wide_gaps_is_the_one_of_numpy() -> None:
     found = run("MaxPool", {"x": x}, kernel_shape=(9, 9), dilations=(2, 2), strides=(1, 1))
     windows = np.lib.stride_tricks.sliding_window_view(x, (17, 17), (2, 3))[..., ::2, ::2]
     np.testing.assert_array_equal(found, windows.max((-2, -1)))
+
+
+@pytest.mark.parametrize("size", [2, 3, 4, 5])
+def test_a_response_among_channels(size: int) -> None:
+    x = numbers(1, 7, 3, 2)
+    found = run("LRN", {"x": x}, size=size, alpha=0.3, beta=0.75, bias=1.5)
+    squares = np.stack(
+        [
+            (x[:, max(c - (size - 1) // 2, 0) : c + size // 2 + 1] ** 2).sum(1)
+            for c in range(x.shape[1])
+        ],
+        1,
+    )
+    np.testing.assert_allclose(found, x / (1.5 + 0.3 / size * squares) ** 0.75, 1e-5)
 
 
 def test_attention_longer_than_can_be_written_out_is_refused() -> None:

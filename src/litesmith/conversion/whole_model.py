@@ -121,7 +121,8 @@ def refuse_types(source: SourceModel) -> None:
     for value in source.graph.inputs:
         if value.dtype not in (*DTYPES, *COMPUTED_AS, "sequence"):
             raise BadInput(
-                "input {name!r} is {dtype}; LiteRT does not compute with that",
+                "input {name!r} is {dtype}, with which LiteRT does not compute; export it as "
+                "float32",
                 value.name,
                 value.dtype,
             )

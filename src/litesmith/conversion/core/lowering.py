@@ -277,7 +277,10 @@ class Lowering:
     ) -> tuple[Tensor, ...]:
         """Adds an op; computes it at once where all it reads is constant."""
         if len(self.builder.ops) >= self.room:
-            raise Unsupported("written out it would be more than {most} ops", _MOST_OPS)
+            raise Unsupported(
+                "written out it would be more than {most} ops; export it for smaller sizes",
+                _MOST_OPS,
+            )
         tensors = [self._argument(given) for given in inputs]
         told = _TYPES.get(kind)
         wide = _computing_type(tensors, told.split()) if told else ""
@@ -380,7 +383,11 @@ class Lowering:
 def refuse_size(shape: Sequence[int]) -> None:
     """Raises on a tensor that no device could hold."""
     if prod(shape) > _MOST_VALUES or min(shape, default=0) < 0:
-        raise Unsupported("a tensor of the shape {shape}; LiteRT cannot hold it", tuple(shape))
+        raise Unsupported(
+            "a tensor of the shape {shape} is larger than LiteRT can hold; give smaller sizes: "
+            "--shape",
+            tuple(shape),
+        )
 
 
 def _computed(op: Op) -> tuple[Array, ...] | None:

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from litesmith.conversion.core.element_types import dtype_name
 from litesmith.conversion.core.lowering import Lowering, Rule, Unsupported
 from litesmith.conversion.core.source import Node
+from litesmith.conversion.rules.values import element_type
 from litesmith.ir.types import Tensor, constant_numbers
 
 _WIDE = ("int64", "uint64", "uint32")
@@ -91,9 +91,11 @@ def neither(lower: Lowering, node: Node) -> Tensor:
 
 
 def bit_cast(lower: Lowering, node: Node) -> Tensor:
-    x, dtype = lower.first(node), dtype_name(node.integer("to"))
+    x, dtype = lower.first(node), element_type(node, "to")
     if "float16" in (dtype, x.dtype) or dtype in ("bfloat16", "float64"):
-        raise Unsupported("{dtype} is computed as float32, whose bits are others", dtype)
+        raise Unsupported(
+            "{dtype} is computed as float32, whose bits are others; cast its values instead", dtype
+        )
     known = constant_numbers(x)
     if known is not None:
         return lower.const(known.reshape(-1).view(dtype).reshape(x.shape))

@@ -4,10 +4,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from litesmith.conversion.core.element_types import dtype_name
 from litesmith.conversion.core.lowering import Lowering, Rule
 from litesmith.conversion.core.source import Node
-from litesmith.conversion.rules.values import cast_to, like
+from litesmith.conversion.rules.values import cast_to, element_type, like
 from litesmith.ir.types import Tensor
 
 _Draw = Callable[[Lowering, Node, tuple[int, ...]], Tensor]
@@ -44,7 +43,7 @@ def bernoulli(lower: Lowering, node: Node) -> Tensor:
     x = lower.first(node)
     drawn = _drawn(lower, "RANDOM_UNIFORM", node, x.shape)
     hit = lower.op("LESS", drawn, x)
-    dtype = dtype_name(node.integer("dtype")) if "dtype" in node.settings else x.dtype
+    dtype = element_type(node, "dtype") if "dtype" in node.settings else x.dtype
     return cast_to(lower, hit, dtype)
 
 
@@ -55,7 +54,7 @@ def multinomial(lower: Lowering, node: Node) -> Tensor:
     drawn = lower.op(
         "MULTINOMIAL", x, np.array(count, np.int32), seed=seed, seed2=seed, shape=shape
     )
-    return lower.cast(drawn, dtype_name(node.integer("dtype", 6)))
+    return lower.cast(drawn, element_type(node, "dtype", 6))
 
 
 RULES: dict[str, Rule] = {

@@ -24,6 +24,12 @@ def window(
     strides = list(node.integers("strides", [1] * count))
     dilations = list(node.integers("dilations", [1] * count))
     pads = node.integers("pads", [0] * (2 * count))
+    if min(*kernel, *strides, *dilations, 1) < 1:
+        raise Unsupported(
+            "its window of {kernel} with strides {strides} makes no sense; the file is damaged",
+            kernel,
+            strides,
+        )
     how = node.word("auto_pad", "NOTSET")
     if how in ("SAME_UPPER", "SAME_LOWER"):
         frame: Frame = []

@@ -154,6 +154,13 @@ def _windows(size: int, reach: int, stride: int, frame: tuple[int, int], up: boo
     """How many windows lie along a dimension."""
     room = (size + sum(frame) - reach) / stride
     count = (ceil(room) if up else floor(room)) + 1
+    if count < 1:
+        raise Unsupported(
+            "its window of {reach} is larger than the {size} values under it; give larger sizes: "
+            "--shape",
+            reach,
+            size,
+        )
     if up and (count - 1) * stride >= size + frame[0]:  # it would lie in the frame entirely
         count -= 1
     return count

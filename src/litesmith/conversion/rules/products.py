@@ -16,7 +16,9 @@ def gemm(lower: Lowering, node: Node) -> Tensor:
     a, b, c = lower.inputs(node, 3)[:3]
     a, b = lower.need(a), lower.need(b)
     if a.dtype != "float32":
-        raise Unsupported("a product of {dtype}; LiteRT's is of float32", a.dtype)
+        raise Unsupported(
+            "a product of {dtype}; LiteRT's is of float32: cast its inputs before it", a.dtype
+        )
     if node.integer("transA"):
         a = lower.transpose(a, (1, 0))
     weight = b if node.integer("transB") else lower.transpose(b, (1, 0))
@@ -118,8 +120,11 @@ def _contracted(
     depth = prod(size[c] for c in inner)
     left = lower.transpose(a, [la.index(c) for c in batch + own_a + inner])
     right = lower.transpose(b, [lb.index(c) for c in batch + inner + own_b])
-    left = lower.reshape(left, (*left.shape[: len(batch)], rows, depth))
-    right = lower.reshape(right, (*right.shape[: len(batch)], depth, columns))
+    fronts = left.shape[: len(batch)], right.shape[: len(batch)]
+    if fronts[0] == fronts[1] and len(batch) > 1:
+        fronts = (prod(fronts[0]),), (prod(fronts[1]),)
+    left = lower.reshape(left, (*fronts[0], rows, depth))
+    right = lower.reshape(right, (*fronts[1], depth, columns))
     made = product(lower, left, right)
     labels = batch + own_a + own_b
     return lower.reshape(made, [size[c] for c in labels]), labels
@@ -130,7 +135,9 @@ def determinant(lower: Lowering, node: Node) -> Tensor:
     size = x.shape[-1]
     if size > 4:
         raise Unsupported(
-            "the determinant of {size} by {size} values; up to 4 by 4 is written out", size
+            "the determinant of {size} by {size} values, and up to 4 by 4 is written out; "
+            "compute it behind the model",
+            size,
         )
     return lower.reshape(_determinant(lower, x, list(range(size)), 0), x.shape[:-2])
 

@@ -5,8 +5,9 @@ from math import prod
 
 import numpy as np
 
-from litesmith.conversion.core.lowering import Lowering, Rule, Unsupported
+from litesmith.conversion.core.lowering import Lowering, Rule
 from litesmith.conversion.core.source import Node
+from litesmith.conversion.rules.pools import pooled
 from litesmith.conversion.rules.shapes import positive
 from litesmith.conversion.rules.values import like
 from litesmith.ir.types import Tensor, constant_numbers
@@ -241,8 +242,8 @@ def local_response(lower: Lowering, node: Node) -> Tensor:
         node.number("beta", 0.75),
         node.number("bias", 1),
     )
-    if size % 2 == 0:
-        raise Unsupported("LiteRT normalizes over an odd number of channels, not {size}", size)
+    if size % 2 == 0:  # LiteRT's op has a middle
+        return _even_response(lower, x, size, alpha, beta, bias)
     last = lower.channels_last(x)
     made = lower.op(
         "LOCAL_RESPONSE_NORMALIZATION",
@@ -253,6 +254,18 @@ def local_response(lower: Lowering, node: Node) -> Tensor:
         beta=beta,
     )
     return lower.channels_first(made)
+
+
+def _even_response(
+    lower: Lowering, x: Tensor, size: int, alpha: float, beta: float, bias: float
+) -> Tensor:
+    """Over an even number of channels: by the mean of the squares in a window of channels."""
+    squares = lower.reshape(lower.op("MUL", x, x), (x.shape[0], 1, x.shape[1], prod(x.shape[2:])))
+    frame = [((size - 1) // 2, size // 2), (0, 0)]
+    mean = pooled(lower, squares, "AVERAGE_POOL_2D", (size, 1), (1, 1), (1, 1), frame, False, True)
+    mean = lower.reshape(mean, x.shape)
+    base = lower.op("ADD", lower.op("MUL", mean, like(x, alpha)), like(x, bias))
+    return lower.op("MUL", x, lower.op("POW", base, like(x, -beta)))
 
 
 RULES: dict[str, Rule] = {

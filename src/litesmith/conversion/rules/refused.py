@@ -17,6 +17,7 @@ _OFFSETS = phrase(
     "LiteRT has no convolution with moving taps; export with GridSample, or use a custom op in "
     "Python (docs/custom-ops.md)"
 )
+_BOXES = phrase("LiteRT has no pool over boxes that move; export with RoiAlign instead")
 _IMAGE = phrase("LiteRT reads no image files; decode them before the model")
 _COUNTED = phrase("LiteRT has no op that counts runs of tokens; count them before the model")
 _TRAINING = phrase("it is a step of training; export the model for inference")
@@ -37,6 +38,7 @@ _REASONS = {
     _TEXT: "RegexFullMatch StringConcat StringNormalizer StringSplit",
     _COUNT: "Unique",
     _OFFSETS: "DeformConv",
+    _BOXES: "MaxRoiPool",
     _IMAGE: "ImageDecoder",
     _COUNTED: "TfIdfVectorizer",
     _TRAINING: "Adagrad Adam Gradient Momentum",

@@ -186,6 +186,8 @@ def roi_align(lower: Lowering, node: Node) -> Tensor:
         join = "MAXIMUM" if largest else "ADD"
         total = part if total is None else lower.op(join, total, part)
     assert total is not None
+    if ratio == 1:
+        return lower.channels_first(total)
     window: dict[str, Any] = {
         "filter_height": ratio,
         "filter_width": ratio,

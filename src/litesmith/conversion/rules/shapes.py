@@ -8,7 +8,7 @@ import numpy as np
 
 from litesmith.conversion.core.lowering import Lowering, Rule, Unsupported, refuse_size
 from litesmith.conversion.core.source import Node
-from litesmith.conversion.rules.values import identity, like
+from litesmith.conversion.rules.values import element_type, identity, like
 from litesmith.ir.types import Tensor, constant_numbers
 
 _ENDLESS = 2**31 - 1
@@ -254,6 +254,7 @@ def padded(
     filling: Tensor | None = None,
 ) -> Tensor:
     """A tensor in a frame; a negative width cuts off."""
+    refuse_size([max(a + d + b, 0) for (a, b), d in zip(frame, x.shape, strict=True)])
     cut = [(max(-a, 0), d - max(-b, 0), 1) for (a, b), d in zip(frame, x.shape, strict=True)]
     x = cut_out(lower, x, cut)
     widths = np.array([(max(a, 0), max(b, 0)) for a, b in frame], np.int32).reshape(-1, 2)
@@ -406,10 +407,8 @@ def trilu(lower: Lowering, node: Node) -> Tensor:
 
 
 def eye_like(lower: Lowering, node: Node) -> Tensor:
-    from litesmith.conversion.core.element_types import dtype_name
-
     x = lower.first(node)
-    dtype = dtype_name(node.integer("dtype")) if "dtype" in node.settings else x.dtype
+    dtype = element_type(node, "dtype") if "dtype" in node.settings else x.dtype
     return lower.const(np.eye(*x.shape, k=node.integer("k")).astype(dtype))
 
 

@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from litesmith.conversion.core.element_types import dtype_name
 from litesmith.conversion.core.lowering import COMPUTED_AS, Lowering, Rule
 from litesmith.conversion.core.source import Node
 from litesmith.conversion.rules.shapes import positive
+from litesmith.conversion.rules.values import element_type
 from litesmith.ir.types import Array, Tensor
 
 
@@ -79,7 +79,7 @@ def window(shape: Callable[[Array], Array]) -> Rule:
 
 
 def _output_type(node: Node) -> str:
-    dtype = dtype_name(node.integer("output_datatype", 1))
+    dtype = element_type(node, "output_datatype", 1)
     return COMPUTED_AS.get(dtype, dtype)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from litesmith.conversion.core.element_types import dtype_name
 from litesmith.conversion.core.lowering import COMPUTED_AS, Lowering, Rule, Unsupported
 from litesmith.conversion.core.source import Node
+from litesmith.ir.dtype import DTYPES
 from litesmith.ir.types import Tensor, constant_numbers
 
 # Abramowitz and Stegun 7.1.26: the error function within 1.5e-7.
@@ -89,8 +90,16 @@ def modulo(lower: Lowering, node: Node) -> Tensor:
     return lower.op("MUL", size, lower.op("SIGN", a))
 
 
+def element_type(node: Node, name: str, default: int = 0) -> str:
+    """The element type that an attribute names."""
+    dtype = dtype_name(node.integer(name, default))
+    if dtype not in (*DTYPES, *COMPUTED_AS):
+        raise Unsupported("LiteRT does not compute with {dtype}; export without it", dtype)
+    return dtype
+
+
 def cast(lower: Lowering, node: Node) -> Tensor:
-    return cast_to(lower, lower.first(node), dtype_name(node.integer("to")))
+    return cast_to(lower, lower.first(node), element_type(node, "to"))
 
 
 def cast_like(lower: Lowering, node: Node) -> Tensor:

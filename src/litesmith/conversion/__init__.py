@@ -3,6 +3,7 @@
 core/               what rules work with
 rules/              what LiteRT has for each operator of ONNX
 aten/               torch's operators as ONNX's
+coded_constants.py  constants as the codes that they were made of
 free_sizes.py       sizes that stay free, found by converting at two sizes
 integer_islands.py  integers that a source holds stay integers
 judge.py            what the source itself gives, run in a process of its own

@@ -8,43 +8,35 @@ What has none stays float, with conversions around it, and is told with the reas
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 
 from litesmith import schema
+from litesmith.conversion.coded_constants import (
+    Stays,
+    Weight,
+    bias_codes,
+    holds,
+    nearest_codes,
+    operand_codes,
+    shifted_codes,
+    weight_of,
+)
 from litesmith.conversion.rules.quantized import same_quant
-from litesmith.errors import LitesmithError
 from litesmith.ir.edit import consumers, regraph, substitute
 from litesmith.ir.ops import OPS
-from litesmith.ir.types import Array, Graph, Op, Quant, Record, Tensor, constant_numbers, frozen
+from litesmith.ir.types import Graph, Op, Quant, Record, Tensor, frozen
 from litesmith.phrases import Phrase, phrase
 
 # XNNPACK does not open a model in which a step of the products is 256 steps of the output.
 _MOST_RATIO = 255
+_LEAST_RATIO = 2.0**-31
 # A step of an intermediate result that is coarser than that of the result would lose digits.
 _COARSER = 1.05
 # Smaller constants are not worth an op of their own.
 _WORTH_STORING = 1024
 
 _ACTIVATIONS = schema.ENUMS["ActivationFunctionType"].names
-
-
-class _Stays(LitesmithError):
-    """Why an op is left in float."""
-
-
-class Weight(NamedTuple):
-    """A constant as codes around zero, and the scales of its channels."""
-
-    codes: Array
-    scale: Array
-    axis: int
-
-    def tensor(self, like: Tensor) -> Tensor:
-        data = frozen(np.ascontiguousarray(self.codes.astype(np.int8)))
-        quant = Quant.of(self.scale, 0, self.axis)
-        return replace(like, dtype="int8", data=data, quant=quant)
 
 
 def integer_islands(graph: Graph) -> tuple[Graph, tuple[Phrase, ...]]:
@@ -138,12 +130,6 @@ def _explicit_frame(op: Op) -> Op:
         f"{op.outputs[0].name}/frame", (), source.dtype, frozen(np.zeros((), source.dtype))
     )
     return replace(op, kind="PADV2", inputs=(*op.inputs, filling), options=Record("PadV2Options"))
-
-
-def _shifted(tensor: Tensor, form: Quant | None) -> Tensor:
-    """Codes of a constant in int8."""
-    values = tensor.values().astype(np.int16) - (128 if tensor.dtype == "uint8" else 0)
-    return replace(tensor, dtype="int8", data=frozen(values.astype(np.int8)), quant=form)
 
 
 def _data_places(op: Op) -> list[int]:
@@ -262,7 +248,7 @@ class _Walk:
             return tensor
         if tensor not in self._stored:
             self._stored[tensor] = replace(tensor, quant=None)
-            weight = _weight(tensor) if tensor.elements >= _WORTH_STORING else None
+            weight = weight_of(tensor) if tensor.elements >= _WORTH_STORING else None
             if weight is not None:
                 stored = weight.tensor(replace(tensor, name=f"{tensor.name}/int8"))
                 made = replace(tensor, data=None, quant=None)
@@ -291,7 +277,7 @@ class _Walk:
         for place in places:
             tensor = op.inputs[place]
             assert tensor is not None
-            inputs[place] = _shifted(tensor, form) if tensor.is_const else self._code(tensor)
+            inputs[place] = shifted_codes(tensor, form) if tensor.is_const else self._code(tensor)
         version = max(op.version, OPS[op.kind].versions["int8"])
         outputs = tuple(self._codes[t] for t in op.outputs)
         self._ops.append(replace(op, inputs=tuple(inputs), outputs=outputs, version=version))
@@ -307,7 +293,7 @@ class _Walk:
             return False
         try:
             self._move(op, places)
-        except _Stays as error:
+        except Stays as error:
             self.left[op.kind, str(error)] += 1
             return False
         return True
@@ -315,18 +301,20 @@ class _Walk:
     def _move(self, op: Op, places: Sequence[int]) -> None:
         row = OPS[op.kind]
         if "int8" not in row.versions:
-            raise _Stays("LiteRT has no integer kernel for it")
+            raise Stays(phrase("LiteRT has no integer kernel for it"))
         for place in places:
             tensor = op.inputs[place]
             assert tensor is not None
             if tensor not in self._twins and not tensor.is_const:
-                raise _Stays("an input of it is float")
+                raise Stays(phrase("an input of it is float"))
         floats = [t for t in op.outputs if t.dtype == "float32"]
         wish = self._wanted.get(floats[0]) if len(floats) == 1 else None
         if row.weight is not None:
             self._move_layer(op, places, wish)
         elif row.scale == "free" and (wish is not None or row.clamps is None):
-            self._emit(op, self._own_forms(op, places), self._need(wish))
+            inputs = self._own_forms(op, places)
+            _refuse_scales(op, [*inputs.values()], self._need(wish))
+            self._emit(op, inputs, self._need(wish))
         elif row.scale == "fixed":
             self._move_fixed(op, places, self._need(wish))
         elif row.interpolates or row.averages:
@@ -336,11 +324,11 @@ class _Walk:
         elif not floats:
             self._emit(op, self._own_forms(op, places), None)
         else:
-            raise _Stays("LiteRT has no integer kernel for it")
+            raise Stays(phrase("LiteRT has no integer kernel for it"))
 
     def _need(self, wish: Tensor | None) -> Tensor:
         if wish is None:
-            raise _Stays("its result has no scale in the source")
+            raise Stays(phrase("its result has no scale in the source"))
         return wish
 
     def _emit(self, op: Op, inputs: dict[int, Tensor], result: Tensor | None) -> None:
@@ -390,24 +378,28 @@ class _Walk:
         for place in places:
             tensor = op.inputs[place]
             assert tensor is not None
-            found[place] = self._twins[tensor] if tensor in self._twins else _coded(tensor)
+            found[place] = self._twins[tensor] if tensor in self._twins else operand_codes(tensor)
         return found
 
     def _pick(self, op: Op, places: Sequence[int], wish: Tensor | None) -> None:
         """An op whose results are some of its values: all at one scale."""
         known = [self._twins[t] for p in places if (t := op.inputs[p]) in self._twins]
         form = known[0].quant
+        constants = [t for p in places if (t := op.inputs[p]) and t.is_const]
         if any(not same_quant(t.quant, form) for t in known):
             form = self._need(wish).quant
+        elif wish is not None and any(not self._has_codes(op, t, form) for t in constants):
+            form = wish.quant
         assert form is not None
         inputs: dict[int, Tensor] = {}
         for place in places:
             tensor = op.inputs[place]
             assert tensor is not None
-            inputs[place] = self._at_scale(op, tensor, form)
+            rounded = wish is not None and same_quant(wish.quant, form)
+            inputs[place] = self._at_scale(op, tensor, form, rounded)
         bounds = OPS[op.kind].clamps
-        if bounds is not None and any(np.isfinite(b) and not _holds(form, b) for b in bounds):
-            raise _Stays("its bounds are none of the codes")
+        if bounds is not None and any(np.isfinite(b) and not holds(form, b) for b in bounds):
+            raise Stays(phrase("its bounds are none of the codes"))
         outputs = list(op.outputs)
         for place, tensor in enumerate(op.outputs):
             if tensor.dtype == "float32":
@@ -416,12 +408,26 @@ class _Walk:
                 outputs[place] = self._twins[tensor] = made
         self._emit(replace(op, outputs=tuple(outputs)), inputs, None)
 
-    def _at_scale(self, op: Op, tensor: Tensor, form: Quant) -> Tensor:
+    def _has_codes(self, op: Op, tensor: Tensor, form: Quant | None) -> bool:
+        """True where codes stand for a constant among values that are picked."""
+        assert form is not None
+        row, readers = OPS[op.kind], self._readers.get(op.outputs[0], [])
+        # Of two values the larger or smaller, or the frame of a window that picks the largest.
+        windows = (
+            row.pads and readers and all(OPS[r.kind].has_window and _picks(r) for r in readers)
+        )
+        codes, places = nearest_codes(tensor, form)
+        beyond = (places < -128) | (places > 127)
+        exact = np.abs(places - codes) <= 1e-3
+        return bool(np.all(exact | beyond if row.is_commutative or windows else exact))
+
+    def _at_scale(self, op: Op, tensor: Tensor, form: Quant, rounded: bool) -> Tensor:
+        """A tensor at a scale; what is rounded to it in the end can be rounded now."""
         if tensor.is_const:
-            row, readers = OPS[op.kind], self._readers.get(op.outputs[0], [])
-            # Of two values the larger or smaller, or the frame of a window that picks the largest.
-            windows = row.pads and all(OPS[r.kind].has_window and _picks(r) for r in readers)
-            return _constant_codes(tensor, form, row.is_commutative or windows)
+            if not rounded and not self._has_codes(op, tensor, form):
+                raise Stays(phrase("a constant of it is none of the codes"))
+            codes, _ = nearest_codes(tensor, form)
+            return replace(tensor, dtype="int8", data=frozen(codes.astype(np.int8)), quant=form)
         codes = self._twins[tensor]
         if same_quant(codes.quant, form):
             return codes
@@ -439,7 +445,9 @@ class _Walk:
             self._emit(*_as_depthwise(op, source), wish)
             return
         if _step(source) > _COARSER * _step(wish):
-            raise _Stays("its result has a finer scale, and its kernel keeps that of its data")
+            raise Stays(
+                phrase("its result has a finer scale, and its kernel keeps that of its data")
+            )
         self._emit(
             op, {places[0]: source}, replace(wish, name=f"{wish.name}/own", quant=source.quant)
         )
@@ -448,7 +456,7 @@ class _Walk:
         """An op whose kernel dictates the scale of its result."""
         scale, zero = OPS[op.kind].fixed["int8"]
         if scale > _COARSER * _step(wish):
-            raise _Stays("its result has a finer scale than its kernel makes")
+            raise Stays(phrase("its result has a finer scale than its kernel makes"))
         form = Quant.of(scale, zero)
         own = wish if same_quant(form, wish.quant) else replace(wish, quant=form)
         self._emit(op, self._own_forms(op, places), own)
@@ -458,19 +466,35 @@ class _Walk:
         assert row.weight is not None and row.bias is not None
         inputs = self._own_forms(op, places)
         data, kept = inputs[places[0]], op.inputs[row.weight]
-        weight = None if kept is None else _weight(kept)
+        weight = None if kept is None else weight_of(kept)
         if weight is None or kept is None:
-            raise _Stays("its weights are float, or no int8 around zero holds them")
+            raise Stays(phrase("its weights are float, or no int8 around zero holds them"))
         if weight.scale.size > 1 and weight.axis != row.axis:
-            raise _Stays("its weights have a scale for each of something else than its results")
+            raise Stays(
+                phrase("its weights have a scale for each of something else than its results")
+            )
         steps = np.float32(_step(data)) * weight.scale.astype(np.float32)
         if float(steps.max()) >= _MOST_RATIO * _step(result):
-            raise _Stays("the scale of its result is too fine for XNNPACK")
+            raise Stays(phrase("the scale of its result is too fine for XNNPACK"))
+        if float(steps.min()) <= _LEAST_RATIO * _step(result):
+            raise Stays(phrase("the scale of its result is too coarse for XNNPACK"))
         inputs[row.weight] = weight.tensor(kept)
         bias = op.inputs[row.bias] if row.bias < len(op.inputs) else None
         if bias is not None:
-            inputs[row.bias] = _bias(bias, steps)
+            inputs[row.bias] = bias_codes(bias, steps)
         self._emit(op, inputs, result)
+
+
+def _refuse_scales(op: Op, inputs: Sequence[Tensor], result: Tensor) -> None:
+    """Raises on scales so far apart that kernels fail."""
+    steps = [_step(t) for t in inputs]
+    kind = OPS[op.kind].arithmetic
+    if kind == "/":
+        raise Stays(phrase("LiteRT's division of integers fails where it is by zero"))
+    product = kind == "*" or (len(inputs) == 2 and not kind)
+    largest = steps[0] * steps[1] if product else max(steps)
+    if largest >= _MOST_RATIO * _step(result):
+        raise Stays(phrase("the scale of its result is too fine for XNNPACK"))
 
 
 def _stays_inside(op: Op, source: Tensor) -> bool:
@@ -494,7 +518,7 @@ def _as_depthwise(op: Op, source: Tensor) -> tuple[Op, dict[int, Tensor]]:
     scale = np.full(channels, 1 / (127 * count), np.float32)
     weight = Weight(codes, scale, 3).tensor(Tensor(f"{op.outputs[0].name}/mean", codes.shape))
     zeros = Tensor(f"{op.outputs[0].name}/zero", (channels,), data=np.zeros(channels, np.float32))
-    bias = _bias(zeros, np.float32(_step(source)) * scale)
+    bias = bias_codes(zeros, np.float32(_step(source)) * scale)
     options = Record("DepthwiseConv2DOptions").set(
         padding="VALID",
         depth_multiplier=1,
@@ -504,66 +528,3 @@ def _as_depthwise(op: Op, source: Tensor) -> tuple[Op, dict[int, Tensor]]:
     )
     layer = replace(op, kind="DEPTHWISE_CONV_2D", inputs=(source, weight, bias), options=options)
     return layer, {0: source, 1: weight, 2: bias}
-
-
-def _holds(quant: Quant, value: float) -> bool:
-    """True where a code stands for the value, or the value is beyond all of them."""
-    place = value / float(quant.scale[0]) + int(quant.zero_point[0])
-    return abs(place - round(place)) < 1e-3 or not -128 <= place <= 127
-
-
-def _weight(tensor: Tensor) -> Weight | None:
-    """A float constant as the codes that it was made of; None where int8 around 0 has none."""
-    values, quant = constant_numbers(tensor), tensor.quant
-    if values is None or quant is None or values.dtype != np.float32:
-        return None
-    shape = [-1 if i == quant.axis else 1 for i in range(values.ndim)]
-    steps = quant.scale.reshape(shape) if quant.per_channel else quant.scale.reshape(())
-    codes = np.rint(values / steps)
-    if codes.size and (codes.min() < -128 or codes.max() > 127):
-        return None
-    return Weight(codes, quant.scale, quant.axis)
-
-
-def _bias(tensor: Tensor, steps: Array) -> Tensor:
-    """A bias at the scale of the products."""
-    values = constant_numbers(tensor)
-    if values is None:
-        raise _Stays("its bias is computed")
-    codes = np.rint(values.astype(np.float64) / steps)
-    if codes.size and np.abs(codes).max() >= 2**30:
-        raise _Stays("its bias is too large for the scale of its weights")
-    data = frozen(codes.astype(np.int32))
-    return replace(tensor, dtype="int32", data=data, quant=Quant.of(steps, 0))
-
-
-def _coded(tensor: Tensor) -> Tensor:
-    """A constant operand as codes: those of the source, or of a single number."""
-    values = constant_numbers(tensor)
-    assert values is not None
-    quant = tensor.quant
-    if quant is None and values.size == 1:
-        size = float(np.abs(values).max())
-        quant = Quant.of(size / 127 if size else 1.0, 0)
-    if quant is None or quant.per_channel:
-        raise _Stays("a constant of it has no scale, or several")
-    around = np.rint(values / quant.scale[0]) + quant.zero_point[0]
-    for shift in (0, 128):  # codes of int8, and of uint8
-        codes = around - shift
-        if not codes.size or (codes.min() >= -128 and codes.max() <= 127):
-            form = replace(quant, zero_point=quant.zero_point - shift)
-            if -128 <= int(form.zero_point[0]) <= 127:
-                return replace(tensor, dtype="int8", data=frozen(codes.astype(np.int8)), quant=form)
-    raise _Stays("a constant of it is none that int8 holds")
-
-
-def _constant_codes(tensor: Tensor, form: Quant, is_bound: bool) -> Tensor:
-    """A constant among values that are picked; a bound may lie beyond all codes."""
-    values = constant_numbers(tensor)
-    assert values is not None
-    places = values.astype(np.float64) / form.scale[0] + form.zero_point[0]
-    codes = np.clip(np.rint(places), -128, 127)
-    beyond = (places < -128) | (places > 127) if is_bound else np.zeros(places.shape, bool)
-    if np.any(np.abs(places - codes)[~beyond] > 1e-3):
-        raise _Stays("a constant of it is none of the codes")
-    return replace(tensor, dtype="int8", data=frozen(codes.astype(np.int8)), quant=form)

@@ -25,7 +25,7 @@ import torch
 from torch._export.serde import schema, serialize
 from torch.export import ExportedProgram
 
-from litesmith.errors import BadInput, BadModel
+from litesmith.errors import BadInput, BadModel, LitesmithError
 from litesmith.tflite.file import mapped
 
 Json = dict[str, object]
@@ -83,19 +83,12 @@ def load_program(path: Path) -> ExportedProgram:
             path,
             len(models),
         )
-    name = models[0].removeprefix("models/").removesuffix(".json")
-    program = archive.json(models[0])
-    _check(path, program)
-    _strip(program)
-    weights = _tensors(archive, f"data/weights/{name}_weights_config.json", "data/weights/")
-    constants = _tensors(archive, f"data/constants/{name}_constants_config.json", "data/constants/")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            told = serialize._bytes_to_dataclass(  # pyright: ignore[reportPrivateUsage]
-                schema.ExportedProgram, json.dumps(program).encode()
-            )
-            return serialize.ExportedProgramDeserializer().deserialize(told, weights, constants)
+            return _built(archive, models[0])
+        except LitesmithError:
+            raise
         except Exception as error:  # whatever torch stumbles over in a damaged file
             raise BadModel(
                 "{path}: torch {version} cannot read the program in it ({why}); save it again with "
@@ -104,6 +97,20 @@ def load_program(path: Path) -> ExportedProgram:
                 torch.__version__,
                 str(error).partition("\n")[0][:120] or type(error).__name__,
             ) from error
+
+
+def _built(archive: _Archive, listed: str) -> ExportedProgram:
+    """The program that torch builds, of parts that cannot run as code."""
+    name = listed.removeprefix("models/").removesuffix(".json")
+    program = archive.json(listed)
+    _check(archive.path, program)
+    _strip(program)
+    weights = _tensors(archive, f"data/weights/{name}_weights_config.json", "data/weights/")
+    constants = _tensors(archive, f"data/constants/{name}_constants_config.json", "data/constants/")
+    told = serialize._bytes_to_dataclass(  # pyright: ignore[reportPrivateUsage]
+        schema.ExportedProgram, json.dumps(program).encode()
+    )
+    return serialize.ExportedProgramDeserializer().deserialize(told, weights, constants)
 
 
 def _open(path: Path) -> _Archive:
@@ -272,12 +279,11 @@ def _tensor(meta: Json, data: memoryview | None, is_parameter: bool) -> torch.Te
     sizes, strides = (_numbers(meta[key]) for key in ("sizes", "strides"))
     offset = _numbers([meta["storage_offset"]])[0]
     if len(data):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the memory is not written to
-            flat = torch.frombuffer(data, dtype=dtype)
-        tensor = torch.as_strided(flat, sizes, strides, offset)
-    else:
+        tensor = torch.as_strided(torch.frombuffer(data, dtype=dtype), sizes, strides, offset)
+    elif 0 in sizes:
         tensor = torch.zeros(sizes, dtype=dtype)
+    else:
+        raise ValueError
     return torch.nn.Parameter(tensor, requires_grad=False) if is_parameter else tensor
 
 

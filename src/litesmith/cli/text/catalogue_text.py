@@ -46,7 +46,7 @@ def _print_pretrained(rows: Sequence[Pretrained]) -> None:
     for row in rows:
         table.add_row(row.network, row.accuracy, row.licence, row.package)
     show.console.print(table)
-    show.command("litesmith catalogue efficientnet_lite0 --pretrained -o OUT.tflite")
+    show.command(f"litesmith catalogue {rows[0].network} --pretrained -o OUT.tflite")
 
 
 def _source(row: NetworkFamily) -> str:

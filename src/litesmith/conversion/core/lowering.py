@@ -106,6 +106,7 @@ class Lowering:
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
     wanted: dict[str, None] = field(default_factory=dict[str, None])  # inputs to be fixed
     quants: dict[Tensor, Quant] = field(default_factory=dict[Tensor, Quant])  # what codes mean
+    rounded: dict[Tensor, Tensor] = field(default_factory=dict[Tensor, Tensor])  # see `as_integers`
     room: int = _MOST_OPS  # how many ops there may be after this node
 
     @property
@@ -310,7 +311,15 @@ class Lowering:
         if values is not None:
             with np.errstate(invalid="ignore"):
                 return self.const(values.astype(dtype))
+        if dtype == "float32" and x in self.rounded:
+            return self.rounded[x]
         return self.op("CAST", x, in_data_type=x.dtype.upper(), out_data_type=dtype.upper())
+
+    def as_integers(self, x: Tensor, dtype: str) -> Tensor:
+        """Float numbers without digits behind the point as integers; as float they are known."""
+        made = self.cast(x, dtype)
+        self.rounded[made] = x
+        return made
 
     def transpose(self, x: Tensor, order: Sequence[int]) -> Tensor:
         if list(order) == list(range(len(x.shape))):

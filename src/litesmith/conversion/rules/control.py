@@ -146,8 +146,8 @@ def _unchanged(cycle: Cycle) -> dict[int, str]:
     found: dict[int, str] = {}
     for place in range(len(cycle.states)):
         name = cycle.body.outputs[cycle.skips + place].name
-        while name in same:
-            name = same[name]
+        for _ in same:
+            name = same.get(name, name)
         if name == cycle.body.inputs[2 * cycle.skips + place].name:
             found[place] = name
     return found
@@ -320,24 +320,23 @@ def _counted(
     }
     held = [t if t.is_const else inner.builder.input("state", t.shape, t.dtype) for t in states]
     names = [v.name for v in small.inputs]
+    is_same = not {name for node in small.nodes for name in read_names(node)}.intersection(names)
     for turn in range(min(limit, LONGEST)):
         known = constant_numbers(condition)
         if known is None:
             return None
         if not known.any():
             return turn
+        if turn and is_same:  # no turn decides otherwise than the first
+            return limit if limit < _MOST_TURNS else None
         number = inner.const(np.array(turn, np.int64))
         given = dict(zip(names, (number, condition, *held), strict=True))
         try:
             again, *after = written_out(inner, small, {**outer, **given})
         except Unsupported:
             return None
-        if again is condition and not {v.name for v in small.outputs[1:]} - {*names}:
-            break  # a turn changes nothing of what decides
         condition, held = again, after
-    else:
-        return limit if limit <= LONGEST else None
-    return limit if limit < _MOST_TURNS else None
+    return limit if limit <= LONGEST else None
 
 
 def _part_that_decides(body: SourceGraph, count: int) -> SourceGraph:

@@ -84,10 +84,10 @@ def to_codes(
     if scales is None or zeros is None:
         steps, points = (_along(lower, t, x, axis) for t in (scale, zero))
         return _computed_codes(lower, x, lower.need(steps), points, dtype)
+    quant = _quant(scales, zeros, axis, len(x.shape))
     steps = _spread(scales.astype(np.float32), x.shape, axis, block)
     points = _spread(zeros, x.shape, axis, block)
     values = constant_numbers(x)
-    quant = _quant(scales, zeros, axis, len(x.shape))
     if values is not None:
         codes = np.rint(values.astype(np.float32) / steps) + points
         kept = np.clip(codes, *_CODES[dtype]).astype(_KEPT_IN.get(dtype, dtype))
@@ -128,6 +128,13 @@ def _zeros(zero: Tensor | None) -> Array | None:
 
 def _quant(scales: Array, zeros: Array, axis: int, rank: int) -> Quant | None:
     """Scales as a tensor has them; None for those of blocks."""
+    bad = scales[~(np.isfinite(scales) & (scales > 0))]
+    if bad.size:
+        raise Unsupported(
+            "its scale is {scale}, which stands for no numbers; quantize the model again, with "
+            "finite masks",
+            float(bad.reshape(-1)[0]),
+        )
     if scales.size == 1:
         return Quant.of(scales.reshape(1), zeros.reshape(-1)[:1])
     if scales.ndim > 1:
@@ -144,7 +151,7 @@ def _computed_codes(
     if zero is not None:
         codes = lower.op("ADD", codes, lower.cast(zero, "float32"))
     low, high = (lower.const(like(codes, v)) for v in _CODES[dtype])
-    return lower.cast(clamp(lower, codes, low, high), _KEPT_IN.get(dtype, dtype))
+    return lower.as_integers(clamp(lower, codes, low, high), _KEPT_IN.get(dtype, dtype))
 
 
 def dequantize_linear(lower: Lowering, node: Node) -> Tensor:
@@ -170,10 +177,10 @@ def to_numbers(
     if scales is None or zeros is None:
         steps, points = (_along(lower, t, codes, axis) for t in (scale, zero))
         return _computed_numbers(lower, codes, lower.need(steps), points)
+    quant = _quant(scales, zeros, axis, len(codes.shape))
     steps = _spread(scales.astype(np.float32), codes.shape, axis, block)
     points = _spread(zeros, codes.shape, axis, block)
     values = constant_numbers(codes)
-    quant = _quant(scales, zeros, axis, len(codes.shape))
     if values is not None:
         numbers = ((values.astype(np.int64) - points) * steps.astype(np.float32)).astype(np.float32)
         kept = quant if values.dtype.itemsize == 1 else None
@@ -196,6 +203,9 @@ def _computed_numbers(lower: Lowering, codes: Tensor, scale: Tensor, zero: Tenso
     numbers = lower.cast(codes, "float32")
     if zero is not None:
         numbers = lower.op("SUB", numbers, lower.cast(zero, "float32"))
+    steps = constant_numbers(scale)
+    if steps is not None and np.all(steps == 1):
+        return numbers
     return lower.op("MUL", numbers, lower.cast(scale, "float32"))
 
 
@@ -342,7 +352,7 @@ def integer_product(kind: str, axis: int) -> Rule:
                 node.kind,
             )
         ] = None
-        return lower.cast(lower.op("ROUND", made), "int32")
+        return lower.as_integers(lower.op("ROUND", made), "int32")
 
     return rule
 
@@ -358,7 +368,7 @@ def dynamic_quantize(lower: Lowering, node: Node) -> tuple[Tensor, Tensor, Tenso
     step = lower.op("SELECT_V2", lower.op("GREATER", span, nothing), step, like(x, 1))
     bounds = [lower.const(like(x, v)) for v in (0, 255)]
     zero = clamp(lower, lower.op("ROUND", lower.op("DIV", lower.op("NEG", low), step)), *bounds)
-    return _computed_codes(lower, x, step, zero, "uint8"), step, lower.cast(zero, "uint8")
+    return _computed_codes(lower, x, step, zero, "uint8"), step, lower.as_integers(zero, "uint8")
 
 
 def dynamic_lstm(lower: Lowering, node: Node) -> Sequence[Tensor]:

@@ -21,6 +21,7 @@ from litesmith.ops.call import Call
 from litesmith.ops.registry import find_op
 from litesmith.phrases import phrase
 from litesmith.run.core.runner import Port
+from litesmith.units import plain
 
 # A loop that has not ended by then is taken for endless.
 _MOST_ROUNDS = 100_000
@@ -72,7 +73,15 @@ def walk(model: Model, graph: Graph, inputs: Sequence[Array]) -> list[Array]:
     values: dict[Tensor, Array] = dict(zip(graph.inputs, inputs, strict=True))
     for op in graph.ops:
         arguments = [None if t is None else _value(t, values) for t in op.inputs]
-        values.update(zip(op.outputs, _results(model, op, arguments), strict=True))
+        results = _results(model, op, arguments)
+        if len(results) != len(op.outputs):
+            raise CannotRun(
+                "target numpy: {op_name} has {count} outputs, and {results} were computed",
+                op_name(op),
+                len(op.outputs),
+                len(results),
+            )
+        values.update(zip(op.outputs, results, strict=True))
     return [_value(tensor, values) for tensor in graph.outputs]
 
 
@@ -156,15 +165,36 @@ def quantize(real: Array, quant: Quant, dtype: str) -> Array:
     return affine.quantize(real, dtype, quant.scale, quant.zero_point, quant.axis)
 
 
+def _called(model: Model, op: Op, number: int, takes: int, gives: int) -> Graph:
+    """A graph that an op runs, with as many inputs and outputs as the op has for it."""
+    graph = model.graphs[number]
+    if (len(graph.inputs), len(graph.outputs)) != (takes, gives):
+        raise CannotRun(
+            "target numpy: {op_name} has {takes} inputs and {gives} outputs for the graph "
+            "{name!r}, which has {inputs} and {outputs}",
+            op_name(op),
+            takes,
+            gives,
+            plain(graph.name),
+            len(graph.inputs),
+            len(graph.outputs),
+        )
+    return graph
+
+
 def _if(model: Model, op: Op, arguments: Sequence[Array]) -> list[Array]:
     condition, *rest = arguments
-    then, other = called_graphs(op)
-    return walk(model, model.graphs[then if condition.any() else other], rest)
+    then, other = (
+        _called(model, op, number, len(rest), len(op.outputs)) for number in called_graphs(op)
+    )
+    return walk(model, then if condition.any() else other, rest)
 
 
 def _while(model: Model, op: Op, arguments: Sequence[Array]) -> list[Array]:
-    condition, body = (model.graphs[number] for number in called_graphs(op))
+    tests, does = called_graphs(op)
     values = list(arguments)
+    condition = _called(model, op, tests, len(values), 1)
+    body = _called(model, op, does, len(values), len(values))
     for _ in range(_MOST_ROUNDS):
         if not walk(model, condition, values)[0].any():
             return values

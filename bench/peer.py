@@ -37,7 +37,7 @@ from litesmith.ir.types import Model, Signature
 from litesmith.passes.quantizing.integer_graph import integer_tensors
 from litesmith.units import gain_text, score_text
 
-WAYS = {"average": "peer", "minmax": "peer, min/max"}
+WAYS = {"average": "peer", "minmax": "peer, min/max", "mse": "peer, MSE"}
 OURS = "ours"
 INSTALL = (
     "no --peer: ours alone. For the comparison: python -m venv peer && "

@@ -2,7 +2,8 @@
 
 `python bench/peer_child.py MODEL SAMPLES.npy OUT WAY SIGNATURE INPUT`: its static int8 recipe. WAY
 is `average` for the moving average of ranges that it takes by default, `minmax` for the ranges of
-all samples, `profiler` for its faster calibration, `dynamic` for its recipe of int8 weights alone;
+all samples, `mse` for the same with weights of the least squared error, `profiler` for its faster
+calibration, `dynamic` for its recipe of int8 weights alone;
 with `+float` behind it inputs and outputs stay float, which are int8 by default. Prints the growth
 of its memory in bytes.
 """
@@ -46,10 +47,11 @@ def decoded(path: Path) -> np.ndarray:
     return (np.asarray(small, np.float32)[None] - 127.5) / 127.5
 
 
-def recipe_of(border: str) -> list:
+def recipe_of(way: str, border: str) -> list:
     """Its static int8 recipe; where the border is float, but for inputs and outputs."""
+    key = AlgorithmName.MSE if way == "mse" else AlgorithmName.MIN_MAX_UNIFORM_QUANT
     rules = recipe_manager.RecipeManager()
-    rules.load_quantization_recipe(recipe.static_wi8_ai8())
+    rules.load_quantization_recipe(recipe.static_wi8_ai8(algorithm_key=key))
     for kind in (qtyping.TFLOperationName.INPUT, qtyping.TFLOperationName.OUTPUT):
         if border == "float":
             rules.add_quantization_config(".*", kind, algorithm_key=AlgorithmName.NO_QUANTIZE)
@@ -75,7 +77,7 @@ def main() -> None:
     (way, _, border), (signature, name) = sys.argv[4].partition("+"), sys.argv[5:]
     before = resident("VmRSS")
     is_dynamic = way == "dynamic"
-    rules = recipe.dynamic_wi8_afp32() if is_dynamic else recipe_of(border)
+    rules = recipe.dynamic_wi8_afp32() if is_dynamic else recipe_of(way, border)
     worker = quantizer.Quantizer(str(model), rules)
     calls = {signature: Calls(file, name)}
     ranges = None if is_dynamic else calibrated(worker, model, way, calls)

@@ -102,6 +102,17 @@ def test_a_response_among_channels(size: int) -> None:
     np.testing.assert_allclose(found, x / (1.5 + 0.3 / size * squares) ** 0.75, 1e-5)
 
 
+@pytest.mark.parametrize("groups", [1, 2])
+@pytest.mark.parametrize("shares", [1, 2])
+def test_a_convolution_that_moves_nothing_is_a_plain_one(groups: int, shares: int) -> None:
+    x, weight = numbers(2, 4, 9, 8), numbers(6, 4 // groups, 3, 2, seed=1)
+    how = {"group": groups, "strides": (2, 1), "dilations": (1, 2), "pads": (1, 0, 2, 1)}
+    wanted = run("Conv", {"x": x, "w": weight}, **how)
+    offset = np.zeros((2, shares * 12, *wanted.shape[2:]), np.float32)
+    found = run("DeformConv", {"x": x, "w": weight, "o": offset}, offset_group=shares, **how)
+    np.testing.assert_allclose(found, wanted, 1e-4, 1e-5)
+
+
 def test_attention_longer_than_can_be_written_out_is_refused() -> None:
     x = numbers(1, 200, 4)
     given_ = {"q": x, "k": x, "v": x}

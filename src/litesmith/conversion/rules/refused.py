@@ -13,10 +13,6 @@ _TEXT = phrase("LiteRT's kernels do not compute with texts; do this step before 
 _COUNT = phrase(
     "how many different values there are is known only while it runs; do this step behind the model"
 )
-_OFFSETS = phrase(
-    "LiteRT has no convolution with moving taps; export with GridSample, or use a custom op in "
-    "Python (docs/custom-ops.md)"
-)
 _BOXES = phrase("LiteRT has no pool over boxes that move; export with RoiAlign instead")
 _IMAGE = phrase("LiteRT reads no image files; decode them before the model")
 _COUNTED = phrase("LiteRT has no op that counts runs of tokens; count them before the model")
@@ -37,7 +33,6 @@ _REASONS = {
     ),
     _TEXT: "RegexFullMatch StringConcat StringNormalizer StringSplit",
     _COUNT: "Unique",
-    _OFFSETS: "DeformConv",
     _BOXES: "MaxRoiPool",
     _IMAGE: "ImageDecoder",
     _COUNTED: "TfIdfVectorizer",

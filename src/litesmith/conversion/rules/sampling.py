@@ -3,12 +3,13 @@
 import itertools
 from collections.abc import Sequence
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from litesmith.conversion.core.lowering import Lowering, Rule, Unsupported
 from litesmith.conversion.core.source import Node
+from litesmith.conversion.rules.layers import window
 from litesmith.conversion.rules.scattering import scattered
 from litesmith.conversion.rules.shapes import cut_out, padded
 from litesmith.conversion.rules.values import like
@@ -61,53 +62,62 @@ def grid_sample(lower: Lowering, node: Node) -> Tensor:
     return lower.channels_first(total)
 
 
+class _Edge(NamedTuple):
+    """An axis that is read: how long it is, where it ends, and what lies beyond."""
+
+    size: int
+    padding: str = "zeros"
+    low: float = 0
+    high: float = 0
+
+
 def _taps(
     lower: Lowering, along: Tensor, size: int, mode: str, padding: str, aligned: bool
 ) -> list[tuple[Tensor, Tensor]]:
-    """Of one axis the indices that are read, each with its weight."""
-    low, high = (0.0, size - 1.0) if aligned else (-0.5, size - 0.5)
+    """Of one axis the indices that are read, each with its weight; places lie in [-1, 1]."""
     half = (size - 1) / 2 if aligned else size / 2
     place = lower.op("ADD", lower.op("MUL", along, like(along, half)), like(along, (size - 1) / 2))
     if mode == "nearest":
         place = lower.op("ROUND", place)
+    edge = _Edge(size, padding, 0 if aligned else -0.5, size - 1 if aligned else size - 0.5)
     if padding == "border":
         outside = lower.op(
             "LOGICAL_OR",
-            lower.op("LESS", place, like(place, low)),
-            lower.op("GREATER", place, like(place, high)),
+            lower.op("LESS", place, like(place, edge.low)),
+            lower.op("GREATER", place, like(place, edge.high)),
         )
         place = lower.op("SELECT_V2", outside, _clamped(lower, place, size), place)
     if padding == "reflection":
-        place = _reflected(lower, place, low, high)
+        place = _reflected(lower, place, edge)
     if mode == "nearest":
-        return [_tap(lower, lower.op("ROUND", place), None, size, padding, low, high)]
+        return [_tap(lower, lower.op("ROUND", place), None, edge)]
+    return _neighbours(lower, place, mode, edge)
+
+
+def _neighbours(
+    lower: Lowering, place: Tensor, mode: str, edge: _Edge
+) -> list[tuple[Tensor, Tensor]]:
+    """The indices around a place, each with its weight."""
     start = lower.op("FLOOR", place)
     rest = lower.op("SUB", place, start)
     first = -1 if mode == "cubic" else 0
     taps: list[tuple[Tensor, Tensor]] = []
     for i, factors in enumerate(_TAPS[mode]):
         index = lower.op("ADD", start, like(start, i + first))
-        weight = _polynomial(lower, rest, factors)
-        taps.append(_tap(lower, index, weight, size, padding, low, high))
+        taps.append(_tap(lower, index, _polynomial(lower, rest, factors), edge))
     return taps
 
 
 def _tap(
-    lower: Lowering,
-    index: Tensor,
-    weight: Tensor | None,
-    size: int,
-    padding: str,
-    low: float,
-    high: float,
+    lower: Lowering, index: Tensor, weight: Tensor | None, edge: _Edge
 ) -> tuple[Tensor, Tensor]:
     """A whole place that lies inside, and its weight; none where zeros lie outside."""
-    if padding == "reflection":
-        index = lower.op("ROUND", _reflected(lower, index, low, high))
-    inside = _clamped(lower, index, size)
+    if edge.padding == "reflection":
+        index = lower.op("ROUND", _reflected(lower, index, edge))
+    inside = _clamped(lower, index, edge.size)
     if weight is None:
         weight = lower.op("ADD", lower.op("MUL", inside, like(inside, 0)), like(inside, 1))
-    if padding == "zeros":
+    if edge.padding == "zeros":
         weight = lower.op("MUL", weight, lower.cast(lower.op("EQUAL", inside, index), "float32"))
     return lower.cast(inside, "int32"), weight
 
@@ -116,14 +126,14 @@ def _clamped(lower: Lowering, x: Tensor, size: int) -> Tensor:
     return lower.op("MINIMUM", lower.op("MAXIMUM", x, like(x, 0)), like(x, size - 1))
 
 
-def _reflected(lower: Lowering, x: Tensor, low: float, high: float) -> Tensor:
+def _reflected(lower: Lowering, x: Tensor, edge: _Edge) -> Tensor:
     """A place thrown back by the edges, as often as needed."""
-    span = high - low
+    span = edge.high - edge.low
     if not span:
         return lower.op("MUL", x, like(x, 0))
-    turn = lower.op("FLOOR_MOD", lower.op("SUB", x, like(x, low)), like(x, 2 * span))
+    turn = lower.op("FLOOR_MOD", lower.op("SUB", x, like(x, edge.low)), like(x, 2 * span))
     back = lower.op("ABS", lower.op("SUB", turn, like(x, span)))
-    return lower.op("SUB", like(x, high), back)
+    return lower.op("SUB", like(x, edge.high), back)
 
 
 def _polynomial(lower: Lowering, x: Tensor, factors: Sequence[float]) -> Tensor:
@@ -157,6 +167,81 @@ def _sum_of_taps(
     return total
 
 
+def deform_conv(lower: Lowering, node: Node) -> Tensor:
+    x, weight, offset, bias, mask = lower.inputs(node, 5)[:5]
+    x, weight, offset = lower.need(x), lower.need(weight), lower.need(offset)
+    if len(x.shape) != 4:
+        raise Unsupported("a convolution over {count} dimensions; LiteRT has 1, 2 and 3", 3)
+    strides, dilations, frame = window(node, x.shape[2:], weight.shape[2:])
+    shares, groups = node.integer("offset_group", 1), node.integer("group", 1)
+    parts = _channels_in(lower, lower.channels_last(x), shares)
+    sides = offset.shape[2:]
+    columns: list[Tensor] = []
+    for k, tap in enumerate(np.ndindex(*weight.shape[2:])):
+        begins = [t * d - f[0] for t, d, f in zip(tap, dilations, frame, strict=True)]
+        lines = [b + s * np.arange(n) for b, s, n in zip(begins, strides, sides, strict=True)]
+        base = [g.astype(np.float32) for g in np.meshgrid(*lines, indexing="ij")]
+        read: list[Tensor] = []
+        for share, part in enumerate(parts):
+            place = share * weight.shape[2] * weight.shape[3] + k
+            seen = _moved_sample(lower, part, offset, 2 * place, base)
+            if mask is not None:
+                seen = lower.op("MUL", seen, _channel(lower, mask, place, keep=True))
+            read.append(seen)
+        columns.append(read[0] if shares == 1 else lower.op("CONCATENATION", *read, axis=3))
+    return lower.channels_first(_by_filters(lower, columns, weight, bias, groups))
+
+
+def _channels_in(lower: Lowering, x: Tensor, count: int) -> Sequence[Tensor]:
+    last = np.array(len(x.shape) - 1, np.int32)
+    return (x,) if count == 1 else lower.ops("SPLIT", last, x, num_splits=count)
+
+
+def _channel(lower: Lowering, x: Tensor, place: int, keep: bool = False) -> Tensor:
+    """One channel of N, C, H, W; with a last axis of 1 where it is kept."""
+    cut = [(0, d, 1) for d in x.shape]
+    cut[1] = (place, place + 1, 1)
+    shape = (x.shape[0], *x.shape[2:])
+    return lower.reshape(cut_out(lower, x, cut), (*shape, 1) if keep else shape)
+
+
+def _moved_sample(
+    lower: Lowering, part: Tensor, offset: Tensor, place: int, base: Sequence[np.ndarray]
+) -> Tensor:
+    """An image N, H, W, C read at places that two channels of offsets move."""
+    batch, *sizes, channels = part.shape
+    axes = [
+        _neighbours(
+            lower, lower.op("ADD", _channel(lower, offset, place + i), base[i]), "linear", _Edge(n)
+        )
+        for i, n in enumerate(sizes)
+    ]
+    flat = lower.reshape(part, (batch * prod(sizes), channels))
+    owner = lower.const(np.arange(batch, dtype=np.int32).reshape(-1, 1, 1))
+    return _sum_of_taps(lower, flat, owner, axes, sizes)
+
+
+def _by_filters(
+    lower: Lowering, columns: Sequence[Tensor], weight: Tensor, bias: Tensor | None, groups: int
+) -> Tensor:
+    """What was read at each place of the window, times the filters of its group."""
+    filters = lower.transpose(weight, (0, 2, 3, 1))
+    filters = lower.reshape(filters, (weight.shape[0], prod(weight.shape[1:])))
+    rows = (
+        [filters]
+        if groups == 1
+        else lower.ops("SPLIT", np.array(0, np.int32), filters, num_splits=groups)
+    )
+    parted = [_channels_in(lower, column, groups) for column in columns]
+    made: list[Tensor] = []
+    for group, row in enumerate(rows):
+        own = [parts[group] for parts in parted]
+        seen = own[0] if len(own) == 1 else lower.op("CONCATENATION", *own, axis=3)
+        made.append(lower.op("FULLY_CONNECTED", seen, row, None, keep_num_dims=True))
+    total = made[0] if groups == 1 else lower.op("CONCATENATION", *made, axis=3)
+    return total if bias is None else lower.op("ADD", total, bias)
+
+
 def roi_align(lower: Lowering, node: Node) -> Tensor:
     x, rois, owners = (lower.need(t) for t in lower.inputs(node, 3))
     ratio = node.integer("sampling_ratio")
@@ -188,14 +273,14 @@ def roi_align(lower: Lowering, node: Node) -> Tensor:
     assert total is not None
     if ratio == 1:
         return lower.channels_first(total)
-    window: dict[str, Any] = {
+    steps: dict[str, Any] = {
         "filter_height": ratio,
         "filter_width": ratio,
         "stride_h": ratio,
         "stride_w": ratio,
     }
     kind = "MAX_POOL_2D" if largest else "AVERAGE_POOL_2D"
-    return lower.channels_first(lower.op(kind, total, padding="VALID", **window))
+    return lower.channels_first(lower.op(kind, total, padding="VALID", **steps))
 
 
 def _samples(
@@ -290,6 +375,7 @@ def max_unpool(lower: Lowering, node: Node) -> Tensor:
 RULES: dict[str, Rule] = {
     "AffineGrid": affine_grid,
     "Col2Im": column_to_image,
+    "DeformConv": deform_conv,
     "GridSample": grid_sample,
     "MaxUnpool": max_unpool,
     "RoiAlign": roi_align,

@@ -135,7 +135,9 @@ REDUCTIONS = {
 
 SHAPES = {
     "chunk": lambda x: torch.cat(x.chunk(2, 1)[::-1], 1),
+    "diagonal": lambda x: torch.cat((x.diagonal(-1, 1, 3), x.diagonal(1, 1, 3)), 2),
     "embed": lambda x: F.one_hot(x.argmax(3), 7).float(),
+    "grid": lambda x: F.grid_sample(x, x[..., :2].tanh(), align_corners=False),
     "expand": lambda x: x[:, :1].expand(-1, 4, -1, -1),
     "flip": lambda x: x.flip((2, 3)),
     "gather": lambda x: x.gather(3, x.argsort(3)),

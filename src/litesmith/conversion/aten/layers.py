@@ -284,6 +284,19 @@ def resize(mode: str, exact: bool = False, smooth: bool = False) -> Row:
     return row
 
 
+def grid_sample(call: Call) -> None:
+    """Values of an image at places between its pixels."""
+    modes, frames = ("linear", "nearest", "cubic"), ("zeros", "border", "reflection")
+    call.end(
+        "GridSample",
+        call.name("input"),
+        call.name("grid"),
+        mode=modes[call.integer("interpolation_mode")],
+        padding_mode=frames[call.integer("padding_mode")],
+        align_corners=call.integer("align_corners"),
+    )
+
+
 def _scales(call: Call, count: int) -> tuple[float, ...] | None:
     """The factors that were asked for; None where sizes were."""
     given = call.arguments.get("scale_factors")
@@ -427,6 +440,8 @@ ROWS: dict[str, Row] = {
     "conv_transpose2d": convolution,
     "conv_transpose3d": convolution,
     "convolution": convolution,
+    "grid_sampler": grid_sample,
+    "grid_sampler_2d": grid_sample,
     "group_norm": group_norm,
     "gru.input": cell("GRU"),
     "instance_norm": instance_norm,

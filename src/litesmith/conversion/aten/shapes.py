@@ -410,6 +410,19 @@ def channel_shuffle(call: Call) -> None:
     call.end("Gather", x.name, call.whole(order.tolist()), axis=1)
 
 
+def diagonal(call: Call) -> None:
+    """Values of two axes at the same places, in an axis behind all others."""
+    x, offset = call.ref("self"), call.integer("offset")
+    a, b = call.axis("dim1"), call.axis("dim2", 1)
+    others = tuple(d for d in range(x.rank) if d not in (a, b))
+    turned = call.step("Transpose", x.name, perm=(*others, a, b))
+    lead = tuple(x.shape[d] for d in others)
+    flat = call.step("Reshape", turned, call.whole((*lead, x.shape[a] * x.shape[b])))
+    first = max(offset, 0) + max(-offset, 0) * x.shape[b]
+    places = first + np.arange(call.shape[-1]) * (x.shape[b] + 1)
+    call.end("Gather", flat, call.constant(places.astype(np.int64)), axis=len(others))
+
+
 def unfold(call: Call) -> None:
     """Windows along an axis, each behind the others: x.unfold(dim, size, step)."""
     x, size, step = call.ref("self"), call.integer("size"), call.integer("step")
@@ -448,6 +461,7 @@ ROWS: dict[str, Row] = {
     "concat": concat,
     "constant_pad_nd": pad("constant"),
     "copy": copy,
+    "diagonal": diagonal,
     "embedding": embedding,
     "expand": expand,
     "expand_as": expand,

@@ -182,8 +182,8 @@ def _channel_shuffle(parts: _Parts, node: Node) -> Node | None:
     fits = found.outer[1] in (groups * size, -1) and found.outer[2] == found.inner[3]
     if min(groups, size) < 1 or not fits:
         return None
-    order: Array = np.array([g * size + i for i in range(size) for g in range(groups)])
-    return Node("Gather", (found.source, ""), node.outputs, {"axis": 1, "order": order})
+    settings: dict[str, Setting] = {"groups": groups}
+    return Node("ChannelShuffle", (found.source,), node.outputs, settings, node.name, "litesmith")
 
 
 _PATTERNS: tuple[Callable[[_Parts, Node], Node | None], ...] = (
@@ -196,18 +196,38 @@ _PATTERNS: tuple[Callable[[_Parts, Node], Node | None], ...] = (
 
 def joined(graph: SourceGraph) -> SourceGraph:
     """The graph with what was shattered as one node each; pieces that nobody reads are gone."""
+    graph = _without_copies(graph)
     parts = _Parts(graph)
     nodes: list[Node] = []
-    constants: dict[str, Array] = {}
     for node in graph.nodes:
         whole = next((found for p in _PATTERNS if (found := p(parts, node))), None)
-        nodes.append(_with_constant(whole, constants) if whole is not None else _inside(node))
+        nodes.append(_inside(node) if whole is None else whole)
     if len(nodes) == len(graph.nodes) and all(
         a is b for a, b in zip(nodes, graph.nodes, strict=True)
     ):
         return graph
     kept = _read(nodes, parts.leaving)
-    return replace(graph, nodes=tuple(kept), constants={**graph.constants, **constants})
+    return replace(graph, nodes=tuple(kept))
+
+
+def _without_copies(graph: SourceGraph) -> SourceGraph:
+    """The graph whose nodes read what was copied instead of the copy."""
+    leaving = {value.name for value in graph.outputs}
+    copies = {
+        node.outputs[0]: node.inputs[0]
+        for node in graph.nodes
+        if node.kind == "Identity" and not node.domain and node.outputs[0] not in leaving
+    }
+
+    def origin(name: str) -> str:
+        while name in copies:
+            name = copies[name]
+        return name
+
+    if not copies:
+        return graph
+    nodes = [replace(node, inputs=tuple(map(origin, node.inputs))) for node in graph.nodes]
+    return replace(graph, nodes=tuple(_read(nodes, leaving)))
 
 
 def _inside(node: Node) -> Node:
@@ -216,17 +236,6 @@ def _inside(node: Node) -> Node:
         return node
     settings = {k: joined(v) if isinstance(v, SourceGraph) else v for k, v in node.settings.items()}
     return replace(node, settings=settings)
-
-
-def _with_constant(node: Node, constants: dict[str, Array]) -> Node:
-    """The node with the constant that its pattern computed as an input."""
-    order = node.settings.get("order")
-    if not isinstance(order, np.ndarray) or not node.outputs:
-        return node
-    name = f"{node.outputs[0]}/order"
-    constants[name] = order
-    settings = {k: v for k, v in node.settings.items() if k != "order"}
-    return replace(node, inputs=(node.inputs[0], name), settings=settings)
 
 
 def _read(nodes: list[Node], leaving: set[str]) -> list[Node]:

@@ -4,6 +4,7 @@ from math import prod
 
 from litesmith.conversion.core.lowering import Lowering, Rule
 from litesmith.conversion.core.source import Node
+from litesmith.conversion.rules.shapes import interleaved
 from litesmith.conversion.rules.values import plain
 from litesmith.ir.types import Tensor
 
@@ -33,8 +34,14 @@ def embedding(lower: Lowering, node: Node) -> Tensor:
     return lower.op("GATHER", table, places, axis=0)
 
 
+def channel_shuffle(lower: Lowering, node: Node) -> Tensor:
+    """Channels in groups, one from each in turn."""
+    return interleaved(lower, lower.first(node), node.integer("groups"))
+
+
 RULES: dict[str, Rule] = {
     "litesmith.ATAN2": plain("ATAN2"),
+    "litesmith.ChannelShuffle": channel_shuffle,
     "litesmith.Embedding": embedding,
     "litesmith.Linear": linear,
     "litesmith.MatMul": matmul,

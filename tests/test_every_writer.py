@@ -238,6 +238,7 @@ OPENERS = {
     "evidence/log.py": "log",
     "front/gate.py": "a summary for GitHub: where it cannot be written, a warning says so",
     "native/sealed_file.py": "the user's key: without it nothing is kept between runs",
+    "networks/pretrained_weights.py": "what pip is asked for, in a folder that goes away again",
     "numeric/arrays.py": "room that is taken before it is written to, or refused in one line",
     "ray_engine/device_log.py": "a log that is only added to, on another machine",
     "run/devices/adb.py": "a copy for a device, where the device's own program tells",

@@ -132,7 +132,7 @@ def test_diff(model: Path, tmp_path: Path) -> None:
 
 
 def test_bad_input_is_one_plain_line_and_status_2(model: Path, tmp_path: Path) -> None:
-    onnx = tmp_path / "model.onnx"
+    onnx = tmp_path / "other.onnx"
     onnx.write_bytes(b"\x08\x07\x12\x07pytorch")
     empty = tmp_path / "empty.tflite"
     empty.touch()

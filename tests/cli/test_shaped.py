@@ -31,7 +31,7 @@ def test_every_command_that_runs_or_looks_at_a_model_takes_it() -> None:
     takers = {n for n, row in COMMANDS.items() if any(o.argument == "shape" for o in row.options)}
     looking = {"inspect", "profile", "bench", "doctor", "targets", "eval", "compare", "apply"}
     making = {"quantize", "tune", "prune", "cluster", "qat", "choose", "retrain"}
-    assert takers == looking | making | {"gate"}
+    assert takers == looking | making | {"convert", "gate"}
 
 
 def test_inspect_shows_the_sizes(path: Path, capsys: pytest.CaptureFixture[str]) -> None:

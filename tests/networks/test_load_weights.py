@@ -255,13 +255,13 @@ def test_one_number_that_stands_for_many_is_not_unpacked(tmp_path: Path) -> None
     torch = pytest.importorskip("torch")
     wide = torch.zeros(1, dtype=torch.float16).expand(1000, 1000, 1000)
     torch.save({"stem.weight": wide}, tmp_path / "wide.pt")
-    with pytest.raises(BadInput, match=r"wide\.pt: unpacks to 4\.00 GB"):
+    with pytest.raises(BadInput, match=r"wide\.pt: cannot be read as weights only"):
         load_weights("resnet18", tmp_path / "wide.pt")
 
 
 @pytest.mark.parametrize("sort", ["sparse", "meta", "complex", "quantized"])
 @pytest.mark.filterwarnings("ignore:.*deprecated")
-def test_tensors_that_are_no_plain_numbers_are_named(sort: str, tmp_path: Path) -> None:
+def test_tensors_that_are_no_plain_numbers_are_refused(sort: str, tmp_path: Path) -> None:
     torch = pytest.importorskip("torch")
     plain = torch.eye(3)
     made = {
@@ -271,7 +271,7 @@ def test_tensors_that_are_no_plain_numbers_are_named(sort: str, tmp_path: Path) 
         "quantized": lambda: torch.quantize_per_tensor(plain, 1.0, 0, torch.qint8),
     }
     torch.save({"fc.weight": made[sort]()}, tmp_path / "odd.pt")
-    with pytest.raises(BadInput, match=r"'fc\.weight' is sparse, quantized, complex or"):
+    with pytest.raises(BadInput, match=r"odd\.pt: cannot be read as weights only"):
         load_weights("resnet18", tmp_path / "odd.pt")
 
 

@@ -124,7 +124,7 @@ class Devices:
         self._stack = ExitStack()
         self._ssh: dict[str, ssh.Device] = {}
         self._phones: dict[str, adb.Phone] = {}
-        self._read: dict[str | bytes, ReadModel] = {}
+        self._read: dict[str | int, tuple[str | bytes, ReadModel]] = {}  # by name, or identity
 
     def __enter__(self) -> Self:
         return self
@@ -135,9 +135,10 @@ class Devices:
     def seat(self, source: str | bytes, place: Target | Address, warmup_runs: int | None) -> Seat:
         """A model, loaded where it is to run."""
         if isinstance(place, Target):
-            if source not in self._read:  # the runtime loads it anew each time, and that is timed
-                self._read[source] = read_once(source)
-            return _Here(self._read[source], place, warmup_runs)
+            known = source if isinstance(source, str) else id(source)
+            if known not in self._read:  # the runtime loads it anew each time, and that is timed
+                self._read[known] = source, read_once(source)
+            return _Here(self._read[known][1], place, warmup_runs)
         key = f"{place.device} {place.program}"
         if place.transport == "ssh":
             if key not in self._ssh:

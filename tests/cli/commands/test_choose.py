@@ -48,7 +48,8 @@ def test_json_has_what_programs_rely_on(place: Path) -> None:
 def test_a_table_in_80_columns_then_the_pick(place: Path) -> None:
     shown = choose(place, *ALL)
     assert shown.returncode == 0
-    assert "nothing was measured again" in shown.stderr
+    is_busy = "unclear" in shown.stdout  # then times are taken again
+    assert is_busy or "nothing was measured again" in shown.stderr
     lines = shown.stdout.splitlines()
     head = next(n for n, line in enumerate(lines) if line.split()[:2] == ["model", "accuracy"])
     assert all(len(line) <= 80 for line in lines[head : head + 4])

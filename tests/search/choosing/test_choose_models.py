@@ -1,6 +1,7 @@
 """Choosing among real files: what is measured, kept, picked and refused."""
 
 import json
+from collections import Counter
 from pathlib import Path
 from shutil import copytree
 
@@ -86,8 +87,9 @@ def test_the_folder_holds_the_evidence(found: Chosen) -> None:
     told = json.loads((found.folder / "choose.json").read_bytes())
     assert told["state"] == "done" and told["pick"] == "good"
     lines = (found.folder / "trials.jsonl").read_text().splitlines()
-    kinds = sorted(json.loads(line)["details"]["kind"] for line in lines)
-    assert kinds == ["scored"] * 3 + ["timed"] * 3
+    kinds = Counter(json.loads(line)["details"]["kind"] for line in lines)
+    assert kinds["scored"] == 3
+    assert kinds["timed"] in (3, 6, 9)  # times that are unclear are taken again
     for row in found.candidates:
         kept = json.loads((found.folder / "evidence" / f"{row['digest']}.json").read_bytes())
         ((_, scores),) = kept["scores"].items()

@@ -140,6 +140,8 @@ class InterpreterRunner:
     def _ports(self, side: str) -> tuple[Port, ...]:
         try:
             details = self._details(side)
+            if any(np.dtype(detail["dtype"]).kind == "V" for detail in details):
+                raise ValueError  # an array type that some package of the program has brought
         except UnicodeDecodeError:
             raise CannotRun(
                 "the name of an input or output is not UTF-8, which the runtime's interpreter does "

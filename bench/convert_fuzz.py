@@ -12,6 +12,8 @@ import traceback
 from collections import Counter
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
 from tests.conversion.damaged import damaged, ending
 
 _MOST_SECONDS = 2.0

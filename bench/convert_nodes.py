@@ -17,6 +17,8 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
 from tests.conversion.node_cases import SPECIAL, cases, outcome
 
 # Opsets that models are moved to, and how many are.

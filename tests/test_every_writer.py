@@ -267,6 +267,8 @@ def writes(tree: ast.Module) -> bool:
 def _is_writing(function: str, call: ast.Call) -> bool:
     words = [arg.value for arg in call.args if isinstance(arg, ast.Constant)]
     name = function.rpartition(".")[2]
+    if function == "formatter.write_text":  # click's, which writes to the terminal
+        return False
     if name in ("write_bytes", "write_text", "mkstemp", "NamedTemporaryFile", "copyfile"):
         return True
     if function == "os.open":

@@ -107,8 +107,8 @@ def test_what_help_lists_is_what_there_is() -> None:
         shared_options.NORMS: NORMS,
         shared_options.RESIZES: RESIZES,
         shared_options.SCHEMES: SCHEMES,
-        "minmax|mse|percentile": ESTIMATORS,
-        "quick|default|best": EFFORTS,
+        shared_options.RANGES: ESTIMATORS,
+        shared_options.EFFORTS: EFFORTS,
     }
     for text, known in listed.items():
         assert text.split("|") == list(known)

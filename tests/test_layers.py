@@ -61,7 +61,7 @@ ROOMS = (
     ("arguments", "display", "temporary"),
     ("lang",),
     ("errors", "units"),
-    ("phrases", "progress", "schema", "type_guards", "unfinished", "_version"),
+    ("installing", "phrases", "progress", "schema", "type_guards", "unfinished", "_version"),
 )
 DEPTH = {name: depth for depth, names in enumerate(ROOMS) for name in names}
 FILES = sorted(ROOT.rglob("*.py"))

@@ -20,6 +20,7 @@ from litesmith.data.preparation import Preparation
 from litesmith.errors import BadInput, CannotApply
 from litesmith.front.given_data import Calibration
 from litesmith.front.recipe_job import Job, Lessons, keep_records
+from litesmith.installing import install_command
 from litesmith.passes.core.recipe import parse
 from litesmith.tflite.file import digest, load, save
 from litesmith.training.settings import Training
@@ -239,13 +240,13 @@ def test_without_torch_it_is_done_at_once_and_said(
     monkeypatch.setitem(sys.modules, "torch", None)
     found = told(command, *QUICK)
     assert found["trained"] == []
-    assert any("pip install 'litesmith[train]'" in skip["why"] for skip in found["skipped"])
+    assert any(install_command("train") in skip["why"] for skip in found["skipped"])
 
 
 def test_without_torch_there_is_no_qat(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
     shown = run("qat", "model.tflite", "-o", "out.tflite", *QUICK)
-    assert shown.returncode == 2 and "pip install 'litesmith[train]'" in shown.stderr
+    assert shown.returncode == 2 and install_command("train") in shown.stderr
     assert shown.stderr.count("\n") == 1
     shown = run("prune", "model.tflite", "-o", "out.tflite", *QUICK, "--resume")
     assert shown.returncode == 2 and "--resume: nothing is trained here" in shown.stderr

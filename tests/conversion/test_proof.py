@@ -74,3 +74,84 @@ def test_the_first_wrong_value_is_named(made: Model, at: int) -> None:
     values = [name for i in range(STEPS) for name in (f"s{i}", f"t{i + 1}")]
     assert first_difference(wrong, values, inputs, run) == f"s{at}"
     assert first_difference(made, values, inputs, run) == ""
+
+
+@pytest.mark.parametrize("rows", [1, 2, 5, 100])
+def test_made_indices_lie_in_their_table(rows: int, tmp_path: Path) -> None:
+    """Kinds of words are two in many models: an index beyond them has no answer."""
+    table = noise(rows, 4)
+    model = onnx_model(
+        [node("Gather", ["table", "kinds"], ["y"])],
+        [("kinds", "int64", [1, 64])],
+        [("y", "float32", [1, 64, 4])],
+        {"table": table},
+    )
+    path = tmp_path / "kinds.onnx"
+    path.write_bytes(model.SerializeToString())
+    converted = lowered(read_onnx(path)).model
+    assert converted is not None
+    drawn = np.stack([made_inputs(converted, frozenset(), seed)["kinds"] for seed in range(4)])
+    assert drawn.min() >= 0 and rows - 10 <= drawn.max() < rows
+
+
+def test_last_digits_of_constants_explain_a_difference_where_inputs_have_none(
+    tmp_path: Path,
+) -> None:
+    """Scores of about 1e5 are 0.008 apart in float32: their softmax is another with every order of
+    adding up, and whole numbers as inputs have no last digits that would show it."""
+    table, w = noise(50, 768), noise(768, 512, seed=1)
+    table[:, 0], w[0] = 1000, 100
+    sure = onnx_model(
+        [
+            node("Gather", ["table", "ids"], ["rows"]),
+            node("MatMul", ["rows", "w"], ["scores"]),
+            node("Softmax", ["scores"], ["y"]),
+        ],
+        [("ids", "int64", [1, 8])],
+        [("y", "float32", [1, 8, 512])],
+        {"table": table, "w": w},
+    )
+    path = tmp_path / "sure.onnx"
+    path.write_bytes(sure.SerializeToString())
+    converted = lowered(read_onnx(path)).model
+    assert converted is not None
+
+    def other(inputs: Mapping[str, Array], more: Sequence[str]) -> dict[str, Array]:
+        """The same by another order of adding up."""
+        weights = {one.name: onnx.numpy_helper.to_array(one) for one in sure.graph.initializer}
+        rows = weights["table"][inputs["ids"]]
+        scores = sum(rows[..., n::64] @ weights["w"][n::64] for n in range(64))
+        powers = np.exp(scores - scores.max(-1, keepdims=True))
+        return {"y": (powers / powers.sum(-1, keepdims=True)).astype(np.float32)}
+
+    samples = [made_inputs(converted, frozenset(), seed) for seed in range(4)]
+    found = differences(converted, frozenset(), samples, other)
+    assert all(one.is_float_error for one in found)
+    wrong = [{"y": np.roll(other(inputs, ())["y"], 1, -1)} for inputs in samples]
+    found = differences(converted, frozenset(), samples[:1], lambda inputs, more: wrong[0])
+    assert not any(one.is_float_error for one in found)
+
+
+def test_probabilities_differ_by_shares_of_one(tmp_path: Path) -> None:
+    """Where all scores are low, the last digits of their probabilities are no error."""
+    steps = ("Add", ["x", "low"], ["s"]), ("Sigmoid", ["s"], ["p"]), ("Reshape", ["p", "n"], ["y"])
+    low = onnx_model(
+        [node(*step) for step in steps],
+        [("x", "float32", [1, 8])],
+        [("y", "float32", [2, 4])],
+        {"low": np.full(8, -16, np.float32), "n": np.array([2, 4])},
+    )
+    path = tmp_path / "low.onnx"
+    path.write_bytes(low.SerializeToString())
+    converted = lowered(read_onnx(path)).model
+    assert converted is not None
+    inputs = made_inputs(converted, frozenset())
+    (one,) = differences(converted, frozenset(), [inputs], lambda given, _: off_by(given, 1e-7))
+    assert one.is_float_error and one.share < 1e-6
+    (one,) = differences(converted, frozenset(), [inputs], lambda given, _: off_by(given, 1e-2))
+    assert not one.is_float_error
+
+
+def off_by(inputs: Mapping[str, Array], amount: float) -> dict[str, Array]:
+    right = 1 / (1 + np.exp(16 - inputs["x"].astype(np.float64)))
+    return {"y": (right + amount).astype(np.float32).reshape(2, 4)}

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import litesmith
 from litesmith import BadInput, Builder, Model, Quant, Session
+from litesmith.installing import install_command
 from litesmith.ir.types import Array
 from litesmith.kernels.litesmith_target import KernelRunner
 from litesmith.run.litert.compiled_model import CompiledRunner
@@ -354,6 +355,6 @@ def test_without_numba_the_bits_are_the_same_and_a_note_says_why(tmp_path) -> No
     )
     made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     note, hexed = made.stdout.split("\n")[:2]
-    assert note.startswith("runs on the runtime's kernels") and "litesmith[jit]" in note
+    assert note.startswith("runs on the runtime's kernels") and install_command("jit") in note
     with Session(model, "cpu:1") as session:
         assert outputs(session)[0].tobytes().hex() == hexed

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import litesmith
+from litesmith.installing import install_command
 from litesmith.kernels.compiled import FUNCTIONS
 from litesmith.native.compile import BETWEEN
 from tests.kernels.one_op import needs_numba
@@ -71,7 +72,7 @@ def test_without_numba_one_line_says_what_to_install(tmp_path: Path) -> None:
         "try:\n    kernel_address('run')\nexcept CannotRun as error:\n    print(error)\n"
     )
     line = run(code)
-    assert "pip install litesmith[jit]" in line and "\n" not in line
+    assert install_command("jit") in line and "\n" not in line
 
 
 def test_every_function_is_there() -> None:

@@ -259,6 +259,12 @@ def test_delegation_is_worse_with_an_op_more_left_or_many_macs_fewer() -> None:
     assert delegation_verdict((1, 1.0), (9, 0.1), off) == FINE
 
 
+def test_small_ops_outside_are_no_fault_where_the_time_is_judged() -> None:
+    none = Allowed.parse("delegation", "0")
+    assert delegation_verdict((0, 1.0), (2, 1.0), none, is_timed=True) == FINE
+    assert delegation_verdict((0, 1.0), (2, 0.5), none, is_timed=True) == WORSE
+
+
 def test_all_together() -> None:
     assert overall([FINE, OFF]) == FINE
     assert overall([FINE, UNKNOWN]) == FINE

@@ -14,6 +14,7 @@ from litesmith import networks as catalogue
 from litesmith.cli import main
 from litesmith.data.preparation import Preparation
 from litesmith.errors import CannotApply
+from litesmith.installing import install_command
 from litesmith.progress import Note, Status
 from litesmith.tflite.file import load, save
 from litesmith.tflite.metadata import metadata
@@ -219,7 +220,7 @@ def test_an_unknown_name_is_answered_with_the_known_ones(tmp_path: Path) -> None
 def test_without_torch_it_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
     assert refused(tmp_path, "resnet8") == (
-        "resnet8: to train it needs torch, which is not installed; pip install 'litesmith[train]'"
+        f"resnet8: to train it needs torch, which is not installed; {install_command('train')}"
     )
 
 

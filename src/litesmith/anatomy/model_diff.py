@@ -18,12 +18,22 @@ from litesmith.units import plain
 
 
 class Difference(NamedTuple):
-    """One difference between two models. `kind` is ops, op, constant, interface or metadata."""
+    """One difference between two models. `kind` is ops, op, constant, interface or metadata.
+
+    op     the op of the model before that it is a difference of, if both models have that op
+    short  the difference without what is the op's alone, as shapes and scales are; "" where
+           another says it already
+    """
 
     kind: str
     where: str
     before: str
     after: str
+    op: Op | None = None
+    short: str = ""
+
+
+_KEYS = ("kind", "where", "before", "after")
 
 
 @dataclass(frozen=True, repr=False)
@@ -48,7 +58,7 @@ class Diff:
         return phrase("{a} -> {b}: {count} differences", self.a, self.b, len(self.differences))
 
     def to_rows(self) -> list[dict[str, object]]:
-        return [one._asdict() for one in self.differences]
+        return [dict(zip(_KEYS, one, strict=False)) for one in self.differences]
 
     def to_json(self) -> dict[str, object]:
         return {"schema": 1, "same": self.is_same, "differences": self.to_rows()}
@@ -81,9 +91,9 @@ def _interface(a: Model, b: Model) -> Iterator[Difference]:
         before, after = _listed(old), _listed(new)
         if before != after:
             yield Difference("interface", side, before, after)
-    entries = [", ".join(sorted(map(_entry_text, m.signatures))) or "none" for m in (a, b)]
-    if entries[0] != entries[1]:
-        yield Difference("interface", "signatures", *entries)
+    before, after = (", ".join(sorted(map(_entry_text, m.signatures))) or "none" for m in (a, b))
+    if before != after:
+        yield Difference("interface", "signatures", before, after)
     if a.description != b.description:
         yield Difference("metadata", "description", plain(a.description), plain(b.description))
 
@@ -136,8 +146,10 @@ def _ops(where: str, a: Graph, b: Graph) -> Iterator[Difference]:
             yield Difference("op", phrase("{where}op {index}", where, index), "", op_text(op))
     for i, j in pairs.items():
         name = f"{where}op {i} ({plain(a.ops[i].label)})"
-        yield from _matched(name, a.ops[i], b.ops[j])
-        yield from _wiring(name, a.ops[i], b.ops[j], sources)
+        for one in _matched(name, a.ops[i], b.ops[j]):
+            yield one._replace(op=a.ops[i])
+        for one in _wiring(name, a.ops[i], b.ops[j], sources):
+            yield one._replace(op=a.ops[i])
 
 
 def _key(op: Op) -> tuple[object, ...]:
@@ -169,37 +181,65 @@ def _wiring(
             continue
         before, after = sources[0].get(x), sources[1].get(y)
         if before is not None and before != after:
-            yield Difference(
-                "op", phrase("{where} input {place}", where, place), plain(x.name), plain(y.name)
-            )
+            name = phrase("{where} input {place}", where, place)
+            short = phrase("input {place} from elsewhere", place)
+            yield Difference("op", name, plain(x.name), plain(y.name), short=short)
 
 
 def _matched(where: str, a: Op, b: Op) -> Iterator[Difference]:
     """How two ops of the same kind and shape differ."""
     if options_text(a.options) != options_text(b.options):
-        yield Difference("op", where, options_text(a.options), options_text(b.options))
+        before, after = options_text(a.options), options_text(b.options)
+        yield Difference("op", where, before, after, short=f"{before} -> {after}")
     if a.version != b.version:
-        yield Difference("op", phrase("{where} version", where), str(a.version), str(b.version))
+        before, after = str(a.version), str(b.version)
+        short = phrase("version {before} -> {after}", before, after)
+        yield Difference("op", phrase("{where} version", where), before, after, short=short)
     if Record("Operator", a.rest) != Record("Operator", b.rest):
-        yield Difference("op", phrase("{where} custom options", where), "", "changed")
-    sources = [", ".join(map(_source_text, op.inputs)) for op in (a, b)]
-    if sources[0] != sources[1]:
-        yield Difference("op", phrase("{where} inputs", where), *sources)
-    for side, before, after in (("input", a.inputs, b.inputs), ("output", a.outputs, b.outputs)):
-        for place, (x, y) in enumerate(zip(before, after, strict=False)):
-            if x is not None and y is not None:
-                yield from _tensors(f"{where} {side} {place}", x, y)
+        short = phrase("custom options changed")
+        yield Difference(
+            "op", phrase("{where} custom options", where), "", phrase("changed"), short=short
+        )
+    before, after = (", ".join(map(_source_text, op.inputs)) for op in (a, b))
+    if before != after:
+        short = phrase("inputs {before} -> {after}", before, after)
+        yield Difference("op", phrase("{where} inputs", where), before, after, short=short)
+    for place, (x, y) in enumerate(zip(a.inputs, b.inputs, strict=False)):
+        if x is not None and y is not None:
+            yield from _tensors(where, phrase("input {place}", place), x, y)
+    for place, (x, y) in enumerate(zip(a.outputs, b.outputs, strict=False)):
+        yield from _tensors(where, phrase("output {place}", place), x, y)
 
 
-def _tensors(where: str, x: Tensor, y: Tensor) -> Iterator[Difference]:
+def _tensors(op: str, side: str, x: Tensor, y: Tensor) -> Iterator[Difference]:
+    where = phrase("{op} {side}", op, side)
     if type_text(x) != type_text(y):
-        yield Difference("constant" if y.is_const else "op", where, type_text(x), type_text(y))
+        short = phrase("{side} {before} -> {after}", side, x.dtype, y.dtype)
+        if x.dtype == y.dtype:
+            short = phrase("{side} of another shape", side)
+        kind = "constant" if y.is_const else "op"
+        yield Difference(kind, where, type_text(x), type_text(y), short=short)
     if _scales(x) != _scales(y):
-        yield Difference("constant", phrase("{where} scale", where), _scales(x), _scales(y))
+        scales = _scales(x), _scales(y)
+        short = _scale_change(side, x, y)
+        yield Difference("constant", phrase("{where} scale", where), *scales, short=short)
     if x.data is not None and y.data is not None and x.dtype == y.dtype and x.shape == y.shape:
         text = _changed_values(x, y)
         if text:
-            yield Difference("constant", where, "", text)
+            short = phrase("{side} of other values", side)
+            yield Difference("constant", where, "", text, short=short)
+
+
+def _scale_change(side: str, x: Tensor, y: Tensor) -> str:
+    if y.quant is None:
+        return phrase("{side} without a scale", side)
+    if x.quant is not None:
+        return phrase("{side} of another scale", side)
+    if y.quant.block is not None:
+        return phrase("{side} with a scale a block", side)
+    if y.quant.per_channel:
+        return phrase("{side} with a scale a channel", side)
+    return phrase("{side} with one scale", side) if x.dtype == y.dtype else ""
 
 
 def _scales(tensor: Tensor) -> str:

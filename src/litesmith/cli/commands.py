@@ -31,17 +31,21 @@ from litesmith.cli.options.shared_options import (
     OUT_FILE,
     PER_TENSOR,
     PREPARING,
+    RANGES,
     RUNS,
     SAMPLES,
     SCHEME,
     SECONDS,
     SHAPE,
     SHRINKING,
+    TRAINED_SCHEMES,
     TRAINING,
     TRAINING_SAMPLES,
     TRUST_DATA,
+    listed,
 )
 from litesmith.errors import BadInput
+from litesmith.phrases import phrase
 
 _OUT_FOLDER = option(
     "-o", "--output", argument="out", metavar="DIR", kind=Path, help="Folder to write."
@@ -117,9 +121,9 @@ COMMANDS = {
                 "--max-drop",
                 "--max-rise",
                 argument="max_drop",
-                metavar="1pt|1%|0.05",
-                help="Loss of the task's metric to allow: points, or a share of the float model's "
-                "value; of an error a number in its unit.",
+                metavar="X",
+                help="Loss of the task's metric to allow: points as in 1pt, a share of the float "
+                "model's value as in 1%, or of an error a number in its unit.",
             ),
             option(
                 "--min-agreement",
@@ -163,7 +167,7 @@ COMMANDS = {
             ENGINE,
             *PREPARING,
         ),
-        help="Find the fastest (or smallest) file within a budget, and prove it.",
+        help="Find the fastest or smallest file within a budget, and prove it.",
         live="tune_text:Live",
     ),
     "choose": Command(
@@ -214,8 +218,7 @@ COMMANDS = {
             ENGINE,
             *PREPARING,
         ),
-        help="Compare models on your data and machine: accuracy against size and latency; pick "
-        "one.",
+        help="Compare models on your data and machine, and pick one.",
         live="choose_text:Live",
     ),
     "report": Command(
@@ -238,7 +241,7 @@ COMMANDS = {
                 show_default="DIR/report.html or DIR/report.md",
             ),
         ),
-        help="Rebuild the report of a folder from its records alone, and say where it is.",
+        help="Write the page of a folder again, from its records alone.",
         has_json=False,
     ),
     "compare": Command(
@@ -255,7 +258,7 @@ COMMANDS = {
             OPS,
             *PREPARING,
         ),
-        help="Is B as good as A, and faster? Accuracy, time, size and drift side by side.",
+        help="Is B as good as A, and faster? Accuracy, time, size, drift.",
     ),
     "gate": Command(
         "gate_text:print_gate",
@@ -269,7 +272,7 @@ COMMANDS = {
             option("--update", kind=bool, help="Measure MODEL and write its baseline."),
             option(
                 "--allow",
-                metavar="QUANTITY=AMOUNT",
+                metavar="WHAT=MUCH",
                 many=True,
                 help="How much worse a quantity may get, as in latency=5%, accuracy=0.5pt, "
                 "memory=off. --update keeps it.",
@@ -285,9 +288,9 @@ COMMANDS = {
             option(
                 "--for",
                 argument="accelerator",
-                metavar="edgetpu|ethos-u55|gpu|…",
+                metavar="TARGET",
                 many=True,
-                help="With --update: an accelerator that must not lose ops either.",
+                help="With --update: an accelerator that must not lose ops either, as in edgetpu.",
             ),
             METRIC,
             replace(
@@ -312,14 +315,13 @@ COMMANDS = {
             replace(OPS, to_function=True),
             *PREPARING,
         ),
-        help="Is MODEL worse than BASELINE allows? Exit status 1 where it is; --update writes "
-        "BASELINE.",
+        help="Exit with 1 where MODEL is worse than BASELINE allows.",
         prepare=_gate_or_update,
     ),
     "inspect": Command(
         "inspect_text:print_inspection",
         (MODEL, SHAPE, option("--ops", kind=bool, help="List every op.")),
-        help="What is in a model: ops, weights, MACs, sizes, quantization, and what stands out.",
+        help="What is in a model, and what stands out.",
     ),
     "bench": Command(
         "bench_text:print_bench",
@@ -338,6 +340,7 @@ COMMANDS = {
             ),
             option(
                 "--on",
+                metavar="TARGETS",
                 help="Targets: cpu:1, cpu:2:litesmith, cpu:1:builtin, gpu, gpu:full; all for each. "
                 "[cpu:1]",
             ),
@@ -367,6 +370,7 @@ COMMANDS = {
             option(
                 "--format",
                 argument="output_format",
+                metavar="KIND",
                 default="table",
                 help="table, or benchmark_model for its summary line.",
                 to_function=False,
@@ -388,7 +392,7 @@ COMMANDS = {
                 to_text=True,
             ),
         ),
-        help="Latency with intervals; several models or targets take turns and are compared.",
+        help="Time models and targets in turns, with intervals.",
         prepare=_refuse_format,
     ),
     "profile": Command(
@@ -407,8 +411,7 @@ COMMANDS = {
                 "--top",
                 kind=int,
                 least=1,
-                help="Number of the slowest ops to list.",
-                default="10",
+                help="Print this many of the slowest ops, and nothing else.",
                 to_function=False,
                 to_text=True,
             ),
@@ -431,7 +434,7 @@ COMMANDS = {
                 help="How to see the same run in perf, on Android and in Instruments.",
             ),
         ),
-        help="Where the time of a run goes: every op with its time, its kernel and its speed.",
+        help="Where the time of a run goes, op by op.",
     ),
     "eval": Command(
         "evaluate_text:print_evaluation",
@@ -447,7 +450,7 @@ COMMANDS = {
             ENGINE,
             *PREPARING,
         ),
-        help="Accuracy with its interval, or drift from a reference where there are no labels.",
+        help="Accuracy with its interval, or drift from a reference.",
         prepare=_refuse_files_elsewhere,
     ),
     "doctor": Command(
@@ -466,8 +469,9 @@ COMMANDS = {
             option(
                 "--for",
                 argument="accelerator",
-                metavar="edgetpu|ethos-u55|hexagon|gpu|…",
-                help="What keeps the model from running there whole, and the recipe for that.",
+                metavar="TARGET",
+                help="What keeps the model from running there whole (edgetpu, ethos-u55, hexagon, "
+                "gpu, …), and the recipe for that.",
             ),
             replace(SECONDS, help="Time that a remedy is timed for.", default="1", show_default=""),
             SAMPLES,
@@ -489,8 +493,7 @@ COMMANDS = {
             ),
             *PREPARING,
         ),
-        help="Why a model is slow; with data, where it loses accuracy; and the command that acts "
-        "on it.",
+        help="Why a model is slow or inaccurate, and what cures it.",
     ),
     "targets": Command(
         "targets_text:print_targets",
@@ -509,7 +512,7 @@ COMMANDS = {
             ),
             OPS,
         ),
-        help="Every accelerator: usable here or why not, and which ops of a model it takes.",
+        help="Every accelerator: usable or why not, and the ops it takes.",
     ),
     "catalogue": Command(
         "catalogue_text:print_catalogue",
@@ -538,7 +541,7 @@ COMMANDS = {
                 "--seed", metavar="N", kind=int, help="Random seed of the weights.", default="0"
             ),
         ),
-        help="Networks by name: list them, look at one, or write it as a .tflite.",
+        help="Networks by name: list them, or write one as a .tflite.",
     ),
     "apply": Command(
         "apply_text:print_applied",
@@ -569,7 +572,7 @@ COMMANDS = {
             OPS,
             *TRAINING,
         ),
-        help="Apply a recipe to a model and write the result; the empty recipe is a faithful copy.",
+        help="Apply a recipe of steps to a model and write the result.",
     ),
     "quantize": Command(
         "quantize_text:print_quantized",
@@ -584,8 +587,8 @@ COMMANDS = {
             ONLY,
             option(
                 "--ranges",
-                metavar="minmax|mse|percentile",
-                help="How ranges are chosen.",
+                metavar="HOW",
+                help=phrase("How ranges are chosen: {ways}.", listed(RANGES)),
                 default="minmax",
             ),
             PER_TENSOR,
@@ -619,7 +622,7 @@ COMMANDS = {
             TRUST_DATA,
             *PREPARING,
         ),
-        help="Store weights, and compute, in small numbers; the file is timed beside the original.",
+        help="Store weights, and compute, in small numbers.",
     ),
     "prune": Command(
         "shrink_text:print_shrinking",
@@ -636,15 +639,16 @@ COMMANDS = {
             ),
             option(
                 "--block",
-                metavar="1x1|1x4|2:4|channels",
-                help="Single weights, four neighbouring inputs, two of each four, or whole "
-                "channels.",
+                metavar="SHAPE",
+                help="What becomes zero together: single weights (1x1), four neighbouring inputs "
+                "(1x4), two of each four (2:4), or whole channels (channels).",
                 default="1x1",
             ),
             option(
                 "--schedule",
-                metavar="gradual|constant",
-                help="Whether zeros come during the training, or all before it.",
+                metavar="WHEN",
+                help="Whether zeros come during the training (gradual), or all before it "
+                "(constant).",
                 default="constant",
             ),
             KEEP,
@@ -653,7 +657,7 @@ COMMANDS = {
             DATA,
             *SHRINKING,
         ),
-        help="Make the weights zero that matter least, and train those that are left.",
+        help="Make the least weights zero, and train the others.",
     ),
     "cluster": Command(
         "shrink_text:print_shrinking",
@@ -682,7 +686,7 @@ COMMANDS = {
             DATA,
             *SHRINKING,
         ),
-        help="Have the weights of each layer share few values, and train these.",
+        help="Let the weights of each layer share few values.",
     ),
     "qat": Command(
         "shrink_text:print_shrinking",
@@ -691,7 +695,8 @@ COMMANDS = {
             SHAPE,
             OUT_FILE,
             replace(
-                SCHEME, metavar="dynamic|dynamic-int4|int16x8|int8|w4a8|weight-int4|weight-int8"
+                SCHEME,
+                help=phrase("Scheme to quantize to: {schemes}.", listed(TRAINED_SCHEMES)),
             ),
             DATA,
             IO,
@@ -700,7 +705,7 @@ COMMANDS = {
             ONLY,
             *SHRINKING,
         ),
-        help="Quantize a model, and train what that has cost back into it.",
+        help="Quantize, and train what that has cost back.",
     ),
     "retrain": Command(
         "retrain_text:print_retrained",
@@ -731,8 +736,9 @@ COMMANDS = {
             option("--balance", kind=bool, help="Let every class count the same, large or small."),
             option(
                 "--fine-tune",
-                metavar="none|last|all|N",
-                help="Layers to train too, with torch; none takes seconds, not minutes.",
+                metavar="LAYERS",
+                help="Layers to train too, with torch: none (seconds, not minutes), last, all, or "
+                "a number.",
                 default="none",
             ),
             SAMPLES,
@@ -755,7 +761,7 @@ COMMANDS = {
             replace(EPOCHS, default=None, show_default="10, from scratch 40"),
             *LEARNING,
         ),
-        help="Make a classifier of your classes: a new head, or a whole network from scratch.",
+        help="Teach a network your classes: a new head, or all of it.",
         prepare=_keep_evidence,
     ),
     "convert": Command(
@@ -785,7 +791,7 @@ COMMANDS = {
             ),
             *IMAGES,
         ),
-        help="A .tflite of an ONNX, PyTorch or Keras model, and the proof that both agree.",
+        help="Make a .tflite of an ONNX, PyTorch or Keras model, proven equal.",
     ),
     "diff": Command(
         "diff_text:print_diff",
@@ -801,7 +807,7 @@ COMMANDS = {
             replace(_OUT_FOLDER, help="Folder for the demo's files.", default="litesmith-demo"),
             RUNS,
         ),
-        help="Tune a small classifier of clothes that ships with litesmith, and show the proof.",
+        help="The whole job on a small classifier that comes along.",
         live="tune_text:Live",
         prepare=_announce_demo,
         has_json=False,
@@ -809,7 +815,7 @@ COMMANDS = {
     "cache": Command(
         "printing:sentence",
         (argument("action", metavar="[clear]", help="clear: remove what is kept."),),
-        help="Show what is kept between runs and where, or clear it.",
+        help="Show what is kept between runs, or clear it.",
         has_json=False,
     ),
 }

@@ -1,6 +1,7 @@
 """The command `litesmith`: its sub-commands, and how every error becomes one plain line."""
 
 import os
+import shlex
 import sys
 from contextlib import suppress
 from typing import NoReturn
@@ -11,6 +12,7 @@ from litesmith._version import VERSION
 from litesmith.arguments import as_options
 from litesmith.cli.call import call
 from litesmith.cli.commands import COMMANDS
+from litesmith.cli.completion import INSTALL, SHELLS, answer_shell, is_asked, write_script
 from litesmith.cli.guard import (
     BAD_INPUT,
     CTRL_C,
@@ -22,8 +24,13 @@ from litesmith.cli.guard import (
 )
 from litesmith.cli.options.command_line import plain_switches, take_language, tell_cold
 from litesmith.cli.options.declare import language_option, make_click, version_option
+from litesmith.cli.options.topics import GROUPS, TOPICS
+from litesmith.cli.options.wrapping import write_rows
+from litesmith.cli.settings_file import find_settings
 from litesmith.cli.streams import OUTPUT, one_line, print_traceback, settle_streams, why_failed
-from litesmith.errors import LitesmithError
+from litesmith.cli.text.deliver import say
+from litesmith.cli.text.topic_text import print_first_steps, print_topic
+from litesmith.errors import BadInput, LitesmithError
 from litesmith.lang import language
 from litesmith.phrases import join, phrase
 
@@ -34,16 +41,32 @@ class Commands(click.Group):
     """All commands; what each needs is imported when it is used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
+        return [*COMMANDS, *_ABOUT_COMMANDS]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name in _ABOUT_COMMANDS:
+            return _ABOUT_COMMANDS[cmd_name](self)
         if cmd_name not in COMMANDS:
             return None
         return make_click(cmd_name, COMMANDS[cmd_name], call)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section(language.say(phrase("Commands"))):
-            formatter.write_dl([(name, language.say(one.help)) for name, one in COMMANDS.items()])
+        width = max(map(len, COMMANDS))
+        for title, names in GROUPS:
+            with formatter.section(language.say(title)):
+                rows = [(name, language.say(COMMANDS[name].help)) for name in names]
+                write_rows(formatter, rows, width)
+        formatter.write_paragraph()
+        formatter.write_text(
+            language.say(
+                phrase(
+                    "Options and examples: `litesmith COMMAND --help`. More: `litesmith help "
+                    "{topics}`. Completion in your shell: `litesmith completion {shells}`.",
+                    "|".join(TOPICS),
+                    "|".join(SHELLS),
+                )
+            )
+        )
 
 
 def make_app() -> Commands:
@@ -51,22 +74,70 @@ def make_app() -> Commands:
     return Commands(
         "litesmith",
         help=language.say(phrase("Make .tflite models small and fast, and prove it.")),
-        no_args_is_help=True,
         params=[version_option(f"litesmith {VERSION}"), language_option()],
+        options_metavar="",
+        subcommand_metavar=language.say(phrase("COMMAND …")),
     )
+
+
+def _help_command(app: Commands) -> click.Command:
+    def called(topic: str | None) -> None:
+        context = click.get_current_context()
+        if topic in TOPICS:
+            print_topic(TOPICS[topic])
+            return
+        found = app if topic is None else app.get_command(context, topic)
+        if found is None:
+            known = ", ".join([*TOPICS, *COMMANDS])
+            raise BadInput("no help on {topic!r}; there are {known}", topic, known)
+        parent = context.parent
+        assert parent is not None
+        click.echo(found.get_help(parent if topic is None else click.Context(found, parent, topic)))
+
+    return click.Command(
+        "help",
+        callback=called,
+        params=[click.Argument(["topic"], required=False)],
+        help=language.say(phrase("Help on a topic or a command.")),
+    )
+
+
+def _completion_command(app: Commands) -> click.Command:
+    def called(shell: str) -> None:
+        click.echo(write_script(app, shell))
+
+    return click.Command(
+        "completion",
+        callback=called,
+        params=[click.Argument(["shell"])],
+        help=language.say(
+            phrase("Print what your shell runs to complete commands: {shells}.", ", ".join(SHELLS))
+        ),
+        epilog="\b\n" + "\n".join(INSTALL.values()),
+    )
+
+
+# Commands about the command line itself, which Python has no use for.
+_ABOUT_COMMANDS = {"help": _help_command, "completion": _completion_command}
 
 
 def main() -> NoReturn:
     """Runs the command line and exits: 0 fine, 2 bad input, 70 a bug of ours, 130 Ctrl-C."""
     settle_streams()
+    if is_asked(os.environ):
+        take_language([])
+        sys.exit(answer_shell(make_app()))
     sys.exit(run_guarded(_run, _fail) if can_guard() else _run())
 
 
 def _run() -> int:
     try:
-        words = take_language(sys.argv[1:])
+        words = _with_settings(take_language(sys.argv[1:]))
         sys.argv[1:] = words  # which records keep: they are the same in all languages
         tell_cold(words)
+        if not words:
+            print_first_steps()
+            return 0
         with unwrapped():
             app = make_app()
             with app.make_context("litesmith", plain_switches(words)) as context:
@@ -90,9 +161,6 @@ def _run() -> int:
         if error.filename == OUTPUT:
             _forget_output()
         return _fail(_noted(why_failed(error), error), BAD_INPUT)
-    except click.exceptions.NoArgsIsHelpError as error:
-        click.echo(error.format_message())
-        return BAD_INPUT
     except click.ClickException as error:
         return _fail(phrase("{format_message} (see --help)", error.format_message()), BAD_INPUT)
     except Exception as error:
@@ -105,6 +173,15 @@ def _run() -> int:
             ),
             _OUR_BUG,
         )
+
+
+def _with_settings(words: list[str]) -> list[str]:
+    """The words with those of `litesmith.toml`, which is said."""
+    place, more = find_settings(words)
+    if place is None or not more:
+        return words
+    say("note", phrase("{place}: {words}", place, shlex.join(more)))
+    return [words[0], *more, *words[1:]]
 
 
 def _forget_output() -> None:

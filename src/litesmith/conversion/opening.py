@@ -12,6 +12,7 @@ from litesmith.conversion.onnx_file import read_onnx
 from litesmith.conversion.other_formats import CONVERTED, refuse_stranger
 from litesmith.conversion.proof import Inputs, Run
 from litesmith.errors import BadInput, os_reason
+from litesmith.installing import install_command
 from litesmith.ir.types import Array
 from litesmith.type_guards import is_path
 
@@ -85,10 +86,10 @@ def _need(package: str, path: Path, extra: str) -> None:
 
     if find_spec(package) is None:
         raise BadInput(
-            "{path}: {package} is needed to read it: pip install 'litesmith[{extra}]'",
+            "{path}: {package} is needed to read it: {install}",
             path,
             package,
-            extra,
+            install_command(extra),
         )
 
 

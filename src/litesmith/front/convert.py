@@ -29,6 +29,7 @@ from litesmith.display import show_html, show_line
 from litesmith.errors import BadInput, CannotApply
 from litesmith.front.given_data import open_given
 from litesmith.front.made_model import Json, Place, model_digest, read_place
+from litesmith.installing import install_command
 from litesmith.ir.types import Array, Model, frozen
 from litesmith.passes.tidy.axis_order import first
 from litesmith.passes.tidy.resize import split_shape
@@ -191,12 +192,12 @@ def convert(
         progress(Note(phrase("running source and result on {count} inputs", len(seen))))
         run = partial(_with_constants, opened.run, constants)
         found = differences(final.model, final.turned, seen, run)
-        _refuse_wrong(opened, found, done, seen[0], run)
+        _refuse_wrong(opened, found, done, seen, run)
     elif check:
         notes.append(
             phrase(
-                "not proven: nothing here runs the source; pip install 'litesmith[onnx]' brings "
-                "what does"
+                "not proven: nothing here runs the source; {install} brings what does",
+                install_command("onnx"),
             )
         )
     if place is not None:
@@ -289,7 +290,7 @@ def _samples(
 
 
 def _refuse_wrong(
-    opened: Opened, found: Sequence[Difference], done: Lowered, inputs: Inputs, run: Run
+    opened: Opened, found: Sequence[Difference], done: Lowered, samples: Sequence[Inputs], run: Run
 ) -> None:
     """Raises where an output differs by more than float arithmetic does."""
     wrong = next((one for one in found if not one.is_float_error), None)
@@ -297,7 +298,7 @@ def _refuse_wrong(
         return
     nodes = opened.model.graph.nodes
     values = [name for node in nodes for name in node.outputs if name]
-    place = first_difference(done.model, values, inputs, run)
+    place = first_difference(done.model, values, samples[wrong.sample], run)
     kind = next((node.kind for node in nodes if place and place in node.outputs), "")
     where = phrase(", first at {kind} {place!r}", kind, place) if kind else ""
     raise CannotApply(

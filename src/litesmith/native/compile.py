@@ -21,9 +21,11 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from litesmith.errors import BadInput, CannotRun
+from litesmith.installing import install_command
 from litesmith.native.cpu import Cpu
 from litesmith.native.sealed_file import read_sealed, write_sealed
 from litesmith.native.user_cache import code_folder, forget_others, sources_digest
+from litesmith.phrases import phrase
 
 
 class Function(NamedTuple):
@@ -57,7 +59,7 @@ _made: dict[Function, object] = {}  # compiled functions must live as long as th
 def why_not() -> str:
     """Why kernels cannot be compiled here; "" where they can."""
     if find_spec("numba") is None:
-        return "kernels of our own are compiled by numba; pip install litesmith[jit]"
+        return phrase("kernels of our own are compiled by numba; {install}", install_command("jit"))
     return ""
 
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from litesmith.errors import CannotRun
+from litesmith.installing import install_command
 from litesmith.ir.types import Array
 from litesmith.native.compile import why_not
 from litesmith.ops.delegate import Native, Shape
@@ -106,7 +107,7 @@ def loops_of(call: Call) -> tuple[Loops | None, str]:
         )
     if why_not():
         return None, phrase(
-            "op {name!r} runs in Python: pip install litesmith[jit]", call.operator.name
+            "op {name!r} runs in Python: {install}", call.operator.name, install_command("jit")
         )
     if call.is_real and _SCALES not in names[tensors:]:
         return None, (

@@ -401,7 +401,8 @@ def _one_delegation(case: GateCase, then: Delegation, now: Delegation) -> Check:
     if then.why or now.why:
         return replace(blank, why=now.why or then.why)
     pair = (then.left, then.macs), (now.left, now.macs)
-    verdict = delegation_verdict(*pair, case.allowed["delegation"])
+    is_timed = is_own and case.allowed["latency"].unit != OFF
+    verdict = delegation_verdict(*pair, case.allowed["delegation"], is_timed=is_timed)
     if then.how != now.how and verdict == WORSE:
         verdict = UNCLEAR
     more = {kind: n - then.kinds.get(kind, 0) for kind, n in now.kinds.items()}

@@ -142,9 +142,14 @@ def memory_verdict(then: int, now: int, allowed: Allowed, *, same_machine: bool)
     return WORSE if now > then * (1 + room) + MEMORY_NOISE_BYTES else FINE
 
 
-def delegation_verdict(then: tuple[int, float], now: tuple[int, float], allowed: Allowed) -> str:
-    """Of the ops that stay outside the delegate, and of the share of MACs inside it."""
-    more_left = now[0] - then[0] > allowed.amount
+def delegation_verdict(
+    then: tuple[int, float], now: tuple[int, float], allowed: Allowed, *, is_timed: bool = False
+) -> str:
+    """Of the ops that stay outside the delegate, and of the share of MACs inside it.
+
+    Where the time on the same target is judged too, small ops that left tell nothing more.
+    """
+    more_left = not is_timed and now[0] - then[0] > allowed.amount
     fewer_macs = allowed.unit != OFF and then[1] - now[1] > _MACS_LOST
     return WORSE if more_left or fewer_macs else FINE
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from litesmith.errors import BadInput, os_reason
+from litesmith.installing import install_command
 from litesmith.phrases import phrase
 from litesmith.units import plain
 
@@ -131,7 +132,7 @@ def _flac(path: Path) -> tuple[NDArray[np.float64], int]:
         raise BadInput(
             "{path}: FLAC needs the package soundfile: {install}",
             plain(str(path)),
-            "pip install 'litesmith[tasks]'",
+            install_command("tasks"),
         ) from None
     try:
         content = io.BytesIO(path.read_bytes())

@@ -9,6 +9,7 @@ from types import ModuleType
 import numpy as np
 
 from litesmith.errors import BadInput
+from litesmith.installing import install_command
 from litesmith.ir.types import Array, Model, Tensor
 from litesmith.phrases import phrase
 from litesmith.tasks.sound import (
@@ -31,7 +32,7 @@ from litesmith.tasks.task import (
     one_by_one,
 )
 from litesmith.tasks.texts import ENDINGS as TABLES
-from litesmith.tasks.texts import INSTALL, ending, read_table
+from litesmith.tasks.texts import ending, read_table
 from litesmith.tflite.metadata import metadata
 from litesmith.units import plain, total_text
 
@@ -102,7 +103,9 @@ def _library() -> ModuleType:
     try:
         import jiwer
     except ImportError:
-        raise BadInput("word error rates need the package jiwer: {install}", INSTALL) from None
+        raise BadInput(
+            "word error rates need the package jiwer: {install}", install_command("tasks")
+        ) from None
     return jiwer
 
 

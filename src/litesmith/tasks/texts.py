@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from litesmith.errors import BadInput, os_reason
+from litesmith.installing import install_command
 from litesmith.ir.types import Array, Model, Tensor
 from litesmith.phrases import phrase
 from litesmith.tasks.class_names import match_classes
@@ -40,7 +41,6 @@ ENDINGS = (".csv", ".tsv", ".jsonl")
 TEXT_COLUMNS = ("text", "sentence", "review", "content")
 LABEL_COLUMNS = ("label", "class", "target", "sentiment", "category")
 
-INSTALL = "pip install 'litesmith[tasks]'"
 
 # No table or vocabulary is larger.
 _MOST_BYTES = 1_000_000_000
@@ -210,7 +210,9 @@ def _library() -> ModuleType:
     try:
         import tokenizers
     except ImportError:
-        raise BadInput("text needs the package tokenizers: {install}", INSTALL) from None
+        raise BadInput(
+            "text needs the package tokenizers: {install}", install_command("tasks")
+        ) from None
     return tokenizers
 
 

@@ -9,6 +9,7 @@ from litesmith.calibration.context import CALIBRATION_SAMPLES, context_of
 from litesmith.data.sample_splits import part_of, take_some
 from litesmith.data.samples import Data
 from litesmith.errors import CannotApply
+from litesmith.installing import install_command
 from litesmith.ir.types import Model
 from litesmith.passes.core.recipe import Recipe
 from litesmith.passes.core.step import Context, Masks, Step, Tune, Tuned
@@ -18,8 +19,6 @@ from litesmith.passes.shrinking.prune import Prune
 from litesmith.phrases import phrase
 from litesmith.progress import Progress, silent
 from litesmith.training.settings import HELD_OUT, Training, TrainingRecord, Watch
-
-_NO_TORCH = phrase("training needs torch, which is not installed; pip install 'litesmith[train]'")
 
 
 def training_context(
@@ -42,7 +41,10 @@ def training_context(
         return context_of(data, reference, progress=progress)
     if not has_torch():
         context = context_of(take_some(data, CALIBRATION_SAMPLES), reference, progress=progress)
-        return replace(context, why_fixed=_NO_TORCH)
+        why = phrase(
+            "training needs torch, which is not installed; {install}", install_command("train")
+        )
+        return replace(context, why_fixed=why)
     learned = part_of(data, HELD_OUT, held_out=False, most=CALIBRATION_SAMPLES)
     context = context_of(learned, reference, progress=progress)
     asked = training or Training()

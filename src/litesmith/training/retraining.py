@@ -10,6 +10,7 @@ from litesmith.data.images import picture
 from litesmith.data.preparation import NORMS
 from litesmith.data.unusable import tells_of_unusable
 from litesmith.errors import BadInput
+from litesmith.installing import install_command
 from litesmith.ir.types import Model
 from litesmith.known_networks import catalogue_room, find_catalogue_room
 from litesmith.passes.core.step import Context
@@ -49,7 +50,11 @@ from litesmith.transfer.labelled import (
 from litesmith.units import percent_text, total_text
 
 _TUNINGS = (NO_TUNING, "last", "all")
-_NO_TORCH = phrase("needs torch, which is not installed; pip install 'litesmith[train]'")
+
+
+def _no_torch() -> str:
+    return phrase("needs torch, which is not installed; {install}", install_command("train"))
+
 
 # Times that each sample is used by a network that begins with random weights.
 SCRATCH_EPOCHS = 40.0
@@ -292,7 +297,7 @@ def refuse_early(request: Request) -> None:
             ", ".join(_TUNINGS),
         )
     if layers != NO_TUNING and not has_torch():
-        raise BadInput("{fine_tune}: {no_torch}", argument("fine_tune", layers), _NO_TORCH)
+        raise BadInput("{fine_tune}: {no_torch}", argument("fine_tune", layers), _no_torch())
 
 
 def _refuse_unknown(backbone: Path) -> None:
@@ -327,7 +332,7 @@ def _refuse_unlearnable(request: Request) -> None:
                 name,
             )
     if not has_torch():
-        raise BadInput("{name}: to train it {no_torch}", name, _NO_TORCH)
+        raise BadInput("{name}: to train it {no_torch}", name, _no_torch())
 
 
 def load_backbone(request: Request) -> Model:

@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from litesmith.errors import BadInput, CannotRun, os_reason
+from litesmith.installing import install_command
 from litesmith.phrases import phrase
 from litesmith.plugins import find_plugin, why_missing
 
@@ -17,7 +18,6 @@ LOCAL, RAY = "local", "ray"
 ENGINES = (LOCAL, RAY, "ray://HOST:PORT")
 
 _SCHEME = "ray://"
-_NO_RAY = phrase('it needs ray, which is not installed; pip install "litesmith[ray]"')
 
 # A port that does not answer in so many seconds is not there.
 _PATIENCE = 4.0
@@ -153,7 +153,11 @@ def refuse_engine(text: str) -> None:
     if missing:
         raise CannotRun("--engine {what}: {missing}", text, missing)
     if find_spec("ray") is None:
-        raise CannotRun("--engine {what}: {no_ray}", text, _NO_RAY)
+        raise CannotRun(
+            "--engine {what}: it needs ray, which is not installed; {install}",
+            text,
+            install_command("ray"),
+        )
     if address is not None:
         why = unanswered(*address)
         if why:

@@ -19,13 +19,21 @@ def model(tmp_path: Path) -> Path:
 
 
 def test_tables_fit_80_columns_and_are_plain_in_a_pipe(model: Path) -> None:
-    shown = litesmith("profile", model, "--runs", 2, "--top", 3)
+    shown = litesmith("profile", model, "--runs", 2)
     assert shown.returncode == 0, shown.stderr
     assert "\x1b" not in shown.stdout
     assert all(len(line) <= 80 for line in shown.stdout.splitlines())
-    for words in ("in run order", "top 3 by time", "by kind", "→ 1", "builtin", "xnnpack"):
+    for words in ("in run order", "top 10 by time", "by kind", "→ 1", "builtin", "xnnpack"):
         assert words in shown.stdout
     assert "its result is not used" in shown.stdout
+
+
+def test_top_prints_so_many_ops_and_nothing_else(model: Path) -> None:
+    shown = litesmith("profile", model, "--runs", 2, "--top", 3)
+    assert shown.returncode == 0, shown.stderr
+    assert "in run order" not in shown.stdout and "by kind" not in shown.stdout
+    title = next(i for i, t in enumerate(shown.stdout.splitlines()) if "top 3 by time" in t)
+    assert len(shown.stdout.splitlines()[title + 1 :]) == 4  # a head and three ops
 
 
 def test_json_and_a_trace(model: Path, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ import sys
 import pytest
 
 from litesmith.cli.options.command_line import tell_cold
+from litesmith.installing import install_command
 from tests.kernels.one_op import needs_numba
 
 
@@ -38,4 +39,4 @@ def test_a_missing_compiler_is_one_line(
     monkeypatch.setitem(sys.modules, "numba", None)
     tell_cold(["bench", "m.tflite", text])
     out, err = capfd.readouterr()
-    assert out == "" and err.count("\n") == 1 and "litesmith[jit]" in err
+    assert out == "" and err.count("\n") == 1 and install_command("jit") in err

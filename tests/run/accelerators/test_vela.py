@@ -1,5 +1,6 @@
 """Vela's placements: every op has a home, whatever its tensors are called, and without noise."""
 
+import re
 import sys
 from dataclasses import replace
 from importlib.util import find_spec
@@ -10,6 +11,7 @@ import pytest
 
 from litesmith.cli import main
 from litesmith.errors import BadInput, CannotRun
+from litesmith.installing import install_command
 from litesmith.ir.build import Builder
 from litesmith.ir.edit import rewrite, with_graphs
 from litesmith.ir.types import Model, Quant
@@ -126,5 +128,5 @@ def test_unknown_accelerator() -> None:
 
 def test_without_vela(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ethosu", None)
-    with pytest.raises(CannotRun, match="pip install ethos-u-vela"):
+    with pytest.raises(CannotRun, match=re.escape(install_command("ethos"))):
         vela_place(zoo.residual_int8())

@@ -13,6 +13,7 @@ import pytest
 import litesmith
 from litesmith import ops
 from litesmith.errors import BadInput, CannotRun
+from litesmith.installing import install_command
 from litesmith.ir.build import Builder
 from litesmith.ir.types import Graph, Model, Op, Quant, Signature, Tensor
 from litesmith.ops import native
@@ -350,7 +351,7 @@ def test_without_numba_the_function_runs(
     hard_mish.native(lambda x, out: None)
     monkeypatch.setitem(sys.modules, "numba", None)
     with Session(one(hard_mish)) as session:
-        assert session.note == "op 'HardMish' runs in Python: pip install litesmith[jit]"
+        assert session.note == f"op 'HardMish' runs in Python: {install_command('jit')}"
         session.inputs["x"] = VALUES
         session.run()
         np.testing.assert_array_equal(*session.outputs.values(), HARD_MISH)

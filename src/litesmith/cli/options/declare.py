@@ -21,10 +21,16 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from litesmith.cli.options.examples import EXAMPLES
+from litesmith.cli.options.panels import PANELS, place_of
+from litesmith.cli.options.wrapping import wrap, write_rows
 from litesmith.lang.language import LANGUAGES, say
 from litesmith.phrases import phrase
 
 Typed = dict[str, Any]
+
+# Columns of a help page for how an option is typed.
+_LEFT = 26
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,20 +116,52 @@ def make_click(
 
     made = _ClickCommand(name, callback=called, help=say(command.help))
     made.params = [*map(_parameter, options), language_option()]
-    made.places = [(one.metavar or "", say(one.help)) for one in options if not one.names]
+    made.options = options
     return made
 
 
 class _ClickCommand(click.Command):
-    """A command whose help tells of its arguments too."""
+    """A command whose help tells of its arguments too, has its options in panels, and ends with
+    examples."""
 
-    places: Sequence[tuple[str, str]] = ()
+    options: Sequence[Option] = ()
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        if self.places:
+        places = [(one.metavar or "", say(one.help)) for one in self.options if not one.names]
+        if places:
             with formatter.section(say(phrase("Arguments"))):
-                formatter.write_dl(self.places)
-        super().format_options(ctx, formatter)
+                write_rows(formatter, places)
+        rows = {_key(one): _row(one) for one in self.options if one.names and not one.hidden}
+        panels: dict[int, list[tuple[int, tuple[str, str]]]] = {}
+        for parameter in self.get_params(ctx):
+            row = rows.get(parameter.name or "") or parameter.get_help_record(ctx)
+            if row is not None and isinstance(parameter, click.Option) and not parameter.hidden:
+                panel, place = place_of(self.name or "", parameter.opts)
+                panels.setdefault(panel, []).append((place, row))
+        for panel in sorted(panels):
+            with formatter.section(say(PANELS[panel].title)):
+                write_rows(formatter, [row for _, row in sorted(panels[panel])], _LEFT)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section(say(phrase("Examples"))):
+            for words, purpose in EXAMPLES[self.name or ""]:
+                margin = " " * formatter.current_indent
+                formatter.write(f"{margin}{words}\n")
+                for line in wrap(say(purpose), formatter.width - 2 * len(margin)):
+                    formatter.write(f"{margin}{margin}{line}\n")
+
+
+def _row(one: Option) -> tuple[str, str]:
+    """An option as help shows it: how it is typed, and what it means."""
+    names = ", ".join(name for name in one.names if "_" not in name)  # others' spellings go unsaid
+    kind = one.metavar or ("" if one.kind is bool else "FILE" if one.kind is Path else "N")
+    default = say(one.show_default) if one.show_default else one.default or ""
+    if one.kind is bool or default == "0":
+        default = ""
+    if one.required:
+        default = say(phrase("required"))
+    help = say(one.help)
+    return f"{names} {kind}".strip(), f"{help} [{default}]" if default else help
 
 
 def language_option() -> click.Option:
@@ -132,7 +170,7 @@ def language_option() -> click.Option:
     return click.Option(
         ["--lang"],
         metavar="|".join(LANGUAGES),
-        help=say(phrase("Language of reports and messages; JSON and records are the same in all.")),
+        help=say(phrase("Language of reports and messages.")),
         expose_value=False,
     )
 

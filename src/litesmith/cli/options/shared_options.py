@@ -8,6 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from litesmith.cli.options.declare import argument, option
+from litesmith.phrases import phrase
+
+
+def listed(choices: str) -> str:
+    """Choices as a sentence has them."""
+    return choices.replace("|", ", ")
+
 
 SCHEMES = "dynamic|dynamic-int4|float16|int16x8|int8|w4a8|weight-int4|weight-int8"
 NORMS = "caffe|raw|tf|torch|unit"
@@ -15,6 +22,9 @@ RESIZES = "bilinear|bicubic|letterbox"
 ENGINES = "local|ray|ray://HOST:PORT"
 COSTS = "latency|size|download|memory"
 AUGMENTS = "auto|mix|flip|shift|none"
+EFFORTS = "quick|default|best"
+RANGES = "minmax|mse|percentile"
+TRAINED_SCHEMES = "dynamic|dynamic-int4|int16x8|int8|w4a8|weight-int4|weight-int8"
 
 MODEL = argument("model", metavar="MODEL", kind=Path, help="A .tflite file.")
 OUT_FILE = option(
@@ -58,16 +68,21 @@ IMAGES = (
     option(
         "--mean",
         metavar="M",
-        help="Pixels of 0 to 255 become (x − M) / S; one number or three, as in 127.5.",
+        help="Instead of a name: pixels of 0 to 255 become (x − M) / S; one number or three.",
     ),
-    option("--std", metavar="S", help="See --mean."),
+    option("--std", metavar="S", help="The S of --mean."),
     option(
         "--norm",
-        metavar=NORMS,
-        help="The same by name.",
+        metavar="NAME",
+        help=phrase("How pixels become inputs: {norms}.", listed(NORMS)),
         show_default="from the model, or guessed and said",
     ),
-    option("--resize", metavar=RESIZES, help="How images are resized.", default="bilinear"),
+    option(
+        "--resize",
+        metavar="HOW",
+        help=phrase("How images are resized: {ways}.", listed(RESIZES)),
+        default="bilinear",
+    ),
     option(
         "--crop",
         metavar="SHARE",
@@ -78,7 +93,7 @@ IMAGES = (
 )
 GROUP = option(
     "--group",
-    metavar="COLUMN|folder|PATTERN",
+    metavar="BY",
     help="What tells which samples belong together: an array's name, folder, folder:2, or a "
     "regular expression for file names; none: all are independent.",
     show_default="copies and near copies are found",
@@ -101,8 +116,9 @@ TASK = (
     option("--vocab", metavar="FILE", help="A tokenizer.json, or word pieces, one a line."),
     option(
         "--features",
-        metavar="logmel:N|mfcc:N|wave",
-        help="How sound becomes the model's input, as in logmel:80,window=25,hop=10.",
+        metavar="KIND",
+        help="How sound becomes the model's input: wave, or as in mfcc:40 or "
+        "logmel:80,window=25,hop=10.",
         show_default="by the input's shape",
     ),
 )
@@ -126,8 +142,8 @@ ON = option(
 )
 ENGINE = option(
     "--engine",
-    metavar=ENGINES,
-    help="Who does the work: this machine, or the nodes of a Ray cluster.",
+    metavar="ENGINE",
+    help=phrase("Who does the work, this machine or a Ray cluster: {engines}.", listed(ENGINES)),
     default="local",
 )
 
@@ -157,7 +173,12 @@ METRIC = option(
 )
 MAX_SIZE = option("--max-size", metavar="4MB", help="Largest size the file may have.")
 MAX_LATENCY = option("--max-latency", metavar="10ms", help="Longest time one run may take.")
-MINIMIZE = option("--minimize", metavar=COSTS, help="What to make small.", default="latency")
+MINIMIZE = option(
+    "--minimize",
+    metavar="WHAT",
+    help=phrase("What to make small: {costs}.", listed(COSTS)),
+    default="latency",
+)
 SECONDS = option(
     "--seconds",
     metavar="N",
@@ -176,9 +197,17 @@ RUNS = option(
 
 # Quantization and other steps.
 
-SCHEME = option("--to", metavar=SCHEMES, help="Scheme to quantize to.", default="int8")
+SCHEME = option(
+    "--to",
+    metavar="SCHEME",
+    help=phrase("Scheme to quantize to: {schemes}.", listed(SCHEMES)),
+    default="int8",
+)
 IO = option(
-    "--io", metavar="float|int8|uint8|int16", help="Type of inputs and outputs.", default="float"
+    "--io",
+    metavar="TYPE",
+    help="Type of inputs and outputs: float, int8, uint8 or int16.",
+    default="float",
 )
 KEEP = option(
     "--keep",
@@ -188,7 +217,10 @@ KEEP = option(
 )
 ONLY = option("--only", metavar="OPS", many=True, help="Ops to change; no others are.")
 EFFORT = option(
-    "--effort", metavar="quick|default|best", help="Time put into accuracy.", default="default"
+    "--effort",
+    metavar="LEVEL",
+    help=phrase("Time put into accuracy: {levels}.", listed(EFFORTS)),
+    default="default",
 )
 PER_TENSOR = option("--per-tensor", kind=bool, help="One scale a weight, not one a channel.")
 NO_TUNE = option("--no-tune", kind=bool, help="Train nothing, even with data.")
@@ -226,9 +258,12 @@ LEARNING = (
     ),
     option(
         "--augment",
-        metavar=AUGMENTS,
-        help="How colour pictures vary: auto mirrors and moves; mix for a hundred epochs; "
-        "shift where mirrors mislead.",
+        metavar="HOW",
+        help=phrase(
+            "How colour pictures vary, {ways}: auto mirrors and moves; mix for a hundred epochs; "
+            "shift where mirrors mislead.",
+            listed(AUGMENTS),
+        ),
         default="auto",
     ),
     option("--seed", metavar="N", kind=int, help="Random seed.", default="0"),

@@ -23,6 +23,7 @@ shrink_text.py     what `prune`, `cluster` and `qat` did and how training went
 size_text.py       all sizes and the time of a smaller model in one table
 speed_text.py      the time of a quantized file beside its source's, and the cure
 targets_text.py    what a model can run on
+topic_text.py      first steps, and pages of help
 tune_text.py       progress and result of `tune`
 
 Only text is made here; numbers come formatted from `units.py`, and sentences are translated at the

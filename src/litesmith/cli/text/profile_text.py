@@ -69,9 +69,10 @@ def _print_written(result: Profile, trace: Path | None, overlay: Path | None) ->
 
 
 def print_profile(
-    result: Profile, top: int = 10, trace: Path | None = None, overlay: Path | None = None
+    result: Profile, top: int | None = None, trace: Path | None = None, overlay: Path | None = None
 ) -> None:
-    """Every op in run order, the slowest ones, the kinds, and the files that were written."""
+    """Every op in run order, the slowest ones, the kinds, and the files that were written; with
+    `top` the slowest alone."""
     show.line(
         phrase(
             "{name} on {target}: {time} a run (median of {count})",
@@ -97,6 +98,10 @@ def print_profile(
     show.line(phrase("best GMAC/s of this CPU in a calibration: {best}", best))
     if result.note:
         show.line(phrase("note: {note}", result.note))
+    if top is not None:
+        _print_ops(phrase("top {top} by time", top), result.top(top))
+        _print_written(result, trace, overlay)
+        return
     for number in sorted({op.graph for op in result.ops}):
         own = [op for op in result.ops if op.graph == number]
         if number == result.entry:
@@ -107,10 +112,12 @@ def print_profile(
         show.line(
             phrase("inside the runtime, of no op: {tag} {time}", other.tag, time_text(other.us))
         )
-    _print_ops(phrase("top {top} by time", top), result.top(top))
+    _print_ops(phrase("top {top} by time", _TOP), result.top(_TOP))
     _print_kinds(result)
     _print_written(result, trace, overlay)
 
+
+_TOP = 10
 
 HEAD = ("#", "op", "time", "share", "kernel", "GMAC/s", "best")
 _RIGHT = (0, 2, 3, 5, 6)

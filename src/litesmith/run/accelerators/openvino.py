@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from litesmith.errors import BadInput, CannotRun
+from litesmith.installing import install_command
 from litesmith.ir.dtype import DTYPES
 from litesmith.ir.edit import rewrite, with_graphs
 from litesmith.ir.types import Array, Graph, Model
@@ -200,7 +201,9 @@ def _with_distinct_names(model: Model) -> Model:
 
 def _core() -> "openvino.Core":
     if find_spec(PACKAGE) is None:
-        raise CannotRun("target openvino: it is not installed; pip install {package}", PACKAGE)
+        raise CannotRun(
+            "target openvino: it is not installed; {install}", install_command("openvino")
+        )
     with _untold():
         from openvino import Core  # pyright: ignore[reportMissingImports]
     return Core()

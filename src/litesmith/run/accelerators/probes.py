@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple, TypedDict
 
 from litesmith.errors import CannotRun
+from litesmith.installing import install_command
 from litesmith.phrases import phrase
 from litesmith.run.accelerators import vulkan
 from litesmith.run.core.child_process import run_program
@@ -131,7 +132,7 @@ def _package(module: str, package: str, extra: str) -> Usable:
         if find_spec(module) is not None:
             return Usable(True, f"{package} {version(package)}", "")
     why = phrase("{package} is not installed", package)
-    return Usable(False, why, f"pip install litesmith[{extra}]")
+    return Usable(False, why, install_command(extra))
 
 
 def hexagon() -> Usable:

@@ -20,6 +20,7 @@ from tempfile import TemporaryDirectory
 from types import MappingProxyType
 
 from litesmith.errors import BadInput, CannotRun
+from litesmith.installing import install_command
 from litesmith.ir.types import Model
 from litesmith.phrases import phrase
 from litesmith.run.core.child_process import run_program
@@ -64,7 +65,7 @@ def vela_place(model: Model, accelerator: str = "ethos-u55-128") -> Placement:
             ", ".join(ACCELERATORS),
         )
     if find_spec("ethosu") is None:
-        raise CannotRun("Vela is not installed; pip install {package}", PACKAGE)
+        raise CannotRun("Vela is not installed; {install}", install_command("ethos"))
     with TemporaryDirectory(prefix="litesmith-vela-") as folder:
         path = Path(folder, "model.tflite")
         save(mark_ops(model), path)  # Vela speaks of ops by what they make

@@ -24,6 +24,7 @@ from litesmith.evidence.tuning import (
     TuneRequest,
     TuneSummary,
 )
+from litesmith.installing import install_command
 from litesmith.phrases import phrase
 from litesmith.precision.fastest_forms import FastestForms
 from litesmith.search.trial.budget import MINIMIZE, Budget, Goal, Limits
@@ -406,7 +407,7 @@ class Search:
         if self.request.training is None:
             return phrase("nothing is to be trained")
         if not has_torch():
-            return phrase("torch is not installed; pip install 'litesmith[train]'")
+            return phrase("torch is not installed; {install}", install_command("train"))
         if items(self.split.calibration) < LEAST_TO_TRAIN:
             return phrase(
                 "training takes {least_to_train} samples to calibrate on; give --calibrate",

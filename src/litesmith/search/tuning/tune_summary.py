@@ -9,6 +9,7 @@ from litesmith._version import VERSION
 from litesmith.data.sample_splits import items
 from litesmith.evidence.records import Score, Speed
 from litesmith.evidence.tuning import FLOAT, NextStep, TuneData, TunedModel, TuneSummary
+from litesmith.installing import install_command
 from litesmith.phrases import join, phrase
 from litesmith.run.litert.own_kernels import own_kernels
 from litesmith.search.trial.budget import (
@@ -309,7 +310,7 @@ def next_steps(search: Search, proof: Proof | None) -> list[NextStep]:
     steps = [NextStep(f"litesmith doctor {model} --data {data}", purpose)]
     if not has_torch():
         purpose = phrase("training may win back what is lost")
-        steps.append(NextStep("pip install 'litesmith[train]'", purpose))
+        steps.append(NextStep(install_command("train"), purpose))
     elif items(search.split.calibration) < LEAST_TO_TRAIN:
         words = phrase(
             "{least_to_train} samples to calibrate on, with --calibrate: training needs so many",

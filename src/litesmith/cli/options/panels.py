@@ -1,0 +1,147 @@
+"""Which options stand together in the help of a command, and under which title."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from litesmith.phrases import phrase
+
+
+class Panel(NamedTuple):
+    """Options under a title, by any of their names; `tune --minutes` is that of one command."""
+
+    title: str
+    options: tuple[str, ...]
+
+
+PANELS = (
+    Panel(
+        phrase("Budget"),
+        (
+            "--max-drop",
+            "--min-agreement",
+            "--min-snr",
+            "--min-accuracy",
+            "--metric",
+            "--minimize",
+            "--max-size",
+            "--max-latency",
+            "--max-memory",
+            "--allow",
+            "tune --minutes",
+        ),
+    ),
+    Panel(
+        phrase("Data"),
+        (
+            "--data",
+            "--samples",
+            "--val",
+            "--eval",
+            "--calibrate",
+            "--reference",
+            "--against",
+            "--random-data",
+            "--trust-data",
+            "--group",
+        ),
+    ),
+    Panel(
+        phrase("What the model is for"),
+        ("--task", "--decode", "--class-names", "--vocab", "--features", "--label-offset"),
+    ),
+    Panel(
+        phrase("Images and sound"),
+        ("--norm", "--mean", "--std", "--resize", "--crop", "--sample-rate"),
+    ),
+    Panel(
+        phrase("What is changed"),
+        (
+            "--to",
+            "--io",
+            "--keep",
+            "--only",
+            "--per-tensor",
+            "--ranges",
+            "--effort",
+            "--fully-integer",
+            "--sparsity",
+            "--block",
+            "--schedule",
+            "--clusters",
+            "--own",
+            "--at",
+            "--balance",
+            "--classes",
+            "--weights",
+            "--pretrained",
+            "--head",
+            "--fix",
+            "--keep-layout",
+            "--quantized",
+            "--retrain",
+            "catalogue --seed",
+        ),
+    ),
+    Panel(
+        phrase("Training"),
+        (
+            "--no-train",
+            "--no-tune",
+            "--fine-tune",
+            "--epochs",
+            "--minutes",
+            "--rate",
+            "--batch",
+            "--augment",
+            "--labels",
+            "--seed",
+            "--device",
+            "--record-every",
+        ),
+    ),
+    Panel(
+        phrase("Where it runs"),
+        ("--on", "--for", "--threads", "--compile", "--engine", "--shape", "--graph", "--ops"),
+    ),
+    Panel(
+        phrase("How long it is measured"),
+        ("--seconds", "--runs", "--warmup-runs", "--copies", "--check", "--strict"),
+    ),
+    Panel(
+        phrase("Output"),
+        (
+            "--output",
+            "--evidence",
+            "--resume",
+            "--update",
+            "inspect --ops",
+            "--top",
+            "--trace",
+            "--overlay",
+            "--bundle",
+            "--keep-custom-options",
+            "--markdown",
+            "--junit",
+            "--csv",
+            "--log",
+            "--format",
+            "--enable_op_profiling",
+            "--json",
+            "--lang",
+            "--help-platform",
+            "--help",
+        ),
+    ),
+)
+
+
+def place_of(command: str, names: Sequence[str]) -> tuple[int, int]:
+    """The panel of an option of a command, by number, and the option's place in it; a place for
+    that command alone goes before the one that all commands share."""
+    for prefix in (f"{command} ", ""):
+        wanted = {prefix + name for name in names}
+        for number, panel in enumerate(PANELS):
+            for place, name in enumerate(panel.options):
+                if name in wanted:
+                    return number, place
+    raise KeyError(names)

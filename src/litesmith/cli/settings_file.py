@@ -1,0 +1,112 @@
+"""`litesmith.toml` beside a model: options that one would type every time.
+
+    data = "val/"          # for every command that has --data
+    norm = "torch"
+
+    [tune]                 # for `litesmith tune` alone
+    max-drop = "1pt"
+
+What stands there is put into the command line, so that records have it too. What is typed goes
+first. Relative paths are those of the file's folder. Code is named on the command line alone.
+"""
+
+import re
+import shlex
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from litesmith.cli.commands import COMMANDS
+from litesmith.cli.options.declare import Option
+from litesmith.errors import BadInput
+from litesmith.type_guards import is_list_or_tuple, is_mapping
+
+NAME = "litesmith.toml"
+_MODELS = (".tflite", ".onnx", ".pt2", ".keras")
+_CODE = re.compile(r".*:[A-Za-z_]\w*")  # module:function, file.py:Class
+_NAMES_CODE = ("--data", "--eval", "--val", "--calibrate", "--metric", "--task")
+
+
+def find_settings(words: Sequence[str]) -> tuple[Path | None, list[str]]:
+    """The file beside the first model of a command line, and the words that it stands for."""
+    if not words or words[0] not in COMMANDS:
+        return None, []
+    models = (Path(word) for word in words[1:] if word.lower().endswith(_MODELS))
+    place = next((model.parent / NAME for model in models), None)
+    if place is None or not place.is_file():
+        return None, []
+    return place, _as_words(place, words[0], words[1:])
+
+
+def _as_words(place: Path, command: str, typed: Sequence[str]) -> list[str]:
+    read = _read(place)
+    own: dict[str, Mapping[str, object]] = {
+        name: {str(key): value for key, value in table.items()}
+        for name, table in read.items()
+        if is_mapping(table)
+    }
+    unknown = next((name for name in own if name not in COMMANDS), None)
+    if unknown is not None:
+        raise BadInput("{place}: [{name}] is no command", place, unknown)
+    common = {name: value for name, value in read.items() if name not in own}
+    everywhere = {key for row in COMMANDS.values() for key in _by_name(row.options)}
+    _refuse_unknown(place, common, everywhere)
+    known = _by_name(COMMANDS[command].options)
+    _refuse_unknown(place, own.get(command, {}), {*known})
+    words: list[str] = []
+    for name, value in {**common, **own.get(command, {})}.items():
+        one = known.get(name)
+        if one is not None and not {word.partition("=")[0] for word in typed} & {*one.names}:
+            words += _option_words(place, one, value)
+    return words
+
+
+def _read(place: Path) -> dict[str, object]:
+    try:
+        with place.open("rb") as file:
+            return tomllib.load(file)
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise BadInput("{place}: not TOML ({error})", place, error) from None
+
+
+def _by_name(options: Sequence[Option]) -> dict[str, Option]:
+    """Options by how they are spelled without dashes."""
+    return {
+        name.partition("/")[0].lstrip("-"): one
+        for one in options
+        for name in one.names
+        if name.startswith("--")
+    }
+
+
+def _refuse_unknown(place: Path, given: Mapping[str, object], known: set[str]) -> None:
+    for name in given:
+        if name not in known:
+            raise BadInput("{place}: {name}: no such option; see --help", place, name)
+
+
+def _option_words(place: Path, one: Option, value: object) -> list[str]:
+    name = next(name for name in one.names if name.startswith("--")).partition("/")[0]
+    if one.kind is bool:
+        if not isinstance(value, bool):
+            raise BadInput("{place}: {name}: true or false, not {value}", place, name, value)
+        return [name] if value else []
+    values = value if is_list_or_tuple(value) and one.many else [value]
+    return [word for single in values for word in (name, _word(place, one, name, single))]
+
+
+def _word(place: Path, one: Option, name: str, value: object) -> str:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise BadInput("{place}: {name}: a text or a number, not {value}", place, name, value)
+    text = str(value)
+    beside = place.parent / text
+    is_code = name in _NAMES_CODE and _CODE.fullmatch(text) and not beside.exists()
+    if is_code or one.load is not None:
+        raise BadInput(
+            "{place}: {name}: code is named on the command line alone: {words}",
+            place,
+            name,
+            shlex.join([name, text]),
+        )
+    is_path = one.kind is Path or beside.exists()
+    return str(beside) if isinstance(value, str) and is_path else text

@@ -1,0 +1,83 @@
+"""`litesmith.toml` beside a model: what one would type every time, and never code."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from litesmith.cli.settings_file import NAME, find_settings
+from litesmith.errors import BadInput
+from litesmith.tflite.file import save
+from tests import zoo
+from tests.cli.test_cli import litesmith
+
+
+def settings(place: Path, text: str, *words: str) -> list[str]:
+    """The words that a file stands for beside what is typed."""
+    (place / NAME).write_text(text, encoding="utf8")
+    return find_settings([*words[:1], str(place / "m.tflite"), *words[1:]])[1]
+
+
+def test_options_for_all_commands_and_for_one(tmp_path: Path) -> None:
+    text = 'samples = 8\nnorm = "tf"\n[tune]\nmax-drop = "1pt"\nno-train = true\nresume = false\n'
+    common = ["--samples", "8", "--norm", "tf"]
+    assert settings(tmp_path, text, "tune") == [*common, "--max-drop", "1pt", "--no-train"]
+    assert settings(tmp_path, text, "eval") == common
+    assert settings(tmp_path, text, "inspect") == []
+
+
+def test_what_is_typed_goes_first(tmp_path: Path) -> None:
+    text = 'norm = "tf"\n[quantize]\nkeep = ["0", "SOFTMAX"]\n'
+    assert settings(tmp_path, text, "quantize", "--norm=raw") == [
+        "--keep",
+        "0",
+        "--keep",
+        "SOFTMAX",
+    ]
+    assert settings(tmp_path, text, "quantize", "--norm", "raw", "--keep", "1") == []
+
+
+def test_paths_are_those_of_its_folder(tmp_path: Path) -> None:
+    (tmp_path / "val").mkdir()
+    assert settings(tmp_path, 'data = "val"\n', "eval") == ["--data", str(tmp_path / "val")]
+    assert settings(tmp_path, 'vocab = "v.txt"\n', "eval") == ["--vocab", "v.txt"]
+
+
+REFUSED = {
+    'metric = "os:system"': "code is named on the command line alone: --metric os:system",
+    'task = "mine.py:Task"': "code is named on the command line alone",
+    '[eval]\ndata = "module:function"': "code is named on the command line alone",
+    '[bench]\nops = "mine.py"': "code is named on the command line alone",
+    "mtric = 1": "mtric: no such option; see --help",
+    "[tunes]\nruns = 1": "[tunes] is no command",
+    "[eval]\nsparsity = 1": "sparsity: no such option",
+    "norm = {}": "[norm] is no command",
+    "norm = [1]": "--norm: a text or a number, not [1]",
+    '[tune]\nresume = "yes"': "--resume: true or false, not yes",
+    "norm = ": "not TOML",
+    "data = 'a": "not TOML",
+}
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_what_is_wrong_is_refused(text: str, tmp_path: Path) -> None:
+    command = text.partition("]")[0][1:] if text.startswith("[") else "eval"
+    with pytest.raises(BadInput) as refused:
+        settings(tmp_path, text, command if command != "tunes" else "tune")
+    assert REFUSED[text] in str(refused.value) and NAME in str(refused.value)
+
+
+def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    (tmp_path / NAME).write_bytes(b"\xff\xfe norm")
+    with pytest.raises(BadInput, match="not TOML"):
+        find_settings(["eval", str(tmp_path / "m.tflite")])
+
+
+def test_a_command_says_what_it_takes_from_there(tmp_path: Path) -> None:
+    save(zoo.careless(), tmp_path / "m.tflite")
+    (tmp_path / NAME).write_text("[inspect]\njson = true\n", encoding="utf8")
+    assert litesmith("inspect", tmp_path / "m.tflite").returncode == 2  # no option of its function
+    (tmp_path / NAME).write_text('[apply]\noutput = "out.tflite"\n', encoding="utf8")
+    shown = litesmith("apply", tmp_path / "m.tflite", "cleanup", "--json")
+    assert f"note: {tmp_path / NAME}: --output {tmp_path / 'out.tflite'}" in shown.stderr
+    assert json.loads(shown.stdout)["out"] == str(tmp_path / "out.tflite")

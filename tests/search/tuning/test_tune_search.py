@@ -1,6 +1,7 @@
 """A search from a model and a budget to the best file, and everything that it leaves behind."""
 
 import json
+import sys
 from dataclasses import replace
 from pathlib import Path
 from shutil import copytree
@@ -264,6 +265,25 @@ def test_whenever_it_is_stopped_it_goes_on_to_the_same_best(
     assert found.facts["state"] == "done"
     assert found.best is not None and digest(found.best) == digest(place / "out" / "best.tflite")
     assert len(records(tmp_path)) == len(records(place)) >= before
+
+
+def test_a_ctrl_c_as_the_best_is_put_in_its_place_leaves_file_and_summary_alike(
+    tmp_path: Path,
+) -> None:
+    written(tmp_path)
+    shipped, left = tmp_path / "out" / "best.tflite", [2]
+
+    def interrupt(event: str, told: tuple[object, ...]) -> None:
+        if event == "os.rename" and Path(str(told[1])) == shipped:
+            left[0] -= 1
+            if left[0] == 0:
+                raise KeyboardInterrupt
+
+    sys.addaudithook(interrupt)  # which knows this folder only, and nothing once it has spoken
+    with pytest.raises(KeyboardInterrupt):
+        carry_out(request_in(tmp_path))
+    best = cast(Json, summary(tmp_path)["best"])
+    assert left == [-1] and digest(shipped) == best["digest"]
 
 
 @pytest.mark.parametrize("at", [1, 3, 5])

@@ -53,6 +53,14 @@ def test_a_network_and_its_proof(tmp_path: Path) -> None:
     assert "6 nodes became" in repr(result)
 
 
+def test_a_file_newer_than_onnxruntime_is_judged_by_onnx_itself(tmp_path: Path) -> None:
+    model = image_net()
+    model.ir_version = onnx.IR_VERSION + 40  # whatever onnxruntime is installed
+    result = litesmith.convert(written(model, tmp_path))
+    assert result.judge == "onnx" and result.judge_bytes > 0
+    assert all(one.is_float_error for one in result.differences)
+
+
 def test_the_order_of_the_source_can_be_kept(tmp_path: Path) -> None:
     kept = litesmith.convert(written(image_net(), tmp_path), keep_layout=True)
     assert not kept.turned

@@ -2,12 +2,11 @@
 
     python -m litesmith.conversion.judge SOURCE.onnx inputs.npz outputs.npz [NAME …]
 
-The names are further values to tell, beside the outputs. onnxruntime judges where it is installed,
-else the reference implementation of the onnx package.
+The names are further values to tell, beside the outputs. onnxruntime judges where it is installed
+and knows the file's version and operators, else the reference implementation of the onnx package.
 """
 
 import json
-import resource
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,6 +14,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from textwrap import shorten
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,6 +27,9 @@ from litesmith.phrases import phrase
 JUDGES = {"onnxruntime": "onnxruntime", "onnx": "onnx"}
 
 
+_LONGEST = 240  # characters of a reason: onnxruntime's begin with the place in its own source
+
+
 class Judged(NamedTuple):
     """The outputs of a source: who computed them, and the memory that took."""
 
@@ -36,8 +39,28 @@ class Judged(NamedTuple):
 
 
 def find_judge() -> str:
-    """The package that runs a source here; "" where there is none."""
-    return next((name for name, module in JUDGES.items() if find_spec(module)), "")
+    """The package that runs a source here first; "" where there is none."""
+    return next(iter(_installed()), "")
+
+
+def _installed() -> list[str]:
+    return [name for name, module in JUDGES.items() if find_spec(module)]
+
+
+class OnnxJudge:
+    """Runs an .onnx file in children.
+
+    name   who ran it last, or will be asked first; "" where nobody can be
+    bytes  the most memory that a child took; 0 before the first
+    """
+
+    def __init__(self, source: Path) -> None:
+        self.source, self.name, self.bytes = source, find_judge(), 0
+
+    def __call__(self, inputs: Mapping[str, Array], more: Sequence[str]) -> dict[str, Array]:
+        found = judge_onnx(self.source, inputs, more)
+        self.name, self.bytes = found.judge, max(self.bytes, found.bytes)
+        return found.values
 
 
 def judge_onnx(source: Path, inputs: Mapping[str, Array], more: Sequence[str] = ()) -> Judged:
@@ -50,7 +73,12 @@ def judge_onnx(source: Path, inputs: Mapping[str, Array], more: Sequence[str] = 
         done = subprocess.run(words, input=request, capture_output=True, text=True, check=False)
         if done.returncode or not found.is_file():
             why = (done.stderr.strip().splitlines() or [phrase("no reason given")])[-1]
-            raise CannotRun("{source} does not run in {judge}: {why}", source, find_judge(), why)
+            raise CannotRun(
+                "{source} does not run in {judges}: {why}; --no-check converts it unproven",
+                source,
+                ", ".join(_installed()),
+                shorten(why, _LONGEST),
+            )
         told = json.loads(done.stdout.splitlines()[-1])
         with np.load(found) as arrays:
             values = {name: arrays[f"_{i}"] for i, name in enumerate(told["names"])}
@@ -67,13 +95,32 @@ def _main() -> None:
     request = json.load(sys.stdin)
     with np.load(given) as arrays:
         inputs = {name: arrays[f"_{i}"] for i, name in enumerate(request["inputs"])}
-    judge = find_judge()
-    names, values = (_onnxruntime if judge == "onnxruntime" else _reference)(
-        source, inputs, request["more"]
-    )
+    judge, names, values = _first_answer(source, inputs, request["more"])
     _save(Path(found), values)
-    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    print(json.dumps({"judge": judge, "names": names, "bytes": most}))
+    print(json.dumps({"judge": judge, "names": names, "bytes": _most_bytes()}))
+
+
+def _most_bytes() -> int:
+    """The most memory that this process took; 0 where the system does not tell."""
+    try:
+        import resource
+    except ImportError:
+        return 0
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most if sys.platform == "darwin" else most * 1024
+
+
+def _first_answer(source: str, inputs: dict[str, Array], more: Sequence[str]) -> Any:
+    """What the first judge that can run the source says. An older onnxruntime refuses files, and
+    operators, that are newer than itself."""
+    judges = _installed()
+    for judge in judges:
+        try:
+            return judge, *_RUN[judge](source, inputs, more)
+        except Exception:
+            if judge == judges[-1]:
+                raise
+    raise AssertionError("nobody is asked where nobody is installed")
 
 
 def _with_outputs(source: str, more: Sequence[str]) -> Any:
@@ -113,6 +160,9 @@ def _reference(source: str, inputs: dict[str, Array], more: Sequence[str]) -> An
     model = onnx.load(source) if changed == source else onnx.load_from_string(changed)
     wanted = [value.name for value in model.graph.output]
     return wanted, [np.asarray(v) for v in reference.ReferenceEvaluator(model).run(wanted, inputs)]
+
+
+_RUN = {"onnxruntime": _onnxruntime, "onnx": _reference}
 
 
 if __name__ == "__main__":

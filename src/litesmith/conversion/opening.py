@@ -2,18 +2,16 @@
 
 import sys
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from litesmith.conversion.core.source import SourceModel
-from litesmith.conversion.judge import find_judge, judge_onnx
+from litesmith.conversion.judge import OnnxJudge
 from litesmith.conversion.onnx_file import read_onnx
 from litesmith.conversion.other_formats import CONVERTED, refuse_stranger
-from litesmith.conversion.proof import Inputs, Run
+from litesmith.conversion.proof import Run
 from litesmith.errors import BadInput, os_reason
 from litesmith.installing import install_command
-from litesmith.ir.types import Array
 from litesmith.type_guards import is_path
 
 Sizes = Mapping[str, Sequence[int]]
@@ -26,13 +24,22 @@ class Opened(NamedTuple):
     path   its file; None for what lives in memory
     run    what it gives for inputs
     judge  who runs it; "" where nobody can
+    bytes  the most memory that running it took in processes of its own
     """
 
     name: str
     path: Path | None
     model: SourceModel
-    run: Run
-    judge: str
+    run: Run | OnnxJudge
+    package: str = ""
+
+    @property
+    def judge(self) -> str:
+        return self.run.name if isinstance(self.run, OnnxJudge) else self.package
+
+    @property
+    def bytes(self) -> int:
+        return self.run.bytes if isinstance(self.run, OnnxJudge) else 0
 
 
 def open_to_convert(source: object, example: object, sizes: Sizes) -> Opened:
@@ -70,7 +77,7 @@ def _from_file(path: Path, sizes: Sizes) -> Opened:
     except OSError as error:
         raise BadInput("{path}: {why}", path, os_reason(error)) from None
     if suffix == ".onnx":
-        return Opened(path.name, path, read_onnx(path), partial(_run_onnx, path), find_judge())
+        return Opened(path.name, path, read_onnx(path), OnnxJudge(path))
     if suffix == ".keras":
         from litesmith.conversion.keras_model import load_keras
 
@@ -116,7 +123,3 @@ def _from_keras(model: Any, example: object, sizes: Sizes) -> Opened:
 
     read = read_keras(model, example, sizes)
     return Opened(type(model).__name__, None, read.model, read.run, "keras")
-
-
-def _run_onnx(path: Path, inputs: Inputs, more: Sequence[str]) -> Mapping[str, Array]:
-    return judge_onnx(path, inputs, more).values

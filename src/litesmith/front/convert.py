@@ -56,6 +56,7 @@ class Converted:
     turned       inputs and outputs that are channels last now
     differences  how far each output is from the source's
     judge        who ran the source: onnxruntime, onnx or torch; "" where nobody could
+    judge_bytes  the most memory that running the source took, in a process of its own
     samples      how many inputs both were run on
     """
 
@@ -68,6 +69,7 @@ class Converted:
     turned: frozenset[str] = frozenset()
     differences: tuple[Difference, ...] = ()
     judge: str = ""
+    judge_bytes: int = 0
     samples: int = 0
     seconds: float = 0.0
     notes: tuple[str, ...] = ()
@@ -130,6 +132,7 @@ class Converted:
             "ops": 0 if self.made is None else sum(len(g.ops) for g in self.made.graphs),
             "channels_last": sorted(self.turned),
             "judge": self.judge,
+            "judge_bytes": self.judge_bytes,
             "samples": self.samples,
             "differences": [one._asdict() for one in self.differences],
             "left": [one._asdict() for one in self.left],
@@ -209,6 +212,7 @@ def convert(
         turned=final.turned,
         differences=found,
         judge=opened.judge if seen else "",
+        judge_bytes=opened.bytes,
         samples=len(seen),
         seconds=perf_counter() - begun,
         notes=tuple(notes),

@@ -312,7 +312,7 @@ def token_inputs(model: Model) -> tuple[Tensor, ...]:
     """The inputs of a model that takes text as numbers; none where it does not."""
     inputs = model.main.inputs
     is_text = all(t.dtype in ("int32", "int64") and len(t.shape) == 2 for t in inputs)
-    lengths = {t.shape[-1] for t in inputs}
+    lengths = {t.shape[-1:] for t in inputs}
     return inputs if inputs and is_text and len(inputs) <= 3 and len(lengths) == 1 else ()
 
 

@@ -115,8 +115,8 @@ def carry_out(request: TuneTask, tell: Tell = silent) -> Found:
             search.show(phrase("proof: held-out samples, and times in turns"))
             return _end(search)
         except BaseException as error:
-            if search.trials.records and search.has_news:
-                search.folder.write_summary(summarize(search, STOPPED))
+            if search.trials.records:
+                _keep(search, STOPPED)
             if isinstance(error, KeyboardInterrupt | Lost):
                 error.add_note(_kept_text(search))
             raise
@@ -135,16 +135,18 @@ def _kept_text(search: Search) -> str:
     )
 
 
-def _keep(search: Search) -> None:
-    """Writes where the search stands."""
+def _keep(search: Search, state: str = RUNNING) -> None:
+    """Writes where the search stands: the file of the best, its recipe, and the summary."""
     if not search.has_news:  # what lies there is as good, or better
         return
     best = search.best
-    made = None if best is None else search.folder.found(best.name, best.digest)
-    if best is not None and made is not None:  # else it will be made again should it stay the best
+    if best is None:
+        search.folder.unship()
+    elif made := search.folder.found(best.name, best.digest):
         search.folder.ship(made)
         search.folder.write_recipe(recipe_file(search, best))
-    search.folder.write_summary(summarize(search, RUNNING))
+    # A best whose file is gone is made again should it stay the best.
+    search.folder.write_summary(summarize(search, state))
 
 
 def _end(search: Search) -> Found:

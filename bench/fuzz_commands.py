@@ -44,7 +44,7 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
     "bench": ("bench", MODEL, "--runs", "3"),
     "bench numpy": ("bench", MODEL, "--on", "numpy", "--runs", "1"),
     "profile": ("profile", MODEL, "--runs", "3"),
-    "doctor": ("doctor", MODEL),
+    "doctor": ("doctor", MODEL, "--seconds", "0.05"),
     "doctor --for": ("doctor", MODEL, "--for", "ethos-u55"),
     "quantize dynamic": ("quantize", MODEL, "--to", "dynamic", "-o", RESULT),
     "quantize int8": ("quantize", MODEL, *RANDOM, "--trust-data", "-o", RESULT),

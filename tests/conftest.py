@@ -5,6 +5,8 @@ import os
 from collections.abc import Iterator
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before numpy: threads that wait cost half the time
+# The tests start hundreds of children, which would each compile the package anew.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 import pytest
 from hypothesis import settings
@@ -31,18 +33,24 @@ def pytest_configure(config: pytest.Config) -> None:
 # begin, and no process is left alone with one of them at the end.
 LONGEST = (
     "ray_engine/test_ray.py",
-    "test_examples.py",
     "test_notebooks.py",
     "cli/test_train_commands.py",
+    "test_examples.py",
+    "cli/commands/test_doctor.py",
+    "cli/commands/test_quantize.py",
+    "test_every_writer.py",
+    "diagnosis/test_slow_in_int8.py",
     "run/rules/test_rules.py",
-    "cli/commands/test_demo.py",
-    "run/accelerators/test_openvino.py",
-    "cli/commands/test_gate.py",
     "regression/test_gate_run.py",
-    "test_quickstart.py",
-    "cli/commands/test_bench.py",
-    "training/test_from_scratch.py",
+    "search/tuning/test_tune_search.py",
+    "run/accelerators/test_openvino.py",
     "test_every_step.py",
+    "cli/commands/test_gate.py",
+    "diagnosis/test_loss_commands.py",
+    "calibration/test_mixed_outputs.py",
+    "test_quickstart.py",
+    "search/choosing/test_choose_models.py",
+    "kernels/programs/test_program.py",
 )
 
 

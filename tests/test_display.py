@@ -95,7 +95,7 @@ def test_times_accuracy_and_both(tmp_path: Path) -> None:
     checked(scored)
     markup = scored._repr_html_()
     assert f"{100 * scored.value:.2f} %" in markup and "difference" in markup
-    found = litesmith.doctor(model, few)
+    found = litesmith.doctor(model, few, seconds=0.05)
     checked(found)
     assert found.sentence.split(":")[0] in found._repr_html_()
 

@@ -109,7 +109,8 @@ def test_doctor_tells_of_it_with_a_command_that_cures(
     if given == "int8":
         litesmith.quantize("m.tflite", "x.npy", effort="quick", out="q.tflite")
         options = {"against": "m.tflite"}
-    found = litesmith.doctor("q.tflite" if options else "m.tflite", "x.npy", **options)
+    given_model = "q.tflite" if options else "m.tflite"
+    found = litesmith.doctor(given_model, "x.npy", seconds=0.05, **options)
     (told,) = [one for one in found.findings if "several sizes" in one.what]
     assert "4 of 6 channels reach" in told.why
     assert told.costs.count("dB") == 3

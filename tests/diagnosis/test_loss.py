@@ -26,6 +26,7 @@ WEIGHTS_1 = RANDOM.normal(size=(16, 3, 3, 3)).astype(np.float32) / 3
 WEIGHTS_2 = RANDOM.normal(size=(16, 3, 3, 16)).astype(np.float32) / 8
 WEIGHTS_3 = RANDOM.normal(size=(10, 16)).astype(np.float32)
 BIAS = RANDOM.uniform(0.1, 0.5, 16).astype(np.float32)
+BLINK = 0.02  # seconds that remedies are timed
 IMAGES = RANDOM.uniform(-1, 1, size=(24, 8, 8, 3)).astype(np.float32)
 
 
@@ -71,8 +72,10 @@ def first_finding(verdict: Verdict) -> str:
 
 def test_a_healthy_model_has_no_finding() -> None:
     model = convnet()
-    assert examine(model, as_data(model)).findings == ()
-    verdict = examine(quantized(model, as_data(model)), as_data(model), against=model)
+    assert examine(model, as_data(model), seconds=BLINK).findings == ()
+    verdict = examine(
+        quantized(model, as_data(model)), as_data(model), against=model, seconds=BLINK
+    )
     assert verdict.findings == ()
     assert "no loss beyond the noise" in verdict.sentence
 
@@ -81,7 +84,7 @@ def test_scores_that_are_cut_off() -> None:
     model = convnet()
     data = as_data(model)
     broken = with_scale(quantized(model, data), 2, 0.25)
-    verdict = examine(broken, data, against=model)
+    verdict = examine(broken, data, against=model, seconds=BLINK)
     assert first_finding(verdict) == "values cut off at the end of their range"
     found = verdict.findings[0]
     assert found.where.startswith("op 4 FULLY_CONNECTED")
@@ -93,21 +96,23 @@ def test_scores_that_are_cut_off() -> None:
 def test_ranges_of_other_data() -> None:
     model = convnet()
     small = as_data(model, IMAGES / 8)
-    verdict = examine(quantized(model, small), as_data(model), against=model)
+    verdict = examine(quantized(model, small), as_data(model), against=model, seconds=BLINK)
     assert any("ranges of other data" in one.what for one in verdict.findings)
 
 
 def test_a_range_that_is_far_too_wide() -> None:
     model = convnet()
     data = as_data(model)
-    verdict = examine(with_scale(quantized(model, data), 1, 200), data, against=model)
+    verdict = examine(
+        with_scale(quantized(model, data), 1, 200), data, against=model, seconds=BLINK
+    )
     assert first_finding(verdict) == "a range far wider than the values"
 
 
 def test_a_sample_far_from_all_others_is_named() -> None:
     model = convnet()
     images = np.concatenate([IMAGES, 60 * IMAGES[:1]])
-    verdict = examine(model, as_data(model, images))
+    verdict = examine(model, as_data(model, images), seconds=BLINK)
     found = [one for one in verdict.findings if one.what == "one sample stretches the range"]
     assert found and "24" in found[0].why
 
@@ -118,7 +123,7 @@ def test_a_channel_far_from_all_others() -> None:
     bias[3] *= 200
     second[..., 3] /= 200
     model = convnet(first, second, (bias, BIAS))
-    verdict = examine(model, as_data(model))
+    verdict = examine(model, as_data(model), seconds=BLINK)
     found = verdict.findings[0]
     assert found.what == "one channel stretches the range"
     assert "channel 3" in found.why
@@ -152,7 +157,10 @@ def test_a_bias_at_the_end_of_its_type(dead: bool, what: str) -> None:
         ),
         layer.weight: replace(layer.weight, data=weights, quant=Quant.of(scale)),
     }
-    assert first_finding(examine(with_tensors(good, changed), data, against=model)) == what
+    assert (
+        first_finding(examine(with_tensors(good, changed), data, against=model, seconds=BLINK))
+        == what
+    )
 
 
 def _input_scale(tensor: Tensor) -> float:
@@ -163,7 +171,7 @@ def _input_scale(tensor: Tensor) -> float:
 def test_a_bias_of_another_model() -> None:
     model, data = convnet(), as_data(convnet())
     other = convnet(biases=(BIAS, BIAS + 2))
-    verdict = examine(quantized(other, data), data, against=model)
+    verdict = examine(quantized(other, data), data, against=model, seconds=BLINK)
     assert first_finding(verdict) == "a bias that is not the float model's"
 
 
@@ -173,7 +181,7 @@ def test_weights_that_were_all_rounded_down() -> None:
     layer = list(layers_of(good.main).values())[1]
     codes = np.clip(layer.weight.values().astype(np.int16) - 4, -127, 127).astype(np.int8)
     broken = with_tensors(good, {layer.weight: replace(layer.weight, data=codes)})
-    found = examine(broken, data, against=model).findings[0]
+    found = examine(broken, data, against=model, seconds=BLINK).findings[0]
     assert found.what == "rounded weights shift the mean of channels"
     assert found.where.startswith("op 2 CONV_2D")
     assert found.command.startswith('litesmith apply MODEL "correct" --reference FLOAT')
@@ -188,7 +196,7 @@ def test_one_scale_for_all_channels() -> None:
     data = as_data(model)
     recipe = "quantize(to=int8, per_channel=false)"
     made = load(to_bytes(apply(model, recipe, Context(tools(data))).model))
-    verdict = examine(made, data, against=model)
+    verdict = examine(made, data, against=model, seconds=BLINK)
     assert "one scale for weights of all channels" in {one.what for one in verdict.findings}
 
 
@@ -237,8 +245,8 @@ def test_every_cause_has_a_remedy_that_can_be_read(cause: Cause) -> None:
 def test_without_the_float_model() -> None:
     model, data = convnet(), as_data(convnet())
     good = quantized(model, data)
-    assert "--against" in examine(good, data).sentence
-    assert examine(good, data).findings == ()
-    (found,) = examine(with_scale(good, 2, 0.25), data).findings
+    assert "--against" in examine(good, data, seconds=BLINK).sentence
+    assert examine(good, data, seconds=BLINK).findings == ()
+    (found,) = examine(with_scale(good, 2, 0.25), data, seconds=BLINK).findings
     assert found.what == "codes at the end of their type"
     assert found.costs.startswith("not measured")

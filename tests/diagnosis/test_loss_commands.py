@@ -24,7 +24,7 @@ from litesmith.passes.core.step import Context
 from litesmith.tflite.file import load
 from litesmith.tflite.write import to_bytes
 from tests import zoo
-from tests.diagnosis.test_loss import IMAGES, as_data, convnet, quantized, with_scale
+from tests.diagnosis.test_loss import BLINK, IMAGES, as_data, convnet, quantized, with_scale
 from tests.pairwise import sampled
 
 SEEDS = list(product(("float32", "float16"), range(4)))
@@ -74,7 +74,7 @@ def decibels_after(found: Diagnosis) -> float:
 def test_a_command_does_what_was_promised(dtype: str, deep: bool) -> None:
     file = as_file(loud(deep=deep), dtype)
     data = rows(file)
-    findings = examine(file, data).findings
+    findings = examine(file, data, seconds=BLINK).findings
     commands = [one for one in findings if one.command]
     assert commands
     for one in commands:
@@ -88,7 +88,7 @@ def test_numbers_are_those_of_the_users_file(dtype: str, seed: int) -> None:
     file = as_file(loud(deep=True, seed=seed), dtype)
     data = rows(file)
     ops = file.main.ops
-    findings = examine(file, data).findings
+    findings = examine(file, data, seconds=BLINK).findings
     named = re.findall(r"op (\d+) (\w+) '([^']*)'", " ".join(one.where for one in findings))
     assert named
     for number, kind, name in named:
@@ -104,7 +104,7 @@ def test_beside_its_float_file_a_model_is_numbered_by_its_own() -> None:
     model, data = convnet(), as_data(convnet())
     halves = as_file(model, "float16")
     broken = with_scale(quantized(model, data), 2, 0.25)
-    (found, *_) = examine(broken, data, against=halves).findings
+    (found, *_) = examine(broken, data, against=halves, seconds=BLINK).findings
     match = re.match(r"op (\d+) (\w+)", found.where)
     assert match and broken.main.ops[int(match[1])].kind == match[2] == "FULLY_CONNECTED"
 
@@ -119,7 +119,7 @@ def test_what_does_not_help_is_no_command() -> None:
     first = np.abs(zoo.noise(40, 1))
     near = np.hstack([first, first + np.float32(1e-6)])
     data = open_data({"x": near}, model)
-    findings = examine(model, data).findings
+    findings = examine(model, data, seconds=BLINK).findings
     assert findings
     for one in findings:
         assert bool(one.command) == ("with the command" in one.costs)
@@ -129,7 +129,7 @@ def test_what_does_not_help_is_no_command() -> None:
 
 
 def test_a_float_model_is_said_to_be_quantized_without_correction() -> None:
-    told = examine(convnet(), as_data(convnet())).sentence
+    told = examine(convnet(), as_data(convnet()), seconds=BLINK).sentence
     assert told.startswith("quantized to int8 here (ranges only")
     assert "litesmith quantize" in told
 
@@ -138,11 +138,11 @@ def test_labels_count_only_where_the_model_knows_them() -> None:
     model = convnet()
     with tools(as_data(model)).opened(model) as run:
         right = np.array([run([image[None]])[0].argmax() for image in IMAGES])
-    known = examine(model, open_data({"x": IMAGES, "y": right}, model))
+    known = examine(model, open_data({"x": IMAGES, "y": right}, model), seconds=BLINK)
     assert known.evaluation is not None and known.evaluation.metric == "top1"
     assert known.notes == ()
     strange = open_data({"x": IMAGES, "y": np.arange(24) % 10}, model)
-    told = examine(model, strange)
+    told = examine(model, strange, seconds=BLINK)
     assert "the labels are left out" in told.notes[0]
     assert "top-1 agreement" in told.sentence
     scores = model.main.ops[-1].inputs[0]
@@ -150,7 +150,7 @@ def test_labels_count_only_where_the_model_knows_them() -> None:
     points = replace(
         model, graphs=(regraph(model.main, ops=model.main.ops[:-1], outputs=[scores]),)
     )
-    assert "top-1" not in examine(points, strange).sentence
+    assert "top-1" not in examine(points, strange, seconds=BLINK).sentence
 
 
 def with_custom_op() -> Model:
@@ -172,7 +172,7 @@ def with_custom_op() -> Model:
 
 def test_a_custom_op_is_named_and_the_drift_is_told() -> None:
     model = with_custom_op()
-    verdict = examine(model, open_data({"x": IMAGES}, model))
+    verdict = examine(model, open_data({"x": IMAGES}, model), seconds=BLINK)
     assert "is a custom op" in verdict.notes[-1] and "state" not in verdict.notes[-1]
     assert re.search(r"output SNR \d\d", verdict.sentence)
     assert verdict.findings == ()
@@ -205,7 +205,7 @@ def test_tensors_that_do_not_fit_at_once_wait() -> None:
 
 def test_labels_of_a_model_that_chooses_nothing_are_no_finding() -> None:
     model = loud(deep=False)  # eight numbers; the labels go to 19
-    told = examine(model, open_data({"x": ROWS, "y": np.arange(40) % 20}, model))
+    told = examine(model, open_data({"x": ROWS, "y": np.arange(40) % 20}, model), seconds=BLINK)
     assert "top-1" not in told.sentence
     assert not any("labels" in one.what for one in told.findings)
     assert not any("--trust-data" in one.command for one in told.findings)

@@ -15,10 +15,12 @@ from litesmith.run.core.target import Target
 from tests import zoo
 from tests.zoo_slow import int8_of, prelu_net, transformer, without_float_form
 
+BLINK = 0.05  # seconds that remedies are timed
+
 
 def patient(model: Model, reference: Model | None = None) -> Patient:
     found = profile_ops(model, "cpu:1", runs=4)
-    return Patient(model, Target(), found, seconds=0.1, reference=reference, runs=4)
+    return Patient(model, Target(), found, seconds=BLINK, reference=reference, runs=4)
 
 
 def one(found: list[Diagnosis], word: str) -> Diagnosis:
@@ -62,7 +64,7 @@ def test_int8_leaves_float_what_is_faster_so() -> None:
 
 def test_of_two_models_the_one_that_is_far_faster_is_picked() -> None:
     large, small = prelu_net(64, 32), prelu_net(8, 8)
-    found = race([large, small], [large], Target(), 0.05)
+    found = race([large, small], [large], Target(), BLINK)
     assert found is not None
     assert found.picked == 1
     assert len(found.us) == 3
@@ -120,7 +122,7 @@ def _rows(model: Model) -> dict[str, np.ndarray]:
 @pytest.mark.parametrize("loud", [100.0, 1000.0])
 def test_the_remedy_for_a_transformer_is_not_the_slowest(loud: float) -> None:
     model = transformer(loud=loud)
-    found = examine(model, open_data(_rows(model), model)).findings
+    found = examine(model, open_data(_rows(model), model), seconds=BLINK).findings
     commands = [told.command for told in found if told.command]
     assert commands
     assert not any("int16x8" in command for command in commands)

@@ -23,7 +23,7 @@ from litesmith.pages.overlay import (
 from litesmith.profiling.op_times import Profile, profile_ops
 from litesmith.tflite.file import save
 from tests import zoo
-from tests.diagnosis.test_loss import as_data, convnet, quantized, with_scale
+from tests.diagnosis.test_loss import BLINK, as_data, convnet, quantized, with_scale
 
 NAMED = {
     "several graphs": zoo.branches,
@@ -85,7 +85,7 @@ def test_the_worst_error_is_where_the_fault_was_planted() -> None:
     model = convnet()
     data = as_data(model)
     broken = with_scale(quantized(model, data), 2, 0.1)
-    pair = examine(broken, data, against=model).pair
+    pair = examine(broken, data, against=model, seconds=BLINK).pair
     assert pair is not None
     errors = op_errors(pair, data)
     assert [one.index for one in errors] == list(range(len(broken.main.ops)))
@@ -98,7 +98,7 @@ def test_the_worst_error_is_where_the_fault_was_planted() -> None:
 
 def test_a_float_file_shows_what_quantizing_it_does_to_its_own_ops() -> None:
     model = convnet()
-    pair = examine(model, as_data(model)).pair
+    pair = examine(model, as_data(model), seconds=BLINK).pair
     assert pair is not None
     errors = op_errors(pair, as_data(model))
     assert len(errors) == len(model.main.ops)

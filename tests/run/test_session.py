@@ -20,7 +20,7 @@ from litesmith.ir.build import Builder
 from litesmith.ir.types import Model, Signature
 from litesmith.run.core.runner import port_names
 from litesmith.run.core.target import Target
-from litesmith.run.litert.capi import installed_version, why_not
+from litesmith.run.litert.capi import installed_version, libc, why_not
 from litesmith.run.litert.compiled_model import one_cause
 from litesmith.run.litert.interpreter import InterpreterRunner
 from litesmith.run.litert.numpy_walker import walk
@@ -497,6 +497,20 @@ class Sessions(RuleBasedStateMachine):
 
 TestSessions = Sessions.TestCase
 TestSessions.settings = settings(draws(25), stateful_step_count=25)
+
+
+@pytest.mark.skipif(not hasattr(libc(), "mallopt"), reason="another C library than glibc")
+def test_a_model_that_is_profiled_anew_takes_no_new_memory() -> None:
+    """The profiler's buffer alone has 17,000 pages: taking them lasted longer than most runs."""
+    import resource  # which Windows has not
+
+    model = zoo.convnet()
+    for _ in range(3):
+        Session(model, profile=True).close()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(4):
+        Session(model, profile=True).close()
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before < 17_000
 
 
 def test_thousands_of_sessions_leave_nothing_behind() -> None:

@@ -30,7 +30,7 @@ STOPPED = phrase("stopped; nothing half-written is left")
 BAD_INPUT, CTRL_C, TERMINATED = 2, 130, 143
 
 # How long an interrupt may wait for Python, how often the child is looked at, and how often it is
-# asked whether Python runs.
+# asked whether Python runs: more often where a call may not last so long.
 _ANSWER_SECONDS, _LOOK_SECONDS, _ASK_SECONDS = 0.8, 0.5, 5.0
 
 # A child that has most of the memory is stopped where no more than this share of it is left.
@@ -166,6 +166,7 @@ class _Watch:
         self._asked_at, self._is_passed_on = monotonic(), False
         answers[_RUNS] = 1
         self._call_seconds = call_seconds()
+        self._ask_seconds = min(_ASK_SECONDS, self._call_seconds)
         self._wake, signals = os.pipe()
         for handle in (self._wake, signals):
             os.set_blocking(handle, False)
@@ -222,7 +223,7 @@ class _Watch:
                 CALL_SECONDS,
             )
             self._send(signal.SIGKILL)
-        elif not waits and now - self._asked_at > _ASK_SECONDS:
+        elif not waits and now - self._asked_at > self._ask_seconds:
             self._answers[_RUNS], self._asked_at = 0, now
             self._send(_ASK)
         if _is_memory_short():

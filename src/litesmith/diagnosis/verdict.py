@@ -76,7 +76,7 @@ OURS = "quantize(to=int8)"
 _DYNAMIC, _LAST = "quantize(to=dynamic)", "quantize(to=int16x8)"
 
 # How long the recipes that help take turns, in seconds: the fastest is recommended.
-_SECONDS = 0.3
+RACE_SECONDS = 0.3
 
 # A recipe helps where it leaves no more of the damage than this, and less noise.
 _BETTER = 0.9
@@ -115,10 +115,12 @@ def examine(
     *,
     against: Model | None = None,
     target: Target | None = None,
+    seconds: float = RACE_SECONDS,
     watch: Watch = _unwatched,
 ) -> Verdict:
     """Where accuracy is lost: in a quantized model beside its float one, or in a float model once
-    it is quantized to int8 here. Of the remedies that help, the fastest on the target is told."""
+    it is quantized to int8 here. Of the remedies that help, the fastest on the target is told,
+    after they took turns for so many seconds."""
     few = spread(data, MOST_SAMPLES)
     is_ours = is_float(model) and against is None
     if against is None and not is_ours:
@@ -142,8 +144,8 @@ def examine(
     problems = (*problems, *mixed)
     if why_not:
         return _as_a_whole(pair, evaluation, problems, (*notes, why_not))
-    place = target or Target()
-    examination = _Examination(pair, few, watch, bool(refused), place)
+    timing = _Timing(target or Target(), seconds)
+    examination = _Examination(pair, few, watch, bool(refused), timing)
     found = (*problems, *examination.findings(_is_harmless(evaluation)))
     sentence = examination.sentence(evaluation, found, mixed)
     return Verdict(sentence, found[:_MOST_FINDINGS], examination.drift, evaluation, notes, pair)
@@ -318,13 +320,20 @@ class _Tried(NamedTuple):
     model: Model
 
 
+class _Timing(NamedTuple):
+    """Where the recipes that help are timed, and for how long."""
+
+    target: Target
+    seconds: float
+
+
 class _Examination:
     """A quantized model and the float one it stands for, tried in parts on a few samples."""
 
     def __init__(
-        self, pair: Pair, data: Data, watch: Watch, is_refused: bool, target: Target
+        self, pair: Pair, data: Data, watch: Watch, is_refused: bool, timing: _Timing
     ) -> None:
-        self._pair, self._data, self._watch, self._target = pair, data, watch, target
+        self._pair, self._data, self._watch, self._timing = pair, data, watch, timing
         found = twins(pair.model, pair.reference)
         self._twins = renumbered(found, pair.file) if pair.is_ours else found
         self._scores = scores(pair.reference, self._twins)
@@ -483,7 +492,7 @@ class _Examination:
         recipe = parse(OURS)
         forms = suspected_forms(self._pair.file, recipe)
         if forms is not None and forms.is_other:
-            forms = fastest_forms(self._pair.file, recipe, self._target)
+            forms = fastest_forms(self._pair.file, recipe, self._timing.target)
         found = [_DYNAMIC]
         if forms is not None and forms.is_other:
             found.append(text_of(with_forms(parse("quantize"), forms)))
@@ -497,7 +506,7 @@ class _Examination:
         known = tuple(recipes)
         if known not in self._races:
             own = self._pair.model, self._pair.reference
-            self._races[known] = race(models, own, self._target, _SECONDS)
+            self._races[known] = race(models, own, *self._timing)
         found = self._races[known]
         if found is None:
             return recipes[0], ""

@@ -17,7 +17,7 @@ from litesmith.diagnosis.fitting import Fit, obstacles, recipe_for
 from litesmith.diagnosis.float_pairs import inseparable
 from litesmith.diagnosis.loss import op_errors, shown_model
 from litesmith.diagnosis.slowness import Diagnosis, Patient, diagnoses
-from litesmith.diagnosis.verdict import MOST_SAMPLES, Verdict, examine, spread
+from litesmith.diagnosis.verdict import MOST_SAMPLES, RACE_SECONDS, Verdict, examine, spread
 from litesmith.display import show_html, show_line
 from litesmith.errors import BadInput, CannotRun
 from litesmith.front.given_data import source_text, tell_notes, type_options
@@ -317,7 +317,8 @@ def _examine_accuracy(source: SourceFile, data: Given, target: Target, asked: As
         _refuse_errors(model, reference)
     opened = _open(data, reference or model, asked)
     watch = partial(watch_data, progress=progress)
-    found = examine(model, opened, against=reference, target=target, watch=watch)
+    seconds = min(RACE_SECONDS, asked.seconds)
+    found = examine(model, opened, against=reference, target=target, seconds=seconds, watch=watch)
     for note in found.notes:
         progress(Note(note))
     if asked.overlay is not None:

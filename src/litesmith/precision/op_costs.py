@@ -36,8 +36,8 @@ ENDING = ".times"
 # Conversions are timed at these sizes; between them time grows evenly.
 _SIZES = (256, 4_096, 65_536, 1_048_576)
 
-# How often a model converts there and back.
-_TIMES = 8
+# How often a model converts there and back: so many values in all, and eight times at the most.
+_MOST_VALUES, _MOST_TIMES = 524_288, 8
 
 # Where a model lies in memory makes it faster or slower: it is loaded so many times.
 _LOADS = 4
@@ -134,9 +134,12 @@ def _conversions_here(target: Target, runs: int | None) -> ConversionTimes:
 
 
 def _conversions(target: Target, runs: int | None, engine: Engine | None) -> ConversionTimes:
-    models = (_converting(size) for size in _SIZES)
-    wholes = (_known_times(equal_times, one, target, runs, engine).whole for one in models)
-    return ConversionTimes(_SIZES, tuple(max(whole, 0.0) / (2 * _TIMES) for whole in wholes))
+    times: list[float] = []
+    for size in _SIZES:
+        model = _converting(size)
+        whole = _known_times(equal_times, model, target, runs, engine).whole
+        times.append(max(whole, 0.0) / len(model.main.ops))
+    return ConversionTimes(_SIZES, tuple(times))
 
 
 def equal_times(source: Source, target: Target, runs: int | None = None) -> OpTimes:
@@ -159,7 +162,8 @@ def _converting(size: int) -> Model:
     the runtime joins what it can."""
     b = Builder()
     x = b.input("x", (1, size))
-    scales = (Quant.of(0.05 + 0.001 * number) for number in range(_TIMES))
+    count = min(_MOST_TIMES, max(1, _MOST_VALUES // size))
+    scales = (Quant.of(0.05 + 0.001 * number) for number in range(count))
     coded = [b.op("QUANTIZE", x, dtype="int8", quant=scale) for scale in scales]
     return b.model(*(b.op("DEQUANTIZE", t, dtype="float32", version=2) for t in coded))
 

@@ -5,8 +5,9 @@ import platform
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
 from pathlib import Path
-from time import sleep
+from time import monotonic, sleep
 
 import numpy as np
 
@@ -22,7 +23,10 @@ _RAPL = Path("/sys/class/powercap")
 
 # A share of the cores' time above which other programs disturb ours.
 _BUSY = 0.1
-LOOK_SECONDS = 0.2
+
+# How long a look takes, and how long it may stand for the looks that follow: a command that
+# measures ten times in a row looks once.
+LOOK_SECONDS, _LOOK_STANDS_SECONDS = 0.2, 5.0
 
 
 @dataclass(frozen=True)
@@ -33,7 +37,7 @@ class Host:
     cores: int
     governor: str
     load: float  # processes that want to run, over the last minute
-    busy: float  # the share of the cores' time that went elsewhere, just before the measurement
+    busy: float  # the share of the cores' time that went elsewhere, shortly before the measurement
     memory_bytes: int
     system: str
     python: str
@@ -69,7 +73,7 @@ def host(look_seconds: float = LOOK_SECONDS) -> Host:
         cores=usable_cores(),
         governor=_text(_GOVERNOR),
         load=_load(),
-        busy=_busy(look_seconds) if look_seconds else 0.0,
+        busy=_busy(look_seconds, int(monotonic() / _LOOK_STANDS_SECONDS)) if look_seconds else 0.0,
         memory_bytes=_memory_bytes(),
         system=f"{platform.system()} {platform.release()} {platform.machine()}",
         python=platform.python_version(),
@@ -141,10 +145,10 @@ def _load() -> float:
     return os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
 
 
-def _busy(look_seconds: float) -> float:
-    """What the cores do while this process sleeps; the last minute's load where that is not told.
-
-    The load alone would count the run before this one."""
+@lru_cache(maxsize=1)
+def _busy(look_seconds: float, period: int) -> float:
+    """What the cores do while this process sleeps, once in a period of time; the last minute's
+    load where that is not told. The load alone would count the run before this one."""
     before = _ticks()
     if before is None:
         return min(1.0, _load() / usable_cores())

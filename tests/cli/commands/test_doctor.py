@@ -69,7 +69,7 @@ def cut(tmp_path: Path) -> tuple[Path, Path, Path]:
 
 def test_where_accuracy_is_lost(cut: tuple[Path, Path, Path]) -> None:
     reference, model, data = cut
-    words = ("doctor", model, "--data", data, "--against", reference)
+    words = ("doctor", model, "--data", data, "--against", reference, *SHORT)
     shown = litesmith(*words, "--json")
     assert shown.returncode == 0, shown.stderr
     found = json.loads(shown.stdout)
@@ -88,9 +88,8 @@ def test_a_printed_command_can_be_typed(tmp_path: Path, to: str) -> None:
     model = loud(deep=True)
     save(apply(model, to).model, tmp_path / "m.tflite")
     np.savez(tmp_path / "d.npz", x=ROWS)
-    found = json.loads(
-        litesmith("doctor", "m.tflite", "--data", "d.npz", "--json", cwd=tmp_path).stdout
-    )["findings"]
+    words = ("doctor", "m.tflite", "--data", "d.npz", "--json", *SHORT)
+    found = json.loads(litesmith(*words, cwd=tmp_path).stdout)["findings"]
     commands = [split(one["command"]) for one in found if one["command"]]
     assert commands
     for words in commands:
@@ -101,7 +100,7 @@ def test_a_printed_command_can_be_typed(tmp_path: Path, to: str) -> None:
 
 def test_lines_that_follow_are_indented(cut: tuple[Path, Path, Path]) -> None:
     reference, model, data = cut
-    shown = litesmith("doctor", model, "--data", data, "--against", reference).stdout
+    shown = litesmith("doctor", model, "--data", data, "--against", reference, *SHORT).stdout
     _, _, finding = shown.partition("\n\n")
     what, *lines = finding.splitlines()
     assert not what.startswith(" ")

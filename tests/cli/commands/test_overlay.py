@@ -43,7 +43,19 @@ def test_times(command: str, files: Files, tmp_path: Path) -> None:
 def test_errors(files: Files, tmp_path: Path) -> None:
     reference, model, data = files
     out = tmp_path / "e.json"
-    words = ("doctor", model, "--data", data, "--against", reference, "--overlay", out, "--json")
+    words = (
+        "doctor",
+        model,
+        "--data",
+        data,
+        "--against",
+        reference,
+        "--overlay",
+        out,
+        "--json",
+        "--seconds",
+        0.05,
+    )
     shown = litesmith(*words)
     assert shown.returncode == 0, shown.stderr
     assert json.loads(shown.stdout)["verdict"]  # one object, and nothing beside it

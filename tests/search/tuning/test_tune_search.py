@@ -5,6 +5,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 from shutil import copytree
+from types import FrameType
 from typing import cast
 
 import numpy as np
@@ -246,13 +247,27 @@ class Stop:
             raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize("at", [1, 4, 10])
+class StopUnkept(Stop):
+    """Ctrl-C once the trial that a view begins is on record, and nothing else knows of it."""
+
+    def __call__(self, _: TuneView) -> None:
+        self.left -= 1
+        if self.left == 0:
+            sys.settrace(self._look)
+
+    def _look(self, frame: FrameType, event: str, arg: object) -> None:
+        if frame.f_code.co_name == "_keep":
+            sys.settrace(None)
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(("at", "stop"), [(1, Stop), (4, Stop), (7, StopUnkept)])
 def test_whenever_it_is_stopped_it_goes_on_to_the_same_best(
-    place: Path, tmp_path: Path, at: int
+    place: Path, tmp_path: Path, at: int, stop: type[Stop]
 ) -> None:
     written(tmp_path)
     with pytest.raises(KeyboardInterrupt):
-        carry_out(request_in(tmp_path), Stop(at))
+        carry_out(request_in(tmp_path), stop(at))
     told = summary(tmp_path)
     assert told["state"] == "stopped"
     best = cast("Json | None", told["best"])

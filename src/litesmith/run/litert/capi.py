@@ -340,6 +340,32 @@ def libc() -> ctypes.CDLL:
     return library
 
 
+# Parameters of glibc's mallopt, and the most that it lets memory of the heap be.
+_TRIM_THRESHOLD, _MMAP_THRESHOLD, _MMAP_MAX = -1, -3, -4
+_KEPT_BYTES, _MOST_HEAP_BYTES, _USUAL_MMAP_MAX = 128 << 20, 32 << 20, 65_536
+
+
+@contextmanager
+def reused_memory() -> Generator[None]:
+    """What is allocated meanwhile comes from memory that was freed before, where glibc has some.
+
+    The runtime's profiler takes 71 MB for every model, and clears them. As new pages of the system
+    they took 30 ms a model, more than most models run; glibc takes all that is large from there,
+    and gives it back at once.
+    """
+    mallopt = getattr(libc(), "mallopt", None)
+    if mallopt is None:
+        yield
+        return
+    mallopt(_TRIM_THRESHOLD, _KEPT_BYTES)
+    mallopt(_MMAP_THRESHOLD, _MOST_HEAP_BYTES)  # where glibc's own adjustment would end
+    mallopt(_MMAP_MAX, 0)
+    try:
+        yield
+    finally:
+        mallopt(_MMAP_MAX, _USUAL_MMAP_MAX)
+
+
 def trim_memory() -> None:
     """Gives back what closed models left, where the C library keeps it: glibc does, tens of MB."""
     trim = getattr(libc(), "malloc_trim", None)

@@ -4,7 +4,7 @@ import ctypes
 import re
 import threading
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from ctypes import c_bool, c_int, c_void_p
 
 import numpy as np
@@ -28,6 +28,7 @@ from litesmith.run.litert.capi import (
     libc,
     overheard,
     quiet,
+    reused_memory,
 )
 from litesmith.run.litert.custom_ops import CustomOps
 from litesmith.run.litert.gpu_messages import Share, cause, share
@@ -225,7 +226,10 @@ class CompiledRunner:
             self._custom.add_to(self._options)
         heard = Heard()
         try:
-            with overheard() if self._is_gpu else _first_time_quiet() as heard:
+            with (
+                overheard() if self._is_gpu else _first_time_quiet() as heard,
+                reused_memory() if profile else nullcontext(),
+            ):
                 arguments = environment(), self._model, self._options
                 self._compiled = self._api.make("CreateCompiledModel", *arguments)
         finally:

@@ -140,10 +140,12 @@ def _keep(search: Search, state: str = RUNNING) -> None:
     if not search.has_news:  # what lies there is as good, or better
         return
     best = search.best
-    made = None if best is None else search.folder.found(best.name, best.digest)
-    if best is not None and made is not None:  # else it will be made again should it stay the best
+    if best is None:
+        search.folder.unship()
+    elif made := search.folder.found(best.name, best.digest):
         search.folder.ship(made)
         search.folder.write_recipe(recipe_file(search, best))
+    # A best whose file is gone is made again should it stay the best.
     search.folder.write_summary(summarize(search, state))
 
 

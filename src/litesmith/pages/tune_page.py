@@ -25,7 +25,7 @@ from litesmith.pages.sections.accelerators import rows as accelerator_rows
 from litesmith.pages.sections.disagreements import disagreements
 from litesmith.pages.sections.inside_models import layer_errors, op_times
 from litesmith.pages.sections.trial_table import columns_of, status_words, trade_offs, trials
-from litesmith.pages.sections.tune_verdict import asked_words, tiles, verdict, verdict_of
+from litesmith.pages.sections.tune_verdict import asked_words, headline, tiles, verdict, verdict_of
 from litesmith.phrases import join, phrase
 
 # The name of a section, its title, and what shows it: None where there is nothing to show.
@@ -69,10 +69,11 @@ def _text(record: TuneFolder, drawn: Mapping[str, Graph]) -> str:
     asked = phrase("Asked for: {asked}.", asked_words(record))
     return paragraphs(
         f"# {escape_markdown(model)}: {escape_markdown(shown.title)}",
-        f"**{escape_markdown(record.summary.sentence)}**" if record.summary.sentence else "",
+        f"**{escape_markdown(told)}**" if (told := headline(record)) else "",
         f"{say(shown.meaning)} {escape_markdown(asked)}",
         _gains(record),
         "\n".join(picture(graph.title, name) for name, graph in drawn.items()),
+        *sorted({escape_markdown(graph.samples) for graph in drawn.values()}),
         _accelerators(record),
         _trials(record),
         _commands(record),

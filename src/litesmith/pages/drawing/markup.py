@@ -83,6 +83,12 @@ def bullets(lines: Sequence[Child]) -> Html | None:
     return tag("ul", *(tag("li", line) for line in lines)) if lines else None
 
 
+def legend_html(keys: Iterable[tuple[str, str]]) -> Html:
+    """What the colours of bars stand for: a class of the page, and words."""
+    items = [tag("li", tag("i", class_=f"key {kind}"), words) for kind, words in keys]
+    return tag("ul", *items, class_="legend")
+
+
 def badges_html(badges: Iterable[tuple[str, str, bool]]) -> list[Html]:
     """The words of those that are given, each of a kind."""
     return [

@@ -105,9 +105,7 @@ def _tone(row: TargetRow) -> str:
         if row.ratio is None:
             return "set-aside" if row.is_alone else ""
         return "fits" if row.high is not None and row.high < 1 - MARGIN else "set-aside"
-    if row.taken is None or not row.ops:
-        return ""
-    return "fits" if row.taken == row.ops else "" if row.taken else "set-aside"
+    return "set-aside" if row.ops and not row.taken else ""
 
 
 def _reasons(placed: PlacementRow | None) -> tuple[int, list[str]]:
@@ -191,6 +189,8 @@ def _headline(record: BenchFolder, model: BenchedModel) -> str:
     winner = winner_of(model)
     if winner is None:
         return ""
+    if verdict_of(model)[0] == "unclear":
+        return phrase("Measure again on a machine that is quiet")
     if len(record.summary.models) > 1:
         return phrase("Run {model} on {target}", model.model or phrase("a model"), winner.target)
     return phrase("Run it on {target}", winner.target)

@@ -82,8 +82,8 @@ def _refuse_format(typed: Typed) -> None:
 
 def _gate_or_update(typed: Typed) -> str:
     if typed.pop("update", False):
-        if "markdown" in typed or "junit" in typed:
-            raise BadInput("--update compares nothing: leave out --markdown and --junit")
+        if any(name in typed for name in ("markdown", "junit", "out")):
+            raise BadInput("--update compares nothing: leave out --markdown, --junit and -o")
         typed.pop("strict", None)
         return "update_baseline"
     if "accelerator" in typed:
@@ -311,6 +311,7 @@ COMMANDS = {
                 help="File to write for a pull request.",
             ),
             option("--junit", metavar="FILE", kind=Path, help="JUnit XML file to write for CI."),
+            replace(_OUT_FOLDER, help="Folder for the record and a page."),
             SAMPLES,
             replace(OPS, to_function=True),
             *PREPARING,

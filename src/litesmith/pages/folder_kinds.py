@@ -12,6 +12,7 @@ from litesmith.pages.choose_graphs import read_chosen
 from litesmith.pages.choose_page import chosen_markdown, chosen_page
 from litesmith.pages.drawing.markdown import Markdown
 from litesmith.pages.drawing.page import Page, page_text
+from litesmith.pages.gate_page import gated_markdown, gated_page
 from litesmith.pages.records.tune_folder import read_tuned
 from litesmith.pages.retrain_page import retrained_markdown, retrained_page
 from litesmith.pages.tune_page import tuned_markdown, tuned_page
@@ -55,6 +56,7 @@ KINDS = (
         chosen_markdown,
         _changed_choice,
     ),
+    Kind("gate.json", "gate", gated_page, gated_markdown),
     Kind("retrain.json", "retrain", retrained_page, retrained_markdown),
     Kind("tune.json", "tune", tuned_page, tuned_markdown, _changed_search),
 )

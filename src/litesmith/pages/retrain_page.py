@@ -23,6 +23,7 @@ from litesmith.pages.drawing.markdown import Markdown, again, escape_markdown, p
 from litesmith.pages.drawing.markup import (
     Html,
     as_is,
+    bullets,
     code_facts,
     join_html,
     table_html,
@@ -189,10 +190,7 @@ def _verdict(record: RetrainFolder) -> Html:
             kind,
             shown,
             headline if is_good else "",
-            join_html(
-                tag("p", _how(record), class_="asked"),
-                *(tag("p", note, class_="asked") for note in record.result.notes),
-            ),
+            tag("p", _how(record), class_="asked"),
             tiles_html(_tiles(record)),
             _ship(record) if record.result.out else None,
             next_html(list_next(record)),
@@ -303,11 +301,11 @@ def _class_chart(order: list[ClassRow]) -> Html | None:
             (
                 Bar(
                     row.share.value,
-                    score_text(row.share.value, "share"),
+                    _share_words(row.share),
                     "after",
                     row.share.low,
                     row.share.high,
-                    (_share_words(row.share), phrase("judged by {count} items", row.count)),
+                    (phrase("judged by {count} items", row.count),),
                 ),
             ),
         )
@@ -435,7 +433,8 @@ def _tuned(record: RetrainFolder) -> Html | None:
 def _about(record: RetrainFolder) -> Html:
     told = record.summary
     command = tag("pre", tag("code", told.command)) if told.command else None
-    return join_html(command, pairs([*_facts(told), *machine(told.environment)]))
+    notes = bullets(told.result.notes)
+    return join_html(notes, command, pairs([*_facts(told), *machine(told.environment)]))
 
 
 def _facts(told: RetrainSummary) -> tuple[tuple[str, str], ...]:

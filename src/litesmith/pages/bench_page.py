@@ -33,6 +33,7 @@ from litesmith.pages.drawing.markup import (
 )
 from litesmith.pages.drawing.page import Page, list_parts
 from litesmith.pages.drawing.verdict_box import Tile, Verdict, tiles_html, verdict_html
+from litesmith.pages.records.glance import Glance, machine_of
 from litesmith.pages.records.record_words import names_words, size_words, split_time, time_words
 from litesmith.pages.records.salvage_folder import read_inside, read_summary
 from litesmith.pages.sections.about import machine, pairs, show_losses
@@ -386,3 +387,26 @@ def _folded_reasons(record: BenchFolder, one: BenchedModel) -> str:
         if why:
             lines.append(f"- {escape_markdown(target)}: {escape_markdown(join(why, '; '))}")
     return fold("Why ops stay on the CPU", "\n".join(lines)) if lines else ""
+
+
+def benched_glance(folder: Path) -> Glance:
+    """A bench beside other runs: its first model where that is fastest."""
+    record = read_benched(folder)
+    told = record.summary
+    if not told.models:
+        return Glance("bench", record.heading, "none", phrase("Not measured"), "")
+    model = told.models[0]
+    kind, shown = verdict_of(model)
+    winner = winner_of(model)
+    return Glance(
+        command="bench",
+        model=record.heading,
+        kind=kind,
+        verdict=shown.title,
+        headline=_headline(record, model),
+        target=winner.target if winner else "",
+        us=winner.latency_us if winner else None,
+        bytes=model.bytes,
+        version=told.version,
+        machine=machine_of(told.environment),
+    )

@@ -37,6 +37,7 @@ from litesmith.pages.drawing.verdict_box import (
     tiles_html,
     verdict_html,
 )
+from litesmith.pages.records.glance import Glance, machine_of
 from litesmith.pages.records.record_words import (
     score_words,
     size_words,
@@ -102,14 +103,9 @@ def _asked(record: ChooseFolder) -> str:
 
 def _verdict(record: ChooseFolder) -> Html:
     shown = verdict_of(record)
-    kind = (
-        "missed"
-        if record.changed
-        else {_PICKED: "proven", _NOTHING: "missed", _UNCLEAR: "likely"}.get(shown, "none")
-    )
     own = record.model(record.summary.pick or record.summary.nearest)
     return verdict_html(
-        kind,
+        _kind(record),
         shown,
         record.summary.reason,
         asked_html(_asked(record), record.summary.seconds),
@@ -118,6 +114,12 @@ def _verdict(record: ChooseFolder) -> Html:
         if own and record.summary.pick and not record.changed
         else None,
     )
+
+
+def _kind(record: ChooseFolder) -> str:
+    """How the verdict is drawn."""
+    kinds = {_PICKED: "proven", _NOTHING: "missed", _UNCLEAR: "likely"}
+    return "missed" if record.changed else kinds.get(verdict_of(record), "none")
 
 
 def _tiles(model: ChosenModel) -> Iterable[Tile]:
@@ -289,3 +291,25 @@ def _line(record: ChooseFolder, place: int) -> list[str]:
         say("yes") if model.row.on_front else "",
         escape_markdown(join(map(phrase, known_words(model)), "; ")),
     ]
+
+
+def chosen_glance(folder: Path) -> Glance:
+    """A choice beside other runs."""
+    record = read_chosen(folder)
+    told = record.summary
+    own = record.model(told.pick or told.nearest)
+    entry = own.entry if own else None
+    return Glance(
+        command="choose",
+        model=_heading(record),
+        kind=_kind(record),
+        verdict=verdict_of(record).title,
+        headline=told.reason,
+        target=told.request.target,
+        score=score_words(entry.score) if entry else "",
+        score_key=entry.score.value if entry and entry.score else None,
+        us=entry.speed.p50_us if entry and entry.speed else None,
+        bytes=entry.bytes if entry else None,
+        version=told.version,
+        machine=machine_of(told.environment),
+    )

@@ -20,6 +20,7 @@ from litesmith.pages.drawing.markdown import (
 from litesmith.pages.drawing.markup import Html, bullets, join_html, table_html, tag
 from litesmith.pages.drawing.page import Page, list_parts
 from litesmith.pages.drawing.verdict_box import Verdict, next_html, verdict_html
+from litesmith.pages.records.glance import Glance, machine_of
 from litesmith.pages.records.salvage_folder import read_summary
 from litesmith.pages.sections.about import machine, pairs, show_losses
 from litesmith.phrases import phrase
@@ -116,9 +117,12 @@ def gate_verdict(record: GateSummary) -> tuple[str, Verdict]:
 def _verdict(record: GateSummary) -> Html:
     kind, shown = gate_verdict(record)
     open_ones = [check for check in record.checks if check.verdict in (WORSE, UNCLEAR)]
-    steps = [NextStep(check.command, check.title) for check in open_ones if check.command]
-    reasons = [phrase("{name}: {why}", check.title, check.why) for check in open_ones if check.why]
-    return verdict_html(kind, shown, record.sentence, bullets(reasons), next_html(steps))
+    steps = [
+        NextStep(check.command, phrase("looks into {what}", check.title))
+        for check in open_ones
+        if check.command
+    ]
+    return verdict_html(kind, shown, record.sentence, None, next_html(steps))
 
 
 def _checks(record: GateSummary) -> Html | None:
@@ -135,7 +139,7 @@ def _checks(record: GateSummary) -> Html | None:
     return join_html(
         tag("p", hint, class_="hint") if chart else None,
         chart,
-        tag("div", table_html(titles, rows, "trials cards", scope="col"), class_="scroll"),
+        tag("div", table_html(titles, rows, "targets cards", scope="col"), class_="scroll"),
     )
 
 
@@ -178,7 +182,12 @@ def _html_row(check: CheckRow, titles: tuple[str, ...]) -> Html:
             tag("td", one, class_="number", data_label=title)
             for title, one in zip(titles[1:], words, strict=False)
         ),
-        tag("td", _sign_words(check), data_label=titles[-1]),
+        tag(
+            "td",
+            tag("p", _sign_words(check)),
+            tag("p", check.why, class_="hint") if check.why else None,
+            class_="why",
+        ),
         class_=classes.get(check.verdict),
     )
 
@@ -284,3 +293,20 @@ def is_failure(check: Check, strict: bool) -> bool:
 def _xml(words: str) -> str:
     """What XML can hold: control characters it cannot, not even escaped."""
     return "\n".join(plain(line) for line in words.split("\n"))
+
+
+def gated_glance(folder: Path) -> Glance:
+    """A gate beside other runs."""
+    record, _ = read_summary(GateSummary, folder / GATE)
+    kind, shown = gate_verdict(record)
+    return Glance(
+        command="gate",
+        model=Path(record.model).name,
+        kind=kind,
+        verdict=shown.title,
+        headline=record.sentence,
+        target=record.target,
+        score=next((one.change for one in record.checks if one.quantity == "accuracy"), ""),
+        version=record.version,
+        machine=machine_of(record.environment),
+    )

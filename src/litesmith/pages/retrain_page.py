@@ -38,6 +38,7 @@ from litesmith.pages.drawing.verdict_box import (
     tiles_html,
     verdict_html,
 )
+from litesmith.pages.records.glance import Glance, machine_of
 from litesmith.pages.records.record_words import duration_words, split_interval
 from litesmith.pages.records.salvage_folder import read_inside, read_summary
 from litesmith.pages.sections.about import machine, pairs, show_losses
@@ -471,3 +472,21 @@ def retrained_markdown(folder: Path, stem: str) -> Markdown:
     shown = table(_TITLES, rows) if rows else ""
     told = again(record.summary.command)
     return Markdown(paragraphs(head, escape_markdown(_how(record)), shown, notes, told))
+
+
+def retrained_glance(folder: Path) -> Glance:
+    """A retraining beside other runs."""
+    record = read_retrained(folder)
+    kind, shown = verdict_of(record)
+    right = record.result.right
+    return Glance(
+        command="retrain",
+        model=record.summary.model,
+        kind=kind,
+        verdict=shown.title,
+        headline=_how(record),
+        score=_share_words(right),
+        score_key=right.value if right else None,
+        version=record.summary.version,
+        machine=machine_of(record.summary.environment),
+    )

@@ -18,6 +18,8 @@ from litesmith.pages.drawing.markup import Html
 from litesmith.pages.drawing.page import Page, list_parts
 from litesmith.pages.drawing.png import png
 from litesmith.pages.drawing.tradeoff import Graph, graphs
+from litesmith.pages.records.glance import Glance, machine_of
+from litesmith.pages.records.record_words import difference_words, score_words
 from litesmith.pages.records.tune_folder import Entry, TuneFolder, read_tuned
 from litesmith.pages.sections.about import data, environment, losses, path, reproduce, threads
 from litesmith.pages.sections.accelerators import accelerators, whole_words
@@ -135,3 +137,29 @@ def _commands(record: TuneFolder) -> str:
         if command
     ]
     return "\n".join(lines)
+
+
+def tuned_glance(folder: Path) -> Glance:
+    """A search beside other runs."""
+    record = read_tuned(folder)
+    told, shown = record.summary, verdict_of(record)
+    best, first = told.chosen, told.first
+    score, speed = (best.accuracy, best.latency) if best else (None, None)
+    return Glance(
+        command="tune",
+        model=told.model,
+        kind="missed" if record.changed else told.verdict or "none",
+        verdict=shown.title,
+        headline=headline(record),
+        target=speed.target if speed else "",
+        score=difference_words(score) or score_words(score),
+        score_key=(score.value if score.difference is None else score.difference)
+        if score
+        else None,
+        us=speed.p50_us if speed else None,
+        before_us=speed.float_us if speed else None,
+        bytes=best.bytes if best else None,
+        before_bytes=first.bytes if first else None,
+        version=told.version,
+        machine=machine_of(told.environment),
+    )

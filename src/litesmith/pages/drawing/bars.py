@@ -13,7 +13,7 @@ LESS, MORE = "less", "more"
 _BETTER = {LESS: phrase("← better"), MORE: phrase("better →"), "": ""}
 
 # Room that is left beyond the longest bar, and the most numbers at an axis: phones are narrow.
-_ROOM, _MOST_TICKS = 1.03, 4
+_ROOM, _MOST_TICKS = 1.03, 5
 
 
 @dataclass(frozen=True)
@@ -35,10 +35,11 @@ class Bar:
 
 @dataclass(frozen=True)
 class BarRow:
-    """What bars are of."""
+    """What bars are of; `words` are what a filter finds it by."""
 
     name: str
     bars: tuple[Bar, ...]
+    words: str = ""
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,7 @@ def bar_chart(chart: BarChart) -> Html | None:
     scale = _Places(low, high)
     step = scale.width((marks[1] - marks[0]) * chart.size) if len(marks) > 1 else 100.0
     start = scale.place(marks[0] * chart.size) if marks else 0.0
+    start = round(start / (1 - step / 100), 3) if step < 100 else 0.0  # as CSS counts positions
     limit = chart.limit
     style = f"--step:{step}%;--start:{start}%" + (
         f";--limit:{scale.place(limit[0])}%" if limit else ""
@@ -135,7 +137,12 @@ def _rows(rows: Sequence[BarRow], scale: _Places) -> Iterable[Html]:
         for bar in row.bars:
             bars.append(_bar(row.name, bar, scale, is_first))
             is_first = False
-        yield tag("li", tag("span", row.name, class_="what"), tag("div", *bars))
+        yield tag(
+            "li",
+            tag("span", row.name, class_="what"),
+            tag("div", *bars),
+            data_filter=as_is(row.words) if row.words else None,
+        )
 
 
 def _bar(name: str, bar: Bar, scale: _Places, is_first: bool) -> Html:

@@ -225,10 +225,12 @@ COMMANDS = {
         "printing:path",
         (
             argument(
-                "folder",
+                "folders",
                 metavar="DIR",
                 kind=Path,
-                help="The folder that tune, choose, retrain or bench wrote.",
+                many=True,
+                help="A folder that tune, choose, retrain, bench or gate wrote; several are put "
+                "side by side.",
             ),
             option("--markdown", kind=bool, help="Markdown with pictures, for a pull request."),
             option(
@@ -238,10 +240,10 @@ COMMANDS = {
                 metavar="FILE",
                 kind=Path,
                 help="The file to write.",
-                show_default="DIR/report.html or DIR/report.md",
+                show_default="DIR/report.html or DIR/report.md; of several, litesmith-runs.html",
             ),
         ),
-        help="Write the page of a folder again, from its records alone.",
+        help="Write the page of a folder again, or of several runs side by side.",
         has_json=False,
     ),
     "compare": Command(

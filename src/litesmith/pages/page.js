@@ -89,6 +89,23 @@ document.addEventListener("pointerdown", (event) => {
   if (!event.target.closest(".tips")) hide();
 });
 
+// Rows and bars without the words of the filter are hidden.
+const filter = document.getElementById("filter");
+
+function sift() {
+  const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
+  for (const one of document.querySelectorAll("[data-filter]"))
+    one.hidden = !words.every((word) => one.dataset.filter.includes(word));
+  const left = document.querySelectorAll("tr[data-filter]:not([hidden])").length;
+  const shown = document.getElementById("shown");
+  shown.textContent = words.length ? `${left} ${shown.dataset.all}` : "";
+}
+
+if (filter) {
+  filter.closest(".filter").hidden = false;
+  filter.addEventListener("input", sift);
+}
+
 function compare(a, b) {
   if (a === b) return 0;
   if (a === "" || b === "") return a === "" ? 2 : -2; // what is unknown stays last

@@ -43,6 +43,10 @@ EXAMPLES = {
             "litesmith report model-tuned --markdown -o summary.md",
             phrase("the same for a pull request"),
         ),
+        Example(
+            "litesmith report tuned-a tuned-b chosen -o runs.html",
+            phrase("several runs side by side, with a filter"),
+        ),
     ),
     "compare": (
         Example(

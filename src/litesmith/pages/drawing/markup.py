@@ -15,11 +15,11 @@ class Html:
 
 
 Child = str | Html | None
-_EMPTY = frozenset(("br", "meta"))
+_EMPTY = frozenset(("br", "input", "meta"))
 
 # Elements that hold names, commands and programs, which are the same in every language.
 _AS_IS = frozenset(("b", "code", "kbd", "pre", "script", "style"))
-_SPOKEN = frozenset(("alt", "aria_label", "data_label", "data_tip", "title"))
+_SPOKEN = frozenset(("alt", "aria_label", "data_all", "data_label", "data_tip", "title"))
 
 
 def tag(name: str, /, *children: Child, **attributes: Child | float | bool) -> Html:

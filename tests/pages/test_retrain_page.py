@@ -17,7 +17,7 @@ def folder(tmp_path: Path) -> Path:
 
 def test_every_class_and_cell_is_there(folder: Path) -> None:
     page = write_report(folder).read_text(encoding="utf-8")
-    assert page.count('taken for class 7: 8 of 9"') == 1
+    assert page.count('taken for class 7" data-tip="8 of 9, 88.9 %"') == 1
     assert page.count("<td") >= retrained.CLASSES**2
     assert 'scope="row"' in page and 'scope="col"' in page
     assert "90.00 % [85.00, 95.00]" in page

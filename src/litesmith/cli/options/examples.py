@@ -67,6 +67,10 @@ EXAMPLES = {
             "litesmith gate baseline.json model.tflite --data val.npz",
             phrase("in CI: exit status 1 where the model got worse"),
         ),
+        Example(
+            "litesmith gate baseline.json model.tflite --data val.npz -o gated",
+            phrase("the same, with a page"),
+        ),
     ),
     "inspect": (
         Example("litesmith inspect model.tflite", phrase("what is in it, and what stands out")),

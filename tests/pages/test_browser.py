@@ -32,10 +32,9 @@ COLLISIONS = """(() => {
 })()"""
 CHARTS = "[...document.querySelectorAll('svg.graph, figure.chart')]"
 BETTER = f"{CHARTS}.map(one => one.querySelectorAll('.better').length)"
-MARKS = (
-    "[...document.querySelectorAll('.tips')].map(one => one.querySelectorAll('[data-tip]').length)"
-)
-STOPS = "[...document.querySelectorAll('.tips')].map(one => one.querySelectorAll('[tabindex=\"0\"]').length)"
+TIPS = "[...document.querySelectorAll('.tips')]"
+MARKS = f"{TIPS}.map(one => one.querySelectorAll('[data-tip]').length)"
+STOPS = f"{TIPS}.map(one => one.querySelectorAll('[tabindex=\"0\"]').length)"
 
 
 @pytest.fixture(scope="module")

@@ -167,7 +167,7 @@ def verdict_of(model: BenchedModel) -> tuple[str, Verdict]:
     """The verdict on a model, and how it is drawn."""
     base, winner = base_of(model), winner_of(model)
     if base is None or winner is None:
-        return "none", Verdict("–", phrase("Not measured"), phrase("It ran nowhere here."))
+        return "none", Verdict("–", phrase("Not measured"), phrase("Nothing here could run it."))
     if winner is not base:
         meaning = phrase("Timed in turns with the CPU, the whole interval is faster.")
         return "proven", Verdict("✓", phrase("Measured"), meaning)

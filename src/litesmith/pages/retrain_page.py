@@ -153,16 +153,14 @@ _UNJUDGED = Verdict(
 _LEARNED = Verdict(
     "✓",
     phrase("Learned"),
-    phrase(
-        "On items that it has not seen it is right more often than a guess, by the whole interval."
-    ),
+    phrase("It beats guessing on items that it has not seen, with its whole interval."),
 )
 _GUESSES = Verdict(
     "✕",
     phrase("No better than a guess"),
     phrase(
-        "On items that it has not seen it is not surely right more often than who always says the "
-        "largest class. More items to learn from, or --fine-tune, may help."
+        "On items that it has not seen, it does not clearly beat always naming the largest class. "
+        "More items to learn from, or --fine-tune, may help."
     ),
 )
 
@@ -366,7 +364,7 @@ def _cell(names: list[str], place: int, other: int, row: tuple[int, ...]) -> Htm
     kind = "own" if place == other else "none" if not count else None
     told = phrase("{count} of {total}, {share}", count, total, percent_text(share))
     if place == other:
-        head = phrase("{name}, rightly", names[place])
+        head = phrase("{name}, right", names[place])
     else:
         head = phrase("{name} taken for {name2}", names[place], names[other])
     return tag(

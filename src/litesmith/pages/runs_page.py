@@ -99,7 +99,9 @@ def _filter(runs: Sequence[Run]) -> Html:
         counts[run.glance.verdict] = counts.get(run.glance.verdict, 0) + 1
     told = join([phrase("{verdict}: {count}", phrase(v), c) for v, c in counts.items()], " · ")
     machines = {run.glance.machine for run in runs} - {""}
-    apart = phrase("The runs are of {count} machines: times of two do not compare.", len(machines))
+    apart = phrase(
+        "The runs are from {count} machines; times compare only within one.", len(machines)
+    )
     field = tag("input", type="search", id="filter", autocomplete="off", spellcheck="false")
     return tag(
         "div",

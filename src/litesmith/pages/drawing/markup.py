@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from html import escape
 
 from litesmith.lang.language import say
+from litesmith.phrases import phrase
 
 
 @dataclass(frozen=True)
@@ -89,10 +90,19 @@ def legend_html(keys: Iterable[tuple[str, str]]) -> Html:
     return tag("ul", *items, class_="legend")
 
 
+# kind of a badge -> what it says of a model, for who points at it
+_BADGES = {
+    "front": phrase("no other model is better and costs less at once"),
+    "integer": phrase("the whole model computes in integers"),
+}
+
+
 def badges_html(badges: Iterable[tuple[str, str, bool]]) -> list[Html]:
     """The words of those that are given, each of a kind."""
     return [
-        tag("span", words, class_=f"badge {kind}") for words, kind, is_given in badges if is_given
+        tag("span", words, class_=f"badge {kind}", title=_BADGES.get(kind))
+        for words, kind, is_given in badges
+        if is_given
     ]
 
 

@@ -266,7 +266,8 @@ def _rank(option: Option, goal: str) -> tuple[float, float, float, float, str]:
 
 def _within(asked: Requirements) -> str | None:
     """`under 10.0 ms with at least 80.00 %`"""
-    limits = " and ".join(COSTS[cost].text(limit) for cost, limit in asked.ceilings.items())
+    listed = [COSTS[cost].text(limit) for cost, limit in asked.ceilings.items()]
+    limits = join_and(listed) if listed else ""
     if asked.min_accuracy is None:
         return phrase("under {limits}", limits) if limits else None
     least = score_text(asked.min_accuracy, "share")
@@ -349,7 +350,7 @@ def _none(able: Sequence[Option], asked: Requirements) -> Pick:
     if not able:
         return Pick(None, None, phrase("nothing fits: no model is known {within}", within))
     near = min(able, key=lambda o: (_excess(o, asked), o.name))
-    missed = " and ".join(near.misses(asked))
+    missed = join_and(near.misses(asked))
     return Pick(
         None,
         near.name,

@@ -79,7 +79,7 @@ def _cells(row: TargetRow) -> tuple[str, ...]:
     is_part = row.taken is not None and row.ops is not None
     return (
         row.target,
-        phrase("{count} of {count2}", row.taken, row.ops) if is_part else phrase("all"),
+        phrase("{taken} of {ops}", row.taken, row.ops) if is_part else phrase("all"),
         str(row.partitions) if row.partitions else "",
         time_words(row.latency_us),
         _how(row),
@@ -227,7 +227,7 @@ def _tiles(model: BenchedModel) -> Iterator[Tile]:
     others = [row for row in model.targets if not row.runs and row.ops and not row.why]
     if others:
         whole = sum(row.taken == row.ops for row in others)
-        words = phrase("{count} of {count2}", whole, len(others))
+        words = phrase("{taken} of {ops}", whole, len(others))
         told = phrase("would take all of it; predicted, nothing ran there")
         yield Tile(phrase("Other accelerators"), words, "", told)
 
@@ -240,22 +240,26 @@ def _ends(row: TargetRow, base: TargetRow | None) -> tuple[float | None, float |
 
 
 def _times(record: BenchFolder) -> Html | None:
-    """The times that were measured, and below them, hatched, those that compilers worked out."""
+    """The times that were measured, and below them, hatched, those that compilers worked out: a
+    chart for each model."""
     models = record.summary.models
-    found = [(model, row) for model in models for row in model.targets if row.latency_us]
-    ranked = sorted(found, key=lambda pair: (not pair[1].runs, pair[1].latency_us or 0.0))
-    rows = tuple(
-        BarRow(row.target if len(models) == 1 else f"{model.model} {row.target}", (bar,))
-        for model, row in ranked
-        if (bar := _bar(model, row))
-    )
-    chart = bar_chart(time_chart("", rows))
-    if chart is None:
+    drawn = [_chart(one, one.model if len(models) > 1 else "") for one in models]
+    charts = [chart for chart in drawn if chart is not None]
+    if not charts:
         return None
+    is_guessed = any(row.latency_us and not row.runs for one in models for row in one.targets)
     keys = [("own", phrase("to take")), ("after", phrase("measured"))]
-    keys += [("guess", phrase("estimated"))] if any(not row.runs for _, row in found) else []
+    keys += [("guess", phrase("estimated"))] if is_guessed else []
     hint = phrase("Bars are medians, thin lines 95 % intervals of the ratio to the CPU.")
-    return join_html(tag("p", hint, class_="hint"), legend_html(keys), chart)
+    side_by_side = tag("div", *charts, class_="figures") if len(charts) > 1 else charts[0]
+    return join_html(tag("p", hint, class_="hint"), legend_html(keys), side_by_side)
+
+
+def _chart(model: BenchedModel, title: str) -> Html | None:
+    known = [row for row in model.targets if row.latency_us]
+    ranked = sorted(known, key=lambda row: (not row.runs, row.latency_us or 0.0))
+    rows = tuple(BarRow(row.target, (_bar(model, row),)) for row in ranked)
+    return bar_chart(time_chart(title, rows))
 
 
 def _bar(model: BenchedModel, row: TargetRow) -> Bar:

@@ -273,10 +273,11 @@ def _share_words(share: ShareRight | None, *, interval: bool = True) -> str:
     return score_text(share.value, "share", *ends)
 
 
+_RIGHT = phrase("Right, with 95 % interval")
 _TITLES = (
     phrase("Class"),
     phrase("Judged by"),
-    phrase("Right, with 95 % interval"),
+    _RIGHT,
     phrase("Taken for"),
     phrase("Learned from"),
 )
@@ -288,8 +289,12 @@ def _classes(record: RetrainFolder) -> Html | None:
     order = sorted(
         record.classes, key=lambda row: (row.share is None, row.share.value if row.share else 0)
     )
-    shown = table_html(_TITLES, map(_class_row, order), "cards", scope="col")
-    return join_html(_class_chart(order), tag("div", shown, class_="scroll"))
+    chart = _class_chart(order)
+    is_told = chart is not None and len(order) <= _MOST_BARS  # every share, with its interval
+    titles = tuple(title for title in _TITLES if not (is_told and title == _RIGHT))
+    rows = (_class_row(row, titles) for row in order)
+    shown = table_html(titles, rows, "cards", scope="col")
+    return join_html(chart, tag("div", shown, class_="scroll"))
 
 
 def _class_chart(order: list[ClassRow]) -> Html | None:
@@ -313,11 +318,11 @@ def _class_chart(order: list[ClassRow]) -> Html | None:
     )
     more = len(order) > _MOST_BARS
     title = phrase("The {count} hardest classes", _MOST_BARS) if more else phrase("Share right")
-    chart = BarChart(title, phrase("right, %"), rows, MORE, 0.01, most=1.0)
+    chart = BarChart(title, phrase("right, %"), rows, MORE, 0.01, most=1.0, is_wide=True)
     return bar_chart(chart) if len(rows) > 1 else None
 
 
-def _class_row(row: ClassRow) -> Html:
+def _class_row(row: ClassRow, titles: tuple[str, ...]) -> Html:
     cells = (
         str(row.count),
         _share_words(row.share) or phrase("none to judge by"),
@@ -330,6 +335,7 @@ def _class_row(row: ClassRow) -> Html:
         *(
             tag("td", cell, class_="number", data_label=title)
             for title, cell in zip(_TITLES[1:], cells, strict=True)
+            if title in titles
         ),
     )
 

@@ -51,6 +51,7 @@ class BarChart:
     size    how much of the numbers one unit of the axis is
     limit   a number that a line is drawn at, and what it stands for
     most    the largest number that there can be, where there is one
+    is_wide True where the words at bars have intervals in them
     """
 
     title: str
@@ -60,6 +61,7 @@ class BarChart:
     size: float = 1.0
     limit: tuple[float, str] | None = None
     most: float | None = None
+    is_wide: bool = False
 
 
 # unit -> how many microseconds it has
@@ -98,7 +100,7 @@ def bar_chart(chart: BarChart) -> Html | None:
         tag("ol", *_rows(shown, scale), class_=f"bars tips{' limited' if limit else ''}"),
         tag("div", *numbers, class_="ticks", aria_hidden="true"),
         tag("p", *_axis_title(chart), class_="axis-title"),
-        class_="chart",
+        class_="chart wide" if chart.is_wide else "chart",
         style=style,
     )
 

@@ -8,7 +8,7 @@ from litesmith.accuracy.paired import Groups
 from litesmith.errors import BadInput
 from litesmith.evidence.choosing import MEASURED, PUBLISHED, CandidateRow, ScoredModel, TimedModel
 from litesmith.passes.quantizing.integer_graph import integer_tensors
-from litesmith.phrases import Phrase, join_and, phrase
+from litesmith.phrases import Phrase, join, join_and, phrase
 from litesmith.search.choosing.candidates import ModelCandidate
 from litesmith.search.choosing.shared_data import worse_beyond_noise
 from litesmith.search.trial.budget import MINIMIZE, Typed, read_bound, read_ceiling
@@ -230,12 +230,12 @@ def pick(options: Sequence[Option], asked: Requirements, worse: Worse) -> Pick:
         return _none(able, asked)
     best = min(fitting, key=lambda o: _rank(o, goal))
     clauses = (
-        f"{best.name}: {_why(goal, fitting, able, asked)}",
+        phrase("{name}: {why}", best.name, _why(goal, fitting, able, asked)),
         _equal(best, fitting, goal),
         _outside(best, able, asked, goal),
         _cheaper(best, fitting, goal, worse),
     )
-    return Pick(best.name, None, "; ".join(filter(None, clauses)))
+    return Pick(best.name, None, join(filter(None, clauses), "; "))
 
 
 def _why(goal: str, fitting: Sequence[Option], able: Sequence[Option], asked: Requirements) -> str:

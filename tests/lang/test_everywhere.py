@@ -15,7 +15,7 @@ from litesmith.lang.language import LANGUAGES, language, say, speaking
 from litesmith.pages.folder_kinds import write_markdown, write_report
 from tests.cli.typed import run_command
 from tests.lang.books import strange
-from tests.pages import chosen, folders, retrained
+from tests.pages import chosen, folders, gated, retrained
 from tests.pages.test_folder_kinds import benched
 
 FOLDERS = {
@@ -26,6 +26,7 @@ FOLDERS = {
     "choose": chosen.write_folder,
     "retrain": retrained.write_folder,
     "bench": benched,
+    "gate": gated.write_folder,
 }
 DEMO = Path(__file__).parents[2] / "src" / "litesmith" / "demo_files" / "model.tflite"
 

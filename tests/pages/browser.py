@@ -67,6 +67,13 @@ class Browser:
         found = _asked(f"{self.root}/element", {"using": "css selector", "value": selector})
         _asked(f"{self.root}/element/{next(iter(found.values()))}/click", {})
 
+    def press(self, key: str) -> None:
+        """A key, by its name in the browser, as in ArrowRight."""
+        for kind in ("rawKeyDown", "keyUp"):
+            codes = {"Tab": 9, "End": 35, "Home": 36, "ArrowLeft": 37, "ArrowRight": 39}
+            told = {"type": kind, "key": key, "windowsVirtualKeyCode": codes[key]}
+            self.command("Input.dispatchKeyEvent", told)
+
     def complaints(self) -> list[str]:
         """What the browser's console says of the page."""
         return [line["message"] for line in _asked(f"{self.root}/se/log", {"type": "browser"})]

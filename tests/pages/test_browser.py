@@ -5,14 +5,36 @@ from pathlib import Path
 
 import pytest
 
-from litesmith.pages.folder_kinds import write_report
+from litesmith.lang.language import LANGUAGES, speaking
+from litesmith.pages.folder_kinds import write_report, write_runs
 from tests.pages import folders, retrained
 from tests.pages.browser import WHY_NOT, Browser, browser
+from tests.pages.test_folder_kinds import EXAMPLES
 
 pytestmark = pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)
 
 WIDTHS = (360, 768, 1024, 1200, 1280, 1920)
 OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+
+# Pairs of words of a chart that lie over each other: labels, words at lines, numbers at axes.
+COLLISIONS = """(() => {
+  const met = [];
+  for (const chart of document.querySelectorAll("svg.graph, .ticks, .heights")) {
+    const words = [...chart.querySelectorAll("text, span")].filter((one) => one.textContent.trim());
+    const boxes = words.map((one) => one.getBoundingClientRect());
+    boxes.forEach((a, i) => boxes.slice(i + 1).forEach((b, j) => {
+      const across = Math.min(a.right, b.right) - Math.max(a.left, b.left);
+      const up = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
+      if (across > 1 && up > 3) met.push([words[i].textContent, words[i + 1 + j].textContent]);
+    }));
+  }
+  return met;
+})()"""
+CHARTS = "[...document.querySelectorAll('svg.graph, figure.chart')]"
+BETTER = f"{CHARTS}.map(one => one.querySelectorAll('.better').length)"
+TIPS = "[...document.querySelectorAll('.tips')]"
+MARKS = f"{TIPS}.map(one => one.querySelectorAll('[data-tip]').length)"
+STOPS = f"{TIPS}.map(one => one.querySelectorAll('[tabindex=\"0\"]').length)"
 
 
 @pytest.fixture(scope="module")
@@ -25,6 +47,73 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     root = tmp_path_factory.mktemp("pages")
     return {name: write_report(make(root / name)) for name, make in folders.MOMENTS.items()}
+
+
+@pytest.fixture(scope="module")
+def every(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Path]]:
+    """A page of every kind, and one of several runs, by language."""
+    root = tmp_path_factory.mktemp("every")
+    made = {name: make(root / name) for name, make in EXAMPLES.items()}
+    found: dict[str, dict[str, Path]] = {}
+    for lang in LANGUAGES:
+        with speaking(lang):
+            found[lang] = {
+                name: write_report(folder, root / f"{name}-{lang}.html")
+                for name, folder in made.items()
+            }
+            found[lang]["runs"] = write_runs([*made.values()], root / f"runs-{lang}.html")
+    return found
+
+
+@pytest.mark.parametrize("kind", [*EXAMPLES, "runs"])
+def test_no_page_is_too_wide_and_no_words_of_a_chart_collide(
+    kind: str, shown: Browser, every: dict[str, dict[str, Path]]
+) -> None:
+    """On a phone and on a desk, in every language."""
+    for lang, pages in every.items():
+        for width, dark in ((390, True), (1280, False)):
+            shown.open(pages[kind], width, dark=dark)
+            assert shown.ask(OVERFLOW) <= 0, f"{kind} in {lang} is wider than {width} pixels"
+            assert shown.ask(COLLISIONS) == [], f"{kind} in {lang} at {width} pixels"
+    assert shown.complaints() == []
+
+
+@pytest.mark.parametrize("kind", [*EXAMPLES, "runs"])
+def test_every_chart_has_an_axis_and_answers(
+    kind: str, shown: Browser, every: dict[str, dict[str, Path]]
+) -> None:
+    """Which way is better is marked, and one press of the tab key leads into each chart."""
+    shown.open(every["en"][kind], 1280)
+    better, marks, stops = (shown.ask(script) for script in (BETTER, MARKS, STOPS))
+    assert better and all(better)
+    assert len(marks) >= len(better) and all(marks)
+    assert stops == [1] * len(stops)
+
+
+def test_arrows_lead_from_mark_to_mark(shown: Browser, every: dict[str, dict[str, Path]]) -> None:
+    shown.open(every["en"]["bench"], 1280)
+    shown.ask("document.querySelector('.bars [data-tip]').focus()")
+    told = "document.getElementById('tip').innerText"
+    first = shown.ask(told)
+    shown.press("ArrowRight")
+    second = shown.ask(told)
+    assert first.startswith("cpu:1") and second.startswith("gpu")
+    shown.press("Home")
+    assert shown.ask(told) == first
+
+
+def test_a_filter_leaves_the_rows_and_bars_with_its_words(
+    shown: Browser, every: dict[str, dict[str, Path]]
+) -> None:
+    shown.open(every["en"]["runs"], 1280)
+    for words, left in (("tune", 1), ("tune mobilenet", 1), ("nowhere", 0), ("", len(EXAMPLES))):
+        typed = f"const f = document.getElementById('filter'); f.value = '{words}'"
+        sent = "f.dispatchEvent(new Event('input'))"
+        shown.ask(f"(() => {{ {typed}; {sent}; }})()")
+        rows = "document.querySelectorAll('tr[data-filter]:not([hidden])').length"
+        assert shown.ask(rows) == left
+        bars = "document.querySelectorAll('li[data-filter]:not([hidden])').length"
+        assert shown.ask(bars) <= 2 * left
 
 
 @pytest.mark.parametrize("moment", folders.MOMENTS)

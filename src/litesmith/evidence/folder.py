@@ -19,8 +19,14 @@ T = TypeVar("T")
 
 # The record that tells whose a folder is, and the command that writes it.
 TUNE, BENCH, CHOOSE = "tune.json", "bench.json", "choose.json"
-RETRAIN = "retrain.json"
-RECORDS = {TUNE: "tune", BENCH: "bench", CHOOSE: "choose", RETRAIN: "retrain"}
+RETRAIN, GATE = "retrain.json", "gate.json"
+RECORDS = {
+    TUNE: "tune",
+    BENCH: "bench",
+    CHOOSE: "choose",
+    RETRAIN: "retrain",
+    GATE: "gate",
+}
 
 _OWN = ("front", "work", "evidence", "models")
 _LOCK, _TRIALS, _RECIPE = ".lock", "trials.jsonl", "recipe.json"
@@ -221,6 +227,18 @@ class Folder:
                 path.unlink(missing_ok=True)
         with suppress(OSError):
             place.rmdir()
+
+
+@contextmanager
+def hold_folder(out: Path | None, record: str) -> Generator[Folder | None]:
+    """The folder that keeps the evidence, with others kept out of it; None where none is asked
+    for."""
+    if out is None:
+        yield None
+        return
+    folder = Folder(out, record)
+    with folder.held():
+        yield folder
 
 
 def _write(place: Path, value: object) -> None:

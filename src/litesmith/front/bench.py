@@ -1,8 +1,7 @@
 """`bench`: how long models take, on which targets, with how many threads."""
 
 import os
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from litesmith.diagnosis.all_targets import (
 )
 from litesmith.errors import BadInput
 from litesmith.evidence.benching import BenchedInside, BenchedModel, BenchSummary
-from litesmith.evidence.folder import BENCH, Folder
+from litesmith.evidence.folder import BENCH, Folder, hold_folder
 from litesmith.evidence.log import Log
 from litesmith.pages.folder_kinds import write_report
 from litesmith.progress import Progress, Status, silent
@@ -222,25 +221,13 @@ def _bench_all(
     if log is not None:
         refuse_output(log, *models)
     found: list[OnEveryTarget] = []
-    with _kept_in(out) as folder:
+    with hold_folder(out, BENCH) as folder:
         for model in models:
             one = bench_everywhere(model, rule, progress)
             _keep(one, folder, log, command)
             found.append(one)
         page = None if folder is None else write_report(folder.path)
     return TargetsBench(tuple(found), page)
-
-
-@contextmanager
-def _kept_in(out: Path | None) -> Generator[Folder | None]:
-    """The folder that keeps the evidence, with others kept out of it; None where none is asked
-    for."""
-    if out is None:
-        yield None
-        return
-    folder = Folder(out, BENCH)
-    with folder.held():
-        yield folder
 
 
 def _keep(one: OnEveryTarget, folder: Folder | None, log: Path | None, command: str) -> None:

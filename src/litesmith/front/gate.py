@@ -13,10 +13,12 @@ from litesmith.data.preparation import Preparing, read_preparation
 from litesmith.data.samples import Data
 from litesmith.data.sources import Given
 from litesmith.errors import BadInput, os_reason
+from litesmith.evidence.folder import GATE, hold_folder
 from litesmith.front.given_data import open_evaluation, type_options
 from litesmith.front.resize import Shape
 from litesmith.front.shaped import Rename, in_shape, shape_options
-from litesmith.pages.gate_page import gate_junit, gate_markdown
+from litesmith.pages.folder_kinds import write_report
+from litesmith.pages.gate_page import gate_junit, gate_markdown, gate_summary
 from litesmith.phrases import phrase
 from litesmith.progress import WARNING, Note, Progress, silent
 from litesmith.regression.baseline import Baseline, kept_baseline, read_baseline
@@ -50,8 +52,10 @@ def gate(
     seconds: float = MOST_SECONDS,
     markdown: Place | None = None,
     junit: Place | None = None,
+    out: Place | None = None,
     samples: int | None = None,
     shape: Shape | None = None,
+    command: str = "",
     progress: Progress = silent,
     **preparing: Unpack[Preparing],
 ) -> Gated:
@@ -74,11 +78,15 @@ def gate(
     `against` is a model that stands in for labels. `allow` replaces what the baseline allows, as in
     {"latency": "10%"}. `strict` makes what could not be told, or not for certain, worse too.
     `seconds` is the longest time to measure for. `markdown` and `junit` are files for a pull
-    request and for CI; on GitHub the run's summary has the same. `shape` has models of free sizes
-    measured in these, as in {"x": (1, 1280)}.
+    request and for CI; on GitHub the run's summary has the same. `out` is a folder for the record
+    and a page. `shape` has models of free sizes measured in these, as in {"x": (1, 1280)};
+    `command` is what the user typed, for the record.
     """
     _refuse_outputs((markdown, junit), (baseline, model, against, data))
-    with in_shape(_files(model, against), shape) as (places, rename):
+    with (
+        hold_folder(None if out is None else Path(out), GATE) as folder,
+        in_shape(_files(model, against), shape) as (places, rename),
+    ):
         manner = _manner(on, metric, places[1:], allow, (), seconds, _renamed(progress, rename))
         kept = read_baseline(Path(baseline))
         if data is not None:
@@ -86,7 +94,10 @@ def gate(
             _refuse_metric(Path(baseline), kept, manner)
         opened = _open(places[0], data, kept, manner, samples, preparing)
         found: Gated = rename(run_gate(Path(baseline), places[0], opened, manner))
-    found = replace(_with_options(found, type_options(preparing, samples)), strict=strict)
+        found = replace(_with_options(found, type_options(preparing, samples)), strict=strict)
+        if folder is not None:
+            folder.write_summary(gate_summary(found, command))
+            found = replace(found, report=write_report(folder.path))
     for note in found.notes:
         progress(Note(note))
     _write(found, markdown, junit, progress)

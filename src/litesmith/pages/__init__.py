@@ -4,9 +4,10 @@ bench_page.py     the page of `bench --on all`
 choose_graphs.py  what `choose` wrote, and its graphs
 choose_page.py    the page of `choose`
 folder_kinds.py   the kinds of folders, told apart by the record that each holds (`KINDS`)
-gate_page.py      a gate's verdict as Markdown, JSON and JUnit XML
+gate_page.py      a gate's verdict as a page, Markdown and JUnit XML
 overlay.py        numbers on a model's graph: node data for Model Explorer
 retrain_page.py   the page of `retrain`
+runs_page.py      several runs side by side, with a filter
 tune_page.py      the page of `tune`
 records/          what the folders hold, read tolerantly
 sections/         the sections of the page of `tune`

@@ -1,7 +1,7 @@
 """What `bench --on all` left in its folder, as a page and as Markdown."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from litesmith.evidence.benching import (
 )
 from litesmith.evidence.folder import BENCH
 from litesmith.lang.language import say
+from litesmith.pages.drawing.bars import Bar, BarRow, bar_chart, time_chart
 from litesmith.pages.drawing.markdown import (
     Markdown,
     again,
@@ -22,13 +23,23 @@ from litesmith.pages.drawing.markdown import (
     paragraphs,
     table,
 )
-from litesmith.pages.drawing.markup import Html, bullets, join_html, table_html, tag
+from litesmith.pages.drawing.markup import (
+    Html,
+    bullets,
+    join_html,
+    legend_html,
+    table_html,
+    tag,
+)
 from litesmith.pages.drawing.page import Page, list_parts
-from litesmith.pages.records.record_words import size_words, time_words
+from litesmith.pages.drawing.verdict_box import Tile, Verdict, tiles_html, verdict_html
+from litesmith.pages.records.glance import Glance, machine_of
+from litesmith.pages.records.record_words import names_words, size_words, split_time, time_words
 from litesmith.pages.records.salvage_folder import read_inside, read_summary
 from litesmith.pages.sections.about import machine, pairs, show_losses
 from litesmith.phrases import join, phrase
-from litesmith.timing.statistics import MARGIN, UNCLEAR
+from litesmith.run.core.placement import MEASURED
+from litesmith.timing.statistics import MARGIN, UNCLEAR, speed_interval, speed_words
 from litesmith.units import error_text
 
 _MOST_REASONS = 12
@@ -68,7 +79,7 @@ def _cells(row: TargetRow) -> tuple[str, ...]:
     is_part = row.taken is not None and row.ops is not None
     return (
         row.target,
-        phrase("{count} of {count2}", row.taken, row.ops) if is_part else phrase("all"),
+        phrase("{taken} of {ops}", row.taken, row.ops) if is_part else phrase("all"),
         str(row.partitions) if row.partitions else "",
         time_words(row.latency_us),
         _how(row),
@@ -95,9 +106,7 @@ def _tone(row: TargetRow) -> str:
         if row.ratio is None:
             return "set-aside" if row.is_alone else ""
         return "fits" if row.high is not None and row.high < 1 - MARGIN else "set-aside"
-    if row.taken is None or not row.ops:
-        return ""
-    return "fits" if row.taken == row.ops else "" if row.taken else "set-aside"
+    return "set-aside" if row.ops and not row.taken else ""
 
 
 def _reasons(placed: PlacementRow | None) -> tuple[int, list[str]]:
@@ -122,11 +131,142 @@ def benched_page(folder: Path) -> Page:
         for place, one in enumerate(record.summary.models)
     ]
     parts = list_parts(
+        ("verdict", phrase("Verdict"), _verdicts(record)),
+        ("times", phrase("How long a run takes"), _times(record)),
         *sections,
         ("about", phrase("How to read it, and how to do it again"), _about(record)),
         ("losses", phrase("What could not be read"), show_losses(record.losses)),
     )
-    return Page(record.heading, phrase("every target"), record.summary.version, parts)
+    models = record.summary.models
+    outcome = _advice(models[0]) if len(models) == 1 else phrase("every target")
+    return Page(record.heading, outcome, record.summary.version, parts)
+
+
+# What was timed here.
+
+
+def timed_rows(model: BenchedModel) -> list[TargetRow]:
+    """The targets that the model was run on, the fastest first."""
+    timed = [row for row in model.targets if row.latency_us and row.runs]
+    return sorted(timed, key=lambda row: row.latency_us or 0.0)
+
+
+def base_of(model: BenchedModel) -> TargetRow | None:
+    """The CPU, which the others took turns with."""
+    turns = [row for row in model.targets if row.latency_us and row.runs and not row.is_alone]
+    return next((row for row in turns if row.ratio is None), None)
+
+
+def winner_of(model: BenchedModel) -> TargetRow | None:
+    """The fastest of the targets that are faster than the CPU beyond the noise; else the CPU."""
+    faster = [row for row in timed_rows(model) if row.ratio is not None and _tone(row) == "fits"]
+    return next(iter(faster), base_of(model))
+
+
+def verdict_of(model: BenchedModel) -> tuple[str, Verdict]:
+    """The verdict on a model, and how it is drawn."""
+    base, winner = base_of(model), winner_of(model)
+    if base is None or winner is None:
+        return "none", Verdict("–", phrase("Not measured"), phrase("Nothing here could run it."))
+    if winner is not base:
+        meaning = phrase("Timed in turns with the CPU, the whole interval is faster.")
+        return "proven", Verdict("✓", phrase("Measured"), meaning)
+    if any(row.verdict == UNCLEAR for row in timed_rows(model)):
+        meaning = phrase(
+            "Other programs had the processor, so that the times do not tell the targets apart. "
+            "Close them, and give the same command again."
+        )
+        return "unclear", Verdict("≈", phrase("Unclear: the machine was busy"), meaning)
+    meaning = phrase("Nothing that was timed here is faster than the CPU, beyond the noise.")
+    return "proven", Verdict("✓", phrase("Measured"), meaning)
+
+
+def _advice(model: BenchedModel) -> str:
+    winner = winner_of(model)
+    return phrase("run it on {target}", winner.target) if winner else phrase("every target")
+
+
+def _headline(record: BenchFolder, model: BenchedModel) -> str:
+    winner = winner_of(model)
+    if winner is None:
+        return ""
+    if verdict_of(model)[0] == "unclear":
+        return phrase("Measure again on a machine that is quiet")
+    if len(record.summary.models) > 1:
+        return phrase("Run {model} on {target}", model.model or phrase("a model"), winner.target)
+    return phrase("Run it on {target}", winner.target)
+
+
+def _verdicts(record: BenchFolder) -> Html | None:
+    shown = [_verdict(record, model) for model in record.summary.models]
+    return join_html(*shown) if shown else None
+
+
+def _verdict(record: BenchFolder, model: BenchedModel) -> Html:
+    kind, shown = verdict_of(model)
+    warnings = [tag("p", words, class_="asked") for words in model.warnings]
+    return verdict_html(
+        kind, shown, _headline(record, model), join_html(*warnings), tiles_html(_tiles(model))
+    )
+
+
+def _tiles(model: BenchedModel) -> Iterator[Tile]:
+    base, winner = base_of(model), winner_of(model)
+    if winner is not None:
+        on = phrase("on {target}", winner.target)
+        low, high = _ends(winner, base)
+        words, ends = split_time(winner.latency_us, low, high)
+        yield Tile(phrase("Latency"), words, ends, on)
+    if base is not None and winner is not None and winner.ratio is not None:
+        ends = (winner.low, winner.high, "")
+        against = phrase("{time} on {target}", time_words(base.latency_us), base.target)
+        gain, interval = speed_words(winner.ratio, *ends), speed_interval(*ends)
+        yield Tile(phrase("Against the CPU"), gain, interval, against)
+    if model.bytes:
+        yield Tile(phrase("File"), size_words(model.bytes), "", "")
+    others = [row for row in model.targets if not row.runs and row.ops and not row.why]
+    if others:
+        whole = sum(row.taken == row.ops for row in others)
+        words = phrase("{taken} of {ops}", whole, len(others))
+        told = phrase("would take all of it; predicted, nothing ran there")
+        yield Tile(phrase("Other accelerators"), words, "", told)
+
+
+def _ends(row: TargetRow, base: TargetRow | None) -> tuple[float | None, float | None]:
+    """The ends of a time's interval: those of the ratio to the CPU, by the CPU's time."""
+    if base is None or not base.latency_us or row.low is None or row.high is None:
+        return None, None
+    return row.low * base.latency_us, row.high * base.latency_us
+
+
+def _times(record: BenchFolder) -> Html | None:
+    """The times that were measured, and below them, hatched, those that compilers worked out: a
+    chart for each model."""
+    models = record.summary.models
+    drawn = [_chart(one, one.model if len(models) > 1 else "") for one in models]
+    charts = [chart for chart in drawn if chart is not None]
+    if not charts:
+        return None
+    is_guessed = any(row.latency_us and not row.runs for one in models for row in one.targets)
+    keys = [("own", phrase("to take")), ("after", phrase("measured"))]
+    keys += [("guess", phrase("estimated"))] if is_guessed else []
+    hint = phrase("Bars are medians, thin lines 95 % intervals of the ratio to the CPU.")
+    side_by_side = tag("div", *charts, class_="figures") if len(charts) > 1 else charts[0]
+    return join_html(tag("p", hint, class_="hint"), legend_html(keys), side_by_side)
+
+
+def _chart(model: BenchedModel, title: str) -> Html | None:
+    known = [row for row in model.targets if row.latency_us]
+    ranked = sorted(known, key=lambda row: (not row.runs, row.latency_us or 0.0))
+    rows = tuple(BarRow(row.target, (_bar(model, row),)) for row in ranked)
+    return bar_chart(time_chart(title, rows))
+
+
+def _bar(model: BenchedModel, row: TargetRow) -> Bar:
+    low, high = _ends(row, base_of(model))
+    kind = "guess" if not row.runs else "own" if row == winner_of(model) else "after"
+    us = row.latency_us or 0.0
+    return Bar(us, time_words(us), kind, low, high, (_how(row), row.verdict))
 
 
 _TITLES = (
@@ -141,22 +281,51 @@ _TITLES = (
 
 
 def _section(record: BenchFolder, one: BenchedModel) -> Html:
-    rows = (_html_row(row, record.placed.get((one.digest, row.target))) for row in one.targets)
+    """What ran here first; what is only predicted below, folded where targets answer alike."""
+    ran = [row for row in one.targets if row.runs or row.how == MEASURED]
+    others = [row for row in one.targets if row not in ran]
     return join_html(
-        tag("p", size_words(one.bytes), class_="hint") if one.bytes else None,
-        tag("div", table_html(_TITLES, rows, "targets cards"), class_="scroll"),
-        bullets(one.warnings),
+        tag("h3", phrase("Measured here")) if ran else None,
+        _table(record, one, ran),
+        tag("h3", phrase("Not run here: what rules and compilers say")) if others else None,
+        _table(record, one, others),
     )
 
 
-def _html_row(row: TargetRow, placed: PlacementRow | None) -> Html:
-    target, *cells, verdict = _cells(row)
+def _table(record: BenchFolder, one: BenchedModel, rows: Sequence[TargetRow]) -> Html | None:
+    if not rows:
+        return None
+    shown = [
+        _html_row(group, record.placed.get((one.digest, group[0].target))) for group in _group(rows)
+    ]
+    return tag("div", table_html(_TITLES, shown, "targets cards", scope="col"), class_="scroll")
+
+
+def _group(rows: Sequence[TargetRow]) -> list[list[TargetRow]]:
+    """Targets that follow each other and answer alike but for their names, together."""
+    found: list[list[TargetRow]] = []
+    for row in rows:
+        if found and _alike(found[-1][0]) == _alike(row):
+            found[-1].append(row)
+        else:
+            found.append([row])
+    return found
+
+
+def _alike(row: TargetRow) -> tuple[str, ...]:
+    _, *cells = _cells(row)
+    return tuple(cell.replace(row.target, "") for cell in cells)
+
+
+def _html_row(group: Sequence[TargetRow], placed: PlacementRow | None) -> Html:
+    row = group[0]
+    _, *cells, verdict = _cells(row)
     count, why = _reasons(placed)
     many = phrase("{count} ops stay on the CPU", count)
     stay = phrase("1 op stays on the CPU") if count == 1 else many
     return tag(
         "tr",
-        tag("th", tag("b", target), scope="row"),
+        tag("th", tag("b", names_words([one.target for one in group])), scope="row"),
         *(
             tag("td", cell, class_="number", data_label=title, data_sort=cell)
             for title, cell in zip(_TITLES[1:], cells, strict=False)
@@ -203,7 +372,14 @@ def benched_markdown(folder: Path, stem: str) -> Markdown:
     for one in record.summary.models:
         title = phrase("{model}: every target", one.model or phrase("a model"))
         rows = [[escape_markdown(cell) for cell in _cells(row)] for row in one.targets]
-        parts += [f"# {escape_markdown(title)}", table(_TITLES, rows), _folded_reasons(record, one)]
+        verdict = verdict_of(one)[1].title
+        told = f"**{escape_markdown(verdict)}**. {escape_markdown(_headline(record, one))}"
+        parts += [
+            f"# {escape_markdown(title)}",
+            told,
+            table(_TITLES, rows),
+            _folded_reasons(record, one),
+        ]
     meanings = "\n".join(f"- {say(name)}: {escape_markdown(words)}" for name, words in _MEANINGS)
     return Markdown(paragraphs(*parts, meanings, again(record.summary.command)))
 
@@ -215,3 +391,26 @@ def _folded_reasons(record: BenchFolder, one: BenchedModel) -> str:
         if why:
             lines.append(f"- {escape_markdown(target)}: {escape_markdown(join(why, '; '))}")
     return fold("Why ops stay on the CPU", "\n".join(lines)) if lines else ""
+
+
+def benched_glance(folder: Path) -> Glance:
+    """A bench beside other runs: its first model where that is fastest."""
+    record = read_benched(folder)
+    told = record.summary
+    if not told.models:
+        return Glance("bench", record.heading, "none", phrase("Not measured"), "")
+    model = told.models[0]
+    kind, shown = verdict_of(model)
+    winner = winner_of(model)
+    return Glance(
+        command="bench",
+        model=record.heading,
+        kind=kind,
+        verdict=shown.title,
+        headline=_headline(record, model),
+        target=winner.target if winner else "",
+        us=winner.latency_us if winner else None,
+        bytes=model.bytes,
+        version=told.version,
+        machine=machine_of(told.environment),
+    )

@@ -10,7 +10,7 @@ from litesmith.evidence.choosing import CandidateRow, ChooseSummary
 from litesmith.evidence.folder import CHOOSE
 from litesmith.evidence.records import Score, Speed
 from litesmith.evidence.tuning import FITS, MISSES
-from litesmith.pages.drawing.plot import LEFT, RIGHT, Point, Scale, place_labels, staircase
+from litesmith.pages.drawing.plot import LEFT, RIGHT, Box, Label, Scale, segments, staircase
 from litesmith.pages.drawing.tradeoff import (
     BYTES,
     TIMES,
@@ -20,6 +20,8 @@ from litesmith.pages.drawing.tradeoff import (
     PlotMark,
     Tick,
     exact,
+    label_marks,
+    place_notes,
     scale_ticks,
     shorten,
     up_scale,
@@ -161,8 +163,10 @@ class _Across:
         """Round numbers of a unit that has `size`."""
         if not self.is_log:
             return scale_ticks(self._scale, size)
-        powers = range(-3, 7)
-        rounds = [m * 10.0**power for power in powers for m in (1, 2, 5)]
+        powers = range(-3, 10)
+        decades = self._scale.high - self._scale.low
+        steps = (1, 2, 5) if decades < 2 else (1, 3) if decades < 3 else (1,)
+        rounds = [m * 10.0**power for power in powers for m in steps]
         inside = [
             value
             for value in rounds
@@ -199,6 +203,11 @@ def _graph(axis: _Axis, record: ChooseFolder) -> Graph | None:
     title = phrase(first.title) if measured is not None else phrase("published accuracy")
     marks = [_mark(record, one, across, up, worth) for one in found]
     line = staircase((m.x, m.y) for m in marks if m.on_front)
+    least = phrase("at least {score}", score_text(floor or 0.0, "share"))
+    budget = None if floor is None else Tick(up.within(floor), least)
+    ceiling = None if limit is None else Tick(across.place(limit), phrase("limit"))
+    notes = place_notes(budget, ceiling, [mark.spot.box for mark in marks])
+    names = [model.name for model in record.models]
     return Graph(
         name=axis.name,
         title=phrase("{title} and accuracy", axis.title),
@@ -206,12 +215,10 @@ def _graph(axis: _Axis, record: ChooseFolder) -> Graph | None:
         y_title=y_title(title, first.unit),
         x_ticks=across.ticks(axis.units[unit]),
         y_ticks=scale_ticks(up, worth * (0.01 if first.unit == "share" else 1.0)),
-        marks=_labelled(marks, [model.name for model in record.models], line),
+        marks=_labelled(marks, names, segments(line), notes),
         front=line,
-        budget=None
-        if floor is None
-        else Tick(up.within(floor), phrase("at least {score}", score_text(floor, "share"))),
-        limit=None if limit is None else Tick(across.place(limit), phrase("limit")),
+        budget=budget,
+        limit=ceiling,
         meanings={
             "star": phrase("to take"),
             "circle": phrase("fits") if record.summary.request.limits else phrase("candidate"),
@@ -221,7 +228,7 @@ def _graph(axis: _Axis, record: ChooseFolder) -> Graph | None:
 
 def _x_title(axis: _Axis, record: ChooseFolder, unit: str, is_log: bool) -> str:
     target = record.summary.request.target
-    on = phrase(" on {target}", target) if axis.name == "latency" and target else ""
+    on = phrase(" on {target}", shorten(target, 18)) if axis.name == "latency" and target else ""
     title = phrase("{title}{on}, {unit}", axis.title, on, unit)
     return phrase("{title} (logarithmic)", title) if is_log else title
 
@@ -254,15 +261,14 @@ def _shape(model: ChosenModel, record: ChooseFolder) -> str:
 
 
 def _labelled(
-    marks: Sequence[PlotMark], names: Sequence[str], line: Sequence[Point]
+    marks: Sequence[PlotMark], names: Sequence[str], line: Sequence[Box], notes: Sequence[Label]
 ) -> tuple[PlotMark, ...]:
     """The marks with names, those that matter most first; where a name finds no place, its number
     in the table. They are drawn last."""
     ranked = sorted(marks, key=lambda m: (m.shape != "star", not m.on_front, m.x, m.y))
-    points = [(m.x, m.y) for m in ranked]
-    labels = place_labels([shorten(m.entry.name, _MOST_LETTERS) for m in ranked], points, line)
+    short = [shorten(m.entry.name, _MOST_LETTERS) for m in ranked]
     texts = [
         label.text if label is not None else str(1 + names.index(mark.entry.name))
-        for mark, label in zip(ranked, labels, strict=True)
+        for mark, label in zip(ranked, label_marks(short, ranked, line, notes), strict=True)
     ]
-    return with_labels(ranked, place_labels(texts, points, line))
+    return with_labels(ranked, label_marks(texts, ranked, line, notes))

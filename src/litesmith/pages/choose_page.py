@@ -28,25 +28,26 @@ from litesmith.pages.drawing.markup import (
 from litesmith.pages.drawing.page import Page, list_parts
 from litesmith.pages.drawing.png import png
 from litesmith.pages.drawing.svg import figures
-from litesmith.pages.records.record_words import (
-    score_words,
-    size_words,
-    split_interval,
-    time_words,
-)
-from litesmith.pages.sections.about import pairs, show_losses, value_words
-from litesmith.pages.sections.trial_table import status_words
-from litesmith.pages.sections.tune_verdict import (
+from litesmith.pages.drawing.verdict_box import (
     Tile,
     Verdict,
     asked_html,
     changed_verdict,
     run_line,
-    tile_html,
+    tiles_html,
     verdict_html,
 )
+from litesmith.pages.records.glance import Glance, machine_of
+from litesmith.pages.records.record_words import (
+    score_words,
+    size_words,
+    split_interval,
+    split_time,
+)
+from litesmith.pages.sections.about import pairs, show_losses, value_words
+from litesmith.pages.sections.trial_table import status_words
 from litesmith.phrases import join, join_and, phrase
-from litesmith.units import time_interval_text, total_text
+from litesmith.units import total_text
 
 _PICKED = Verdict("✓", phrase("To take"), "")
 _NOTHING = Verdict("✕", phrase("Nothing fits"), phrase("No model stays within what was asked."))
@@ -95,28 +96,30 @@ def _asked(record: ChooseFolder) -> str:
     goals = {"accuracy": phrase("the most accurate"), "": ""}
     goal = goals.get(request.goal, phrase("least {goal}", phrase(request.goal)))
     on = phrase("on {target}", request.target) if request.target else ""
-    told = filter(None, (goal, *request.limits, on))
+    is_told = verdict_of(record) in (_PICKED, _NOTHING)  # whose reason has the limits
+    told = filter(None, (goal, *(() if is_told else request.limits), on))
     return join(map(phrase, told), "; ")
 
 
 def _verdict(record: ChooseFolder) -> Html:
     shown = verdict_of(record)
-    kind = (
-        "missed"
-        if record.changed
-        else {_PICKED: "proven", _NOTHING: "missed", _UNCLEAR: "likely"}.get(shown, "none")
-    )
     own = record.model(record.summary.pick or record.summary.nearest)
     return verdict_html(
-        kind,
+        _kind(record),
         shown,
         record.summary.reason,
         asked_html(_asked(record), record.summary.seconds),
-        tag("div", *map(tile_html, _tiles(own)), class_="tiles") if own else None,
+        tiles_html(_tiles(own)) if own else None,
         _ship(own, record.summary.request.target)
         if own and record.summary.pick and not record.changed
         else None,
     )
+
+
+def _kind(record: ChooseFolder) -> str:
+    """How the verdict is drawn."""
+    kinds = {_PICKED: "proven", _NOTHING: "missed", _UNCLEAR: "likely"}
+    return "missed" if record.changed else kinds.get(verdict_of(record), "none")
 
 
 def _tiles(model: ChosenModel) -> Iterable[Tile]:
@@ -130,7 +133,7 @@ def _tiles(model: ChosenModel) -> Iterable[Tile]:
             interval,
             phrase("{count} samples", count) if count else model.source,
         )
-    words, ends = split_time(model)
+    words, ends = _split_time(model)
     if words:
         yield Tile(phrase("Latency"), words, ends, "")
     for title, count in (
@@ -142,15 +145,9 @@ def _tiles(model: ChosenModel) -> Iterable[Tile]:
             yield Tile(title, size_words(count), "", "")
 
 
-def split_time(model: ChosenModel) -> tuple[str, str]:
-    """`11.3 ms` and `(11.2–11.4)`; the second is "" where it is not known."""
-    speed, (low, high) = model.entry.speed, model.time_ends
-    if speed is None or speed.p50_us is None:
-        return "", ""
-    if low is None or high is None:
-        return time_words(speed.p50_us), ""
-    words, _, ends = time_interval_text(speed.p50_us, low, high).partition(" (")
-    return words, f"({ends}"
+def _split_time(model: ChosenModel) -> tuple[str, str]:
+    speed = model.entry.speed
+    return split_time(speed.p50_us if speed else None, *model.time_ends)
 
 
 def _ship(model: ChosenModel, target: str) -> Html:
@@ -207,7 +204,7 @@ def _cells(model: ChosenModel) -> tuple[tuple[str, str, float | None], ...]:
     value, ends = split_interval(score_words(entry.score))
     if not model.is_measured:
         value, ends = phrase("({value})", value), phrase("published")
-    time, time_ends = split_time(model)
+    time, time_ends = _split_time(model)
     return (
         (value, ends, entry.score.value if entry.score else None),
         (time, time_ends, entry.speed.p50_us if entry.speed else None),
@@ -294,3 +291,25 @@ def _line(record: ChooseFolder, place: int) -> list[str]:
         say("yes") if model.row.on_front else "",
         escape_markdown(join(map(phrase, known_words(model)), "; ")),
     ]
+
+
+def chosen_glance(folder: Path) -> Glance:
+    """A choice beside other runs."""
+    record = read_chosen(folder)
+    told = record.summary
+    own = record.model(told.pick or told.nearest)
+    entry = own.entry if own else None
+    return Glance(
+        command="choose",
+        model=_heading(record),
+        kind=_kind(record),
+        verdict=verdict_of(record).title,
+        headline=told.reason,
+        target=told.request.target,
+        score=score_words(entry.score) if entry else "",
+        score_key=entry.score.value if entry and entry.score else None,
+        us=entry.speed.p50_us if entry and entry.speed else None,
+        bytes=entry.bytes if entry else None,
+        version=told.version,
+        machine=machine_of(told.environment),
+    )

@@ -1,20 +1,23 @@
 """The kinds of folders that a report is made of, told apart by the record that each holds."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from litesmith.arguments import argument
 from litesmith.errors import BadInput
 from litesmith.lang.language import speaking
-from litesmith.pages.bench_page import benched_markdown, benched_page
+from litesmith.pages.bench_page import benched_glance, benched_markdown, benched_page
 from litesmith.pages.choose_graphs import read_chosen
-from litesmith.pages.choose_page import chosen_markdown, chosen_page
+from litesmith.pages.choose_page import chosen_glance, chosen_markdown, chosen_page
 from litesmith.pages.drawing.markdown import Markdown
 from litesmith.pages.drawing.page import Page, page_text
+from litesmith.pages.gate_page import gated_glance, gated_markdown, gated_page
+from litesmith.pages.records.glance import Glance
 from litesmith.pages.records.tune_folder import read_tuned
-from litesmith.pages.retrain_page import retrained_markdown, retrained_page
-from litesmith.pages.tune_page import tuned_markdown, tuned_page
+from litesmith.pages.retrain_page import retrained_glance, retrained_markdown, retrained_page
+from litesmith.pages.runs_page import Run, link_page, runs_markdown, runs_page
+from litesmith.pages.tune_page import tuned_glance, tuned_markdown, tuned_page
 from litesmith.phrases import phrase
 from litesmith.tflite.file import write_whole
 
@@ -26,6 +29,7 @@ class Kind(NamedTuple):
     command   what writes it, for whoever gives another folder
     page      what it holds, as a page
     markdown  the same as Markdown; the text begins the names of pictures
+    glance    the same in a row, beside other runs
     changed   which files are not those that were measured, a sentence each
     """
 
@@ -33,6 +37,7 @@ class Kind(NamedTuple):
     command: str
     page: Callable[[Path], Page]
     markdown: Callable[[Path, str], Markdown]
+    glance: Callable[[Path], Glance]
     changed: Callable[[Path], tuple[str, ...]] | None = None
 
 
@@ -46,17 +51,22 @@ def _changed_search(folder: Path) -> tuple[str, ...]:
 
 _OUT = argument("out")
 
+# What the page of several runs is called.
+_RUNS = "litesmith-runs"
+
 KINDS = (
-    Kind("bench.json", "bench", benched_page, benched_markdown),
+    Kind("bench.json", "bench", benched_page, benched_markdown, benched_glance),
     Kind(
         "choose.json",
         "choose",
         chosen_page,
         chosen_markdown,
+        chosen_glance,
         _changed_choice,
     ),
-    Kind("retrain.json", "retrain", retrained_page, retrained_markdown),
-    Kind("tune.json", "tune", tuned_page, tuned_markdown, _changed_search),
+    Kind("gate.json", "gate", gated_page, gated_markdown, gated_glance),
+    Kind("retrain.json", "retrain", retrained_page, retrained_markdown, retrained_glance),
+    Kind("tune.json", "tune", tuned_page, tuned_markdown, tuned_glance, _changed_search),
 )
 
 
@@ -98,6 +108,19 @@ def write_report(folder: Path, out: Path | None = None, lang: str | None = None)
         page = page_text(kind_of(folder).page(folder))
     place = out or _inside(folder, "report.html")
     write_whole(place, [page.encode()])
+    return place
+
+
+def write_runs(
+    folders: Sequence[Path], out: Path | None = None, *, is_markdown: bool = False
+) -> Path:
+    """Writes what several folders hold, side by side; beside the caller if no place is given."""
+    place = out or Path(_RUNS).with_suffix(".md" if is_markdown else ".html")
+    runs = [
+        Run(folder, kind_of(folder).glance(folder), link_page(folder, place)) for folder in folders
+    ]
+    text = runs_markdown(runs).text if is_markdown else page_text(runs_page(runs))
+    write_whole(place, [text.encode()])
     return place
 
 

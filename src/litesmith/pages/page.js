@@ -1,5 +1,5 @@
 "use strict";
-// Points that answer, and tables that sort. The page says everything without this, too.
+// Marks that answer, tables that sort, rows that can be filtered. The page says everything without this, too.
 
 const tip = document.getElementById("tip");
 
@@ -14,12 +14,16 @@ function line(kind, text) {
   return made;
 }
 
+// What a mark is drawn as, without its label.
+const body = (mark) => (mark.querySelector(".shape, i") ?? mark).getBoundingClientRect();
+
 function show(point) {
   const facts = point.dataset.tip.split("\n").filter(Boolean);
-  tip.replaceChildren(line("b", point.dataset.trial), ...facts.map((fact) => line("span", fact)));
+  const name = point.dataset.trial;
+  tip.replaceChildren(...(name ? [line("b", name)] : []), ...facts.map((fact) => line("span", fact)));
   tip.hidden = false;
-  mark(point.dataset.trial);
-  const place = point.querySelector(".shape").getBoundingClientRect();
+  mark(name ?? null);
+  const place = body(point);
   const own = tip.getBoundingClientRect();
   const room = document.documentElement.clientWidth - own.width - 12;
   const left = place.left + place.width / 2 - own.width / 2;
@@ -33,12 +37,13 @@ function hide() {
   mark(null);
 }
 
-// The nearest point answers: a finger is wider than a point.
-function nearest(graph, event) {
+// In a graph the nearest point answers: a finger is wider than a point.
+function nearest(chart, event) {
+  if (!chart.matches("svg")) return event.target.closest("[data-tip]");
   let found = null;
   let least = 28;
-  for (const point of graph.querySelectorAll(".point")) {
-    const place = point.querySelector(".shape").getBoundingClientRect();
+  for (const point of chart.querySelectorAll(".point")) {
+    const place = body(point);
     const across = place.left + place.width / 2 - event.clientX;
     const up = place.top + place.height / 2 - event.clientY;
     const distance = Math.hypot(across, up);
@@ -47,17 +52,32 @@ function nearest(graph, event) {
   return found;
 }
 
-for (const graph of document.querySelectorAll("svg.graph")) {
+// One stop of the tab key a chart; arrows lead from mark to mark.
+function step(marks, event) {
+  const place = marks.indexOf(document.activeElement);
+  const moves = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
+  const ends = { Home: 0, End: marks.length - 1 };
+  const next = event.key in moves ? place + moves[event.key] : ends[event.key];
+  if (place < 0 || next === undefined || !marks[next]) return;
+  event.preventDefault();
+  marks[place].tabIndex = -1;
+  marks[next].tabIndex = 0;
+  marks[next].focus();
+}
+
+for (const chart of document.querySelectorAll(".tips")) {
+  const marks = [...chart.querySelectorAll("[data-tip]")];
   for (const kind of ["pointermove", "pointerdown"])
-    graph.addEventListener(kind, (event) => {
-      const point = nearest(graph, event);
+    chart.addEventListener(kind, (event) => {
+      const point = nearest(chart, event);
       if (point) show(point);
       else hide();
     });
-  graph.addEventListener("pointerleave", (event) => {
+  chart.addEventListener("pointerleave", (event) => {
     if (event.pointerType === "mouse") hide();
   });
-  for (const point of graph.querySelectorAll(".point")) {
+  chart.addEventListener("keydown", (event) => step(marks, event));
+  for (const point of marks) {
     point.addEventListener("focus", () => show(point));
     point.addEventListener("blur", hide);
   }
@@ -66,8 +86,25 @@ document.addEventListener("keydown", (event) => {
   if (event.key === "Escape") hide();
 });
 document.addEventListener("pointerdown", (event) => {
-  if (!event.target.closest("svg.graph")) hide();
+  if (!event.target.closest(".tips")) hide();
 });
+
+// Rows and bars without the words of the filter are hidden.
+const filter = document.getElementById("filter");
+
+function sift() {
+  const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
+  for (const one of document.querySelectorAll("[data-filter]"))
+    one.hidden = !words.every((word) => one.dataset.filter.includes(word));
+  const left = document.querySelectorAll("tr[data-filter]:not([hidden])").length;
+  const shown = document.getElementById("shown");
+  shown.textContent = words.length ? `${left} ${shown.dataset.all}` : "";
+}
+
+if (filter) {
+  filter.closest(".filter").hidden = false;
+  filter.addEventListener("input", sift);
+}
 
 function compare(a, b) {
   if (a === b) return 0;
@@ -91,5 +128,5 @@ function sort(table, column, heading) {
 
 for (const table of document.querySelectorAll("table.sortable"))
   [...table.tHead.rows[0].cells].forEach((heading, column) =>
-    heading.querySelector("button").addEventListener("click", () => sort(table, column, heading)),
+    heading.querySelector("button")?.addEventListener("click", () => sort(table, column, heading)),
   );

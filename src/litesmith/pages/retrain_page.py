@@ -1,9 +1,11 @@
 """What `retrain` left in its folder, as a page and as Markdown."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
+from shlex import quote
 
 from litesmith.evidence.folder import RETRAIN
 from litesmith.evidence.retraining import (
@@ -14,16 +16,37 @@ from litesmith.evidence.retraining import (
     RetrainSummary,
     ShareRight,
 )
+from litesmith.evidence.tuning import NextStep
+from litesmith.lang.language import say
+from litesmith.pages.drawing.bars import MORE, Bar, BarChart, BarRow, bar_chart
 from litesmith.pages.drawing.markdown import Markdown, again, escape_markdown, paragraphs, table
-from litesmith.pages.drawing.markup import Html, as_is, bullets, join_html, table_html, tag
+from litesmith.pages.drawing.markup import (
+    Html,
+    as_is,
+    bullets,
+    code_facts,
+    join_html,
+    table_html,
+    tag,
+)
 from litesmith.pages.drawing.page import Page, list_parts
-from litesmith.pages.records.record_words import duration_words
+from litesmith.pages.drawing.verdict_box import (
+    Tile,
+    Verdict,
+    next_html,
+    run_line,
+    tiles_html,
+    verdict_html,
+)
+from litesmith.pages.records.glance import Glance, machine_of
+from litesmith.pages.records.record_words import duration_words, split_interval
 from litesmith.pages.records.salvage_folder import read_inside, read_summary
 from litesmith.pages.sections.about import machine, pairs, show_losses
-from litesmith.phrases import join, phrase
+from litesmith.phrases import Quantity, join, phrase
 from litesmith.units import number_text, percent_text, score_text, total_text
 
-_BAR_EMS = 8.0
+# Classes that the chart has; the table has all.
+_MOST_BARS = 15
 
 # What a thumbnail may hold: it goes into the page as it is.
 _BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")
@@ -124,19 +147,98 @@ def retrained_page(folder: Path) -> Page:
     return Page(record.summary.model, outcome, record.summary.version, parts)
 
 
+_UNJUDGED = Verdict(
+    "–", phrase("Not judged"), phrase("There were no items to judge it by: give some with --val.")
+)
+_LEARNED = Verdict(
+    "✓",
+    phrase("Learned"),
+    phrase("It beats guessing on items that it has not seen, with its whole interval."),
+)
+_GUESSES = Verdict(
+    "✕",
+    phrase("No better than a guess"),
+    phrase(
+        "On items that it has not seen, it does not clearly beat always naming the largest class. "
+        "More items to learn from, or --fine-tune, may help."
+    ),
+)
+
+
+def verdict_of(record: RetrainFolder) -> tuple[str, Verdict]:
+    """The verdict, and how it is drawn."""
+    right = record.result.right
+    if right is None:
+        return "none", _UNJUDGED
+    return ("proven", _LEARNED) if right.low > guess_share(record) else ("missed", _GUESSES)
+
+
+def guess_share(record: RetrainFolder) -> float:
+    """The share that is right by always saying the class with the most items."""
+    counts = record.summary.data.judged_counts or tuple(row.count for row in record.classes)
+    return max(counts) / sum(counts) if sum(counts) else 0.0
+
+
 def _verdict(record: RetrainFolder) -> Html:
-    share, count = _share_words(record.result.right), total_text(record.result.n)
-    judged = phrase("{share} of {count} items that it has not seen are right.", share, count)
+    kind, shown = verdict_of(record)
+    is_good = kind == "proven"
+    headline = phrase("Ship {name}", record.summary.model or phrase("a model"))
     return join_html(
         tag("style", Html(files("litesmith.pages").joinpath("retrained.css").read_text("utf-8"))),
-        tag(
-            "div",
-            tag("p", judged if share else phrase("It was not judged."), class_="sentence"),
-            tag("p", _how(record), class_="meaning"),
-            bullets(record.result.notes),
-            class_="verdict none",
+        verdict_html(
+            kind,
+            shown,
+            headline if is_good else "",
+            tag("p", _how(record), class_="asked"),
+            tiles_html(_tiles(record)),
+            _ship(record) if record.result.out else None,
+            next_html(list_next(record)),
         ),
     )
+
+
+def _tiles(record: RetrainFolder) -> Iterator[Tile]:
+    result = record.result
+    if result.right is not None:
+        right, interval = split_interval(_share_words(result.right))
+        judged = phrase("of {count} items that it has not seen", total_text(result.n))
+        yield Tile(phrase("Right"), right, interval, judged)
+        guess = score_text(guess_share(record), "share")
+        yield Tile(phrase("By a guess"), guess, "", phrase("always the largest class"))
+    known = [(row.share.value, row.name) for row in record.classes if row.share is not None]
+    if len(known) > 1:
+        share, name = min(known)
+        yield Tile(phrase("Hardest class"), Quantity(name), "", score_text(share, "share"))
+
+
+def _ship(record: RetrainFolder) -> Html:
+    out = record.result.out
+    return code_facts(
+        ((phrase("Ship"), out), (phrase("Run it with"), run_line(out, "cpu:1"))),
+    )
+
+
+def list_next(record: RetrainFolder) -> tuple[NextStep, ...]:
+    """What to do with the model now: make it small, prove that, keep it from getting worse."""
+    out, data = record.result.out, record.summary.data
+    if not out:
+        return ()
+    model, judged = quote(out), quote(data.judged or data.learned)
+    steps = [
+        NextStep(
+            f"litesmith tune {model} --data {judged} --max-drop 1pt",
+            phrase("makes it smaller and faster, with the proof"),
+        ),
+        NextStep(
+            f"litesmith gate baseline.json {model} --data {judged} --update",
+            phrase("writes what later models are held against"),
+        ),
+    ]
+    is_plain = record.result.fine_tuned is None and record.result.from_scratch is None
+    if is_plain and record.summary.command:
+        command = f"{record.summary.command} --fine-tune all"
+        steps.append(NextStep(command, phrase("trains all layers, which may gain more")))
+    return tuple(steps)
 
 
 def _how(record: RetrainFolder) -> str:
@@ -171,10 +273,11 @@ def _share_words(share: ShareRight | None, *, interval: bool = True) -> str:
     return score_text(share.value, "share", *ends)
 
 
+_RIGHT = phrase("Right, with 95 % interval")
 _TITLES = (
     phrase("Class"),
     phrase("Judged by"),
-    phrase("Right, with 95 % interval"),
+    _RIGHT,
     phrase("Taken for"),
     phrase("Learned from"),
 )
@@ -186,11 +289,40 @@ def _classes(record: RetrainFolder) -> Html | None:
     order = sorted(
         record.classes, key=lambda row: (row.share is None, row.share.value if row.share else 0)
     )
-    shown = table_html(_TITLES, map(_class_row, order), "cards", scope="col")
-    return tag("div", shown, class_="scroll")
+    chart = _class_chart(order)
+    is_told = chart is not None and len(order) <= _MOST_BARS  # every share, with its interval
+    titles = tuple(title for title in _TITLES if not (is_told and title == _RIGHT))
+    rows = (_class_row(row, titles) for row in order)
+    shown = table_html(titles, rows, "cards", scope="col")
+    return join_html(chart, tag("div", shown, class_="scroll"))
 
 
-def _class_row(row: ClassRow) -> Html:
+def _class_chart(order: list[ClassRow]) -> Html | None:
+    """The classes that fare worst, with their intervals."""
+    rows = tuple(
+        BarRow(
+            row.name,
+            (
+                Bar(
+                    row.share.value,
+                    _share_words(row.share),
+                    "after",
+                    row.share.low,
+                    row.share.high,
+                    (phrase("judged by {count} items", row.count),),
+                ),
+            ),
+        )
+        for row in order[:_MOST_BARS]
+        if row.share is not None
+    )
+    more = len(order) > _MOST_BARS
+    title = phrase("The {count} hardest classes", _MOST_BARS) if more else phrase("Share right")
+    chart = BarChart(title, phrase("right, %"), rows, MORE, 0.01, most=1.0, is_wide=True)
+    return bar_chart(chart) if len(rows) > 1 else None
+
+
+def _class_row(row: ClassRow, titles: tuple[str, ...]) -> Html:
     cells = (
         str(row.count),
         _share_words(row.share) or phrase("none to judge by"),
@@ -203,32 +335,32 @@ def _class_row(row: ClassRow) -> Html:
         *(
             tag("td", cell, class_="number", data_label=title)
             for title, cell in zip(_TITLES[1:], cells, strict=True)
+            if title in titles
         ),
     )
 
 
 def _confusion(record: RetrainFolder) -> Html | None:
-    """A table: rows are what it is, columns what the model says, by the numbers of the rows."""
+    """A table: rows are what it is, columns what the model says."""
     if not record.matrix:
         return None
     names = [row.name for row in record.classes]
-    heads = [
-        tag("th", str(place), scope="col", title=as_is(name), aria_label=as_is(name))
-        for place, name in enumerate(names)
-    ]
+    heads = [tag("th", tag("span", as_is(name)), scope="col", title=as_is(name)) for name in names]
     body = [
         tag(
             "tr",
-            tag("th", as_is(f"{place} {names[place]}"), scope="row", title=as_is(names[place])),
+            tag("th", as_is(names[place]), scope="row", title=as_is(names[place])),
             *(_cell(names, place, other, row) for other in range(len(row))),
         )
         for place, row in enumerate(record.matrix)
     ]
-    head = tag("tr", tag("th", "is ↓, said →", scope="row"), *heads)
-    shown = tag("table", tag("thead", head), tag("tbody", *body), class_="confusion")
-    hint = phrase("Rows are the true classes, columns what the model says, by the same numbers.")
+    head = tag("tr", tag("td", "is ↓, said →"), *heads)
+    shown = tag("table", tag("thead", head), tag("tbody", *body), class_="confusion tips")
+    hint = phrase("Rows are the true classes, columns what the model says.")
+    title = phrase("What is taken for what")
     return join_html(
-        tag("p", hint, class_="hint"), tag("div", shown, class_="scroll", tabindex="0")
+        tag("p", hint, class_="hint"),
+        tag("div", shown, class_="scroll", tabindex="0", role="region", aria_label=title),
     )
 
 
@@ -236,11 +368,20 @@ def _cell(names: list[str], place: int, other: int, row: tuple[int, ...]) -> Htm
     count, total = row[other], sum(row)
     share = count / total if total else 0.0
     kind = "own" if place == other else "none" if not count else None
-    told = phrase(
-        "{names} taken for {names2}: {count} of {total}", names[place], names[other], count, total
+    told = phrase("{count} of {total}, {share}", count, total, percent_text(share))
+    if place == other:
+        head = phrase("{name}, right", names[place])
+    else:
+        head = phrase("{name} taken for {name2}", names[place], names[other])
+    return tag(
+        "td",
+        str(count),
+        class_=kind,
+        style=f"--share:{share:.3f}",
+        tabindex=-1 if place or other else 0,
+        data_trial=as_is(say(head)),
+        data_tip=told,
     )
-    style = f"--share:{share:.3f}"
-    return tag("td", str(count), class_=kind, style=style, title=told)
 
 
 def _mistakes(record: RetrainFolder) -> Html | None:
@@ -269,29 +410,24 @@ def _mistake(one: MistakeRow) -> Html:
 def _head(record: RetrainFolder) -> Html | None:
     if not record.summary.head:
         return _tuned(record)
-    titles = (phrase("Penalty"), phrase("Loss"), phrase("Right"))
-    most = max(one.loss for one in record.summary.head) or 1.0
-    body = [_tried(one, most, record.result.strength) for one in record.summary.head]
     hint = phrase(
         "Strengths of the penalty on the head's weights, each judged by cross-validation on "
         "what it was learned from. The one with the least loss is taken."
     )
-    shown = table_html(titles, body, scope="col")
-    return join_html(
-        tag("p", hint, class_="hint"), tag("div", shown, class_="scroll"), _tuned(record)
+    rows = tuple(
+        BarRow(number_text(round(one.strength, 6)), (_tried(one, record.result.strength),))
+        for one in record.summary.head
     )
+    chart = BarChart(phrase("Loss by penalty"), phrase("loss"), rows)
+    return join_html(tag("p", hint, class_="hint"), bar_chart(chart), _tuned(record))
 
 
-def _tried(one: HeadTried, most: float, taken: float | None) -> Html:
-    width = f"width:{_BAR_EMS * one.loss / most:.2f}em"
-    mark = phrase(" (taken)") if one.strength == taken else ""
-    return tag(
-        "tr",
-        tag("th", phrase("{number}{mark}", number_text(round(one.strength, 6)), mark), scope="row"),
-        tag("td", f"{one.loss:.4f} ", tag("span", class_="bar", style=width), class_="number"),
-        tag("td", percent_text(one.accuracy), class_="number"),
-        class_="fits" if mark else None,
-    )
+def _tried(one: HeadTried, taken: float | None) -> Bar:
+    words = f"{one.loss:.4f}"
+    is_taken = one.strength == taken
+    right = phrase("{share} right", percent_text(one.accuracy))
+    told = phrase("{loss} (taken)", words) if is_taken else words
+    return Bar(one.loss, told, "own" if is_taken else "", facts=(right,))
 
 
 def _tuned(record: RetrainFolder) -> Html | None:
@@ -302,7 +438,8 @@ def _tuned(record: RetrainFolder) -> Html | None:
 def _about(record: RetrainFolder) -> Html:
     told = record.summary
     command = tag("pre", tag("code", told.command)) if told.command else None
-    return join_html(command, pairs([*_facts(told), *machine(told.environment)]))
+    notes = bullets(told.result.notes)
+    return join_html(notes, command, pairs([*_facts(told), *machine(told.environment)]))
 
 
 def _facts(told: RetrainSummary) -> tuple[tuple[str, str], ...]:
@@ -339,3 +476,21 @@ def retrained_markdown(folder: Path, stem: str) -> Markdown:
     shown = table(_TITLES, rows) if rows else ""
     told = again(record.summary.command)
     return Markdown(paragraphs(head, escape_markdown(_how(record)), shown, notes, told))
+
+
+def retrained_glance(folder: Path) -> Glance:
+    """A retraining beside other runs."""
+    record = read_retrained(folder)
+    kind, shown = verdict_of(record)
+    right = record.result.right
+    return Glance(
+        command="retrain",
+        model=record.summary.model,
+        kind=kind,
+        verdict=shown.title,
+        headline=_how(record),
+        score=_share_words(right),
+        score_key=right.value if right else None,
+        version=record.summary.version,
+        machine=machine_of(record.summary.environment),
+    )

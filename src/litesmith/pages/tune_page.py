@@ -18,6 +18,8 @@ from litesmith.pages.drawing.markup import Html
 from litesmith.pages.drawing.page import Page, list_parts
 from litesmith.pages.drawing.png import png
 from litesmith.pages.drawing.tradeoff import Graph, graphs
+from litesmith.pages.records.glance import Glance, machine_of
+from litesmith.pages.records.record_words import difference_words, score_words
 from litesmith.pages.records.tune_folder import Entry, TuneFolder, read_tuned
 from litesmith.pages.sections.about import data, environment, losses, path, reproduce, threads
 from litesmith.pages.sections.accelerators import accelerators, whole_words
@@ -25,7 +27,7 @@ from litesmith.pages.sections.accelerators import rows as accelerator_rows
 from litesmith.pages.sections.disagreements import disagreements
 from litesmith.pages.sections.inside_models import layer_errors, op_times
 from litesmith.pages.sections.trial_table import columns_of, status_words, trade_offs, trials
-from litesmith.pages.sections.tune_verdict import asked_words, tiles, verdict, verdict_of
+from litesmith.pages.sections.tune_verdict import asked_words, headline, tiles, verdict, verdict_of
 from litesmith.phrases import join, phrase
 
 # The name of a section, its title, and what shows it: None where there is nothing to show.
@@ -69,10 +71,11 @@ def _text(record: TuneFolder, drawn: Mapping[str, Graph]) -> str:
     asked = phrase("Asked for: {asked}.", asked_words(record))
     return paragraphs(
         f"# {escape_markdown(model)}: {escape_markdown(shown.title)}",
-        f"**{escape_markdown(record.summary.sentence)}**" if record.summary.sentence else "",
+        f"**{escape_markdown(told)}**" if (told := headline(record)) else "",
         f"{say(shown.meaning)} {escape_markdown(asked)}",
         _gains(record),
         "\n".join(picture(graph.title, name) for name, graph in drawn.items()),
+        *sorted({escape_markdown(graph.samples) for graph in drawn.values()}),
         _accelerators(record),
         _trials(record),
         _commands(record),
@@ -134,3 +137,29 @@ def _commands(record: TuneFolder) -> str:
         if command
     ]
     return "\n".join(lines)
+
+
+def tuned_glance(folder: Path) -> Glance:
+    """A search beside other runs."""
+    record = read_tuned(folder)
+    told, shown = record.summary, verdict_of(record)
+    best, first = told.chosen, told.first
+    score, speed = (best.accuracy, best.latency) if best else (None, None)
+    return Glance(
+        command="tune",
+        model=told.model,
+        kind="missed" if record.changed else told.verdict or "none",
+        verdict=shown.title,
+        headline=headline(record),
+        target=speed.target if speed else "",
+        score=difference_words(score) or score_words(score),
+        score_key=(score.value if score.difference is None else score.difference)
+        if score
+        else None,
+        us=speed.p50_us if speed else None,
+        before_us=speed.float_us if speed else None,
+        bytes=best.bytes if best else None,
+        before_bytes=first.bytes if first else None,
+        version=told.version,
+        machine=machine_of(told.environment),
+    )

@@ -8,6 +8,7 @@ from shlex import quote
 
 from litesmith.accuracy.evaluate import independent_rows
 from litesmith.accuracy.metrics import difference_of, metric_named
+from litesmith.accuracy.paired import Estimate
 from litesmith.arguments import argument
 from litesmith.data.samples import Data
 from litesmith.errors import BadInput
@@ -42,6 +43,7 @@ from litesmith.regression.gate_rules import (
     Clocks,
     LatencyLook,
     accuracy_bound,
+    accuracy_loss,
     accuracy_verdict,
     delegation_verdict,
     growth_verdict,
@@ -74,6 +76,8 @@ class Check:
     """One quantity held against the baseline, in words, with the numbers for programs in `facts`.
 
     command  what looks into it
+    used     the share of what is allowed that the change takes up, with its interval where it has
+             one; None where that is not known, or nothing is allowed
     """
 
     quantity: str
@@ -86,6 +90,7 @@ class Check:
     why: str = ""
     command: str = ""
     facts: Mapping[str, object] = field(default_factory=dict[str, object])
+    used: Estimate | None = None
 
     def row(self) -> dict[str, object]:
         """By name, for JSON."""
@@ -225,6 +230,7 @@ def _accuracy_check(case: GateCase, then: Scores, now: Scores) -> Check:
             "independent": independent_rows(now.count, groups),
             **dict(zip(names, map(finite, values), strict=True)),
         },
+        used=_share_used(accuracy_loss(difference, then.better), bound),
     )
 
 
@@ -302,6 +308,7 @@ def _latency_check(case: GateCase, look: LatencyLook, timing: Timing, then: Timi
             "baseline_us": then.us,
             "blocks": {name: len(blocks) for name, blocks in look.clocks.items()},
         },
+        used=_growth_used(look.change.times, case.allowed["latency"]),
     )
 
 
@@ -331,6 +338,7 @@ def _sizes(case: GateCase) -> list[Check]:
             ),
             command=f"litesmith diff {case.before} {case.file}",
             facts={"baseline": before, "now": after},
+            used=_growth_used(_exact(after / before), case.allowed[quantity]),
         )
         for quantity, before, after in (
             ("size", then.bytes, now.bytes),
@@ -373,6 +381,7 @@ def _memory(case: GateCase) -> list[Check]:
             ),
             command=f"litesmith inspect {case.file}",
             facts={"baseline": then, "now": now},
+            used=_growth_used(_exact(now / then), allowed) if then else None,
         )
     ]
 
@@ -451,6 +460,22 @@ def _left_words(more: int) -> str:
         if more > 0
         else phrase("{more} op{s} fewer left", -more, s)
     )
+
+
+def _exact(value: float) -> Estimate:
+    return Estimate(value, value, value)
+
+
+def _growth_used(times: Estimate, allowed: Allowed) -> Estimate | None:
+    """Of a quantity that grew so many times."""
+    return _share_used(Estimate(*(end - 1 for end in times)), allowed.amount)
+
+
+def _share_used(lost: Estimate, bound: float) -> Estimate | None:
+    """How much of what may be lost is lost."""
+    if not 0 < bound < math.inf or not all(map(math.isfinite, lost)):
+        return None
+    return Estimate(*(end / bound for end in lost))
 
 
 def _why(verdict: str, reason: str) -> str:

@@ -170,12 +170,19 @@ def accuracy_verdict(difference: Estimate, better: int, bound: float) -> str:
     any difference counts as lost."""
     if any(math.isnan(number) for number in difference):
         return UNCLEAR
-    value, low, high = difference
-    losses = {1: (-value, -high), -1: (value, low), 0: (abs(value), max(low, -high))}
-    lost, least = losses[better]
+    lost, least, _ = accuracy_loss(difference, better)
     if lost <= bound + _ROUNDING:
         return FINE
     return WORSE if least > 0 else UNCLEAR
+
+
+def accuracy_loss(difference: Estimate, better: int) -> Estimate:
+    """How much worse a difference is, and the ends of its interval."""
+    value, low, high = difference
+    if better:
+        lost = (-value, -high, -low) if better > 0 else (value, low, high)
+        return Estimate(*lost)
+    return Estimate(abs(value), max(low, -high), max(abs(low), abs(high)))
 
 
 def ratio_change(now: Sequence[float], then: Sequence[float]) -> Estimate:

@@ -62,8 +62,9 @@ from litesmith.units import (
 class Gated:
     """All checks of a model.
 
-    host   the machine of now
-    notes  what is to be known about the comparison
+    host    the machine of now
+    notes   what is to be known about the comparison
+    report  the page, where one was asked for
     """
 
     baseline: str
@@ -74,6 +75,7 @@ class Gated:
     host: Environment
     notes: tuple[str, ...] = ()
     strict: bool = False
+    report: Path | None = None
 
     __repr__ = show_line
     _repr_html_ = show_html

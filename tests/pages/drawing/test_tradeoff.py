@@ -20,6 +20,7 @@ from litesmith.pages.drawing.plot import (
     SHAPES,
     TOP,
     WIDTH,
+    Spot,
     place_labels,
     staircase,
     ticks,
@@ -66,7 +67,7 @@ def test_ticks_are_few_round_and_inside(low: float, span: float) -> None:
 
 @given(st.lists(points, min_size=1, max_size=12))
 def test_labels_stay_inside_the_drawing(given_points: list[tuple[float, float]]) -> None:
-    for label in place_labels(["a.name"] * len(given_points), given_points):
+    for label in place_labels(["a.name"] * len(given_points), [Spot(*one) for one in given_points]):
         if label is not None:
             assert 0 < label.x < WIDTH and 0 < label.y < HEIGHT
 

@@ -43,6 +43,10 @@ EXAMPLES = {
             "litesmith report model-tuned --markdown -o summary.md",
             phrase("the same for a pull request"),
         ),
+        Example(
+            "litesmith report tuned-a tuned-b chosen -o runs.html",
+            phrase("several runs side by side, with a filter"),
+        ),
     ),
     "compare": (
         Example(
@@ -62,6 +66,10 @@ EXAMPLES = {
         Example(
             "litesmith gate baseline.json model.tflite --data val.npz",
             phrase("in CI: exit status 1 where the model got worse"),
+        ),
+        Example(
+            "litesmith gate baseline.json model.tflite --data val.npz -o gated",
+            phrase("the same, with a page"),
         ),
     ),
     "inspect": (

@@ -26,6 +26,8 @@ def print_gate(found: Gated | Renewed) -> None:
     for check in found.checks:
         if check.why and check.verdict != OFF:
             _print_reason(check)
+    if found.report is not None:
+        show.line(phrase("report: {page}", plain(str(found.report))))
 
 
 def _print_reason(check: Check) -> None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from html import escape
 
 from litesmith.lang.language import say
+from litesmith.phrases import phrase
 
 
 @dataclass(frozen=True)
@@ -15,11 +16,11 @@ class Html:
 
 
 Child = str | Html | None
-_EMPTY = frozenset(("br", "meta"))
+_EMPTY = frozenset(("br", "input", "meta"))
 
 # Elements that hold names, commands and programs, which are the same in every language.
 _AS_IS = frozenset(("b", "code", "kbd", "pre", "script", "style"))
-_SPOKEN = frozenset(("alt", "aria_label", "data_label", "data_tip", "title"))
+_SPOKEN = frozenset(("alt", "aria_label", "data_all", "data_label", "data_tip", "title"))
 
 
 def tag(name: str, /, *children: Child, **attributes: Child | float | bool) -> Html:
@@ -83,10 +84,25 @@ def bullets(lines: Sequence[Child]) -> Html | None:
     return tag("ul", *(tag("li", line) for line in lines)) if lines else None
 
 
+def legend_html(keys: Iterable[tuple[str, str]]) -> Html:
+    """What the colours of bars stand for: a class of the page, and words."""
+    items = [tag("li", tag("i", class_=f"key {kind}"), words) for kind, words in keys]
+    return tag("ul", *items, class_="legend")
+
+
+# kind of a badge -> what it says of a model, for who points at it
+_BADGES = {
+    "front": phrase("no other model is better and costs less at once"),
+    "integer": phrase("the whole model computes in integers"),
+}
+
+
 def badges_html(badges: Iterable[tuple[str, str, bool]]) -> list[Html]:
     """The words of those that are given, each of a kind."""
     return [
-        tag("span", words, class_=f"badge {kind}") for words, kind, is_given in badges if is_given
+        tag("span", words, class_=f"badge {kind}", title=_BADGES.get(kind))
+        for words, kind, is_given in badges
+        if is_given
     ]
 
 

@@ -4,6 +4,8 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
+from unicodedata import east_asian_width
 
 Point = tuple[float, float]
 Box = tuple[float, float, float, float]  # left, top, right, bottom
@@ -11,9 +13,20 @@ Box = tuple[float, float, float, float]  # left, top, right, bottom
 WIDTH, HEIGHT = 400, 320
 LEFT, TOP, RIGHT, BOTTOM = 52, 12, 392, 272
 
-# What a letter takes, for the largest size that labels are drawn in.
-_LETTER, _LINE = 7.2, 13
-_GAP = 9
+# Labels are drawn in letters of at most this size, in units of the drawing; a line takes as much.
+_SIZE, _LINE = 12.2, 14
+
+# Letters whose width is not the usual one, in sizes of the font: those of a wide font, so that a
+# label takes no more than it is thought to, whatever font a browser has.
+_WIDTHS = {
+    **dict.fromkeys(" !'(),-./:;I[]`fijlrt{|}", 0.42),
+    **dict.fromkeys("%@MWmw—…", 1.02),
+    **dict.fromkeys("ABCDEFGHJKLNOPQRSTUVXYZ&+<=>#~", 0.82),
+}
+_USUAL_WIDTH, _WIDE = 0.66, 1.05
+
+# How much further off than usual a label may be, where other marks are near.
+_FURTHER = (6.0, 12.0)
 
 
 @dataclass(frozen=True)
@@ -77,9 +90,9 @@ SHAPES: dict[str, tuple[Point, ...]] = {
 }
 
 
-def outline(shape: str, x: float, y: float) -> tuple[Point, ...]:
+def outline(shape: str, x: float, y: float, size: float = 1.0) -> tuple[Point, ...]:
     """The corners of a shape at a place."""
-    return tuple((round(x + dx, 2), round(y + dy, 2)) for dx, dy in SHAPES[shape])
+    return tuple((round(x + size * dx, 2), round(y + size * dy, 2)) for dx, dy in SHAPES[shape])
 
 
 def staircase(points: Iterable[Point]) -> tuple[Point, ...]:
@@ -106,49 +119,105 @@ class Label:
     anchor: str
 
 
+class Spot(NamedTuple):
+    """A mark that a label belongs to, and how far it reaches from its middle."""
+
+    x: float
+    y: float
+    radius: float = 6.0
+
+    @property
+    def box(self) -> Box:
+        return (
+            self.x - self.radius,
+            self.y - self.radius,
+            self.x + self.radius,
+            self.y + self.radius,
+        )
+
+
 def place_labels(
-    names: Sequence[str], points: Sequence[Point], line: Sequence[Point] = ()
+    names: Sequence[str],
+    spots: Sequence[Spot],
+    *,
+    taken: Iterable[Box] = (),
+    avoided: Sequence[Box] = (),
 ) -> tuple[Label | None, ...]:
-    """A label for each point, the first ones first, off a line where that can be; None where there
-    is no room left."""
-    segments = [
-        (min(a[0], b[0]), min(a[1], b[1]) - 1, max(a[0], b[0]), max(a[1], b[1]) + 1)
-        for a, b in pairwise(line)
-    ]
-    taken = [(x - 6, y - 6, x + 6, y + 6) for x, y in points]
+    """A label for each spot, the first ones first: over no other label, no other mark and nothing
+    that is `taken`, and off what is `avoided` where that can be; None where no room is left."""
+    used = list(taken)
     placed: list[Label | None] = []
-    for name, (x, y) in zip(names, points, strict=True):
-        own = (x - 6, y - 6, x + 6, y + 6)
-        others = [box for box in taken if box != own]
-        free = [label for label in _tries(name, x, y) if _is_free(label, others)]
-        found = next((label for label in free if _is_free(label, segments)), next(iter(free), None))
+    for place, (name, spot) in enumerate(zip(names, spots, strict=True)):
+        others = [other.box for number, other in enumerate(spots) if number != place]
+        free = [one for one in _tries(name, spot) if _is_free(label_box(one), (*used, *others))]
+        found = min(free, key=lambda one: _count_met(label_box(one), avoided), default=None)
         placed.append(found)
         if found is not None:
-            taken.append(_box(found))
+            used.append(label_box(found))
     return tuple(placed)
 
 
-def _tries(name: str, x: float, y: float) -> tuple[Label, ...]:
-    return (
-        Label(name, x + _GAP, y + 4, "start"),
-        Label(name, x - _GAP, y + 4, "end"),
-        Label(name, x, y - _GAP - 2, "middle"),
-        Label(name, x, y + _GAP + 11, "middle"),
-        Label(name, x + _GAP, y - _GAP, "start"),
-        Label(name, x + _GAP, y + _GAP + 9, "start"),
-    )
+def segments(line: Sequence[Point]) -> list[Box]:
+    """The parts of a line, each as the box that it fills."""
+    return [
+        (min(a[0], b[0]), min(a[1], b[1]) - 1, max(a[0], b[0]), max(a[1], b[1]) + 1)
+        for a, b in pairwise(line)
+    ]
 
 
-def _box(label: Label) -> Box:
-    width = _LETTER * len(label.text)
+def place_note(text: str, tries: Sequence[tuple[float, float, str]], taken: Sequence[Box]) -> Label:
+    """Words at a line, at the first of some places that is free; else at the first."""
+    labels = [Label(text, x, y, anchor) for x, y, anchor in tries]
+    return next((one for one in labels if not _count_met(label_box(one), taken)), labels[0])
+
+
+def _tries(name: str, spot: Spot) -> tuple[Label, ...]:
+    """The places of a label, the best first."""
+    x, y, radius = spot
+    found: list[Label] = []
+    for reach in (radius, *(radius + more for more in _FURTHER)):
+        above, below = y - reach - 4, y + reach + 11
+        found += [
+            Label(name, x + reach + 4, y + 4, "start"),
+            Label(name, x - reach - 4, y + 4, "end"),
+            Label(name, x, above, "middle"),
+            Label(name, x, below, "middle"),
+            *(Label(name, x + 4, height, "start") for height in (above, below)),
+            *(Label(name, x - 4, height, "end") for height in (above, below)),
+        ]
+    return tuple(found)
+
+
+def text_width(words: str) -> float:
+    """The most that words take across in a drawing."""
+    return _SIZE * sum(map(_letter_width, words))
+
+
+def _letter_width(letter: str) -> float:
+    if east_asian_width(letter) in "WF":
+        return _WIDE
+    usual = _USUAL_WIDTH if letter.isascii() or letter.isalpha() else _WIDE
+    return _WIDTHS.get(letter, usual)
+
+
+def label_box(label: Label) -> Box:
+    """What a label takes."""
+    width = text_width(label.text)
     left = label.x - width * {"start": 0.0, "middle": 0.5, "end": 1.0}[label.anchor]
-    return left, label.y - _LINE + 2, left + width, label.y + 3
+    return left, label.y - _LINE + 3, left + width, label.y + 3
 
 
-def _is_free(label: Label, taken: Sequence[Box]) -> bool:
-    left, top, right, bottom = _box(label)
-    if left < LEFT + 2 or right > RIGHT + 6 or top < TOP - 8 or bottom > BOTTOM:
-        return False
-    return not any(
-        left < box[2] and right > box[0] and top < box[3] and bottom > box[1] for box in taken
-    )
+def do_meet(one: Box, other: Box) -> bool:
+    """True where two boxes share more than an edge."""
+    is_beside = one[2] <= other[0] or other[2] <= one[0]
+    return not (is_beside or one[3] <= other[1] or other[3] <= one[1])
+
+
+def _count_met(box: Box, others: Iterable[Box]) -> int:
+    return sum(do_meet(box, other) for other in others)
+
+
+def _is_free(box: Box, taken: Iterable[Box]) -> bool:
+    left, top, right, bottom = box
+    is_inside = left >= LEFT + 2 and right <= WIDTH - 2 and top >= 1 and bottom <= BOTTOM
+    return is_inside and not _count_met(box, taken)

@@ -8,10 +8,10 @@ from io import BytesIO
 from typing import TYPE_CHECKING
 from unicodedata import combining, normalize
 
-from litesmith.lang.language import language, say
+from litesmith.lang.language import language, say, speaking
 from litesmith.pages.drawing.plot import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Point, outline
-from litesmith.pages.drawing.svg import shape_words
-from litesmith.pages.drawing.tradeoff import Graph, PlotMark, note_height
+from litesmith.pages.drawing.svg import LEFT_IS_BETTER, UP_IS_BETTER, shape_words
+from litesmith.pages.drawing.tradeoff import Graph, PlotMark
 
 if TYPE_CHECKING:
     from PIL.ImageDraw import ImageDraw
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 # Pixels of the picture for a unit of the drawing; more are drawn, so that edges are smooth.
 _SCALE, _SMOOTH = 2, 2
 _TITLE, _KEYS = 26, 26
+
+# How much of a mark is left white where only its outline is drawn.
+_INNER = 0.55
 
 _INK, _SOFT, _LINE, _ACCENT = "#16202c", "#586575", "#dfe4ea", "#0b6bcb"
 _BAD, _OUTSIDE = "#b3372e", "#fbf1f0"
@@ -39,14 +42,16 @@ _WITHOUT_FONT = ("zh",)
 
 
 def png(graph: Graph) -> bytes:
-    """The picture of a graph, with its title and the meaning of its shapes."""
+    """The picture of a graph, with its title and the meaning of its shapes; in English where the
+    font has no letters for the language in use."""
     paper = _Paper()
-    paper.text((LEFT, -8), _said(graph.title), "start", _INK, 15)
-    _frame(paper, graph)
-    _lines(paper, graph)
-    for mark in graph.marks:
-        _mark(paper, mark)
-    _legend(paper, graph)
+    with speaking("en" if language() in _WITHOUT_FONT else None):
+        paper.text((LEFT, -8), say(graph.title), "start", _INK, 15)
+        _frame(paper, graph)
+        _lines(paper, graph)
+        for mark in graph.marks:
+            _mark(paper, mark)
+        _legend(paper, graph)
     return paper.content()
 
 
@@ -125,34 +130,31 @@ class _Paper:
         return target.getvalue()
 
 
-def _said(words: str) -> str:
-    """Words in the language in use, or in English where the font has no letters for it."""
-    return words if language() in _WITHOUT_FONT else say(words)
-
-
 def _frame(paper: _Paper, graph: Graph) -> None:
     if graph.budget:
         paper.box(LEFT, graph.budget.place, RIGHT, BOTTOM, _OUTSIDE)
     for tick in graph.y_ticks:
         paper.line([(LEFT, tick.place), (RIGHT, tick.place)], _LINE, 0.75)
-        paper.text((LEFT - 6, tick.place + 4), _said(tick.text), "end")
+        paper.text((LEFT - 6, tick.place + 4), say(tick.text), "end")
     for tick in graph.x_ticks:
         paper.line([(tick.place, TOP), (tick.place, BOTTOM)], _LINE, 0.75)
-        paper.text((tick.place, BOTTOM + 15), _said(tick.text), "middle")
+        paper.text((tick.place, BOTTOM + 15), say(tick.text), "middle")
     paper.line([(LEFT, BOTTOM), (RIGHT, BOTTOM)], _SOFT)
-    paper.text(((LEFT + RIGHT) / 2, BOTTOM + 33), _said(graph.x_title), "middle")
-    paper.upward(_said(graph.y_title))
+    paper.line([(LEFT, TOP), (LEFT, BOTTOM)], _SOFT)
+    across = f"{say(LEFT_IS_BETTER)}   {say(graph.x_title)}"
+    paper.text(((LEFT + RIGHT) / 2, BOTTOM + 33), across, "middle")
+    paper.upward(f"{say(graph.y_title)}   {say(UP_IS_BETTER)}")
 
 
 def _lines(paper: _Paper, graph: Graph) -> None:
     if graph.budget:
         y = graph.budget.place
         paper.dashes((LEFT, y), (RIGHT, y), _BAD, 5)
-        paper.text((RIGHT - 2, note_height(y)), _said(graph.budget.text)[:40], "end", _BAD, 10)
     if graph.limit:
         x = graph.limit.place
         paper.dashes((x, TOP), (x, BOTTOM), _BAD, 2)
-        paper.text((x + 4, TOP + 9), _said(graph.limit.text), "start", _BAD, 10)
+    for note in graph.notes:
+        paper.text((note.x, note.y), note.text, note.anchor, _BAD, 10)
     if len(graph.front) > 1:
         paper.line(graph.front, _ACCENT, 1.5)
 
@@ -165,14 +167,16 @@ def _mark(paper: _Paper, mark: PlotMark) -> None:
     if mark.on_front:
         paper.ring((mark.x, mark.y), 12, _ACCENT)
     paper.shape(outline(mark.shape, mark.x, mark.y), fill)
+    if mark.is_outlined:
+        paper.shape(outline(mark.shape, mark.x, mark.y, _INNER), "white")
     if mark.label:
         paper.text((mark.label.x, mark.label.y), mark.label.text, mark.label.anchor, _INK)
 
 
 def _legend(paper: _Paper, graph: Graph) -> None:
     x, y = 14.0, HEIGHT + 8.0
-    shown = [(shape, _said(words)) for shape, words in shape_words(graph)]
-    front = _said("Pareto front") if graph.front else ""
+    shown = [(shape, say(words)) for shape, words in shape_words(graph)]
+    front = say("Pareto front") if graph.front else ""
     taken = sum(paper.width(words, 10) for _, words in shown) + paper.width(front, 10)
     gap = min(28.0, (WIDTH - 30 - taken) / max(len(shown), 1))
     for shape, words in shown:
@@ -185,7 +189,9 @@ def _legend(paper: _Paper, graph: Graph) -> None:
 
 
 # What the font has instead of what it has not.
-_LIKE = str.maketrans({"−": "-", "×": "x", "µ": "u", "–": "-", "…": ".", "¿": "", "¡": ""})
+_LIKE = str.maketrans(
+    {"−": "-", "×": "x", "µ": "u", "–": "-", "…": ".", "←": "<", "→": ">", "¿": "", "¡": ""}
+)
 
 # accent -> strokes beside the middle of a letter, above its top, in sizes of the font
 _ABOVE: dict[str, tuple[tuple[Point, ...], ...]] = {

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from litesmith.lang.language import say
 from litesmith.pages.drawing.markup import Child, Html, as_is, join_html, tag
 from litesmith.pages.drawing.plot import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Point, outline
-from litesmith.pages.drawing.tradeoff import Graph, PlotMark, Tick, note_height, shown_score
+from litesmith.pages.drawing.tradeoff import Graph, PlotMark
 from litesmith.pages.records.record_words import (
     difference_words,
     score_words,
@@ -16,7 +16,8 @@ from litesmith.pages.records.record_words import (
 from litesmith.pages.records.tune_folder import Entry
 from litesmith.phrases import join, phrase
 
-_NOTE = 40  # what the word at a line takes
+# Which way is better, at the title of each axis; the upright one is turned.
+LEFT_IS_BETTER, UP_IS_BETTER = phrase("← better"), phrase("better →")
 
 # shape -> what it says, in the order of the legend
 LEGEND = {
@@ -37,10 +38,10 @@ def svg(graph: Graph) -> Html:
         tag("title", graph.title),
         *_frame(graph),
         *_lines(graph),
-        *(_mark(mark) for mark in graph.marks),
+        *(_mark(mark, place) for place, mark in enumerate(graph.marks)),
         viewBox=f"0 0 {WIDTH} {HEIGHT}",
         role="group",
-        class_="graph",
+        class_="graph tips",
         data_graph=graph.name,
     )
 
@@ -50,7 +51,14 @@ def figures(drawn: Sequence[Graph], hint: str) -> Html | None:
     if not drawn:
         return None
     shown = [
-        tag("figure", tag("figcaption", graph.title), svg(graph), legend(graph)) for graph in drawn
+        tag(
+            "figure",
+            tag("figcaption", graph.title),
+            svg(graph),
+            legend(graph),
+            tag("p", graph.samples, class_="hint") if graph.samples else None,
+        )
+        for graph in drawn
     ]
     return join_html(tag("p", hint, class_="hint"), tag("div", *shown, class_="figures"))
 
@@ -77,7 +85,7 @@ def shape_words(graph: Graph) -> Iterable[tuple[str, str]]:
 
 def tip_lines(entry: Entry) -> tuple[str, ...]:
     """What a point says of its trial, the name first."""
-    score, speed = shown_score(entry), entry.speed
+    score, speed = entry.score or entry.proof, entry.speed
     facts = (
         ("", phrase(entry.status)),
         (phrase(score.title) if score else "", score_words(score)),
@@ -102,12 +110,21 @@ def _frame(graph: Graph) -> Iterable[Html]:
         yield _line((tick.place, TOP), (tick.place, BOTTOM), "grid")
         yield _text(tick.place, BOTTOM + 17, tick.text, "middle")
     yield _line((LEFT, BOTTOM), (RIGHT, BOTTOM), "axis")
-    yield _text((LEFT + RIGHT) / 2, HEIGHT - 10, graph.x_title, "middle", "axis-title")
-    middle = (TOP + BOTTOM) / 2
+    yield _line((LEFT, TOP), (LEFT, BOTTOM), "axis")
+    yield tag(
+        "text",
+        tag("tspan", LEFT_IS_BETTER, class_="better"),
+        tag("tspan", graph.x_title, dx=10),
+        x=(LEFT + RIGHT) / 2,
+        y=HEIGHT - 10,
+        text_anchor="middle",
+        class_="axis-title",
+    )
     yield tag(
         "text",
         graph.y_title,
-        x=-middle,
+        tag("tspan", UP_IS_BETTER, dx=10, class_="better"),
+        x=-(TOP + BOTTOM) / 2,
         y=13,
         transform="rotate(-90)",
         text_anchor="middle",
@@ -122,22 +139,16 @@ def _lines(graph: Graph) -> Iterable[Html]:
         if depth > 0:
             yield tag("rect", x=LEFT, y=y, width=RIGHT - LEFT, height=depth, class_="outside")
         yield _line((LEFT, y), (RIGHT, y), "budget")
-        yield _text(RIGHT - 2, note_height(y), _short(graph.budget), "end", "note")
     if graph.limit:
         x = graph.limit.place
         yield _line((x, TOP), (x, BOTTOM), "limit")
-        beside = (x + 4, "start") if x < RIGHT - _NOTE else (x - 4, "end")
-        yield _text(beside[0], TOP + 9, graph.limit.text, beside[1], "note")
+    for note in graph.notes:
+        yield _text(note.x, note.y, as_is(note.text), note.anchor, "note")
     if graph.front:
         yield tag("polyline", points=_points(graph.front), class_="front")
 
 
-def _short(tick: Tick) -> Html | None:
-    shown = say(tick.text)
-    return as_is(shown if len(shown) <= 34 else say("budget"))
-
-
-def _mark(mark: PlotMark) -> Html:
+def _mark(mark: PlotMark, place: int) -> Html:
     left, upper, right, lower = mark.bars
     ring = tag("circle", cx=mark.x, cy=mark.y, r=12, class_="ring") if mark.on_front else None
     label = mark.label
@@ -149,8 +160,8 @@ def _mark(mark: PlotMark) -> Html:
         ring,
         tag("polygon", points=_points(outline(mark.shape, mark.x, mark.y)), class_="shape"),
         _text(label.x, label.y, as_is(label.text), label.anchor, "name") if label else None,
-        class_=f"point {mark.shape}",
-        tabindex=0,
+        class_=f"point {mark.shape}{' outlined' if mark.is_outlined else ''}",
+        tabindex=-1 if place else 0,
         role="img",
         aria_label=as_is(", ".join((name, *map(say, facts)))),
         data_trial=name,

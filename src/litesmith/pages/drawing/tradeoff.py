@@ -7,21 +7,28 @@ from typing import Generic, NamedTuple, TypeVar
 
 from litesmith.evidence.records import Score
 from litesmith.evidence.tuning import FLOAT, MISSES
+from litesmith.lang.language import say
 from litesmith.pages.drawing.plot import (
     BOTTOM,
     LEFT,
     RIGHT,
     TOP,
+    Box,
     Label,
     Point,
     Scale,
+    Spot,
+    label_box,
     place_labels,
+    place_note,
+    segments,
     staircase,
+    text_width,
     ticks,
 )
 from litesmith.pages.records.tune_folder import Entry, TuneFolder
-from litesmith.phrases import phrase
-from litesmith.units import number_text
+from litesmith.phrases import Quantity, phrase
+from litesmith.units import number_text, total_text
 
 BYTES = {"B": 1.0, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}
 TIMES = {"µs": 1.0, "ms": 1e3, "s": 1e6}
@@ -29,6 +36,9 @@ TIMES = {"µs": 1.0, "ms": 1e3, "s": 1e6}
 # A trial that loses more than so many times the budget, or costs so many times what the float model
 # does, is drawn at the edge, as a triangle: else one such would press all others into one spot.
 _FAR_BELOW, _FAR_BEYOND = 6, 2.5
+
+# How far a mark reaches from its middle, and one in a ring.
+_MARK, _RING = 6.0, 12.0
 
 Cost = tuple[float, float, float]  # as it is, and the ends of its interval
 
@@ -53,7 +63,10 @@ class Axis(Generic[Shown, Record]):
 
 @dataclass(frozen=True)
 class PlotMark:
-    """A trial in a graph; `bars` are the ends of its intervals, left, upper, right, lower."""
+    """A trial in a graph; `bars` are the ends of its intervals, left, upper, right, lower.
+
+    is_outlined  True where it was scored on other samples than the model to ship
+    """
 
     entry: Entry
     x: float
@@ -61,7 +74,17 @@ class PlotMark:
     bars: tuple[float, float, float, float]
     shape: str
     on_front: bool
+    is_outlined: bool = False
     label: Label | None = None
+
+    @property
+    def spot(self) -> Spot:
+        return Spot(self.x, self.y, _RING if self.on_front else _MARK)
+
+    @property
+    def bar_boxes(self) -> tuple[Box, Box]:
+        left, upper, right, lower = self.bars
+        return (left, self.y - 1, right, self.y + 1), (self.x - 1, upper, self.x + 1, lower)
 
 
 @dataclass(frozen=True)
@@ -75,6 +98,7 @@ class Graph:
     """A graph with every place computed; drawing it is all that is left.
 
     meanings  what shapes stand for, where that is not the usual
+    samples   which samples filled and outlined marks are of, where there are both
     """
 
     name: str
@@ -88,14 +112,21 @@ class Graph:
     budget: Tick | None
     limit: Tick | None
     meanings: Mapping[str, str] = field(default_factory=dict[str, str])
+    samples: str = ""
+
+    @property
+    def notes(self) -> tuple[Label, ...]:
+        """The words at the lines of the budget and the limit."""
+        return place_notes(self.budget, self.limit, [mark.spot.box for mark in self.marks])
 
 
 class _Found(NamedTuple):
-    """A trial that can be drawn."""
+    """A trial that can be drawn; `worth` is its score, or how much better it is than float's."""
 
     entry: Entry
     cost: Cost
     score: Score
+    worth: Cost
 
 
 def exact(cost: float | None) -> Cost | None:
@@ -130,46 +161,134 @@ def graphs(record: TuneFolder) -> tuple[Graph, ...]:
     return tuple(graph for graph in drawn if graph is not None)
 
 
-def note_height(line: float) -> float:
-    """Where words on a line across the graph go: below it, or above where there is no room."""
-    return line + 13 if BOTTOM - line > 18 else line - 5
+def place_notes(budget: Tick | None, limit: Tick | None, taken: Sequence[Box]) -> tuple[Label, ...]:
+    """The words at the lines across and upright: off marks where that can be, never off the
+    drawing, and never over each other."""
+    placed: list[Label] = []
+    if budget is not None:
+        below, above = budget.place + 13, budget.place - 5
+        heights = [below, above] if BOTTOM - budget.place > 18 else [above]
+        ends = ((RIGHT - 2, "end"), (LEFT + 4, "start"))
+        tries = [(x, height, anchor) for height in heights for x, anchor in ends]
+        placed.append(place_note(_fit(budget.text, "budget"), tries, taken))
+    if limit is not None:
+        words = say(limit.text)
+        is_left = limit.place + 4 + text_width(words) < RIGHT
+        beside = (limit.place + 4, "start") if is_left else (limit.place - 4, "end")
+        used = [placed[0].y] if placed else []
+        heights = [y for y in (TOP + 9, BOTTOM - 6) if all(abs(y - one) > 14 for one in used)]
+        tries = [(beside[0], height, beside[1]) for height in heights]
+        placed.append(place_note(words, tries, taken))
+    return tuple(placed)
 
 
-def shown_score(entry: Entry) -> Score | None:
-    """The score on the samples that all trials share, where there is one."""
-    return entry.score or entry.proof
+def _fit(text: str, short: str) -> str:
+    """A text in the language in use, or a word for it where the drawing is too narrow."""
+    shown = say(text)
+    return shown if text_width(shown) < RIGHT - LEFT - 8 else say(short)
+
+
+def shown_score(record: TuneFolder, entry: Entry) -> Score | None:
+    """The score that everything tells of a trial: of the model to ship that of the headline, of
+    others on the held-out samples where they were asked, else on those of the search."""
+    chosen = record.summary.chosen
+    if chosen is not None and chosen.name == entry.name and chosen.accuracy is not None:
+        return chosen.accuracy
+    return entry.proof or entry.score
+
+
+def _is_paired(entry: Entry, score: Score) -> bool:
+    return entry.name == FLOAT or score.difference is not None
+
+
+def _gain(entry: Entry, score: Score, worth: int) -> Cost:
+    """How much better than the float model on the same samples, with the ends of the interval."""
+    found = score.against
+    if entry.name == FLOAT or found is None or found.difference is None:
+        return 0.0, 0.0, 0.0
+    own = worth * found.difference
+    ends = (found.difference_low, found.difference_high)
+    lower, upper = sorted(own if end is None else worth * end for end in ends)
+    return own, min(lower, own), max(upper, own)
+
+
+def _find(axis: Axis[Entry, TuneFolder], record: TuneFolder) -> tuple[list[_Found], bool]:
+    """The trials that can be drawn; and whether by their difference from the float model, which
+    scores on different samples have in common."""
+    scored = [
+        (entry, cost, score)
+        for entry in record.entries
+        if (cost := axis.cost(entry, record)) and (score := shown_score(record, entry))
+    ]
+    if not scored:
+        return [], False
+    first = scored[0][2]
+    scored = [one for one in scored if one[2].title == first.title]
+    is_paired = all(_is_paired(entry, score) for entry, _, score in scored) and len(scored) > 1
+    worth = -1 if first.is_lower_better else 1
+    return [
+        _Found(
+            entry, cost, score, _gain(entry, score, worth) if is_paired else worths(score, worth)
+        )
+        for entry, cost, score in scored
+    ], is_paired
 
 
 def _graph(axis: Axis[Entry, TuneFolder], record: TuneFolder) -> Graph | None:
-    found = [
-        _Found(entry, cost, score)
-        for entry in record.entries
-        if (cost := axis.cost(entry, record)) and (score := shown_score(entry))
-    ]
+    found, is_paired = _find(axis, record)
     if not found:
         return None
     first = found[0].score
-    found = [one for one in found if one.score.title == first.title]
     worth = -1 if first.is_lower_better else 1
-    floor = _floor(record, worth)
+    floor = _floor(record, worth, is_paired)
     across, limit = _across(found, record.summary.request.ceilings.get(axis.name))
-    up = up_scale([worths(one.score, worth) for one in found], floor, _FAR_BELOW)
-    marks = _labelled([_mark(record, one, across, up) for one in found])
-    unit = axis.unit(across.high)
+    up = up_scale([one.worth for one in found], floor, _FAR_BELOW)
+    budget = None
+    if floor is not None:
+        budget = Tick(up.within(floor), phrase(record.summary.request.budget))
+    marks = [_mark(record, one, across, up) for one in found]
+    front = staircase((m.x, m.y) for m in marks if m.on_front)
+    unit, size = axis.unit(across.high), 0.01 if first.unit == "share" else 1.0
+    title = phrase("{title} against float", phrase(first.title))
     return Graph(
         name=axis.name,
         title=phrase("{title} and accuracy", axis.title),
         x_title=phrase("{title}{on}, {unit}", axis.title, _on(axis, found), unit),
-        y_title=y_title(phrase(first.title), first.unit),
+        y_title=_gain_title(title, first.unit)
+        if is_paired
+        else y_title(phrase(first.title), first.unit),
         x_ticks=scale_ticks(across, axis.units[unit]),
-        y_ticks=scale_ticks(up, worth * (0.01 if first.unit == "share" else 1.0)),
-        marks=marks,
-        front=staircase((m.x, m.y) for m in marks if m.on_front),
-        budget=None
-        if floor is None
-        else Tick(up.within(floor), phrase(record.summary.request.budget)),
+        y_ticks=scale_ticks(up, size, is_signed=True)
+        if is_paired
+        else scale_ticks(up, worth * size),
+        marks=_labelled(marks, segments(front), place_notes(budget, limit, _boxes(marks))),
+        front=front,
+        budget=budget,
         limit=limit,
+        samples=_samples_words(record, marks),
     )
+
+
+def _boxes(marks: Sequence[PlotMark]) -> list[Box]:
+    return [mark.spot.box for mark in marks]
+
+
+def _samples_words(record: TuneFolder, marks: Sequence[PlotMark]) -> str:
+    """Which samples the marks are of."""
+    if not any(mark.is_outlined for mark in marks):
+        return ""
+    shown = record.summary.data
+    return phrase(
+        "Filled: on the {count} held-out samples, as in the headline. Outlined: on the {count2} "
+        "samples of the search.",
+        total_text(shown.held_out),
+        total_text(shown.search),
+    )
+
+
+def _gain_title(title: str, unit: str) -> str:
+    """What the upright axis is called, of differences."""
+    return y_title(title, "pt" if unit == "share" else unit)
 
 
 def y_title(title: str, unit: str) -> str:
@@ -193,7 +312,7 @@ def _on(axis: Axis[Entry, TuneFolder], found: Sequence[_Found]) -> str:
     """The target that times are of."""
     targets = [one.entry.speed.target for one in found if one.entry.speed]
     return (
-        phrase(" on {targets}", targets[0])
+        phrase(" on {targets}", shorten(targets[0], 18))
         if axis.name == "latency" and targets and targets[0]
         else ""
     )
@@ -223,16 +342,32 @@ def worths(score: Score, worth: int) -> Cost:
 
 
 def _mark(record: TuneFolder, one: _Found, across: Scale, up: Scale) -> PlotMark:
-    entry, (cost, cheap, dear), score = one
-    value, low, high = worths(score, -1 if score.is_lower_better else 1)
+    entry, (cost, cheap, dear), score, (value, low, high) = one
     x, y = across.within(cost), up.within(value)
     bars = (across.within(cheap), up.within(high), across.within(dear), up.within(low))
-    on_front = entry.name in record.summary.front
+    mark = PlotMark(
+        entry,
+        x,
+        y,
+        bars,
+        _shape(entry, record),
+        entry.name in record.summary.front,
+        _is_searched(record, entry, score),
+    )
     if value < up.low:
-        return PlotMark(entry, x, y - 7, (x, y, x, y), "below", on_front)
+        return replace(mark, y=y - 7, bars=(x, y, x, y), shape="below")
     if cost > across.high:
-        return PlotMark(entry, x - 7, y, (x, bars[1], x, bars[3]), "beyond", on_front)
-    return PlotMark(entry, x, y, bars, _shape(entry, record), on_front)
+        return replace(mark, x=x - 7, bars=(x, bars[1], x, bars[3]), shape="beyond")
+    return mark
+
+
+def _is_searched(record: TuneFolder, entry: Entry, score: Score) -> bool:
+    """True for a score on the samples of the search where the headline is on others; the float
+    model differs from itself on none."""
+    chosen = record.summary.chosen
+    told = record.entry(chosen.name) if chosen is not None else None
+    is_proven = told is not None and shown_score(record, told) != told.score
+    return is_proven and entry.name != FLOAT and score == entry.score
 
 
 def _shape(entry: Entry, record: TuneFolder) -> str:
@@ -244,12 +379,31 @@ def _shape(entry: Entry, record: TuneFolder) -> str:
     return "cross" if entry.status == MISSES else "circle"
 
 
-def _labelled(marks: list[PlotMark]) -> tuple[PlotMark, ...]:
+def _labelled(
+    marks: list[PlotMark], avoided: Sequence[Box], notes: Sequence[Label]
+) -> tuple[PlotMark, ...]:
     """The marks with labels, those that matter most first; they are drawn last."""
     order = {"star": 0, "square": 1}
     ranked = sorted(marks, key=lambda m: (order.get(m.shape, 3 - m.on_front), m.x))
     names = [shorten(m.entry.name, 20) for m in ranked]
-    return with_labels(ranked, place_labels(names, [(m.x, m.y) for m in ranked]))
+    return with_labels(ranked, label_marks(names, ranked, avoided, notes))
+
+
+def label_marks(
+    names: Sequence[str],
+    marks: Sequence[PlotMark],
+    avoided: Sequence[Box],
+    notes: Sequence[Label],
+) -> tuple[Label | None, ...]:
+    """Names beside marks: off the words at the lines, and where that can be off the lines and the
+    intervals."""
+    bars = [box for mark in marks for box in mark.bar_boxes]
+    return place_labels(
+        names,
+        [mark.spot for mark in marks],
+        taken=map(label_box, notes),
+        avoided=(*avoided, *bars),
+    )
 
 
 def with_labels(ranked: Sequence[PlotMark], labels: Sequence[Label | None]) -> tuple[PlotMark, ...]:
@@ -263,19 +417,24 @@ def shorten(name: str, most: int) -> str:
     return name if len(name) <= most else f"{name[: most - 1]}…"
 
 
-def scale_ticks(scale: Scale, size: float) -> tuple[Tick, ...]:
-    """Round numbers of a unit that has `size`."""
+def scale_ticks(scale: Scale, size: float, *, is_signed: bool = False) -> tuple[Tick, ...]:
+    """Round numbers of a unit that has `size`, with a plus where they are differences."""
     low, high = sorted((scale.low / size, scale.high / size))
     return tuple(
-        Tick(scale.place(value * size), number_text(value).replace("-", "−"))
-        for value in ticks(low, high)
+        Tick(scale.place(value * size), _tick_text(value, is_signed)) for value in ticks(low, high)
     )
 
 
-def _floor(record: TuneFolder, worth: int) -> float | None:
+def _tick_text(value: float, is_signed: bool) -> str:
+    sign = "+" if is_signed and value > 0 else ""
+    return Quantity(sign + number_text(value).replace("-", "−"))
+
+
+def _floor(record: TuneFolder, worth: int, is_paired: bool) -> float | None:
     """The least worth that the budget allows: what any trial has, without its room."""
     known = (
-        worth * entry.score.known_value - entry.room
+        (_gain(entry, entry.score, worth)[0] if is_paired else worth * entry.score.known_value)
+        - entry.room
         for entry in record.entries
         if entry.score is not None and entry.room is not None
     )

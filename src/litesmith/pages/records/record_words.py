@@ -12,6 +12,7 @@ from litesmith.units import (
     gain_text,
     number_text,
     score_text,
+    time_interval_text,
     time_text,
     total_text,
 )
@@ -23,6 +24,14 @@ def size_words(count: float | None) -> str:
 
 def time_words(us: float | None) -> str:
     return "" if us is None else time_text(us)
+
+
+def split_time(us: float | None, low: float | None, high: float | None) -> tuple[str, str]:
+    """`11.3 ms` and `(11.2–11.4)`; the second is "" where it is not known."""
+    if us is None or low is None or high is None:
+        return time_words(us), ""
+    words, _, ends = time_interval_text(us, low, high).partition(" (")
+    return Quantity(words), f"({ends}"
 
 
 def duration_words(seconds: float | None) -> str:

@@ -3,16 +3,34 @@
 from collections.abc import Iterable, Sequence
 
 from litesmith.evidence.records import Environment
-from litesmith.evidence.tuning import FLOAT, TargetTime
-from litesmith.pages.drawing.markup import Html, bullets, join_html, table_html, tag
-from litesmith.pages.records.record_words import duration_words
+from litesmith.evidence.tuning import (
+    FITS,
+    FLOAT,
+    MISSES,
+    REFUSED,
+    SET_ASIDE,
+    PathStep,
+    TargetTime,
+)
+from litesmith.pages.drawing.bars import Bar, BarRow, bar_chart, time_chart
+from litesmith.pages.drawing.markup import Html, bullets, join_html, legend_html, tag
 from litesmith.pages.records.tune_folder import TuneFolder
 from litesmith.pages.sections.trial_table import link
 from litesmith.phrases import phrase
 from litesmith.run.core.placement import ESTIMATED
-from litesmith.units import bytes_text, number_text, time_interval_text, time_text, total_text
+from litesmith.units import (
+    bytes_text,
+    number_text,
+    percent_text,
+    time_interval_text,
+    time_text,
+    total_text,
+)
 
 _MEMORY = "memory_bytes"
+
+# The models of which the times on every target are on record.
+_BOTH = (FLOAT, "best")
 
 # Reasons why something could not be read that a page lists.
 _MOST_LOSSES = 12
@@ -42,7 +60,7 @@ def path(record: TuneFolder) -> Html | None:
         tag(
             "li",
             tag("p", one.question or one.branch, class_="question"),
-            tag("p", one.answer, class_="answer") if one.answer else None,
+            tag("p", answer, class_="answer") if (answer := _answer(record, one)) else None,
             tag("p", *(link(record, name) for name in one.trials)) if one.trials else None,
             class_=None if one.trials else "idle",
         )
@@ -51,35 +69,50 @@ def path(record: TuneFolder) -> Html | None:
     return tag("ol", *steps, class_="path")
 
 
+# status of the best trial of a branch -> what that answers
+_ANSWERS = {
+    FITS: phrase("yes"),
+    MISSES: phrase("no"),
+    SET_ASIDE: phrase("no"),
+    REFUSED: phrase("not possible"),
+}
+
+
+def _answer(record: TuneFolder, step: PathStep) -> str:
+    """What came of a branch; the numbers of its trials are in their rows."""
+    tried = {entry.status for name in step.trials if (entry := record.entry(name)) is not None}
+    return next((words for status, words in _ANSWERS.items() if status in tried), step.answer)
+
+
 def threads(record: TuneFolder) -> Html | None:
     """The time of the float model and of the best one on each target; others are in the table of
-    all that was tried."""
-    known = [(row, us) for row in record.summary.threads if (us := row.p50_us)]
-    rows = [(row, us) for row, us in known if row.model in (FLOAT, "best")]
-    if not rows:
+    all that was tried. One target alone is told in the headline."""
+    known = [row for row in record.summary.threads if row.p50_us and row.model in _BOTH]
+    targets = list(dict.fromkeys(row.target for row in known))
+    if len(targets) < 2:
         return None
-    longest = max(us for _, us in rows)
-    titles = (phrase("Target"), phrase("Model"), phrase("Time a run"), "")
-    body = [_thread(record, row, us, us / longest) for row, us in rows]
-    return table_html(titles, body, "plain")
-
-
-def _thread(record: TuneFolder, row: TargetTime, us: float, share: float) -> Html:
-    low, high, best = row.low_us, row.high_us, record.summary.best
-    is_chosen = best is not None and row.target == best.target and row.model in ("best", best.name)
-    words = time_interval_text(us, low, high) if low and high else time_text(us)
-    if row.how == ESTIMATED:
-        words = phrase("{time}, estimated", words)
-    bar = tag("i", style=f"width:{round(100 * min(share, 1.0), 1)}%")
-    return tag(
-        "tr",
-        tag("th", row.target, scope="row"),
-        tag(
-            "td", row.model, tag("span", phrase("ship"), class_="badge best") if is_chosen else None
-        ),
-        tag("td", words, class_="number"),
-        tag("td", tag("span", bar, class_="bar after"), class_="wide"),
+    rows = tuple(
+        BarRow(target, tuple(_thread(record, row) for row in known if row.target == target))
+        for target in targets
     )
+    keys = legend_html((("before", FLOAT), ("after", record.shown or "best")))
+    return join_html(keys, bar_chart(time_chart(phrase("Time a run"), rows)))
+
+
+def _thread(record: TuneFolder, row: TargetTime) -> Bar:
+    us, low, high, best = row.p50_us or 0.0, row.low_us, row.high_us, record.summary.best
+    is_chosen = best is not None and row.target == best.target and row.model == _BOTH[1]
+    facts = (
+        record.shown if row.model == _BOTH[1] else row.model,
+        time_interval_text(us, low, high) if low and high else "",
+        phrase("estimated") if row.how == ESTIMATED else "",
+        phrase("to ship") if is_chosen else "",
+    )
+    words = time_text(us)
+    if is_chosen:
+        words = phrase("{time} (ship)", words)
+    kind = "after" if row.model == _BOTH[1] else ""
+    return Bar(us, words, kind, low, high, facts)
 
 
 def data(record: TuneFolder) -> Html | None:
@@ -97,8 +130,13 @@ def data(record: TuneFolder) -> Html | None:
     if not any(value for _, value in lines) and not notes:
         return None
     split = [
-        tag("i", style=f"flex-grow:{count}", class_=f"part{place}")
-        for place, (_, count) in enumerate(counts)
+        tag(
+            "i",
+            style=f"flex-grow:{count}",
+            class_=f"part{place}",
+            title=phrase("{part} ({count} samples)", part, total_text(count)),
+        )
+        for place, (part, count) in enumerate(counts)
         if count
     ]
     return join_html(
@@ -135,10 +173,8 @@ def reproduce(record: TuneFolder) -> Html | None:
     ]
     best = record.entry(told.best.name) if told.best else None
     lines = [
-        ("Litesmith", told.version),
         (phrase("SHA-256 of the input"), told.model_digest),
         (phrase("SHA-256 of the result"), best.digest if best else ""),
-        (phrase("time it took"), duration_words(told.seconds)),
     ]
     if not shown and not any(value for _, value in lines):
         return None
@@ -149,7 +185,8 @@ def value_words(name: str, value: str | float | None) -> str:
     """A fact of a machine, in words."""
     if value is None or isinstance(value, str):
         return value or ""
-    return bytes_text(int(value)) if name == _MEMORY else number_text(round(value, 2))
+    shown = {_MEMORY: lambda: bytes_text(int(value)), "busy": lambda: percent_text(value)}
+    return shown[name]() if name in shown else number_text(round(value, 2))
 
 
 def losses(record: TuneFolder) -> Html | None:

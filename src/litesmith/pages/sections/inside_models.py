@@ -4,10 +4,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from litesmith.evidence.tuning import FLOAT, LayerRow, OpRow, TunedInside
-from litesmith.pages.drawing.markup import Html, join_html, tag
+from litesmith.pages.drawing.bars import Bar, BarChart, BarRow, bar_chart, time_chart
+from litesmith.pages.drawing.markup import Html, as_is, join_html, legend_html, table_html, tag
+from litesmith.pages.drawing.plot import ticks
 from litesmith.pages.records.tune_folder import TuneFolder
 from litesmith.phrases import join, phrase
-from litesmith.units import percent_text, score_text, time_text
+from litesmith.units import number_text, percent_text, score_text, time_text
 
 _MOST_OPS, _MOST_KINDS, _MOST_LAYERS = 10, 10, 6
 _MOST_LETTERS = 36
@@ -38,11 +40,11 @@ def op_times(record: TuneFolder) -> Html | None:
             phrase("Time inside ops, in a profiled run: {shown}.", join(shown, "; ")),
             class_="hint",
         ),
-        _keys(names) if all(totals) else None,
+        legend_html(zip(("before", "after"), names, strict=True)) if all(totals) else None,
         tag(
             "div",
-            tag("div", tag("h3", "By kind of op"), _bars(pairs[:_MOST_KINDS], totals)),
-            tag("div", tag("h3", "The slowest ops"), _bars(ops[:_MOST_OPS], totals)),
+            bar_chart(_time_chart(phrase("By kind of op"), pairs[:_MOST_KINDS], totals)),
+            bar_chart(_time_chart(phrase("The slowest ops"), ops[:_MOST_OPS], totals)),
             class_="figures",
         ),
     )
@@ -57,9 +59,8 @@ def layer_errors(record: TuneFolder) -> Html | None:
     worst = sorted(layers, key=lambda layer: layer.snr_db)[:count]
     top = min(max(1.0, *(layer.snr_db for layer in layers)), _SAME_DECIBELS)
     hint = phrase(
-        "Signal to noise of each layer of {best} against the float model, in the order in "
-        "which they run: 20 dB is an error of a tenth, 40 dB of a hundredth. Columns under "
-        "a dot are the worst.",
+        "How near each layer of {best} stays to the float model: 20 dB is an error of a tenth, "
+        "40 dB of a hundredth. Columns under a dot are the worst.",
         record.shown,
     )
     rows = [
@@ -72,9 +73,9 @@ def layer_errors(record: TuneFolder) -> Html | None:
     ]
     return join_html(
         tag("p", hint, class_="hint"),
-        tag("div", *(_column(layer, top, layer in worst) for layer in layers), class_="columns"),
+        _columns(layers, worst, top),
         tag("h3", "The layers with the most error"),
-        tag("table", tag("tbody", *rows), class_="plain"),
+        table_html((phrase("Layer"), phrase("Signal to noise")), rows, "plain", scope="col"),
     )
 
 
@@ -120,34 +121,55 @@ def _paired(before: Mapping[str, float], after: Mapping[str, float]) -> list[Pai
     return sorted(pairs, key=lambda pair: max(pair[1] or 0, pair[2] or 0), reverse=True)
 
 
-def _keys(names: tuple[str, str]) -> Html:
-    classes = ("before", "after")
-    items = [
-        tag("li", tag("i", class_=f"key {kind}"), name)
-        for kind, name in zip(classes, names, strict=True)
+def _time_chart(title: str, pairs: Sequence[Pair], totals: Sequence[float]) -> BarChart:
+    rows = tuple(
+        BarRow(
+            name,
+            tuple(
+                Bar(us, time_text(us), kind, facts=(_share_words(us / total),))
+                for kind, us, total in (("", before, totals[0]), ("after", after, totals[1]))
+                if us and total
+            ),
+        )
+        for name, before, after in pairs
+    )
+    return time_chart(title, rows)
+
+
+def _share_words(share: float) -> str:
+    return phrase("{share} of the time inside ops", percent_text(share))
+
+
+def _columns(layers: Sequence[LayerRow], worst: Sequence[LayerRow], top: float) -> Html:
+    """A column for each layer over an axis of decibels."""
+    marks = ticks(0.0, top, 4)
+    numbers = [
+        tag("span", number_text(mark), style=f"bottom:{round(100 * mark / top, 1)}%")
+        for mark in marks
     ]
-    return tag("ul", *items, class_="legend")
+    columns = [
+        _column(layer, top, layer in worst, is_first=not place)
+        for place, layer in enumerate(layers)
+    ]
+    title = tag("span", "↑ ", phrase("better"), class_="better")
+    return tag(
+        "figure",
+        tag("p", title, tag("span", phrase("signal to noise, dB")), class_="axis-title"),
+        tag(
+            "div",
+            tag("div", *numbers, class_="heights", aria_hidden="true"),
+            tag("div", *columns, class_="columns tips"),
+            class_="upright",
+            style=f"--step:{round(100 * (marks[1] - marks[0]) / top, 3) if marks[1:] else 100}%",
+        ),
+        tag(
+            "p", tag("span", phrase("layers in the order in which they run →")), class_="axis-title"
+        ),
+        class_="chart",
+    )
 
 
-def _bars(pairs: Sequence[Pair], totals: Sequence[float]) -> Html:
-    longest = max((max(before or 0, after or 0) for _, before, after in pairs), default=1.0)
-    rows: list[Html] = []
-    for name, before, after in pairs:
-        sides = (("before", before, totals[0]), ("after", after, totals[1]))
-        bars = [
-            _bar(kind, us, us / longest, us / total) for kind, us, total in sides if us and total
-        ]
-        rows.append(tag("li", tag("span", name, class_="what"), *bars))
-    return tag("ol", *rows, class_="bars")
-
-
-def _bar(kind: str, us: float, width: float, share: float) -> Html:
-    drawn = tag("i", style=f"width:{max(round(62 * width, 1), 0.5)}%")
-    words = join((time_text(us), percent_text(share)), ", ")
-    return tag("span", drawn, tag("span", words), class_=f"bar {kind}")
-
-
-def _column(layer: LayerRow, top: float, is_worst: bool) -> Html:
+def _column(layer: LayerRow, top: float, is_worst: bool, *, is_first: bool) -> Html:
     height = min(max(100 * layer.snr_db / top, 2.0), 100.0)
     where, error = _named(layer.kind, layer.name), score_text(layer.snr_db, "dB")
     words = phrase("{index}: {where}, {error}", layer.index, where, error)
@@ -155,5 +177,9 @@ def _column(layer: LayerRow, top: float, is_worst: bool) -> Html:
         "i",
         style=f"height:{round(height, 1)}%",
         class_="worst" if is_worst else None,
-        title=words,
+        tabindex=0 if is_first else -1,
+        role="img",
+        aria_label=words,
+        data_trial=as_is(where),
+        data_tip=error,
     )

@@ -1,17 +1,20 @@
 """The first thing on the page: what to ship, what it gains, and how to run it."""
 
-import re
-from collections.abc import Sequence
-from shlex import quote
-from typing import NamedTuple
-
 from litesmith.evidence.records import Score, Speed
-from litesmith.evidence.tuning import NextStep, TunedModel
-from litesmith.lang.language import say
-from litesmith.pages.drawing.markup import Html, bullets, code_facts, join_html, tag
+from litesmith.evidence.tuning import TunedModel
+from litesmith.pages.drawing.markup import Html, code_facts, join_html, tag
+from litesmith.pages.drawing.verdict_box import (
+    Tile,
+    Verdict,
+    asked_html,
+    changed_verdict,
+    next_html,
+    run_line,
+    tiles_html,
+    verdict_html,
+)
 from litesmith.pages.records.record_words import (
     difference_words,
-    duration_words,
     faster_words,
     score_words,
     size_words,
@@ -22,14 +25,8 @@ from litesmith.pages.records.record_words import (
 from litesmith.pages.records.tune_folder import TuneFolder
 from litesmith.phrases import join, phrase
 from litesmith.run.core.placement import ESTIMATED
+from litesmith.search.trial.target_place import describe_left
 from litesmith.units import score_text
-
-
-class Verdict(NamedTuple):
-    sign: str
-    title: str
-    meaning: str
-
 
 VERDICTS = {
     "proven": Verdict(
@@ -72,24 +69,6 @@ _NO_VERDICT = {
     ),
 }
 _UNKNOWN = Verdict("–", phrase("No verdict"), phrase("The search ended without one."))
-
-
-# Targets that a session of this package opens.
-_OPENED = ("cpu", "gpu", "openvino", "numpy")
-
-
-class Tile(NamedTuple):
-    """One gain: a few words, the interval, and the numbers before and after."""
-
-    title: str
-    gain: str
-    interval: str
-    change: str
-
-
-def changed_verdict(changed: Sequence[str]) -> Verdict:
-    """Of a folder that speaks of other files than lie there now."""
-    return Verdict("✕", phrase("Not the files that were measured"), join(changed, ". "))
 
 
 def verdict_of(record: TuneFolder) -> Verdict:
@@ -153,44 +132,46 @@ def _size_tile(title: str, before: int | None, after: int | None) -> Tile | None
     return Tile(title, smaller_words(before, after), "", change)
 
 
+# verdict -> the headline; numbers stand below it, once
+_HEADLINES = {
+    "proven": phrase("Ship {name}"),
+    "likely": phrase("Ship {name}, or measure on more samples first"),
+    "unclear": phrase("Measure {name} again before it is shipped"),
+    "keep": phrase("Keep the model as it came"),
+    "missed": phrase("Nothing to ship"),
+}
+
+
+def headline(record: TuneFolder) -> str:
+    """What to do, in a few words without numbers."""
+    told = record.summary
+    if record.changed:
+        return ""
+    words = _HEADLINES.get(told.verdict or "")
+    if words is None or ("{name}" in words and told.best is None):
+        return told.sentence
+    return phrase(words, record.shown) if "{name}" in words else words
+
+
 def verdict(record: TuneFolder) -> Html:
     """The verdict with its reasons."""
     told, words = record.summary, asked_words(record)
+    left = describe_left(told.best.placed) if told.best else ""
+    untried = phrase("Not tried for lack of time: {names}.", ", ".join(told.untried))
     return verdict_html(
         "missed" if record.changed else told.verdict if told.verdict in VERDICTS else "none",
         verdict_of(record),
-        told.sentence,
-        asked_html(words, told.seconds) if words else None,
-        _nearest(record),
-        tag("div", *map(tile_html, tiles(record)), class_="tiles"),
-        _ship(told.best) if told.best and not record.changed else None,
-        _next(told.next),
-    )
-
-
-def verdict_html(
-    kind: str, shown: Verdict, sentence: str, asked: Html | None, *rest: Html | None
-) -> Html:
-    """The box on top of a page."""
-    return tag(
-        "div",
-        tag("span", shown.sign, class_="sign", aria_hidden="true"),
-        tag(
-            "div",
-            tag("p", shown.title, class_="word"),
-            tag("p", sentence, class_="sentence") if sentence else None,
-            tag("p", shown.meaning, class_="meaning") if shown.meaning else None,
-            asked,
+        headline(record),
+        join_html(
+            tag("p", left, class_="asked") if left else None,
+            asked_html(words, told.seconds) if words else None,
+            tag("p", untried, class_="asked") if told.untried else None,
         ),
-        *rest,
-        class_=f"verdict {kind}",
+        _nearest(record),
+        tiles_html(tiles(record)),
+        _ship(told.best) if told.best and not record.changed else None,
+        next_html(told.next),
     )
-
-
-def asked_html(asked: str, seconds: float | None) -> Html:
-    """What was asked for, and how long that took."""
-    took = phrase(" Took {duration}.", duration_words(seconds)) if seconds else ""
-    return tag("p", phrase("Asked for: {asked}.{took}", asked, took), class_="asked")
 
 
 def asked_words(record: TuneFolder) -> str:
@@ -205,18 +186,6 @@ def asked_words(record: TuneFolder) -> str:
     return join([phrase(part) for part in parts if part], "; ")
 
 
-def tile_html(tile: Tile) -> Html:
-    """A gain as a box."""
-    return tag(
-        "div",
-        tag("span", tile.title, class_="label"),
-        tag("strong", tile.gain),
-        tag("span", tile.interval, class_="interval") if tile.interval else None,
-        tag("span", tile.change, class_="change") if tile.change else None,
-        class_="tile",
-    )
-
-
 def _ship(best: TunedModel) -> Html:
     is_compiled = best.target.startswith("ethos-")
     verb = phrase("Compile it with") if is_compiled else phrase("Run it with")
@@ -226,34 +195,6 @@ def _ship(best: TunedModel) -> Html:
         (phrase("Made by"), best.recipe),
     )
     return code_facts(rows)
-
-
-def run_line(file: str, target: str) -> str:
-    """The line that opens a model as it was measured, or compiles it; "" where we know of none."""
-    if not file or not target:
-        return ""
-    if target.startswith("ethos-"):
-        return f"vela {quote(file)} --accelerator-config {target}"
-    threads = re.fullmatch(r"cpu:(\d+)", target)
-    if threads:
-        return f"ai_edge_litert.interpreter.Interpreter({file!r}, num_threads={threads[1]})"
-    if not target.startswith(_OPENED):
-        return ""
-    return f"litesmith.Session({file!r}, target={target!r})"
-
-
-def _next(steps: tuple[NextStep, ...]) -> Html | None:
-    if not steps:
-        return None
-    lines = bullets([_step(step) for step in steps])
-    return tag("div", tag("p", "Next", class_="label"), lines, class_="next")
-
-
-def _step(step: NextStep) -> Html:
-    """The command to copy, and what for."""
-    if not step.command:
-        return join_html(step.purpose)
-    return join_html(tag("code", say(step.command)), phrase(": {why}", phrase(step.purpose)))
 
 
 def _nearest(record: TuneFolder) -> Html | None:

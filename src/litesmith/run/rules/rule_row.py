@@ -9,7 +9,7 @@ from litesmith.ir.ops import OPS, late_tensors
 from litesmith.ir.types import Graph, Model, Op, Tensor, op_tensors
 from litesmith.passes.core.step import Context
 from litesmith.passes.tidy.fold import Fold
-from litesmith.phrases import phrase
+from litesmith.phrases import join_and, phrase
 from litesmith.run.core.placement import PREDICTED, Home, Placement
 from litesmith.units import plain
 
@@ -79,7 +79,7 @@ def data(op: Op) -> list[Tensor]:
 
 def one_of(words: Sequence[str]) -> str:
     """`int8, uint8 and int16`."""
-    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
+    return join_and(words)
 
 
 def place_by_rules(target: str, rules: Rules, model: Model) -> Placement:

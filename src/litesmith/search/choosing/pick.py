@@ -8,7 +8,7 @@ from litesmith.accuracy.paired import Groups
 from litesmith.errors import BadInput
 from litesmith.evidence.choosing import MEASURED, PUBLISHED, CandidateRow, ScoredModel, TimedModel
 from litesmith.passes.quantizing.integer_graph import integer_tensors
-from litesmith.phrases import Phrase, join_and, phrase
+from litesmith.phrases import Phrase, join, join_and, phrase
 from litesmith.search.choosing.candidates import ModelCandidate
 from litesmith.search.choosing.shared_data import worse_beyond_noise
 from litesmith.search.trial.budget import MINIMIZE, Typed, read_bound, read_ceiling
@@ -230,12 +230,12 @@ def pick(options: Sequence[Option], asked: Requirements, worse: Worse) -> Pick:
         return _none(able, asked)
     best = min(fitting, key=lambda o: _rank(o, goal))
     clauses = (
-        f"{best.name}: {_why(goal, fitting, able, asked)}",
+        phrase("{name}: {why}", best.name, _why(goal, fitting, able, asked)),
         _equal(best, fitting, goal),
         _outside(best, able, asked, goal),
         _cheaper(best, fitting, goal, worse),
     )
-    return Pick(best.name, None, "; ".join(filter(None, clauses)))
+    return Pick(best.name, None, join(filter(None, clauses), "; "))
 
 
 def _why(goal: str, fitting: Sequence[Option], able: Sequence[Option], asked: Requirements) -> str:
@@ -266,7 +266,8 @@ def _rank(option: Option, goal: str) -> tuple[float, float, float, float, str]:
 
 def _within(asked: Requirements) -> str | None:
     """`under 10.0 ms with at least 80.00 %`"""
-    limits = " and ".join(COSTS[cost].text(limit) for cost, limit in asked.ceilings.items())
+    listed = [COSTS[cost].text(limit) for cost, limit in asked.ceilings.items()]
+    limits = join_and(listed) if listed else ""
     if asked.min_accuracy is None:
         return phrase("under {limits}", limits) if limits else None
     least = score_text(asked.min_accuracy, "share")
@@ -349,7 +350,7 @@ def _none(able: Sequence[Option], asked: Requirements) -> Pick:
     if not able:
         return Pick(None, None, phrase("nothing fits: no model is known {within}", within))
     near = min(able, key=lambda o: (_excess(o, asked), o.name))
-    missed = " and ".join(near.misses(asked))
+    missed = join_and(near.misses(asked))
     return Pick(
         None,
         near.name,

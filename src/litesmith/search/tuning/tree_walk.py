@@ -430,5 +430,7 @@ def _describe(found: list[TriedModel]) -> str:
         return phrase("nothing to try")
     order = {FITS: 0, MISSES: 1, SET_ASIDE: 2, REFUSED: 3}
     best = min(found, key=lambda r: order.get(r.status, 4))
-    word = {FITS: "yes", MISSES: "no", SET_ASIDE: "no", REFUSED: phrase("not possible")}
-    return f"{word.get(best.status, '')}: {best.name}, {best.trial.reason}"
+    no = phrase("no")
+    word = {FITS: phrase("yes"), MISSES: no, SET_ASIDE: no, REFUSED: phrase("not possible")}
+    told = word.get(best.status, "")
+    return phrase("{word}: {name}, {reason}", told, best.name, best.trial.reason)

@@ -1,0 +1,41 @@
+"""A run at a glance, whatever command it is of: what several runs are compared by."""
+
+from dataclasses import dataclass
+
+from litesmith.evidence.records import Environment
+from litesmith.phrases import phrase
+
+
+@dataclass(frozen=True)
+class Glance:
+    """A run in a row; what is not known is None or "".
+
+    kind       how its verdict is drawn
+    verdict    the verdict in a word or two
+    headline   what to do
+    score      how good the model is, in words, with `score_key` to sort by
+    before_us  the time of a run before, where there was a model before
+    """
+
+    command: str
+    model: str
+    kind: str
+    verdict: str
+    headline: str
+    target: str = ""
+    score: str = ""
+    score_key: float | None = None
+    us: float | None = None
+    before_us: float | None = None
+    bytes: int | None = None
+    before_bytes: int | None = None
+    version: str = ""
+    machine: str = ""
+
+
+def machine_of(environment: Environment) -> str:
+    """The processor and its cores, in words."""
+    cpu, cores = environment.get("cpu"), environment.get("cores")
+    if cpu and cores:
+        return phrase("{cpu}, {cores} cores", cpu, cores)
+    return str(cpu or "")

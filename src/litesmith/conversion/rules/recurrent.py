@@ -21,7 +21,7 @@ from litesmith.ir.types import Tensor, constant_numbers
 # XNNPACK packs the weights for every step that is written out, so these bytes bound how many are:
 # of all steps, and of those of a loop's turn. A network has many such layers.
 ALL_STEPS = 1 << 20
-A_TURN = 1 << 18
+A_TURN = 1 << 19
 MOST_STEPS, MOST_A_TURN = 32, 8
 
 Activation = Callable[[Lowering, Tensor], Tensor]

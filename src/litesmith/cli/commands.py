@@ -58,7 +58,9 @@ _PRETRAINED = option(
     help="Names of the catalogue have published weights, which pip fetches once.",
 )
 _OWN_SHAPE = replace(SHAPE, to_function=True)  # of a function that takes sizes itself
-_CALIBRATE = option("--calibrate", metavar="D2", help="", show_default="a fifth of --data")
+_CALIBRATE = option(
+    "--calibrate", metavar="D2", is_place=True, help="", show_default="a fifth of --data"
+)
 
 
 def _refuse_files_elsewhere(typed: Typed) -> None:
@@ -177,6 +179,7 @@ COMMANDS = {
                 "candidates",
                 metavar="CANDIDATE",
                 many=True,
+                is_place=True,
                 help="Files, patterns in quotes, or catalogue names as mobilenet_v2:0.5@160.",
             ),
             _OWN_SHAPE,
@@ -205,6 +208,7 @@ COMMANDS = {
                 "--val",
                 metavar="D3",
                 help="With --retrain: other data to judge by.",
+                is_place=True,
                 show_default="val/ in --data, or a fifth of it",
             ),
             option("--quantized", kind=bool, help="Also try an int8 form of each float candidate."),
@@ -373,6 +377,7 @@ COMMANDS = {
                 metavar="KIND",
                 default="table",
                 help="table, or benchmark_model for its summary line.",
+                choices="table|benchmark_model",
                 to_function=False,
                 to_text=True,
             ),
@@ -589,6 +594,7 @@ COMMANDS = {
                 "--ranges",
                 metavar="HOW",
                 help=phrase("How ranges are chosen: {ways}.", listed(RANGES)),
+                choices=RANGES,
                 default="minmax",
             ),
             PER_TENSOR,
@@ -642,6 +648,7 @@ COMMANDS = {
                 metavar="SHAPE",
                 help="What becomes zero together: single weights (1x1), four neighbouring inputs "
                 "(1x4), two of each four (2:4), or whole channels (channels).",
+                choices="1x1|1x4|2:4|channels",
                 default="1x1",
             ),
             option(
@@ -649,6 +656,7 @@ COMMANDS = {
                 metavar="WHEN",
                 help="Whether zeros come during the training (gradual), or all before it "
                 "(constant).",
+                choices="constant|gradual",
                 default="constant",
             ),
             KEEP,
@@ -697,6 +705,7 @@ COMMANDS = {
             replace(
                 SCHEME,
                 help=phrase("Scheme to quantize to: {schemes}.", listed(TRAINED_SCHEMES)),
+                choices=TRAINED_SCHEMES,
             ),
             DATA,
             IO,
@@ -725,6 +734,7 @@ COMMANDS = {
                 "--val",
                 metavar="D2",
                 help="Other data to judge by.",
+                is_place=True,
                 show_default="D/val, else a fifth of each class",
             ),
             option(
@@ -739,6 +749,7 @@ COMMANDS = {
                 metavar="LAYERS",
                 help="Layers to train too, with torch: none (seconds, not minutes), last, all, or "
                 "a number.",
+                choices="none|last|all",
                 default="none",
             ),
             SAMPLES,
@@ -814,7 +825,11 @@ COMMANDS = {
     ),
     "cache": Command(
         "printing:sentence",
-        (argument("action", metavar="[clear]", help="clear: remove what is kept."),),
+        (
+            argument(
+                "action", metavar="[clear]", choices="clear", help="clear: remove what is kept."
+            ),
+        ),
         help="Show what is kept between runs, or clear it.",
         has_json=False,
     ),

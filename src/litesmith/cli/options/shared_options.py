@@ -22,6 +22,15 @@ RESIZES = "bilinear|bicubic|letterbox"
 ENGINES = "local|ray|ray://HOST:PORT"
 COSTS = "latency|size|download|memory"
 AUGMENTS = "auto|mix|flip|shift|none"
+METRICS = (
+    "agreement|anomaly_auc|ap|ap50|auc|cer|cosine|em|f1|labels_f1|mae|miou|oks|pck|retrieval|rmse|"
+    "snr|top1|top5|wer"
+)
+TARGETS = "cpu:1|cpu:2|cpu:4|cpu:1:litesmith|cpu:1:builtin|gpu|gpu:full|openvino:1"
+TASKS = (
+    "anomaly|classification|detection|embedding|keypoints|questions|regression|segmentation|"
+    "speech|text"
+)
 EFFORTS = "quick|default|best"
 RANGES = "minmax|mse|percentile"
 TRAINED_SCHEMES = "dynamic|dynamic-int4|int16x8|int8|w4a8|weight-int4|weight-int8"
@@ -50,9 +59,12 @@ SHAPE = option(
 DATA = option(
     "--data",
     metavar="D",
+    is_place=True,
     help="A folder of images, or of class folders; .npz with x and y; .npy; module:function.",
 )
-EVAL = option("--eval", metavar="D2", help="Data to score the model and the result on.")
+EVAL = option(
+    "--eval", metavar="D2", is_place=True, help="Data to score the model and the result on."
+)
 SAMPLES = option(
     "--samples",
     metavar="N",
@@ -75,12 +87,14 @@ IMAGES = (
         "--norm",
         metavar="NAME",
         help=phrase("How pixels become inputs: {norms}.", listed(NORMS)),
+        choices=NORMS,
         show_default="from the model, or guessed and said",
     ),
     option(
         "--resize",
         metavar="HOW",
         help=phrase("How images are resized: {ways}.", listed(RESIZES)),
+        choices=RESIZES,
         default="bilinear",
     ),
     option(
@@ -104,6 +118,7 @@ TASK = (
         metavar="NAME",
         help="What the model is for: anomaly, classification, detection, embedding, keypoints, "
         "questions, regression, segmentation, speech, text, or file.py:Class of yours.",
+        choices=TASKS,
         show_default="recognised and said",
     ),
     option(
@@ -112,8 +127,15 @@ TASK = (
         help="How outputs tell boxes or points, as in yolov8.",
         show_default="recognised and said",
     ),
-    option("--class-names", metavar="FILE", help="The model's classes, one a line."),
-    option("--vocab", metavar="FILE", help="A tokenizer.json, or word pieces, one a line."),
+    option(
+        "--class-names", metavar="FILE", is_place=True, help="The model's classes, one per line."
+    ),
+    option(
+        "--vocab",
+        metavar="FILE",
+        is_place=True,
+        help="A tokenizer.json, or word pieces, one per line.",
+    ),
     option(
         "--features",
         metavar="KIND",
@@ -138,12 +160,17 @@ PREPARING = (
 # Where a model runs, and who does the work.
 
 ON = option(
-    "--on", metavar="TARGET", help="Where to run, as in cpu:4 or cpu:1:litesmith.", default="cpu:1"
+    "--on",
+    metavar="TARGET",
+    help="Where to run, as in cpu:4 or cpu:1:litesmith.",
+    choices=TARGETS,
+    default="cpu:1",
 )
 ENGINE = option(
     "--engine",
     metavar="ENGINE",
     help=phrase("Who does the work, this machine or a Ray cluster: {engines}.", listed(ENGINES)),
+    choices=ENGINES,
     default="local",
 )
 
@@ -169,6 +196,7 @@ METRIC = option(
     help="A metric: agreement, anomaly_auc, ap, ap50, auc, cer, cosine, em, f1, labels_f1, mae, "
     "miou, oks, pck, retrieval, rmse, snr, top1, top5, wer, or "
     "module:function, called with outputs and label.",
+    choices=METRICS,
     default="auto",
 )
 MAX_SIZE = option("--max-size", metavar="4MB", help="Largest size the file may have.")
@@ -177,6 +205,7 @@ MINIMIZE = option(
     "--minimize",
     metavar="WHAT",
     help=phrase("What to make small: {costs}.", listed(COSTS)),
+    choices=COSTS,
     default="latency",
 )
 SECONDS = option(
@@ -201,12 +230,14 @@ SCHEME = option(
     "--to",
     metavar="SCHEME",
     help=phrase("Scheme to quantize to: {schemes}.", listed(SCHEMES)),
+    choices=SCHEMES,
     default="int8",
 )
 IO = option(
     "--io",
     metavar="TYPE",
     help="Type of inputs and outputs: float, int8, uint8 or int16.",
+    choices="float|int8|uint8|int16",
     default="float",
 )
 KEEP = option(
@@ -220,6 +251,7 @@ EFFORT = option(
     "--effort",
     metavar="LEVEL",
     help=phrase("Time put into accuracy: {levels}.", listed(EFFORTS)),
+    choices=EFFORTS,
     default="default",
 )
 PER_TENSOR = option("--per-tensor", kind=bool, help="One scale a weight, not one a channel.")
@@ -264,10 +296,17 @@ LEARNING = (
             "shift where mirrors mislead.",
             listed(AUGMENTS),
         ),
+        choices=AUGMENTS,
         default="auto",
     ),
     option("--seed", metavar="N", kind=int, help="Random seed.", default="0"),
-    option("--device", metavar="auto|cpu|cuda", help="Where to train.", default="auto"),
+    option(
+        "--device",
+        metavar="auto|cpu|cuda",
+        help="Where to train.",
+        choices="auto|cpu|cuda",
+        default="auto",
+    ),
     option("--resume", kind=bool, help="Continue an interrupted training."),
     option(
         "--record-every",

@@ -69,7 +69,8 @@ class Diff:
 def diff(a: Source, b: Source) -> Diff:
     """What changed in the graph between two models.
 
-    >>> litesmith.diff("before.tflite", "after.tflite").is_same         # doctest: +SKIP
+    >>> litesmith.diff("model.tflite", "int8.tflite").is_same
+    False
     """
     before, after = open_source(a), open_source(b)
     found = tuple(differences(before.model, after.model))

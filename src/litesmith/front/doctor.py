@@ -218,8 +218,9 @@ def doctor(
 ) -> Slowness | Inaccuracy | Fitting:
     """Why a model is slow; with data, where it loses accuracy; and the command that acts on it.
 
-    >>> litesmith.doctor("model.tflite").findings                       # doctest: +SKIP
-    >>> litesmith.doctor("int8.tflite", "val/", against="float.tflite")  # doctest: +SKIP
+    >>> found = litesmith.doctor("model.tflite", seconds=0.1)
+    >>> [(finding.what, finding.command) for finding in found.findings]
+    [...]
 
     A remedy for slowness is timed beside the model for `seconds`, and where these are few, the ops
     are timed in haste as well. `accelerator` asks what keeps the model from running there whole.

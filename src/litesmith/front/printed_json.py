@@ -608,7 +608,7 @@ class CheckFacts(TypedDict, total=False):
 class GateCheck(CheckFacts):
     quantity: str
     title: str
-    verdict: Literal["ok", "worse", "unclear", "unknown"]
+    verdict: Literal["ok", "worse", "unclear", "unknown", "off"]
     allowed: str
     why: str
     command: str

@@ -194,7 +194,7 @@ def _run() -> int:
         print_traceback()
         return _fail(
             phrase(
-                "a bug of ours ({name}: {error}); please report the lines above",
+                "this is a bug in Litesmith ({name}: {error}); please report the lines above",
                 type(error).__name__,
                 error,
             ),

@@ -394,7 +394,7 @@ def _extent(count: int, every: int, wanted: int) -> list[str]:
     """Of how many samples accuracy is told, where there are, or may be, more."""
     if every > count:
         told = phrase(
-            "accuracy is told of {count} of {every} samples; {samples} takes more",
+            "accuracy was measured on {count} of {every} samples; {samples} uses more",
             total_text(count),
             total_text(every),
             argument("samples"),
@@ -404,7 +404,7 @@ def _extent(count: int, every: int, wanted: int) -> list[str]:
         return []
     return [  # of a generator, which may have more
         phrase(
-            "accuracy is told of {count} samples, as {samples}",
+            "accuracy was measured on {count} samples, as {samples}",
             total_text(wanted),
             argument("samples", wanted),
         )

@@ -176,7 +176,7 @@ def _carry_out(request: Request, progress: Progress) -> Retrained:
         if has_record(records):
             resuming = argument("resume", True)
             error.add_note(
-                phrase("{records} keeps what was trained: {resume} goes on", records, resuming)
+                phrase("{records} keeps what was trained: {resume} continues", records, resuming)
             )
         raise
     finally:

@@ -51,7 +51,7 @@ SHAPE = option(
     metavar="NAME=1,1280",
     many=True,
     to_function=False,
-    help="Sizes of an input, for a copy that takes the model's place; once for each input.",
+    help="Use the model with an input of these sizes; once for each input.",
 )
 
 # Data.
@@ -88,7 +88,7 @@ IMAGES = (
         metavar="NAME",
         help=phrase("How pixels become inputs: {norms}.", listed(NORMS)),
         choices=NORMS,
-        show_default="from the model, or guessed and said",
+        show_default="from the model, or guessed with a note",
     ),
     option(
         "--resize",
@@ -108,24 +108,25 @@ IMAGES = (
 GROUP = option(
     "--group",
     metavar="BY",
-    help="What tells which samples belong together: an array's name, folder, folder:2, or a "
-    "regular expression for file names; none: all are independent.",
+    help="Which samples belong together: an array's name, folder, folder:2, or a regular "
+    "expression for file names; none: all are independent.",
     show_default="copies and near copies are found",
 )
 TASK = (
     option(
         "--task",
         metavar="NAME",
-        help="What the model is for: anomaly, classification, detection, embedding, keypoints, "
-        "questions, regression, segmentation, speech, text, or file.py:Class of yours.",
+        help="What the model is for: anomaly, classification, detection, embedding, "
+        "keypoints, questions, regression, segmentation, speech, text, or your own "
+        "file.py:Class.",
         choices=TASKS,
-        show_default="recognised and said",
+        show_default="recognised, with a note",
     ),
     option(
         "--decode",
         metavar="LAYOUT",
-        help="How outputs tell boxes or points, as in yolov8.",
-        show_default="recognised and said",
+        help="How outputs encode boxes or points, such as yolov8.",
+        show_default="recognised, with a note",
     ),
     option(
         "--class-names", metavar="FILE", is_place=True, help="The model's classes, one per line."
@@ -139,8 +140,7 @@ TASK = (
     option(
         "--features",
         metavar="KIND",
-        help="How sound becomes the model's input: wave, or as in mfcc:40 or "
-        "logmel:80,window=25,hop=10.",
+        help="How sound becomes the model's input: wave, mfcc:40, logmel:80,window=25,hop=10 …",
         show_default="by the input's shape",
     ),
 )
@@ -153,7 +153,7 @@ PREPARING = (
         metavar="N",
         kind=int,
         help="Number added to labels: 1 for a background class.",
-        show_default="detected and said",
+        show_default="detected, with a note",
     ),
 )
 
@@ -162,7 +162,7 @@ PREPARING = (
 ON = option(
     "--on",
     metavar="TARGET",
-    help="Where to run, as in cpu:4 or cpu:1:litesmith.",
+    help="Where to run, such as cpu:4 or cpu:1:litesmith.",
     choices=TARGETS,
     default="cpu:1",
 )
@@ -204,7 +204,7 @@ MAX_LATENCY = option("--max-latency", metavar="10ms", help="Longest time one run
 MINIMIZE = option(
     "--minimize",
     metavar="WHAT",
-    help=phrase("What to make small: {costs}.", listed(COSTS)),
+    help=phrase("What to minimize: {costs}.", listed(COSTS)),
     choices=COSTS,
     default="latency",
 )
@@ -220,7 +220,7 @@ RUNS = option(
     metavar="N",
     kind=int,
     least=1,
-    help="Number of runs to time each candidate in.",
+    help="Number of runs to time each candidate for.",
     show_default="until steady",
 )
 
@@ -244,9 +244,9 @@ KEEP = option(
     "--keep",
     metavar="OPS",
     many=True,
-    help="Ops to leave as they are: numbers, kinds or name patterns, as in 0,SOFTMAX,head*.",
+    help="Ops to leave alone: numbers, kinds or name patterns, such as 0,SOFTMAX,head*.",
 )
-ONLY = option("--only", metavar="OPS", many=True, help="Ops to change; no others are.")
+ONLY = option("--only", metavar="OPS", many=True, help="Change only these ops.")
 EFFORT = option(
     "--effort",
     metavar="LEVEL",
@@ -254,8 +254,10 @@ EFFORT = option(
     choices=EFFORTS,
     default="default",
 )
-PER_TENSOR = option("--per-tensor", kind=bool, help="One scale a weight, not one a channel.")
-NO_TUNE = option("--no-tune", kind=bool, help="Train nothing, even with data.")
+PER_TENSOR = option(
+    "--per-tensor", kind=bool, help="One scale per weight tensor instead of one per channel."
+)
+NO_TUNE = option("--no-tune", kind=bool, help="Do not train, even with data.")
 
 # Training.
 
@@ -286,14 +288,14 @@ LEARNING = (
         metavar="N",
         kind=int,
         help="Number of samples in a training step.",
-        show_default="as many as suit",
+        show_default="automatic",
     ),
     option(
         "--augment",
         metavar="HOW",
         help=phrase(
-            "How colour pictures vary, {ways}: auto mirrors and moves; mix for a hundred epochs; "
-            "shift where mirrors mislead.",
+            "How to augment colour images ({ways}): auto mirrors and shifts; mix suits a "
+            "hundred epochs; shift is for images that must not be mirrored.",
             listed(AUGMENTS),
         ),
         choices=AUGMENTS,
@@ -312,7 +314,7 @@ LEARNING = (
         "--record-every",
         metavar="SECONDS",
         kind=float,
-        help="Time between two records that a training can continue from.",
+        help="Seconds between checkpoints.",
         default="10",
     ),
 )
@@ -324,10 +326,10 @@ TRAINING = (
         "--labels",
         metavar="SHARE",
         kind=float,
-        help="Share of the loss for labels, 0 to 1; the rest follows the original.",
+        help="Weight of the labels in the loss, 0 to 1; the rest follows the original model.",
         default="0.5",
     ),
-    replace(RUNS, help="Number of runs to time both files in.", show_default="for a second"),
+    replace(RUNS, help="Number of runs to time both files for.", show_default="for a second"),
     TRUST_DATA,
 )
 SHRINKING = (*TRAINING, TRAINING_SAMPLES, EVAL)

@@ -1,4 +1,4 @@
-"""The examples run, stay short, and do what they say; so does the README's Python."""
+"""The examples run, stay short, and do what they say; so does the Python of the guide."""
 
 import gzip
 import re
@@ -112,8 +112,9 @@ def test_from_scratch() -> None:
     assert share > 90
 
 
-def test_the_python_of_the_readme(model: Path) -> None:
-    code = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+def test_the_python_of_the_guide(model: Path) -> None:
+    text = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
+    code = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     assert code
     for block in code:
         subprocess.run([sys.executable, "-c", block], cwd=model.parent, check=True, timeout=60)
@@ -126,10 +127,27 @@ def test_short(path: Path) -> None:
     assert re.search(rf"\b{path.stem}\.py\b", Path(__file__).read_text()), "no test runs it"
 
 
-def test_the_readme_has_exactly_two_set_up_commands() -> None:
-    blocks = re.findall(r"```sh\n(.*?)\n```", (ROOT / "README.md").read_text(), re.DOTALL)
-    assert len(blocks) == 2
-    assert all("\n" not in block for block in blocks)
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_readme_is_short() -> None:
+    assert len(README.split()) <= 600
+    assert len(re.findall(r"!\[[^]]+\]\((\S+)\)", README)) == 1
+
+
+def test_the_readme_has_three_commands_and_the_one_that_tests() -> None:
+    first, second = re.findall(r"```sh\n(.*?)\n```", README, re.DOTALL)
+    assert len(first.splitlines()) == 3
+    assert "\n" not in second and second.endswith("-m pytest -n 2")  # which .ci/run takes apart
+
+
+def test_the_readme_has_four_rows_of_figures_that_are_measured() -> None:
+    section = README.partition("## Beside")[2].partition("\n## ")[0]
+    rows = [line for line in section.splitlines() if line.startswith("| ")][1:]
+    measured = (ROOT / "docs" / "measured.md").read_text(encoding="utf-8")
+    assert len(rows) == 4
+    for figure in re.findall(r"\d+\.\d+", "".join(rows)):
+        assert figure in measured
 
 
 @pytest.mark.parametrize("task", sorted(MAKERS))

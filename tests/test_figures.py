@@ -7,7 +7,7 @@ from types import ModuleType
 import pytest
 
 ROOT = Path(__file__).parents[1]
-README = "README.md"
+MEASURED = "docs/measured.md"
 
 
 @pytest.fixture
@@ -28,8 +28,8 @@ def test_every_figure_stands_in_its_document(table: ModuleType) -> None:
     assert [place for place in places if place[1] not in read(place[0])] == []
 
 
-def test_every_figure_of_the_readme_is_in_the_table(table: ModuleType) -> None:
-    section = read(README).partition("## What it is worth")[2].partition("\n## ")[0]
+def test_every_figure_of_the_page_is_in_the_table(table: ModuleType) -> None:
+    section = read(MEASURED).partition("## What it is worth")[2].partition("\n## ")[0]
     rows = [line for line in section.splitlines() if line.startswith("| ")][1:]
     known = [one.text for one in table.FIGURES] + [text for _, text, _ in table.NOT_COVERED]
     assert len(rows) > 20
@@ -37,8 +37,8 @@ def test_every_figure_of_the_readme_is_in_the_table(table: ModuleType) -> None:
 
 
 def test_every_command_is_the_one_that_the_document_names(table: ModuleType) -> None:
-    rows = [line for line in read(README).splitlines() if line.startswith("| ")]
-    for one in (figure for figure in table.FIGURES if figure.document == README):
+    rows = [line for line in read(MEASURED).splitlines() if line.startswith("| ")]
+    for one in (figure for figure in table.FIGURES if figure.document == MEASURED):
         (row,) = [line for line in rows if one.text in line]
         assert f"python bench/{one.command}" in row
 
@@ -68,6 +68,6 @@ def test_intervals_hold_what_is_printed(table: ModuleType) -> None:
 def test_what_lies_outside_has_drifted(
     table: ModuleType, told: tuple[float, float | None, float | None], verdict: str
 ) -> None:
-    figure = table.Figure(README, "1.0", "roundtrip.py", "key", 0.9, 1.1)
+    figure = table.Figure(MEASURED, "1.0", "roundtrip.py", "key", 0.9, 1.1)
     assert table.verdict(figure, table.Told(*told)) == verdict
     assert table.verdict(figure, None) == "not told"

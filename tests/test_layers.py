@@ -61,7 +61,8 @@ ROOMS = (
     ("arguments", "display", "temporary"),
     ("lang",),
     ("errors", "units"),
-    ("installing", "phrases", "progress", "schema", "type_guards", "unfinished", "_version"),
+    ("installing", "phrases", "progress", "schema", "unfinished", "_version"),
+    ("type_guards",),
 )
 DEPTH = {name: depth for depth, names in enumerate(ROOMS) for name in names}
 FILES = sorted(ROOT.rglob("*.py"))

@@ -4,26 +4,54 @@ from litesmith.phrases import Phrase, phrase
 
 
 class LitesmithError(Exception):
-    """Anything Litesmith refuses to do; the message, a phrase, is one line made for a person."""
+    """Anything Litesmith refuses to do; the message, a phrase, is one line made for a person.
+
+    >>> try:
+    ...     litesmith.inspect("nowhere.tflite")
+    ... except litesmith.LitesmithError as error:
+    ...     print(error)
+    nowhere.tflite: no such file
+    """
 
     def __init__(self, template: str = "", /, *values: object) -> None:
         super().__init__(phrase(template, *values))
 
 
 class BadModel(LitesmithError):
-    """The file is not a model that the runtime could accept."""
+    """The file is not a model that the runtime could accept.
+
+    >>> litesmith.load(b"not a model")
+    Traceback (most recent call last):
+    litesmith.errors.BadModel: ...
+    """
 
 
 class BadInput(LitesmithError):
-    """A path, an option or a recipe that cannot be used as given."""
+    """A path, an option or a recipe that cannot be used as given.
+
+    >>> litesmith.load("nowhere.tflite")
+    Traceback (most recent call last):
+    litesmith.errors.BadInput: nowhere.tflite: no such file
+    """
 
 
 class CannotApply(LitesmithError):
-    """A step does not fit this model."""
+    """A step does not fit this model.
+
+    >>> litesmith.apply("model.tflite", "upgrade")
+    Traceback (most recent call last):
+    litesmith.errors.CannotApply: ...
+    """
 
 
 class CannotRun(LitesmithError):
-    """A model cannot run on the asked target."""
+    """A model cannot run on the asked target.
+
+    >>> try:
+    ...     litesmith.Session("model.tflite", target="gpu").run()
+    ... except litesmith.CannotRun as error:
+    ...     reason = str(error)
+    """
 
 
 def os_reason(error: OSError) -> Phrase:

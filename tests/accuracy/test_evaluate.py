@@ -166,7 +166,7 @@ def test_models_that_answer_with_other_shapes_are_compared_by_the_metric_alone()
     assert found.against is not None
     assert found.against.difference is not None
     assert found.against.cosine is None
-    assert any("no drift is told" in note for note in found.notes)
+    assert any("drift was not measured" in note for note in found.notes)
     with pytest.raises(BadInput, match="do not answer alike"):
         evaluate_all([two], scores(), against=scorer(), metric="snr")
 

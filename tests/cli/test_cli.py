@@ -50,6 +50,15 @@ def model(tmp_path: Path) -> Path:
     return path
 
 
+def test_a_command_that_is_none_is_refused_with_the_likely_one() -> None:
+    refused = litesmith("tun")
+    assert refused.returncode == 2
+    assert refused.stderr == "litesmith: no command 'tun'; did you mean tune?\n"
+    assert litesmith("xyzzy").stderr == (
+        "litesmith: no command 'xyzzy'; `litesmith --help` lists all\n"
+    )
+
+
 def test_version_and_help() -> None:
     assert fresh_litesmith("--version").stdout == f"litesmith {VERSION}\n"
     shown = fresh_litesmith("--help")

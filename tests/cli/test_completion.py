@@ -24,6 +24,11 @@ def test_a_script_for_every_shell(shell: str) -> None:
 ASKED = [
     ("bash", "litesmith qu", "1", {"plain,quantize"}),
     ("bash", "litesmith tune --max-s", "2", {"plain,--max-size"}),
+    ("bash", "litesmith quantize --to dyn", "3", {"plain,dynamic", "plain,dynamic-int4"}),
+    ("bash", "litesmith eval m.tflite --data va", "4", {"file,va"}),
+    ("bash", "litesmith eval m.tf", "2", {"file,m.tf"}),
+    ("bash", "litesmith help rec", "2", {"plain,recipes"}),
+    ("bash", "litesmith completion z", "2", {"plain,zsh"}),
     ("powershell", "litesmith re", "re", {"report", "retrain"}),
     ("powershell", "litesmith tune --max-s", "--max-s", {"--max-size"}),
 ]

@@ -122,7 +122,7 @@ def test_native_code_that_hangs_can_be_stopped(
     command.send_signal(number)
     _, told = command.communicate(timeout=60)
     assert command.returncode == status
-    assert told == "litesmith: stopped; nothing half-written is left\n"
+    assert told == "litesmith: stopped; no half-written file is left\n"
     assert time.monotonic() - began < 30  # of a busy machine; it is under one by itself
     assert nothing_is_left(place)
 
@@ -157,7 +157,7 @@ def test_a_terminal_interrupts_once(place: Path) -> None:
     os.killpg(command.pid, signal.SIGINT)
     _, told = command.communicate(timeout=60)
     assert command.returncode == 130
-    assert told == "litesmith: stopped; nothing half-written is left\n"
+    assert told == "litesmith: stopped; no half-written file is left\n"
     assert (place / "clean").exists() and nothing_is_left(place)
 
 
@@ -171,7 +171,7 @@ def test_what_python_drops_or_wraps_ends_the_command(
     running.send_signal(number)
     told = running.communicate(timeout=30)[1]
     assert running.returncode == (130 if number == signal.SIGINT else 143), told
-    assert told == "litesmith: stopped; nothing half-written is left\n"
+    assert told == "litesmith: stopped; no half-written file is left\n"
     assert nothing_is_left(place)
 
 

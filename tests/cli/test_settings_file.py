@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from litesmith.cli.settings_file import NAME, find_settings
+from litesmith.cli.commands import COMMANDS
+from litesmith.cli.settings_file import NAME, WRITES, find_settings
 from litesmith.errors import BadInput
 from litesmith.tflite.file import save
 from tests import zoo
@@ -48,6 +49,14 @@ REFUSED = {
     'task = "mine.py:Task"': "code is named on the command line alone",
     '[eval]\ndata = "module:function"': "code is named on the command line alone",
     '[bench]\nops = "mine.py"': "code is named on the command line alone",
+    'metric = "mine:größe"': "code is named on the command line alone",
+    'metric = "mine:a.b"': "code is named on the command line alone",
+    'task = "mine.py:Task\\n"': "code is named on the command line alone",
+    '[bench]\non = "cpu:1,ssh://pi@host/cpu:4"': "other machines are named on the command line",
+    'engine = "ray"': "other machines are named on the command line alone: --engine ray",
+    'engine = "ray://host:10001"': "other machines are named on the command line alone",
+    '[bench]\nlog = "../log"': "files outside this folder are named on the command line alone",
+    '[tune]\noutput = "/tmp/x"': "files outside this folder are named on the command line alone",
     "mtric = 1": "mtric: no such option; see --help",
     "[tunes]\nruns = 1": "[tunes] is no command",
     "[eval]\nsparsity = 1": "sparsity: no such option",
@@ -65,6 +74,47 @@ def test_what_is_wrong_is_refused(text: str, tmp_path: Path) -> None:
     with pytest.raises(BadInput) as refused:
         settings(tmp_path, text, command if command != "tunes" else "tune")
     assert REFUSED[text] in str(refused.value) and NAME in str(refused.value)
+
+
+def test_a_file_beside_it_makes_code_no_path(tmp_path: Path) -> None:
+    """Whoever can put a settings file beside a model can put others there too."""
+    (tmp_path / "mine.py").write_text("raise SystemExit('ran')\n")
+    (tmp_path / "mine.py:Task").touch()
+    with pytest.raises(BadInput, match="code is named on the command line alone"):
+        settings(tmp_path, 'task = "mine.py:Task"', "eval")
+
+
+def test_a_link_does_not_lead_out(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "out").symlink_to(tmp_path)
+    with pytest.raises(BadInput, match="files outside this folder"):
+        settings(home, '[bench]\ncsv = "out/rows.csv"', "bench")
+    assert settings(home, '[bench]\ncsv = "rows.csv"', "bench") == ["--csv", f"{home}/rows.csv"]
+
+
+def test_local_places_may_be_named(tmp_path: Path) -> None:
+    text = 'on = "cpu:2,openvino:1"\nengine = "local"\n'
+    assert settings(tmp_path, text, "tune") == ["--on", "cpu:2,openvino:1", "--engine", "local"]
+
+
+def test_the_file_is_the_one_beside_the_model_not_beside_the_result(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / NAME).write_text('norm = "tf"\n')
+    words = ["apply", "-o", str(tmp_path / "out" / "o.tflite"), str(tmp_path / "m.tflite"), "fuse"]
+    assert find_settings(words) == (None, [])
+
+
+def test_every_option_that_writes_is_known() -> None:
+    """A new option that names a file to write is to be listed with those that write."""
+    reads = {"--against", "--graph", "--reference", "--weights"}
+    paths = {
+        next(name for name in one.names if name.startswith("--"))
+        for command in COMMANDS.values()
+        for one in command.options
+        if one.kind is Path and one.names
+    }
+    assert paths == reads | set(WRITES)
 
 
 def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:

@@ -230,7 +230,7 @@ def test_a_full_disk_is_told_to_resume(
     monkeypatch.setattr(os, "replace", full)
     with pytest.raises(BadInput) as caught, keep_records(pruning(place), begun):
         save(zoo.convnet(), place / "out.tflite")
-    assert "resume=True goes on" in caught.value.__notes__[0]
+    assert "resume=True continues" in caught.value.__notes__[0]
 
 
 @pytest.mark.parametrize("command", ["prune", "cluster"])
@@ -332,8 +332,8 @@ def test_interrupted_killed_and_resumed_it_is_the_same_file(place: Path) -> None
     _, complaint = process.communicate(timeout=60)
     assert process.returncode == 130
     assert complaint.splitlines()[-1] == (
-        "litesmith: stopped; nothing half-written is left; "
-        "out.tflite.training keeps what was trained: --resume goes on"
+        "litesmith: stopped; no half-written file is left; "
+        "out.tflite.training keeps what was trained: --resume continues"
     )
     assert not out.exists() and not [*place.glob(".litesmith*")]
     process = child(place, *words, "out.tflite", "--resume")

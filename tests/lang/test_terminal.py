@@ -118,7 +118,6 @@ def test_a_sentence_that_stays_is_found() -> None:
 WRONG: dict[str, Sequence[str]] = {
     "an option": ("inspect", "--nothing"),
     "an option that is nearly one": ("bench", "a", "--secnds", "3"),
-    "a command": ("nothing",),
     "an argument that is not there": ("inspect",),
     "two arguments too many": ("inspect", "a", "b", "c"),
     "no value": ("bench", "a", "--format"),

@@ -330,7 +330,7 @@ def _notes(tally: Tally, job: _Pass) -> Iterator[str]:
         )
     if job.reference is not None and "snr" not in tally:
         yield phrase(
-            "no drift is told: the two models answer with different shapes or without numbers"
+            "drift was not measured: the two models answer with different shapes or without numbers"
         )
 
 
@@ -339,7 +339,7 @@ def copies_text(count: int, different: int, data: Data) -> str:
     known = data.items.preparation
     why = phrase("they are in groups") if known and known.group else phrase("copies were found")
     return phrase(
-        "{count} samples, {different} independent: {why}, and intervals count these",
+        "{count} samples, {different} independent: {why}, and intervals count independent ones",
         total_text(count),
         total_text(different),
         why,

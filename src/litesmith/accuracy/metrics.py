@@ -199,7 +199,7 @@ def metric_named(name: str) -> Metric:
             argument("metric", plain(name)),
         )
     raise BadInput(
-        "no metric {name!r}; there are auto, {metrics} and module:function of yours",
+        "no metric {name!r}; there are auto, {metrics} and your own module:function",
         name,
         ", ".join(METRICS),
     )

@@ -89,7 +89,8 @@ class Inspection:
 def inspect(model: Source, *, ops: bool = False) -> Inspection:
     """What is in a model: ops, weights, MACs, sizes, quantization, and what stands out.
 
-    >>> litesmith.inspect("model.tflite").footprint.macs                # doctest: +SKIP
+    >>> litesmith.inspect("model.tflite").footprint.macs
+    39232
     """
     source = open_source(model)
     content = source.model

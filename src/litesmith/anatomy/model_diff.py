@@ -20,7 +20,8 @@ from litesmith.units import plain
 class Difference(NamedTuple):
     """One difference between two models. `kind` is ops, op, constant, interface or metadata.
 
-    op     the op of the model before that it is a difference of, if both models have that op
+    op     the op that it is a difference of, where it is one of an op
+    only   True where one of the models alone has that op
     short  the difference without what is the op's alone, as shapes and scales are; "" where
            another says it already
     """
@@ -31,6 +32,7 @@ class Difference(NamedTuple):
     after: str
     op: Op | None = None
     short: str = ""
+    only: bool = False
 
 
 _KEYS = ("kind", "where", "before", "after")
@@ -67,7 +69,8 @@ class Diff:
 def diff(a: Source, b: Source) -> Diff:
     """What changed in the graph between two models.
 
-    >>> litesmith.diff("before.tflite", "after.tflite").is_same         # doctest: +SKIP
+    >>> litesmith.diff("model.tflite", "int8.tflite").is_same
+    False
     """
     before, after = open_source(a), open_source(b)
     found = tuple(differences(before.model, after.model))
@@ -139,11 +142,13 @@ def _ops(where: str, a: Graph, b: Graph) -> Iterator[Difference]:
     sources = _sources(a, pairs), _sources(b, {j: j for j in range(len(b.ops))})
     for index, op in enumerate(a.ops):
         if index not in pairs:
-            yield Difference("op", phrase("{where}op {index}", where, index), op_text(op), "")
+            name = phrase("{where}op {index}", where, index)
+            yield Difference("op", name, op_text(op), "", op, only=True)
     kept = set(pairs.values())
     for index, op in enumerate(b.ops):
         if index not in kept:
-            yield Difference("op", phrase("{where}op {index}", where, index), "", op_text(op))
+            name = phrase("{where}op {index}", where, index)
+            yield Difference("op", name, "", op_text(op), op, only=True)
     for i, j in pairs.items():
         name = f"{where}op {i} ({plain(a.ops[i].label)})"
         for one in _matched(name, a.ops[i], b.ops[j]):

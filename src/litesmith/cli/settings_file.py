@@ -6,14 +6,16 @@
     [tune]                 # for `litesmith tune` alone
     max-drop = "1pt"
 
-What stands there is put into the command line, so that records have it too. What is typed goes
-first. Relative paths are those of the file's folder. Code is named on the command line alone.
+The settings become words of the command line, so that records hold them too. A typed option wins.
+Relative paths start at the file's folder. The file may have come with a downloaded model, so it
+names no code, sends nothing to another machine and writes nothing outside its own folder.
 """
 
 import re
 import shlex
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 from litesmith.cli.commands import COMMANDS
@@ -23,19 +25,47 @@ from litesmith.type_guards import is_list_or_tuple, is_mapping
 
 NAME = "litesmith.toml"
 _MODELS = (".tflite", ".onnx", ".pt2", ".keras")
-_CODE = re.compile(r".*:[A-Za-z_]\w*")  # module:function, file.py:Class
-_NAMES_CODE = ("--data", "--eval", "--val", "--calibrate", "--metric", "--task")
+
+# Options whose value is code where it has a colon: module:function, file.py:Class. A path of data
+# may have a colon too.
+_NAMES_CODE = ("--metric", "--task")
+_NAMES_DATA = ("--data", "--eval", "--val", "--calibrate")
+# Options whose value may be another machine.
+_NAMES_PLACES = ("--on", "--engine")
+_LOCAL_PLACES = re.compile(r"(?!ray\b)[^/]*")  # cpu:4,gpu; no ssh://host/cpu:4, no ray
+# Options whose value is a file or folder to write.
+WRITES = (
+    "--bundle",
+    "--csv",
+    "--evidence",
+    "--junit",
+    "--log",
+    "--markdown",
+    "--output",
+    "--overlay",
+    "--trace",
+)
 
 
 def find_settings(words: Sequence[str]) -> tuple[Path | None, list[str]]:
     """The file beside the first model of a command line, and the words that it stands for."""
     if not words or words[0] not in COMMANDS:
         return None, []
-    models = (Path(word) for word in words[1:] if word.lower().endswith(_MODELS))
+    models = (Path(word) for word in _placed_words(words) if word.lower().endswith(_MODELS))
     place = next((model.parent / NAME for model in models), None)
     if place is None or not place.is_file():
         return None, []
     return place, _as_words(place, words[0], words[1:])
+
+
+def _placed_words(words: Sequence[str]) -> Iterator[str]:
+    """The words of a command that are neither options nor their values."""
+    takes_value = {
+        name for one in COMMANDS[words[0]].options if one.kind is not bool for name in one.names
+    }
+    for before, word in pairwise(words):
+        if not word.startswith("-") and before not in takes_value:
+            yield word
 
 
 def _as_words(place: Path, command: str, typed: Sequence[str]) -> list[str]:
@@ -100,13 +130,35 @@ def _word(place: Path, one: Option, name: str, value: object) -> str:
         raise BadInput("{place}: {name}: a text or a number, not {value}", place, name, value)
     text = str(value)
     beside = place.parent / text
-    is_code = name in _NAMES_CODE and _CODE.fullmatch(text) and not beside.exists()
-    if is_code or one.load is not None:
+    words = shlex.join([name, text])
+    if one.load is not None or _is_code(name, text, beside):
         raise BadInput(
-            "{place}: {name}: code is named on the command line alone: {words}",
+            "{place}: {name}: code is named on the command line alone: {words}", place, name, words
+        )
+    if name in _NAMES_PLACES and not _LOCAL_PLACES.fullmatch(text):
+        raise BadInput(
+            "{place}: {name}: other machines are named on the command line alone: {words}",
             place,
             name,
-            shlex.join([name, text]),
+            words,
+        )
+    if name in WRITES and not _is_inside(beside, place.parent):
+        raise BadInput(
+            "{place}: {name}: files outside this folder are named on the command line alone: "
+            "{words}",
+            place,
+            name,
+            words,
         )
     is_path = one.kind is Path or beside.exists()
     return str(beside) if isinstance(value, str) and is_path else text
+
+
+def _is_code(name: str, text: str, beside: Path) -> bool:
+    is_data = name in _NAMES_DATA and not beside.exists()
+    return ":" in text and (is_data or name in _NAMES_CODE)
+
+
+def _is_inside(path: Path, folder: Path) -> bool:
+    """True of what lies in a folder or below it, links followed."""
+    return path.resolve().is_relative_to(folder.resolve())

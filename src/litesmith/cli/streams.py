@@ -67,11 +67,6 @@ def _settled(number: int, stream: TextIO | None) -> TextIO:
     )
 
 
-def one_line(text: str) -> str:
-    """A message as it reaches the terminal: in a line, and nothing in it acts on the terminal."""
-    return plain(" ".join(text.split()))
-
-
 def why_failed(error: OSError) -> str:
     """What could not be read or written, and why."""
     why = os_reason(error)

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, cast
 from zipfile import BadZipFile, ZipFile
 
 from litesmith.errors import BadInput, BadModel
+from litesmith.installing import install_command
 
 if TYPE_CHECKING:
     from litesmith.conversion.torch_program import TorchSource
@@ -91,7 +92,9 @@ def _on_torch(source: str) -> ModuleType:
     if "keras" not in sys.modules:
         if find_spec("keras") is None or find_spec("torch") is None:
             raise BadInput(
-                "{source} needs Keras and torch: pip install keras 'litesmith[train]'", source
+                "{source} needs Keras and torch: pip install keras; {install}",
+                source,
+                install_command("train"),
             )
         os.environ["KERAS_BACKEND"] = "torch"
     import keras

@@ -533,7 +533,9 @@ class Targets:
 def targets(model: Source | None = None, *, compile: bool = False) -> Targets:
     """Every accelerator: usable here or why not, and which ops of a model it takes.
 
-    >>> litesmith.targets("model.tflite").to_rows()                     # doctest: +SKIP
+    >>> rows = litesmith.targets("model.tflite").to_rows()
+    >>> [row["taken"] for row in rows if row["target"] == "hexagon"]
+    [...]
 
     Rules say what a target takes of a model; with `compile` the compilers that are installed do.
     """

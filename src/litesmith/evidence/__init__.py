@@ -5,6 +5,7 @@ choosing.py     what `choose` leaves in its folder
 codec.py        JSON from these types and back: a key is the name of a field
 folder.py       the folder of a command: one writer, files that are whole or not there
 gating.py       what `gate` leaves in its folder
+json_schema.py  JSON schemas of these types, and of what commands print
 log.py          trials in a file, a line each; lines are only ever added
 measurement.py  one metric with its samples; a trial of a model
 records.py      a score, a speed, what a target takes: what is said of a model wherever it turns up

@@ -165,7 +165,7 @@ def is_list(value: object) -> TypeGuard[list[object]]:
 # What annotations say.
 
 
-class _Slot(NamedTuple):
+class Slot(NamedTuple):
     """A field as the codec sees it; `make` gives its default, where it has one."""
 
     name: str
@@ -176,14 +176,14 @@ class _Slot(NamedTuple):
 
 
 @cache
-def _slots(kind: type) -> tuple[_Slot, ...]:
+def read_slots(kind: type) -> tuple[Slot, ...]:
     """The fields of a dataclass or a named tuple."""
     hints = get_type_hints(kind, include_extras=True)
-    found: list[_Slot] = []
+    found: list[Slot] = []
     for name, make in _defaults(kind).items():
-        inner, marks = _bare(hints[name])
+        inner, marks = strip_marks(hints[name])
         key = next((mark.name for mark in marks if isinstance(mark, Key)), name)
-        found.append(_Slot(name, key, inner, marks, make))
+        found.append(Slot(name, key, inner, marks, make))
     return tuple(found)
 
 
@@ -202,25 +202,25 @@ def _default(one: Field[object]) -> Callable[[], object] | None:
     return None if one.default is MISSING else lambda: one.default
 
 
-def _bare(hint: object) -> tuple[object, tuple[object, ...]]:
+def strip_marks(hint: object) -> tuple[object, tuple[object, ...]]:
     """An annotation without its marks, and the marks."""
     if get_origin(hint) is not Annotated:
         return hint, ()
     inner, *marks = get_args(hint)
-    deeper, more = _bare(inner)
+    deeper, more = strip_marks(inner)
     return deeper, (*marks, *more)
 
 
-def _options(hint: object) -> tuple[object, ...]:
+def list_options(hint: object) -> tuple[object, ...]:
     """The types of a union; else the one type."""
     return get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
 
 
 def _is_optional(hint: object) -> bool:
-    return type(None) in _options(hint)
+    return type(None) in list_options(hint)
 
 
-def _is_record(hint: object) -> TypeGuard[type]:
+def is_record(hint: object) -> TypeGuard[type]:
     return isinstance(hint, type) and (hasattr(hint, "_fields") or is_dataclass(hint))
 
 
@@ -236,7 +236,7 @@ def _is_sequence(value: object) -> TypeGuard[Sequence[object]]:
 
 
 def _encoded(value: object, hint: object, marks: tuple[object, ...] = ()) -> object:
-    hint, own = _bare(hint)
+    hint, own = strip_marks(hint)
     marks = (*marks, *own)
     if value is None:
         return {} if Mark.EMPTY in marks else None
@@ -247,7 +247,7 @@ def _encoded(value: object, hint: object, marks: tuple[object, ...] = ()) -> obj
         return value
     if isinstance(value, float):
         return _encoded_number(value, hint, marks)
-    if _is_record(type(value)):
+    if is_record(type(value)):
         return _encoded_record(value)
     if _is_mapping(value):
         inner = _element(hint, 1)
@@ -269,7 +269,7 @@ def _encoded_number(value: float, hint: object, marks: tuple[object, ...]) -> ob
 
 def _encoded_record(value: object) -> dict[str, object]:
     shown: dict[str, object] = {}
-    for slot in _slots(type(value)):
+    for slot in read_slots(type(value)):
         own: object = getattr(value, slot.name)
         if Mark.FLAT in slot.marks:
             shown |= _encoded_record(own) if own is not None else {}
@@ -280,7 +280,7 @@ def _encoded_record(value: object) -> dict[str, object]:
 
 def _element(hint: object, place: int) -> object:
     """The annotation of one element of a tuple, a list or a mapping."""
-    for one in _options(hint):
+    for one in list_options(hint):
         inner = get_args(one)
         if inner and (inner[-1] is Ellipsis or len(inner) == 1):
             return inner[0]
@@ -322,11 +322,11 @@ class _Reader:
     def value(
         self, hint: object, shown: object, path: str, marks: tuple[object, ...] = ()
     ) -> object:
-        hint, own = _bare(hint)
+        hint, own = strip_marks(hint)
         marks = (*marks, *own)
         if hint is object or isinstance(hint, TypeVar):
             return shown
-        options = _options(hint)
+        options = list_options(hint)
         if type(None) in options and (shown is None or (Mark.EMPTY in marks and shown == {})):
             return None
         for mark in marks:
@@ -341,9 +341,9 @@ class _Reader:
         return self._one(last, shown, path, marks)
 
     def _one(self, hint: object, shown: object, path: str, marks: tuple[object, ...]) -> object:
-        hint, own = _bare(hint)
+        hint, own = strip_marks(hint)
         marks = (*marks, *own)
-        if _is_record(hint):
+        if is_record(hint):
             return self._record(hint, shown, path)
         origin, inner = get_origin(hint), get_args(hint)
         if origin is tuple:
@@ -449,7 +449,7 @@ class _Reader:
         known: set[str] = set()
         values: dict[str, object] = {}
         missing: list[str] = []
-        for slot in _slots(kind):
+        for slot in read_slots(kind):
             keys = _keys(slot)
             known |= {slot.key, *keys}
             own = {key: shown[key] for key in keys if key in shown}
@@ -474,7 +474,7 @@ class _Reader:
         except ValueError as error:
             raise Malformed(path, str(error)) from None
 
-    def _field(self, slot: _Slot, own: Mapping[str, object], path: str) -> object:
+    def _field(self, slot: Slot, own: Mapping[str, object], path: str) -> object:
         """A field from its keys: its own, or those of a record that is flat."""
         try:
             if Mark.FLAT not in slot.marks:
@@ -483,7 +483,7 @@ class _Reader:
         except Malformed as error:
             return self._without(slot, error, path)
 
-    def _without(self, slot: _Slot, error: Malformed, path: str) -> object:
+    def _without(self, slot: Slot, error: Malformed, path: str) -> object:
         """What stands for a field that is odd."""
         if self.is_strict:
             raise error
@@ -494,7 +494,7 @@ class _Reader:
         self.losses.append(str(error))
         return found
 
-    def _empty(self, slot: _Slot, path: str) -> object:
+    def _empty(self, slot: Slot, path: str) -> object:
         """What stands for a field that is not there; Malformed where nothing can."""
         if self.is_strict:
             raise Malformed(path, phrase('has no "{key}"', slot.key))
@@ -515,17 +515,17 @@ class _Reader:
             return get_args(hint)[0]
         if isinstance(origin, type) and issubclass(origin, Mapping):
             return dict[str, object]()
-        if _is_record(hint):
+        if is_record(hint):
             return _Reader(is_strict=False).value(hint, {}, path)
         raise Malformed(path, phrase("is not there"))
 
 
-def _keys(slot: _Slot) -> set[str]:
+def _keys(slot: Slot) -> set[str]:
     """The keys that a field has on disk."""
     if Mark.FLAT not in slot.marks:
         return {slot.key}
-    kind = next(one for one in _options(slot.hint) if _is_record(one))
-    return {key for inner in _slots(kind) for key in _keys(inner)}
+    kind = next(one for one in list_options(slot.hint) if is_record(one))
+    return {key for inner in read_slots(kind) for key in _keys(inner)}
 
 
 def _chosen(allowed: tuple[object, ...], shown: object, path: str) -> object:

@@ -101,9 +101,8 @@ def apply(
 ) -> Applied:
     """The model after every step of a recipe, with all that was touched and left alone.
 
-    >>> litesmith.apply("float.tflite", "quantize | correct", "images/").save("int8.tflite")
-    ... # doctest: +SKIP
-    >>> litesmith.apply(model, "prune(sparsity=0.5) | qat", "data.npz", epochs=3)  # doctest: +SKIP
+    >>> change = litesmith.apply("model.tflite", "quantize | correct", "val.npz", samples=64)
+    >>> change.save("small.tflite")
 
     `data` is whatever `litesmith eval --data` takes, an array, or a generator: steps that look at
     what the model computes need it, and those that train use all of it. `reference` is the float

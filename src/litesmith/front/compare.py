@@ -40,7 +40,8 @@ def compare(
 ) -> Compared:
     """Whether B is as accurate as A, how much faster it is, and how much smaller.
 
-    >>> litesmith.compare("float.tflite", "int8.tflite", "val/").verdict   # doctest: +SKIP
+    >>> litesmith.compare("model.tflite", "int8.tflite", "val.npz", seconds=0.1).verdict
+    '...'
 
     Without data there is no accuracy, and random inputs show how far the outputs drift. The two
     take turns for so many `seconds`, or else until the interval is narrow.

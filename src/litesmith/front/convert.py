@@ -161,8 +161,10 @@ def convert(
 ) -> Converted:
     """A .tflite of a model of another tool, and the proof that both give the same.
 
-    >>> litesmith.convert("model.onnx", out="model.tflite")              # doctest: +SKIP
-    >>> litesmith.convert(module, torch.zeros(1, 3, 224, 224))           # doctest: +SKIP
+    >>> litesmith.convert("model.onnx", out="converted.tflite").nodes
+    1
+
+    A torch module needs example inputs: `litesmith.convert(module, torch.zeros(1, 3, 224, 224))`.
 
     source       an .onnx, .pt2 or .keras file, a torch module with `example` inputs, an exported
                  program, a Keras model

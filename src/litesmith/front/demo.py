@@ -21,7 +21,8 @@ def demo(
 ) -> Found:
     """Tunes a small classifier of clothes that ships with the package, and proves the result.
 
-    >>> litesmith.demo().best                                           # doctest: +SKIP
+    >>> litesmith.demo("demo").best  # doctest: +SKIP
+    PosixPath('demo/tuned/best.tflite')
 
     The model, the data and the folder of the search are written into `out`.
     """

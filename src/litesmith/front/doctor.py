@@ -218,8 +218,9 @@ def doctor(
 ) -> Slowness | Inaccuracy | Fitting:
     """Why a model is slow; with data, where it loses accuracy; and the command that acts on it.
 
-    >>> litesmith.doctor("model.tflite").findings                       # doctest: +SKIP
-    >>> litesmith.doctor("int8.tflite", "val/", against="float.tflite")  # doctest: +SKIP
+    >>> found = litesmith.doctor("model.tflite", seconds=0.1)
+    >>> [(finding.what, finding.command) for finding in found.findings]
+    [...]
 
     A remedy for slowness is timed beside the model for `seconds`, and where these are few, the ops
     are timed in haste as well. `accelerator` asks what keeps the model from running there whole.
@@ -394,7 +395,7 @@ def _extent(count: int, every: int, wanted: int) -> list[str]:
     """Of how many samples accuracy is told, where there are, or may be, more."""
     if every > count:
         told = phrase(
-            "accuracy is told of {count} of {every} samples; {samples} takes more",
+            "accuracy was measured on {count} of {every} samples; {samples} uses more",
             total_text(count),
             total_text(every),
             argument("samples"),
@@ -404,7 +405,7 @@ def _extent(count: int, every: int, wanted: int) -> list[str]:
         return []
     return [  # of a generator, which may have more
         phrase(
-            "accuracy is told of {count} samples, as {samples}",
+            "accuracy was measured on {count} samples, as {samples}",
             total_text(wanted),
             argument("samples", wanted),
         )

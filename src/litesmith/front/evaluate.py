@@ -33,7 +33,9 @@ def evaluate(
 ) -> Evaluation:
     """The accuracy of a model; with `against`, also its paired difference from another.
 
-    >>> litesmith.evaluate("int8.tflite", "val/", against="float.tflite")   # doctest: +SKIP
+    >>> found = litesmith.evaluate("int8.tflite", "val.npz", against="model.tflite")
+    >>> found.low < found.value < found.high
+    True
 
     `metric` is a name in METRICS, a function of yours or its name `module:function`, called for
     each sample with the list of outputs (real numbers) and the label (or None); the mean of what it

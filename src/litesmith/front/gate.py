@@ -61,16 +61,11 @@ def gate(
 ) -> Gated:
     """Holds a model against a baseline that `update_baseline` wrote, on the baseline's target.
 
-    >>> import litesmith, numpy as np, pathlib, tempfile
-    >>> folder = pathlib.Path(tempfile.mkdtemp())
-    >>> baseline, model = folder / "baseline.json", folder / "model.tflite"
-    >>> b = litesmith.Builder()
-    >>> weight = np.eye(64, dtype=np.float32)
-    >>> made = b.model(b.op("FULLY_CONNECTED", b.input("x", (1, 64)), weight, None))
-    >>> litesmith.save(made, model)
-    >>> data = {"x": np.eye(64, dtype=np.float32), "y": np.arange(64)}
-    >>> _ = litesmith.update_baseline(baseline, model, data, seconds=1)
-    >>> found = litesmith.gate(baseline, model, data, seconds=1)
+    >>> allow = {"latency": "10%", "memory": "off"}
+    >>> _ = litesmith.update_baseline(
+    ...     "baseline.json", "model.tflite", "val.npz", allow=allow, seconds=0.1
+    ... )
+    >>> found = litesmith.gate("baseline.json", "model.tflite", "val.npz", seconds=0.1)
     >>> [check.verdict for check in found.checks if check.quantity in ("accuracy", "size")]
     ['ok', 'ok']
 
@@ -123,6 +118,11 @@ def update_baseline(
     **preparing: Unpack[Preparing],
 ) -> Renewed:
     """Measures a model and writes what later ones are held against.
+
+    >>> allow = {"latency": "off", "memory": "off", "size": "1%"}
+    >>> made = litesmith.update_baseline("int8.json", "int8.tflite", allow=allow)
+    >>> made.path.name
+    'int8.json'
 
     What was allowed stays, and so does the target, which is cpu:1 at first. No `accelerator` that
     is named may lose ops later. `ops` are the sources of custom ops, for the command of the next

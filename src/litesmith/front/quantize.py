@@ -138,8 +138,7 @@ def quantize(
 ) -> Quantized:
     """Makes a model smaller: weights, and data between the ops, as small numbers; and times it.
 
-    >>> litesmith.quantize("float.tflite", "images/", to="int8").save("int8.tflite")
-    ... # doctest: +SKIP
+    >>> litesmith.quantize("model.tflite", "val.npz", to="int8", runs=12).save("small.tflite")
 
     Integer schemes need data, or `random_data` to measure speed only. With int8, ops that are
     faster in float `on` the target stay float, unless the result is to be `fully_integer`. Both

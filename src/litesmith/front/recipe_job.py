@@ -294,7 +294,7 @@ def keep_records(job: Job, lessons: Lessons) -> Generator[None]:
         if not is_ours and job.trains and folder is not None and has_record(folder):
             resume = argument("resume", True)
             error.add_note(
-                phrase("{folder} keeps what was trained: {resume} goes on", folder, resume)
+                phrase("{folder} keeps what was trained: {resume} continues", folder, resume)
             )
         raise
     finally:

@@ -62,8 +62,8 @@ def report(
     side by side; gives the page, with its `path`. It says first which files are no longer those
     that were measured, and so does `changed`.
 
-    >>> litesmith.report("model-tuned").path                            # doctest: +SKIP
-    PosixPath('model-tuned/report.html')
+    >>> litesmith.report("model-tuned").path.name
+    'report.html'
     """
     places = _list_folders(folders)
     changed = tuple(words for folder in places for words in changed_files(folder))

@@ -20,7 +20,9 @@ Shape = Mapping[str, Sizes] | Sizes | str | Sequence[str]
 def resize(model: Source, shape: Shape) -> Model:
     """The model with inputs of these sizes, and all that is computed from them in what follows.
 
-    >>> small = litesmith.resize("model.tflite", {"x": (1, 1280)})      # doctest: +SKIP
+    >>> larger = litesmith.resize("model.tflite", {"image": (1, 16, 16, 1)})
+    >>> larger.main.inputs[0].shape
+    (1, 16, 16, 1)
 
     An input has its own name, or that in a signature; where there is one input, (1, 1280) alone
     will do. Texts like "x=1,1280" are taken too. Functions take the result as their model;

@@ -66,7 +66,9 @@ def retrain(
 ) -> Retrained:
     """A classifier of your classes from any float classifier or feature extractor.
 
-    >>> litesmith.retrain("mobilenet.tflite", "flowers/", "flowers.tflite").value  # doctest: +SKIP
+    >>> found = litesmith.retrain("model.tflite", "val.npz", "mine.tflite")
+    >>> found.low < found.value <= found.high
+    True
 
     `data` is a folder with a folder for each class, arrays `x` and `y`, or a function. The result
     is judged on `val`, or on one item in five of each class. `fine_tune` trains the last layers
@@ -174,7 +176,7 @@ def _carry_out(request: Request, progress: Progress) -> Retrained:
         if has_record(records):
             resuming = argument("resume", True)
             error.add_note(
-                phrase("{records} keeps what was trained: {resume} goes on", records, resuming)
+                phrase("{records} keeps what was trained: {resume} continues", records, resuming)
             )
         raise
     finally:

@@ -117,8 +117,7 @@ def prune(
 ) -> Shrinking:
     """Makes the weights zero that matter least, and trains those that are left.
 
-    >>> litesmith.prune("model.tflite", "data.npz", sparsity=0.8, out="small.tflite")
-    ... # doctest: +SKIP
+    >>> litesmith.prune("model.tflite", sparsity=0.8, no_tune=True).save("pruned.tflite")
     """
     tune = False if no_tune else None
     step = Prune(sparsity, block, schedule, read_names(keep), read_names(only), tune=tune)
@@ -145,8 +144,7 @@ def cluster(
 ) -> Shrinking:
     """Has the weights of each layer share few values, and trains these.
 
-    >>> litesmith.cluster("model.tflite", clusters=16, own="dense*:32").save("small.tflite")
-    ... # doctest: +SKIP
+    >>> litesmith.cluster("model.tflite", clusters=16, no_tune=True).save("clustered.tflite")
     """
     owned = tuple(map(str, read_names(own)))
     names, tune = (read_names(keep), read_names(only)), False if no_tune else None
@@ -173,7 +171,8 @@ def qat(
 ) -> Shrinking:
     """Quantizes a model, and trains what that has cost back into it.
 
-    >>> litesmith.qat("float.tflite", "data.npz", epochs=3, out="int8.tflite")  # doctest: +SKIP
+    >>> made = litesmith.qat("model.tflite", "val.npz", epochs=1, samples=64, rate=0.01)
+    >>> made.save("trained.tflite")
     """
     if data is None:
         raise BadInput(

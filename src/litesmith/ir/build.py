@@ -24,7 +24,14 @@ Argument = Tensor | ArrayLike | None
 
 
 class Builder:
-    """Collects inputs and ops of one graph; `model` or `graph` ends the work."""
+    """Collects inputs and ops of one graph; `model` or `graph` ends the work.
+
+    >>> b = litesmith.Builder()
+    >>> x = b.input("x", (1, 4))
+    >>> model = b.model(b.op("FULLY_CONNECTED", x, np.eye(4, dtype=np.float32), None))
+    >>> [op.kind for op in model.main.ops]
+    ['FULLY_CONNECTED']
+    """
 
     def __init__(self, name: str = "main") -> None:
         self.name = name

@@ -132,6 +132,10 @@ class Block:
 class Quant:
     """How stored integers stand for real numbers: real = scale × (stored − zero_point).
 
+    >>> tensor = litesmith.load("int8.tflite").main.ops[0].outputs[0]
+    >>> tensor.quant.per_channel
+    False
+
     One scale for the whole tensor, or one for each index along `axis`. With `block`, the scales
     are in tensors of their own and `scale` is empty.
     """
@@ -157,6 +161,10 @@ class Quant:
 @dataclass(frozen=True, eq=False, slots=True)
 class Tensor:
     """A value in a graph. Compared by identity: two tensors may have the same name.
+
+    >>> tensor = litesmith.load("model.tflite").main.inputs[0]
+    >>> tensor.name, tensor.dtype, tensor.shape
+    ('image', 'float32', (1, 8, 8, 1))
 
     `data` is None for what is computed; for a constant it is a read-only view: in the tensor's
     shape where the type is plain, flat bytes where it is packed or text, flat elements where it
@@ -208,7 +216,12 @@ class Tensor:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Op:
-    """One operator call; a custom operator has kind CUSTOM and a `custom` name."""
+    """One operator call; a custom operator has kind CUSTOM and a `custom` name.
+
+    >>> op = litesmith.load("model.tflite").main.ops[-1]
+    >>> op.kind, op.outputs[0].name
+    ('SOFTMAX', 'scores')
+    """
 
     kind: str
     inputs: tuple[Tensor | None, ...]
@@ -237,7 +250,12 @@ class Op:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Graph:
-    """Ops in execution order. `tensors` lists every tensor in file order, spare ones included."""
+    """Ops in execution order. `tensors` lists every tensor in file order, spare ones included.
+
+    >>> graph = litesmith.load("model.tflite").main
+    >>> [tensor.name for tensor in graph.inputs]
+    ['image']
+    """
 
     name: str
     inputs: tuple[Tensor, ...]
@@ -260,7 +278,12 @@ class Signature:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Model:
-    """Everything in a .tflite file. The first graph is the one that runs without a signature."""
+    """Everything in a .tflite file. The first graph is the one that runs without a signature.
+
+    >>> model = litesmith.load("model.tflite")
+    >>> model.main is model.graphs[0]
+    True
+    """
 
     graphs: tuple[Graph, ...]
     signatures: tuple[Signature, ...] = ()

@@ -33,6 +33,10 @@ def op(
 ) -> Callable[[Reference], Operator]:
     """Makes a function the custom op of that name; see `Operator` for what it may be.
 
+    >>> @litesmith.op("Twice")
+    ... def twice(x):
+    ...     return 2 * x
+
     shape    output shapes from input shapes, called as the function is with a tuple for each
              array; without it the function is called on zeros, once
     dtype    types of the outputs where a model is built, as in "float32 int32"
@@ -66,7 +70,16 @@ def op(
 
 
 def delegate(name: str, *, replace: bool = False) -> Callable[[D], D]:
-    """Makes a class the target `custom:NAME`; see `Delegate` for its methods."""
+    """Makes a class the target `custom:NAME`; see `Delegate` for its methods.
+
+    >>> @litesmith.delegate("my_chip")
+    ... class MyChip:
+    ...     def claims(self, op):
+    ...         return op.kind == "SOFTMAX"
+    ...
+    ...     def program(self, part):
+    ...         return lambda x: np.exp(x) / np.exp(x).sum()
+    """
 
     def registered(kind: D) -> D:
         known = _delegates.get(name)

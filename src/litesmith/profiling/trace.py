@@ -204,8 +204,8 @@ _active_lock = threading.Lock()
 def span(name: str) -> Generator[None]:
     """Puts what happens inside into the recording that is on, if one is; also a decorator.
 
-    >>> with litesmith.span("decode"):                                  # doctest: +SKIP
-    ...     image = decode(file)
+    >>> with litesmith.span("decode"):
+    ...     image = np.load("val.npz")["x"][0]
     """
     start = perf_counter_ns()
     try:
@@ -225,10 +225,11 @@ def span(name: str) -> Generator[None]:
 def record(path: str | os.PathLike[str], *sessions: Session) -> Generator[Recording]:
     """Writes a trace of the spans inside it and of the runs of sessions opened with `profile=True`.
 
-    >>> with litesmith.record("out.pftrace", session):                  # doctest: +SKIP
-    ...     with litesmith.span("decode"):
-    ...         session.inputs["image"][...] = decode(file)
-    ...     session.run()
+    >>> with litesmith.Session("model.tflite", profile=True) as session:
+    ...     with litesmith.record("run.json", session):
+    ...         with litesmith.span("decode"):
+    ...             session.inputs["image"][...] = 0.5
+    ...         session.run()
 
     Spans are on Python's `perf_counter` clock. The runtime's times are moved to it by an offset
     that is measured; on Linux it is 0, because both read the same clock.

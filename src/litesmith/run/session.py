@@ -102,12 +102,16 @@ def _refuse_misfits(what: str, given: Array, dtype: np.dtype[Any]) -> None:
 class Session:
     """A model on a target, ready to run.
 
-    >>> with Session("model.tflite", target="cpu:2") as s:              # doctest: +SKIP
-    ...     s.inputs["image"][...] = frame
-    ...     s.run()
-    ...     top = s.outputs["scores"].argmax()
+    >>> frame = np.zeros((1, 8, 8, 1), np.float32)
+    >>> with litesmith.Session("model.tflite", target="cpu:2") as session:
+    ...     session.inputs["image"][...] = frame
+    ...     session.run()
+    ...     top = session.outputs["scores"].argmax()
 
-    >>> Session("model.tflite")(frame)["scores"]                         # doctest: +SKIP
+    A session can also be called, with copies of what goes in and out:
+
+    >>> litesmith.Session("model.tflite")(frame)["scores"].shape
+    (1, 4)
 
     `inputs` and `outputs` are views on the tensors' own memory: nothing is copied. Where the
     runtime cannot share it, `copies` is True and `note` says why. `weight_cache` is how the names

@@ -17,7 +17,7 @@ from litesmith.unfinished import open_part
 def load(source: str | os.PathLike[str] | bytes | bytearray | memoryview) -> Model:
     """The checked model in a file or in bytes. Constants stay views on it.
 
-    >>> model = load("model.tflite")                                        # doctest: +SKIP
+    >>> model = litesmith.load("model.tflite")
     """
     if isinstance(source, bytes | bytearray | memoryview):
         return _checked(memoryview(source))
@@ -29,7 +29,10 @@ def load(source: str | os.PathLike[str] | bytes | bytearray | memoryview) -> Mod
 
 
 def save(model: Model, path: str | os.PathLike[str]) -> None:
-    """Writes the model to a file, which appears only once it is complete."""
+    """Writes the model to a file, which appears only once it is complete.
+
+    >>> litesmith.save(litesmith.load("model.tflite"), "copy.tflite")
+    """
     check(model)
     write_whole(Path(path), chunks(model))
 

@@ -93,7 +93,7 @@ def noise(facts: Host, targets: Sequence[Target]) -> tuple[str, ...]:
     if facts.busy > _BUSY:
         found.append(
             phrase(
-                "other programs take {share} of the {cores} cores: close what `top` shows "
+                "other programs use {share} of the {cores} cores: close what `top` lists "
                 "first, then measure again",
                 percent_text(facts.busy),
                 facts.cores,
@@ -109,7 +109,7 @@ def noise(facts: Host, targets: Sequence[Target]) -> tuple[str, ...]:
         )
     found += [
         phrase(
-            "{warning}: its threads wait for each other; use cpu:{cores} or fewer",
+            "{warning}: they wait for each other; use cpu:{cores} or fewer",
             target.warning,
             facts.cores,
         )

@@ -35,6 +35,9 @@ AUGMENTS = ("auto", "mix", "flip", "shift", "none")
 class Training:
     """How long and how a model is trained.
 
+    >>> litesmith.Training(epochs=2, minutes=5, seed=1).epochs
+    2
+
     epochs   times that each sample is used
     minutes  no longer than this; None for as long as it takes
     rate     the learning rate in units of each weight's size; None tries several

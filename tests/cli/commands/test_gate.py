@@ -224,3 +224,47 @@ def test_the_hook_stops_a_commit_that_is_worse(place: Path) -> None:
     worse = git("commit", "-m", "worse")  # what is staged counts, not what lies there
     assert worse.returncode == 1, worse
     assert "my model.tflite is worse than" in worse.stdout + worse.stderr
+
+
+def test_the_hook_for_other_repositories_is_the_same_script() -> None:
+    yaml = pytest.importorskip("yaml")
+    (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
+    assert (hook["language"], hook["pass_filenames"]) == ("script", False)
+    assert (ROOT / hook["entry"]) == CI / "pre-commit-hook"
+    assert os.access(ROOT / hook["entry"], os.X_OK) or os.name == "nt"
+
+
+@pytest.mark.skipif(os.name == "nt" or which("bash") is None, reason="a script for bash")
+@pytest.mark.parametrize(("model", "status"), [("model.tflite", 0), ("coarse.tflite", 1)])
+def test_the_action_hands_on_the_verdict(place: Path, model: str, status: int) -> None:
+    command = place / "litesmith"
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m litesmith "$@"\n')
+    command.chmod(0o755)
+    given = {"BASELINE": "b.json", "MODEL": model, "DATA": "val.npz", "ARGUMENTS": "--samples 600"}
+    files = {"GITHUB_OUTPUT": "out.txt", "GITHUB_STEP_SUMMARY": "summary.md"}
+    named = {name: str(place / file) for name, file in files.items()}
+    given |= {"LITESMITH": str(command), "RUNNER_TEMP": str(place), **named}
+    done = subprocess.run(
+        [ROOT / "tools" / "gate-action"],
+        cwd=place,
+        env={**os.environ, **given},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == status, done.stderr
+    told = dict(line.split("=", 1) for line in (place / "out.txt").read_text().splitlines())
+    assert told["verdict"] == ("worse" if status else "ok")
+    assert {"gate.md", "gate.xml", "gate.json"} == set(os.listdir(told["folder"]))
+    assert "| verdict |" in (place / "summary.md").read_text()
+
+
+def test_the_action_hands_its_inputs_to_the_script_by_the_environment() -> None:
+    yaml = pytest.importorskip("yaml")
+    action = yaml.safe_load((ROOT / "action.yml").read_text())
+    steps = action["runs"]["steps"]
+    (gate,) = [step for step in steps if step.get("id") == "gate"]
+    assert "${{" not in gate["run"]  # an input is never part of a command
+    script = (ROOT / "tools" / "gate-action").read_text()
+    assert all(f"{name}" in script for name in gate["env"])
+    assert set(action["inputs"]) >= {"baseline", "model", "data", "arguments", "extras"}

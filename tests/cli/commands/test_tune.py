@@ -155,7 +155,7 @@ def test_ctrl_c_keeps_the_best_and_another_run_goes_on(place: Path, tmp_path: Pa
     assert facts["state"] == "stopped"
     best = facts["best"]
     assert isinstance(best, dict) and best["digest"] == digest(tmp_path / "out" / "best.tflite")
-    assert "goes on" in str(facts["next"]) and "the same command goes on" in told
+    assert "resumes" in str(facts["next"]) and "the same command resumes" in told
     assert litesmith("report", "out", cwd=tmp_path).returncode == 0
     shown = tune(tmp_path, *SMALLEST, "-o", "out", "--resume", "--json")
     assert shown.returncode == 0, shown.stderr

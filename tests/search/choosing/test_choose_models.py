@@ -153,7 +153,7 @@ def test_a_stop_leaves_what_there_is(place: Path, again: Path) -> None:
 
     with pytest.raises(KeyboardInterrupt) as stopped:
         carry_out(request, stop)
-    assert "the same command goes on" in stopped.value.__notes__[0]
+    assert "the same command resumes" in stopped.value.__notes__[0]
     told = json.loads((again / "choose.json").read_bytes())
     assert told["state"] == "stopped" and told["pick"] is None
     assert [row["value"] for row in told["candidates"]] == [1.0, None, None]

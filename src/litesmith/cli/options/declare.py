@@ -13,13 +13,14 @@ is what help shows of them, and a test compares.
 import inspect
 import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 from click.core import ParameterSource
+from click.shell_completion import CompletionItem
 
 from litesmith.cli.options.examples import EXAMPLES
 from litesmith.cli.options.panels import PANELS, place_of
@@ -39,6 +40,8 @@ class Option:
 
     argument      the argument of the function that it is, or of what prints the result
     kind          the type of one value; bool is a switch
+    choices       values that the shell completes, with | between them
+    is_place      True of a text that can be a path, which the shell completes
     many          True where it can be typed several times
     default       what the function takes where it is not typed, as it would be typed
     show_default  the same in words
@@ -54,6 +57,8 @@ class Option:
     help: str
     metavar: str | None = None
     kind: type = str
+    choices: str = ""
+    is_place: bool = False
     least: int | None = None
     many: bool = False
     required: bool = False
@@ -95,12 +100,10 @@ def option(*names: str, help: str, argument: str = "", **more: Any) -> Option:
     return Option(names=names, argument=argument or _plain(long), help=help, **more)
 
 
-def argument(name: str, *, metavar: str, help: str, kind: type = str, many: bool = False) -> Option:
+def argument(name: str, *, metavar: str, help: str, **more: Any) -> Option:
     """What is known by its place; one in brackets, or of which there are many, can be left out."""
-    required = not many and not metavar.startswith("[")
-    return Option(
-        argument=name, metavar=metavar, help=help, kind=kind, many=many, required=required
-    )
+    required = not more.get("many") and not metavar.startswith("[")
+    return Option(argument=name, metavar=metavar, help=help, required=required, **more)
 
 
 def make_click(
@@ -172,6 +175,7 @@ def language_option() -> click.Option:
         metavar="|".join(LANGUAGES),
         help=say(phrase("Language of reports and messages.")),
         expose_value=False,
+        shell_complete=complete_with(LANGUAGES),
     )
 
 
@@ -227,6 +231,7 @@ def _parameter(one: Option) -> click.Parameter:
         metavar=one.metavar,
         required=one.required,
         nargs=-1 if one.many else 1,
+        shell_complete=_completer(one),
     )
 
 
@@ -243,12 +248,36 @@ def _option(one: Option) -> click.Option:
         hidden=one.hidden,
         multiple=one.many,
         callback=_callback(one),
+        shell_complete=_completer(one),
         is_eager=stops,
         expose_value=not stops,
     )
     if one.default is not None:
         made.default = True if one.kind is bool else one.default
     return made
+
+
+_Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
+
+
+def complete_with(choices: Iterable[str]) -> _Completer:
+    """What answers a shell that asks for the values of something: those that begin as typed."""
+    known = tuple(dict.fromkeys(choices))
+
+    def complete(_: click.Context, __: click.Parameter, begun: str) -> list[CompletionItem]:
+        return [CompletionItem(one) for one in known if one.startswith(begun)]
+
+    return complete
+
+
+def _complete_path(_: click.Context, __: click.Parameter, begun: str) -> list[CompletionItem]:
+    return [CompletionItem(begun, type="file")]
+
+
+def _completer(one: Option) -> _Completer | None:
+    if one.choices:
+        return complete_with(one.choices.split("|"))
+    return _complete_path if one.is_place else None
 
 
 def _click_type(one: Option) -> "click.ParamType[object]":

@@ -38,7 +38,7 @@ EXAMPLES = {
         ),
     ),
     "report": (
-        Example("litesmith report model-tuned", phrase("the page of a search again")),
+        Example("litesmith report model-tuned", phrase("rebuild the report of a search")),
         Example(
             "litesmith report model-tuned --markdown -o summary.md",
             phrase("the same for a pull request"),
@@ -112,11 +112,11 @@ EXAMPLES = {
         Example("litesmith doctor model.tflite", phrase("why it is slow")),
         Example(
             "litesmith doctor int8.tflite --data val/ --against float.tflite",
-            phrase("where accuracy is lost, and the command that cures it"),
+            phrase("where accuracy is lost, and the command that helps"),
         ),
         Example(
             "litesmith doctor model.tflite --for edgetpu",
-            phrase("what keeps it from running there whole"),
+            phrase("what keeps it from running entirely there"),
         ),
     ),
     "targets": (
@@ -137,7 +137,7 @@ EXAMPLES = {
         ),
         Example(
             "litesmith apply model.tflite model-tuned/recipe.json -o again.tflite",
-            phrase("the result of a search again"),
+            phrase("make the result of a search again"),
         ),
     ),
     "quantize": (
@@ -157,17 +157,17 @@ EXAMPLES = {
     "prune": (
         Example(
             "litesmith prune model.tflite --sparsity 0.8 --data train/ -o pruned.tflite",
-            phrase("four of five weights zero: a smaller download"),
+            phrase("zeroes four of five weights: a smaller download"),
         ),
         Example(
             "litesmith prune model.tflite --block channels --data train/ -o slim.tflite",
-            phrase("whole channels gone: faster everywhere"),
+            phrase("removes whole channels: faster everywhere"),
         ),
     ),
     "cluster": (
         Example(
             "litesmith cluster model.tflite -k 16 --data train/ -o few.tflite",
-            phrase("sixteen values a layer: a smaller download"),
+            phrase("sixteen values per layer: a smaller download"),
         ),
         Example(
             "litesmith cluster model.tflite -k 32 --no-tune -o few.tflite",

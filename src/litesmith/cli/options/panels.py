@@ -46,7 +46,7 @@ PANELS = (
         ),
     ),
     Panel(
-        phrase("What the model is for"),
+        phrase("Task"),
         ("--task", "--decode", "--class-names", "--vocab", "--features", "--label-offset"),
     ),
     Panel(
@@ -54,7 +54,7 @@ PANELS = (
         ("--norm", "--mean", "--std", "--resize", "--crop", "--sample-rate"),
     ),
     Panel(
-        phrase("What is changed"),
+        phrase("What to change"),
         (
             "--to",
             "--io",
@@ -104,7 +104,7 @@ PANELS = (
         ("--on", "--for", "--threads", "--compile", "--engine", "--shape", "--graph", "--ops"),
     ),
     Panel(
-        phrase("How long it is measured"),
+        phrase("Measuring"),
         ("--seconds", "--runs", "--warmup-runs", "--copies", "--check", "--strict"),
     ),
     Panel(

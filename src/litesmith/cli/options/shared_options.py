@@ -22,6 +22,15 @@ RESIZES = "bilinear|bicubic|letterbox"
 ENGINES = "local|ray|ray://HOST:PORT"
 COSTS = "latency|size|download|memory"
 AUGMENTS = "auto|mix|flip|shift|none"
+METRICS = (
+    "agreement|anomaly_auc|ap|ap50|auc|cer|cosine|em|f1|labels_f1|mae|miou|oks|pck|retrieval|rmse|"
+    "snr|top1|top5|wer"
+)
+TARGETS = "cpu:1|cpu:2|cpu:4|cpu:1:litesmith|cpu:1:builtin|gpu|gpu:full|openvino:1"
+TASKS = (
+    "anomaly|classification|detection|embedding|keypoints|questions|regression|segmentation|"
+    "speech|text"
+)
 EFFORTS = "quick|default|best"
 RANGES = "minmax|mse|percentile"
 TRAINED_SCHEMES = "dynamic|dynamic-int4|int16x8|int8|w4a8|weight-int4|weight-int8"
@@ -42,7 +51,7 @@ SHAPE = option(
     metavar="NAME=1,1280",
     many=True,
     to_function=False,
-    help="Sizes of an input, for a copy that takes the model's place; once for each input.",
+    help="Use the model with an input of these sizes; once for each input.",
 )
 
 # Data.
@@ -50,9 +59,12 @@ SHAPE = option(
 DATA = option(
     "--data",
     metavar="D",
+    is_place=True,
     help="A folder of images, or of class folders; .npz with x and y; .npy; module:function.",
 )
-EVAL = option("--eval", metavar="D2", help="Data to score the model and the result on.")
+EVAL = option(
+    "--eval", metavar="D2", is_place=True, help="Data to score the model and the result on."
+)
 SAMPLES = option(
     "--samples",
     metavar="N",
@@ -75,12 +87,14 @@ IMAGES = (
         "--norm",
         metavar="NAME",
         help=phrase("How pixels become inputs: {norms}.", listed(NORMS)),
-        show_default="from the model, or guessed and said",
+        choices=NORMS,
+        show_default="from the model, or guessed with a note",
     ),
     option(
         "--resize",
         metavar="HOW",
         help=phrase("How images are resized: {ways}.", listed(RESIZES)),
+        choices=RESIZES,
         default="bilinear",
     ),
     option(
@@ -94,31 +108,39 @@ IMAGES = (
 GROUP = option(
     "--group",
     metavar="BY",
-    help="What tells which samples belong together: an array's name, folder, folder:2, or a "
-    "regular expression for file names; none: all are independent.",
+    help="Which samples belong together: an array's name, folder, folder:2, or a regular "
+    "expression for file names; none: all are independent.",
     show_default="copies and near copies are found",
 )
 TASK = (
     option(
         "--task",
         metavar="NAME",
-        help="What the model is for: anomaly, classification, detection, embedding, keypoints, "
-        "questions, regression, segmentation, speech, text, or file.py:Class of yours.",
-        show_default="recognised and said",
+        help="What the model is for: anomaly, classification, detection, embedding, "
+        "keypoints, questions, regression, segmentation, speech, text, or your own "
+        "file.py:Class.",
+        choices=TASKS,
+        show_default="recognised, with a note",
     ),
     option(
         "--decode",
         metavar="LAYOUT",
-        help="How outputs tell boxes or points, as in yolov8.",
-        show_default="recognised and said",
+        help="How outputs encode boxes or points, such as yolov8.",
+        show_default="recognised, with a note",
     ),
-    option("--class-names", metavar="FILE", help="The model's classes, one a line."),
-    option("--vocab", metavar="FILE", help="A tokenizer.json, or word pieces, one a line."),
+    option(
+        "--class-names", metavar="FILE", is_place=True, help="The model's classes, one per line."
+    ),
+    option(
+        "--vocab",
+        metavar="FILE",
+        is_place=True,
+        help="A tokenizer.json, or word pieces, one per line.",
+    ),
     option(
         "--features",
         metavar="KIND",
-        help="How sound becomes the model's input: wave, or as in mfcc:40 or "
-        "logmel:80,window=25,hop=10.",
+        help="How sound becomes the model's input: wave, mfcc:40, logmel:80,window=25,hop=10 …",
         show_default="by the input's shape",
     ),
 )
@@ -131,19 +153,24 @@ PREPARING = (
         metavar="N",
         kind=int,
         help="Number added to labels: 1 for a background class.",
-        show_default="detected and said",
+        show_default="detected, with a note",
     ),
 )
 
 # Where a model runs, and who does the work.
 
 ON = option(
-    "--on", metavar="TARGET", help="Where to run, as in cpu:4 or cpu:1:litesmith.", default="cpu:1"
+    "--on",
+    metavar="TARGET",
+    help="Where to run, such as cpu:4 or cpu:1:litesmith.",
+    choices=TARGETS,
+    default="cpu:1",
 )
 ENGINE = option(
     "--engine",
     metavar="ENGINE",
     help=phrase("Who does the work, this machine or a Ray cluster: {engines}.", listed(ENGINES)),
+    choices=ENGINES,
     default="local",
 )
 
@@ -169,6 +196,7 @@ METRIC = option(
     help="A metric: agreement, anomaly_auc, ap, ap50, auc, cer, cosine, em, f1, labels_f1, mae, "
     "miou, oks, pck, retrieval, rmse, snr, top1, top5, wer, or "
     "module:function, called with outputs and label.",
+    choices=METRICS,
     default="auto",
 )
 MAX_SIZE = option("--max-size", metavar="4MB", help="Largest size the file may have.")
@@ -176,7 +204,8 @@ MAX_LATENCY = option("--max-latency", metavar="10ms", help="Longest time one run
 MINIMIZE = option(
     "--minimize",
     metavar="WHAT",
-    help=phrase("What to make small: {costs}.", listed(COSTS)),
+    help=phrase("What to minimize: {costs}.", listed(COSTS)),
+    choices=COSTS,
     default="latency",
 )
 SECONDS = option(
@@ -191,7 +220,7 @@ RUNS = option(
     metavar="N",
     kind=int,
     least=1,
-    help="Number of runs to time each candidate in.",
+    help="Number of runs to time each candidate for.",
     show_default="until steady",
 )
 
@@ -201,29 +230,34 @@ SCHEME = option(
     "--to",
     metavar="SCHEME",
     help=phrase("Scheme to quantize to: {schemes}.", listed(SCHEMES)),
+    choices=SCHEMES,
     default="int8",
 )
 IO = option(
     "--io",
     metavar="TYPE",
     help="Type of inputs and outputs: float, int8, uint8 or int16.",
+    choices="float|int8|uint8|int16",
     default="float",
 )
 KEEP = option(
     "--keep",
     metavar="OPS",
     many=True,
-    help="Ops to leave as they are: numbers, kinds or name patterns, as in 0,SOFTMAX,head*.",
+    help="Ops to leave alone: numbers, kinds or name patterns, such as 0,SOFTMAX,head*.",
 )
-ONLY = option("--only", metavar="OPS", many=True, help="Ops to change; no others are.")
+ONLY = option("--only", metavar="OPS", many=True, help="Change only these ops.")
 EFFORT = option(
     "--effort",
     metavar="LEVEL",
     help=phrase("Time put into accuracy: {levels}.", listed(EFFORTS)),
+    choices=EFFORTS,
     default="default",
 )
-PER_TENSOR = option("--per-tensor", kind=bool, help="One scale a weight, not one a channel.")
-NO_TUNE = option("--no-tune", kind=bool, help="Train nothing, even with data.")
+PER_TENSOR = option(
+    "--per-tensor", kind=bool, help="One scale per weight tensor instead of one per channel."
+)
+NO_TUNE = option("--no-tune", kind=bool, help="Do not train, even with data.")
 
 # Training.
 
@@ -254,26 +288,33 @@ LEARNING = (
         metavar="N",
         kind=int,
         help="Number of samples in a training step.",
-        show_default="as many as suit",
+        show_default="automatic",
     ),
     option(
         "--augment",
         metavar="HOW",
         help=phrase(
-            "How colour pictures vary, {ways}: auto mirrors and moves; mix for a hundred epochs; "
-            "shift where mirrors mislead.",
+            "How to augment colour images ({ways}): auto mirrors and shifts; mix suits a "
+            "hundred epochs; shift is for images that must not be mirrored.",
             listed(AUGMENTS),
         ),
+        choices=AUGMENTS,
         default="auto",
     ),
     option("--seed", metavar="N", kind=int, help="Random seed.", default="0"),
-    option("--device", metavar="auto|cpu|cuda", help="Where to train.", default="auto"),
+    option(
+        "--device",
+        metavar="auto|cpu|cuda",
+        help="Where to train.",
+        choices="auto|cpu|cuda",
+        default="auto",
+    ),
     option("--resume", kind=bool, help="Continue an interrupted training."),
     option(
         "--record-every",
         metavar="SECONDS",
         kind=float,
-        help="Time between two records that a training can continue from.",
+        help="Seconds between checkpoints.",
         default="10",
     ),
 )
@@ -285,10 +326,10 @@ TRAINING = (
         "--labels",
         metavar="SHARE",
         kind=float,
-        help="Share of the loss for labels, 0 to 1; the rest follows the original.",
+        help="Weight of the labels in the loss, 0 to 1; the rest follows the original model.",
         default="0.5",
     ),
-    replace(RUNS, help="Number of runs to time both files in.", show_default="for a second"),
+    replace(RUNS, help="Number of runs to time both files for.", show_default="for a second"),
     TRUST_DATA,
 )
 SHRINKING = (*TRAINING, TRAINING_SAMPLES, EVAL)

@@ -16,7 +16,7 @@ GROUPS = (
 
 # The commands that a newcomer is shown, and what each is for.
 FIRST = (
-    ("litesmith demo", phrase("the whole job in a minute, on a model that comes along")),
+    ("litesmith demo", phrase("try the whole job in a minute, on a model that is included")),
     ("litesmith inspect model.tflite", phrase("what is in your file, and what stands out")),
     (
         "litesmith tune model.tflite --data val/ --max-drop 1pt",
@@ -36,10 +36,10 @@ class Topic(NamedTuple):
 
 TOPICS = {
     "data": Topic(
-        phrase("What --data takes. Labels are needed for accuracy, not for calibration."),
+        phrase("What --data accepts. Accuracy needs labels; calibration does not."),
         (
             ("photos/", phrase("a folder of images: calibration, drift")),
-            ("val/cat/, val/dog/", phrase("a folder a class, by name or number: accuracy")),
+            ("val/cat/, val/dog/", phrase("one folder per class, by name or number: accuracy")),
             ("val.npz", phrase("arrays x and y, or one array for each input by its name")),
             ("x.npy", phrase("one array, samples first")),
             ("coco/, voc/, yolo/", phrase("images and boxes, outlines or key points")),
@@ -47,11 +47,11 @@ TOPICS = {
             ("reviews.tsv, .csv, .jsonl", phrase("texts with labels; needs --vocab")),
             ("clips/transcripts.tsv", phrase("WAV or FLAC clips and what is said in them")),
             ("squad.json", phrase("questions with their paragraphs")),
-            ("module:function", phrase("code of yours that yields samples, or (sample, label)")),
+            ("module:function", phrase("your own code that yields samples, or (sample, label)")),
             ("--samples 500", phrase("fewer samples, spread over the classes")),
             (
                 "--norm tf|torch|caffe|unit|raw",
-                phrase("how pixels become inputs; else guessed, said"),
+                phrase("how pixels become inputs; otherwise guessed, with a note"),
             ),
             ("--group folder", phrase("which samples are not independent; copies are found")),
         ),
@@ -62,31 +62,37 @@ TOPICS = {
             'A recipe is steps joined by |, as in: apply m.tflite "fuse | quantize" -o out.tflite'
         ),
         (
-            ("borders", phrase("other types or fixed sizes of inputs and outputs")),
-            ("cleanup", phrase("drops what does nothing, joins what repeats")),
-            ("cluster(k=32)", phrase("weights of few values")),
-            ("correct", phrase("puts back what rounding has moved, on data")),
+            ("borders", phrase("changes types or fixes sizes of inputs and outputs")),
+            ("cleanup", phrase("removes what does nothing, merges what repeats")),
+            ("cluster(k=32)", phrase("weights with few distinct values")),
+            ("correct", phrase("corrects what rounding shifted, using data")),
             ("equalize", phrase("evens out the ranges of channels between layers")),
             ("fold", phrase("computes what depends on constants alone")),
             ("fuse", phrase("puts padding, scaling and activations into layers")),
-            ("prune(sparsity=0.5)", phrase("makes the least weights zero, or removes channels")),
-            ("qat(to=int8)", phrase("quantizes, and trains what that has cost back")),
+            (
+                "prune(sparsity=0.5)",
+                phrase("sets the least important weights to zero, or removes channels"),
+            ),
+            ("qat(to=int8)", phrase("quantizes, then trains to win back what that cost")),
             ("quantize(to=int8)", phrase("stores and computes in small numbers")),
-            ("relayout", phrase("the order of axes with the fewest transposes")),
+            ("relayout", phrase("chooses the order of axes with the fewest transposes")),
             ("replace", phrase("puts a custom op in the place of a pattern")),
-            ("resize(shape=[x=1,320])", phrase("fixed sizes of inputs")),
-            ("rewrite(ops=[PRELU])", phrase("says ops with others that a target knows")),
-            ("round", phrase("chooses codes so that layers come out closest; for int4")),
+            ("resize(shape=[x=1,320])", phrase("fixes the sizes of inputs")),
+            ("rewrite(ops=[PRELU])", phrase("expresses ops by others that a target supports")),
+            ("round", phrase("rounds weights so that layer outputs stay closest; for int4")),
             ("sparsify", phrase("stores pruned layers sparse where that is faster")),
             ("upgrade", phrase("turns a legacy uint8 model into int8")),
         ),
         "docs/quantize.md, docs/train.md",
     ),
     "targets": Topic(
-        phrase("What --on takes; several with commas. `litesmith targets` says what works here."),
+        phrase(
+            "What --on accepts; separate several with commas. `litesmith targets` "
+            "shows what works here."
+        ),
         (
             ("cpu:4", phrase("LiteRT with four threads")),
-            ("cpu:1:litesmith", phrase("with kernels of ours: int16x8 and sparse layers")),
+            ("cpu:1:litesmith", phrase("with Litesmith's own kernels: int16x8 and sparse layers")),
             ("cpu:1:builtin", phrase("without XNNPACK")),
             ("cpu:1:reference", phrase("the runtime's slow reference kernels")),
             ("numpy", phrase("our own reference kernels, for comparison")),

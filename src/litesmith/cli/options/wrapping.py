@@ -27,6 +27,13 @@ def wrap(text: str, width: int) -> list[str]:
     return [line.rstrip() for line in lines]
 
 
+def clip(text: str, width: int) -> str:
+    """The beginning of a text, at most so many columns of it."""
+    while cells(text) > width:
+        text = text[:-1]
+    return text
+
+
 def write_rows(
     formatter: click.HelpFormatter, rows: Sequence[tuple[str, str]], left: int = 0
 ) -> None:

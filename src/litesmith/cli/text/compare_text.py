@@ -63,7 +63,7 @@ def _print_drifts(found: Compared) -> None:
     drifts = found.drifts
     if drifts.why:
         if drifts.why != found.why:  # which the verdict says
-            show.line(phrase("no drift is told: {why}", drifts.why))
+            show.line(phrase("drift was not measured: {why}", drifts.why))
         show.line("litesmith eval scores each of them on its own")
         return
     count = drifts.samples

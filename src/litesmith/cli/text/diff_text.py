@@ -1,9 +1,12 @@
-"""How diff prints: what is gone and new op by op, and what changed in ops alike, once."""
+"""How diff prints: ops that are gone, new or changed, one by one where they are few and by kind
+where they are many."""
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from operator import attrgetter
 
 from litesmith.anatomy.model_diff import Diff, Difference
-from litesmith.cli.text.printing import line
+from litesmith.cli.text.printing import indented, line
 from litesmith.ir.types import Op
 from litesmith.phrases import join, phrase
 from litesmith.units import plain
@@ -12,20 +15,26 @@ from litesmith.units import plain
 _MOST_LINES = 60
 _MOST_SINGLE = 12
 
+_STYLES = {"-": "red", "+": "green"}
+
 
 def print_diff(result: Diff) -> None:
     found = result.differences
     line(result.sentence, "bold" if found else "")
-    own = [one for one in found if one.op is not None]
-    single = own if len(own) <= _MOST_SINGLE else []
-    shown = [*(one for one in found if one.op is None), *single]
-    for difference in shown[:_MOST_LINES]:
+    shown = [one for one in found if one.op is None]
+    only = [one for one in found if one.only]
+    changed = [one for one in found if one.op is not None and not one.only]
+    few = [part for part in (only, changed) if len(part) <= _MOST_SINGLE]
+    for difference in [*shown[:_MOST_LINES], *(one for part in few for one in part)]:
         _print_one(difference)
     if len(shown) > _MOST_LINES:
         line(phrase("… and {count} more (--json lists all)", len(shown) - _MOST_LINES))
-    if own and not single:
-        _print_groups(own)
-        line(phrase("ops alike are told together; --json lists all {count}", len(found)))
+    if only not in few:
+        _print_replaced(only)
+    if changed not in few:
+        _print_groups(changed)
+    if len(few) < 2:
+        line(phrase("similar ops are grouped; --json lists all {count} differences", len(found)))
 
 
 def _print_one(difference: Difference) -> None:
@@ -34,10 +43,19 @@ def _print_one(difference: Difference) -> None:
         line(phrase("{where}: {before} -> {after}", where, before, after))
     elif difference.kind == "op":
         sign, text = ("-", before) if before else ("+", after)
-        style = "red" if sign == "-" else "green"
-        line(phrase("{sign} {where}: {text}", sign, where, text), style)
+        line(phrase("{sign} {where}: {text}", sign, where, text), _STYLES[sign])
     else:
         line(phrase("{where}: {text}", where, before or after))
+
+
+def _print_replaced(differences: Sequence[Difference]) -> None:
+    """Kinds of which some ops are gone and others new; the counts tell the rest."""
+    gone, new = (
+        Counter(plain(one.op.label) for one in differences if one.op is not None and text(one))
+        for text in (attrgetter("before"), attrgetter("after"))
+    )
+    for kind in sorted(gone.keys() & new.keys()):
+        line(phrase("{kind}: {gone} gone, {new} new", kind, gone[kind], new[kind]))
 
 
 def _print_groups(differences: Iterable[Difference]) -> None:
@@ -51,4 +69,4 @@ def _print_groups(differences: Iterable[Difference]) -> None:
         key = plain(op.label), tuple(short)
         groups[key] = groups.get(key, 0) + 1
     for (kind, short), count in sorted(groups.items(), key=lambda one: -one[1]):
-        line(phrase("{count} {kind}: {changes}", count, kind, join(short, ", ")))
+        indented(f"{count} {kind}: ", join(short, ", "))

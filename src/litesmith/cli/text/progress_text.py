@@ -7,6 +7,7 @@ from time import monotonic
 from types import TracebackType
 from typing import Self, TypeVar
 
+from litesmith.cli.options.wrapping import clip
 from litesmith.cli.text.deliver import say
 from litesmith.lang import language
 from litesmith.phrases import phrase
@@ -64,7 +65,7 @@ class Terminal:
         if now - self._began >= self._patience:
             self._drawn = now
             width = shutil.get_terminal_size().columns - 1
-            text = status_line(status, now - self._since)[:width]
+            text = clip(status_line(status, now - self._since), width)
             print(f"{_CLEAR}{text}", end="", file=sys.stderr, flush=True)
 
 

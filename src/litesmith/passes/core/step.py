@@ -16,7 +16,12 @@ if TYPE_CHECKING:
 
 
 class Skip(NamedTuple):
-    """Something a step left alone, and why."""
+    """Something a step left alone, and why.
+
+    >>> skip = litesmith.Skip("op 3", "its weights are shared")
+    >>> skip.where, skip.why
+    ('op 3', 'its weights are shared')
+    """
 
     where: str
     why: str
@@ -30,6 +35,10 @@ class Skip(NamedTuple):
 @dataclass(frozen=True)
 class Change:
     """What a step gives: the new model, what it touched, and what it left alone.
+
+    >>> change = litesmith.apply("model.tflite", "quantize(to=float16)")
+    >>> len(change.touched) > 0
+    True
 
     notes  what is to be said of trainings
     steps  how many steps these took

@@ -21,7 +21,12 @@ _THREADED = ("cpu", "openvino")
 
 @dataclass(frozen=True)
 class Target:
-    """A place to run a model. A CPU has a choice of threads and kernels, OpenVINO of threads, a GPU
+    """A place to run a model.
+
+    >>> litesmith.Target.parse("cpu:2").threads
+    2
+
+    A CPU has a choice of threads and kernels, OpenVINO of threads, a GPU
     of kernels in full precision; of a custom one, `kernels` is the name of its delegate."""
 
     kind: str = "cpu"

@@ -122,7 +122,7 @@ def carry_out(request: ChooseTask, tell: Tell = silent) -> Chosen:
                 place = choosing.folder.path
                 error.add_note(
                     phrase(
-                        "what was measured is in {place}; the same command goes on, and "
+                        "what was measured is in {place}; the same command resumes, and "
                         "litesmith report {place} shows it",
                         place,
                     )

@@ -131,7 +131,7 @@ def _kept_text(search: Search) -> str:
         else phrase("nothing fits so far")
     )
     return phrase(
-        "{best}; the same command goes on, and litesmith report {path} shows it", best, folder.path
+        "{best}; the same command resumes, and litesmith report {path} shows it", best, folder.path
     )
 
 

@@ -287,7 +287,7 @@ def next_steps(search: Search, proof: Proof | None) -> list[NextStep]:
         return step if request.command else NextStep("", step.text)
 
     if proof is None:
-        return [again(same, phrase("goes on where it stopped"))]
+        return [again(same, phrase("resumes where it stopped"))]
     more = [again(_longer(search, same), phrase("tries what there was no time for"))]
     if search.untried and proof.shipped is None:
         return more

@@ -1,0 +1,56 @@
+"""What MkDocs asks for while it builds the site: pages made from the code, links that hold there.
+
+Pages of the repository link to files beside `docs/`. Those that become pages of the site keep
+their link; others keep their words.
+"""
+
+import re
+import sys
+from pathlib import Path
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from reference import api_page, json_pages, options_page
+
+ROOT = Path(__file__).resolve().parents[1]
+
+# Pages that lie beside `docs/` in the repository.
+BESIDE = {
+    "CHANGELOG.md": "changelog.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "SECURITY.md": "security.md",
+}
+
+_LINK = re.compile(r"(?<!!)\[([^\]]+)\]\(([^)\s:]+)\)")
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Adds the pages that are made while the site is built."""
+    made = {"reference/options.md": options_page(), "reference/api.md": api_page(), **json_pages()}
+    made |= {name: (ROOT / file).read_text(encoding="utf-8") for file, name in BESIDE.items()}
+    for name, content in made.items():
+        files.append(File.generated(config, name, content=content))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """A page with links that lead to pages of the site, or nowhere."""
+    inside = page.file.src_uri not in BESIDE.values()
+    return _LINK.sub(lambda found: _settle(found[1], found[2], inside=inside), markdown)
+
+
+def _settle(words: str, link: str, *, inside: bool) -> str:
+    """A link as the site has it; `inside` is False of a page that lies beside `docs/`."""
+    place, _, anchor = link.partition("#")
+    if not place:
+        return f"[{words}]({link})"
+    outward = place.startswith("../") if inside else not place.startswith("docs/")
+    name = place.removeprefix("../" if inside else "docs/").removeprefix("./")
+    if outward and name not in BESIDE:
+        return words
+    target = BESIDE.get(name, name)
+    return f"[{words}]({target}#{anchor})" if anchor else f"[{words}]({target})"

@@ -2,7 +2,6 @@
 
 import re
 from dataclasses import dataclass, replace
-from importlib.resources import files
 from pathlib import Path
 
 from litesmith.evidence.folder import RETRAIN
@@ -14,6 +13,7 @@ from litesmith.evidence.retraining import (
     RetrainSummary,
     ShareRight,
 )
+from litesmith.pages.drawing.assets import asset
 from litesmith.pages.drawing.markdown import Markdown, again, escape_markdown, paragraphs, table
 from litesmith.pages.drawing.markup import Html, as_is, bullets, join_html, table_html, tag
 from litesmith.pages.drawing.page import Page, list_parts
@@ -128,7 +128,7 @@ def _verdict(record: RetrainFolder) -> Html:
     share, count = _share_words(record.result.right), total_text(record.result.n)
     judged = phrase("{share} of {count} items that it has not seen are right.", share, count)
     return join_html(
-        tag("style", Html(files("litesmith.pages").joinpath("retrained.css").read_text("utf-8"))),
+        tag("style", asset("retrained.css")),
         tag(
             "div",
             tag("p", judged if share else phrase("It was not judged."), class_="sentence"),

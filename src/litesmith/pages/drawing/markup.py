@@ -15,7 +15,7 @@ class Html:
 
 
 Child = str | Html | None
-_EMPTY = frozenset(("br", "meta"))
+_EMPTY = frozenset(("br", "input", "meta"))
 
 # Elements that hold names, commands and programs, which are the same in every language.
 _AS_IS = frozenset(("b", "code", "kbd", "pre", "script", "style"))

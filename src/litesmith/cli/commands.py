@@ -260,6 +260,38 @@ COMMANDS = {
         ),
         help="Is B as good as A, and faster? Accuracy, time, size, drift.",
     ),
+    "view": Command(
+        "view_text:print_view",
+        (
+            argument("a", metavar="A", kind=Path, help="A .tflite file."),
+            argument("b", metavar="[B]", kind=Path, help="A .tflite file to hold against it."),
+            option(
+                "-o",
+                "--output",
+                argument="out",
+                metavar="FILE.html",
+                kind=Path,
+                required=True,
+                help="The page to write.",
+            ),
+            SHAPE,
+            replace(
+                DATA, help="With B: data to see the error of each op on, and where A and B differ."
+            ),
+            ON,
+            replace(
+                SECONDS,
+                help="Time that each model is profiled for.",
+                default="1.0",
+                show_default="",
+            ),
+            option("--predict", kind=bool, help="Run nothing; times are predicted."),
+            SAMPLES,
+            OPS,
+            *PREPARING,
+        ),
+        help="A model as a graph, or two side by side, as one page.",
+    ),
     "gate": Command(
         "gate_text:print_gate",
         (

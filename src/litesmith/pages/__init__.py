@@ -8,6 +8,7 @@ gate_page.py      a gate's verdict as Markdown, JSON and JUnit XML
 overlay.py        numbers on a model's graph: node data for Model Explorer
 retrain_page.py   the page of `retrain`
 tune_page.py      the page of `tune`
+graph/            graphs of models: the page of `view`, and a section of other pages
 records/          what the folders hold, read tolerantly
 sections/         the sections of the page of `tune`
 drawing/          HTML, Markdown, SVG and PNG

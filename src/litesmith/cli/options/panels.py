@@ -105,7 +105,7 @@ PANELS = (
     ),
     Panel(
         phrase("How long it is measured"),
-        ("--seconds", "--runs", "--warmup-runs", "--copies", "--check", "--strict"),
+        ("--seconds", "--predict", "--runs", "--warmup-runs", "--copies", "--check", "--strict"),
     ),
     Panel(
         phrase("Output"),

@@ -1,9 +1,9 @@
 // What colours say: a number on a ramp that reads alike for every eye, or one of a few kinds.
 
-// Dark to light in even steps (a ramp like cividis), told apart without red and green.
+// Dark to light in even steps (viridis), told apart without red and green.
 const RAMP = [
-  [0, 34, 78], [33, 54, 103], [65, 77, 107], [95, 99, 108], [124, 123, 120],
-  [155, 148, 118], [188, 175, 108], [222, 204, 85], [254, 232, 56],
+  [68, 1, 84], [71, 45, 123], [59, 82, 139], [44, 114, 142], [33, 145, 140],
+  [40, 174, 128], [94, 201, 98], [173, 220, 48], [253, 231, 37],
 ];
 // Blue is less, grey the same, orange more.
 const DIVERGING = [[0, 90, 181], [96, 152, 208], [206, 212, 218], [232, 160, 84], [200, 85, 0]];

@@ -129,7 +129,7 @@ def path_list(view: GraphView) -> Html | None:
         _total(view, view.path[-1]),
         _spell(last),
     )
-    return tag("p", sentence, " ", _pointer(worst))
+    return tag("p", sentence, " ", _pointer(worst), class_="graph-table")
 
 
 def _before(view: GraphView, place: int) -> str:

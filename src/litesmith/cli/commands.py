@@ -52,6 +52,9 @@ _OUT_FOLDER = option(
 )
 _AGAINST = option("--against", metavar="REF", kind=Path, help="")
 _OVERLAY = option("--overlay", metavar="FILE.json", kind=Path, help="")
+_PAGE = option(
+    "--page", metavar="FILE.html", kind=Path, help="Page to write: the result and the graph."
+)
 _PRETRAINED = option(
     "--pretrained",
     kind=bool,
@@ -255,6 +258,7 @@ COMMANDS = {
             METRIC,
             SECONDS,
             SAMPLES,
+            _PAGE,
             OPS,
             *PREPARING,
         ),
@@ -523,6 +527,7 @@ COMMANDS = {
                 _OVERLAY,
                 help="File for Model Explorer: the time of each op, with --data its error.",
             ),
+            _PAGE,
             *PREPARING,
         ),
         help="Why a model is slow or inaccurate, and what cures it.",

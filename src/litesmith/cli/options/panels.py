@@ -118,6 +118,7 @@ PANELS = (
             "--top",
             "--trace",
             "--overlay",
+            "--page",
             "--bundle",
             "--keep-custom-options",
             "--markdown",

@@ -172,10 +172,13 @@ class GraphCanvas {
     this.draw();
   }
 
+  // Into the middle by height; sideways no further than needed, since both panes move.
   moveTo(box) {
-    this.camera.x = box.x + box.width / 2;
-    this.camera.y = box.y + NODE.height / 2;
     if (this.camera.scale < 0.6) this.camera.scale = 0.9;
+    this.camera.y = box.y + NODE.height / 2;
+    const room = this.pane(box.side).width / 2 / this.camera.scale - box.width / 2 - 12;
+    const off = box.x + box.width / 2 - this.camera.x;
+    if (Math.abs(off) > room) this.camera.x += off - Math.sign(off) * Math.max(room, 0);
     this.draw();
   }
 
@@ -232,6 +235,7 @@ class GraphCanvas {
     const seen = visibleBoxes(part.boxes, top, bottom);
     this.paintFrames(part, top, bottom);
     this.paintEdges(part, top, bottom);
+    this.paintTitles(part, top, bottom);
     for (const box of seen) this.paintBox(box);
     context.restore();
     this.paintName(side, pane);
@@ -268,11 +272,21 @@ class GraphCanvas {
       context.lineWidth = 1 / Math.max(camera.scale, 0.4);
       context.strokeRect(frame.x, frame.y, frame.width, frame.height);
       context.globalAlpha = 1;
-      if (camera.scale < TEXT_SCALE) continue;
-      context.font = "600 12px system-ui, sans-serif";
-      context.textBaseline = "middle";
-      context.fillStyle = theme.soft;
+    }
+  }
+
+  // Above the edges, which would run through the letters.
+  paintTitles(part, top, bottom) {
+    const { context, theme, camera } = this;
+    if (camera.scale < TEXT_SCALE) return;
+    context.textBaseline = "middle";
+    for (const frame of part.frames) {
+      if (frame.y > bottom || frame.y + NODE.title < top) continue;
       const text = this.shorten(`▾ ${titleOf(this.data, frame.block)}`, frame.width - 12, "600 12px");
+      context.font = "600 12px system-ui, sans-serif";
+      context.fillStyle = theme.paper;
+      context.fillRect(frame.x + 3, frame.y + 3, context.measureText(text).width + 6, 16);
+      context.fillStyle = theme.soft;
       context.fillText(text, frame.x + 6, frame.y + NODE.title / 2 - 1);
     }
   }
@@ -396,8 +410,9 @@ class GraphCanvas {
   words(box) {
     const { node, side } = box;
     if (node.block) {
-      const count = this.data.format("total", countOps(this.scene, node, side));
-      return [`▸ ${titleOf(this.data, node.block)}`, [box.words, this.data.say("ops", count)].filter(Boolean).join(" · ")];
+      const count = countOps(this.scene, node, side);
+      const told = count > 1 ? this.data.say("ops", this.data.format("total", count)) : "";
+      return [`▸ ${titleOf(this.data, node.block)}`, [box.words, told].filter(Boolean).join(" · ")];
     }
     const row = this.scene.rows[node.start];
     const index = row[side ? "b" : "a"];

@@ -1,7 +1,7 @@
 // Where everything is drawn: rows become nodes, nodes get layers from top to bottom, and a place.
 // Both models share the layers, so that an op and its counterpart stand at the same height.
 
-const NODE = { width: 184, height: 46, gap: 26, between: 34, title: 24, pad: 12 };
+const NODE = { width: 204, height: 46, gap: 26, between: 34, title: 24, pad: 12 };
 const MOST_BENDS = 12; // an edge over more layers runs in a lane beside the graph
 const SWEEPS = 8;
 

@@ -3,6 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from math import isqrt
 
 # Fewer rows are not worth a block; the longest stretch of rows that is looked for again.
 _LEAST, _LONGEST = 2, 48
@@ -128,6 +129,7 @@ def _fold_most(parts: list[_Part], kinds: Sequence[str]) -> list[_Part]:
             best, length = starts, size
     if not best:
         return parts
+    best, length = _shortest(tokens, best[0], length)
     found: list[_Part] = []
     place = 0
     for start in best:
@@ -135,6 +137,22 @@ def _fold_most(parts: list[_Part], kinds: Sequence[str]) -> list[_Part]:
         found.append(_joined(parts[start : start + length], kinds))
         place = start + length
     return found + parts[place:]
+
+
+def _shortest(tokens: Sequence[int], start: int, length: int) -> tuple[list[int], int]:
+    """Where a stretch begins, and its length; of one that consists of shorter ones, these. Parts
+    that are all the same are folded by the root of their number."""
+    stretch = tuple(tokens[start : start + length])
+    periods = (n for n in range(1, length) if length % n == 0)
+    period = next((n for n in periods if stretch == stretch[:n] * (length // n)), length)
+    size = max(_LEAST, isqrt(len(tokens))) if period == 1 else period
+    wanted = (stretch * size)[:size]
+    places: list[int] = []
+    for place in range(len(tokens) - size + 1):
+        is_free = not places or place >= places[-1] + size
+        if is_free and tuple(tokens[place : place + size]) == wanted:
+            places.append(place)
+    return places, size
 
 
 def _repeats(tokens: Sequence[int], size: int) -> list[int]:

@@ -189,7 +189,7 @@ class GraphCanvas {
     this.draw();
   }
 
-  zoom(factor, x = this.width / 2, y = this.height / 2) {
+  zoom(factor, x = this.pane(this.shown[0]).middle, y = this.height / 2) {
     const before = this.camera.scale;
     const after = Math.min(Math.max(before * factor, LEAST_SCALE), MOST_SCALE);
     const pane = this.shown.map((side) => this.pane(side)).find((one) => x < one.left + one.width) ?? this.pane(this.shown[0]);

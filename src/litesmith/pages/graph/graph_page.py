@@ -97,6 +97,8 @@ def _summary(view: GraphView) -> Html:
 def _meaning(view: GraphView) -> str:
     if all(model.timing.how == PREDICTED for model in view.models):
         return phrase("Nothing was timed: times are predicted from the kinds and sizes of the ops.")
+    if not view.is_pair:
+        return phrase("Ops were timed on {target}.", view.target)
     return phrase(
         "Ops were timed on {target}, each model by itself; litesmith compare times two models in "
         "turns.",

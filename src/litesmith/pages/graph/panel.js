@@ -29,7 +29,7 @@ class Panel {
     const own = ops[box.side] ?? ops[0] ?? ops[1];
     const parts = [
       element("h3", { text: `${own.index} ${own.kind}` }),
-      element("p", { class: "graph-name", text: own.name }),
+      this.name(own.name),
       this.change(graph, row),
       this.calls(own),
       this.table(row, ops),
@@ -41,6 +41,12 @@ class Panel {
       this.keepBox(),
     ];
     this.body.replaceChildren(...parts.filter(Boolean));
+  }
+
+  // Converters join the names of all that went into an op; the first is its own.
+  name(text, kind = "p") {
+    const [own] = text.split(";");
+    return element(kind, { class: "graph-name", title: text, text: own });
   }
 
   showBlock(graph, box) {
@@ -64,7 +70,7 @@ class Panel {
     const lines = [[words.type, [tensor.type]], [words.quant, [tensor.quant || words.none]]];
     this.body.replaceChildren(
       element("h3", { text: words[row.kind === 1 ? "input" : "output"] }),
-      element("p", { class: "graph-name", text: tensor.name }),
+      this.name(tensor.name),
       this.facts(lines, false),
       this.keepBox(),
     );
@@ -180,7 +186,7 @@ class Panel {
       const items = [...op.inputs.map((t) => [this.data.words.reads, t]), ...op.outputs.map((t) => [this.data.words.writes, t])]
         .filter(([, tensor]) => tensor)
         .map(([how, tensor]) =>
-          element("li", {}, element("b", { text: `${how} ${tensor.type}` }), element("span", { text: [tensor.quant, tensor.isConst ? this.data.words.constant : ""].filter(Boolean).join("; ") }), element("span", { class: "graph-name", text: tensor.name })),
+          element("li", {}, element("b", { text: `${how} ${tensor.type}` }), element("span", { text: [tensor.quant, tensor.isConst ? this.data.words.constant : ""].filter(Boolean).join("; ") }), this.name(tensor.name, "span")),
         );
       const title = this.data.models.length === 2 ? `${this.data.words.tensors}: ${"AB"[side]}` : this.data.words.tensors;
       parts.push(element("details", { class: "graph-tensors" }, element("summary", { text: title }), element("ul", {}, ...items)));

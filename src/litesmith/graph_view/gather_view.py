@@ -10,7 +10,7 @@ from litesmith.data.sample_splits import take_some
 from litesmith.data.samples import Data
 from litesmith.graph_view.graph_rows import GraphRows, graph_rows
 from litesmith.graph_view.keep_float import KeepFloat, find_choices
-from litesmith.graph_view.loss_path import find_source, loss_path
+from litesmith.graph_view.loss_path import loss_path
 from litesmith.graph_view.model_facts import ModelFacts, model_facts, pair_bars
 from litesmith.graph_view.op_measures import Errors, Timing, error_ops, time_ops
 from litesmith.graph_view.op_pairs import GraphPairs, graph_of, pair_graphs
@@ -96,7 +96,7 @@ def lay_out(
     bars = pair_bars(models, pairs)
     told = zip(sources, timings, bars, strict=True)
     noises = {place: one.noise for place, one in errors.ops.items()}
-    path = loss_path(models[-1].main, noises)
+    path, worst = loss_path(models[-1].main, noises)
     return GraphView(
         models=tuple(model_facts(*one) for one in told),
         graphs=tuple(
@@ -106,7 +106,7 @@ def lay_out(
         target=str(request.target),
         errors=errors,
         path=path,
-        worst=find_source(models[-1].main, {n: noises[n] for n in path if n in noises}),
+        worst=worst,
         samples=samples,
         keep=find_choices(models, pairs[0].before, request.source, request.options),
         notes=tuple(filter(None, (*(one.note for one in timings), errors.note))),

@@ -11,6 +11,7 @@ from litesmith.data.samples import Data
 from litesmith.diagnosis.float_pairs import twins
 from litesmith.diagnosis.loss import FORM, MOVES, WEIGHTS, OpLoss, decibels, losses
 from litesmith.errors import LitesmithError
+from litesmith.graph_view.loss_path import Noise
 from litesmith.graph_view.op_facts import Place
 from litesmith.ir.ops import OPS
 from litesmith.ir.types import Model
@@ -94,13 +95,13 @@ class ErrorFact(NamedTuple):
     total_db  of its output, the errors of all earlier ops among it
     seen      the range of the first model's values on the data
     covered   the range that the second model's codes stand for
-    noise     the same as a share of the signal
+    noise     the same as a share of the signal, and as it is
     why       why there is no error of its own
     """
 
     alone_db: float | None
     total_db: float | None
-    noise: float
+    noise: Noise
     seen: Range | None = None
     covered: Range | None = None
     why: str = ""
@@ -142,12 +143,17 @@ def _error_facts(model: Model, seen: Sequence[OpLoss]) -> dict[int, ErrorFact]:
         found[loss.twin.place] = ErrorFact(
             None if moves else alone,
             _rounded(loss.noise("total")),
-            loss.noise("total"),
+            total_noise(loss),
             (loss.low, loss.high) if loss.low <= loss.high else None,
             None if form is None or loss.twin.quant is None else covered(form),
             MOVES if moves else "",
         )
     return found
+
+
+def total_noise(loss: OpLoss) -> Noise:
+    """The noise of an op's output, that of all earlier ops among it."""
+    return Noise(loss.noise("total"), loss.total.power)
 
 
 def _rounded(noise: float) -> float:

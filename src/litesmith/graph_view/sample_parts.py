@@ -16,7 +16,8 @@ from litesmith.diagnosis.float_pairs import twins
 from litesmith.diagnosis.loss import losses
 from litesmith.errors import LitesmithError
 from litesmith.evidence.measurement import AnswerRow, DisagreementRow
-from litesmith.graph_view.loss_path import find_source
+from litesmith.graph_view.loss_path import loss_path
+from litesmith.graph_view.op_measures import total_noise
 from litesmith.ir.types import Array, Model
 from litesmith.passes.core.step import Context
 from litesmith.passes.tidy.fold import Fold
@@ -157,5 +158,5 @@ class _Parting:
             found = losses(self._model, self._reference, self._twins, one)
         except LitesmithError:
             return None
-        noises = {loss.twin.place: loss.noise("total") for loss in found if loss.twin.op}
-        return find_source(self._model.main, noises)
+        noises = {loss.twin.place: total_noise(loss) for loss in found if loss.twin.op}
+        return loss_path(self._model.main, noises).worst

@@ -164,7 +164,7 @@ class GraphCanvas {
     const widest = Math.max(...sides.map((part) => part.right - part.left), NODE.width) + 90;
     const pane = this.width / this.shown.length;
     const all = Math.min(pane / widest, this.height / (this.drawing.height + 60));
-    const scale = whole ? all : Math.max(Math.min(pane / widest, 1), all, 0.5);
+    const scale = whole ? all : Math.max(Math.min(pane / widest, 1), all, 0.62);
     this.camera.scale = Math.min(Math.max(scale, LEAST_SCALE), whole ? MOST_SCALE : 1);
     this.camera.x = sides.length ? (Math.min(...sides.map((s) => s.left)) + Math.max(...sides.map((s) => s.right))) / 2 : 0;
     const room = this.height / this.camera.scale;

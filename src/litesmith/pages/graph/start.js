@@ -51,7 +51,8 @@ class GraphData {
       wide: new Set(raw.keep.wide),
       reasons: new Map(raw.keep.reasons.map(([number, at]) => [number, strings[at]])),
     };
-    this.number = new Intl.NumberFormat(raw.lang, { maximumSignificantDigits: 3 });
+    const digits = new Intl.NumberFormat(raw.lang, { maximumSignificantDigits: 3 });
+    this.number = { format: (value) => digits.format(value).replace("-", "−") };
     this.whole = new Intl.NumberFormat(raw.lang, { maximumFractionDigits: 0 });
   }
 
@@ -90,7 +91,7 @@ class GraphData {
     if (how === "count") return this.scaled(value, ["", "K", "M", "G", "T"], 1000);
     if (how === "total") return this.whole.format(value);
     if (how === "decibels") return value >= 200 ? this.words.exact : `${this.number.format(Math.round(value * 10) / 10)} dB`;
-    return this.number.format(value).replace("-", "−");
+    return this.number.format(value);
   }
 
   // The recipe and the command that keep some ops of the float model as they are.

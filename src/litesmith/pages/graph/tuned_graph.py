@@ -6,6 +6,7 @@ from litesmith.anatomy.source_file import SourceFile, open_source
 from litesmith.errors import LitesmithError
 from litesmith.evidence.tuning import FLOAT, TunedInside
 from litesmith.graph_view.gather_view import GraphView, ViewRequest, lay_out
+from litesmith.graph_view.loss_path import Noise
 from litesmith.graph_view.op_measures import ErrorFact, Errors, TimeFact, Timing, predict_times
 from litesmith.ir.types import Model
 from litesmith.pages.drawing.markup import Html
@@ -65,4 +66,5 @@ def _errors(inside: TunedInside, model: Model) -> Errors:
 
 
 def _error(snr_db: float) -> ErrorFact:
-    return ErrorFact(None, round(snr_db, 1), 10 ** (-snr_db / 10))
+    share = 10 ** (-snr_db / 10)
+    return ErrorFact(None, round(snr_db, 1), Noise(share, share))

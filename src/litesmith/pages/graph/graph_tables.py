@@ -164,7 +164,7 @@ def _table(
         told = zip(cells(row), titles[1:], strict=True)
         shown = (tag("td", cell, class_="number", data_label=title) for cell, title in told)
         body.append(tag("tr", tag("th", named, scope="row"), *shown))
-    made = table_html(titles, body, "plain graph-table", scope="col")
+    made = table_html(titles, body, "plain cards graph-table", scope="col")
     return tag("div", made, class_="scroll", tabindex="0", role="group", aria_label=titles[0])
 
 

@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 
 import litesmith
-from litesmith.ir.types import Model
+from litesmith.ir.edit import rewrite, with_graphs
+from litesmith.ir.types import Graph, Model, Tensor
 from litesmith.passes.core.recipe import apply
 from tests.zoo_float import context
 
@@ -47,10 +48,8 @@ def write_pair(folder: Path, count: int = 3) -> Path:
 
 def rename(model: Model, name: str) -> Model:
     """The model with every tensor and graph called so."""
-    from litesmith.ir.edit import rewrite, with_graphs
-
-    graphs = []
-    changed = {}
+    graphs: list[Graph] = []
+    changed: dict[Tensor, Tensor] = {}
     for graph in model.graphs:
         own = {t: replace(t, name=f"{name}{n}") for n, t in enumerate(graph.tensors)}
         changed |= own

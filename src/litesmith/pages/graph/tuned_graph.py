@@ -1,6 +1,7 @@
 """The graph of what `tune` found beside the model as it came, from the records of its folder."""
 
 from pathlib import Path
+from shlex import quote
 
 from litesmith.anatomy.source_file import SourceFile, open_source
 from litesmith.errors import LitesmithError
@@ -37,7 +38,7 @@ def tuned_view(record: TuneFolder) -> GraphView | None:
     timings = [
         _timing(one.model, inside) for one, inside in zip((first, found), sides, strict=True)
     ]
-    request = ViewRequest(Target.parse("cpu:1"), source=str(first.path))
+    request = ViewRequest(Target.parse("cpu:1"), source=quote(str(first.path)))
     return lay_out([first, found], timings, _errors(sides[1], found.model), request)
 
 

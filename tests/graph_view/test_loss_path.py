@@ -1,8 +1,10 @@
 """The way along which most is lost."""
 
 from litesmith.graph_view.loss_path import LossPath, Noise, loss_path
+from litesmith.ir.build import Builder
 from tests import zoo_float
 from tests.graph_view.test_row_order import chain
+from tests.zoo import noise
 
 
 def noises(*shares: float) -> dict[int, Noise]:
@@ -35,3 +37,10 @@ def test_without_errors_there_is_no_way() -> None:
     graph = zoo_float.residual().main
     assert loss_path(graph, {}) == LossPath()
     assert loss_path(graph, {0: Noise(0.0, 0.0)}).worst is None
+
+
+def test_it_ends_before_a_softmax() -> None:
+    b = Builder()
+    scores = b.op("ADD", b.input("x", (1, 4)), noise(1, 4))
+    graph = b.model(b.op("SOFTMAX", scores, beta=1.0)).main
+    assert loss_path(graph, noises(0.1, 3.0)) == ((0,), 0)

@@ -363,7 +363,7 @@ def _write_page(
     seconds = min(USUAL_SECONDS, 2 * asked.seconds)
     request = ViewRequest(target, seconds, name, f"--data {typed}", asked.progress)
     view = gather_view(sources, data, request)
-    heading = sources[-1].name if len(sources) == 1 else sources[0].name
+    heading = phrase("the given model") if result.model is None else result.model.name
     text = findings_text(heading, result.sentence, result.findings, view)
     write_whole(asked.page, [text.encode()])
 

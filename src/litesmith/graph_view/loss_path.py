@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from litesmith.ir.softmax_scores import scores_of
 from litesmith.ir.types import Graph, Tensor
 
 # Noise beyond four times the signal is all the same: nothing is left of it.
@@ -26,10 +27,12 @@ class LossPath(NamedTuple):
 
 def loss_path(graph: Graph, noises: Mapping[int, Noise]) -> LossPath:
     """The way to the output with the largest share of noise, from what that has most of its noise
-    from, and so on back to an input. Empty where no noise is known."""
+    from, and so on back to an input. It ends before a softmax, which hides errors or makes them
+    large. Empty where no noise is known."""
     makers = {t: place for place, op in enumerate(graph.ops) for t in op.outputs}
     known = _carried(graph, noises)
-    ends = [makers[t] for t in graph.outputs if t in makers]
+    scores = (scores_of(graph, t) for t in graph.outputs)
+    ends = [makers[t] for t in scores if t in makers]
     path: list[int] = []
     place = _noisiest(ends, [noise and noise.share for noise in known])
     powers = [noise and noise.power for noise in known]

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from litesmith.front.retrain import retrain
     from litesmith.front.shrink import cluster, prune, qat
     from litesmith.front.tune import tune
+    from litesmith.front.view import view
     from litesmith.ir.build import Builder
     from litesmith.ir.types import Graph, Model, Op, Quant, Tensor
     from litesmith.ops.registry import delegate, op
@@ -104,6 +105,7 @@ __all__ = [
     "targets",
     "tune",
     "update_baseline",
+    "view",
 ]
 
 # module -> what it gives this one; imported when it is used, so that no program waits for the rest
@@ -130,6 +132,7 @@ _GIVEN = {
     "front.retrain": "retrain",
     "front.shrink": "cluster prune qat",
     "front.tune": "tune",
+    "front.view": "view",
     "ir.build": "Builder",
     "ir.types": "Graph Model Op Quant Tensor",
     "ops.registry": "delegate op",

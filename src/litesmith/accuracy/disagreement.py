@@ -79,7 +79,7 @@ def _compare(
         _answer_row(scorer.tell(Answer(outputs, sample.label, sample.inputs, sample.name)), score)
         for outputs, score in zip(answers, scores, strict=True)
     ]
-    row = DisagreementRow(sample.name, _thumbnail(sample, data, reference), shown[1], shown[0])
+    row = DisagreementRow(sample.name, thumbnail(sample, data, reference), shown[1], shown[0])
     return _Both(abs(scores[0] - scores[1]), row)
 
 
@@ -88,18 +88,18 @@ def _answer_row(shown: Shown, score: float) -> AnswerRow:
         MarkRow(tuple(round(side, 4) for side in mark.box), mark.words, mark.is_point)
         for mark in shown.marks[:_MOST_MARKS]
     )
-    mask = "" if shown.mask is None else _mask(shown.mask)
+    mask = "" if shown.mask is None else class_map(shown.mask)
     return AnswerRow(score, shown.text[:_MOST_LETTERS], marks, mask)
 
 
-def _mask(classes: Array) -> str:
+def class_map(classes: Array) -> str:
     """A map of classes in colours: a PNG that lies over its image."""
     numbers = np.where(classes > 0, (classes - 1) % (len(_COLOURS) - 1) + 1, 0)
     image = Image.fromarray(_COLOURS[numbers])
     return _encoded(image.resize((_SIDE, _SIDE), Image.Resampling.NEAREST), "PNG")
 
 
-def _thumbnail(sample: Sample, data: Data, model: Model) -> str:
+def thumbnail(sample: Sample, data: Data, model: Model) -> str:
     """A small picture of an image, as it was before it was prepared; "" where it is none."""
     tensor, preparation = model.main.inputs[0], data.items.preparation
     wanted = picture(tensor)

@@ -52,6 +52,9 @@ _OUT_FOLDER = option(
 )
 _AGAINST = option("--against", metavar="REF", kind=Path, help="")
 _OVERLAY = option("--overlay", metavar="FILE.json", kind=Path, help="")
+_PAGE = option(
+    "--page", metavar="FILE.html", kind=Path, help="Page to write: the result and the graph."
+)
 _PRETRAINED = option(
     "--pretrained",
     kind=bool,
@@ -267,10 +270,43 @@ COMMANDS = {
             METRIC,
             SECONDS,
             SAMPLES,
+            _PAGE,
             OPS,
             *PREPARING,
         ),
         help="Is B as good as A, and faster? Accuracy, time, size and drift.",
+    ),
+    "view": Command(
+        "view_text:print_view",
+        (
+            argument("a", metavar="A", kind=Path, help="A .tflite file."),
+            argument("b", metavar="[B]", kind=Path, help="A .tflite file to hold against it."),
+            option(
+                "-o",
+                "--output",
+                argument="out",
+                metavar="FILE.html",
+                kind=Path,
+                required=True,
+                help="The page to write.",
+            ),
+            SHAPE,
+            replace(
+                DATA, help="With B: data to see the error of each op on, and where A and B differ."
+            ),
+            ON,
+            replace(
+                SECONDS,
+                help="Time that each model is profiled for.",
+                default="1.0",
+                show_default="",
+            ),
+            option("--predict", kind=bool, help="Run nothing; times are predicted."),
+            SAMPLES,
+            OPS,
+            *PREPARING,
+        ),
+        help="A model as a graph, or two side by side, as one page.",
     ),
     "gate": Command(
         "gate_text:print_gate",
@@ -512,6 +548,7 @@ COMMANDS = {
                 help="Write a file for Model Explorer: the time of each op and, with "
                 "--data, its error.",
             ),
+            _PAGE,
             *PREPARING,
         ),
         help="Find out why a model is slow or inaccurate, and what helps.",

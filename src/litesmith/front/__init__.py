@@ -24,6 +24,7 @@ shrink.py       `prune`, `cluster` and `qat`: one step, trained on data, and wha
 shaped.py       a model's copy in other sizes, and the names that the user gave
 speed_check.py  whether a quantized file is faster than its source, and what makes it slower
 tune.py         `tune`: from a model and a budget to the best file within it
+view.py         `view`: a model as a graph, or two side by side, as one page
 
 A function here opens what the user names, hands it to the rooms below, writes the files that were
 asked for, and returns one frozen result. Arguments have the names of the command line's options; a

@@ -1,6 +1,7 @@
 """`doctor`: why a model is slow or inaccurate, and the command that acts on it."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -22,7 +23,9 @@ from litesmith.display import show_html, show_line
 from litesmith.errors import BadInput, CannotRun
 from litesmith.front.given_data import source_text, tell_notes, type_options
 from litesmith.front.made_model import Json, Place, read_place
+from litesmith.graph_view.gather_view import ViewRequest, gather_view
 from litesmith.ir.types import Model
+from litesmith.pages.graph.findings_page import findings_text
 from litesmith.pages.overlay import (
     Overlay,
     errors_overlay,
@@ -37,6 +40,7 @@ from litesmith.progress import Note, Progress, silent
 from litesmith.run.core.target import Target
 from litesmith.run.trial_run import probe
 from litesmith.temporary import temporary_file
+from litesmith.tflite.file import write_whole
 from litesmith.timing.latency import Rule
 from litesmith.units import bytes_text, time_text, total_text
 
@@ -196,6 +200,7 @@ class Asked(NamedTuple):
     bundle: Path | None
     keep_custom_options: bool
     overlay: Path | None
+    page: Path | None
     preparing: Preparing
     progress: Progress
 
@@ -213,6 +218,7 @@ def doctor(
     bundle: Place | None = None,
     keep_custom_options: bool = False,
     overlay: Place | None = None,
+    page: Place | None = None,
     progress: Progress = silent,
     **options: Unpack[Preparing],
 ) -> Slowness | Inaccuracy | Fitting:
@@ -225,17 +231,17 @@ def doctor(
     A remedy for slowness is timed beside the model for `seconds`, and where these are few, the ops
     are timed in haste as well. `accelerator` asks what keeps the model from running there whole.
     `bundle` is a .zip that shows another person the same without the weights; `overlay` a .json
-    file for Model Explorer.
+    file for Model Explorer; `page` the findings and the graph as one .html file.
     """
     refuse_below("samples", samples, 1)
     Rule(seconds=seconds)  # raises where nothing can be timed so
     read_preparation(**options)
-    places = read_place(bundle, model), read_place(overlay, model)
+    places = read_place(bundle, model), read_place(overlay, model), read_place(page, model)
     if places[1] is not None:
         refuse_name(places[1])
     source = open_source(model)
     reference = None if against is None else open_source(against)
-    told = (places[0], keep_custom_options, places[1])
+    told = (places[0], keep_custom_options, places[1], places[2])
     asked = Asked(reference, samples, seconds, *told, options, progress)
     if accelerator is not None:
         return _fit(source, accelerator, asked)
@@ -273,7 +279,9 @@ def _fit(source: SourceFile, accelerator: str, asked: Asked) -> Fitting:
         )
     fit = recipe_for(source.model, accelerator)
     found = [one if fit.vain is None else replace(one, command="") for one in obstacles(fit.before)]
-    return Fitting(source.path, fit, tuple(_with_model(one, source) for one in found))
+    result = Fitting(source.path, fit, tuple(_with_model(one, source) for one in found))
+    _write_page(result, [source], None, Target(), asked)
+    return result
 
 
 def _with_model(one: Diagnosis, source: SourceFile) -> Diagnosis:
@@ -300,7 +308,10 @@ def _examine_time(source: SourceFile, target: Target, asked: Asked) -> Slowness:
             raise CannotRun("no overlay: {why_not}", patient.no_profile)
         _lay(asked.overlay, source.model, times_overlay(source.model, patient.profile), asked)
     run_us = None if patient.profile is None else patient.profile.run_us
-    return Slowness(source.path, str(target), run_us, found, bundle, asked.overlay)
+    result = Slowness(source.path, str(target), run_us, found, bundle, asked.overlay)
+    against = [] if asked.against is None else [asked.against]
+    _write_page(result, [*against, source], None, target, asked)
+    return result
 
 
 def _lay(path: Path, model: Model, overlay: Overlay, asked: Asked) -> None:
@@ -329,7 +340,34 @@ def _examine_accuracy(source: SourceFile, data: Given, target: Target, asked: As
         _lay(asked.overlay, shown_model(found.pair), overlay, asked)
     files = _Files(source, asked, f"{quote(source_text(data))}{_typed(asked)}")
     findings = tuple(replace(one, command=files.fill(one.command)) for one in found.findings)
-    return Inaccuracy(source.path, found, findings, asked.overlay)
+    result = Inaccuracy(source.path, found, findings, asked.overlay)
+    first = [] if asked.against is None else [asked.against]
+    sources = [*first, source]
+    if found.pair is not None and found.pair.is_ours:
+        sources = [source, SourceFile(found.pair.model, Path("int8"))]
+    seen = opened if len(sources) == 2 else None
+    _write_page(result, sources, seen, target, asked, files.data)
+    return result
+
+
+def _write_page(
+    result: Slowness | Inaccuracy | Fitting,
+    sources: Sequence[SourceFile],
+    data: Data | None,
+    target: Target,
+    asked: Asked,
+    typed: str = "DATA",
+) -> None:
+    """The findings and the graph of what was looked at, where a page was asked for."""
+    if asked.page is None:
+        return
+    name = quote(str(sources[0].path or "FLOAT.tflite"))
+    seconds = min(USUAL_SECONDS, 2 * asked.seconds)
+    request = ViewRequest(target, seconds, name, f"--data {typed}", asked.progress)
+    view = gather_view(sources, data, request)
+    heading = phrase("the given model") if result.model is None else result.model.name
+    text = findings_text(heading, result.sentence, result.findings, view)
+    write_whole(asked.page, [text.encode()])
 
 
 def _typed(asked: Asked) -> str:

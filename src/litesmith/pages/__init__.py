@@ -9,6 +9,7 @@ overlay.py        numbers on a model's graph: node data for Model Explorer
 retrain_page.py   the page of `retrain`
 runs_page.py      several runs side by side, with a filter
 tune_page.py      the page of `tune`
+graph/            graphs of models: the page of `view`, and a section of other pages
 records/          what the folders hold, read tolerantly
 sections/         the sections of the page of `tune`
 drawing/          HTML, Markdown, SVG and PNG

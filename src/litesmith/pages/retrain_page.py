@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from importlib.resources import files
 from pathlib import Path
 from shlex import quote
 
@@ -18,6 +17,7 @@ from litesmith.evidence.retraining import (
 )
 from litesmith.evidence.tuning import NextStep
 from litesmith.lang.language import say
+from litesmith.pages.drawing.assets import asset
 from litesmith.pages.drawing.bars import MORE, Bar, BarChart, BarRow, bar_chart
 from litesmith.pages.drawing.markdown import Markdown, again, escape_markdown, paragraphs, table
 from litesmith.pages.drawing.markup import (
@@ -184,7 +184,7 @@ def _verdict(record: RetrainFolder) -> Html:
     is_good = kind == "proven"
     headline = phrase("Ship {name}", record.summary.model or phrase("a model"))
     return join_html(
-        tag("style", Html(files("litesmith.pages").joinpath("retrained.css").read_text("utf-8"))),
+        tag("style", asset("retrained.css")),
         verdict_html(
             kind,
             shown,

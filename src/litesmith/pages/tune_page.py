@@ -18,6 +18,7 @@ from litesmith.pages.drawing.markup import Html
 from litesmith.pages.drawing.page import Page, list_parts
 from litesmith.pages.drawing.png import png
 from litesmith.pages.drawing.tradeoff import Graph, graphs
+from litesmith.pages.graph.tuned_graph import tuned_graph
 from litesmith.pages.records.glance import Glance, machine_of
 from litesmith.pages.records.record_words import difference_words, score_words
 from litesmith.pages.records.tune_folder import Entry, TuneFolder, read_tuned
@@ -38,6 +39,7 @@ SECTIONS: tuple[tuple[str, str, Callable[[TuneFolder], Html | None]], ...] = (
     ("accelerators", phrase("Accelerators"), accelerators),
     ("ops", phrase("Where the time goes"), op_times),
     ("layers", phrase("Where the error comes from"), layer_errors),
+    ("graph", phrase("The graph"), tuned_graph),
     ("answers", phrase("Where the answers differ"), disagreements),
     ("path", phrase("How it was decided"), path),
     ("threads", phrase("Threads"), threads),

@@ -7,8 +7,8 @@ import json
 import re
 import zipfile
 import zlib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from threading import Lock
@@ -345,9 +345,10 @@ def _role(name: str) -> str:
 
 @dataclass(frozen=True)
 class TextScorer:
-    """Shows the class of a text."""
+    """Shows the class of a text, and the text where its name is known."""
 
     names: tuple[str, ...] = ()
+    texts: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
 
     def rows(self, metric: str, answer: Answer) -> Rows:
         raise NotImplementedError(metric)  # top1 serves labels of any origin
@@ -355,7 +356,9 @@ class TextScorer:
     def tell(self, answer: Answer) -> Shown:
         scores = answer.outputs[0].reshape(-1)
         chosen = int(scores.argmax())
-        return Shown(self.names[chosen] if chosen < len(self.names) else str(chosen))
+        told = self.names[chosen] if chosen < len(self.names) else str(chosen)
+        text = self.texts.get(answer.name, "")
+        return Shown(f"{told}: {text}" if text else told)
 
 
 def _open(source: Path, model: Model, settings: Settings) -> TaskItems:
@@ -383,8 +386,14 @@ def _open(source: Path, model: Model, settings: Settings) -> TaskItems:
         )
         notes = (*notes, told)
     names = [f"{source.name}:{number}" for number in range(1, len(rows) + 1)]
+    texts = dict(zip(names, (text for text, _ in rows), strict=True))
     return TaskItems(
-        names, classes.__getitem__, TextScorer(labels), arrays=arrays, notes=notes, classes=classes
+        names,
+        classes.__getitem__,
+        TextScorer(labels, texts),
+        arrays=arrays,
+        notes=notes,
+        classes=classes,
     )
 
 

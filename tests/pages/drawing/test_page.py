@@ -25,7 +25,7 @@ from litesmith.pages.tune_page import SECTIONS
 from tests.draws import draws
 from tests.pages import folders
 
-VOID = {"meta", "br", "input"}
+VOID = {"br", "input", "meta"}
 HOSTILE = (
     "<script>alert(1)</script>",
     "\"' onmouseover=alert(1) x='",

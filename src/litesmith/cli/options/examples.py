@@ -58,6 +58,16 @@ EXAMPLES = {
             phrase("without data: times, sizes and drift on four threads"),
         ),
     ),
+    "view": (
+        Example(
+            "litesmith view model.tflite -o page.html",
+            phrase("the graph, coloured by the time of each op"),
+        ),
+        Example(
+            "litesmith view float.tflite int8.tflite --data val/ -o page.html",
+            phrase("two models side by side: what changed, and where accuracy is lost"),
+        ),
+    ),
     "gate": (
         Example(
             "litesmith gate baseline.json model.tflite --data val.npz --update",

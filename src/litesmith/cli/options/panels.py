@@ -105,7 +105,7 @@ PANELS = (
     ),
     Panel(
         phrase("Measuring"),
-        ("--seconds", "--runs", "--warmup-runs", "--copies", "--check", "--strict"),
+        ("--seconds", "--predict", "--runs", "--warmup-runs", "--copies", "--check", "--strict"),
     ),
     Panel(
         phrase("Output"),
@@ -118,6 +118,7 @@ PANELS = (
             "--top",
             "--trace",
             "--overlay",
+            "--page",
             "--bundle",
             "--keep-custom-options",
             "--markdown",

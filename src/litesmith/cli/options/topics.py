@@ -9,7 +9,10 @@ from litesmith.phrases import phrase
 GROUPS = (
     (phrase("Start here"), ("demo", "tune", "doctor")),
     (phrase("Find a model"), ("choose", "retrain", "catalogue", "convert")),
-    (phrase("Look at it"), ("inspect", "profile", "bench", "eval", "compare", "diff", "targets")),
+    (
+        phrase("Look at it"),
+        ("inspect", "view", "profile", "bench", "eval", "compare", "diff", "targets"),
+    ),
     (phrase("Change it"), ("quantize", "qat", "prune", "cluster", "apply")),
     (phrase("Keep it good"), ("gate", "report", "cache")),
 )

@@ -25,6 +25,7 @@ speed_text.py      the time of a quantized file beside its source's, and the cur
 targets_text.py    what a model can run on
 topic_text.py      first steps, and pages of help
 tune_text.py       progress and result of `tune`
+view_text.py       where a page of graphs is, and what became of the ops
 
 Only text is made here; numbers come formatted from `units.py`, and sentences are translated at the
 moment they are printed.

@@ -1,5 +1,6 @@
 """Drawing without knowing what is drawn: markup, Markdown, graphs.
 
+assets.py       styles and scripts as files of this package, and their hashes
 bars.py         horizontal bars over an axis, with intervals
 markdown.py     Markdown for a pull request
 markup.py       HTML by construction; text is translated and escaped

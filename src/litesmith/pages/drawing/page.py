@@ -1,12 +1,10 @@
 """A page of sections as one HTML file that needs nothing else."""
 
-from base64 import b64encode
 from dataclasses import dataclass
-from hashlib import sha256
-from importlib.resources import files
 from typing import NamedTuple
 
 from litesmith.lang.language import language
+from litesmith.pages.drawing.assets import asset, script_rule, style_rule
 from litesmith.pages.drawing.markup import Html, tag
 from litesmith.phrases import Phrase, phrase
 
@@ -50,7 +48,7 @@ def page_text(page: Page) -> str:
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
         tag("meta", name="color-scheme", content="light dark"),
         tag("title", _window_title(page)),
-        tag("style", _asset("page.css")),
+        tag("style", asset("page.css")),
     )
     version = phrase(" {version}", page.version) if page.version else ""
     body = tag(
@@ -59,7 +57,7 @@ def page_text(page: Page) -> str:
         tag("main", *map(_section, page.parts)),
         tag("footer", phrase("Made by Litesmith{version} from measurements.", version)),
         tag("div", id="tip", role="tooltip", hidden=True),
-        tag("script", _asset("page.js")),
+        tag("script", asset("page.js")),
     )
     return f"<!doctype html>\n{tag('html', head, body, lang=language()).text}\n"
 
@@ -86,26 +84,14 @@ def _section(part: PageSection) -> Html:
 
 def _policy() -> str:
     """What a browser may do with the page: run our script, apply our styles, and load nothing."""
-    styles = " ".join(map(_hash, ("page.css", "retrained.css")))
     rules = (
         "default-src 'none'",
-        f"script-src {_hash('page.js')}",
+        script_rule(),
         "style-src 'unsafe-inline'",  # for browsers that do not know the two below
-        f"style-src-elem {styles}",
+        style_rule(),
         "style-src-attr 'unsafe-inline'",  # widths of bars; they can load nothing
         "img-src data:",
         "base-uri 'none'",
         "form-action 'none'",
     )
     return "; ".join(rules)
-
-
-def _hash(name: str) -> str:
-    """By which a browser knows a file of this package inside the page."""
-    content = sha256(_asset(name).text.encode()).digest()
-    return f"'sha256-{b64encode(content).decode()}'"
-
-
-def _asset(name: str) -> Html:
-    """A file of this package, as it is: it holds no `</`."""
-    return Html(files("litesmith.pages").joinpath(name).read_text(encoding="utf-8"))

@@ -72,6 +72,7 @@ class TuneFolder:
     inside   the bulky details of models, by digest
     losses   what could not be read, and why
     changed  which files are not those that were measured
+    folder   where it lies
     """
 
     summary: TuneSummary
@@ -80,6 +81,7 @@ class TuneFolder:
     inside: Mapping[str, TunedInside] = field(default_factory=dict[str, TunedInside])
     losses: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
+    folder: Path | None = None
 
     def entry(self, name: str) -> Entry | None:
         """The trial of that name."""
@@ -118,6 +120,7 @@ def read_tuned(folder: Path) -> TuneFolder:
         replay=recipe.value.command if recipe.value else "",
         inside=inside,
         changed=find_changed(_measured_files(folder, known)),
+        folder=folder,
         losses=(*losses, *trials.losses, *(why for one in found.values() for why in one.losses)),
     )
 

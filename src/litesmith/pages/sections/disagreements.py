@@ -27,8 +27,8 @@ def disagreements(record: TuneFolder) -> Html | None:
         "Of some held-out items those whose scores differ most: the float model, then {best}.",
         record.shown or "best",
     )
-    unit = _unit(record)
-    items = [_item(one, unit, record.shown or "best") for one in found]
+    unit, names = _unit(record), (FLOAT, record.shown or "best")
+    items = [show_item(one, names, unit) for one in found]
     return join_html(tag("p", hint, class_="hint"), tag("ul", *items, class_="pairs"))
 
 
@@ -37,18 +37,22 @@ def _unit(record: TuneFolder) -> str:
     return model.accuracy.unit if model is not None and model.accuracy is not None else ""
 
 
-def _item(one: DisagreementRow, unit: str, best: str) -> Html:
-    pair = ((FLOAT, one.before, one.after), (best, one.after, one.before))
+def show_item(
+    one: DisagreementRow, names: tuple[str, str], unit: str = "", more: Html | None = None
+) -> Html:
+    """An item with what two models answer, side by side; `more` stands below its name."""
+    pair = ((names[0], one.before, one.after), (names[1], one.after, one.before))
     return tag(
         "li",
         *(_answer(name, own, other, one.thumbnail, unit) for name, own, other in pair),
         tag("p", as_is(one.name), class_="hint"),
+        more,
     )
 
 
 def _answer(name: str, own: AnswerRow, other: AnswerRow, picture: str, unit: str) -> Html:
     score = "" if own.score is None else score_text(own.score, unit)
-    told = phrase("{name}: {score}", name, score)
+    told = phrase("{name}: {score}", name, score) if score else name
     drawn = _drawing(picture, own, told) if _is_coded(picture) and picture else None
     words = tag("p", *_words(own.text, other.text)) if own.text or other.text else None
     return tag("figure", drawn, words, tag("figcaption", told))

@@ -139,6 +139,16 @@ class Quantize:
 _NO_NUMBERS = phrase("it has no real numbers")
 
 
+def why_float(model: Model, to: str) -> dict[int, str]:
+    """The ops of the main graph that a scheme of integers leaves float, and why, by their numbers
+    in the file."""
+    folded = Fold(float16=True).apply(model, Context()).model
+    unpacked = unpacked_constants(folded.main)
+    by_outputs = {op.outputs: _why_not(op, SCHEMES[to], unpacked) for op in folded.main.ops}
+    told = ((n, by_outputs.get(op.outputs, "")) for n, op in enumerate(model.main.ops))
+    return {number: why for number, why in told if why and why != _NO_NUMBERS}
+
+
 def _why_not(op: Op, scheme: Scheme, unpacked: Mapping[Tensor, Op]) -> str:
     """Why an op cannot compute in integers; "" where it can."""
     row = OPS[op.kind]

@@ -1,0 +1,75 @@
+"""The way along which a quantized model loses most, and where."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from litesmith.ir.softmax_scores import scores_of
+from litesmith.ir.types import Graph, Tensor
+
+# Noise beyond four times the signal is all the same: nothing is left of it.
+_LOST = 4.0
+
+
+class Noise(NamedTuple):
+    """The error of what an op writes: as a share of its signal, and as it is, by which errors that
+    meet in one op are compared."""
+
+    share: float
+    power: float
+
+
+class LossPath(NamedTuple):
+    """Ops in the order in which they run, and the one of them that adds most of what stays."""
+
+    ops: tuple[int, ...] = ()
+    worst: int | None = None
+
+
+def loss_path(graph: Graph, noises: Mapping[int, Noise]) -> LossPath:
+    """The way to the output with the largest share of noise, from what that has most of its noise
+    from, and so on back to an input. It ends before a softmax, which hides errors or makes them
+    large. Empty where no noise is known."""
+    makers = {t: place for place, op in enumerate(graph.ops) for t in op.outputs}
+    known = _carried(graph, noises)
+    scores = (scores_of(graph, t) for t in graph.outputs)
+    ends = [makers[t] for t in scores if t in makers]
+    path: list[int] = []
+    place = _noisiest(ends, [noise and noise.share for noise in known])
+    powers = [noise and noise.power for noise in known]
+    while place is not None:
+        path.append(place)
+        read = {makers[t] for t in graph.ops[place].inputs if t is not None and t in makers}
+        place = _noisiest(sorted(read), powers)
+    found = tuple(reversed(path))
+    return LossPath(found, _worst(found, {n: noises[n].share for n in found if n in noises}))
+
+
+def _carried(graph: Graph, noises: Mapping[int, Noise]) -> list[Noise | None]:
+    """The noise of what each op writes; of an op whose noise is not known, that of what it reads,
+    so that conversions do not end a path."""
+    makers: dict[Tensor, int] = {}
+    found: list[Noise | None] = []
+    for place, op in enumerate(graph.ops):
+        read = [found[makers[t]] for t in op.inputs if t is not None and t in makers]
+        carried = max((noise for noise in read if noise is not None), default=None)
+        found.append(noises.get(place, carried))
+        makers |= dict.fromkeys(op.outputs, place)
+    return found
+
+
+def _noisiest(places: Sequence[int], known: Sequence[float | None]) -> int | None:
+    told = [(noise, place) for place in places if (noise := known[place]) is not None]
+    return max(told, default=(0.0, None))[1]
+
+
+def _worst(path: Sequence[int], shares: Mapping[int, float]) -> int | None:
+    """The op that adds most noise which is still there at the end: what a later op has less of was
+    no loss."""
+    known = [place for place in path if place in shares]
+    lasting: list[float] = []
+    for place in reversed(known):
+        lasting.append(min(shares[place], _LOST, *lasting[-1:]))
+    lasting.reverse()
+    steps = [b - a for a, b in zip([0.0, *lasting], lasting, strict=False)]
+    most = max(steps, default=0.0)
+    return known[steps.index(most)] if most > 0 else None

@@ -1,17 +1,24 @@
 """Transformers and recurrent networks in a few lines, as exporters write them."""
 
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
 import numpy as np
+from ai_edge_litert.interpreter import Interpreter
 
 from litesmith.ir.build import Builder
 from litesmith.ir.types import Model, Tensor
+from litesmith.tflite.write import to_bytes
 from tests.zoo import noise
 
 WIDTH, PLACES, HEADS = 16, 6, 2
 
 
-def dense(b: Builder, x: Tensor, width: int, seed: int) -> Tensor:
+def dense(b: Builder, x: Tensor, width: int, seed: int, stretch: float = 1.0) -> Tensor:
+    """A layer whose first channel is stretched."""
     inside = x.shape[-1]
     weight = noise(width, inside, seed=seed, scale=inside**-0.5)
+    weight[0] *= stretch
     bias = noise(width, seed=seed + 1, scale=0.1)
     return b.op("FULLY_CONNECTED", x, weight, bias, keep_num_dims=True)
 
@@ -68,9 +75,14 @@ def attend(b: Builder, x: Tensor, mask: Tensor | None, seed: int) -> Tensor:
 
 
 def transformer(
-    blocks: int = 2, how: str = "pieces", curve: str = "whole", masked: float = -1e4
+    blocks: int = 2,
+    how: str = "pieces",
+    curve: str = "whole",
+    masked: float = -1e4,
+    stretch: float = 1.0,
 ) -> Model:
-    """Tokens and their mask in, two scores out; normalization after each sum, as in BERT."""
+    """Tokens and their mask in, two scores out; normalization after each sum, as in BERT. Each
+    feed-forward block stretches one channel of its output."""
     b = Builder()
     ids, there = b.input("ids", (1, PLACES), "int32"), b.input("mask", (1, PLACES), "int32")
     real = b.op("CAST", there, out_data_type="FLOAT32", in_data_type="INT32", dtype="float32")
@@ -82,7 +94,8 @@ def transformer(
         seed = 100 * (n + 1)
         x = normalize(b, b.op("ADD", x, attend(b, x, mask, seed)), seed + 20, how)
         inner = gelu(b, dense(b, x, 4 * WIDTH, seed + 30), curve)
-        x = normalize(b, b.op("ADD", x, dense(b, inner, WIDTH, seed + 40)), seed + 50, how)
+        written = dense(b, inner, WIDTH, seed + 40, stretch)
+        x = normalize(b, b.op("ADD", x, written), seed + 50, how)
     pooled = b.op("MEAN", x, [1])
     return b.model(dense(b, pooled, 2, 5), signature="serving_default")
 
@@ -128,3 +141,17 @@ def unrolled_gru(steps: int = 2, width: int = 8) -> Model:
         rest = b.op("SUB", np.float32(1), update)
         hidden = b.op("ADD", b.op("MUL", update, hidden), b.op("MUL", rest, fresh))
     return b.model(hidden)
+
+
+def runner(model: Model) -> Callable[[Sequence[np.ndarray]], np.ndarray]:
+    """The first output of a model in stock LiteRT, for inputs in order."""
+    interpreter = Interpreter(model_content=to_bytes(replace(model, signatures=())))
+    interpreter.allocate_tensors()
+
+    def run(inputs: Sequence[np.ndarray]) -> np.ndarray:
+        for detail, array in zip(interpreter.get_input_details(), inputs, strict=True):
+            interpreter.set_tensor(detail["index"], array)
+        interpreter.invoke()
+        return interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
+
+    return run

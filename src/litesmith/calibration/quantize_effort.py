@@ -10,6 +10,7 @@ from litesmith.accuracy.evaluate import Evaluation, evaluate_all
 from litesmith.accuracy.paired import Influence, estimate
 from litesmith.anatomy.findings import TIDY
 from litesmith.blocks.attention import attentions
+from litesmith.blocks.normalization import normalizations
 from litesmith.blocks.wiring import Wiring
 from litesmith.calibration.context import context_of
 from litesmith.calibration.observe import Spread
@@ -28,6 +29,7 @@ from litesmith.passes.quantizing.equalize import Equalize
 from litesmith.passes.quantizing.masks import Masks
 from litesmith.passes.quantizing.quantize import Quantize
 from litesmith.passes.quantizing.round import Round
+from litesmith.passes.quantizing.smooth import Smooth
 from litesmith.phrases import phrase
 from litesmith.precision.fastest_forms import (
     FastestForms,
@@ -103,7 +105,7 @@ def plan(model: Model, step: Quantize, effort: str, *, has_data: bool) -> Plan:
     usual = _DEFAULT[step.to]
     texts = (usual,)
     if effort == "best" and usual != _ALONE:
-        texts = (usual, f"equalize | {usual}", _ALONE)
+        texts = (usual, f"equalize | {usual}", *_smoothing(model, step, usual), _ALONE)
     notes: tuple[str, ...] = ()
     if not has_data and usual != _ALONE:
         texts = (_ALONE,)
@@ -115,6 +117,12 @@ def plan(model: Model, step: Quantize, effort: str, *, has_data: bool) -> Plan:
         )
     front = tidying(model, (*step.keep, *step.only))
     return Plan(tuple((*front, *curing, *_with(step, text)) for text in texts), notes)
+
+
+def _smoothing(model: Model, step: Quantize, usual: str) -> Iterator[str]:
+    """Another recipe where layers read what a normalization writes."""
+    if SCHEMES[step.to].is_integer and any(normalizations(Wiring.of(model.main))):
+        yield f"smooth | {usual}"
 
 
 def _curing(model: Model, step: Quantize) -> Recipe:
@@ -306,7 +314,7 @@ def _is_nearer(found: Evaluation, than: Evaluation) -> bool:
 def _is_worth_trying(model: Model, recipe: Recipe, context: Context) -> bool:
     """False where a step before `quantize` finds nothing to do, so that another is the same."""
     for number, step in enumerate(recipe):
-        if isinstance(step, Equalize):
+        if isinstance(step, Equalize | Smooth):
             before = apply(model, recipe[:number], context).model
             return bool(step.apply(before, context).touched)
     return True

@@ -2,7 +2,8 @@
 
 core/        what a step, a recipe, a scheme and a layer are
 tidy/        the same results with less: `cleanup`, `fold`, `fuse`, `upgrade`, `borders`, `resize`
-quantizing/  smaller numbers: `quantize`, `correct`, `round`, `equalize`, `masks`, `qat`
+quantizing/  smaller numbers: `quantize`, `correct`, `round`, `equalize`, `masks`,
+             `smooth`, `qat`
 shrinking/   fewer or fewer different weights: `prune`, `cluster`, `sparsify`
 rewriting/   the same model with other ops: `rewrite`, `replace`
 
@@ -32,6 +33,7 @@ STEPS = {
     "resize": "litesmith.passes.tidy.resize:Resize",
     "rewrite": "litesmith.passes.rewriting.rewrite:Rewrite",
     "round": "litesmith.passes.quantizing.round:Round",
+    "smooth": "litesmith.passes.quantizing.smooth:Smooth",
     "sparsify": "litesmith.passes.shrinking.sparsify:Sparsify",
     "upgrade": "litesmith.passes.tidy.upgrade:Upgrade",
 }

@@ -12,6 +12,7 @@ qat.py              `qat`: quantize, then train
 quantize.py         `quantize`: any scheme
 round.py            `round`: codes by a layer's outputs, not by its weights
 scales.py           one scale a tensor, solved over the whole graph
+smooth.py           `smooth`: large channels behind a normalization, moved into weights
 stored_weights.py   small weights while activations stay float
 track.py            a model run part by part over all samples
 

@@ -251,5 +251,6 @@ def test_a_mask_that_leaves_scores_no_steps_is_the_cause(low: float, is_mask: bo
     loss = OpLoss(Twin(stored, real))
     values = np.array([[low, 3.0, -2.0, 5.0]], np.float32)
     loss.add("one", values, np.array([[-128, 127, 127, 127]], np.int8))
-    told = CAUSES[0].seen(loss)
+    (cause,) = (one for one in CAUSES if "masks" in one.remedies[0])
+    told = cause.seen(loss)
     assert bool(told) == is_mask and ("-10000" in told) == is_mask

@@ -275,18 +275,18 @@ def _dead(loss: OpLoss) -> Array:
 
 CAUSES = (
     Cause(
-        phrase("a mask reaches far below all scores"),
-        phrase("a number such as -10000 hides places from attention; far less is enough for that"),
-        FORM,
-        _far_below,
-        ("masks | quantize(to={to})", "masks | quantize(to={to}) | correct"),
-    ),
-    Cause(
         phrase("values cut off at the end of their range"),
         phrase("the range is too narrow: an average of samples, or other data"),
         FORM,
         _cut,
         ("quantize(to={to})", "quantize(to={to}) | correct"),
+    ),
+    Cause(
+        phrase("a mask reaches far below all scores"),
+        phrase("a number such as -10000 hides places from attention; far less is enough for that"),
+        FORM,
+        _far_below,
+        ("masks | quantize(to={to})", "masks | quantize(to={to}) | correct"),
     ),
     Cause(
         phrase("one sample stretches the range"),

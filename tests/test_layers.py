@@ -57,7 +57,7 @@ ROOMS = (
     ("ops",),
     ("native",),
     ("demo_files", "known_networks", "numeric"),
-    ("tflite",),
+    ("blocks", "tflite"),
     ("ir",),
     ("plugins",),
     ("arguments", "display", "temporary"),

@@ -9,8 +9,8 @@ from litesmith.calibration.observe import tools
 from litesmith.data.samples import Data
 from litesmith.data.sources import open_data
 from litesmith.diagnosis.causes import CAUSES, Cause
-from litesmith.diagnosis.float_pairs import scores, twins
-from litesmith.diagnosis.loss import FORM, WEIGHTS, DriftJudge, losses
+from litesmith.diagnosis.float_pairs import Twin, scores, twins
+from litesmith.diagnosis.loss import FORM, WEIGHTS, DriftJudge, OpLoss, losses
 from litesmith.diagnosis.verdict import Verdict, examine
 from litesmith.ir.build import Builder
 from litesmith.ir.edit import rewrite, with_graphs
@@ -250,3 +250,15 @@ def test_without_the_float_model() -> None:
     (found,) = examine(with_scale(good, 2, 0.25), data, seconds=BLINK).findings
     assert found.what == "codes at the end of their type"
     assert found.costs.startswith("not measured")
+
+
+@pytest.mark.parametrize(("low", "is_mask"), [(-1e4, True), (-60.0, False)])
+def test_a_mask_that_leaves_scores_no_steps_is_the_cause(low: float, is_mask: bool) -> None:
+    real = Tensor("scores", (1, 4))
+    stored = replace(real, dtype="int8", quant=Quant.of(-low / 255, 127))
+    loss = OpLoss(Twin(stored, real))
+    values = np.array([[low, 3.0, -2.0, 5.0]], np.float32)
+    loss.add("one", values, np.array([[-128, 127, 127, 127]], np.int8))
+    (cause,) = (one for one in CAUSES if "masks" in one.remedies[0])
+    told = cause.seen(loss)
+    assert bool(told) == is_mask and ("-10000" in told) == is_mask

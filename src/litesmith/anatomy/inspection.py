@@ -1,12 +1,14 @@
 """`inspect`: what is in a model."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from shlex import quote
 
 from litesmith.anatomy.findings import Finding, findings, scheme
 from litesmith.anatomy.footprint import Footprint, footprint, op_constant_bytes, op_macs
 from litesmith.anatomy.source_file import Source, SourceFile, open_source
 from litesmith.arguments import check_types
+from litesmith.blocks.structure import Structure, structure_of
 from litesmith.display import show_html, show_line
 from litesmith.ir.types import Graph, Model, Op, Tensor
 from litesmith.phrases import phrase
@@ -20,6 +22,7 @@ class Inspection:
     """What is in a model: ops, weights, MACs, sizes, quantization, and what stands out.
 
     lists_ops  True where every op is listed
+    structure  attention, recurrences and other patterns of the main graph
     """
 
     source: SourceFile
@@ -27,6 +30,7 @@ class Inspection:
     scheme: str
     findings: tuple[Finding, ...]
     lists_ops: bool = False
+    structure: Structure = field(default_factory=Structure)
 
     __repr__ = show_line
 
@@ -48,7 +52,7 @@ class Inspection:
     def to_rows(self) -> list[Json]:
         """One row for each kind of op, those with most MACs first; or for each op."""
         if self.lists_ops:
-            return [_op_json(*place) for place in self.model.ops()]
+            return [_op_json(*place, self.structure.names) for place in self.model.ops()]
         cost = self.footprint
         return [
             {
@@ -71,6 +75,7 @@ class Inspection:
             "peak_activation_bytes": cost.peak_activation_bytes,
             "ops": cost.ops,
             "scheme": self.scheme,
+            "structure": self.structure.sentences,
             "bytes_by_op": cost.bytes_by_kind,
             "bytes_by_type": cost.bytes_by_dtype,
             "inputs": [_tensor_json(tensor) for tensor in graph.inputs],
@@ -95,7 +100,8 @@ def inspect(model: Source, *, ops: bool = False) -> Inspection:
     source = open_source(model)
     content = source.model
     found = tuple(_with_path(finding, source) for finding in findings(content))
-    return Inspection(source, footprint(content), scheme(content), found, lists_ops=ops)
+    facts = footprint(content), scheme(content), found
+    return Inspection(source, *facts, lists_ops=ops, structure=structure_of(content))
 
 
 def _with_path(finding: Finding, source: SourceFile) -> Finding:
@@ -104,8 +110,9 @@ def _with_path(finding: Finding, source: SourceFile) -> Finding:
     return finding._replace(command=finding.command.replace("MODEL", typed))
 
 
-def _op_json(graph: Graph, index: int, op: Op) -> Json:
-    return {
+def _op_json(graph: Graph, index: int, op: Op, names: Mapping[Op, str]) -> Json:
+    named: Json = {"part": names[op]} if op in names else {}
+    return named | {
         "graph": plain(graph.name),
         "index": index,
         "kind": plain(op.label),

@@ -8,6 +8,7 @@ observed_cache.py   observations kept on disk, by digests; `cache`
 outside_xnnpack.py  ops that run outside XNNPACK, seen in a profiled run
 quantize_effort.py  recipes by effort and scheme; `best` tries several
 runnable.py         whether a result opens, before it is written, and which op is to blame if not
+sequence_forms.py   wider forms where int8 ruins transformers and recurrent networks
 
 Observations are minima, counts and exact sums, so neither the order of samples nor the number of
 threads or workers changes a byte of the result.

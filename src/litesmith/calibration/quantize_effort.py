@@ -9,9 +9,13 @@ import numpy as np
 from litesmith.accuracy.evaluate import Evaluation, evaluate_all
 from litesmith.accuracy.paired import Influence, estimate
 from litesmith.anatomy.findings import TIDY
+from litesmith.blocks.attention import attentions
+from litesmith.blocks.normalization import normalizations
+from litesmith.blocks.wiring import Wiring
 from litesmith.calibration.context import context_of
 from litesmith.calibration.observe import Spread
-from litesmith.data.sample_splits import part_of
+from litesmith.calibration.sequence_forms import with_sequence_forms
+from litesmith.data.sample_splits import part_of, take_some
 from litesmith.data.samples import Data
 from litesmith.errors import BadInput, CannotApply
 from litesmith.ir.edit import regraph, with_graphs
@@ -22,8 +26,10 @@ from litesmith.passes.core.schemes import SCHEMES, Names
 from litesmith.passes.core.step import Change, Context
 from litesmith.passes.quantizing.correct import Correct
 from litesmith.passes.quantizing.equalize import Equalize
+from litesmith.passes.quantizing.masks import Masks
 from litesmith.passes.quantizing.quantize import Quantize
 from litesmith.passes.quantizing.round import Round
+from litesmith.passes.quantizing.smooth import Smooth
 from litesmith.phrases import phrase
 from litesmith.precision.fastest_forms import (
     FastestForms,
@@ -93,12 +99,13 @@ def plan(model: Model, step: Quantize, effort: str, *, has_data: bool) -> Plan:
         raise BadInput(
             "no scheme {to!r} to quantize to; there are {schemes}", step.to, ", ".join(SCHEMES)
         )
+    curing = _curing(model, step) if has_data else ()
     if effort == "quick":
-        return Plan((_with(step, _ALONE),), is_measured=False)
+        return Plan(((*curing, *_with(step, _ALONE)),), is_measured=False)
     usual = _DEFAULT[step.to]
     texts = (usual,)
     if effort == "best" and usual != _ALONE:
-        texts = (usual, f"equalize | {usual}", _ALONE)
+        texts = (usual, f"equalize | {usual}", *_smoothing(model, step, usual), _ALONE)
     notes: tuple[str, ...] = ()
     if not has_data and usual != _ALONE:
         texts = (_ALONE,)
@@ -109,7 +116,19 @@ def plan(model: Model, step: Quantize, effort: str, *, has_data: bool) -> Plan:
             ),
         )
     front = tidying(model, (*step.keep, *step.only))
-    return Plan(tuple((*front, *_with(step, text)) for text in texts), notes)
+    return Plan(tuple((*front, *curing, *_with(step, text)) for text in texts), notes)
+
+
+def _smoothing(model: Model, step: Quantize, usual: str) -> Iterator[str]:
+    """Another recipe where layers read what a normalization writes."""
+    if SCHEMES[step.to].is_integer and any(normalizations(Wiring.of(model.main))):
+        yield f"smooth | {usual}"
+
+
+def _curing(model: Model, step: Quantize) -> Recipe:
+    """What attention needs before it computes on integers: no op is added or taken away."""
+    is_masked = any(one.masks for one in attentions(Wiring.of(model.main)))
+    return (Masks(),) if SCHEMES[step.to].is_integer and is_masked else ()
 
 
 def tidying(model: Model, names: Names) -> Recipe:
@@ -142,8 +161,24 @@ def carry_out(
     forms = None
     if target is not None and target.kind == "cpu":
         plan, forms = _by_kernels(model, plan, target)
+    plan = _by_structure(model, plan, data, is_integer=target is None)
     done = _carry_out(model, plan, data, spread, progress)
     return done._replace(forms=forms)
+
+
+def _by_structure(model: Model, plan: Plan, data: Data | None, *, is_integer: bool) -> Plan:
+    """The plan with wider forms where int8 ruins a transformer or a recurrent network; as it is
+    where a user's names of ops would no longer fit."""
+    step = next(step for step in plan.recipes[0] if isinstance(step, Quantize))
+    is_named = bool(step.only or (is_integer and step.keep))
+    if step.to != "int8" or is_named or data is None or data.items.is_random:
+        return plan
+    few = context_of(take_some(data, _MOST_TRIED))
+    try:
+        recipes, notes = with_sequence_forms(model, plan.recipes, few, is_integer=is_integer)
+    except CannotApply:
+        return plan
+    return plan._replace(recipes=recipes, notes=(*plan.notes, *notes))
 
 
 def _by_kernels(model: Model, plan: Plan, target: Target) -> tuple[Plan, FastestForms | None]:
@@ -279,7 +314,7 @@ def _is_nearer(found: Evaluation, than: Evaluation) -> bool:
 def _is_worth_trying(model: Model, recipe: Recipe, context: Context) -> bool:
     """False where a step before `quantize` finds nothing to do, so that another is the same."""
     for number, step in enumerate(recipe):
-        if isinstance(step, Equalize):
+        if isinstance(step, Equalize | Smooth):
             before = apply(model, recipe[:number], context).model
             return bool(step.apply(before, context).touched)
     return True

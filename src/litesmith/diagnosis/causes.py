@@ -20,6 +20,8 @@ _USUAL = 1e-4
 _MUCH = 1e-3
 # How far one sample or one channel must be beyond the others to stand out.
 _FAR_SAMPLE, _FAR_CHANNEL = 3.0, 8.0
+# A number below this hides something, where all others are nearer to 0 than this share of it.
+_MASKING, _FAR_BELOW = -1000.0, 0.05
 # A range of which no more than this is used.
 _WIDE = 0.4
 # A bias from this code on is at the end of int32, where float32 has steps of 2**7.
@@ -96,6 +98,19 @@ def _cut(loss: OpLoss) -> str:
         number_text(low),
         number_text(high),
         samples,
+    )
+
+
+def _far_below(loss: OpLoss) -> str:
+    is_masked = loss.low < _MASKING and abs(loss.high) < -_FAR_BELOW * loss.low
+    quant = loss.twin.quant
+    if not is_masked or quant is None:
+        return ""
+    return phrase(
+        "values up to {number}, and down to {number2}, in steps of {number3}",
+        number_text(loss.high),
+        number_text(loss.low),
+        number_text(float(quant.scale[0])),
     )
 
 
@@ -265,6 +280,13 @@ CAUSES = (
         FORM,
         _cut,
         ("quantize(to={to})", "quantize(to={to}) | correct"),
+    ),
+    Cause(
+        phrase("a mask reaches far below all scores"),
+        phrase("a number such as -10000 hides places from attention; far less is enough for that"),
+        FORM,
+        _far_below,
+        ("masks | quantize(to={to})", "masks | quantize(to={to}) | correct"),
     ),
     Cause(
         phrase("one sample stretches the range"),

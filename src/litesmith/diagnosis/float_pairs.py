@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from litesmith.blocks.structure import made_by, structure_of
 from litesmith.errors import BadInput, CannotRun
 from litesmith.ir.edit import called_graphs, regraph, substitute
 from litesmith.ir.model_text import op_name
@@ -31,6 +32,7 @@ class Twin:
     place, op  the op that writes it, in the quantized model unless `renumbered`; −1 and None for
                an input
     layers     that op and its counterpart, where they are layers
+    part       what the op is there for, where the network is one of known parts
     """
 
     ours: Tensor
@@ -38,12 +40,14 @@ class Twin:
     place: int = -1
     op: Op | None = None
     layers: tuple[Layer, Layer] | None = None
+    part: str = ""
 
     @property
     def where(self) -> str:
         if self.op is None:
             return phrase("input {name!r}", _short_name(self.theirs))
-        return op_place(self.place, self.op, self.theirs)
+        where = op_place(self.place, self.op, self.theirs)
+        return phrase("{where} ({part})", where, self.part) if self.part else where
 
     @property
     def number(self) -> str:
@@ -76,7 +80,9 @@ def twins(model: Model, reference: Model) -> list[Twin]:
     why_not = inseparable(model) or inseparable(reference)
     if why_not:
         raise CannotRun(why_not)
-    return list(_Matching(model.main, reference.main).twins())
+    parts = made_by(structure_of(reference))
+    found = _Matching(model.main, reference.main).twins()
+    return [replace(twin, part=parts.get(twin.theirs, "")) for twin in found]
 
 
 def renumbered(found: Sequence[Twin], file: Model) -> list[Twin]:

@@ -2,7 +2,8 @@
 
 core/        what a step, a recipe, a scheme and a layer are
 tidy/        the same results with less: `cleanup`, `fold`, `fuse`, `upgrade`, `borders`, `resize`
-quantizing/  smaller numbers: `quantize`, `correct`, `round`, `equalize`, `qat`
+quantizing/  smaller numbers: `quantize`, `correct`, `round`, `equalize`, `masks`,
+             `smooth`, `qat`
 shrinking/   fewer or fewer different weights: `prune`, `cluster`, `sparsify`
 rewriting/   the same model with other ops: `rewrite`, `replace`
 
@@ -23,6 +24,7 @@ STEPS = {
     "equalize": "litesmith.passes.quantizing.equalize:Equalize",
     "fold": "litesmith.passes.tidy.fold:Fold",
     "fuse": "litesmith.passes.tidy.fuse:Fuse",
+    "masks": "litesmith.passes.quantizing.masks:Masks",
     "prune": "litesmith.passes.shrinking.prune:Prune",
     "qat": "litesmith.passes.quantizing.qat:Qat",
     "quantize": "litesmith.passes.quantizing.quantize:Quantize",
@@ -31,6 +33,7 @@ STEPS = {
     "resize": "litesmith.passes.tidy.resize:Resize",
     "rewrite": "litesmith.passes.rewriting.rewrite:Rewrite",
     "round": "litesmith.passes.quantizing.round:Round",
+    "smooth": "litesmith.passes.quantizing.smooth:Smooth",
     "sparsify": "litesmith.passes.shrinking.sparsify:Sparsify",
     "upgrade": "litesmith.passes.tidy.upgrade:Upgrade",
 }

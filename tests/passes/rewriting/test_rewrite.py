@@ -211,6 +211,7 @@ MODELS: dict[str, Make] = {
     "SPLIT": parted("SPLIT"),
     "SPLIT_V": parted("SPLIT_V"),
     "SQUARE": unary("SQUARE"),
+    "RSQRT": lambda b, x: b.op("RSQRT", b.op("ADD", b.op("MUL", x, x), np.float32(0.5))),
     "SQUARED_DIFFERENCE": binary("SQUARED_DIFFERENCE"),
     "SQUEEZE": lambda b, x: b.op("SQUEEZE", x, squeeze_dims=(0,)),
     "SQUEEZE:CONV_2D": at_one_place("SQUEEZE"),

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import numpy as np
+
 from litesmith.data.sources import open_data
 from litesmith.evidence.folder import Folder
 from litesmith.ir.build import Builder
@@ -16,6 +18,7 @@ from litesmith.search.tuning.tune_trials import TuneTrials
 from litesmith.tflite.file import load, save
 from tests.search.choosing.taught import BLINK, record
 from tests.zoo import noise
+from tests.zoo_blocks import tokens, transformer
 
 WIDE = 192
 BASE = "cleanup | fold | fuse | quantize | correct"
@@ -33,6 +36,17 @@ def loud() -> Model:
     return b.model(x)
 
 
+def samples_of(model: Model) -> np.ndarray | dict[str, np.ndarray]:
+    """Sentences for a transformer, noise for what takes one vector."""
+    if len(model.main.inputs) == 1:
+        return noise(90, WIDE, seed=3)
+    rows = tokens(90)
+    return {
+        tensor.name: np.concatenate([row[place] for row in rows])
+        for place, tensor in enumerate(model.main.inputs)
+    }
+
+
 def workshop(place: Path) -> TuneTrials:
     """On a target whose ops cannot be timed: their times are estimated, the same each time."""
     source = place / "model.tflite"
@@ -41,7 +55,7 @@ def workshop(place: Path) -> TuneTrials:
     model = load(source)
     folder = Folder(place / "out")
     folder.path.mkdir(exist_ok=True)
-    data = split(open_data(noise(90, WIDE, seed=3), model))
+    data = split(open_data(samples_of(model), model))
     asked = Goal(
         "latency", Budget.parse(min_snr="15"), Limits(), Place.parse("numpy"), "snr", runs=BLINK
     )
@@ -74,6 +88,16 @@ def test_mixtures_save_what_int8_ruins_and_are_the_same_after_a_restart(tmp_path
     again = workshop(tmp_path)
     assert tried(again) == asked
     assert again.fresh == 0
+
+
+def test_a_transformer_is_mixed_by_its_blocks_first(tmp_path: Path) -> None:
+    save(transformer(1, stretch=300), tmp_path / "model.tflite")
+    made = workshop(tmp_path)
+    (asked, *others) = tried(made)
+    assert asked.name == "mixed-blocks" and "keep=" in asked.recipe
+    snr = [made.records[name].value for name in ("int8", "mixed-blocks")]
+    assert snr[0] is not None and snr[1] is not None and snr[1] > snr[0] + 6
+    assert not others or made.records["mixed-blocks"].status == "misses"
 
 
 def test_without_a_scored_int8_model_there_is_nothing_to_mix(tmp_path: Path) -> None:

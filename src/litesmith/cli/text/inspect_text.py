@@ -1,6 +1,6 @@
 """How inspect prints."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rich.text import Text
 
@@ -32,11 +32,13 @@ def print_inspection(result: Inspection) -> None:
             bytes_text(facts.peak_activation_bytes),
         )
     )
+    for told in result.structure.sentences:
+        line(told)
     _print_interface(model)
     _print_kinds(facts)
     _print_dtypes(model, facts)
     if result.lists_ops:
-        _print_ops(model)
+        _print_ops(model, result.structure.names)
     _print_findings(result.findings)
 
 
@@ -113,10 +115,15 @@ def _print_dtypes(model: Model, facts: Footprint) -> None:
     console.print(rows)
 
 
-def _print_ops(model: Model) -> None:
+def _print_ops(model: Model, parts: Mapping[Op, str]) -> None:
     for graph in model.graphs:
-        rows = table("#", "op", "output", "type", "MACs", "bytes", right=(0, 4, 5))
-        cells = [_op_cells(index, op) for index, op in enumerate(graph.ops)]
+        named = [phrase("part")] if any(op in parts for op in graph.ops) else []
+        columns = ("#", "op", "output", "type", "MACs", "bytes", *named)
+        rows = table(*columns, right=(0, 4, 5))
+        cells = [
+            (*_op_cells(index, op), *([parts.get(op, "")] if named else []))
+            for index, op in enumerate(graph.ops)
+        ]
         taken = sum(max(map(len, column)) + 2 for column in zip(*cells, strict=True))
         for (number, kind, *others), op in zip(cells, graph.ops, strict=True):
             names = _short(plain(", ".join(t.name for t in op.outputs)), console.width - taken)

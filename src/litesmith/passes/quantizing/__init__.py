@@ -1,15 +1,18 @@
 """Steps that store, and compute, in smaller numbers.
 
+attention_range.py  how low scores of attention matter
 correct.py          `correct`: mean and gain of every channel put back
 equalize.py         `equalize`: channels of unlike size made alike
 float_side.py       what the float model gives at each layer, a few layers at a time
 integer_graph.py    the graph on integers; conversions only where float and integer meet
 layer_rows.py       what the weights of a layer are multiplied with, as rows
+masks.py            `masks`: numbers that hide places from attention, cut to what is enough
 paired_walk.py      a quantized model beside the float one, layer by layer
 qat.py              `qat`: quantize, then train
 quantize.py         `quantize`: any scheme
 round.py            `round`: codes by a layer's outputs, not by its weights
 scales.py           one scale a tensor, solved over the whole graph
+smooth.py           `smooth`: large channels behind a normalization, moved into weights
 stored_weights.py   small weights while activations stay float
 track.py            a model run part by part over all samples
 

@@ -15,6 +15,11 @@ from litesmith.numeric.ranges import ESTIMATORS, Seen, estimate
 from litesmith.passes.core.layers import layer_of, unpacked_constants
 from litesmith.passes.core.schemes import SCHEMES, Names, Scheme, chosen, roles
 from litesmith.passes.core.step import Change, Context, Skip
+from litesmith.passes.quantizing.attention_range import (
+    attention_scores,
+    lowest_peaks,
+    raise_lows,
+)
 from litesmith.passes.quantizing.integer_graph import IntegerGraph, conversions, integer_tensors
 from litesmith.passes.quantizing.scales import Range, covered, real_tensors
 from litesmith.passes.quantizing.stored_weights import store_weights
@@ -127,6 +132,9 @@ class Quantize:
             if wanted:
                 seen = tools.observe(source, wanted, what)
                 spans |= {t: self._range(seen[t], bounds.get(t), t in ends) for t in wanted}
+                scores = [t for t in attention_scores(source) if t in set(wanted)]
+                peaks = lowest_peaks(source, scores, tools.observe)
+                spans |= raise_lows(spans, peaks, SCHEMES[self.to].data)
         return spans
 
     def _range(self, seen: Seen, bounds: Range | None, is_exact: bool) -> Range:

@@ -42,6 +42,10 @@ def _to_hard_swish(parts: Parts, op: Op) -> None:
             return
 
 
+def _rsqrt(parts: Parts, op: Op) -> None:
+    parts.end("DIV", 1.0, parts.add("SQRT", given(op, 0)))
+
+
 def _factors(op: Op, near: Around) -> tuple[list[Tensor], float]:
     """What a tree of products multiplies, and the product of its single constants."""
     found: list[Tensor] = []
@@ -234,6 +238,7 @@ VALUES: dict[str, Way] = {
     "PRELU:MAXIMUM": Way(_prelu_as_maximum, "MAXIMUM(x, slopes · x), exactly"),
     "RELU_0_TO_1": Way(_relu_0_to_1, phrase("RELU and RELU_N1_TO_1, exactly")),
     "SQUARE": Way(_square, phrase("MUL by itself, exactly")),
+    "RSQRT": Way(_rsqrt, phrase("1 / SQRT, which has a kernel for int16")),
     "SQUARED_DIFFERENCE": Way(_squared_difference, phrase("SUB and MUL by itself, exactly")),
     "SUB": Way(_sub, phrase("ADD of the negative, exactly")),
     **{

@@ -11,8 +11,9 @@ from dataclasses import replace
 from typing import Literal, NamedTuple, TypeVar
 
 from litesmith.calibration.context import CALIBRATION_SAMPLES, context_of
+from litesmith.calibration.sequence_forms import with_sequence_forms
 from litesmith.data.sample_splits import take_some
-from litesmith.errors import BadInput, LitesmithError
+from litesmith.errors import BadInput, CannotApply, LitesmithError
 from litesmith.ir.ops import OPS
 from litesmith.ir.types import Graph, Model
 from litesmith.passes.core.layers import layer_of
@@ -286,6 +287,12 @@ def mixed_candidates(trials: TuneTrials, state: State) -> Iterator[Candidate]:
     base = _base(state)
     if base is None:
         return
+    by_blocks = _by_blocks(trials, base)
+    if by_blocks:
+        why = phrase("normalizations, sums between blocks and recurrent state stay float")
+        yield Candidate("mixed-blocks", "mixed", by_blocks, why)
+        if state.records["mixed-blocks"].room.estimate >= 0:
+            return
     try:
         ladder = _ladder(trials, base, slower=state.is_small_wanted)
     except Lost:
@@ -306,6 +313,19 @@ def mixed_candidates(trials: TuneTrials, state: State) -> Iterator[Candidate]:
         how = phrase("fast in Litesmith's kernels") if is_fast else phrase("small, but slow")
         why = phrase("where the range is what int8 lacks, 16 bits may do: {how}", how)
         yield Candidate(name, "mixed", fitting[0].wide_recipe(base), why)
+
+
+def _by_blocks(trials: TuneTrials, base: str) -> str:
+    """The recipe with wider forms where int8 ruins a transformer or a recurrent network, known
+    without telling ops apart; "" for other networks."""
+    few = take_some(trials.split.calibration, CALIBRATION_SAMPLES)
+    try:
+        recipes, notes = with_sequence_forms(
+            trials.model, (parse(base),), context_of(few), is_integer=False
+        )
+    except CannotApply:
+        return ""
+    return text_of(recipes[0]) if notes else ""
 
 
 def _base(state: State) -> str | None:

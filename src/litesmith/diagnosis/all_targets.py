@@ -37,7 +37,7 @@ from litesmith.units import error_text, factor_text, plain, time_text
 Json = dict[str, object]
 
 # Of a family, the one whose compiler is asked; the others are told by rules.
-COMPILED = ("ethos-u55-128", "gpu", "hexagon", "openvino")
+COMPILED = ("ethos-u55-128", "gpu", "hexagon", "micro", "openvino")
 
 _HERE = "cpu:1"
 _TEXTS = {"cpu": (_HERE,), "openvino": ("openvino:1",), "gpu": ("gpu", "gpu:full")}
@@ -339,7 +339,7 @@ def bench_everywhere(
     refused: dict[str, str] = {}
     placements = {one: _placement(one, model) for one in with_custom() if one.name != "numpy"}
     for delegate, placement in placements.items():
-        is_timed = delegate.runs and not _is_here(delegate, placement)
+        is_timed = delegate.runs and delegate.is_timed and not _is_here(delegate, placement)
         for text in _texts(delegate) if is_timed else ():
             progress(Status(phrase("a first look at {what}", text)))
             why = _why_not(delegate, path, text)

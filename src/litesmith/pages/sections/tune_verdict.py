@@ -75,7 +75,7 @@ _UNKNOWN = Verdict("–", phrase("No verdict"), phrase("The search ended without
 
 
 # Targets that a session of this package opens.
-_OPENED = ("cpu", "gpu", "openvino", "numpy")
+_OPENED = ("cpu", "gpu", "micro", "openvino", "numpy")
 
 
 class Tile(NamedTuple):

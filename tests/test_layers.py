@@ -26,6 +26,7 @@ ROOMS = (
     ("search.trial",),
     ("regression",),
     ("diagnosis",),
+    ("micro",),
     ("training",),
     ("training.ops",),
     ("transfer",),

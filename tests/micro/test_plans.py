@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import litesmith
 from litesmith.errors import BadModel
 from litesmith.ir.build import Builder
+from litesmith.ir.edit import OVERLAP_NOTE
 from litesmith.ir.types import Model, Op, Quant, Tensor
 from litesmith.micro.arena import DEVICE, HOST, add_up_arena, list_requests
 from litesmith.micro.buffers import Buffer, list_buffers, live_bytes
@@ -17,7 +19,7 @@ from litesmith.micro.greedy_plan import Plan, plan_greedily
 from litesmith.micro.offline_plan import read_offsets, write_offsets
 from litesmith.micro.op_order import peak_bytes, reorder_ops
 from litesmith.micro.overlap import shared_distance
-from litesmith.micro.plan_file import NOTE, check_file, follow_plan, plan_model
+from litesmith.micro.plan_file import check_file, follow_plan, plan_model
 from litesmith.micro.poisoned import run_poisoned
 from litesmith.micro.structures import layout
 from litesmith.micro.tight_plan import find_clashes, list_shared, plan_tightly
@@ -160,7 +162,7 @@ def test_orders_and_plans_are_never_worse(model: Model) -> None:
         assert add_up_arena(planned.model).planned_bytes == planned.bytes
         if planned.overlap == "none":
             assert planned.bound <= planned.bytes
-            assert NOTE not in dict(planned.model.metadata)
+            assert OVERLAP_NOTE not in dict(planned.model.metadata)
 
 
 @needs_wheel
@@ -251,6 +253,14 @@ def test_our_account_adds_up_to_the_interpreter_s(make: object) -> None:
     assert abs(ours.total - told.total) <= 0.01 * told.total
     assert sum(ours.by_kind().values()) == ours.lasting_bytes
     assert add_up_arena(model, DEVICE).total < ours.total
+
+
+def test_a_step_that_changes_the_graph_drops_the_plan() -> None:
+    model = zoo.careless()
+    planned = write_offsets(model, {model.main.inputs[0]: 0})
+    assert read_offsets(planned) == {planned.main.inputs[0]: 0}
+    tidied = litesmith.apply(planned, "cleanup").model
+    assert tidied is not None and read_offsets(tidied) is None
 
 
 def test_structures_are_laid_out_as_by_a_compiler() -> None:

@@ -110,6 +110,12 @@ def _print_platform_help() -> None:
     print_platform_help()
 
 
+_ROOM = (
+    option("--fits", metavar="BOARD", help="A board of the table: does the model fit it?"),
+    option("--ram", metavar="SIZE", help="RAM that the arena may take, as in 256K."),
+    option("--flash", metavar="SIZE", help="Flash that model and kernels may take, as in 1M."),
+)
+
 COMMANDS = {
     "tune": Command(
         "tune_text:print_found",
@@ -364,6 +370,7 @@ COMMANDS = {
                 help="Cost of feeding inputs and reading outputs, by each way.",
             ),
             OPS,
+            *_ROOM,
             option("--csv", kind=Path, help="File for the rows."),
             option("--log", kind=Path, help="Log of JSON lines that the samples are added to."),
             replace(_OUT_FOLDER, help="With --on all: folder for the evidence and a page."),
@@ -792,6 +799,28 @@ COMMANDS = {
             *IMAGES,
         ),
         help="Make a .tflite of an ONNX, PyTorch or Keras model, proven equal.",
+    ),
+    "export": Command(
+        "micro_text:print_exported",
+        (
+            MODEL,
+            option(
+                "--c",
+                metavar="DIR",
+                kind=Path,
+                required=True,
+                help="Folder for the C array, the op resolver and the planned .tflite file.",
+            ),
+            *_ROOM,
+            option(
+                "--overlap",
+                metavar="none|reference",
+                default="none",
+                help="reference: write a layer's output over its input, right with the reference "
+                "kernels alone.",
+            ),
+        ),
+        help="A model as a C array for a microcontroller, its memory planned.",
     ),
     "diff": Command(
         "diff_text:print_diff",

@@ -4,6 +4,7 @@ arena.py          the arena added up: what lasts by kind and by op, what is plan
 boards.py         the table of boards (`BOARDS`), and the room that a user gives
 buffers.py        planned tensors and scratch, and from which op to which each one lives
 c_export.py       a model as a C array, and the op resolver that it needs
+flash.py          the model, the interpreter and the kernels in flash, estimated
 greedy_plan.py    the interpreter's own plan, placed as it places it
 kernel_memory.py  what each kernel takes of the arena (`KERNELS`)
 memory_report.py  the whole answer for a model: arena, flash, and whether a board has room

@@ -11,10 +11,10 @@ from dataclasses import replace
 import numpy as np
 
 from litesmith.errors import BadModel
+from litesmith.ir.edit import MEMORY_PLAN, drop_plan
 from litesmith.ir.types import Model, Tensor, frozen
 from litesmith.micro.buffers import ALIGNMENT
 
-NAME = "OfflineMemoryAllocation"
 _VERSION = 1
 _ONLINE = -1
 _HEADER = 3
@@ -22,7 +22,7 @@ _HEADER = 3
 
 def read_offsets(model: Model) -> dict[Tensor, int] | None:
     """The offsets that the file gives, by tensor; None where it has no plan."""
-    held = next((data for name, data in model.metadata if name == NAME), None)
+    held = next((data for name, data in model.metadata if name == MEMORY_PLAN), None)
     if held is None:
         return None
     tensors = [tensor for graph in model.graphs for tensor in graph.tensors]
@@ -31,7 +31,7 @@ def read_offsets(model: Model) -> dict[Tensor, int] | None:
     if len(words) < _HEADER or words[2] != len(tensors) or len(words) < _HEADER + len(tensors):
         raise BadModel(
             "metadata {name}: it is not a plan of the {count} tensors of this file; remove it",
-            NAME,
+            MEMORY_PLAN,
             len(tensors),
         )
     given = zip(tensors, words[_HEADER:].tolist(), strict=False)
@@ -46,9 +46,4 @@ def write_offsets(model: Model, offsets: Mapping[Tensor, int]) -> Model:
     if any(offset % ALIGNMENT for offset in offsets.values()):
         raise ValueError(f"offsets must be multiples of {ALIGNMENT}")
     data = frozen(np.array(words, np.int32).view(np.uint8))
-    return replace(model, metadata=(*drop_plan(model).metadata, (NAME, data)))
-
-
-def drop_plan(model: Model) -> Model:
-    """The model without a plan: what a change of its graphs makes of any plan."""
-    return replace(model, metadata=tuple(pair for pair in model.metadata if pair[0] != NAME))
+    return replace(model, metadata=(*drop_plan(model).metadata, (MEMORY_PLAN, data)))

@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 
+from litesmith.ir.edit import drop_plan
 from litesmith.ir.ops import OPS
 from litesmith.ir.types import Graph, Model, Op, Tensor
 from litesmith.micro.arena import list_requests
 from litesmith.micro.buffers import align_up, is_planned, list_buffers, live_bytes, tensor_bytes
 from litesmith.micro.kernel_memory import kernel_of
-from litesmith.micro.offline_plan import drop_plan
 
 # Orders that are followed at once, and pairs of ops beyond which fewer are.
 _WIDTH, _PAIRS = 64, 20_000

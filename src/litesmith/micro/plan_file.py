@@ -7,16 +7,16 @@ from types import MappingProxyType
 import numpy as np
 
 from litesmith.errors import BadInput, BadModel
+from litesmith.ir.edit import OVERLAP_NOTE, drop_plan
 from litesmith.ir.types import Model, frozen
 from litesmith.micro.arena import DEVICE, list_requests
 from litesmith.micro.buffers import Buffer, list_buffers, live_bytes
 from litesmith.micro.greedy_plan import Plan, plan_greedily
-from litesmith.micro.offline_plan import drop_plan, read_offsets, write_offsets
+from litesmith.micro.offline_plan import read_offsets, write_offsets
 from litesmith.micro.op_order import reorder_ops
 from litesmith.micro.tight_plan import Shared, find_clashes, list_shared, plan_tightly
 
 OVERLAPS = ("none", "reference")
-NOTE = "litesmith.overlap"  # metadata that tells which kernels an overlapping plan is for
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +42,7 @@ def plan_model(model: Model, overlap: str = "none") -> PlannedModel:
     """The model in its best order, with a proven plan where that takes less than stock's own."""
     if overlap not in OVERLAPS:
         raise BadInput("overlap {what!r}: there is {known}", overlap, ", ".join(OVERLAPS))
-    given = drop_notes(model)
+    given = drop_plan(model)
     own = plan_greedily(list_buffers(given, list_requests(given))).bytes
     ordered = reorder_ops(given)
     buffers = list_buffers(ordered, list_requests(ordered))
@@ -59,7 +59,7 @@ def plan_model(model: Model, overlap: str = "none") -> PlannedModel:
     written = write_offsets(ordered, offsets)
     if find_clashes(plan):
         note = frozen(np.frombuffer(overlap.encode(), np.uint8).copy())
-        written = replace(written, metadata=(*written.metadata, (NOTE, note)))
+        written = replace(written, metadata=(*written.metadata, (OVERLAP_NOTE, note)))
     used = overlap if find_clashes(plan) else "none"
     return PlannedModel(written, own, followed.bytes, bound, ordered is not given, used)
 
@@ -91,9 +91,3 @@ def check_file(model: Model) -> None:
     buffers = list_buffers(model, list_requests(model, DEVICE))
     fixed = {b: offsets[b.tensor] for b in buffers if b.tensor is not None and b.tensor in offsets}
     prove(plan_greedily(buffers, fixed), list_shared(model, buffers))
-
-
-def drop_notes(model: Model) -> Model:
-    """The model without a plan or a note on one."""
-    bare = drop_plan(model)
-    return replace(bare, metadata=tuple(pair for pair in bare.metadata if pair[0] != NOTE))

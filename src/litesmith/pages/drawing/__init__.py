@@ -1,6 +1,7 @@
 """Drawing without knowing what is drawn: markup, Markdown, graphs.
 
 markdown.py  Markdown for a pull request
+memory_plan.py  a plan of memory over time, a box a buffer
 markup.py    HTML by construction; text is translated and escaped
 page.py      sections as one HTML file
 plot.py      scales, ticks, shapes and labels as values

@@ -109,8 +109,8 @@ class MicroRunner:
         """Sizes are fixed in a file for microcontrollers."""
         known = [self.inputs[place].array.shape for place in shapes]
         raise BadInput(
-            "target micro: it resizes no inputs, here {known} to {wanted}; write a model of the "
-            "other size with: litesmith resize",
+            "target micro: it resizes no inputs, here {known} to {wanted}; make a model of the "
+            "other size first: litesmith.resize, or --shape",
             known,
             list(shapes.values()),
         )

@@ -28,6 +28,7 @@ ROOMS = (
     ("search.trial",),
     ("regression",),
     ("diagnosis",),
+    ("micro",),
     ("training",),
     ("training.ops",),
     ("transfer",),

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from litesmith.front.demo import demo
     from litesmith.front.doctor import doctor
     from litesmith.front.evaluate import evaluate
+    from litesmith.front.export import export
     from litesmith.front.gate import gate, update_baseline
     from litesmith.front.profile import profile
     from litesmith.front.quantize import quantize
@@ -88,6 +89,7 @@ __all__ = [
     "diff",
     "doctor",
     "evaluate",
+    "export",
     "gate",
     "inspect",
     "load",
@@ -124,6 +126,7 @@ _GIVEN = {
     "front.demo": "demo",
     "front.doctor": "doctor",
     "front.evaluate": "evaluate",
+    "front.export": "export",
     "front.gate": "gate update_baseline",
     "front.profile": "profile",
     "front.quantize": "quantize",

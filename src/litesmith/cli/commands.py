@@ -116,6 +116,12 @@ def _print_platform_help() -> None:
     print_platform_help()
 
 
+_ROOM = (
+    option("--fits", metavar="BOARD", help="A board of the table: does the model fit it?"),
+    option("--ram", metavar="SIZE", help="RAM that the arena may take, as in 256K."),
+    option("--flash", metavar="SIZE", help="Flash that model and kernels may take, as in 1M."),
+)
+
 COMMANDS = {
     "tune": Command(
         "tune_text:print_found",
@@ -414,6 +420,7 @@ COMMANDS = {
                 help="Also measure what feeding inputs and reading outputs costs.",
             ),
             OPS,
+            *_ROOM,
             option("--csv", kind=Path, help="Write the rows to this CSV file."),
             option("--log", kind=Path, help="Append every sample to this log of JSON lines."),
             replace(
@@ -860,6 +867,28 @@ COMMANDS = {
             *IMAGES,
         ),
         help="Convert an ONNX, PyTorch or Keras model, and check the result.",
+    ),
+    "export": Command(
+        "micro_text:print_exported",
+        (
+            MODEL,
+            option(
+                "--c",
+                metavar="DIR",
+                kind=Path,
+                required=True,
+                help="Folder for the C array, the op resolver and the planned .tflite file.",
+            ),
+            *_ROOM,
+            option(
+                "--overlap",
+                metavar="none|reference",
+                default="none",
+                help="reference: write a layer's output over its input, right with the reference "
+                "kernels alone.",
+            ),
+        ),
+        help="A model as a C array for a microcontroller, its memory planned.",
     ),
     "diff": Command(
         "diff_text:print_diff",

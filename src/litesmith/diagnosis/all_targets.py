@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from litesmith.anatomy.source_file import Source, open_source
+from litesmith.anatomy.source_file import Source, SourceFile, open_source
 from litesmith.arguments import check_types
 from litesmith.display import show_html, show_line
 from litesmith.errors import BadInput, LitesmithError
@@ -20,6 +20,8 @@ from litesmith.evidence.benching import OpHome, PlacementRow, TargetRow, TargetT
 from litesmith.evidence.codec import encode_fields
 from litesmith.evidence.measurement import Measurement, Skipped, Trial
 from litesmith.ir.types import Array, Model
+from litesmith.micro.boards import BOARDS, Board
+from litesmith.micro.memory_report import report_memory
 from litesmith.phrases import join, phrase
 from litesmith.progress import Progress, Status, silent
 from litesmith.run.accelerators.probes import Usable
@@ -37,7 +39,7 @@ from litesmith.units import error_text, factor_text, plain, time_text
 Json = dict[str, object]
 
 # Of a family, the one whose compiler is asked; the others are told by rules.
-COMPILED = ("ethos-u55-128", "gpu", "hexagon", "openvino")
+COMPILED = ("ethos-u55-128", "gpu", "hexagon", "micro", "openvino")
 
 _HERE = "cpu:1"
 _TEXTS = {"cpu": (_HERE,), "openvino": ("openvino:1",), "gpu": ("gpu", "gpu:full")}
@@ -339,7 +341,7 @@ def bench_everywhere(
     refused: dict[str, str] = {}
     placements = {one: _placement(one, model) for one in with_custom() if one.name != "numpy"}
     for delegate, placement in placements.items():
-        is_timed = delegate.runs and not _is_here(delegate, placement)
+        is_timed = delegate.runs and delegate.is_timed and not _is_here(delegate, placement)
         for text in _texts(delegate) if is_timed else ():
             progress(Status(phrase("a first look at {what}", text)))
             why = _why_not(delegate, path, text)
@@ -503,10 +505,14 @@ class ListedTarget:
 
 @dataclass(frozen=True, repr=False)
 class Targets:
-    """Every target; `model` is the name of the model that they were asked about, if one was."""
+    """Every target; `model` is the name of the model that they were asked about, if one was.
+
+    boards  of microcontrollers, each with whether the model fits; None where that is not known
+    """
 
     rows: tuple[ListedTarget, ...]
     model: str | None = None
+    boards: tuple[tuple[Board, bool | None], ...] = ()
 
     __repr__ = show_line
     _repr_html_ = show_html
@@ -526,7 +532,8 @@ class Targets:
         return [row.summary() for row in self.rows]
 
     def to_json(self) -> Json:
-        return {"schema": 1, "targets": [row.to_json() for row in self.rows]}
+        boards = [{**board._asdict(), "fits": fits} for board, fits in self.boards]
+        return {"schema": 1, "targets": [row.to_json() for row in self.rows], "boards": boards}
 
 
 @check_types
@@ -545,4 +552,15 @@ def targets(model: Source | None = None, *, compile: bool = False) -> Targets:
         way = one.place if compile else one.predict
         placement = way(source.model) if way is not None and source is not None else None
         rows.append(ListedTarget(one, one.probe(), placement))
-    return Targets(tuple(rows), None if source is None else str(source.path or source.name))
+    boards = tuple((board, _fits(board, source)) for board in BOARDS)
+    return Targets(tuple(rows), None if source is None else str(source.path or source.name), boards)
+
+
+def _fits(board: Board, source: SourceFile | None) -> bool | None:
+    """Whether a board has room for the model; None without one, or where a kernel is missing."""
+    if source is None:
+        return None
+    found = report_memory(source.name, source.model, source.bytes)
+    if found.device.unknown or found.flash.unknown:
+        return None
+    return found.device.needed <= board.ram and found.flash.total <= board.flash

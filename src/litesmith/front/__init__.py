@@ -9,6 +9,7 @@ convert.py      `convert`: a model of another tool as a .tflite, proven on the s
 demo.py         `demo`: the whole job on what ships with the package
 doctor.py       `doctor`: why a model is slow or inaccurate, and the command that helps
 evaluate.py     `evaluate`: accuracy with its interval, paired against a reference
+export.py       `export`: a C array and op resolver for a microcontroller, memory planned
 gate.py         `gate` and `update_baseline`: is a model worse than its baseline allows?
 given_data.py   data as a user hands it over: opened, checked, described
 made_model.py   what functions that make a model share: where the result goes, what is told of it

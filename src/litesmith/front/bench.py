@@ -17,11 +17,16 @@ from litesmith.errors import BadInput
 from litesmith.evidence.benching import BenchedInside, BenchedModel, BenchSummary
 from litesmith.evidence.folder import BENCH, Folder, hold_folder
 from litesmith.evidence.log import Log
+from litesmith.micro.boards import Room, find_room
+from litesmith.micro.memory_report import MicroBench, MicroMemory, report_memory
+from litesmith.micro.plan_file import check_file
 from litesmith.pages.folder_kinds import write_report
 from litesmith.progress import Progress, Status, silent
+from litesmith.run.accelerators.targets import refuse_unusable
+from litesmith.run.accelerators.tflite_micro import read_arena
 from litesmith.run.core.target import Target
 from litesmith.run.devices.address import Lost
-from litesmith.run.session import Source
+from litesmith.run.session import Source, read_once
 from litesmith.run.trial_run import probe
 from litesmith.temporary import temporary_file
 from litesmith.tflite.file import digest, refuse_output
@@ -56,12 +61,15 @@ def bench(
     runs: int | None = None,
     seconds: float | None = None,
     warmup_runs: int | None = None,
+    fits: str | None = None,
+    ram: int | str | None = None,
+    flash: int | str | None = None,
     csv: Place | None = None,
     log: Place | None = None,
     out: Place | None = None,
     command: str = "",
     progress: Progress = silent,
-) -> Bench | TargetsBench:
+) -> Bench | TargetsBench | MicroBench:
     """Times models on targets in one interleaved run, and compares each with the first.
 
     >>> found = litesmith.bench(["model.tflite", "int8.tflite"], on="cpu:1", seconds=0.1)
@@ -73,8 +81,13 @@ def bench(
     "auto" tries every thread count, alone and beside a load. `copies` also times the ways to feed
     inputs and to read outputs. The run ends after so many `runs` or `seconds`, or else once the
     interval is narrow. `csv` and `log` are files for the rows and for every sample; `command` is
-    what the user typed, for the records.
+    what the user typed, for the records. On "micro" memory is told, not time: the arena and flash
+    of a microcontroller; `fits` is a board, `ram` and `flash` are sizes such as "256K".
     """
+    if _is_micro(on):
+        return _bench_micro(models, find_room(fits, ram, flash))
+    if any(one is not None for one in (fits, ram, flash)):
+        raise BadInput("{fits} and sizes are for {on}", argument("fits"), argument("on", "micro"))
     rule = Rule(runs, seconds, warmup_runs)
     csv_file, log_file = _path(csv), _path(log)
     if _is_all(on):
@@ -105,6 +118,31 @@ def bench(
     if log_file is not None:
         append_log(log_file, done)
     return done
+
+
+def _is_micro(on: str | Target | Sequence[str | Target] | None) -> bool:
+    """True where memory on a microcontroller is asked for, which has no times beside it."""
+    listed = [on] if isinstance(on, str | Target) or on is None else [*on]
+    names = [name.strip() for one in listed for name in str(one).split(",")]
+    found = [name == "micro" for name in names]
+    if any(found) and not all(found):
+        raise BadInput(
+            "{on}: micro tells memory, not time; bench on it alone", argument("on", str(on))
+        )
+    return all(found)
+
+
+def _bench_micro(models: Source | Sequence[Source], room: Room | None) -> MicroBench:
+    """The memory of each model, beside the interpreter's own account of it."""
+    refuse_unusable(Target("micro"))
+    found: list[MicroMemory] = []
+    for one in list_contenders(models):
+        read = read_once(one.source)
+        check_file(read.model)
+        told = read_arena(read.model, read.content)
+        size = len(read.content)
+        found.append(report_memory(Path(one.name).name, read.model, size, told=told, room=room))
+    return MicroBench(tuple(found))
 
 
 def _path(given: Place | None) -> Path | None:

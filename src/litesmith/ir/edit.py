@@ -147,3 +147,13 @@ def called_graphs(op: Op) -> tuple[int, ...]:
         if "subgraph" in name:
             numbers += op.options.integers(name) if field.vector else [op.options.integer(name)]
     return tuple(numbers)
+
+
+# Metadata that tells where tensors lie in the memory of a microcontroller, and for which kernels.
+MEMORY_PLAN, OVERLAP_NOTE = "OfflineMemoryAllocation", "litesmith.overlap"
+
+
+def drop_plan(model: Model) -> Model:
+    """The model without a plan of its memory, which no longer holds once its graphs change."""
+    kept = tuple(pair for pair in model.metadata if pair[0] not in (MEMORY_PLAN, OVERLAP_NOTE))
+    return model if len(kept) == len(model.metadata) else replace(model, metadata=kept)

@@ -283,6 +283,11 @@ class Session:
             threads = self.target.threads
             self._runner = OpenVinoRunner(self.model, graph, threads=threads, names=names)
             return
+        if self.target.kind == "micro":
+            from litesmith.run.accelerators.tflite_micro import MicroRunner
+
+            self._runner = MicroRunner(self.model, self._content, graph, names=names)
+            return
         if self.target.kernels == "reference":
             self._fall_back(phrase("the reference kernels are in the classic interpreter only"))
             return

@@ -133,6 +133,17 @@ EXAMPLES = {
         Example("litesmith targets", phrase("what can be used here, or why not")),
         Example("litesmith targets model.tflite", phrase("which ops of a model each one takes")),
     ),
+    "export": (
+        Example(
+            "litesmith export int8.tflite --c firmware/model --fits arduino-nano-33-ble",
+            phrase("a C array, the ops to register, and whether the board has room"),
+        ),
+        Example(
+            "litesmith export int8.tflite --c firmware/model --ram 64K --flash 512K "
+            "--overlap reference",
+            phrase("with less memory still, for the reference kernels alone"),
+        ),
+    ),
     "catalogue": (
         Example("litesmith catalogue", phrase("all networks")),
         Example(

@@ -101,7 +101,20 @@ PANELS = (
     ),
     Panel(
         phrase("Where it runs"),
-        ("--on", "--for", "--threads", "--compile", "--engine", "--shape", "--graph", "--ops"),
+        (
+            "--on",
+            "--for",
+            "--fits",
+            "--ram",
+            "--flash",
+            "--overlap",
+            "--threads",
+            "--compile",
+            "--engine",
+            "--shape",
+            "--graph",
+            "--ops",
+        ),
     ),
     Panel(
         phrase("Measuring"),
@@ -111,6 +124,7 @@ PANELS = (
         phrase("Output"),
         (
             "--output",
+            "--c",
             "--evidence",
             "--resume",
             "--update",

@@ -14,6 +14,7 @@ evaluate_text.py   accuracy and differences, with intervals
 gate_text.py       the table of a gate, and a reason for everything that is not ok
 inspect_text.py    what is in a model
 live_view.py       a view of long work, and of a cluster's workers, that disappears with the work
+micro_text.py       memory on a microcontroller, and what export wrote
 printing.py        lines, headings, tables and commands to copy, in the language in use
 profile_text.py    time per op
 progress_text.py   long work while it lasts: a line that disappears, and notes that stay

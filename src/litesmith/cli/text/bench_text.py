@@ -9,8 +9,10 @@ import click
 from rich.text import Text
 
 from litesmith.cli.text.deliver import say
+from litesmith.cli.text.micro_text import print_micro
 from litesmith.cli.text.printing import command, console, heading, line, said, table
 from litesmith.diagnosis.all_targets import OnEveryTarget, Reached, TargetsBench
+from litesmith.micro.memory_report import MicroBench
 from litesmith.phrases import phrase
 from litesmith.run.core.target import LITESMITH
 from litesmith.timing.copies import Copies
@@ -32,9 +34,14 @@ _STYLES = {FASTER: "green", SLOWER: "red", UNCLEAR: "yellow"}
 
 
 def print_bench(
-    done: Bench | TargetsBench, output_format: str = "table", enable_op_profiling: bool = False
+    done: Bench | TargetsBench | MicroBench,
+    output_format: str = "table",
+    enable_op_profiling: bool = False,
 ) -> None:
     """Times, comparisons, and whatever else was asked for; or what scripts look for."""
+    if isinstance(done, MicroBench):
+        print_micro(done)
+        return
     if enable_op_profiling:
         model = quote(done.results[0].model)
         say("note", phrase("for the time of each operator: litesmith profile {given}", model))

@@ -6,15 +6,28 @@ from shlex import quote
 from litesmith.cli.text import printing as show
 from litesmith.diagnosis.all_targets import Targets
 from litesmith.phrases import phrase
+from litesmith.units import bytes_text
 
 
 def print_targets(result: Targets) -> None:
     if result.model is None:
         _print_usable(result)
-        return
-    show.line(Path(result.model).name, "bold")
-    _print_placed(result)
-    _print_ways_out(result, result.model)
+    else:
+        show.line(Path(result.model).name, "bold")
+        _print_placed(result)
+        _print_ways_out(result, result.model)
+    _print_boards(result)
+
+
+def _print_boards(result: Targets) -> None:
+    """The boards of --fits; with a model, whether each has room for it."""
+    show.heading("microcontrollers, for --on micro --fits BOARD")
+    words = {True: phrase("fits"), False: phrase("too small"), None: ""}
+    rows = show.table("board", "core", "RAM", "flash", "", right=(2, 3))
+    for board, fits in result.boards:
+        sizes = bytes_text(board.ram), bytes_text(board.flash)
+        rows.add_row(board.name, board.core, *sizes, words[fits])
+    show.console.print(rows)
 
 
 def _print_usable(result: Targets) -> None:

@@ -4,6 +4,7 @@ assets.py       styles and scripts as files of this package, and their hashes
 bars.py         horizontal bars over an axis, with intervals
 markdown.py     Markdown for a pull request
 markup.py       HTML by construction; text is translated and escaped
+memory_plan.py  a plan of memory over time, a box a buffer
 page.py         sections as one HTML file
 plot.py         scales, ticks, shapes and labels as values
 png.py          a graph as a picture, for Markdown

@@ -12,7 +12,7 @@ from litesmith.pages.records.record_words import duration_words
 from litesmith.phrases import join, phrase
 
 # Targets that a session of this package opens.
-_OPENED = ("cpu", "gpu", "openvino", "numpy")
+_OPENED = ("cpu", "gpu", "micro", "openvino", "numpy")
 
 
 class Verdict(NamedTuple):

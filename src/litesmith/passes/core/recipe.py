@@ -12,6 +12,7 @@ from typing import TypeAlias, cast, get_args, get_origin, get_type_hints
 
 from litesmith.errors import BadInput
 from litesmith.ir.check import check
+from litesmith.ir.edit import drop_plan
 from litesmith.ir.types import Model
 from litesmith.passes import STEPS
 from litesmith.passes.core.step import Change, Context, Step
@@ -32,10 +33,17 @@ def apply(model: Model, recipe: Recipe | str, context: Context | None = None) ->
     for step in parse(recipe) if isinstance(recipe, str) else recipe:
         if is_float(model) or (context.reference is None and step_name(step) == "quantize"):
             context = replace(context, reference=model)
-        whole = step.apply(model, context).after(whole)
+        whole = _without_old_plan(step.apply(model, context), model).after(whole)
         model = whole.model
     check(model)
     return whole
+
+
+def _without_old_plan(change: Change, before: Model) -> Change:
+    """A plan of memory in the file holds for the graphs that it was made of only."""
+    if change.model.graphs == before.graphs:
+        return change
+    return replace(change, model=drop_plan(change.model))
 
 
 def is_float(model: Model) -> bool:

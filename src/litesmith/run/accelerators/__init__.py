@@ -6,6 +6,8 @@ openvino.py        OpenVINO by its own reader, which also runs models
 openvino_trial.py  the program that opens a model in OpenVINO and may die of it
 probes.py          whether this machine has what a target needs
 targets.py         the table of targets (`DELEGATES`)
+tflite_micro.py    TensorFlow Lite Micro's interpreter, which also tells the arena it used
+tflite_micro_trial.py  the program that opens a model there and may die of it
 vela.py            Arm's compiler for Ethos-U
 vulkan.py          the GPUs that Vulkan shows, asked by a separate program
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import platform
 import re
 import sys
 from collections.abc import Iterator
@@ -121,6 +122,14 @@ def ask_vulkan(program: str | os.PathLike[str]) -> Told | None:
 
 def openvino() -> Usable:
     return _package("openvino", "openvino", "openvino")
+
+
+def micro() -> Usable:
+    """TensorFlow Lite Micro's wheel, which is built for one platform."""
+    if sys.platform != "linux" or platform.machine() != "x86_64":
+        why = phrase("TensorFlow Lite Micro has no wheel for this platform")
+        return Usable(False, why, phrase("use Linux on x86_64"))
+    return _package("tflite_micro", "tflite-micro", "micro")
 
 
 def vela() -> Usable:

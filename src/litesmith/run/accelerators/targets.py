@@ -14,6 +14,7 @@ from litesmith.run.accelerators.gpu import gpu_place
 from litesmith.run.accelerators.hexagon import hexagon_place
 from litesmith.run.accelerators.openvino import openvino_place
 from litesmith.run.accelerators.probes import Usable as Usable
+from litesmith.run.accelerators.tflite_micro import micro_place
 from litesmith.run.accelerators.vela import ACCELERATORS, vela_place
 from litesmith.run.core.placement import Placement
 from litesmith.run.core.target import LITESMITH, Target
@@ -33,6 +34,7 @@ class Delegate(NamedTuple):
     place: Place | None  # by its compiler where that is installed; None where nothing is left out
     runs: bool  # True where a session can run on it
     predict: Place | None = None  # by rules alone, at once
+    is_timed: bool = True  # False where a time here says nothing of the place it stands for
 
 
 def _ruled(name: str, title: str, probe: Callable[[], Usable], *, runs: bool = False) -> Delegate:
@@ -64,6 +66,9 @@ DELEGATES: tuple[Delegate, ...] = (
     Delegate("numpy", phrase("exact and slow kernels"), probes.always, None, runs=True),
     _compiled(_ruled("gpu", "LiteRT's GPU accelerator", probes.gpu, runs=True), gpu_place),
     _compiled(_ruled("openvino", "Intel OpenVINO", probes.openvino, runs=True), openvino_place),
+    _compiled(
+        _ruled("micro", "TensorFlow Lite Micro", probes.micro, runs=True), micro_place
+    )._replace(is_timed=False),
     *map(_ethos, ACCELERATORS),
     _compiled(_ruled("hexagon", "Qualcomm HTP", probes.hexagon), hexagon_place),
     _ruled("edgetpu", "Coral Edge TPU", probes.edge_tpu),

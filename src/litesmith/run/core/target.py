@@ -1,4 +1,4 @@
-"""Where a model runs, as a text: `cpu:2`, `cpu:1:builtin`, `openvino:2`, `numpy`, `gpu:full`."""
+"""Where a model runs, as a text: `cpu:2`, `cpu:1:builtin`, `openvino:2`, `gpu:full`, `micro`."""
 
 import os
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from litesmith.phrases import phrase
 # ours for what they are faster at.
 LITESMITH = "litesmith"
 KERNELS = ("xnnpack", "builtin", "reference", LITESMITH)
-KINDS = ("cpu", "openvino", "gpu", "numpy", "custom")
+KINDS = ("cpu", "openvino", "gpu", "numpy", "micro", "custom")
 
 # On a GPU: float32 throughout. What it does otherwise is its driver's choice, float16 where it can.
 FULL = "full"
@@ -46,7 +46,7 @@ class Target:
         if kind not in KINDS:
             raise BadInput(
                 "no target {what!r}; there are cpu:THREADS, cpu:THREADS:KERNELS, "
-                "openvino:THREADS, gpu, gpu:full, numpy, custom:NAME",
+                "openvino:THREADS, gpu, gpu:full, numpy, micro, custom:NAME",
                 text,
             )
         if kind in _THREADED:
@@ -73,6 +73,8 @@ class Target:
     def warning(self) -> str:
         """What is unwise about the target on this machine; "" where nothing is."""
         cores = usable_cores()
+        if self.kind == "micro":
+            return phrase("times on micro are this machine's and say nothing of a microcontroller")
         if self.kind in _THREADED and self.threads > cores:
             return phrase(
                 "{self} has more threads than the {cores} cores that this process may use",

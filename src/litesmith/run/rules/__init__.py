@@ -6,6 +6,7 @@ edgetpu.py        Coral Edge TPU
 ethos_u.py        Arm Ethos-U55 and U65, where Vela is not installed
 gpu.py            LiteRT's GPU accelerator: what it takes, computes wrongly or dies of
 hexagon.py        Qualcomm Hexagon
+micro.py          TensorFlow Lite Micro
 nnapi.py          Android NNAPI
 op_conditions.py  conditions that several makers share
 openvino.py       Intel OpenVINO: what it takes, computes wrongly or dies of

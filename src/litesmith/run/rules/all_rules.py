@@ -5,6 +5,7 @@ from litesmith.run.rules.edgetpu import EDGE_TPU
 from litesmith.run.rules.ethos_u import ETHOS_U
 from litesmith.run.rules.gpu import GPU
 from litesmith.run.rules.hexagon import HEXAGON
+from litesmith.run.rules.micro import MICRO
 from litesmith.run.rules.nnapi import NNAPI
 from litesmith.run.rules.openvino import OPENVINO
 from litesmith.run.rules.rule_row import Rules as Rules
@@ -16,6 +17,7 @@ RULES: dict[str, Rules] = {
     "ethos": ETHOS_U,
     "gpu": GPU,
     "hexagon": HEXAGON,
+    "micro": MICRO,
     "nnapi": NNAPI,
     "openvino": OPENVINO,
 }

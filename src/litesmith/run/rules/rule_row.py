@@ -175,7 +175,7 @@ def _reasons(rules: Rules, graph: Graph) -> Iterator[str]:
 
 
 def _why_unfit(rules: Rules, op: Op, late: set[Tensor]) -> str:
-    if OPS[op.kind].is_control_flow:
+    if OPS[op.kind].is_control_flow and op.kind not in rules.takes:
         return phrase("{kind} runs other graphs; control flow stays on the CPU", op.kind)
     if _is_shapeless(op):
         return phrase("the shape of what {label} reads is not known", plain(op.label))

@@ -64,7 +64,10 @@ class Place:
 
     @property
     def scores(self) -> Target:
-        """Where candidates are scored: on one thread of a CPU, however they are timed."""
+        """Where candidates are scored: on one thread of a CPU, however they are timed; by the
+        kernels of a microcontroller, where the result is to run on one."""
+        if isinstance(self.runs, Target) and self.runs.kind == "micro":
+            return self.runs
         return replace(self.cpu or _CPU, threads=1)
 
     @property

@@ -1,0 +1,264 @@
+"""The arena of a model, added up: what lasts by kind and by op, what is planned, and the total.
+
+The allocations are made one after another as the interpreter makes them (micro_allocator.cc,
+micro_interpreter.cc), from the tail of the arena down, so that the padding between them comes out
+as it does there. With a word of 8 bytes and its counting allocator that is the wheel on this
+machine; with a word of 4 it is a microcontroller.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from litesmith.ir.types import Graph, Model, Op, Tensor
+from litesmith.micro import structures as sizes
+from litesmith.micro.buffers import (
+    ALIGNMENT,
+    Buffer,
+    Request,
+    align_up,
+    list_buffers,
+    tensor_bytes,
+)
+from litesmith.micro.greedy_plan import Plan, plan_greedily
+from litesmith.micro.kernel_memory import kernel_of
+from litesmith.micro.offline_plan import read_offsets
+from litesmith.phrases import phrase
+
+DEVICE, HOST = sizes.WORDS
+
+# The kinds of what lasts.
+INTERPRETER: str = phrase("interpreter")
+TENSORS: str = phrase("tensor structures")
+NODES: str = phrase("op structures")
+OPTIONS: str = phrase("op options")
+KERNEL_DATA: str = phrase("kernel data")
+VARIABLES: str = phrase("variables")
+HANDLES: str = phrase("scratch handles")
+PORTS: str = phrase("inputs and outputs")
+
+_MOST_REQUESTS = 12  # of scratch that one kernel may have; room for so many is kept while preparing
+
+
+class Piece(NamedTuple):
+    """One allocation that lasts.
+
+    bytes  of the arena that it takes, padding included
+    graph, op  where it belongs to an op; -1 where it belongs to none
+    """
+
+    kind: str
+    bytes: int
+    graph: int = -1
+    op: int = -1
+
+
+@dataclass(frozen=True, eq=False)
+class ArenaAccount:
+    """What a model takes of an arena.
+
+    plan     where planned tensors and scratch lie
+    lasting  what lasts, in the order of allocation
+    working  bytes that the interpreter needs beside what lasts while it makes the plan
+    unknown  ops whose kernels are not in the table; their own memory is left out
+    word     bytes of a pointer: 4 on a microcontroller
+    """
+
+    plan: Plan
+    lasting: tuple[Piece, ...]
+    working: int
+    unknown: tuple[str, ...]
+    word: int
+
+    @cached_property
+    def lasting_bytes(self) -> int:
+        return sum(piece.bytes for piece in self.lasting)
+
+    @property
+    def planned_bytes(self) -> int:
+        return self.plan.bytes
+
+    @property
+    def total(self) -> int:
+        """Bytes in use once the model is ready: what the interpreter reports."""
+        return self.planned_bytes + self.lasting_bytes
+
+    @property
+    def needed(self) -> int:
+        """Bytes that an arena must have: preparing may take more than running does."""
+        handed_out_later = sum(p.bytes for p in self.lasting if p.kind in (PORTS, VARIABLES))
+        return max(self.total, self.working + self.lasting_bytes - handed_out_later)
+
+    @cached_property
+    def scratch_bytes(self) -> int:
+        """The most scratch that lives at one tick."""
+        found: dict[int, int] = {}
+        for one in self.plan.buffers:
+            if one.is_scratch:
+                found[one.first] = found.get(one.first, 0) + one.bytes
+        return max(found.values(), default=0)
+
+    def by_kind(self) -> dict[str, int]:
+        """Bytes of what lasts, by kind."""
+        found: dict[str, int] = {}
+        for piece in self.lasting:
+            found[piece.kind] = found.get(piece.kind, 0) + piece.bytes
+        return found
+
+    def by_op(self) -> dict[tuple[int, int], int]:
+        """Bytes of what lasts, by graph and op."""
+        found: dict[tuple[int, int], int] = {}
+        for piece in self.lasting:
+            if piece.op >= 0:
+                key = piece.graph, piece.op
+                found[key] = found.get(key, 0) + piece.bytes
+        return found
+
+
+def add_up_arena(model: Model, word: int = DEVICE) -> ArenaAccount:
+    """The account of a model on a microcontroller, or with a word of 8 bytes in the wheel."""
+    requests = list_requests(model, word)
+    buffers = list_buffers(model, requests)
+    plan = plan_greedily(buffers, fixed_offsets(model, buffers))
+    lasting = tuple(_take_from_tail(_allocations(model, word, len(requests))))
+    unknown = {op.label for _, _, op in model.ops() if kernel_of(op) is None}
+    tensors = sum(len(graph.tensors) for graph in model.graphs)
+    working = (
+        sizes.size_of(sizes.SCRATCH_REQUEST, word) * (len(requests) + _MOST_REQUESTS)
+        + word * len(model.graphs)
+        + sizes.size_of(sizes.ALLOCATION_INFO, word) * (tensors + len(requests))
+        + sizes.size_of(sizes.PLANNED_BUFFER, word) * len(buffers)
+    )
+    return ArenaAccount(plan, lasting, align_up(working), tuple(sorted(unknown)), word)
+
+
+def list_requests(model: Model, word: int = DEVICE) -> tuple[Request, ...]:
+    """The scratch that kernels ask for, in the order of preparing."""
+    return tuple(
+        Request(number, place, count)
+        for number, graph in enumerate(model.graphs)
+        for place, op in enumerate(graph.ops)
+        if (kernel := kernel_of(op)) is not None
+        for count in kernel.scratch(op, word)
+    )
+
+
+def fixed_offsets(model: Model, buffers: tuple[Buffer, ...]) -> Mapping[Buffer, int]:
+    """The offsets that the file itself gives."""
+    offsets = read_offsets(model)
+    if offsets is None:
+        return {}
+    return {one: offsets[one.tensor] for one in buffers if one.tensor in offsets}  # type: ignore[index]
+
+
+class _Wanted(NamedTuple):
+    """An allocation before it is made."""
+
+    kind: str
+    bytes: int
+    alignment: int
+    graph: int = -1
+    op: int = -1
+
+
+def _take_from_tail(wanted: Iterator[_Wanted]) -> Iterator[Piece]:
+    """Blocks from the end of an arena downwards, each with the padding that its alignment needs."""
+    end = 1 << 40
+    for one in wanted:
+        start = (end - one.bytes) // one.alignment * one.alignment
+        yield Piece(one.kind, end - start, one.graph, one.op)
+        end = start
+
+
+def _allocations(model: Model, word: int, requests: int) -> Iterator[_Wanted]:
+    """Every allocation that lasts, in order."""
+
+    def structure(kind: str, fields: str, count: int = 1) -> _Wanted:
+        size, alignment = sizes.layout(fields, word)
+        return _Wanted(kind, size * count, alignment)
+
+    counting = word == HOST
+    yield structure(INTERPRETER, sizes.COUNTING_ARENA if counting else sizes.SINGLE_ARENA)
+    yield structure(INTERPRETER, sizes.PLANNER)
+    yield structure(INTERPRETER, sizes.COUNTING_ALLOCATOR if counting else sizes.ALLOCATOR)
+    names = _variable_names(model)
+    if names:
+        yield _block(VARIABLES, sizes.size_of(sizes.VARIABLES, word))
+        yield _block(VARIABLES, sizes.size_of(sizes.VARIABLE, word) * len(names))
+    yield structure(INTERPRETER, sizes.OPTIONS_ALLOCATOR)
+    yield structure(INTERPRETER, sizes.WHEEL_GRAPH if counting else sizes.GRAPH, len(model.graphs))
+    for graph in model.graphs:
+        yield structure(TENSORS, sizes.EVAL_TENSOR, len(graph.tensors))
+    for graph in model.graphs:
+        yield structure(NODES, sizes.NODE, len(graph.ops))
+    yield from _options(model, word)
+    yield from _kernel_data(model, word)
+    yield from _prepared(model, word)
+    if requests:
+        yield _Wanted(HANDLES, word * requests, word)
+    for tensor in (t for graph in model.graphs for t in graph.tensors if t.variable):
+        yield _block(VARIABLES, tensor_bytes(tensor))
+    for side in (model.main.inputs, model.main.outputs):
+        yield from _ports(side, word)
+
+
+def _block(kind: str, count: int, graph: int = -1, op: int = -1) -> _Wanted:
+    return _Wanted(kind, count, ALIGNMENT, graph, op)
+
+
+def _numbered(model: Model) -> Iterator[tuple[int, int, Op]]:
+    for number, graph in enumerate(model.graphs):
+        for place, op in enumerate(graph.ops):
+            yield number, place, op
+
+
+def _options(model: Model, word: int) -> Iterator[_Wanted]:
+    for number, place, op in _numbered(model):
+        kernel = kernel_of(op)
+        if kernel is not None and kernel.options:
+            size, alignment = sizes.layout(kernel.options, word)
+            yield _Wanted(OPTIONS, size, alignment, number, place)
+
+
+def _kernel_data(model: Model, word: int) -> Iterator[_Wanted]:
+    for number, place, op in _numbered(model):
+        kernel = kernel_of(op)
+        if kernel is None:
+            continue
+        fields = kernel.wheel if word == HOST and kernel.wheel else kernel.data
+        if fields:
+            yield _block(KERNEL_DATA, sizes.size_of(fields, word), number, place)
+
+
+def _prepared(model: Model, word: int) -> Iterator[_Wanted]:
+    """What kernels ask for beside their own structure; a variable once, where it is assigned."""
+    assigned: set[str] = set()
+    for number, place, op in _numbered(model):
+        kernel = kernel_of(op)
+        if kernel is not None:
+            for count in kernel.lasting(op, word):
+                yield _block(KERNEL_DATA, count, number, place)
+        if op.kind == "ASSIGN_VARIABLE" and op.inputs[1] is not None:
+            name = _variable_of(model.graphs[number], op.inputs[0])
+            if name not in assigned:
+                assigned.add(name)
+                yield _block(VARIABLES, tensor_bytes(op.inputs[1]), number, place)
+
+
+def _ports(tensors: tuple[Tensor, ...], word: int) -> Iterator[_Wanted]:
+    yield _block(PORTS, word * len(tensors))
+    for tensor in tensors:
+        yield _Wanted(PORTS, *sizes.layout(sizes.TENSOR, word))
+        if tensor.quant is not None and tensor.quant.scale.size:
+            yield _Wanted(PORTS, *sizes.layout(sizes.QUANTIZATION, word))
+            yield _Wanted(PORTS, 4 + 4 * tensor.quant.scale.size, 4)
+
+
+def _variable_names(model: Model) -> set[str]:
+    return {str(op.option("shared_name")) for _, _, op in model.ops() if op.kind == "VAR_HANDLE"}
+
+
+def _variable_of(graph: Graph, handle: Tensor | None) -> str:
+    made = (op for op in graph.ops if op.kind == "VAR_HANDLE" and handle in op.outputs)
+    return next((str(op.option("shared_name")) for op in made), "")

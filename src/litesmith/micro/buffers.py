@@ -1,0 +1,197 @@
+"""Planned memory: the tensors and scratch of a model, and from which op to which each one lives.
+
+The clock is TensorFlow Lite Micro's own (micro_allocation_info.cc): 0 is the start, where the
+inputs are filled; each op is a tick, and so is the entry of each graph that a control flow op runs.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from litesmith.ir.types import Graph, Model, Op, Tensor
+
+ALIGNMENT = 16  # of every buffer: MicroArenaBufferAlignment
+_UNUSED = -1
+
+# Bytes of an element in the arena, where that is not what the file stores: int4 is unpacked.
+_BYTES = {
+    "bool": 1,
+    "complex128": 16,
+    "complex64": 8,
+    "float16": 2,
+    "bfloat16": 2,
+    "float32": 4,
+    "float64": 8,
+    "int16": 2,
+    "int32": 4,
+    "int4": 1,
+    "int64": 8,
+    "int8": 1,
+    "resource": 4,
+    "uint16": 2,
+    "uint32": 4,
+    "uint64": 8,
+    "uint8": 1,
+}
+
+
+class Request(NamedTuple):
+    """Scratch that a kernel asks for: bytes for the time of its own op."""
+
+    graph: int
+    op: int
+    bytes: int
+
+
+@dataclass(frozen=True, eq=False)
+class Buffer:
+    """A piece of planned memory.
+
+    bytes        as planned, a multiple of 16
+    first, last  the ticks between which it lives, both included
+    tensor       whose values it holds; None for scratch
+    graph, op    where scratch is used; of a tensor, `graph` is where it is listed
+    """
+
+    bytes: int
+    first: int
+    last: int
+    tensor: Tensor | None = None
+    graph: int = 0
+    op: int = _UNUSED
+
+    @property
+    def is_scratch(self) -> bool:
+        return self.tensor is None
+
+    def meets(self, other: "Buffer") -> bool:
+        """True where both live at some tick."""
+        return self.first <= other.last and other.first <= self.last
+
+
+def tensor_bytes(tensor: Tensor) -> int:
+    """Bytes of a tensor in the arena; 0 for a type that the interpreter does not know."""
+    return tensor.elements * _BYTES.get(tensor.dtype, 0)
+
+
+def align_up(count: int, alignment: int = ALIGNMENT) -> int:
+    return -(-count // alignment) * alignment
+
+
+def is_planned(tensor: Tensor) -> bool:
+    """True for what has no values in the file and is no variable, which lasts."""
+    has_data = tensor.data is not None and tensor.data.size > 0
+    return not has_data and not tensor.variable and tensor_bytes(tensor) > 0
+
+
+def list_buffers(model: Model, requests: Iterable[Request] = ()) -> tuple[Buffer, ...]:
+    """Every planned buffer in the interpreter's order: tensors graph by graph, then scratch."""
+    asked = tuple(requests)
+    clock = _mark_lifetimes(model, asked)
+    handles = {t for _, _, op in model.ops() if op.kind == "VAR_HANDLE" for t in op.outputs}
+    found = [
+        Buffer(align_up(tensor_bytes(tensor)), *clock.tensors.get(tensor, _NEVER), tensor, number)
+        for number, graph in enumerate(model.graphs)
+        for tensor in graph.tensors
+        if is_planned(tensor) and tensor not in handles  # a handle lies in its kernel's data
+    ]
+    for place, one in enumerate(asked):
+        span = clock.scratch.get(place, _NEVER)
+        found.append(Buffer(align_up(one.bytes), *span, None, one.graph, one.op))
+    return tuple(found)
+
+
+_NEVER = (_UNUSED, _UNUSED)
+Span = tuple[int, int]
+
+
+@dataclass
+class _Clock:
+    """The lifetimes seen so far."""
+
+    now: int = 0
+    tensors: dict[Tensor, Span] = field(default_factory=dict[Tensor, Span])
+    scratch: dict[int, Span] = field(default_factory=dict[int, Span])
+
+    def create(self, tensor: Tensor) -> None:
+        first, last = self.tensors.get(tensor, _NEVER)
+        self.tensors[tensor] = (self.now if first == _UNUSED else first, last)
+
+    def use(self, tensor: Tensor) -> None:
+        self.tensors[tensor] = (self.tensors.get(tensor, _NEVER)[0], self.now)
+
+
+def _mark_lifetimes(model: Model, requests: Sequence[Request]) -> _Clock:
+    clock = _Clock()
+    asked: dict[tuple[int, int], list[int]] = {}
+    for place, one in enumerate(requests):
+        asked.setdefault((one.graph, one.op), []).append(place)
+    _mark_graph(model, 0, clock, asked)
+    return clock
+
+
+def _mark_graph(
+    model: Model, number: int, clock: _Clock, asked: Mapping[tuple[int, int], Sequence[int]]
+) -> None:
+    graph = model.graphs[number]
+    for tensor in graph.inputs:
+        clock.create(tensor)
+        clock.use(tensor)
+    for place, op in enumerate(graph.ops):
+        clock.now += 1
+        start = clock.now
+        for tensor in op.outputs:
+            clock.create(tensor)
+        for inner in inner_graphs(op):
+            clock.now += 1
+            _mark_graph(model, inner, clock, asked)
+        for tensor in filter(None, op.inputs):
+            clock.use(tensor)
+        for tensor in op.outputs:
+            clock.use(tensor)
+        for request in asked.get((number, place), ()):
+            first = clock.scratch.get(request, _NEVER)[0]
+            clock.scratch[request] = (start if first == _UNUSED else first, clock.now)
+    for tensor in graph.outputs:
+        clock.create(tensor)
+        clock.use(tensor)
+
+
+# The graphs that a control flow op runs, in the order in which the interpreter plans them.
+_INNER = {
+    "CALL_ONCE": ("init_subgraph_index",),
+    "IF": ("then_subgraph_index", "else_subgraph_index"),
+    "WHILE": ("cond_subgraph_index", "body_subgraph_index"),
+}
+
+
+def inner_graphs(op: Op) -> tuple[int, ...]:
+    """The numbers of the graphs that an op runs."""
+    names = _INNER.get(op.kind, ())
+    return tuple(op.options.integer(name) for name in names) if op.options is not None else ()
+
+
+def live_bytes(buffers: Iterable[Buffer]) -> dict[int, int]:
+    """Bytes that live at each tick: what no plan can be smaller than."""
+    found = tuple(buffers)
+    ticks = range(max((one.last for one in found), default=0) + 1)
+    return {
+        tick: sum(one.bytes for one in found if one.first <= tick <= one.last) for tick in ticks
+    }
+
+
+def tick_labels(model: Model) -> dict[int, str]:
+    """What happens at each tick of the main graph: the inputs, then each op by its kind."""
+    labels = {0: "inputs"}
+    clock = 0
+    for op in model.main.ops:
+        clock += 1
+        labels[clock] = op.label
+        clock += sum(1 + _ticks(model, inner) for inner in inner_graphs(op))
+    return labels
+
+
+def _ticks(model: Model, number: int) -> int:
+    graph: Graph = model.graphs[number]
+    inner = (1 + _ticks(model, one) for op in graph.ops for one in inner_graphs(op))
+    return len(graph.ops) + sum(inner)

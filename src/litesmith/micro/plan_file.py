@@ -1,0 +1,93 @@
+"""A model with a plan of its own in the file: ordered, planned, proven, then written."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+import numpy as np
+
+from litesmith.errors import BadInput, BadModel
+from litesmith.ir.edit import OVERLAP_NOTE, drop_plan
+from litesmith.ir.types import Model, frozen
+from litesmith.micro.arena import DEVICE, list_requests
+from litesmith.micro.buffers import Buffer, list_buffers, live_bytes
+from litesmith.micro.greedy_plan import Plan, plan_greedily
+from litesmith.micro.offline_plan import read_offsets, write_offsets
+from litesmith.micro.op_order import reorder_ops
+from litesmith.micro.tight_plan import Shared, find_clashes, list_shared, plan_tightly
+
+OVERLAPS = ("none", "reference")
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedModel:
+    """A model with a plan, and what the plan is worth.
+
+    own    bytes that the interpreter's own plan takes of the file as it was
+    bytes  bytes with this plan, the scratch that the interpreter adds included
+    bound  bytes that live at one tick in this order: no plan without overlaps is smaller
+    is_reordered  True where the ops are in another order
+    overlap       the kernels whose habits the plan relies on; "none" for any
+    """
+
+    model: Model
+    own: int
+    bytes: int
+    bound: int
+    is_reordered: bool
+    overlap: str
+
+
+def plan_model(model: Model, overlap: str = "none") -> PlannedModel:
+    """The model in its best order, with a proven plan where that takes less than stock's own."""
+    if overlap not in OVERLAPS:
+        raise BadInput("overlap {what!r}: there is {known}", overlap, ", ".join(OVERLAPS))
+    given = drop_plan(model)
+    own = plan_greedily(list_buffers(given, list_requests(given))).bytes
+    ordered = reorder_ops(given)
+    buffers = list_buffers(ordered, list_requests(ordered))
+    shared = list_shared(ordered, buffers) if overlap == "reference" else {}
+    plan = plan_tightly(buffers, shared)
+    prove(plan, shared)
+    bound = max(live_bytes(buffers).values(), default=0)
+    followed = follow_plan(plan)
+    stock = plan_greedily(buffers)
+    if followed.bytes >= stock.bytes:
+        return PlannedModel(ordered, own, stock.bytes, bound, ordered is not given, "none")
+    prove(followed, shared)
+    offsets = {b.tensor: at for b, at in zip(plan.buffers, plan.offsets, strict=True) if b.tensor}
+    written = write_offsets(ordered, offsets)
+    if find_clashes(plan):
+        note = frozen(np.frombuffer(overlap.encode(), np.uint8).copy())
+        written = replace(written, metadata=(*written.metadata, (OVERLAP_NOTE, note)))
+    used = overlap if find_clashes(plan) else "none"
+    return PlannedModel(written, own, followed.bytes, bound, ordered is not given, used)
+
+
+def follow_plan(plan: Plan) -> Plan:
+    """What the interpreter makes of a plan: tensors where it says, scratch into what is left."""
+    return plan_greedily(plan.buffers, _fixed(plan))
+
+
+def _fixed(plan: Plan) -> Mapping[Buffer, int]:
+    placed = zip(plan.buffers, plan.offsets, strict=True)
+    return MappingProxyType({one: at for one, at in placed if not one.is_scratch})
+
+
+def prove(plan: Plan, shared: Shared) -> None:
+    """Raises where two values that are both needed would share a byte."""
+    clashes = find_clashes(plan, shared)
+    if clashes:
+        one, other = (c.tensor.name if c.tensor is not None else "scratch" for c in clashes[0])
+        raise BadModel("the plan lets {one!r} and {other!r} share memory", one, other)
+
+
+def check_file(model: Model) -> None:
+    """Raises where a plan in the file would let values destroy each other: stock TensorFlow Lite
+    Micro checks nothing of it."""
+    offsets = read_offsets(model)
+    if offsets is None:
+        return
+    buffers = list_buffers(model, list_requests(model, DEVICE))
+    fixed = {b: offsets[b.tensor] for b in buffers if b.tensor is not None and b.tensor in offsets}
+    prove(plan_greedily(buffers, fixed), list_shared(model, buffers))

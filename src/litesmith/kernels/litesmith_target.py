@@ -139,7 +139,8 @@ class Kernels:
                 self._known[op] = _steps(op)
                 self._refuse_as_fast(op)
             except CannotApply as error:
-                self._known[op] = _NAME.sub("", str(error))
+                told = str(error)
+                self._known[op] = _NAME.sub("", told) if _NAME.match(told) else told
         return self._known[op]
 
     def _refuse_as_fast(self, op: Op) -> None:

@@ -57,8 +57,6 @@ class Language:
     def _show(self, value: Value, spec: str) -> str:
         if isinstance(value, Phrase):
             return self.say(value)
-        if isinstance(value, str) and " " in value and not (spec or isinstance(value, Quantity)):
-            return self._translate(value)  # a sentence of ours that a record has as plain text
         shown = format(value, spec)
         is_quantity = isinstance(value, Quantity | float) or bool(spec)
         return in_form(shown, self.form) if is_quantity else shown

@@ -187,12 +187,13 @@ def _advice(model: BenchedModel) -> str:
 
 
 def _headline(record: BenchFolder, model: BenchedModel) -> str:
-    winner = winner_of(model)
+    winner, is_one_of_several = winner_of(model), len(record.summary.models) > 1
     if winner is None:
         return ""
     if verdict_of(model)[0] == "unclear":
-        return phrase("Measure again on a machine that is quiet")
-    if len(record.summary.models) > 1:
+        more = phrase("Measure again on a machine that is quiet")
+        return phrase("{name}: {why}", model.model, more) if is_one_of_several else more
+    if is_one_of_several:
         return phrase("Run {model} on {target}", model.model or phrase("a model"), winner.target)
     return phrase("Run it on {target}", winner.target)
 
@@ -325,7 +326,7 @@ def _html_row(group: Sequence[TargetRow], placed: PlacementRow | None) -> Html:
     stay = phrase("1 op stays on the CPU") if count == 1 else many
     return tag(
         "tr",
-        tag("th", tag("b", names_words([one.target for one in group])), scope="row"),
+        tag("th", tag("b", names_words([one.target for one in group]) or "?"), scope="row"),
         *(
             tag("td", cell, class_="number", data_label=title, data_sort=cell)
             for title, cell in zip(_TITLES[1:], cells, strict=False)

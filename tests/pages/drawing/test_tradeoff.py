@@ -27,7 +27,7 @@ from litesmith.pages.drawing.plot import (
 )
 from litesmith.pages.drawing.png import png
 from litesmith.pages.drawing.svg import LEGEND
-from litesmith.pages.drawing.tradeoff import AXES, Graph, graphs
+from litesmith.pages.drawing.tradeoff import AXES, Graph, graphs, shown_score
 from litesmith.pages.records.tune_folder import Entry, TuneFolder, read_tuned
 from tests.pages import folders
 
@@ -167,3 +167,24 @@ def test_pictures_of_every_moment(moment: str, tmp_path: Path) -> None:
     for graph in drawn(folders.MOMENTS[moment](tmp_path)).values():
         picture = png(graph)
         assert picture.startswith(b"\x89PNG") and 2_000 < len(picture) < 60_000
+
+
+def test_the_graph_speaks_of_the_samples_of_the_headline(tmp_path: Path) -> None:
+    """The model to ship is drawn where its tile says; what other samples scored is outlined."""
+    record = read_tuned(folders.write_folder(tmp_path))
+    chosen = record.summary.chosen
+    assert chosen is not None
+    for graph in graphs(record):
+        marks = {mark.entry.name: mark for mark in graph.marks}
+        best = record.entry(chosen.name)
+        assert best is not None and shown_score(record, best) == chosen.accuracy
+        outlined = {name for name, mark in marks.items() if mark.is_outlined}
+        assert outlined == {*marks} - {folders.BEST, "float"}
+        assert "held-out" in graph.samples and "960" in graph.samples and "640" in graph.samples
+        zero = next(tick.place for tick in graph.y_ticks if tick.text == "0")
+        assert marks["float"].y == zero
+
+
+def test_before_the_proof_all_samples_are_those_of_the_search(tmp_path: Path) -> None:
+    for graph in drawn(folders.half_finished(tmp_path)).values():
+        assert not any(mark.is_outlined for mark in graph.marks) and graph.samples == ""

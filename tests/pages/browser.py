@@ -78,6 +78,12 @@ class Browser:
         """What the browser's console says of the page."""
         return [line["message"] for line in _asked(f"{self.root}/se/log", {"type": "browser"})]
 
+    def traced(self) -> list[dict[str, Any]]:
+        """What the browser's own tracing has seen since the last call, of a browser that traces."""
+        lines = _asked(f"{self.root}/se/log", {"type": "performance"})
+        told = [json.loads(line["message"])["message"] for line in lines]
+        return [one["params"] for one in told if one["method"] == "Tracing.dataCollected"]
+
     def picture(self) -> bytes:
         """The whole page as PNG."""
         shown = self.command("Page.captureScreenshot", {"captureBeyondViewport": True})
@@ -90,16 +96,24 @@ class Browser:
 
 
 @contextmanager
-def browser(folder: Path) -> Iterator[Browser]:
-    """A browser of our own, with its profile in `folder`; it ends with the block."""
+def browser(folder: Path, trace: str = "") -> Iterator[Browser]:
+    """A browser of our own, with its profile in `folder`; it ends with the block. `trace` names the
+    categories of its own tracing that are kept."""
     assert CHROMIUM is not None and DRIVER is not None
     log = folder / "driver.log"
     with log.open("wb") as output:
         driver = subprocess.Popen([DRIVER, "--port=0"], stdout=output, stderr=subprocess.STDOUT)
     try:
         root = f"http://127.0.0.1:{_port(log)}/session"
-        options = {"binary": CHROMIUM, "args": [*_OPTIONS, f"--user-data-dir={folder / 'profile'}"]}
-        wanted = {"goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL"}}
+        options: dict[str, Any] = {
+            "binary": CHROMIUM,
+            "args": [*_OPTIONS, f"--user-data-dir={folder / 'profile'}"],
+        }
+        logs = {"browser": "ALL"}
+        if trace:
+            options["perfLoggingPrefs"] = {"traceCategories": trace}
+            logs["performance"] = "ALL"
+        wanted = {"goog:chromeOptions": options, "goog:loggingPrefs": logs}
         session = _asked(root, {"capabilities": {"alwaysMatch": wanted}})
         root = f"{root}/{session['sessionId']}"
         yield Browser(root)

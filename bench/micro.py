@@ -24,7 +24,7 @@ from litesmith.run.accelerators.tflite_micro import read_arena
 from litesmith.run.session import Session, fill_inputs
 from litesmith.tflite.file import load
 from litesmith.tflite.write import to_bytes
-from tests.micro.test_plans import run_alone
+from tests.micro.test_plan_file import run_alone
 
 NEAR, CLOSE, SAVED = 0.01, 0.02, 0.2
 

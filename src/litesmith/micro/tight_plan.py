@@ -135,7 +135,9 @@ def list_shared(model: Model, buffers: Sequence[Buffer]) -> dict[tuple[Buffer, B
         made = by_tensor.get(op.outputs[0]) if len(op.outputs) == 1 else None
         for place, tensor in enumerate(op.inputs):
             source = by_tensor.get(tensor) if tensor is not None else None
-            if made is None or source is None or not _dies_at(source, made, op):
+            if made is None or source is None or tensor in model.main.outputs:
+                continue
+            if not _dies_at(source, made, op):
                 continue
             distance = shared_distance(op, place)
             if distance is not None and distance < made.bytes:

@@ -12,7 +12,6 @@ from litesmith.errors import BadInput, CannotRun
 from litesmith.installing import install_command
 from litesmith.ir.build import Builder
 from litesmith.ir.types import Model
-from litesmith.run.accelerators import tflite_micro
 from litesmith.run.accelerators.probes import micro
 from litesmith.run.accelerators.targets import BY_NAME, placed
 from litesmith.run.accelerators.tflite_micro import LARGEST_MODEL, MicroRunner, read_arena
@@ -123,7 +122,7 @@ def test_a_crash_of_the_interpreter_is_one_line() -> None:
 def test_without_the_wheel_or_on_another_platform_it_is_one_line(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(tflite_micro, "find_spec", lambda _: None)
+    monkeypatch.setitem(sys.modules, "tflite_micro", None)
     with pytest.raises(CannotRun) as refused:
         read_arena(zoo.convnet(), b"")
     assert str(refused.value) == (

@@ -283,3 +283,12 @@ def test_shared_memory_is_for_inputs_that_die() -> None:
     x = model.main.inputs[0]
     first = model.main.ops[0].outputs[0]
     assert not any(made.tensor is first and source.tensor is x for made, source in shared)
+
+
+def test_an_output_of_the_model_is_never_written_over() -> None:
+    b = Builder()
+    x = b.op("RELU", b.input("x", (1, 8, 8, 2)))
+    y = b.op("LOGISTIC", x)
+    model = b.model(x, y)
+    shared = list_shared(model, list_buffers(model))
+    assert [made.tensor for made, _ in shared] == [x]  # over the input, which nobody reads again

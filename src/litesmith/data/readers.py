@@ -152,6 +152,7 @@ class Rows:
     task     the name of the task that the items are for; "" for none of the table
     scorer   of the answers of that task
     more     what further calls of a model are given for an item that is longer than the model
+    averages True where the answer to such an item is the mean of all calls
     """
 
     names: Sequence[str]
@@ -169,6 +170,7 @@ class Rows:
     task: str = ""
     scorer: Scorer | None = None
     more: Callable[[int], Sequence[tuple[Array, ...]]] | None = None
+    averages: bool = False
 
 
 def batch_of(model: Model) -> int:

@@ -227,8 +227,8 @@ def _build(network: NetworkSpec, classes: int | None, seed: int | None) -> Model
     return catalogue_room().build(str(network), classes, seed, style="tf")
 
 
-def opened(job: RetrainJob, request: Request) -> tuple[Model, Embedding, Labelled, Labelled]:
-    """The network up to its embedding, the data to learn from, and the data to judge by."""
+def opened(job: RetrainJob, request: Request) -> tuple[Embedding, Labelled, Labelled]:
+    """The network's embedding, the data to learn from, and the data to judge by."""
     spec = _spec(request)
     whole = _build(spec, None, None)
     embedding = embedding_of(whole)
@@ -243,7 +243,7 @@ def opened(job: RetrainJob, request: Request) -> tuple[Model, Embedding, Labelle
             learned.data.source,
             found,
         )
-    return features, embedding, learned, proof
+    return embedding, learned, proof
 
 
 def trained(learned: Labelled, request: Request, watch: Watch | None = None) -> Trained:

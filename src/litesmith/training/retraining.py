@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from litesmith.arguments import argument
-from litesmith.data.audio import has_audio, rate_of
+from litesmith.data.audio import rate_of, sound_features
 from litesmith.data.images import picture
 from litesmith.data.preparation import NORMS
 from litesmith.data.unusable import tells_of_unusable
@@ -18,12 +18,13 @@ from litesmith.passes.quantizing.integer_graph import integer_tensors
 from litesmith.passes.rewriting.rewrite import Rewrite
 from litesmith.passes.tidy.fold import Fold
 from litesmith.passes.tidy.resize import Resize
-from litesmith.phrases import Phrase, phrase
+from litesmith.phrases import phrase
 from litesmith.plugins import why_missing
 from litesmith.progress import Note, Progress, Status, silent
 from litesmith.tflite.describe import Described, describe
 from litesmith.tflite.file import load, refuse_output, save
 from litesmith.tflite.metadata import Normalization, metadata
+from litesmith.tflite.stated_input import state_features
 from litesmith.training.recipe_context import has_torch
 from litesmith.training.retrain_request import (
     HELD_OUT,
@@ -229,13 +230,12 @@ def carry_out(request: Request, progress: Progress = silent) -> Retrained:
     learned, proof, items = job.open_parts(features, whole)
     job.show(phrase("solving the head"))
     head = solve_head(items, len(learned.names), balance=request.balance)
-    said = _described(features, learned)
-    model = describe(with_head(features, head.linear), said, learned.names)
+    model = _labelled_model(with_head(features, head.linear), learned)
     found = job.judge(model, proof)
     result = Retrained(request, embedding, learned, proof, head, found, (), 0.0)
     if request.fine_tune != NO_TUNING:
         tuned, result = _fine_tune(job, result, features)
-        model = model if tuned is None else describe(tuned, said, learned.names)
+        model = model if tuned is None else _labelled_model(tuned, learned)
     save(model, request.out)
     return replace(result, notes=tuple(job.notes), seconds=time.monotonic() - began)
 
@@ -249,10 +249,10 @@ def _from_scratch(request: Request, progress: Progress) -> Retrained:
     request, note = normalised(request)
     job = RetrainJob(request, progress)
     job.say(note)
-    features, embedding, learned, proof = opened(job, request)
+    embedding, learned, proof = opened(job, request)
     made = trained(learned, request, job.watch)
     job.say(made.told)
-    model = describe(made.model, _described(features, learned), learned.names)
+    model = _labelled_model(made.model, learned)
     found = job.judge(model, proof)
     save(model, request.out)
     return Retrained(
@@ -343,7 +343,7 @@ def load_backbone(request: Request) -> Model:
         model = Resize(request.shape).apply(model, Context()).model
     model = Fold(float16=True).apply(model, Context()).model
     integers = integer_tensors(model)
-    if integers:
+    if integers and not (request.fine_tune == NO_TUNING and _is_integer_inside(model)):
         raise BadInput(
             "{backbone}: is quantized ({integers}), {way_to_float}",
             request.backbone,
@@ -353,6 +353,14 @@ def load_backbone(request: Request) -> Model:
     if not model.main.inputs:
         raise BadInput("{backbone}: has no input", request.backbone)
     return model
+
+
+def _is_integer_inside(model: Model) -> bool:
+    """True for a network of integers behind a float front end, on which a head alone can be
+    solved as on any other."""
+    computed = (t for op in model.main.ops for t in op.outputs)
+    takes_floats = all(tensor.dtype == "float32" for tensor in model.main.inputs)
+    return takes_floats and any(tensor.quant is not None for tensor in computed)
 
 
 def _way_to_float(model: Model) -> str:
@@ -379,22 +387,28 @@ def _plain(features: Model, model: Model) -> Model:
     return replace(features, metadata=(), attached=b"")
 
 
-def _described(features: Model, learned: Labelled) -> list[Described]:
+def _labelled_model(model: Model, learned: Labelled) -> Model:
+    """The model, which says how its input is made and what its classes are called."""
+    told = describe(model, _described(model, learned), learned.names)
+    if not _has_clips(learned):
+        return told
+    features = sound_features(model, learned.data.preparation)
+    return state_features(told, "" if features.kind == "wave" else features.text)
+
+
+def _described(model: Model, learned: Labelled) -> list[Described]:
     """What the result says of its input: the normalisation that it was made with."""
     made = learned.data.preparation
-    tensor = features.main.inputs[0]
-    wanted = picture(tensor)
-    if len(features.main.inputs) != 1 or wanted is None:
-        return [Described(rate=_rate(features, learned)) for _ in features.main.inputs]
+    wanted = picture(model.main.inputs[0])
+    if _has_clips(learned):
+        return [Described(rate=rate_of(model, made)[0])]
+    if len(model.main.inputs) != 1 or wanted is None:
+        return [Described(rate=metadata(model).rate) for _ in model.main.inputs]
     norm = made.as_norm()
     if not made.is_chosen or norm.reverse:
         return [Described(channels=wanted.channels)]
     return [Described(Normalization(norm.mean, norm.std), wanted.channels)]
 
 
-def _rate(features: Model, learned: Labelled) -> int:
-    """The samples a second that clips were brought to; 0 where the data has none."""
-    source = learned.data.source
-    folder = None if isinstance(source, Phrase) else Path(source)  # a phrase names what has no path
-    is_audio = folder is not None and folder.is_dir() and has_audio(folder, features)
-    return rate_of(features, learned.data.preparation)[0] if is_audio else metadata(features).rate
+def _has_clips(learned: Labelled) -> bool:
+    return learned.data.rows.averages

@@ -10,12 +10,14 @@ from PIL import Image
 from litesmith.accuracy.metrics import METRICS, value_of
 from litesmith.accuracy.paired import Estimate, Groups
 from litesmith.accuracy.scoring import credit
+from litesmith.data.audio import rate_of, waveform
 from litesmith.data.groups import number_groups
 from litesmith.data.images import Picture, picture
 from litesmith.data.sample_splits import row_groups
 from litesmith.data.samples import are_pixels
 from litesmith.ir.types import Array
 from litesmith.run.session import Source
+from litesmith.tasks.sound import USUAL_BANDS, Features, featured
 from litesmith.transfer.head import Tell, answer_rows
 from litesmith.transfer.labelled import Labelled
 
@@ -32,7 +34,7 @@ class Mistake:
     """An item that was taken for another class.
 
     confidence  the probability that the model gave to what it said
-    thumbnail   a small JPEG as base64; "" where the item is no image
+    thumbnail   a small JPEG as base64, of a clip its spectrogram; "" where the item is neither
     """
 
     name: str
@@ -116,17 +118,34 @@ def _mistakes(found: Labelled, chances: Array) -> tuple[Mistake, ...]:
 
 
 def _thumbnail(found: Labelled, row: int) -> str:
-    """A small picture of an item; "" where it is none."""
+    """A small picture of an item, of a clip its spectrogram; "" where it is neither."""
     tensor = found.data.model.main.inputs[0]
     arrays, _ = found.data.rows.read(found.data.chosen[row])
     wanted = picture(tensor)
-    if wanted is None or len(arrays) != 1 or not are_pixels(tensor, arrays[0]):
+    if found.data.rows.averages:
+        image = Image.fromarray(_spectrogram(arrays[0], found)).resize((_THUMB, _THUMB // 2))
+    elif wanted is None or len(arrays) != 1 or not are_pixels(tensor, arrays[0]):
         return ""
-    image = Image.fromarray(_upright(arrays[0], wanted))
+    else:
+        image = Image.fromarray(_upright(arrays[0], wanted))
     image.thumbnail((_THUMB, _THUMB))
     content = io.BytesIO()
     image.save(content, "JPEG", quality=_QUALITY)
     return base64.b64encode(content.getvalue()).decode()
+
+
+def _spectrogram(values: Array, found: Labelled) -> Array:
+    """How loud each pitch of a clip is, moments to the right and high pitches on top, as grey."""
+    if waveform(found.data.model.main.inputs[0]):
+        rate, _ = rate_of(found.data.model, found.data.preparation)
+        loud = featured(
+            values.reshape(-1).astype(np.float64), rate, Features("logmel", USUAL_BANDS)
+        )
+    else:
+        loud = values.reshape([side for side in values.shape if side > 1])
+    low, high = float(loud.min()), float(loud.max())
+    shares = (loud - low) / max(high - low, 1e-6)
+    return np.flip((255 * shares).astype(np.uint8).T, 0)
 
 
 def _upright(pixels: Array, wanted: Picture) -> Array:

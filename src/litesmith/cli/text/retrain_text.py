@@ -56,7 +56,10 @@ def print_retrained(result: Retrained) -> None:
     source = quote(str(result.learned.data.source))
     out = quote(str(result.out))
     small = quote(str(result.out.with_name(f"{result.out.stem}-int8.tflite")))
-    show.command(f"litesmith quantize {out} --to int8 --data {source} -o {small}")
+    if result.embedding.tensor.dtype != "float32":  # the backbone computes with integers already
+        show.command(f"litesmith bench {out}")
+    else:
+        show.command(f"litesmith quantize {out} --to int8 --data {source} -o {small}")
 
 
 def _print_classes(result: Retrained) -> None:

@@ -13,6 +13,7 @@ from litesmith.evidence.retraining import (
     RetrainResult,
     RetrainSummary,
     ShareRight,
+    WordRow,
 )
 from litesmith.pages.drawing.markdown import Markdown, again, escape_markdown, paragraphs, table
 from litesmith.pages.drawing.markup import Html, as_is, bullets, join_html, table_html, tag
@@ -262,8 +263,30 @@ def _mistake(one: MistakeRow) -> Html:
         "li",
         picture,
         tag("p", tag("b", one.said), phrase("{sure}; is ", sure), as_is(one.true)),
+        _sentence(one.words),
         tag("p", as_is(one.name), class_="hint"),
     )
+
+
+def _sentence(words: tuple[WordRow, ...]) -> Html | None:
+    """A text whose words stand out by how much they spoke for what the model said."""
+    if not words:
+        return None
+    most = max(max(abs(word.weight) for word in words), _LEAST_WEIGHT)
+    marks = [
+        tag(
+            "span",
+            as_is(f"{word.word} "),
+            class_="for" if word.weight > 0 else "against",
+            style=f"--share:{min(1.0, abs(word.weight) / most):.2f}",
+        )
+        for word in words
+    ]
+    return tag("p", *marks, class_="deciding")
+
+
+# Words that change a probability by less than this are not told apart.
+_LEAST_WEIGHT = 0.01
 
 
 def _head(record: RetrainFolder) -> Html | None:

@@ -27,6 +27,7 @@ from litesmith.evidence.retraining import (
     RetrainSummary,
     RetrainTrial,
     ShareRight,
+    WordRow,
 )
 from litesmith.ir.types import Model
 from litesmith.known_networks import is_network
@@ -256,7 +257,14 @@ def retrain_inside(result: Retrained) -> RetrainInside:
     """The bulky part: the mistakes with their pictures."""
     return RetrainInside(
         tuple(
-            MistakeRow(one.name, one.true, one.said, one.confidence, one.thumbnail)
+            MistakeRow(
+                one.name,
+                one.true,
+                one.said,
+                one.confidence,
+                one.thumbnail,
+                tuple(WordRow(word.word, word.weight) for word in one.words),
+            )
             for one in result.found.mistakes
         )
     )

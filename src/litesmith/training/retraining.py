@@ -21,9 +21,10 @@ from litesmith.passes.tidy.resize import Resize
 from litesmith.phrases import phrase
 from litesmith.plugins import why_missing
 from litesmith.progress import Note, Progress, Status, silent
+from litesmith.tasks.texts import vocabulary_of
 from litesmith.tflite.describe import Described, describe
 from litesmith.tflite.file import load, refuse_output, save
-from litesmith.tflite.metadata import Normalization, metadata
+from litesmith.tflite.metadata import AttachedFile, Normalization, metadata, vocabulary_file
 from litesmith.tflite.stated_input import state_features
 from litesmith.training.recipe_context import has_torch
 from litesmith.training.retrain_request import (
@@ -381,15 +382,15 @@ def _plain(features: Model, model: Model) -> Model:
     """The cut model with the normalisation of the backbone and none of its class names."""
     told = metadata(model)
     said = [Described(norm, rate=told.rate) for norm in told.inputs]
-    described = describe(features, said, ()) if any(told.inputs) or told.rate else None
-    if described is not None:
-        return described
+    words = vocabulary_file(model)
+    if any(told.inputs) or told.rate or words is not None:
+        return describe(features, said, (), words=words)
     return replace(features, metadata=(), attached=b"")
 
 
 def _labelled_model(model: Model, learned: Labelled) -> Model:
     """The model, which says how its input is made and what its classes are called."""
-    told = describe(model, _described(model, learned), learned.names)
+    told = describe(model, _described(model, learned), learned.names, words=_words(model, learned))
     if not _has_clips(learned):
         return told
     features = sound_features(model, learned.data.preparation)
@@ -408,6 +409,15 @@ def _described(model: Model, learned: Labelled) -> list[Described]:
     if not made.is_chosen or norm.reverse:
         return [Described(channels=wanted.channels)]
     return [Described(Normalization(norm.mean, norm.std), wanted.channels)]
+
+
+def _words(model: Model, learned: Labelled) -> AttachedFile | None:
+    """The vocabulary that texts became numbers by; None where there are no texts."""
+    if learned.data.rows.words is None:
+        return vocabulary_file(model)
+    found = vocabulary_of(model, learned.data.preparation.vocab)
+    is_tokenizer = found.name.lower().endswith(".json")
+    return found._replace(name="tokenizer.json" if is_tokenizer else "vocab.txt")
 
 
 def _has_clips(learned: Labelled) -> bool:

@@ -58,6 +58,9 @@ def print_retrained(result: Retrained) -> None:
     small = quote(str(result.out.with_name(f"{result.out.stem}-int8.tflite")))
     if result.embedding.tensor.dtype != "float32":  # the backbone computes with integers already
         show.command(f"litesmith bench {out}")
+    elif result.learned.data.rows.words is not None:  # integers cost transformers too much
+        small = quote(str(result.out.with_name(f"{result.out.stem}-dynamic.tflite")))
+        show.command(f"litesmith quantize {out} --to dynamic -o {small}")
     else:
         show.command(f"litesmith quantize {out} --to int8 --data {source} -o {small}")
 

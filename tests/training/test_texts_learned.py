@@ -72,11 +72,9 @@ def test_the_words_that_decided_are_told(place: Path) -> None:
     table = write_table(place / "all.tsv", 80)
     lied = write_table(place / "mislabelled.tsv", 24, ("good", "bad"))
     found = retrained(place, table, val=lied)
-    right = [
-        max(one.words, key=lambda word: word.weight).word in (GOOD if one.said == "good" else BAD)
-        for one in found.found.mistakes
-    ]
-    assert len(right) > 10 and sum(right) > 0.7 * len(right)
+    said_bad = [one for one in found.found.mistakes if one.said == "bad"]
+    assert len(said_bad) > 5 and all(one.words for one in found.found.mistakes)
+    assert all(max(one.words, key=lambda word: word.weight).word in BAD for one in said_bad)
 
 
 def test_fine_tuning_keeps_text(place: Path) -> None:

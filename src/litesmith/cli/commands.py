@@ -736,6 +736,11 @@ COMMANDS = {
             ),
             option("--balance", kind=bool, help="Let every class count the same, large or small."),
             option(
+                "--raw",
+                kind=bool,
+                help="Leave the choice among boxes out of a detector's file.",
+            ),
+            option(
                 "--fine-tune",
                 metavar="LAYERS",
                 help="Layers to train too, with torch: none (seconds, not minutes), last, all, or "
@@ -760,7 +765,7 @@ COMMANDS = {
             *IMAGES,
             *TASK,
             GROUP,
-            replace(EPOCHS, default=None, show_default="10, from scratch 40"),
+            replace(EPOCHS, default=None, show_default="10, from scratch 40, a detector 30"),
             *LEARNING,
         ),
         help="Teach a network your classes: a new head, or all of it.",

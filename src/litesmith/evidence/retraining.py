@@ -145,7 +145,16 @@ class MistakeRow:
 
 
 @dataclass(frozen=True)
+class CurveRow:
+    """Of one class, pairs of the share that is found and the precision at it."""
+
+    name: str
+    points: tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True)
 class RetrainInside:
-    """evidence/DIGEST.json: the mistakes with their pictures."""
+    """evidence/DIGEST.json: the mistakes with their pictures, and the curves of a detector."""
 
     mistakes: tuple[MistakeRow, ...]
+    curves: Annotated[tuple[CurveRow, ...], Mark.OMITTED] = ()

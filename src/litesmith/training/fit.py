@@ -122,6 +122,8 @@ class Trainable(Protocol):
     parameters  what a step changes
     masks       what `mask` changes
     samples     how many there are to train on
+
+    A problem may have `told` besides: how good it is by now, in words, for the progress.
     """
 
     @property
@@ -359,7 +361,8 @@ class _Loop:
 
     def _show(self, what: str, step: int, steps: int) -> None:
         if self._watch is not None:
-            self._watch(Look(what, step, steps, self.state.first, self.state.best))
+            told: str = getattr(self._problem, "told", "")
+            self._watch(Look(what, step, steps, self.state.first, self.state.best, told))
 
     def _values(self) -> list[torch.Tensor]:
         return [p.detach().clone() for p in self._all]

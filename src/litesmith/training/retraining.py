@@ -8,6 +8,7 @@ from litesmith.arguments import argument
 from litesmith.data.audio import rate_of, sound_features
 from litesmith.data.images import picture
 from litesmith.data.preparation import NORMS
+from litesmith.data.sources import Given
 from litesmith.data.unusable import tells_of_unusable
 from litesmith.errors import BadInput
 from litesmith.installing import install_command
@@ -26,6 +27,8 @@ from litesmith.tflite.describe import Described, describe
 from litesmith.tflite.file import load, refuse_output, save
 from litesmith.tflite.metadata import AttachedFile, Normalization, metadata, vocabulary_file
 from litesmith.tflite.stated_input import state_features
+from litesmith.training.detector_result import TaughtDetector
+from litesmith.training.detector_teaching import DetectorJob, holds_boxes, refuse_untrainable
 from litesmith.training.recipe_context import has_torch
 from litesmith.training.retrain_request import (
     HELD_OUT,
@@ -60,6 +63,13 @@ def _no_torch() -> str:
 
 # Times that each sample is used by a network that begins with random weights.
 SCRATCH_EPOCHS = 40.0
+
+
+# The same for the head of a detector.
+DETECTOR_EPOCHS = 30.0
+
+# The tasks for which there is a head to teach.
+TAUGHT = ("classification", "detection", "text")
 
 
 # Classes that differ in size by more than this are said to.
@@ -209,13 +219,37 @@ def default_out(backbone: Path) -> Path:
     return Path(f"{backbone.stem}-retrained.tflite")
 
 
-def default_training(backbone: Path) -> Training:
+def default_training(backbone: Path, task: str = "") -> Training:
     """How it is trained, unless it is said: random weights need longer."""
+    if task == "detection":
+        return Training(epochs=DETECTOR_EPOCHS)
     return Training(epochs=SCRATCH_EPOCHS) if is_scratch(backbone) else Training()
 
 
-def carry_out(request: Request, progress: Progress = silent) -> Retrained:
+def choose_task(asked: str, data: Given) -> str:
+    """The task that is learned: as asked, else detection where the data is pictures with boxes; ""
+    for what has classes."""
+    if asked not in ("", *TAUGHT):
+        raise BadInput(
+            "{task}: no head is taught for it; there are {tasks}",
+            argument("task", asked),
+            ", ".join(TAUGHT),
+        )
+    if asked == "detection" or (not asked and holds_boxes(data)):
+        return "detection"
+    return "text" if asked == "text" else ""
+
+
+def carry_out(request: Request, progress: Progress = silent) -> Retrained | TaughtDetector:
     """Opens, learns, writes and judges."""
+    if request.preparation.task == "detection":
+        refuse_untrainable(request)
+        return DetectorJob(request, load_backbone(request), progress).carry_out()
+    return teach_classes(request, progress)
+
+
+def teach_classes(request: Request, progress: Progress = silent) -> Retrained:
+    """A classifier: opens, learns, writes and judges."""
     if request.is_scratch:
         return _from_scratch(request, progress)
     began = time.monotonic()

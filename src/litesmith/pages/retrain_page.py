@@ -1,12 +1,14 @@
 """What `retrain` left in its folder, as a page and as Markdown."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
 
 from litesmith.evidence.folder import RETRAIN
 from litesmith.evidence.retraining import (
+    CurveRow,
     HeadTried,
     MistakeRow,
     RetrainInside,
@@ -56,10 +58,15 @@ class RetrainFolder:
     matrix: Matrix = ()
     mistakes: tuple[MistakeRow, ...] = ()
     losses: tuple[str, ...] = ()
+    curves: tuple[CurveRow, ...] = ()
 
     @property
     def result(self) -> RetrainResult:
         return self.summary.result
+
+    @property
+    def is_detector(self) -> bool:
+        return self.result.metric == "ap50"
 
 
 def read_retrained(folder: Path) -> RetrainFolder:
@@ -76,6 +83,7 @@ def read_retrained(folder: Path) -> RetrainFolder:
         matrix,
         tuple(map(_safe, inside.mistakes)) if inside else (),
         (*losses, *more),
+        inside.curves if inside else (),
     )
 
 
@@ -116,6 +124,7 @@ def retrained_page(folder: Path) -> Page:
         ("verdict", phrase("Verdict"), _verdict(record)),
         ("classes", phrase("Every class"), _classes(record)),
         ("confusion", phrase("What is taken for what"), _confusion(record)),
+        ("curves", phrase("Precision and recall"), _curves(record)),
         ("mistakes", phrase("The worst mistakes"), _mistakes(record)),
         ("head", phrase("How the head was chosen"), _head(record)),
         ("about", phrase("How it was made, and how to do it again"), _about(record)),
@@ -128,6 +137,8 @@ def retrained_page(folder: Path) -> Page:
 def _verdict(record: RetrainFolder) -> Html:
     share, count = _share_words(record.result.right), total_text(record.result.n)
     judged = phrase("{share} of {count} items that it has not seen are right.", share, count)
+    if record.is_detector:
+        judged = phrase("AP50 {share} on {count} pictures that it has not seen.", share, count)
     return join_html(
         tag("style", Html(files("litesmith.pages").joinpath("retrained.css").read_text("utf-8"))),
         tag(
@@ -154,6 +165,8 @@ def _how(record: RetrainFolder) -> str:
         parts.append(
             phrase("{name} from scratch", name)
             if is_scratch
+            else phrase("a detector on {name}", name)
+            if record.is_detector
             else phrase("a new head on {name}", name)
         )
     if record.result.seconds is not None:
@@ -181,31 +194,62 @@ _TITLES = (
 )
 
 
+_DETECTOR_TITLES = (
+    phrase("Class"),
+    phrase("Judged by"),
+    phrase("AP50, with 95 % interval"),
+    phrase("Learned from"),
+)
+
+
 def _classes(record: RetrainFolder) -> Html | None:
     if not record.classes:
         return None
     order = sorted(
         record.classes, key=lambda row: (row.share is None, row.share.value if row.share else 0)
     )
-    shown = table_html(_TITLES, map(_class_row, order), "cards", scope="col")
+    titles = _DETECTOR_TITLES if record.is_detector else _TITLES
+    rows = [_class_row(row, titles) for row in order]
+    shown = table_html(titles, rows, "cards", scope="col")
     return tag("div", shown, class_="scroll")
 
 
-def _class_row(row: ClassRow) -> Html:
-    cells = (
-        str(row.count),
-        _share_words(row.share) or phrase("none to judge by"),
-        row.taken_for,
-        str(row.learned),
-    )
+def _class_row(row: ClassRow, titles: Sequence[str]) -> Html:
+    taken = (row.taken_for,) if len(titles) == len(_TITLES) else ()
+    share = _share_words(row.share) or phrase("none to judge by")
+    cells = (str(row.count), share, *taken, str(row.learned))
     return tag(
         "tr",
         tag("th", tag("b", row.name), scope="row"),
         *(
             tag("td", cell, class_="number", data_label=title)
-            for title, cell in zip(_TITLES[1:], cells, strict=True)
+            for title, cell in zip(titles[1:], cells, strict=True)
         ),
     )
+
+
+# The drawing of a curve, in its own units.
+_CURVE = 120
+
+
+def _curves(record: RetrainFolder) -> Html | None:
+    """The precision of each class at every share of what there is to find."""
+    if not record.curves:
+        return None
+    hint = phrase("Across, the share of the things that are found; up, how many boxes are right.")
+    drawn = [_curve(one) for one in record.curves]
+    return join_html(tag("p", hint, class_="hint"), tag("ul", *drawn, class_="thumbs curves"))
+
+
+def _curve(one: CurveRow) -> Html:
+    within = [(min(max(x, 0.0), 1.0), min(max(y, 0.0), 1.0)) for x, y in one.points]
+    points = " ".join(f"{_CURVE * x:.1f},{_CURVE * (1 - y):.1f}" for x, y in within)
+    line = tag("polyline", points=points)
+    label = phrase("precision and recall of {name}", as_is(one.name))
+    picture = tag(
+        "svg", line, viewBox=f"-2 -2 {_CURVE + 4} {_CURVE + 4}", role="img", aria_label=label
+    )
+    return tag("li", picture, tag("p", tag("b", as_is(one.name))))
 
 
 def _confusion(record: RetrainFolder) -> Html | None:
@@ -248,6 +292,10 @@ def _mistakes(record: RetrainFolder) -> Html | None:
     if not record.mistakes:
         return None
     hint = phrase("The ones that the model was surest of. A wrong label is found here too.")
+    if record.is_detector:
+        hint = phrase(
+            "True boxes are green, those of the model red. A wrong box is found here too."
+        )
     items = [_mistake(one) for one in record.mistakes]
     return join_html(tag("p", hint, class_="hint"), tag("ul", *items, class_="thumbs"))
 
@@ -348,17 +396,18 @@ def retrained_markdown(folder: Path, stem: str) -> Markdown:
     record = read_retrained(folder)
     right = escape_markdown(_share_words(record.result.right))
     head = f"# {escape_markdown(record.summary.model or phrase('a model'))}: {right}"
+    titles = _DETECTOR_TITLES if record.is_detector else _TITLES
     rows = [
         [
             escape_markdown(row.name),
             str(row.count),
             escape_markdown(_share_words(row.share)),
-            escape_markdown(row.taken_for),
+            *(() if record.is_detector else (escape_markdown(row.taken_for),)),
             str(row.learned),
         ]
         for row in record.classes
     ]
     notes = "\n".join(f"- {escape_markdown(note)}" for note in record.result.notes)
-    shown = table(_TITLES, rows) if rows else ""
+    shown = table(titles, rows) if rows else ""
     told = again(record.summary.command)
     return Markdown(paragraphs(head, escape_markdown(_how(record)), shown, notes, told))

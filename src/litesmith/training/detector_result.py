@@ -262,7 +262,8 @@ class TaughtDetector:
 
 
 def _row(name: str, count: int, share: Estimate | None) -> Row:
-    return {"class": name, "n": count} | ({} if share is None else share._asdict())
+    row: Row = {"class": name, "n": count}
+    return row if share is None else row | share._asdict()
 
 
 def _share(value: Evaluation) -> ShareRight:

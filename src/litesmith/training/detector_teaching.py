@@ -80,7 +80,7 @@ class DetectorJob:
         began, request = monotonic(), self.request
         maps = feature_maps(self.whole)
         told = _read_boxes(request.data)
-        names = _class_names(told, request.data)
+        names = _class_names(told)
         start = build_detector(self.whole, maps, len(names), request.training.seed)
         preparation, notes = self._prepare(told, names)
         open_model = finish_detector(start, _strides(maps), raw=True)
@@ -264,7 +264,7 @@ def _read_boxes(data: Given) -> Annotated:
     found = find_annotations(Path(data)) if is_path(data) else None
     if found is None:
         raise BadInput(
-            "{data}: no boxes there; give COCO's JSON, a folder with it, with `Annotations` of "
+            "{source}: no boxes there; give COCO's JSON, a folder with it, with `Annotations` of "
             "XML, or with `images` and `labels`",
             plain(str(data)) if is_path(data) else type(data).__name__,
         )
@@ -272,13 +272,10 @@ def _read_boxes(data: Given) -> Annotated:
     return read(place)
 
 
-def _class_names(told: Annotated, data: Given) -> tuple[str, ...]:
+def _class_names(told: Annotated) -> tuple[str, ...]:
     """The classes that have boxes, in the order of the source."""
     used = {thing.name for some in told.things for thing in some}
-    names = tuple(name for name in told.classes if name in used)
-    if not names:
-        raise BadInput("{data}: none of its pictures has a box to learn from", plain(str(data)))
-    return names
+    return tuple(name for name in told.classes if name in used)
 
 
 def _described(model: Model, names: Sequence[str], made: Preparation) -> Model:

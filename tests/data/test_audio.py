@@ -9,8 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from litesmith import BadInput, Builder
-from litesmith.data.audio import clip, resampled, waveform
+from litesmith.data.answers import outputs_of
+from litesmith.data.audio import MOST_WINDOWS, resampled, waveform, windows
+from litesmith.data.preparation import Preparation
 from litesmith.data.sources import open_data
+from litesmith.tasks.sound import read_sound
+from litesmith.tflite.stated_input import state_features, stated_features
 from tests.draws import draws
 
 
@@ -29,6 +33,12 @@ def write(path: Path, values: np.ndarray, rate: int, width: int = 2, channels: i
     return path
 
 
+def clip(path: Path, rate: int, length: int) -> np.ndarray:
+    """The first window of a clip at a rate."""
+    values, own = read_sound(path)
+    return windows(resampled(values, own, rate), length)[0]
+
+
 def tone(pitch: float, rate: int, seconds: float = 0.5) -> np.ndarray:
     return 0.5 * np.sin(2 * np.pi * pitch * np.arange(round(rate * seconds)) / rate)
 
@@ -38,6 +48,13 @@ def test_every_width_holds_the_same_sound(width: int, tmp_path: Path) -> None:
     values = tone(440, 8000)
     read = clip(write(tmp_path / "a.wav", values, 8000, width), 8000, len(values))
     assert np.abs(read - values).max() < 2 ** (2 - 8 * width) + 1e-6
+
+
+def test_floats_are_read_as_they_are(tmp_path: Path) -> None:
+    soundfile = pytest.importorskip("soundfile")
+    values = tone(440, 8000).astype(np.float32)
+    soundfile.write(tmp_path / "a.wav", values, 8000, subtype="FLOAT")
+    assert np.array_equal(clip(tmp_path / "a.wav", 8000, len(values)), values)
 
 
 def test_channels_are_averaged(tmp_path: Path) -> None:
@@ -56,12 +73,53 @@ def test_a_tone_keeps_its_pitch_and_size_at_another_rate(rate: int, wanted: int)
     assert np.abs(made[middle] - expected[: len(made)][middle]).max() < 0.02
 
 
-def test_long_clips_lose_their_ends_and_short_ones_get_silence(tmp_path: Path) -> None:
-    values = np.linspace(-0.9, 0.9, 2000)
-    path = write(tmp_path / "a.wav", values, 8000)
-    assert np.abs(clip(path, 8000, 1000) - values[500:1500]).max() < 1e-3
-    longer = clip(path, 8000, 3000)
-    assert np.abs(longer[:2000] - values).max() < 1e-3 and not longer[2000:].any()
+@draws(60)
+@given(st.integers(1, 5000), st.integers(1, 400))
+def test_windows_cover_a_clip_and_silence_fills_a_short_one(count: int, length: int) -> None:
+    values = np.arange(1.0, count + 1)
+    found = windows(values, length)
+    assert all(len(one) == length for one in found) and len(found) <= MOST_WINDOWS
+    seen = {number for one in found for number in one.tolist()}
+    if len(found) < MOST_WINDOWS:
+        assert {*values.tolist()} <= seen
+    assert 1.0 in seen and float(count) in seen
+    assert seen <= {0.0, *values.tolist()} and (0.0 in seen) == (count < length)
+
+
+@pytest.mark.parametrize("seconds", [0.01, 0.2, 1.0, 7.3])
+def test_the_answer_to_a_clip_is_the_mean_over_its_windows(seconds: float, tmp_path: Path) -> None:
+    b = Builder()
+    model = b.model(b.op("MEAN", b.op("ABS", b.input("sound", (1, 2000))), [1], keep_dims=True))
+    values = 0.5 * np.random.default_rng(0).random(max(1, round(8000 * seconds)))
+    write(tmp_path / "0.wav", values, 8000)
+    (sample,) = data = open_data(tmp_path, model, preparation=Preparation(rate=8000))
+    (answer,) = outputs_of([model], data, lambda _, answers: answers[0][0].copy())
+    calls = [sample.inputs, *sample.more]
+    assert answer.shape == (1, 1)
+    assert answer.item() == pytest.approx(np.mean([np.abs(c[0]).mean() for c in calls]), rel=1e-5)
+
+
+def test_a_model_of_features_is_given_them_and_the_assumption_is_said(tmp_path: Path) -> None:
+    b = Builder()
+    model = b.model(b.op("ABS", b.input("map", (1, 20, 16, 1))))
+    write(tmp_path / "0.wav", tone(440, 8000, 1.0), 8000)
+    data = open_data(tmp_path, model, preparation=Preparation(rate=8000))
+    (sample,) = data
+    assert sample.inputs[0].shape == (1, 20, 16, 1) and len(sample.more) > 3
+    assert any("logmel:16,window=25,hop=10: assumed" in note for note in data.notes)
+    stated = state_features(model, "mfcc:16,window=30,hop=20")
+    assert stated_features(stated) == "mfcc:16,window=30,hop=20"
+    (other,) = told = open_data(tmp_path, stated, preparation=Preparation(rate=8000))
+    assert not any("assumed" in note for note in told.notes)
+    assert not np.array_equal(other.inputs[0], sample.inputs[0])
+
+
+def test_silence_is_a_clip_too(tmp_path: Path) -> None:
+    b = Builder()
+    model = b.model(b.op("ABS", b.input("map", (1, 20, 16, 1))))
+    write(tmp_path / "0.wav", np.zeros(4000), 8000)
+    (sample,) = open_data(tmp_path, model, preparation=Preparation(rate=8000))
+    assert np.isfinite(sample.inputs[0]).all()
 
 
 def test_the_rate_that_is_assumed_is_said(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import litesmith
 from litesmith import BadInput, Builder
 from litesmith.data.preparation import Preparation
+from litesmith.ir.types import Quant
 from litesmith.numeric.logistic import log_chances
 from litesmith.tflite.file import digest, load, save
 from litesmith.tflite.metadata import metadata
@@ -222,9 +223,34 @@ def test_clips_are_learned_from(tmp_path: Path) -> None:
     assert litesmith.evaluate(found.out, tmp_path / "data").value > 0.9
 
 
-def _write_tone(path: Path, pitch: float, rate: int = 11_025) -> None:
+def test_clips_of_any_length_and_rate_teach_an_integer_network_behind_a_float_front(
+    tmp_path: Path,
+) -> None:
+    b = Builder()
+    x = b.op("RESHAPE", b.input("sound", (4000,)), [1, 50, 80])
+    bands = b.op("FULLY_CONNECTED", x, noise(16, 80), None, keep_num_dims=True)
+    form = Quant.of(0.05, -128)
+    codes = b.op("QUANTIZE", b.op("ABS", bands), dtype="int8", quant=form)
+    pooled = b.op("MEAN", codes, [1], dtype="int8", quant=form)
+    save(b.model(b.op("DEQUANTIZE", pooled)), tmp_path / "backbone.tflite")
+    lengths = (0.2, 0.5, 1.7)
+    for name, pitch in (("high", 1300), ("low", 150)):
+        (tmp_path / "data" / name).mkdir(parents=True)
+        for number in range(9):
+            place = tmp_path / "data" / name / f"{number}.wav"
+            rate = (8000, 11_025, 16_000)[number % 3]
+            _write_tone(place, pitch + 10 * number, rate, lengths[number // 3])
+    found = retrained(tmp_path, preparation=Preparation(rate=8000))
+    assert found.value == 1 and found.embedding.tensor.dtype == "int8"
+    assert litesmith.evaluate(found.out, tmp_path / "data").value > 0.9
+    assert all(one.thumbnail for one in found.found.mistakes)
+    with pytest.raises(BadInput, match="is quantized"):
+        retrained(tmp_path, preparation=Preparation(rate=8000), fine_tune="last")
+
+
+def _write_tone(path: Path, pitch: float, rate: int = 11_025, seconds: float = 0.5) -> None:
     random = np.random.default_rng(int(pitch))
-    turns = 2 * np.pi * pitch * np.arange(rate // 2) / rate
+    turns = 2 * np.pi * pitch * np.arange(int(rate * seconds)) / rate
     values = 0.5 * np.sin(turns + random.random()) + random.normal(0, 0.05, len(turns))
     with wave.open(str(path), "wb") as file:
         file.setnchannels(1)

@@ -50,6 +50,30 @@ def of_each(rows: Rows, thresholds: int = len(THRESHOLDS)) -> Rows:
 each_at_half = partial(of_each, thresholds=1)
 
 
+def of_class(rows: Rows, place: int) -> Rows:
+    """The same rows with nothing to find of any other class."""
+    kept = rows.copy()
+    kept[:, 1 : 1 + int(rows[0, 0])] = 0
+    kept[:, 1 + place] = rows[:, 1 + place]
+    return kept
+
+
+def precision_curve(rows: Rows, place: int, points: int = 21) -> tuple[tuple[float, float], ...]:
+    """The precision of one class at shares of what there is to find, at the first threshold."""
+    ranked = next(_ranked(of_class(rows, place), 1), None)
+    if ranked is None or not len(ranked.right):
+        return ()
+    right = np.cumsum(ranked.right)
+    highest = np.maximum.accumulate((right / np.arange(1, len(right) + 1))[::-1])[::-1]
+    shares = right / ranked.wanted.sum()
+    wanted = np.linspace(0, 1, points)
+    places = np.searchsorted(shares, wanted, side="left")
+    known = [
+        (float(s), float(highest[p])) for s, p in zip(wanted, places, strict=True) if p < len(right)
+    ]
+    return tuple(known)
+
+
 def _alone(row: Rows, thresholds: int) -> float:
     values = [_value(ranked) for ranked in _ranked(row, thresholds)]
     if values:

@@ -38,6 +38,7 @@ from litesmith.cli.options.shared_options import (
     SECONDS,
     SHAPE,
     SHRINKING,
+    TASK,
     TRAINED_SCHEMES,
     TRAINING,
     TRAINING_SAMPLES,
@@ -809,6 +810,11 @@ COMMANDS = {
                 "--balance", kind=bool, help="Give every class the same weight, large or small."
             ),
             option(
+                "--raw",
+                kind=bool,
+                help="Leave the choice among boxes out of a detector's file.",
+            ),
+            option(
                 "--fine-tune",
                 metavar="LAYERS",
                 help="Layers to train as well, with torch: none (takes seconds), last, "
@@ -832,8 +838,9 @@ COMMANDS = {
                 show_default="OUT without its ending, and -retrain",
             ),
             *IMAGES,
+            *TASK,
             GROUP,
-            replace(EPOCHS, default=None, show_default="10, from scratch 40"),
+            replace(EPOCHS, default=None, show_default="10, from scratch 40, a detector 30"),
             *LEARNING,
         ),
         help="Teach a network your classes: a new head, or the whole network.",

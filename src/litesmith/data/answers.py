@@ -130,7 +130,10 @@ class Answering:
         answers = [self._answer(replace(sample, inputs=i)) for i in (sample.inputs, *sample.more)]
         if len(answers) == 1:
             return answers[0]
-        return tuple(np.concatenate(parts) for parts in zip(*answers, strict=True))
+        parts = zip(*answers, strict=True)
+        if sample.averages:
+            return tuple(np.asarray(np.mean(calls, axis=0), np.float32) for calls in parts)
+        return tuple(np.concatenate(of_calls) for of_calls in parts)
 
     def _answer(self, sample: Sample) -> Outputs:
         if len(sample.inputs) != len(self._inputs):

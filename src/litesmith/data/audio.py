@@ -1,21 +1,39 @@
-"""Audio files: clips for models that take a waveform, at the rate and length of the model."""
+"""Audio files: clips for models that take a waveform or features of one, at the rate and length of
+the model. What is longer is given in several windows, and the answers are averaged.
+"""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from litesmith.data.groups import is_by_folder
 from litesmith.data.preparation import Preparation
 from litesmith.data.readers import Rows, file_rows
 from litesmith.ir.types import Array, Model, Tensor
 from litesmith.phrases import phrase
-from litesmith.tasks.sound import ENDINGS, USUAL_RATE, read_sound, resampled, sound_fault
+from litesmith.tasks.sound import (
+    ENDINGS,
+    USUAL_RATE,
+    Features,
+    featured,
+    features_for,
+    fit_rows,
+    read_sound,
+    resampled,
+    sound_fault,
+)
 from litesmith.tflite.metadata import metadata
+from litesmith.tflite.stated_input import stated_features
 from litesmith.units import total_text
 
 # A row of fewer numbers is a vector of something else.
 _SHORTEST = 1000
+
+# A clip has at most so many windows, evenly spread over it.
+MOST_WINDOWS = 32
 
 
 def waveform(tensor: Tensor) -> int:
@@ -26,30 +44,72 @@ def waveform(tensor: Tensor) -> int:
 
 
 def has_audio(folder: Path, model: Model) -> bool:
-    """True where a folder holds clips and the model takes one."""
-    if len(model.main.inputs) != 1 or not waveform(model.main.inputs[0]):
+    """True where a folder holds clips and the model takes one, or a map of features of one."""
+    if len(model.main.inputs) != 1 or not _takes_sound(model.main.inputs[0]):
         return False
     files = (path for pattern in ("*", "*/*") for path in folder.glob(pattern))
     return any(path.suffix.lower() in ENDINGS for path in files)
 
 
+def _takes_sound(tensor: Tensor) -> bool:
+    sides = [side for side in tensor.shape[1:] if side > 1]
+    return bool(waveform(tensor)) or (tensor.dtype == "float32" and len(sides) == 2)
+
+
 def audio_rows(folder: Path, model: Model, preparation: Preparation) -> Rows:
     """A folder of clips, or of folders of clips whose names are the classes."""
     tensor = model.main.inputs[0]
-    rate, note = rate_of(model, preparation)
-    shape = tensor.shape[1:] if len(tensor.shape) > 1 else tensor.shape
-    _, rows = file_rows(
+    rate, notes = rate_of(model, preparation)
+    features = sound_features(model, preparation)
+    length = window_length(tensor, features, rate)
+
+    def made(values: NDArray[np.float64]) -> Array:
+        return fit_rows(featured(values, rate, features), tensor)
+
+    def pieces(path: Path) -> list[NDArray[np.float64]]:
+        values, own = read_sound(path)
+        return windows(resampled(values, own, rate), length)
+
+    files, rows = file_rows(
         folder,
         model,
         ENDINGS,
         "clips",
-        lambda path: clip(path, rate, waveform(tensor)).reshape(shape),
+        lambda path: made(pieces(path)[0]),
         sound_fault,
         phrase("clips cannot be read"),
-        salt=f"{rate}",
+        salt=f"{rate} {features.text} windows",
         deep=is_by_folder(preparation.group),
     )
-    return replace(rows, notes=(*rows.notes, *note))
+
+    def more(index: int) -> Sequence[tuple[Array, ...]]:
+        return [(made(values),) for values in pieces(files[index])[1:]]
+
+    if features.kind != "wave" and not (preparation.features or stated_features(model)):
+        told = phrase(
+            "clips are given to the model as {features}: assumed by the shape of its input; "
+            "--features says otherwise",
+            features.text,
+        )
+        notes = (*notes, told)
+    return replace(rows, notes=(*rows.notes, *notes), more=more, averages=True)
+
+
+def sound_features(model: Model, preparation: Preparation) -> Features:
+    """How clips become what a model takes: the wave itself, or features of it."""
+    tensor = model.main.inputs[0]
+    if waveform(tensor):
+        return Features("wave")
+    return features_for(tensor, preparation.features or stated_features(model))
+
+
+def window_length(tensor: Tensor, features: Features, rate: int) -> int:
+    """The samples of a clip that a model takes at a time."""
+    if features.kind == "wave":
+        return waveform(tensor) or tensor.elements
+    moments = next(side for side in tensor.shape[1:] if side > 1)
+    window, hop = (max(1, round(rate * ms / 1000)) for ms in (features.window, features.hop))
+    return (moments - 1) * hop + window
 
 
 def rate_of(model: Model, preparation: Preparation) -> tuple[int, tuple[str, ...]]:
@@ -63,11 +123,13 @@ def rate_of(model: Model, preparation: Preparation) -> tuple[int, tuple[str, ...
     return USUAL_RATE, (told,)
 
 
-def clip(path: Path, rate: int, length: int) -> Array:
-    """A clip of −1 to 1 at a rate, its middle where it is longer, with silence behind it where it
-    is shorter: shape (length,)."""
-    values, own = read_sound(path)
-    values = resampled(values, own, rate)
-    start = max(0, (len(values) - length) // 2)
-    kept = values[start : start + length]
-    return np.pad(kept, (0, length - len(kept))).astype(np.float32)
+def windows(values: NDArray[np.float64], length: int) -> list[NDArray[np.float64]]:
+    """A clip in pieces of a length that overlap by half, the middle one first; one piece with
+    silence behind it where the clip is shorter."""
+    spare = len(values) - length
+    if spare <= 0:
+        return [np.pad(values, (0, -spare))]
+    count = min(MOST_WINDOWS, 1 + -(-2 * spare // length))
+    starts = np.linspace(0, spare, count).round().astype(int).tolist()
+    middle = starts.pop(count // 2)
+    return [values[start : start + length] for start in (middle, *starts)]

@@ -32,7 +32,7 @@ from litesmith.data.preparation import Preparation
 from litesmith.errors import BadInput
 from litesmith.ir.types import Array, Model, Tensor
 from litesmith.phrases import join_and, phrase
-from litesmith.tasks.task import Scorer
+from litesmith.tasks.task import Scorer, Words
 from litesmith.temporary import temporary_room
 from litesmith.tflite.describe import label_line
 from litesmith.tflite.metadata import metadata
@@ -152,6 +152,8 @@ class Rows:
     task     the name of the task that the items are for; "" for none of the table
     scorer   of the answers of that task
     more     what further calls of a model are given for an item that is longer than the model
+    averages True where the answer to such an item is the mean of all calls
+    words    of the items, where they are texts
     """
 
     names: Sequence[str]
@@ -169,6 +171,8 @@ class Rows:
     task: str = ""
     scorer: Scorer | None = None
     more: Callable[[int], Sequence[tuple[Array, ...]]] | None = None
+    averages: bool = False
+    words: Words | None = None
 
 
 def batch_of(model: Model) -> int:

@@ -31,12 +31,14 @@ class Sample:
     name    where it came from, for messages
     more    inputs of further calls, where one is too short for it: the answer is made of the
             outputs of all, one after the other
+    averages  True where the answer is the mean of the outputs of all calls instead
     """
 
     inputs: tuple[Array, ...]
     label: Array | None = None
     name: str = ""
     more: tuple[tuple[Array, ...], ...] = ()
+    averages: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -93,6 +93,7 @@ class DataPiece:
     inputs   a model with nothing but the inputs that samples are made for
     digests  of the items' contents, where these are asked for
     more     of each item, what further calls are given, where there are such
+    averages True where the answer to an item is the mean of all calls
     """
 
     source: str
@@ -107,6 +108,7 @@ class DataPiece:
     others: tuple[tuple[int, Preparation], ...]
     digests: tuple[str, ...] = ()
     more: tuple[Sequence[tuple[Array, ...]], ...] = ()
+    averages: bool = False
 
     @property
     def nbytes(self) -> int:
@@ -116,7 +118,14 @@ class DataPiece:
     def open_samples(self) -> Samples:
         """The samples, to be made one by one."""
         more = self.more.__getitem__ if self.more else None
-        rows = Rows(self.names, self._item, self.digests.__getitem__, self.classes, more=more)
+        rows = Rows(
+            self.names,
+            self._item,
+            self.digests.__getitem__,
+            self.classes,
+            more=more,
+            averages=self.averages,
+        )
         chosen = tuple(range(len(self.names)))
         model = read(memoryview(self.inputs))
         return Samples(self.source, rows, chosen, model, self.preparation, (), self.others)
@@ -218,6 +227,7 @@ def piece(data: Samples, places: Sequence[int], *, digests: bool = False) -> Dat
         some.others,
         some.digests if digests else (),
         () if rows.more is None else tuple(map(rows.more, chosen)),
+        rows.averages,
     )
 
 

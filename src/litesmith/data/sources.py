@@ -194,7 +194,7 @@ class Samples:
         if self.rows.classes is not None:
             label = self.rows.classes[list(group)] + (self.preparation.label_offset or 0)
         name = ", ".join(self.rows.names[index] for index in group)
-        return Sample(inputs, label, name, self._more(group))
+        return Sample(inputs, label, name, self._more(group), self.rows.averages)
 
     def _more(self, group: Sequence[int]) -> tuple[tuple[Array, ...], ...]:
         """The inputs of further calls for an item that is longer than the model."""

@@ -96,6 +96,7 @@ def _array_rows(items: TaskItems) -> Rows:
         settled=is_settled,
         label=items.label,
         more=items.more,
+        words=items.words,
     )
 
 

@@ -124,18 +124,37 @@ class RetrainSummary:
 
 
 @dataclass(frozen=True)
+class WordRow:
+    """A word of a text, and how much more probable it made what the model said."""
+
+    word: str
+    weight: float
+
+
+@dataclass(frozen=True)
 class MistakeRow:
-    """An item that the model was sure of and wrong about; `thumbnail` is a JPEG in base64."""
+    """An item that the model was sure of and wrong about; `thumbnail` is a JPEG in base64, `words`
+    are those of a text."""
 
     name: str
     true: str
     said: str
     confidence: float | None
     thumbnail: str
+    words: Annotated[tuple[WordRow, ...], Mark.OMITTED] = ()
+
+
+@dataclass(frozen=True)
+class CurveRow:
+    """Of one class, pairs of the share that is found and the precision at it."""
+
+    name: str
+    points: tuple[tuple[float, float], ...]
 
 
 @dataclass(frozen=True)
 class RetrainInside:
-    """evidence/DIGEST.json: the mistakes with their pictures."""
+    """evidence/DIGEST.json: the mistakes with their pictures, and the curves of a detector."""
 
     mistakes: tuple[MistakeRow, ...]
+    curves: Annotated[tuple[CurveRow, ...], Mark.OMITTED] = ()

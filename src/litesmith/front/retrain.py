@@ -20,6 +20,7 @@ from litesmith.phrases import phrase
 from litesmith.progress import Note, Progress, Status, silent
 from litesmith.temporary import temporary_file
 from litesmith.tflite.write import to_bytes
+from litesmith.training.detector_result import TaughtDetector
 from litesmith.training.retrain_request import (
     NO_TUNING,
     Request,
@@ -28,7 +29,13 @@ from litesmith.training.retrain_request import (
     retrain_inside,
     retrain_summary,
 )
-from litesmith.training.retraining import carry_out, default_out, default_training, refuse_early
+from litesmith.training.retraining import (
+    carry_out,
+    choose_task,
+    default_out,
+    default_training,
+    refuse_early,
+)
 from litesmith.training.settings import (
     RECORD_SECONDS,
     Training,
@@ -54,6 +61,7 @@ def retrain(
     pretrained: bool = False,
     samples: int | None = None,
     shape: Shape | None = None,
+    raw: bool = False,
     sample_rate: int | None = None,
     preparation: Preparation = UNTOUCHED,
     training: Training | None = None,
@@ -63,7 +71,7 @@ def retrain(
     command: str = "",
     progress: Progress = silent,
     **options: Unpack[TrainingOptions],
-) -> Retrained:
+) -> Retrained | TaughtDetector:
     """A classifier of your classes from any float classifier or feature extractor.
 
     >>> found = litesmith.retrain("model.tflite", "val.npz", "mine.tflite")
@@ -76,8 +84,9 @@ def retrain(
     `resume` continues a training that was interrupted. The name of a network of the catalogue,
     "resnet8", trains that from random weights, with torch; where it is `pretrained` it is a
     backbone with published weights, which pip fetches. `shape` gives a file's inputs other sizes
-    first, as in {"x": (1, 96, 96, 3)}. `evidence` is a folder for the record and the report,
-    `command` what the user typed, for the record.
+    first, as in {"x": (1, 96, 96, 3)}. Pictures with boxes (COCO, VOC, YOLO) make a detector, with
+    torch; `raw` leaves out of its file the op that chooses among boxes. `evidence` is a folder for
+    the record and the report, `command` what the user typed, for the record.
     """
     if data is None:
         raise BadInput(
@@ -91,6 +100,10 @@ def retrain(
             progress(Status(phrase("fetching the weights of {name}", path)))
             path = held.enter_context(_pretrained_file(path))
         prepared = read_preparation(preparation, **split_preparing(options))
+        task = choose_task(prepared.task, data)
+        if raw and task != "detection":
+            raise BadInput("{raw}: is for detectors; leave it out", argument("raw", True))
+        prepared = replace(prepared, task=task)
         request = Request(
             path,
             data,
@@ -101,8 +114,9 @@ def retrain(
             samples,
             balance,
             str(fine_tune),
-            read_training(training or default_training(path), **options),
+            read_training(training or default_training(path, task), **options),
             shape=() if shape is None else shape_texts(shape),
+            raw=raw,
         )
         request = _with_record(request, resume, record_every)
         refuse_early(request)
@@ -161,7 +175,7 @@ def _hold(folder: Folder) -> Generator[None]:
         raise
 
 
-def _carry_out(request: Request, progress: Progress) -> Retrained:
+def _carry_out(request: Request, progress: Progress) -> Retrained | TaughtDetector:
     """Retrains, and keeps what was trained for as long as the work may be continued."""
     records = request.record.folder
     if records is None:
@@ -186,8 +200,14 @@ def _carry_out(request: Request, progress: Progress) -> Retrained:
     return result
 
 
-def _write(folder: Folder, result: Retrained, command: str) -> Path:
+def _write(folder: Folder, result: Retrained | TaughtDetector, command: str) -> Path:
     """The record, the evidence and the page."""
+    if isinstance(result, TaughtDetector):
+        folder.write_summary(result.as_summary(command))
+        for trial in result.list_trials():
+            folder.add(trial)
+        folder.write_evidence(result.digest, result.as_inside())
+        return write_report(folder.path)
     folder.write_summary(retrain_summary(result, command))
     for trial in list_trials(result):
         folder.add(trial)

@@ -1,19 +1,21 @@
 """What `retrain` left in its folder, as a page and as Markdown."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from shlex import quote
 
 from litesmith.evidence.folder import RETRAIN
 from litesmith.evidence.retraining import (
+    CurveRow,
     HeadTried,
     MistakeRow,
     RetrainInside,
     RetrainResult,
     RetrainSummary,
     ShareRight,
+    WordRow,
 )
 from litesmith.evidence.tuning import NextStep
 from litesmith.lang.language import say
@@ -78,10 +80,15 @@ class RetrainFolder:
     matrix: Matrix = ()
     mistakes: tuple[MistakeRow, ...] = ()
     losses: tuple[str, ...] = ()
+    curves: tuple[CurveRow, ...] = ()
 
     @property
     def result(self) -> RetrainResult:
         return self.summary.result
+
+    @property
+    def is_detector(self) -> bool:
+        return self.result.metric == "ap50"
 
 
 def read_retrained(folder: Path) -> RetrainFolder:
@@ -98,6 +105,7 @@ def read_retrained(folder: Path) -> RetrainFolder:
         matrix,
         tuple(map(_safe, inside.mistakes)) if inside else (),
         (*losses, *more),
+        inside.curves if inside else (),
     )
 
 
@@ -138,6 +146,7 @@ def retrained_page(folder: Path) -> Page:
         ("verdict", phrase("Verdict"), _verdict(record)),
         ("classes", phrase("Every class"), _classes(record)),
         ("confusion", phrase("What is taken for what"), _confusion(record)),
+        ("curves", phrase("Precision and recall"), _curves(record)),
         ("mistakes", phrase("The worst mistakes"), _mistakes(record)),
         ("head", phrase("How the head was chosen"), _head(record)),
         ("about", phrase("How it was made, and how to do it again"), _about(record)),
@@ -165,11 +174,28 @@ _GUESSES = Verdict(
 )
 
 
+_FINDS = Verdict(
+    "✓",
+    phrase("Learned"),
+    phrase("It finds things in pictures that it has not seen; the whole interval is above 0."),
+)
+_FINDS_NOTHING = Verdict(
+    "✕",
+    phrase("It finds too little"),
+    phrase(
+        "In pictures that it has not seen, it may find nothing at all. More pictures to learn "
+        "from, or --fine-tune, may help."
+    ),
+)
+
+
 def verdict_of(record: RetrainFolder) -> tuple[str, Verdict]:
     """The verdict, and how it is drawn."""
     right = record.result.right
     if right is None:
         return "none", _UNJUDGED
+    if record.is_detector:
+        return ("proven", _FINDS) if right.low > 0 else ("missed", _FINDS_NOTHING)
     return ("proven", _LEARNED) if right.low > guess_share(record) else ("missed", _GUESSES)
 
 
@@ -202,7 +228,8 @@ def _tiles(record: RetrainFolder) -> Iterator[Tile]:
     if result.right is not None:
         right, interval = split_interval(_share_words(result.right))
         judged = phrase("of {count} items that it has not seen", total_text(result.n))
-        yield Tile(phrase("Right"), right, interval, judged)
+        yield Tile("AP50" if record.is_detector else phrase("Right"), right, interval, judged)
+    if result.right is not None and not record.is_detector:
         guess = score_text(guess_share(record), "share")
         yield Tile(phrase("By a guess"), guess, "", phrase("always the largest class"))
     known = [(row.share.value, row.name) for row in record.classes if row.share is not None]
@@ -255,6 +282,8 @@ def _how(record: RetrainFolder) -> str:
         parts.append(
             phrase("{name} from scratch", name)
             if is_scratch
+            else phrase("a detector on {name}", name)
+            if record.is_detector
             else phrase("a new head on {name}", name)
         )
     if record.result.seconds is not None:
@@ -273,14 +302,11 @@ def _share_words(share: ShareRight | None, *, interval: bool = True) -> str:
     return score_text(share.value, "share", *ends)
 
 
-_RIGHT = phrase("Right, with 95 % interval")
-_TITLES = (
-    phrase("Class"),
-    phrase("Judged by"),
-    _RIGHT,
-    phrase("Taken for"),
-    phrase("Learned from"),
-)
+_JUDGED_BY, _LEARNED_FROM = phrase("Judged by"), phrase("Learned from")
+_RIGHT, _TAKEN_FOR = phrase("Right, with 95 % interval"), phrase("Taken for")
+_AP50 = phrase("AP50, with 95 % interval")
+_TITLES = (phrase("Class"), _JUDGED_BY, _RIGHT, _TAKEN_FOR, _LEARNED_FROM)
+_DETECTOR_TITLES = (phrase("Class"), _JUDGED_BY, _AP50, _LEARNED_FROM)
 
 
 def _classes(record: RetrainFolder) -> Html | None:
@@ -289,6 +315,9 @@ def _classes(record: RetrainFolder) -> Html | None:
     order = sorted(
         record.classes, key=lambda row: (row.share is None, row.share.value if row.share else 0)
     )
+    if record.is_detector:
+        rows = (_class_row(row, _DETECTOR_TITLES) for row in order)
+        return tag("div", table_html(_DETECTOR_TITLES, rows, "cards", scope="col"), class_="scroll")
     chart = _class_chart(order)
     is_told = chart is not None and len(order) <= _MOST_BARS  # every share, with its interval
     titles = tuple(title for title in _TITLES if not (is_told and title == _RIGHT))
@@ -322,22 +351,47 @@ def _class_chart(order: list[ClassRow]) -> Html | None:
     return bar_chart(chart) if len(rows) > 1 else None
 
 
-def _class_row(row: ClassRow, titles: tuple[str, ...]) -> Html:
-    cells = (
-        str(row.count),
-        _share_words(row.share) or phrase("none to judge by"),
-        row.taken_for,
-        str(row.learned),
-    )
+def _class_row(row: ClassRow, titles: Sequence[str]) -> Html:
+    share = _share_words(row.share) or phrase("none to judge by")
+    cells: dict[str, str] = {
+        _JUDGED_BY: str(row.count),
+        _RIGHT: share,
+        _AP50: share,
+        _TAKEN_FOR: row.taken_for,
+        _LEARNED_FROM: str(row.learned),
+    }
     return tag(
         "tr",
         tag("th", tag("b", row.name), scope="row"),
         *(
             tag("td", cell, class_="number", data_label=title)
-            for title, cell in zip(_TITLES[1:], cells, strict=True)
-            if title in titles
+            for title, cell in ((title, cells[title]) for title in titles[1:])
         ),
     )
+
+
+# The drawing of a curve, in its own units.
+_CURVE = 120
+
+
+def _curves(record: RetrainFolder) -> Html | None:
+    """The precision of each class at every share of what there is to find."""
+    if not record.curves:
+        return None
+    hint = phrase("Across, the share of the things that are found; up, how many boxes are right.")
+    drawn = [_curve(one) for one in record.curves]
+    return join_html(tag("p", hint, class_="hint"), tag("ul", *drawn, class_="thumbs curves"))
+
+
+def _curve(one: CurveRow) -> Html:
+    within = [(min(max(x, 0.0), 1.0), min(max(y, 0.0), 1.0)) for x, y in one.points]
+    points = " ".join(f"{_CURVE * x:.1f},{_CURVE * (1 - y):.1f}" for x, y in within)
+    line = tag("polyline", points=points)
+    label = phrase("precision and recall of {name}", as_is(one.name))
+    picture = tag(
+        "svg", line, viewBox=f"-2 -2 {_CURVE + 4} {_CURVE + 4}", role="img", aria_label=label
+    )
+    return tag("li", picture, tag("p", tag("b", as_is(one.name))))
 
 
 def _confusion(record: RetrainFolder) -> Html | None:
@@ -388,6 +442,10 @@ def _mistakes(record: RetrainFolder) -> Html | None:
     if not record.mistakes:
         return None
     hint = phrase("The ones that the model was surest of. A wrong label is found here too.")
+    if record.is_detector:
+        hint = phrase(
+            "True boxes are green, those of the model red. A wrong box is found here too."
+        )
     items = [_mistake(one) for one in record.mistakes]
     return join_html(tag("p", hint, class_="hint"), tag("ul", *items, class_="thumbs"))
 
@@ -403,8 +461,30 @@ def _mistake(one: MistakeRow) -> Html:
         "li",
         picture,
         tag("p", tag("b", one.said), phrase("{sure}; is ", sure), as_is(one.true)),
+        _sentence(one.words),
         tag("p", as_is(one.name), class_="hint"),
     )
+
+
+def _sentence(words: tuple[WordRow, ...]) -> Html | None:
+    """A text whose words stand out by how much they spoke for what the model said."""
+    if not words:
+        return None
+    most = max(max(abs(word.weight) for word in words), _LEAST_WEIGHT)
+    marks = [
+        tag(
+            "span",
+            as_is(f"{word.word} "),
+            class_="for" if word.weight > 0 else "against",
+            style=f"--share:{min(1.0, abs(word.weight) / most):.2f}",
+        )
+        for word in words
+    ]
+    return tag("p", *marks, class_="deciding")
+
+
+# Words that change a probability by less than this are not told apart.
+_LEAST_WEIGHT = 0.01
 
 
 def _head(record: RetrainFolder) -> Html | None:
@@ -462,18 +542,19 @@ def retrained_markdown(folder: Path, stem: str) -> Markdown:
     record = read_retrained(folder)
     right = escape_markdown(_share_words(record.result.right))
     head = f"# {escape_markdown(record.summary.model or phrase('a model'))}: {right}"
+    titles = _DETECTOR_TITLES if record.is_detector else _TITLES
     rows = [
         [
             escape_markdown(row.name),
             str(row.count),
             escape_markdown(_share_words(row.share)),
-            escape_markdown(row.taken_for),
+            *(() if record.is_detector else (escape_markdown(row.taken_for),)),
             str(row.learned),
         ]
         for row in record.classes
     ]
     notes = "\n".join(f"- {escape_markdown(note)}" for note in record.result.notes)
-    shown = table(_TITLES, rows) if rows else ""
+    shown = table(titles, rows) if rows else ""
     told = again(record.summary.command)
     return Markdown(paragraphs(head, escape_markdown(_how(record)), shown, notes, told))
 

@@ -17,7 +17,7 @@ Shape = tuple[int, ...]
 Shapes = Sequence[Shape]
 Outputs = Sequence[Array]
 
-_POSTPROCESS = "TFLite_Detection_PostProcess"
+POSTPROCESS = "TFLite_Detection_PostProcess"
 
 
 class Layout(NamedTuple):
@@ -44,7 +44,7 @@ def layout_of(model: Model, size: tuple[int, int], asked: str = "") -> str:
         shapes = [tensor.shape[1:] for tensor in graph.outputs]
         is_open = any(not tensor.shape for tensor in graph.outputs)
         return asked if is_open or LAYOUTS[asked].fits(shapes, size) else ""
-    if any(op.custom == _POSTPROCESS for op in graph.ops):
+    if any(op.custom == POSTPROCESS for op in graph.ops):
         return "postprocess"
     shapes = [tensor.shape[1:] for tensor in graph.outputs]
     return next((name for name, row in LAYOUTS.items() if row.fits(shapes, size)), "")
@@ -234,7 +234,7 @@ def _yolo_v8(outputs: Outputs, size: tuple[int, int]) -> Detections:
 # Offsets from anchors: SSD and BlazeFace.
 
 # What SSD's box coder divides by, and the scales of its anchors.
-_CENTRE, _SIZE = 10.0, 5.0
+CENTRE_CODE, SIZE_CODE = 10.0, 5.0
 _LEAST_SCALE, _MOST_SCALE, _MAPS = 0.2, 0.95, 6
 
 
@@ -275,12 +275,61 @@ def _rows_and_width(shape: Shape) -> tuple[int, int]:
 def _ssd(outputs: Outputs, size: tuple[int, int]) -> Detections:
     """Offsets (down, across, height, width); scores with a background class in front."""
     offsets, scores = _pair(outputs, 4)
-    anchors = _ssd_anchors(size)
-    centres = offsets[:, [1, 0]] / _CENTRE * anchors[:, 2:] + anchors[:, :2]
-    sizes = _exp(offsets[:, [3, 2]] / _SIZE) * anchors[:, 2:]
-    boxes = from_centres(np.concatenate([centres, sizes], axis=-1))
+    boxes = _from_code(offsets, _ssd_anchors(size))
     is_logit = bool((scores < 0).any() or (scores > 1).any())
     return detections(boxes, (_sigmoid(scores) if is_logit else scores)[:, 1:])
+
+
+def _from_code(offsets: Boxes, anchors: Boxes) -> Boxes:
+    """Boxes of offsets (down, across, height, width) from anchors by centre and size."""
+    centres = offsets[:, [1, 0]] / CENTRE_CODE * anchors[:, 2:] + anchors[:, :2]
+    sizes = _exp(offsets[:, [3, 2]] / SIZE_CODE) * anchors[:, 2:]
+    return from_centres(np.concatenate([centres, sizes], axis=-1))
+
+
+# Strides of the maps that a grid may have, and the side of the square around a place, in strides.
+_GRIDS = ((8, 16, 32), (16, 32), (8, 16), (8, 32), (8,), (16,), (32,))
+_SQUARE = 4.0
+
+
+def grid_anchors(size: tuple[int, int], strides: Sequence[int]) -> Boxes:
+    """Centres and sizes of one square for every place of maps with these strides."""
+    return np.concatenate(
+        [
+            _placed(
+                -(-size[0] // stride),
+                -(-size[1] // stride),
+                np.array([[_SQUARE * stride / size[1], _SQUARE * stride / size[0]]]),
+            )
+            for stride in strides
+        ]
+    )
+
+
+def _grid_strides(size: tuple[int, int], count: int) -> tuple[int, ...]:
+    """The strides of maps with so many places in all; none where no maps have."""
+    return next((g for g in _GRIDS if len(grid_anchors(size, g)) == count), ())
+
+
+def _is_grid(shapes: Shapes, size: tuple[int, int]) -> bool:
+    if len(shapes) != 2 or any(len(shape) != 2 for shape in shapes):
+        return False
+    counts = {shape[0] for shape in shapes}
+    is_known = len(counts) == 1 and bool(_grid_strides(size, *counts))
+    return is_known and 4 in (shape[1] for shape in shapes)
+
+
+def _grid(outputs: Outputs, size: tuple[int, int]) -> Detections:
+    """Offsets from a square around each place, and a probability for each class."""
+    offsets, scores = _pair(outputs, 4)
+    anchors = grid_anchors(size, _grid_strides(size, len(offsets)))
+    return detections(_from_code(offsets, anchors), scores)
+
+
+def _grid_classes(shapes: Shapes) -> int:
+    widths = [shape[1] for shape in shapes]
+    widths.remove(4)
+    return widths[0]
 
 
 def _pair(outputs: Outputs, width: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -403,6 +452,7 @@ LAYOUTS: dict[str, Layout] = {
     "postprocess": Layout("TFLite_Detection_PostProcess", _is_postprocess, _postprocess, _unknown),
     "blazeface": Layout("BlazeFace", _is_blaze, _blaze, _one_class),
     "ssd": Layout("SSD", _is_ssd, _ssd, _widest),
+    "grid": Layout(phrase("`retrain --raw`"), _is_grid, _grid, _grid_classes),
     "centernet": Layout("CenterNet", _is_centre_net, _centre_net, _deepest),
     "yolov8": Layout("YOLO v8", _is_yolo_v8, _yolo_v8, _depth(4, axis=0)),
     "yolov5": Layout("YOLO v5", _is_yolo_v5, _yolo_v5, _depth(5)),

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from litesmith.errors import BadInput, os_reason
 from litesmith.installing import install_command
+from litesmith.ir.types import Array, Tensor
 from litesmith.phrases import phrase
 from litesmith.units import plain
 
@@ -20,6 +21,7 @@ ENDINGS = (".wav", ".flac")
 
 # What models of speech and of sounds in general were made with, where nobody says.
 USUAL_RATE = 16_000
+USUAL_BANDS = 40
 
 _FORM = re.compile(r"(logmel|mfcc|wave)(?::(\d+))?((?:,(?:window|hop|bands|rate)=[\d.]+)*)")
 
@@ -42,14 +44,15 @@ class Features(NamedTuple):
     wide: int = 0
     window: float = 25.0
     hop: float = 10.0
-    bands: int = 40
+    bands: int = USUAL_BANDS
     rate: int = 0
 
     @property
     def text(self) -> str:
         if self.kind == "wave":
             return self.kind
-        return f"{self.kind}:{self.wide},window={self.window:g},hop={self.hop:g}"
+        more = f",bands={self.bands}" if self.kind == "mfcc" and self.bands != USUAL_BANDS else ""
+        return f"{self.kind}:{self.wide},window={self.window:g},hop={self.hop:g}{more}"
 
 
 def read_features(asked: str, count: int) -> Features:
@@ -69,7 +72,7 @@ def read_features(asked: str, count: int) -> Features:
         int(found[2] or count),
         settings.get("window", 25.0),
         settings.get("hop", 10.0),
-        int(settings.get("bands", 40)),
+        int(settings.get("bands", USUAL_BANDS)),
         int(settings.get("rate", 0)),
     )
 
@@ -107,8 +110,8 @@ def _reason(error: Exception) -> str:
 
 
 def _decoded(path: Path) -> tuple[NDArray[np.float64], int]:
-    if path.suffix.lower() == ".flac":
-        return _flac(path)
+    if path.suffix.lower() == ".flac" or _is_float(path):
+        return _by_library(path)
     with wave.open(io.BytesIO(path.read_bytes())) as file:
         width, channels, rate = file.getsampwidth(), file.getnchannels(), file.getframerate()
         raw = file.readframes(file.getnframes())
@@ -125,12 +128,24 @@ def _decoded(path: Path) -> tuple[NDArray[np.float64], int]:
     return values.reshape(-1, channels).mean(axis=1), rate
 
 
-def _flac(path: Path) -> tuple[NDArray[np.float64], int]:
+def _is_float(path: Path) -> bool:
+    """True for a WAV that does not hold whole numbers, which the standard library cannot read."""
+    with path.open("rb") as file:
+        head = file.read(_HEAD)
+    place = head.find(b"fmt ")
+    return place >= 0 and int.from_bytes(head[place + 8 : place + 10], "little") == _FLOAT
+
+
+# Where a WAV says how it holds numbers, and its word for floats.
+_HEAD, _FLOAT = 256, 3
+
+
+def _by_library(path: Path) -> tuple[NDArray[np.float64], int]:
     try:
         import soundfile  # pyright: ignore[reportMissingTypeStubs]
     except (ImportError, OSError):
         raise BadInput(
-            "{path}: FLAC needs the package soundfile: {install}",
+            "{path}: FLAC and float WAV need the package soundfile: {install}",
             plain(str(path)),
             install_command("tasks"),
         ) from None
@@ -170,6 +185,38 @@ def featured(values: NDArray[np.float64], rate: int, features: Features) -> NDAr
     bands = features.wide if features.kind == "logmel" else features.bands
     loud = np.log(power @ _bands(size, rate, bands).T + _QUIET)
     return loud if features.kind == "logmel" else loud @ _cosines(bands, features.wide).T
+
+
+def features_for(tensor: Tensor, asked: str) -> Features:
+    """What was asked for, else what the shape of the input looks like."""
+    long = [side for side in tensor.shape[1:] if side > 1] or [tensor.elements]
+    if asked:
+        return read_features(asked, long[-1])
+    return Features("logmel", long[-1]) if len(long) == 2 else Features("wave")
+
+
+def fit_rows(rows: Array, tensor: Tensor) -> Array:
+    """Rows in the shape of an input, without its batch: cut, or with silence behind."""
+    shape = tensor.shape[1:] if len(tensor.shape) > 1 else tensor.shape
+    marks = (tensor.dynamic or tensor.shape)[-len(shape) :]
+    sides = [place for place, side in enumerate(shape) if side > 1 or marks[place] == -1]
+    if not sides:
+        raise BadInput("the model's input of shape {shape} takes no sound", tensor.shape)
+    moments = sides[0]
+    width = int(np.prod([side for place, side in enumerate(shape) if place != moments]))
+    if rows.shape[1] != width:
+        raise BadInput(
+            "features of {count} numbers for an input of {width}; say the features with {option}",
+            rows.shape[1],
+            width,
+            "--features",
+        )
+    length = len(rows) if marks[moments] == -1 else shape[moments]
+    quiet = rows.min(axis=0) if rows.shape[1] > 1 else np.zeros(1)
+    made = np.broadcast_to(quiet, (length, width)).copy()
+    made[: len(rows)] = rows[:length]
+    wanted = [length if place == moments else side for place, side in enumerate(shape)]
+    return made.reshape(wanted).astype(np.float32)
 
 
 @cache

@@ -10,14 +10,14 @@ import numpy as np
 
 from litesmith.errors import BadInput
 from litesmith.installing import install_command
-from litesmith.ir.types import Array, Model, Tensor
+from litesmith.ir.types import Array, Model
 from litesmith.phrases import phrase
 from litesmith.tasks.sound import (
     ENDINGS,
     USUAL_RATE,
-    Features,
     featured,
-    read_features,
+    features_for,
+    fit_rows,
     read_sound,
     resampled,
 )
@@ -144,7 +144,7 @@ def _open(source: Path, model: Model, settings: Settings) -> TaskItems:
         )
         notes.append(told)
     tensor = model.main.inputs[0]
-    features = _features(tensor, settings)
+    features = features_for(tensor, settings.features)
     stated = features.rate or settings.rate or metadata(model).rate
     rate = stated or USUAL_RATE
     scorer = _scorer(model, settings)
@@ -164,7 +164,7 @@ def _open(source: Path, model: Model, settings: Settings) -> TaskItems:
 
     def arrays(index: int) -> tuple[Array, ...]:
         values, own = read_sound(kept[index][0])
-        return (_fitted(featured(resampled(values, own, rate), rate, features), tensor),)
+        return (fit_rows(featured(resampled(values, own, rate), rate, features), tensor),)
 
     return TaskItems(
         [path.name for path, _ in kept],
@@ -184,38 +184,6 @@ def _finder(folder: Path) -> Callable[[str], Path | None]:
         return next((p for p in places if p.is_file() and p.suffix.lower() in ENDINGS), None)
 
     return look
-
-
-def _features(tensor: Tensor, settings: Settings) -> Features:
-    """What was asked for, else what the shape of the input looks like."""
-    long = [side for side in tensor.shape[1:] if side > 1] or [tensor.elements]
-    if settings.features:
-        return read_features(settings.features, long[-1])
-    return Features("logmel", long[-1]) if len(long) == 2 else Features("wave")
-
-
-def _fitted(rows: Array, tensor: Tensor) -> Array:
-    """Rows in the shape of an input, without its batch: cut, or with silence behind."""
-    shape = tensor.shape[1:] if len(tensor.shape) > 1 else tensor.shape
-    marks = (tensor.dynamic or tensor.shape)[-len(shape) :]
-    sides = [place for place, side in enumerate(shape) if side > 1 or marks[place] == -1]
-    if not sides:
-        raise BadInput("the model's input of shape {shape} takes no sound", tensor.shape)
-    moments = sides[0]
-    width = int(np.prod([side for place, side in enumerate(shape) if place != moments]))
-    if rows.shape[1] != width:
-        raise BadInput(
-            "features of {count} numbers for an input of {width}; say the features with {option}",
-            rows.shape[1],
-            width,
-            "--features",
-        )
-    length = len(rows) if marks[moments] == -1 else shape[moments]
-    quiet = rows.min(axis=0) if rows.shape[1] > 1 else np.zeros(1)
-    made = np.broadcast_to(quiet, (length, width)).copy()
-    made[: len(rows)] = rows[:length]
-    wanted = [length if place == moments else side for place, side in enumerate(shape)]
-    return made.reshape(wanted).astype(np.float32)
 
 
 def _scorer(model: Model, settings: Settings) -> SpeechScorer:

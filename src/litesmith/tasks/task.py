@@ -119,6 +119,13 @@ def in_image(points: Rows, label: Array) -> Rows:
     return (points - (left, top)) / (right - left, bottom - top)
 
 
+class Words(NamedTuple):
+    """Items that are texts: what each says, and what a model is given for any text."""
+
+    texts: Sequence[str]
+    arrays: Callable[[str], tuple[Array, ...]]
+
+
 @dataclass(frozen=True, eq=False)
 class TaskItems:
     """A source as a task sees it.
@@ -132,6 +139,7 @@ class TaskItems:
     classes the model's class of each item, where labels are such
     notes   what was chosen for the user, or found wrong and left out
     sizes   width and height of each image as its annotations state it, where they do
+    words   of the items, where they are texts
     placed  a label, and the part of the input that the image fills -> the label for that
     """
 
@@ -145,6 +153,7 @@ class TaskItems:
     sizes: Sequence[tuple[int, int] | None] = ()
     placed: Callable[[Array, Place], Array] = with_place
     more: Callable[[int], Sequence[tuple[Array, ...]]] | None = None
+    words: Words | None = None
 
 
 class Task(NamedTuple):

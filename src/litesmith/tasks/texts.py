@@ -5,7 +5,6 @@ import gzip
 import io
 import json
 import re
-import zipfile
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -29,8 +28,10 @@ from litesmith.tasks.task import (
     Shown,
     Task,
     TaskItems,
+    Words,
     model_labels,
 )
+from litesmith.tflite.metadata import AttachedFile, vocabulary_file
 from litesmith.type_guards import is_mapping
 from litesmith.units import plain, total_text
 
@@ -167,10 +168,7 @@ Encode = Callable[[str, str | None, int], Encoded]
 
 def encoder(model: Model, settings: Settings) -> Encode:
     """What encodes text for a model: by the vocabulary that was given, or the model's own."""
-    if settings.vocab:
-        name, content = settings.vocab, read_bytes(Path(settings.vocab))
-    else:
-        name, content = _attached(model)
+    name, content = vocabulary_of(model, settings.vocab)
     if name.lower().endswith(".json"):
         return _by_pieces(_tokenizer(content, name))
     lines = content.decode("utf-8", "replace").splitlines()
@@ -179,22 +177,18 @@ def encoder(model: Model, settings: Settings) -> Encode:
     return _by_pieces(_word_pieces(tuple(lines), name))
 
 
-def _attached(model: Model) -> tuple[str, bytes]:
-    """The vocabulary in the archive behind a model."""
-    try:
-        with zipfile.ZipFile(io.BytesIO(model.attached)) as archive:
-            names = [
-                n for n in archive.namelist() if "vocab" in n.lower() or "tokenizer" in n.lower()
-            ]
-            if names and archive.getinfo(names[0]).file_size <= _MOST_BYTES:
-                return names[0], archive.read(names[0])
-    except (KeyError, OSError, RuntimeError, EOFError, zipfile.BadZipFile, zlib.error):
-        pass
-    raise BadInput(
-        "the model brings no vocabulary; give its tokenizer.json or its list of word pieces with "
-        "{option}",
-        "--vocab",
-    )
+def vocabulary_of(model: Model, given: str) -> AttachedFile:
+    """The vocabulary in a file, else the one in the archive behind a model."""
+    if given:
+        return AttachedFile(given, read_bytes(Path(given)))
+    found = vocabulary_file(model)
+    if found is None:
+        raise BadInput(
+            "the model brings no vocabulary; give its tokenizer.json or its list of word pieces "
+            "with {option}",
+            "--vocab",
+        )
+    return found
 
 
 def _tokenizer(content: bytes, name: str) -> "Tokenizer":
@@ -372,8 +366,8 @@ def _open(source: Path, model: Model, settings: Settings) -> TaskItems:
     classes, notes = _classes([label for _, label in rows], labels, model, source)
     encode, length = encoder(model, settings), inputs[0].shape[-1]
 
-    def arrays(index: int) -> tuple[Array, ...]:
-        return as_arrays(inputs, encode(rows[index][0], None, length))
+    def encoded(text: str) -> tuple[Array, ...]:
+        return as_arrays(inputs, encode(text, None, length))
 
     cut = sum(encode(text, None, length).cut for text, _ in rows[:_LOOKED_AT])
     if cut:
@@ -386,15 +380,26 @@ def _open(source: Path, model: Model, settings: Settings) -> TaskItems:
         )
         notes = (*notes, told)
     names = [f"{source.name}:{number}" for number in range(1, len(rows) + 1)]
-    texts = dict(zip(names, (text for text, _ in rows), strict=True))
+    texts = [text for text, _ in rows]
     return TaskItems(
         names,
         classes.__getitem__,
-        TextScorer(labels, texts),
-        arrays=arrays,
+        TextScorer(labels, dict(zip(names, texts, strict=True))),
+        arrays=lambda index: encoded(texts[index]),
         notes=notes,
         classes=classes,
+        words=Words(texts, encoded),
     )
+
+
+def class_labels(source: Path) -> tuple[str, ...]:
+    """The classes that a table has, in order; none where they are numbers."""
+    told = {label.strip() for _, label in read_table(source, TEXT_COLUMNS, LABEL_COLUMNS)}
+    return () if all(map(_is_number, told)) else tuple(sorted(told))
+
+
+def _is_number(label: str) -> bool:
+    return re.fullmatch(r"\d{1,9}", label.strip()) is not None
 
 
 # So many texts tell whether they fit.
@@ -405,7 +410,7 @@ def _classes(
     told: Sequence[str], labels: Sequence[str], model: Model, source: Path
 ) -> tuple[Array, tuple[str, ...]]:
     """The model's class of each row: numbers as they are; names by its labels, or in order."""
-    if all(re.fullmatch(r"\d{1,9}", label.strip()) for label in told):
+    if all(map(_is_number, told)):
         return np.array([int(label) for label in told], np.int64), ()
     names = sorted({label.strip() for label in told})
     count = model.main.outputs[0].shape[-1] if model.main.outputs else 0

@@ -5,6 +5,7 @@ describe.py  metadata for a model: normalisation and class names
 file.py      `load` and `save`: mapped in, written whole or not at all
 metadata.py  what metadata says of inputs and labels
 read.py      tables to `Model`; constants are views on the mapped file
+stated_input.py  how sound becomes a model's input, which metadata has no word for
 unpack.py    tables read by the schema; no offset is trusted
 write.py     `Model` to bytes, as a stream: one canonical file for each model
 

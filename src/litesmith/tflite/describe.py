@@ -15,7 +15,7 @@ import numpy as np
 
 from litesmith.errors import BadInput
 from litesmith.ir.types import Array, Model
-from litesmith.tflite.metadata import ENTRY, Normalization
+from litesmith.tflite.metadata import ENTRY, AttachedFile, Normalization
 from litesmith.units import plain
 
 LABEL_FILE = "labels.txt"
@@ -27,7 +27,8 @@ _LEAST_PARSER = "1.3.0"  # the first that knows of audio
 _WHEN = (1980, 1, 1, 0, 0, 0)
 
 _NORMALIZATION, _IMAGE, _AUDIO = 1, 2, 4  # their numbers in the unions
-_AXIS_LABELS = 2
+_AXIS_LABELS, _VOCABULARY = 2, 3  # kinds of attached files
+_WORDS = "how text becomes numbers"
 _COLOURS = {1: 2, 3: 1}  # channels -> the number of the colour space
 
 
@@ -45,17 +46,25 @@ class Described:
 
 
 def describe(
-    model: Model, inputs: Sequence[Described], labels: Sequence[str], name: str = ""
+    model: Model,
+    inputs: Sequence[Described],
+    labels: Sequence[str],
+    name: str = "",
+    words: AttachedFile | None = None,
 ) -> Model:
-    """The model with metadata of its own in place of any that it had."""
+    """The model with metadata of its own in place of any that it had; `words` is the vocabulary of
+    a model of text."""
     lines = label_lines(labels)
     files = [_Table({0: LABEL_FILE, 1: "one class a line", 2: _AXIS_LABELS})]
     output = _Table({0: "probability", 1: "of each class", 6: files if lines else None})
-    graph = _Table({2: [_input(one) for one in inputs], 3: [output]})
+    known = None if words is None else [_Table({0: words.name, 1: _WORDS, 2: _VOCABULARY})]
+    graph = _Table({2: [_input(one) for one in inputs], 3: [output], 4: known})
     root = _Table({0: name or None, 3: [graph], 7: _LEAST_PARSER})
     content = np.frombuffer(_packed(root), np.uint8)
     others = tuple(entry for entry in model.metadata if entry[0] != ENTRY)
-    attached = _archive(lines) if lines else b""
+    text = "".join(f"{line}\n" for line in lines).encode()
+    held = [AttachedFile(LABEL_FILE, text)] if lines else []
+    attached = _archive(held if words is None else [*held, words])
     return replace(model, metadata=(*others, (ENTRY, content)), attached=attached)
 
 
@@ -91,11 +100,13 @@ def _input(said: Described) -> "_Table":
     return _Table({0: name, 3: content, 4: units})
 
 
-def _archive(lines: Sequence[str]) -> bytes:
+def _archive(files: Sequence[AttachedFile]) -> bytes:
+    if not files:
+        return b""
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w") as archive:
-        text = "".join(f"{line}\n" for line in lines)
-        archive.writestr(zipfile.ZipInfo(LABEL_FILE, _WHEN), text.encode())
+        for file in files:
+            archive.writestr(zipfile.ZipInfo(file.name, _WHEN), file.content)
     return content.getvalue()
 
 

@@ -11,6 +11,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from struct import Struct
+from typing import NamedTuple
 
 import numpy as np
 
@@ -39,6 +40,10 @@ _AXIS_LABELS = 2  # the kind of file that names the classes along an axis
 
 # No label file is longer; what claims to be is not one.
 _MOST_LABEL_BYTES = 4_000_000
+
+# What the file with the words of a model of text is called, in part; and no such file is longer.
+_VOCABULARIES = ("vocab", "tokenizer")
+_MOST_VOCABULARY_BYTES = 1_000_000_000
 
 
 @dataclass(frozen=True)
@@ -76,6 +81,26 @@ def metadata(model: Model) -> Metadata:
         return Metadata(
             problem=phrase("the model's metadata is damaged and left aside: {error}", error)
         )
+
+
+class AttachedFile(NamedTuple):
+    """A file in the archive behind a model."""
+
+    name: str
+    content: bytes
+
+
+def vocabulary_file(model: Model) -> AttachedFile | None:
+    """The words that a model of text knows, in the archive behind it; None where there are none."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(model.attached)) as archive:
+            for name in archive.namelist():
+                is_meant = any(word in name.lower() for word in _VOCABULARIES)
+                if is_meant and archive.getinfo(name).file_size <= _MOST_VOCABULARY_BYTES:
+                    return AttachedFile(name, archive.read(name))
+    except (KeyError, OSError, RuntimeError, EOFError, zipfile.BadZipFile, zlib.error):
+        pass
+    return None
 
 
 def _read(model: Model, content: memoryview) -> Metadata:

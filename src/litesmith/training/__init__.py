@@ -1,5 +1,11 @@
 """Training a .tflite: its graph as torch code, and back. Needs the extra `train`.
 
+captured_step.py      one step, recorded and replayed where a GPU is trained on
+detector_course.py    a detector under training: pictures and boxes, moved and mirrored together
+detector_loss.py      which places tell which things, and how far answers are from them
+detector_result.py    a taught detector: average precision, curves, the worst pictures
+detector_teaching.py  `retrain` for detection: pictures opened, split, learned from and judged by
+detector_training.py  the head of a detector trained, then the backbone with it
 augment.py            images shifted, mirrored and mixed
 finetune.py           a backbone and its new head trained together
 fit.py                the one training loop: learning rate by trial, early stopping, never a worse

@@ -60,28 +60,47 @@ class Augment:
 
     def __call__(self, inputs: Sequence[torch.Tensor | Array], turn: int) -> Changed:
         """The inputs of a batch, changed; the same in the same turn."""
+        drawn = self.draw([tuple(value.shape) for value in inputs], turn)
+        device = next((v.device for v in inputs if isinstance(v, torch.Tensor)), None)
+        return self.change(inputs, [torch.from_numpy(value).to(device) for value in drawn])
+
+    def draw(self, shapes: Sequence[Sequence[int]], turn: int) -> list[Array]:
+        """What chance does to a batch of inputs of these shapes, in numbers."""
         random = np.random.default_rng((self._seed, turn))
-        changed = list(inputs)
+        drawn: list[Array] = []
+        for place in self._places:
+            drawn += self._draw_lines(random, shapes[place])
+            if self._mixes:
+                drawn += _draw_mixture(random, shapes[place])
+        return drawn
+
+    def change(
+        self, inputs: Sequence[torch.Tensor | Array], drawn: Sequence[torch.Tensor]
+    ) -> Changed:
+        """The inputs of a batch, changed by these numbers."""
+        changed, left = list(inputs), list(drawn)
         for place in self._places:
             value = changed[place]
+            rows, columns, *left = left
             if isinstance(value, torch.Tensor):
-                value = changed[place] = self._moved(value, random)
+                each = torch.arange(len(value), device=value.device)[:, None, None]
+                value = changed[place] = value[each, rows[:, :, None], columns[:, None, :]]
                 if self._mixes:
-                    changed[place], mixed = _mixed(value, random)
-                    return Changed(changed, mixed)
+                    others, weight, kept = left
+                    laid = value + weight[..., None] * (value[others] - value)
+                    return Changed([laid], Mixed(others, kept))
         return Changed(changed)
 
-    def _moved(self, value: torch.Tensor, random: np.random.Generator) -> torch.Tensor:
-        """Each picture by its own way; its edge is repeated where there is nothing to move in."""
-        count, height, width = value.shape[:3]
+    def _draw_lines(self, random: np.random.Generator, shape: Sequence[int]) -> list[Array]:
+        """Which line of each picture comes where: moved, its edge repeated where there is nothing
+        to move in, and mirrored."""
+        count, height, width = shape[:3]
         rows = self._lines(random, count, height)
         columns = self._lines(random, count, width)
         if self._flips:
             mirrored = random.random(count) < 0.5
             columns[mirrored] = columns[mirrored, ::-1]
-        each = np.arange(count)[:, None, None]
-        places = (each, rows[:, :, None], columns[:, None, :])
-        return value[tuple(torch.from_numpy(p).to(value.device) for p in places)]
+        return [rows, columns]
 
     def _lines(self, random: np.random.Generator, count: int, size: int) -> Array:
         most = int(size * _SHIFT) if self._shifts else 0
@@ -89,10 +108,11 @@ class Augment:
         return np.clip(np.arange(size)[None, :] + shifts, 0, size - 1)
 
 
-def _mixed(value: torch.Tensor, random: np.random.Generator) -> tuple[torch.Tensor, Mixed]:
-    """Some pictures with another laid over them, thinly all over or as a piece of it."""
-    count, height, width = value.shape[:3]
-    others = torch.from_numpy(random.permutation(count)).to(value.device)
+def _draw_mixture(random: np.random.Generator, shape: Sequence[int]) -> list[Array]:
+    """Which other picture is laid over each, how much of it at every place, thinly all over or as a
+    piece, and the share that each keeps of itself."""
+    count, height, width = shape[:3]
+    others = random.permutation(count)
     share = random.random(count) / 2  # of the other one
     share[random.random(count) >= _MIXED] = 0
     side = np.sqrt(share)[:, None]
@@ -103,9 +123,7 @@ def _mixed(value: torch.Tensor, random: np.random.Generator) -> tuple[torch.Tens
     piece = rows[:, :, None] & columns[:, None, :]
     as_piece = random.random(count) < 0.5
     weight = np.where(as_piece[:, None, None], piece, share[:, None, None]).astype(np.float32)
-    kept = torch.from_numpy(1 - weight.mean((1, 2))).to(value.device)
-    laid = torch.from_numpy(weight[..., None]).to(value.device)
-    return value + laid * (value[others] - value), Mixed(others, kept)
+    return [others, weight, 1 - weight.mean((1, 2))]
 
 
 def _is_picture(tensor: Tensor) -> bool:

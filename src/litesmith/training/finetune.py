@@ -42,8 +42,8 @@ def fine_tuned(
     start = _start(features, learned, samples, request)
     device = device_named(request.training.device)
     student = Student(start, device=device)
-    trained = _chosen(student.layers, request.fine_tune)
-    _restrict(student, trained)
+    trained = choose_layers(student.layers, request.fine_tune)
+    restrict(student, trained)
     training = request.training
     augment = Augment(start.main, training.augment, training.seed)
     lesson = Lesson(student, samples, (), LABELS_ONLY, augment=augment, batch=training.batch)
@@ -65,7 +65,7 @@ def _start(features: Model, learned: Labelled, samples: TrainingSamples, request
     return with_head(features, head.linear)
 
 
-def _chosen(layers: Sequence[Layer], which: str) -> Sequence[Layer]:
+def choose_layers(layers: Sequence[Layer], which: str) -> Sequence[Layer]:
     """The layers that are trained, the head among them."""
     if which == "all":
         return layers
@@ -77,7 +77,7 @@ def _chosen(layers: Sequence[Layer], which: str) -> Sequence[Layer]:
     return last if maps else layers[-2:]
 
 
-def _restrict(student: Student, trained: Sequence[Layer]) -> None:
+def restrict(student: Student, trained: Sequence[Layer]) -> None:
     """Leaves all other layers as they are: constants, which cost no way back."""
     tensors = {t for layer in trained for t in (layer.weight, layer.bias) if t is not None}
     student.layers = list(trained)
@@ -87,10 +87,10 @@ def _restrict(student: Student, trained: Sequence[Layer]) -> None:
 
 def record_of(start: Model, data: Data, request: Request) -> Checkpoint:
     """Where the training has come to, in the folder of the request, where it has one."""
-    return checkpoint_of(request.record, _RECORD, _key(start, data, request))
+    return checkpoint_of(request.record, _RECORD, training_key(start, data, request))
 
 
-def _key(start: Model, data: Data, request: Request) -> str:
+def training_key(start: Model, data: Data, request: Request) -> str:
     """Tells a training from any other that would end in another result."""
     running = sha256(VERSION.encode())
     for piece in chunks(start):

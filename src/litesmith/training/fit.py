@@ -20,6 +20,7 @@ from litesmith.ir.types import Array
 from litesmith.numeric.array_files import archive_bytes, refuse_size
 from litesmith.phrases import phrase
 from litesmith.tflite.file import write_whole
+from litesmith.training.captured_step import Stepper, make_optimizer, set_rate
 from litesmith.training.settings import RECORD_SECONDS, Look, Training, TrainingRecord, Watch
 
 _NO_RECORD = phrase("delete it, or leave out --resume")
@@ -122,6 +123,8 @@ class Trainable(Protocol):
     parameters  what a step changes
     masks       what `mask` changes
     samples     how many there are to train on
+
+    A problem may have `told` besides: how good it is by now, in words, for the progress.
     """
 
     @property
@@ -198,6 +201,7 @@ class _Loop:
         self._parameters = problem.parameters
         self._all = [*self._parameters, *problem.masks]
         self._start = self._values()
+        self._epoch, self._order = -1, np.arange(0)
         found = checkpoint.found
         self.state = FitState(**found) if found else FitState()
         self._began = time.monotonic() - self.state.seconds
@@ -239,10 +243,11 @@ class _Loop:
     def _tried(self, rate: float, steps: int) -> float:
         self._load(self._start)
         self._problem.mask(1.0)
-        optimizer = self._optimizer(rate)
+        optimizer = make_optimizer(self._parameters, rate)
+        take = Stepper(self._problem, self._parameters, optimizer)
         for step in range(steps):
             self._pace(optimizer, rate, step / steps)
-            self._step(optimizer, step)
+            take(self._places(step), step)
         loss = self._problem.held_out()
         return loss if math.isfinite(loss) else math.inf
 
@@ -272,17 +277,18 @@ class _Loop:
 
     def train(self) -> None:
         state, problem = self.state, self._problem
-        optimizer = self._optimizer(self.rate)
+        optimizer = make_optimizer(self._parameters, self.rate)
         if state.step:
             self._load(state.values)
             optimizer.load_state_dict(state.moments)
+        take = Stepper(self._problem, self._parameters, optimizer)
         every = max(1, state.steps // _LOOKS)
         masked = int(_MASKING * state.steps) if problem.masks else 0
         while state.step < state.steps and not self._is_over():
             if state.step <= masked and state.step % every == 0:
                 problem.mask(min(1.0, (state.step + every) / max(masked, 1)))
             self._pace(optimizer, self.rate, state.step / state.steps)
-            self._step(optimizer, state.step)
+            take(self._places(state.step), state.step)
             state.step += 1
             if state.step % every == 0 or state.step == state.steps:
                 if state.step > masked:
@@ -308,28 +314,18 @@ class _Loop:
         else:
             state.since += 1
 
-    def _step(self, optimizer: torch.optim.Optimizer, step: int) -> None:
-        loss = self._problem.loss(self._places(step), step)
-        optimizer.zero_grad(set_to_none=True)
-        loss.backward()
-        optimizer.step()
-
     def _places(self, step: int) -> Array:
         """The samples of a step: each epoch has an order of its own."""
         epoch, place = divmod(step, self._per_epoch)
-        order = np.random.default_rng((self._training.seed, epoch)).permutation(
-            self._problem.samples
-        )
-        return order[place * self._batch : (place + 1) * self._batch]
+        if epoch != self._epoch:
+            random = np.random.default_rng((self._training.seed, epoch))
+            self._epoch, self._order = epoch, random.permutation(self._problem.samples)
+        return self._order[place * self._batch : (place + 1) * self._batch]
 
     def _pace(self, optimizer: torch.optim.Optimizer, rate: float, share: float) -> None:
         """Up to the rate, then down along a cosine, after this share of the steps."""
         warm = min(1.0, _LEAST_RATE + share / _WARM_UP)
-        for group in optimizer.param_groups:
-            group["lr"] = rate * warm * (1 + math.cos(math.pi * share)) / 2
-
-    def _optimizer(self, rate: float) -> torch.optim.Optimizer:
-        return torch.optim.Adam(self._parameters, lr=rate, fused=True)
+        set_rate(optimizer, rate * warm * (1 + math.cos(math.pi * share)) / 2)
 
     def _is_over(self) -> bool:
         minutes = self._training.minutes
@@ -359,7 +355,8 @@ class _Loop:
 
     def _show(self, what: str, step: int, steps: int) -> None:
         if self._watch is not None:
-            self._watch(Look(what, step, steps, self.state.first, self.state.best))
+            told: str = getattr(self._problem, "told", "")
+            self._watch(Look(what, step, steps, self.state.first, self.state.best, told))
 
     def _values(self) -> list[torch.Tensor]:
         return [p.detach().clone() for p in self._all]

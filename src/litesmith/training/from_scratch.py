@@ -25,7 +25,7 @@ from litesmith.phrases import phrase
 from litesmith.training.augment import Augment
 from litesmith.training.finetune import LABELS_ONLY, record_of
 from litesmith.training.fit import Fitted, Pace, fit
-from litesmith.training.lesson import batch_size, batched, precision
+from litesmith.training.lesson import batch_size, batched, keep_on_device, precision
 from litesmith.training.ops.elementwise_ops import activated
 from litesmith.training.ops.lift import Lift, constants_of
 from litesmith.training.retrain_request import Request, Trained
@@ -227,8 +227,8 @@ def _build(network: NetworkSpec, classes: int | None, seed: int | None) -> Model
     return catalogue_room().build(str(network), classes, seed, style="tf")
 
 
-def opened(job: RetrainJob, request: Request) -> tuple[Model, Embedding, Labelled, Labelled]:
-    """The network up to its embedding, the data to learn from, and the data to judge by."""
+def opened(job: RetrainJob, request: Request) -> tuple[Embedding, Labelled, Labelled]:
+    """The network's embedding, the data to learn from, and the data to judge by."""
     spec = _spec(request)
     whole = _build(spec, None, None)
     embedding = embedding_of(whole)
@@ -243,7 +243,7 @@ def opened(job: RetrainJob, request: Request) -> tuple[Model, Embedding, Labelle
             learned.data.source,
             found,
         )
-    return features, embedding, learned, proof
+    return embedding, learned, proof
 
 
 def trained(learned: Labelled, request: Request, watch: Watch | None = None) -> Trained:
@@ -274,8 +274,27 @@ class _Course:
         self._augment = Augment(network.model.main, training.augment, training.seed)
         self.parameters, self.masks = network.parameters, list[torch.Tensor]()
         self.samples = len(samples.learned)
-        self.batch = max(_LEAST_BATCH, training.batch or batch_size(network.model, self.samples))
+        self.device = network.device
+        usual = batch_size(network.model, self.samples, self.device)
+        self.batch = max(_LEAST_BATCH, training.batch or usual)
+        self._near = keep_on_device(samples, (), self.device)
         self._usual = _usual(samples, network.model)
+
+    def draw(self, places: Array, turn: int) -> list[Array] | None:
+        """The places of samples and what chance does to them; None where they lie elsewhere."""
+        if self._near is None:
+            return None
+        shapes = [(len(places) * s.shape[1], *s.shape[2:]) for s in self.given.inputs]
+        return [self.given.learned[places], *self._augment.draw(shapes, turn)]
+
+    def loss_of(self, drawn: Sequence[torch.Tensor]) -> torch.Tensor:
+        """The loss by what `draw` gave, on the device alone."""
+        assert self._near is not None
+        places, *chance = drawn
+        inputs, mixed = self._augment.change(self._near.inputs_at(places), chance)
+        with precision(self.device, exact=False, coarse=True):
+            answers = self._network(inputs)
+        return LABELS_ONLY(answers, (), self._near.labels_at(places), mixed)
 
     def loss(self, places: Array, turn: int) -> torch.Tensor:
         places = self.given.learned[places]

@@ -138,7 +138,7 @@ def _spread(tensor: Tensor, values: Array) -> float:
 
 
 # Samples of a step, where memory allows; and the bytes that their activations may take.
-_BATCH, _MOST_BYTES = 64, 3_000_000_000
+_BATCH, _GPU_BATCH, _MOST_BYTES = 64, 128, 3_000_000_000
 
 Inputs = Sequence[torch.Tensor | Array]
 
@@ -185,12 +185,53 @@ def _joined(values: Array) -> Array:
     return np.ascontiguousarray(values.reshape(-1, *values.shape[2:]))
 
 
-def batch_size(model: Model, samples: int) -> int:
-    """As many samples as suit the data and the memory."""
+def batch_size(model: Model, samples: int, device: torch.device | None = None) -> int:
+    """As many samples as suit the data, the memory and the device."""
     values = sum(t.elements for op in model.main.ops for t in op.outputs if is_real(t))
     held = values * _COPIES * np.dtype(np.float32).itemsize
-    most = min(_BATCH, max(1, samples // 8), max(1, _MOST_BYTES // max(held, 1)))
+    usual = _BATCH if device is None or device.type != "cuda" else _GPU_BATCH
+    most = min(usual, max(1, samples // 8), max(1, _MOST_BYTES // max(held, 1)))
     return 1 << (most.bit_length() - 1)
+
+
+class DeviceSamples:
+    """Samples that lie on the device as a whole, with what is known of them.
+
+    inputs, wanted, labels  as tensors, by the place of the sample
+    """
+
+    def __init__(
+        self, samples: TrainingSamples, wanted: Sequence[Array], device: torch.device
+    ) -> None:
+        self.inputs = [torch.from_numpy(store).to(device) for store in samples.inputs]
+        self.wanted = [torch.from_numpy(store).to(device) for store in wanted]
+        labels = samples.labels
+        self.labels = None if labels is None else torch.from_numpy(labels).to(device)
+
+    def inputs_at(self, places: torch.Tensor) -> list[torch.Tensor | Array]:
+        return [_rows(store[places]) for store in self.inputs]
+
+    def wanted_at(self, places: torch.Tensor) -> list[torch.Tensor]:
+        return [_rows(store[places]) for store in self.wanted]
+
+    def labels_at(self, places: torch.Tensor) -> torch.Tensor | None:
+        return None if self.labels is None else self.labels[places].reshape(-1)
+
+
+def _rows(values: torch.Tensor) -> torch.Tensor:
+    return values.reshape(-1, *values.shape[2:])
+
+
+def keep_on_device(
+    samples: TrainingSamples, wanted: Sequence[Array], device: torch.device
+) -> DeviceSamples | None:
+    """The samples on a GPU, where they fit into half of what it has free and are real numbers."""
+    stores = (*samples.inputs, *wanted)
+    if device.type != "cuda" or any(store.dtype != np.float32 for store in samples.inputs):
+        return None
+    free, _ = torch.cuda.mem_get_info(device)
+    is_small = sum(store.nbytes for store in stores) < free // 2
+    return DeviceSamples(samples, wanted, device) if is_small else None
 
 
 class Lesson:
@@ -216,7 +257,30 @@ class Lesson:
         self._augment, self._teacher = augment, teacher
         self.parameters, self.masks = student.parameters, student.masks
         self.samples = len(samples.learned)
-        self.batch = batch or batch_size(student.model, self.samples)
+        self.device = student.device
+        self.batch = batch or batch_size(student.model, self.samples, self.device)
+        self._near = keep_on_device(samples, wanted, self.device)
+
+    def draw(self, places: Array, turn: int) -> list[Array] | None:
+        """The places of samples and what chance does to them; None where they lie elsewhere."""
+        if self._near is None:
+            return None
+        shapes = [(len(places) * s.shape[1], *s.shape[2:]) for s in self._samples.inputs]
+        drawn = [] if self._augment.is_idle else self._augment.draw(shapes, turn)
+        return [self._samples.learned[places], *drawn]
+
+    def loss_of(self, drawn: Sequence[torch.Tensor]) -> torch.Tensor:
+        """The loss by what `draw` gave, on the device alone."""
+        near = self._near
+        assert near is not None
+        places, *chance = drawn
+        inputs, mixed, wanted = near.inputs_at(places), None, near.wanted_at(places)
+        if chance:
+            inputs, mixed = self._augment.change(inputs, chance)
+            wanted = [] if self._teacher is None else self._teacher(inputs)
+        with precision(self.device, exact=False, coarse=not self._student.is_quantized):
+            answers = self._student(inputs)
+        return self._aim(answers, wanted, near.labels_at(places), mixed)
 
     def loss(self, places: Array, turn: int) -> torch.Tensor:
         return self._loss(self._samples.learned[places], turn)

@@ -27,6 +27,7 @@ from litesmith.evidence.retraining import (
     RetrainSummary,
     RetrainTrial,
     ShareRight,
+    WordRow,
 )
 from litesmith.ir.types import Model
 from litesmith.known_networks import is_network
@@ -61,6 +62,7 @@ class Request:
     balance    True where every class is to count the same, however many items it has
     fine_tune  none; last, all, or the number of layers that are trained behind the head
     shape      sizes of the backbone's inputs, as the step `resize` takes them; its own without
+    raw        True where a detector gives what its head tells, and boxes are chosen elsewhere
     """
 
     backbone: Path
@@ -75,6 +77,7 @@ class Request:
     training: Training = field(default_factory=Training)
     record: TrainingRecord = field(default_factory=TrainingRecord)
     shape: tuple[str, ...] = ()
+    raw: bool = False
 
     @property
     def is_scratch(self) -> bool:
@@ -84,7 +87,8 @@ class Request:
     @property
     def trains(self) -> bool:
         """True where torch is needed, and a record of what was trained."""
-        return self.is_scratch or self.fine_tune != NO_TUNING
+        is_detector = self.preparation.task == "detection"
+        return self.is_scratch or is_detector or self.fine_tune != NO_TUNING
 
 
 class FineTuned(NamedTuple):
@@ -256,7 +260,14 @@ def retrain_inside(result: Retrained) -> RetrainInside:
     """The bulky part: the mistakes with their pictures."""
     return RetrainInside(
         tuple(
-            MistakeRow(one.name, one.true, one.said, one.confidence, one.thumbnail)
+            MistakeRow(
+                one.name,
+                one.true,
+                one.said,
+                one.confidence,
+                one.thumbnail,
+                tuple(WordRow(word.word, word.weight) for word in one.words),
+            )
             for one in result.found.mistakes
         )
     )

@@ -5,9 +5,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from litesmith.arguments import argument
-from litesmith.data.audio import has_audio, rate_of
+from litesmith.data.audio import rate_of, sound_features
 from litesmith.data.images import picture
 from litesmith.data.preparation import NORMS
+from litesmith.data.sources import Given
 from litesmith.data.unusable import tells_of_unusable
 from litesmith.errors import BadInput
 from litesmith.installing import install_command
@@ -18,12 +19,16 @@ from litesmith.passes.quantizing.integer_graph import integer_tensors
 from litesmith.passes.rewriting.rewrite import Rewrite
 from litesmith.passes.tidy.fold import Fold
 from litesmith.passes.tidy.resize import Resize
-from litesmith.phrases import Phrase, phrase
+from litesmith.phrases import phrase
 from litesmith.plugins import why_missing
 from litesmith.progress import Note, Progress, Status, silent
+from litesmith.tasks.texts import vocabulary_of
 from litesmith.tflite.describe import Described, describe
 from litesmith.tflite.file import load, refuse_output, save
-from litesmith.tflite.metadata import Normalization, metadata
+from litesmith.tflite.metadata import AttachedFile, Normalization, metadata, vocabulary_file
+from litesmith.tflite.stated_input import state_features
+from litesmith.training.detector_result import TaughtDetector
+from litesmith.training.detector_teaching import DetectorJob, holds_boxes, refuse_untrainable
 from litesmith.training.recipe_context import has_torch
 from litesmith.training.retrain_request import (
     HELD_OUT,
@@ -58,6 +63,13 @@ def _no_torch() -> str:
 
 # Times that each sample is used by a network that begins with random weights.
 SCRATCH_EPOCHS = 40.0
+
+
+# The same for the head of a detector.
+DETECTOR_EPOCHS = 30.0
+
+# The tasks for which there is a head to teach.
+TAUGHT = ("classification", "detection", "text")
 
 
 # Classes that differ in size by more than this are said to.
@@ -207,13 +219,37 @@ def default_out(backbone: Path) -> Path:
     return Path(f"{backbone.stem}-retrained.tflite")
 
 
-def default_training(backbone: Path) -> Training:
+def default_training(backbone: Path, task: str = "") -> Training:
     """How it is trained, unless it is said: random weights need longer."""
+    if task == "detection":
+        return Training(epochs=DETECTOR_EPOCHS)
     return Training(epochs=SCRATCH_EPOCHS) if is_scratch(backbone) else Training()
 
 
-def carry_out(request: Request, progress: Progress = silent) -> Retrained:
+def choose_task(asked: str, data: Given) -> str:
+    """The task that is learned: as asked, else detection where the data is pictures with boxes; ""
+    for what has classes."""
+    if asked not in ("", *TAUGHT):
+        raise BadInput(
+            "{task}: no head is taught for it; there are {tasks}",
+            argument("task", asked),
+            ", ".join(TAUGHT),
+        )
+    if asked == "detection" or (not asked and holds_boxes(data)):
+        return "detection"
+    return "text" if asked == "text" else ""
+
+
+def carry_out(request: Request, progress: Progress = silent) -> Retrained | TaughtDetector:
     """Opens, learns, writes and judges."""
+    if request.preparation.task == "detection":
+        refuse_untrainable(request)
+        return DetectorJob(request, load_backbone(request), progress).carry_out()
+    return teach_classes(request, progress)
+
+
+def teach_classes(request: Request, progress: Progress = silent) -> Retrained:
+    """A classifier: opens, learns, writes and judges."""
     if request.is_scratch:
         return _from_scratch(request, progress)
     began = time.monotonic()
@@ -229,13 +265,12 @@ def carry_out(request: Request, progress: Progress = silent) -> Retrained:
     learned, proof, items = job.open_parts(features, whole)
     job.show(phrase("solving the head"))
     head = solve_head(items, len(learned.names), balance=request.balance)
-    said = _described(features, learned)
-    model = describe(with_head(features, head.linear), said, learned.names)
+    model = _labelled_model(with_head(features, head.linear), learned)
     found = job.judge(model, proof)
     result = Retrained(request, embedding, learned, proof, head, found, (), 0.0)
     if request.fine_tune != NO_TUNING:
         tuned, result = _fine_tune(job, result, features)
-        model = model if tuned is None else describe(tuned, said, learned.names)
+        model = model if tuned is None else _labelled_model(tuned, learned)
     save(model, request.out)
     return replace(result, notes=tuple(job.notes), seconds=time.monotonic() - began)
 
@@ -249,10 +284,10 @@ def _from_scratch(request: Request, progress: Progress) -> Retrained:
     request, note = normalised(request)
     job = RetrainJob(request, progress)
     job.say(note)
-    features, embedding, learned, proof = opened(job, request)
+    embedding, learned, proof = opened(job, request)
     made = trained(learned, request, job.watch)
     job.say(made.told)
-    model = describe(made.model, _described(features, learned), learned.names)
+    model = _labelled_model(made.model, learned)
     found = job.judge(model, proof)
     save(model, request.out)
     return Retrained(
@@ -343,7 +378,7 @@ def load_backbone(request: Request) -> Model:
         model = Resize(request.shape).apply(model, Context()).model
     model = Fold(float16=True).apply(model, Context()).model
     integers = integer_tensors(model)
-    if integers:
+    if integers and not (request.fine_tune == NO_TUNING and _is_integer_inside(model)):
         raise BadInput(
             "{backbone}: is quantized ({integers}), {way_to_float}",
             request.backbone,
@@ -353,6 +388,14 @@ def load_backbone(request: Request) -> Model:
     if not model.main.inputs:
         raise BadInput("{backbone}: has no input", request.backbone)
     return model
+
+
+def _is_integer_inside(model: Model) -> bool:
+    """True for a network of integers behind a float front end, on which a head alone can be
+    solved as on any other."""
+    computed = (t for op in model.main.ops for t in op.outputs)
+    takes_floats = all(tensor.dtype == "float32" for tensor in model.main.inputs)
+    return takes_floats and any(tensor.quant is not None for tensor in computed)
 
 
 def _way_to_float(model: Model) -> str:
@@ -373,28 +416,43 @@ def _plain(features: Model, model: Model) -> Model:
     """The cut model with the normalisation of the backbone and none of its class names."""
     told = metadata(model)
     said = [Described(norm, rate=told.rate) for norm in told.inputs]
-    described = describe(features, said, ()) if any(told.inputs) or told.rate else None
-    if described is not None:
-        return described
+    words = vocabulary_file(model)
+    if any(told.inputs) or told.rate or words is not None:
+        return describe(features, said, (), words=words)
     return replace(features, metadata=(), attached=b"")
 
 
-def _described(features: Model, learned: Labelled) -> list[Described]:
+def _labelled_model(model: Model, learned: Labelled) -> Model:
+    """The model, which says how its input is made and what its classes are called."""
+    told = describe(model, _described(model, learned), learned.names, words=_words(model, learned))
+    if not _has_clips(learned):
+        return told
+    features = sound_features(model, learned.data.preparation)
+    return state_features(told, "" if features.kind == "wave" else features.text)
+
+
+def _described(model: Model, learned: Labelled) -> list[Described]:
     """What the result says of its input: the normalisation that it was made with."""
     made = learned.data.preparation
-    tensor = features.main.inputs[0]
-    wanted = picture(tensor)
-    if len(features.main.inputs) != 1 or wanted is None:
-        return [Described(rate=_rate(features, learned)) for _ in features.main.inputs]
+    wanted = picture(model.main.inputs[0])
+    if _has_clips(learned):
+        return [Described(rate=rate_of(model, made)[0])]
+    if len(model.main.inputs) != 1 or wanted is None:
+        return [Described(rate=metadata(model).rate) for _ in model.main.inputs]
     norm = made.as_norm()
     if not made.is_chosen or norm.reverse:
         return [Described(channels=wanted.channels)]
     return [Described(Normalization(norm.mean, norm.std), wanted.channels)]
 
 
-def _rate(features: Model, learned: Labelled) -> int:
-    """The samples a second that clips were brought to; 0 where the data has none."""
-    source = learned.data.source
-    folder = None if isinstance(source, Phrase) else Path(source)  # a phrase names what has no path
-    is_audio = folder is not None and folder.is_dir() and has_audio(folder, features)
-    return rate_of(features, learned.data.preparation)[0] if is_audio else metadata(features).rate
+def _words(model: Model, learned: Labelled) -> AttachedFile | None:
+    """The vocabulary that texts became numbers by; None where there are no texts."""
+    if learned.data.rows.words is None:
+        return vocabulary_file(model)
+    found = vocabulary_of(model, learned.data.preparation.vocab)
+    is_tokenizer = found.name.lower().endswith(".json")
+    return found._replace(name="tokenizer.json" if is_tokenizer else "vocab.txt")
+
+
+def _has_clips(learned: Labelled) -> bool:
+    return learned.data.rows.averages

@@ -101,13 +101,14 @@ def split_preparing(asked: TrainingOptions) -> Preparing:
 
 
 class Look(NamedTuple):
-    """How far a training has come: what a progress bar shows."""
+    """How far a training has come: what a progress bar shows; `told` in place of the losses."""
 
     what: str
     step: int
     steps: int
     first: float
     best: float
+    told: str = ""
 
 
 Watch = Callable[[Look], None]
@@ -118,4 +119,4 @@ def look_status(look: Look, what: str | None = None) -> Status:
     losses = phrase(
         "loss {best} ({first} at first)", number_text(look.best), number_text(look.first)
     )
-    return Status(what or look.what, look.step, look.steps, losses)
+    return Status(what or look.what, look.step, look.steps, look.told or losses)

@@ -40,6 +40,7 @@ from litesmith.training.weight_parameters import (
     Free,
     Rounded,
     TrainedValue,
+    held_as_codes,
     rounded,
     scaled,
     unit_of,
@@ -97,9 +98,8 @@ class Forms:
         """A value as the tensor can hold it; the value itself for a float tensor."""
         if tensor not in self._place:
             return value
-        low, high = self._limits[tensor]
-        return torch._fake_quantize_learnable_per_tensor_affine(  # type: ignore[attr-defined]
-            value.float(), self.scale(tensor), self._zeros[tensor], low, high, 1.0
+        return held_as_codes(
+            value.float(), self.scale(tensor), self._zeros[tensor], self._limits[tensor]
         )
 
     def moved(self) -> Mapping[Tensor, Tensor]:

@@ -73,14 +73,9 @@ class Rounded:
         self._zero = torch.zeros_like(scales)
 
     def __call__(self) -> torch.Tensor:
-        most, value, scales = self._most, self.inner(), self.scales()
-        if len(scales) == 1:
-            return torch._fake_quantize_learnable_per_tensor_affine(  # type: ignore[attr-defined]
-                value, scales, self._zero, -most, most, 1.0
-            )
-        return torch._fake_quantize_learnable_per_channel_affine(  # type: ignore[attr-defined]
-            value, scales, self._zero, self._axis, -most, most, 1.0
-        )
+        scales = self.scales()
+        axis = None if len(scales) == 1 else self._axis
+        return held_as_codes(self.inner(), scales, self._zero, (-self._most, self._most), axis)
 
     def parameters(self) -> list[torch.nn.Parameter]:
         return [*self.inner.parameters(), self._log]
@@ -138,6 +133,30 @@ class Coded:
 def scaled(first: torch.Tensor, log: torch.Tensor) -> torch.Tensor:
     """Scales that have moved by a logarithm."""
     return first * torch.exp((log * LOG_UNIT).clamp(-_MOST_LOG, _MOST_LOG))
+
+
+def held_as_codes(
+    value: torch.Tensor,
+    scales: torch.Tensor,
+    zero: torch.Tensor,
+    limits: tuple[int, int],
+    axis: int | None = None,
+) -> torch.Tensor:
+    """A value as codes can hold it, with gradients for the value and its scales.
+
+    torch's own kernels read the scales on the host, so that a GPU has to wait in every step."""
+    if value.is_cuda:
+        along = [-1 if place == axis else 1 for place in range(value.ndim)]
+        steps = scales if axis is None else scales.reshape(along)
+        points = zero if axis is None else zero.reshape(along)
+        return (rounded(value / steps + points).clamp(*limits) - points) * steps
+    if axis is None:
+        return torch._fake_quantize_learnable_per_tensor_affine(  # type: ignore[attr-defined]
+            value, scales, zero, *limits, 1.0
+        )
+    return torch._fake_quantize_learnable_per_channel_affine(  # type: ignore[attr-defined]
+        value, scales, zero, axis, *limits, 1.0
+    )
 
 
 def rounded(value: torch.Tensor) -> torch.Tensor:

@@ -2,7 +2,9 @@
 
 backbone_norm.py  the normalisation of a backbone, if nobody states it
 confusion.py      the confusion matrix and the worst mistakes
+detector.py       a light head that tells boxes, and the op that chooses among them
 embedding.py      the vector before the head, found and cut out
+feature_maps.py   the maps of a backbone in which things can be found
 head.py           the embedding of every item, kept for the next time; a head solved on them and
                   attached behind them
 labelled.py       data with a class for every item, split into parts that share nothing

@@ -2,7 +2,9 @@
 
 import base64
 import io
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from PIL import Image
@@ -10,12 +12,16 @@ from PIL import Image
 from litesmith.accuracy.metrics import METRICS, value_of
 from litesmith.accuracy.paired import Estimate, Groups
 from litesmith.accuracy.scoring import credit
+from litesmith.data.answers import outputs_of
+from litesmith.data.audio import rate_of, waveform
 from litesmith.data.groups import number_groups
 from litesmith.data.images import Picture, picture
 from litesmith.data.sample_splits import row_groups
-from litesmith.data.samples import are_pixels
+from litesmith.data.samples import Sample, are_pixels
 from litesmith.ir.types import Array
 from litesmith.run.session import Source
+from litesmith.tasks.sound import USUAL_BANDS, Features, featured
+from litesmith.tasks.task import Words
 from litesmith.transfer.head import Tell, answer_rows
 from litesmith.transfer.labelled import Labelled
 
@@ -23,8 +29,19 @@ MOST_MISTAKES = 24
 
 _THUMB, _QUALITY = 112, 75
 
+# Words of a text that are left out in turn.
+_MOST_WORDS = 60
+
 # A softmax gives less as 0, whose logarithm is nothing to count with.
 _LEAST_CHANCE = 1e-7
+
+
+class DecidingWord(NamedTuple):
+    """A word of a text, and how much more probable it made what the model said; below 0 where it
+    spoke against it."""
+
+    word: str
+    weight: float
 
 
 @dataclass(frozen=True)
@@ -32,7 +49,8 @@ class Mistake:
     """An item that was taken for another class.
 
     confidence  the probability that the model gave to what it said
-    thumbnail   a small JPEG as base64; "" where the item is no image
+    words       of a text, each with what it did
+    thumbnail   a small JPEG as base64, of a clip its spectrogram; "" where the item is neither
     """
 
     name: str
@@ -40,6 +58,7 @@ class Mistake:
     said: str
     confidence: float
     thumbnail: str = ""
+    words: tuple[DecidingWord, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +112,8 @@ def confusion(model: Source, found: Labelled, tell: Tell | None = None) -> Confu
     rows = answer_rows(model, found.data, tell)
     chances = rows.reshape(len(rows), -1).astype(np.float64)
     groups = row_groups(found.data, len(chances))
-    return Confusion(found.names, chances, found.labels, _mistakes(found, chances), groups)
+    mistakes = _with_words(model, found, _mistakes(found, chances))
+    return Confusion(found.names, chances, found.labels, mistakes, groups)
 
 
 def _mistakes(found: Labelled, chances: Array) -> tuple[Mistake, ...]:
@@ -115,18 +135,63 @@ def _mistakes(found: Labelled, chances: Array) -> tuple[Mistake, ...]:
     )
 
 
+def _with_words(
+    model: Source, found: Labelled, mistakes: tuple[Mistake, ...]
+) -> tuple[Mistake, ...]:
+    """The mistakes with the words that decided, where the items are texts."""
+    words = found.data.rows.words
+    if words is None or found.data.batch > 1:
+        return mistakes
+    places = {name: found.data.chosen[row] for row, name in enumerate(found.data.names)}
+    return tuple(
+        replace(one, words=_deciding_words(model, words, places[one.name], found.names, one.said))
+        for one in mistakes
+    )
+
+
+def _deciding_words(
+    model: Source, words: Words, place: int, names: Sequence[str], said: str
+) -> tuple[DecidingWord, ...]:
+    """What the probability of a class loses with each word of a text left out."""
+    text = words.texts[place].split()[:_MOST_WORDS]
+    variants = [text, *(text[:n] + text[n + 1 :] for n in range(len(text)))]
+    samples = [
+        Sample(tuple(array[None] for array in words.arrays(" ".join(one)))) for one in variants
+    ]
+    answers = outputs_of([model], samples, lambda _, outputs: outputs[0][0].reshape(-1).copy())
+    whole, *without = [float(row[names.index(said)]) for row in answers]
+    return tuple(DecidingWord(word, whole - one) for word, one in zip(text, without, strict=True))
+
+
 def _thumbnail(found: Labelled, row: int) -> str:
-    """A small picture of an item; "" where it is none."""
+    """A small picture of an item, of a clip its spectrogram; "" where it is neither."""
     tensor = found.data.model.main.inputs[0]
     arrays, _ = found.data.rows.read(found.data.chosen[row])
     wanted = picture(tensor)
-    if wanted is None or len(arrays) != 1 or not are_pixels(tensor, arrays[0]):
+    if found.data.rows.averages:
+        image = Image.fromarray(_spectrogram(arrays[0], found)).resize((_THUMB, _THUMB // 2))
+    elif wanted is None or len(arrays) != 1 or not are_pixels(tensor, arrays[0]):
         return ""
-    image = Image.fromarray(_upright(arrays[0], wanted))
+    else:
+        image = Image.fromarray(_upright(arrays[0], wanted))
     image.thumbnail((_THUMB, _THUMB))
     content = io.BytesIO()
     image.save(content, "JPEG", quality=_QUALITY)
     return base64.b64encode(content.getvalue()).decode()
+
+
+def _spectrogram(values: Array, found: Labelled) -> Array:
+    """How loud each pitch of a clip is, moments to the right and high pitches on top, as grey."""
+    if waveform(found.data.model.main.inputs[0]):
+        rate, _ = rate_of(found.data.model, found.data.preparation)
+        loud = featured(
+            values.reshape(-1).astype(np.float64), rate, Features("logmel", USUAL_BANDS)
+        )
+    else:
+        loud = values.reshape([side for side in values.shape if side > 1])
+    low, high = float(loud.min()), float(loud.max())
+    shares = (loud - low) / max(high - low, 1e-6)
+    return np.flip((255 * shares).astype(np.uint8).T, 0)
 
 
 def _upright(pixels: Array, wanted: Picture) -> Array:

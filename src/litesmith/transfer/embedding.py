@@ -61,8 +61,9 @@ def cut(model: Model, tensor: Tensor) -> Model:
     """The model up to a tensor, as a vector for each item: what came after it is gone, and so are
     the names of the classes; how images are prepared stays."""
     graph = model.main
-    ops, vector = _as_vector(graph, tensor, batch_of(model) or 1)
-    kept = needed_ops([*graph.ops, *ops], [vector], _changes)
+    unpacked, floats = _as_floats(tensor)
+    ops, vector = _as_vector(graph, floats, batch_of(model) or 1)
+    kept = needed_ops([*graph.ops, *unpacked, *ops], [vector], _changes)
     made = regraph(graph, ops=kept, outputs=[vector])
     signature = next((s for s in model.signatures if s.graph == 0), None)
     signatures = (
@@ -145,10 +146,15 @@ def _before_pool(makers: Mapping[Tensor, Op], pool: Op) -> Embedding | None:
 def _moved_from(makers: Mapping[Tensor, Op], tensor: Tensor) -> tuple[Tensor, Op | None]:
     """Where a tensor's numbers were computed, and by which op."""
     op = makers.get(tensor)
-    while op is not None and OPS[op.kind].reshapes and op.inputs[0] is not None:
+    while op is not None and _passes_on(op) and op.inputs[0] is not None:
         tensor = op.inputs[0]
         op = makers.get(tensor)
     return tensor, op
+
+
+def _passes_on(op: Op) -> bool:
+    """True where an op only stores the same numbers in another way."""
+    return OPS[op.kind].reshapes or OPS[op.kind].rescales
 
 
 def _is_head(op: Op) -> bool:
@@ -181,8 +187,10 @@ def _is_vector(tensor: Tensor, items: int) -> bool:
 
 
 def _usable(tensor: Tensor) -> bool:
-    """True where it holds several real numbers."""
-    return tensor.dtype == "float32" and bool(tensor.shape) and tensor.shape[-1] > 1
+    """True where it holds several real numbers, as floats or as codes with one scale."""
+    is_coded = tensor.quant is not None and tensor.quant.scale.size == 1
+    is_real = tensor.dtype == "float32" or is_coded
+    return is_real and bool(tensor.shape) and tensor.shape[-1] > 1
 
 
 # A tensor of the user's.
@@ -223,6 +231,14 @@ def _shape(tensor: Tensor) -> str:
 
 
 # Cutting.
+
+
+def _as_floats(tensor: Tensor) -> tuple[list[Op], Tensor]:
+    """The op that makes floats of codes, and these; none where they are floats."""
+    if tensor.dtype == "float32":
+        return [], tensor
+    floats = Tensor(f"{tensor.name}/floats", tensor.shape, dynamic=tensor.dynamic)
+    return [Op("DEQUANTIZE", (tensor,), (floats,), Record(OPS["DEQUANTIZE"].options))], floats
 
 
 def _as_vector(graph: Graph, tensor: Tensor, items: int) -> tuple[list[Op], Tensor]:

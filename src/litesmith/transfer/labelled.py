@@ -13,13 +13,16 @@ from litesmith.data.sources import Given, Samples, open_data
 from litesmith.errors import BadInput
 from litesmith.ir.types import Array, Model
 from litesmith.phrases import phrase
-from litesmith.tflite.describe import label_line, label_lines
+from litesmith.tasks.texts import ENDINGS as TABLES
+from litesmith.tasks.texts import class_labels, ending, token_inputs
+from litesmith.tflite.describe import describe, label_line, label_lines
+from litesmith.tflite.metadata import metadata, vocabulary_file
 from litesmith.type_guards import is_path
 from litesmith.units import plain, total_text
 
 # What the parts of a data set are called, where its folder holds them.
 _TRAINING = ("train", "training")
-_PROVING = ("val", "valid", "validation", "test")
+_PROVING = ("val", "valid", "validation", "dev", "test")
 
 # A class needs so many items: one to learn from, and one to be judged by.
 FEWEST = 2
@@ -66,14 +69,22 @@ def sources_of(data: Given, proof: Given | None) -> Sources:
     """The two parts of a data set, where its folder holds them as train/ and val/."""
     if not is_path(data) or not Path(data).is_dir():
         return Sources(data, proof)
-    inside = {p.name.lower(): p for p in Path(data).iterdir() if p.is_dir()}
+    inside = {
+        p.name.partition(".")[0].lower(): p
+        for p in sorted(Path(data).iterdir())
+        if p.is_dir() or _is_table(p)
+    }
     train = next((inside[name] for name in _TRAINING if name in inside), None)
     val = next((inside[name] for name in _PROVING if name in inside), None)
-    if train is None or not _has_folders(train):
+    if train is None or not (_is_table(train) or _has_folders(train)):
         return Sources(data, proof)
     if proof is None and val is not None:
         return Sources(train, val, (phrase("learned from {train}, judged by {val}", train, val),))
     return Sources(train, proof, (phrase("learned from {train}", train),))
+
+
+def _is_table(path: Path) -> bool:
+    return path.is_file() and ending(path) in TABLES
 
 
 def _has_folders(folder: Path) -> bool:
@@ -123,6 +134,10 @@ def open_beside(
 
 def _opened(source: Given, model: Model, preparation: Preparation, samples: int | None) -> Samples:
     asked = replace(preparation, label_offset=0)
+    if is_path(source) and _is_table(Path(source)) and token_inputs(model):
+        names = class_labels(Path(source))  # the model's classes are to be these
+        model = describe(model, (), names, words=vocabulary_file(model)) if names else model
+        asked = replace(asked, task="text")
     data = open_data(source, model, preparation=asked, samples=samples, resizes=True)
     stored = data.items.stored
     if stored is None:
@@ -148,6 +163,9 @@ def _owners(data: Samples) -> list[str]:
     """The class of each item by name."""
     if os.path.isdir(data.source):
         return [name.partition("/")[0] for name in data.names]
+    labels = metadata(data.model).labels if data.rows.words is not None else ()
+    if labels:
+        return [labels[number] for number in _numbers(data)]
     return [str(number) for number in _numbers(data)]
 
 

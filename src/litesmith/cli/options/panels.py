@@ -71,6 +71,7 @@ PANELS = (
             "--own",
             "--at",
             "--balance",
+            "--raw",
             "--classes",
             "--weights",
             "--pretrained",

@@ -6,6 +6,7 @@ from rich.text import Text
 
 from litesmith.cli.text import printing as show
 from litesmith.phrases import phrase
+from litesmith.training.detector_result import TaughtDetector
 from litesmith.training.retraining import Retrained
 from litesmith.units import percent_text, plain, score_text, time_text, total_text
 
@@ -16,9 +17,12 @@ _LISTED, _MISTAKES = 12, 3
 _OTHERS = 60
 
 
-def print_retrained(result: Retrained) -> None:
+def print_retrained(result: Retrained | TaughtDetector) -> None:
     """The share that is right, the classes that fare worst, and what to do now."""
     show.line(result.sentence, "bold")
+    if isinstance(result, TaughtDetector):
+        _print_detector(result)
+        return
     took = phrase("{time} in all", time_text(result.seconds * 1e6))
     learned = phrase("{count} items", total_text(sum(result.learned.counts)))
     if result.scratch is not None:
@@ -55,6 +59,45 @@ def print_retrained(result: Retrained) -> None:
     show.line("next:")
     source = quote(str(result.learned.data.source))
     out = quote(str(result.out))
+    small = quote(str(result.out.with_name(f"{result.out.stem}-int8.tflite")))
+    if result.embedding.tensor.dtype != "float32":  # the backbone computes with integers already
+        show.command(f"litesmith bench {out}")
+    elif result.learned.data.rows.words is not None:  # integers cost transformers too much
+        small = quote(str(result.out.with_name(f"{result.out.stem}-dynamic.tflite")))
+        show.command(f"litesmith quantize {out} --to dynamic -o {small}")
+    else:
+        show.command(f"litesmith quantize {out} --to int8 --data {source} -o {small}")
+
+
+def _print_detector(result: TaughtDetector) -> None:
+    whole = result.found.whole
+    show.line(
+        phrase(
+            "AP {value}; learned from {count} pictures, {time} in all",
+            score_text(whole.value, "share", whole.low, whole.high),
+            total_text(result.pictures),
+            time_text(result.seconds * 1e6),
+        )
+    )
+    if result.frozen is not None:
+        alone = result.frozen.evaluation
+        score = score_text(alone.value, "share", alone.low, alone.high)
+        show.line(phrase("the head alone: {score}", score))
+    table = show.table("class", "things", "AP50", "95 %", right=(1, 2))
+    for place, name in enumerate(result.names[:_LISTED]):
+        value = result.found.of_class(place)
+        if value is not None:
+            table.add_row(
+                Text(plain(name)),
+                total_text(result.found.wanted[place]),
+                percent_text(value.value),
+                phrase("{share}–{share2}", percent_text(value.low), percent_text(value.high)),
+            )
+    show.console.print(table)
+    if result.report is not None:
+        show.line(phrase("report: {page}", plain(str(result.report))))
+    show.line("next:")
+    out, source = quote(str(result.out)), quote(result.sources[0])
     small = quote(str(result.out.with_name(f"{result.out.stem}-int8.tflite")))
     show.command(f"litesmith quantize {out} --to int8 --data {source} -o {small}")
 

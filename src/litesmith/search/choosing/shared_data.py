@@ -28,7 +28,7 @@ from litesmith.search.choosing.candidates import ModelCandidate
 from litesmith.search.trial.data_split import refuse_shared
 from litesmith.tflite.metadata import metadata
 from litesmith.training.retrain_request import HELD_OUT, Request
-from litesmith.training.retraining import carry_out
+from litesmith.training.retraining import teach_classes
 from litesmith.transfer.embedding import embedding_of
 from litesmith.transfer.labelled import open_beside, open_labelled, parted, sources_of
 from litesmith.units import plain, total_text
@@ -292,7 +292,7 @@ class Lesson(NamedTuple):
                 what = phrase("retraining {name}: {what}", candidate.name, event.what)
                 tell(what, event.done / event.of if event.of else 0.0)
 
-        notes = carry_out(request, progress).notes
+        notes = teach_classes(request, progress).notes
         if not candidate.is_taught:
             notes = (
                 *notes,

@@ -1,0 +1,341 @@
+"""`retrain --task detection`: a light head on a backbone's maps, taught to find a user's things."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from litesmith.accuracy.evaluate import evaluate_all
+from litesmith.arguments import argument
+from litesmith.data.answers import outputs_of
+from litesmith.data.guess_norm import from_model, with_norm
+from litesmith.data.images import decode, in_parallel, picture
+from litesmith.data.preparation import Preparation
+from litesmith.data.sample_splits import row_groups
+from litesmith.data.sources import Given, Samples, open_data
+from litesmith.errors import BadInput, CannotApply
+from litesmith.installing import install_command
+from litesmith.ir.types import Array, Model
+from litesmith.numeric.arrays import array_on_disk
+from litesmith.phrases import phrase
+from litesmith.progress import Note, Progress, Status
+from litesmith.tasks.annotations import Annotated, find_annotations
+from litesmith.tasks.task import Answer, Mark, Shown
+from litesmith.tflite.describe import Described, describe
+from litesmith.tflite.file import save
+from litesmith.tflite.metadata import Normalization
+from litesmith.training.detector_result import Judged, TaughtDetector, draw_mistake
+from litesmith.training.recipe_context import has_torch
+from litesmith.training.retrain_request import HELD_OUT, Request
+from litesmith.training.settings import HELD_OUT as STOPPING
+from litesmith.training.settings import Look, look_status
+from litesmith.transfer.backbone_norm import settled
+from litesmith.transfer.confusion import MOST_MISTAKES, Mistake
+from litesmith.transfer.detector import build_detector, finish_detector
+from litesmith.transfer.embedding import cut, embedding_of
+from litesmith.transfer.feature_maps import FeatureMap, feature_maps
+from litesmith.transfer.labelled import open_labelled
+from litesmith.type_guards import is_path
+from litesmith.units import plain
+
+if TYPE_CHECKING:
+    from litesmith.training.detector_training import TrainedDetector
+
+# Fewer pictures are no training set.
+FEWEST = 16
+
+# Pictures that the normalisation is chosen by, where nobody says; and the usual one.
+_MOST_TRIED, _USUAL_NORM = 160, "tf"
+
+# More bytes of pictures than this lie in a file.
+_IN_MEMORY = 2_000_000_000
+
+
+class Pictures(NamedTuple):
+    """What is learned from and what is judged by."""
+
+    learned: Samples
+    proof: Samples
+    sources: tuple[str, str]
+
+
+def holds_boxes(source: Given) -> bool:
+    """Whether data is pictures with boxes."""
+    return is_path(source) and Path(source).exists() and find_annotations(Path(source)) is not None
+
+
+@dataclass(frozen=True)
+class DetectorJob:
+    """A detector being taught: what is asked for, the backbone, and who is told."""
+
+    request: Request
+    whole: Model
+    progress: Progress
+
+    def carry_out(self) -> TaughtDetector:
+        """Opens, teaches, writes and judges."""
+        began, request = monotonic(), self.request
+        maps = feature_maps(self.whole)
+        told = _read_boxes(request.data)
+        names = _class_names(told)
+        start = build_detector(self.whole, maps, len(names), request.training.seed)
+        preparation, notes = self._prepare(told, names)
+        open_model = finish_detector(start, _strides(maps), raw=True)
+        described = _described(open_model, names, preparation)
+        pictures = self._part(described, preparation)
+        notes += tuple(n for n in pictures.learned.notes if n not in notes)
+        strides = ", ".join(map(str, _strides(maps)))
+        notes = (phrase("learns from maps of the strides {strides}", strides), *notes)
+        for note in notes:
+            self.progress(Note(note))
+        trained = self._teach(start, maps, names, pictures.learned)
+        model = self._finish(trained.model, maps, names, preparation)
+        save(model, request.out)
+        found = self._judge(model, pictures.proof, names)
+        frozen = None
+        if trained.frozen is not None:
+            alone = self._finish(trained.frozen, maps, names, preparation)
+            frozen = self._judge(alone, pictures.proof, names)
+        return TaughtDetector(
+            request,
+            maps,
+            names,
+            _counts(pictures.learned, len(names)),
+            len(pictures.learned.chosen),
+            pictures.sources,
+            preparation.text,
+            found,
+            self._mistakes(model, pictures.proof, found),
+            (*notes, *trained.told),
+            monotonic() - began,
+            tuned=trained.tuned,
+            frozen=frozen,
+        )
+
+    def _prepare(
+        self, told: Annotated, names: Sequence[str]
+    ) -> tuple[Preparation, tuple[str, ...]]:
+        """The preparation with a normalisation: asked for, stated by the backbone, or the one that
+        tells the classes of the largest things apart best."""
+        asked = replace(self.request.preparation, task="detection", crop=0.0)
+        if asked.is_chosen:
+            return asked, ()
+        stated = from_model(self.whole, 0)
+        if stated is not None and stated.preparation.is_chosen:
+            return with_norm(asked, stated.preparation), stated.notes
+        self.progress(Status(phrase("choosing the normalisation")))
+        try:
+            found, notes = self._guess(told, names)
+        except (BadInput, CannotApply):
+            usual = Preparation(norm=_USUAL_NORM)
+            note = phrase(
+                "normalisation {norm} ({formula}) assumed: the data does not tell; --norm says "
+                "otherwise",
+                _USUAL_NORM,
+                usual.as_norm().formula,
+            )
+            return with_norm(asked, usual), (note,)
+        return with_norm(asked, found), notes
+
+    def _guess(self, told: Annotated, names: Sequence[str]) -> tuple[Preparation, tuple[str, ...]]:
+        wanted = picture(self.whole.main.inputs[0])
+        assert wanted is not None
+        owned = [
+            (file, max(things, key=lambda thing: thing.area).name)
+            for file, things in zip(told.files, told.things, strict=True)
+            if things
+        ]
+        step = max(1, len(owned) // _MOST_TRIED)
+        some = [one for one in owned[::step] if one[1] in names]
+        whole = Preparation(crop=0.0)
+        pixels = list(in_parallel(lambda one: decode(one[0], wanted, whole), some))
+        arrays = {
+            "x": np.stack(pixels),
+            "y": np.array([names.index(name) for _, name in some], np.int64),
+        }
+        embedding = embedding_of(self.whole)
+        features = cut(self.whole, embedding.tensor)
+        found = open_labelled(arrays, features, Preparation(norm="raw"))
+        unset = replace(found.data.preparation, norm="")
+        opened = replace(found, data=replace(found.data, preparation=unset))
+        chosen, notes = settled(opened, features, Preparation(), self.whole)
+        return chosen.data.preparation, notes
+
+    # The data.
+
+    def _part(self, model: Model, preparation: Preparation) -> Pictures:
+        request = self.request
+        found = _opened(request.data, model, preparation, request.samples)
+        if request.val is None:
+            learned, proof = _split(found, HELD_OUT)
+            sources = (found.source, found.source)
+        else:
+            proof = _opened(request.val, model, preparation, None)
+            known = {*proof.digests}
+            kept = [n for n, one in enumerate(found.digests) if one not in known]
+            learned, sources = found.at(kept), (found.source, proof.source)
+        if len(learned.chosen) < FEWEST:
+            raise BadInput(
+                "{source}: {count} pictures are too few to learn from; give {fewest} or more",
+                found.source,
+                len(learned.chosen),
+                FEWEST,
+            )
+        return Pictures(learned, proof, sources)
+
+    # The training.
+
+    def _teach(
+        self, start: Model, maps: Sequence[FeatureMap], names: tuple[str, ...], data: Samples
+    ) -> "TrainedDetector":
+        from litesmith.training.detector_course import DetectorSamples
+        from litesmith.training.detector_training import DetectorLesson
+        from litesmith.training.finetune import training_key
+
+        pixels, labels = self._gather(data)
+        samples = DetectorSamples(pixels, labels, *_split_places(data, STOPPING), names)
+        key = training_key(start, data, self.request)
+        norm = data.preparation.as_norm()
+        lesson = DetectorLesson(samples, _strides(maps), norm, self.request, key, self._watch)
+        return lesson.train(start)
+
+    def _watch(self, look: Look) -> None:
+        self.progress(look_status(look))
+
+    def _gather(self, data: Samples) -> tuple[Array, Array]:
+        """All pictures as bytes, and what is in them."""
+        wanted = picture(data.model.main.inputs[0])
+        assert wanted is not None
+        shape = (len(data.chosen), wanted.height, wanted.width, wanted.channels)
+        is_small = int(np.prod(shape)) <= _IN_MEMORY
+        store = np.empty(shape, np.uint8) if is_small else array_on_disk(shape, np.dtype(np.uint8))
+        labels: list[Array] = []
+        for place, (arrays, label) in enumerate(in_parallel(data.rows.read, data.chosen)):
+            assert label is not None
+            store[place] = arrays[0]
+            labels.append(label)
+            self.progress(Status(phrase("reading pictures"), place + 1, len(data.chosen)))
+        return store, np.stack(labels)
+
+    # The result.
+
+    def _finish(
+        self, model: Model, maps: Sequence[FeatureMap], names: Sequence[str], made: Preparation
+    ) -> Model:
+        finished = finish_detector(model, _strides(maps), raw=self.request.raw)
+        return _described(finished, names, made)
+
+    def _judge(self, model: Model, proof: Samples, names: tuple[str, ...]) -> Judged:
+        data = _opened_like(proof, model)
+        (found,) = evaluate_all([model], data, metric="ap50", progress=self.progress)
+        assert found.rows is not None
+        return Judged(found, found.rows, row_groups(data, len(found.rows)), names)
+
+    def _mistakes(self, model: Model, proof: Samples, found: Judged) -> tuple[Mistake, ...]:
+        data = _opened_like(proof, model)
+        worst = found.worst[:MOST_MISTAKES]
+        scorer = data.rows.scorer
+        assert scorer is not None
+        some = data.at(worst)
+        answers = outputs_of([model], some.one_by_one(), lambda sample, outs: (sample, outs[0]))
+        made: list[Mistake] = []
+        for index, (sample, outputs) in zip(some.chosen, answers, strict=True):
+            assert sample.label is not None
+            told = scorer.tell(Answer(outputs, sample.label))
+            (pixels,), label = data.rows.read(index)
+            assert label is not None
+            made.append(draw_mistake(sample.name, pixels, _true(label, found.names), told))
+        return tuple(made)
+
+
+def _true(label: Array, names: Sequence[str]) -> Shown:
+    rows = label[label[:, 0] >= 0]
+    return Shown(
+        marks=tuple(
+            Mark((row[1], row[2], row[3], row[4]), names[int(row[0])]) for row in rows.tolist()
+        )
+    )
+
+
+def _read_boxes(data: Given) -> Annotated:
+    found = find_annotations(Path(data)) if is_path(data) else None
+    if found is None:
+        raise BadInput(
+            "{source}: no boxes there; give COCO's JSON, a folder with it, with `Annotations` of "
+            "XML, or with `images` and `labels`",
+            plain(str(data)) if is_path(data) else type(data).__name__,
+        )
+    read, place = found
+    return read(place)
+
+
+def _class_names(told: Annotated) -> tuple[str, ...]:
+    """The classes that have boxes, in the order of the source."""
+    used = {thing.name for some in told.things for thing in some}
+    return tuple(name for name in told.classes if name in used)
+
+
+def _described(model: Model, names: Sequence[str], made: Preparation) -> Model:
+    norm = made.as_norm()
+    said = Described(None if norm.reverse else Normalization(norm.mean, norm.std), channels=3)
+    return describe(model, [said], names)
+
+
+def _opened(source: Given, model: Model, preparation: Preparation, samples: int | None) -> Samples:
+    data = open_data(source, model, preparation=preparation, samples=samples)
+    stored = data.items.stored
+    assert stored is not None, "pictures with boxes are files"
+    return stored
+
+
+def _opened_like(proof: Samples, model: Model) -> Samples:
+    """The same pictures for a model that answers in its own way."""
+    again = _opened(Path(proof.source), model, proof.preparation, None)
+    places = {name: n for n, name in enumerate(again.rows.names)}
+    chosen = tuple(places[name] for name in proof.names)
+    return replace(again, chosen=chosen)
+
+
+def _split(data: Samples, parts: int) -> tuple[Samples, Samples]:
+    rest, held = _split_places(data, parts)
+    return data.at(rest.tolist()), data.at(held.tolist())
+
+
+def _split_places(data: Samples, parts: int) -> tuple[Array, Array]:
+    """The places of most pictures, and of one in so many: by content, copies together."""
+    groups, first = data.groups.tolist(), dict[int, str]()
+    for group, digest in zip(groups, data.digests, strict=True):
+        first[group] = min(digest, first.get(group, digest))
+    order = sorted(first, key=lambda group: first[group])
+    chosen = {*order[: max(1, len(order) // parts)]}
+    places = np.arange(len(groups))
+    is_held = np.array([group in chosen for group in groups])
+    return places[~is_held], places[is_held]
+
+
+def _counts(data: Samples, classes: int) -> tuple[int, ...]:
+    """How many things of each class there are."""
+    label = data.rows.label
+    assert label is not None
+    kinds = np.concatenate([label(index)[:, 0] for index in data.chosen]).astype(np.int64)
+    return tuple(np.bincount(kinds[kinds >= 0], minlength=classes).tolist())
+
+
+def _strides(maps: Sequence[FeatureMap]) -> tuple[int, ...]:
+    return tuple(one.stride for one in maps)
+
+
+def refuse_untrainable(request: Request) -> None:
+    """Raises before any data is read where a detector cannot be taught."""
+    for option, is_given in (("at", bool(request.at)), ("balance", request.balance)):
+        if is_given:
+            raise BadInput("{option}: is for classifiers; leave it out", argument(option))
+    if not has_torch():
+        raise BadInput(
+            "{task}: needs torch, which is not installed; {install}",
+            argument("task", "detection"),
+            install_command("train"),
+        )

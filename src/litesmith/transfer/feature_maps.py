@@ -1,0 +1,59 @@
+"""Maps of a backbone in which things can be found: one for each stride, the last of its size."""
+
+from typing import NamedTuple
+
+from litesmith.data.images import picture
+from litesmith.errors import BadInput
+from litesmith.ir.types import Model, Tensor
+
+STRIDES = (8, 16, 32)
+
+# A map of fewer channels tells little.
+_FEWEST = 8
+
+
+class FeatureMap(NamedTuple):
+    """A tensor (1, height, width, channels), each place of which stands for so many pixels."""
+
+    tensor: Tensor
+    stride: int
+
+
+def feature_maps(model: Model) -> tuple[FeatureMap, ...]:
+    """The maps of a model of pictures, from the finest to the coarsest; BadInput where it has
+    none."""
+    height, width = input_size(model)
+    found: list[FeatureMap] = []
+    for stride in STRIDES:
+        size = -(-height // stride), -(-width // stride)
+        fitting = [
+            tensor
+            for op in model.main.ops
+            for tensor in op.outputs
+            if tensor.dtype == "float32"
+            and len(tensor.shape) == 4
+            and tensor.shape[:3] == (1, *size)
+            and tensor.shape[3] >= _FEWEST
+            and size != (1, 1)
+        ]
+        if fitting:
+            found.append(FeatureMap(fitting[-1], stride))
+    if not found:
+        raise BadInput(
+            "the backbone has no map in which a place stands for 8, 16 or 32 pixels, so nothing "
+            "can be found in a picture; give a network of convolutions that takes one picture"
+        )
+    return tuple(found)
+
+
+def input_size(model: Model) -> tuple[int, int]:
+    """Height and width of the picture that a model takes; BadInput where it takes none."""
+    inputs = model.main.inputs
+    wanted = picture(inputs[0]) if len(inputs) == 1 else None
+    if wanted is None or wanted.channel_axis != -1 or inputs[0].dtype != "float32":
+        shapes = ", ".join(str(tensor.shape) for tensor in inputs)
+        raise BadInput(
+            "the backbone takes {shapes}; a detector needs one float picture, the colours last",
+            shapes,
+        )
+    return wanted.height, wanted.width

@@ -25,6 +25,7 @@ BESIDE = {
     "SECURITY.md": "security.md",
 }
 
+_SEARCH = 'data-md-component="search" aria-label="Search"'
 _CODE = re.compile(r"`[^`]+`")
 _LINK = re.compile(r"(?<!!)\[([^\]]+)\]\(([^)\s:]+)\)")
 
@@ -43,6 +44,11 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     inside = page.file.src_uri not in BESIDE.values()
     text = "\n".join(map(_bare_pipes, markdown.split("\n")))
     return _LINK.sub(lambda found: _settle(found[1], found[2], inside=inside), text)
+
+
+def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
+    """A page whose search has a name for those who hear it."""
+    return output.replace('data-md-component="search" role="dialog"', f'{_SEARCH} role="dialog"')
 
 
 def _bare_pipes(line: str) -> str:

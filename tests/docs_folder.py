@@ -1,5 +1,6 @@
 """The folder that examples of the documentation run in: a small model, its int8 form, data."""
 
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -40,10 +41,10 @@ def _classifier() -> litesmith.Model:
 
 
 def _write_onnx(place: Path) -> None:
-    try:
-        from onnx import TensorProto, helper, save
-    except ImportError:
+    if find_spec("onnx") is None:
         return
+    from onnx import TensorProto, helper, save
+
     ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 4]) for name in "xy"]
     graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "g", ends[:1], ends[1:])
     save(

@@ -49,7 +49,7 @@ def _command_lines(name: str) -> Iterator[str]:
         rows = [(f"`{one.metavar}`", _cell(one.help)) for one in places]
         yield from _table(("argument", "meaning"), rows)
     for title, options in _panels(name):
-        yield from _table((title, ""), [(_typed(one), _meaning(one)) for one in options])
+        yield from _table((title, "meaning"), [(_typed(one), _meaning(one)) for one in options])
     yield "```text"
     for words, purpose in EXAMPLES[name]:
         yield f"# {purpose}\n{words}"

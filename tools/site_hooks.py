@@ -25,6 +25,8 @@ BESIDE = {
     "SECURITY.md": "security.md",
 }
 
+_SEARCH = 'data-md-component="search" aria-label="Search"'
+_CODE = re.compile(r"`[^`]+`")
 _LINK = re.compile(r"(?<!!)\[([^\]]+)\]\(([^)\s:]+)\)")
 
 
@@ -40,7 +42,20 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """A page with links that lead to pages of the site, or nowhere."""
     inside = page.file.src_uri not in BESIDE.values()
-    return _LINK.sub(lambda found: _settle(found[1], found[2], inside=inside), markdown)
+    text = "\n".join(map(_bare_pipes, markdown.split("\n")))
+    return _LINK.sub(lambda found: _settle(found[1], found[2], inside=inside), text)
+
+
+def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
+    """A page whose search has a name for those who hear it."""
+    return output.replace('data-md-component="search" role="dialog"', f'{_SEARCH} role="dialog"')
+
+
+def _bare_pipes(line: str) -> str:
+    """A row of a table with the pipes in its code as they are: only GitHub wants them escaped."""
+    if not line.startswith("|"):
+        return line
+    return _CODE.sub(lambda found: found[0].replace("\\|", "|"), line)
 
 
 def _settle(words: str, link: str, *, inside: bool) -> str:

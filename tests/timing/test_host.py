@@ -29,7 +29,7 @@ def test_a_quiet_machine_has_no_warning() -> None:
 @pytest.mark.parametrize(
     ("facts", "target", "cure"),
     [
-        (replace(QUIET, busy=0.5), Target(), "close what `top` shows"),
+        (replace(QUIET, busy=0.5), Target(), "close what `top` lists"),
         (replace(QUIET, governor="powersave"), Target(), "cpupower frequency-set -g performance"),
         (QUIET, Target("cpu", 1000), "use cpu:4 or fewer"),
     ],

@@ -170,6 +170,7 @@ def _by_structure(model: Model, plan: Plan, data: Data | None, *, is_integer: bo
     """The plan with wider forms where int8 ruins a transformer or a recurrent network; as it is
     where a user's names of ops would no longer fit."""
     step = next(step for step in plan.recipes[0] if isinstance(step, Quantize))
+    is_integer = is_integer or step.io != "float"
     is_named = bool(step.only or (is_integer and step.keep))
     if step.to != "int8" or is_named or data is None or data.items.is_random:
         return plan

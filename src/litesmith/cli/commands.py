@@ -618,8 +618,9 @@ COMMANDS = {
                 "recipe",
                 metavar="RECIPE",
                 help='Steps, as in "cleanup | fuse": borders, cleanup, cluster, correct, equalize, '
-                "fold, fuse, prune, qat, quantize, relayout, replace, resize, rewrite, round, "
-                'sparsify, upgrade. "" copies; the recipe.json of a search makes its result again.',
+                "fold, fuse, masks, prune, qat, quantize, relayout, replace, resize, rewrite, "
+                'round, smooth, sparsify, upgrade. "" copies; the recipe.json of a search makes '
+                "its result again.",
             ),
             OUT_FILE,
             DATA,

@@ -13,6 +13,9 @@ from litesmith.ir.types import Model, Op, Tensor
 from litesmith.phrases import join, phrase
 from litesmith.units import bytes_text, count_text, percent_text, plain
 
+# A terminal of so many columns has room for what each op is there for.
+_WIDE = 130
+
 
 def print_inspection(result: Inspection) -> None:
     source, model, facts = result.source, result.model, result.footprint
@@ -117,7 +120,8 @@ def _print_dtypes(model: Model, facts: Footprint) -> None:
 
 def _print_ops(model: Model, parts: Mapping[Op, str]) -> None:
     for graph in model.graphs:
-        named = [phrase("part")] if any(op in parts for op in graph.ops) else []
+        is_named = console.width >= _WIDE and any(op in parts for op in graph.ops)
+        named = [phrase("part")] if is_named else []
         columns = ("#", "op", "output", "type", "MACs", "bytes", *named)
         rows = table(*columns, right=(0, 4, 5))
         cells = [

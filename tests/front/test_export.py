@@ -97,6 +97,9 @@ def test_wrong_words_are_one_line_each(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(BadInput, match="it is a file; give a folder"):
         litesmith.export(zoo.residual_int8(), tmp_path / "file")
+    save(zoo.residual_int8(), tmp_path / "own.tflite")
+    with pytest.raises(BadInput, match="an input file is never changed"):
+        litesmith.export(tmp_path / "own.tflite", tmp_path)
     b = Builder()
     model = b.model(b.op("POW", b.input("x", (2, 3)), b.input("y", (2, 3))))
     with pytest.raises(CannotApply, match=r"^op POW: TensorFlow Lite Micro has no kernel"):

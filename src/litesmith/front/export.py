@@ -22,7 +22,7 @@ from litesmith.micro.memory_report import MicroMemory, report_memory
 from litesmith.micro.plan_file import PlannedModel, plan_model
 from litesmith.pages.drawing.memory_plan import draw_memory
 from litesmith.phrases import phrase
-from litesmith.tflite.file import write_together
+from litesmith.tflite.file import refuse_output, write_together
 from litesmith.tflite.write import to_bytes
 from litesmith.units import bytes_text, change_text
 
@@ -115,5 +115,7 @@ def export(
         folder / f"{stem}_memory.svg": [draw_memory(after).encode()],
     }
     folder.mkdir(parents=True, exist_ok=True)
+    for path in files:
+        refuse_output(path, *([] if source.path is None else [Path(source.path)]))
     write_together(files)
     return Exported(before, after, planned, tuple(files))

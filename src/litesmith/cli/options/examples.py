@@ -139,8 +139,7 @@ EXAMPLES = {
             phrase("a C array, the ops to register, and whether the board has room"),
         ),
         Example(
-            "litesmith export int8.tflite --c firmware/model --ram 64K --flash 512K "
-            "--overlap reference",
+            "litesmith export int8.tflite --c firmware/model --overlap reference",
             phrase("with less memory still, for the reference kernels alone"),
         ),
     ),

@@ -13,7 +13,7 @@ GROUPS = (
         phrase("Look at it"),
         ("inspect", "view", "profile", "bench", "eval", "compare", "diff", "targets"),
     ),
-    (phrase("Change it"), ("quantize", "qat", "prune", "cluster", "apply")),
+    (phrase("Change it"), ("quantize", "qat", "prune", "cluster", "apply", "export")),
     (phrase("Keep it good"), ("gate", "report", "cache")),
 )
 
@@ -101,6 +101,7 @@ TOPICS = {
             ("numpy", phrase("our own reference kernels, for comparison")),
             ("gpu, gpu:full", phrase("LiteRT's GPU accelerator, in half and in full precision")),
             ("openvino:1", phrase("Intel's runtime, with its own kernels")),
+            ("micro", phrase("TensorFlow Lite Micro: memory and scores, no times")),
             ("ethos-u55-128", phrase("Arm's NPU: compiled and estimated, not run")),
             ("ssh://pi@host/cpu:4", phrase("another machine that has Python")),
             ("adb://SERIAL/cpu:4", phrase("an Android phone")),

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import prod
 from typing import NamedTuple
 
 from litesmith.blocks.attention import Attention, attentions
@@ -213,7 +214,8 @@ def _attention_text(one: Attention) -> str:
 
 
 def _tell_feed_forward(found: Structure) -> Iterator[str]:
-    texts = [phrase("{outside} to {inside} and back", *one.widths) for one in found.feed_forward]
+    widths = (one.widths for one in found.feed_forward)
+    texts = [phrase("{outside} to {inside} and back", outer, inner) for outer, inner in widths]
     for one in _alike(texts):
         yield phrase("{count} × feed-forward, {text}", one.number, one.text)
 
@@ -244,7 +246,8 @@ def _tell_recurrence(found: Structure) -> Iterator[str]:
 
 def _tell_embedding(found: Structure) -> Iterator[str]:
     for one in found.embedding:
-        yield phrase("embedding of {rows} rows of {width}", *one.table.shape)
+        rows, *width = one.table.shape
+        yield phrase("embedding of {rows} rows of {width}", rows, prod(width))
 
 
 PATTERNS: dict[str, Callable[[Structure], Iterator[str]]] = {

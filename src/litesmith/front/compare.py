@@ -92,7 +92,7 @@ def _write_page(
     sources = [SourceFile(load_source(one), _path(one)) for one in models]
     named = replace(request, source=quote(str(sources[0].path or "FLOAT.tflite")))
     view = gather_view(sources, data, named)
-    heading = phrase("{a} and {b}", *found.names)
+    heading = phrase("{a} and {b}", found.names[0], found.names[1])
     write_whole(place, [findings_text(heading, found.verdict, (), view).encode()])
 
 

@@ -51,7 +51,10 @@ class Exported:
     def sentence(self) -> str:
         was, now = self.before.device.needed, self.after.device.needed
         how = phrase(
-            "arena {was} to {now} ({change})", *map(bytes_text, (was, now)), change_text(was, now)
+            "arena {was} to {now} ({change})",
+            bytes_text(was),
+            bytes_text(now),
+            change_text(was, now),
         )
         return phrase("{verdict}; {how}", self.after.verdict, how)
 
@@ -88,7 +91,9 @@ def export(
 ) -> Exported:
     """Writes a model as a C array and the op resolver that it needs, into a folder.
 
-    >>> litesmith.export("model.tflite", "firmware/", fits="nrf52840")   # doctest: +SKIP
+    >>> made = litesmith.export("int8.tflite", "firmware", ram="64K", flash="256K")
+    >>> made.is_as_asked
+    True
 
     Ops are put into the order that needs least memory, and a plan of the arena is proven and
     written into the file, where that takes less than TensorFlow Lite Micro's own: the answers stay

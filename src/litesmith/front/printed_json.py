@@ -20,10 +20,12 @@ from litesmith.evidence.benching import (
 )
 from litesmith.evidence.choosing import CandidateRow, ChooseData, ChooseRequest, ChooseSummary
 from litesmith.evidence.codec import Mark
+from litesmith.evidence.gating import GateSummary
 from litesmith.evidence.json_schema import Schema, make_schema
 from litesmith.evidence.retraining import RetrainResult, RetrainSummary
 from litesmith.evidence.tuning import TunedModel, TuneSummary
 from litesmith.known_networks import Pretrained
+from litesmith.micro.boards import Room
 from litesmith.passes.core.step import Skip
 from litesmith.precision.fastest_forms import SlowKind
 from litesmith.regression.baseline import Baseline
@@ -401,9 +403,22 @@ class TargetFacts(TypedDict):
     placement: NotRequired[PlacementFacts]
 
 
+class BoardFacts(TypedDict):
+    """A microcontroller; `fits` is null where no model was given."""
+
+    name: str
+    title: str
+    chip: str
+    core: str
+    ram: int
+    flash: int
+    fits: bool | None
+
+
 class TargetsJson(TypedDict):
     schema: One
     targets: list[TargetFacts]
+    boards: list[BoardFacts]
 
 
 class PublishedFacts(TypedDict):
@@ -687,11 +702,115 @@ class ConvertJson(TypedDict):
     ops: int
     channels_last: list[str]
     judge: str
+    judge_bytes: int
     samples: int
     differences: list[OutputDifference]
     left: list[Left]
     seconds: float
     notes: list[str]
+
+
+class ViewedModel(TypedDict):
+    name: str
+    bytes: int
+    ops: int
+    times: str
+
+
+class ViewedOp(TypedDict):
+    """An op of the first model, of the second, or of both."""
+
+    a: int | None
+    b: int | None
+    kind: str
+    name: str
+    change: str
+    a_us: float | None
+    b_us: float | None
+    alone_db: float | None
+    total_db: float | None
+
+
+class ViewJson(TypedDict):
+    schema: One
+    out: str | None
+    models: list[ViewedModel]
+    changes: dict[str, int]
+    loss_path: list[int]
+    ops: list[ViewedOp]
+
+
+class ArenaFacts(TypedDict):
+    """The memory of an interpreter on a microcontroller, by kind and by op."""
+
+    total: int
+    needed: int
+    planned: int
+    scratch: int
+    lasting: int
+    lasting_by_kind: dict[str, int]
+    lasting_by_op: dict[str, int]
+    unknown: list[str]
+
+
+class ToldArena(TypedDict):
+    total: int
+    head: int
+
+
+class HostArenaFacts(ArenaFacts):
+    """The same on this machine, beside what the interpreter itself told."""
+
+    interpreter: ToldArena | None
+
+
+class FlashFacts(TypedDict):
+    """Bytes of flash, estimated: the model, the interpreter, and the kernels that it needs."""
+
+    total: int
+    model: int
+    interpreter: int
+    kernels: dict[str, int]
+    unknown: list[str]
+    how: str
+
+
+class PeakFacts(TypedDict):
+    op: str
+    bytes: int
+    buffers: list[str]
+
+
+class PlannedBuffer(TypedDict):
+    name: str
+    bytes: int
+    at: int
+    ticks: list[int]
+
+
+class MicroFacts(TypedDict):
+    model: str
+    arena: ArenaFacts
+    arena_on_host: HostArenaFacts
+    flash: FlashFacts
+    peak: PeakFacts
+    plan: list[PlannedBuffer]
+    room: Room | None
+    fits: bool
+
+
+class BenchMicroJson(TypedDict):
+    schema: One
+    models: list[MicroFacts]
+
+
+class ExportJson(TypedDict):
+    schema: One
+    before: MicroFacts
+    after: MicroFacts
+    overlap: str
+    reordered: bool
+    files: list[str]
 
 
 class TimedFacts(TimesFacts):
@@ -721,7 +840,7 @@ _WITH_RECORDS: dict[str, type] = {
 # command -> what it prints
 PRINTED: dict[str, tuple[type, ...]] = {
     "apply": (ApplyJson,),
-    "bench": (BenchJson, BenchAllJson, BenchAllModelsJson),
+    "bench": (BenchJson, BenchAllJson, BenchAllModelsJson, BenchMicroJson),
     "catalogue": (CatalogueJson, NetworkJson),
     "choose": (ChooseJson,),
     "cluster": (ShrinkJson,),
@@ -730,6 +849,7 @@ PRINTED: dict[str, tuple[type, ...]] = {
     "diff": (DiffJson,),
     "doctor": (SlownessJson, InaccuracyJson, FittingJson),
     "eval": (EvaluateJson,),
+    "export": (ExportJson,),
     "gate": (GateJson, UpdatedJson),
     "inspect": (InspectJson,),
     "profile": (ProfileJson,),
@@ -739,6 +859,7 @@ PRINTED: dict[str, tuple[type, ...]] = {
     "retrain": (RetrainJson,),
     "targets": (TargetsJson,),
     "tune": (TuneJson,),
+    "view": (ViewJson,),
 }
 
 # file -> what it holds
@@ -746,6 +867,7 @@ RECORDS: dict[str, type] = {
     "baseline": Baseline,
     "bench-folder": BenchSummary,
     "choose-folder": ChooseSummary,
+    "gate-folder": GateSummary,
     "recipe": RecipeFile,
     "retrain-folder": RetrainSummary,
     "tune-folder": TuneSummary,
@@ -755,6 +877,7 @@ _TITLES = {
     "baseline": "baseline of gate",
     "bench-folder": "bench.json of bench --on all -o",
     "choose-folder": "choose.json of choose",
+    "gate-folder": "gate.json of gate -o",
     "recipe": "recipe.json of tune",
     "retrain-folder": "retrain.json of retrain",
     "tune-folder": "tune.json of tune",

@@ -100,7 +100,7 @@ def view(
     """A model as a graph, coloured by the time of each op; or two side by side: what was fused,
     added, dropped or kept float, where time was gained and where accuracy is lost.
 
-    >>> litesmith.view("float.tflite", "int8.tflite", out="page.html")   # doctest: +SKIP
+    >>> page = litesmith.view("model.tflite", "int8.tflite", out="page.html", predict=True)
 
     Each model is profiled for so many `seconds`; with `predict` nothing runs. `data` shows the
     error of each op on it, and the samples that the models answer differently. The page is one

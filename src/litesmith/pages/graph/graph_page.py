@@ -33,7 +33,7 @@ def view_text(view: GraphView) -> str:
 
 def view_page(view: GraphView) -> Page:
     names = [model.name for model in view.models]
-    heading = phrase("{a} and {b}", *names) if view.is_pair else names[0]
+    heading = phrase("{a} and {b}", names[0], names[1]) if view.is_pair else names[0]
     parts = list_parts(
         ("verdict", phrase("Summary"), _summary(view)),
         *((part.name, part.title, part.body) for part in graph_parts(view)),
@@ -67,8 +67,9 @@ def view_sentence(view: GraphView) -> str:
         phrase("{count} {change}", total_text(count), phrase(change))
         for change, count in view.count_changes().items()
     ]
-    names = (model.name for model in view.models)
-    return phrase("{a} → {b}: {changes}", *names, join(told, ", ") if told else phrase("no ops"))
+    changes = join(told, ", ") if told else phrase("no ops")
+    first, second = view.models
+    return phrase("{a} → {b}: {changes}", first.name, second.name, changes)
 
 
 def _summary(view: GraphView) -> Html:

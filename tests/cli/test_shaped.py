@@ -29,7 +29,17 @@ def path(tmp_path: Path) -> Path:
 
 def test_every_command_that_runs_or_looks_at_a_model_takes_it() -> None:
     takers = {n for n, row in COMMANDS.items() if any(o.argument == "shape" for o in row.options)}
-    looking = {"inspect", "profile", "bench", "doctor", "targets", "eval", "compare", "apply"}
+    looking = {
+        "inspect",
+        "profile",
+        "bench",
+        "doctor",
+        "targets",
+        "eval",
+        "compare",
+        "apply",
+        "view",
+    }
     making = {"quantize", "tune", "prune", "cluster", "qat", "choose", "retrain"}
     assert takers == looking | making | {"convert", "gate"}
 

@@ -324,7 +324,8 @@ def test_interrupted_killed_and_resumed_it_is_the_same_file(place: Path) -> None
     words = ["apply", "model.tflite", recipe, "--data", "train.npz", "--epochs", 12, *BLINK]
     # So often that a kill soon after the start finds a record.
     words += ["--rate", 0.001, "--record-every", 0.05, "-o"]
-    whole = child(place, *words, "whole.tflite")
+    (place / "whole").mkdir()  # a folder of its own: what it writes is not looked at
+    whole = child(place, *words, "whole/out.tflite")
     folder, out = place / "out.tflite.training", place / "out.tflite"
     process = child(place, *words, "out.tflite")
     once_there(folder / "stage-0.pt", process)
@@ -347,7 +348,7 @@ def test_interrupted_killed_and_resumed_it_is_the_same_file(place: Path) -> None
     assert (process.returncode, complaint) == (0, "")
     assert not folder.exists()
     assert whole.wait(timeout=60) == 0
-    assert out.read_bytes() == (place / "whole.tflite").read_bytes()
+    assert out.read_bytes() == (place / "whole" / "out.tflite").read_bytes()
 
 
 def test_a_record_that_nobody_asks_for_is_started_anew(place: Path, run: Run) -> None:

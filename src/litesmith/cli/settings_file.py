@@ -36,6 +36,7 @@ _LOCAL_PLACES = re.compile(r"(?!ray\b)[^/]*")  # cpu:4,gpu; no ssh://host/cpu:4,
 # Options whose value is a file or folder to write.
 WRITES = (
     "--bundle",
+    "--c",
     "--csv",
     "--evidence",
     "--junit",
@@ -43,6 +44,7 @@ WRITES = (
     "--markdown",
     "--output",
     "--overlay",
+    "--page",
     "--trace",
 )
 

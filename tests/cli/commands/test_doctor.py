@@ -114,7 +114,7 @@ def test_a_part_of_much_data_is_taken_and_said(cut: tuple[Path, Path, Path]) -> 
     np.savez(many, x=np.tile(IMAGES, (25, 1, 1, 1)))
     shown = litesmith("doctor", cut[0], "--data", many)
     assert shown.returncode == 0, shown.stderr
-    assert "500 of 600 samples; --samples takes more" in shown.stderr
+    assert "500 of 600 samples; --samples uses more" in shown.stderr
     assert "samples" not in litesmith("doctor", cut[0], "--data", cut[2]).stderr
     assert "of 600" not in litesmith("doctor", cut[0], "--data", many, "--samples", "90").stderr
 

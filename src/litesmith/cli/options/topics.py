@@ -72,6 +72,7 @@ TOPICS = {
             ("equalize", phrase("evens out the ranges of channels between layers")),
             ("fold", phrase("computes what depends on constants alone")),
             ("fuse", phrase("puts padding, scaling and activations into layers")),
+            ("masks", phrase("cuts attention masks to what a softmax needs, exactly")),
             (
                 "prune(sparsity=0.5)",
                 phrase("sets the least important weights to zero, or removes channels"),
@@ -83,6 +84,7 @@ TOPICS = {
             ("resize(shape=[x=1,320])", phrase("fixes the sizes of inputs")),
             ("rewrite(ops=[PRELU])", phrase("expresses ops by others that a target supports")),
             ("round", phrase("rounds weights so that layer outputs stay closest; for int4")),
+            ("smooth", phrase("moves large channels of a normalization into weights")),
             ("sparsify", phrase("stores pruned layers sparse where that is faster")),
             ("upgrade", phrase("turns a legacy uint8 model into int8")),
         ),

@@ -36,7 +36,7 @@ _IMPORTED = (
     *("PIL.Image", "rich.console", "rich.progress", "rich.table", "click"),
 )
 _LARGEST = 1 << 17  # bytes of the words and variables of a command
-CAN_FORK = sys.platform == "linux"  # where one socket can say it all
+CAN_FORK = sys.platform == "linux"  # where one socket can say it all; a fresh Python elsewhere
 
 
 def forked(
@@ -48,6 +48,16 @@ def forked(
     seconds: float,
 ) -> subprocess.CompletedProcess[str]:
     """What this program of Python's prints and ends with, given these words."""
+    if not CAN_FORK:
+        return subprocess.run(
+            [sys.executable, "-c", program, *words],
+            capture_output=True,
+            text=True,
+            cwd=cwd,
+            env=variables,
+            timeout=seconds,
+            check=False,
+        )
     asked = [program, words, str(cwd or Path.cwd()), dict(variables)]
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         line = _nursery(os.getpid())

@@ -1,32 +1,36 @@
 """The examples run, stay short, and do what they say; so does the Python of the guide."""
 
 import gzip
+import os
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 import litesmith
 from examples.tasks.make import MAKERS
+from tests.cli.test_cli import litesmith as run_litesmith
+from tests.forked import forked
 from tests.runtime import run
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 
 
-def call(script: Path, *words: Path) -> str:
-    return _shown([script, *words])
+def call(script: Path, *words: Path | str) -> str:
+    return run_script(f"import runpy; runpy.run_path({str(script)!r}, run_name='__main__')", *words)
 
 
-def _shown(words: Sequence[Path | str], cwd: Path | None = None) -> str:
-    command = [sys.executable, *words]
-    return subprocess.run(
-        command, capture_output=True, text=True, check=True, timeout=240, cwd=cwd
-    ).stdout
+def run_script(program: str, *words: Path | str, cwd: Path | None = None) -> str:
+    """What a program of Python's prints; it ends well."""
+    done = forked(
+        program, [*map(str, words)], cwd=cwd, variables={**os.environ, "COLUMNS": "80"}, seconds=240
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 @pytest.fixture(scope="module")
@@ -117,7 +121,7 @@ def test_the_python_of_the_guide(model: Path) -> None:
     code = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     assert code
     for block in code:
-        subprocess.run([sys.executable, "-c", block], cwd=model.parent, check=True, timeout=60)
+        run_script(block, cwd=model.parent)
     assert (model.parent / "better.tflite").exists()
 
 
@@ -170,7 +174,8 @@ def test_the_data_of_a_task_is_made_and_scored(task: str, tmp_path: Path) -> Non
 
 def test_a_task_of_your_own(tmp_path: Path) -> None:
     script = shutil.copy(ROOT / "examples" / "13_own_task.py", tmp_path)
-    assert "counted <Evaluation: __main__:Counting 0" in _shown([script], tmp_path)
+    told = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True)
+    assert "counted <Evaluation: __main__:Counting 0" in told.stdout, told.stderr
     words = ("model.tflite", "--data", "scenes.npz", "--task", f"{Path(script).name}:Counting")
-    told = _shown(["-m", "litesmith", "eval", *words], tmp_path)
-    assert "Counting 0 [0, 0] on 50 samples" in told
+    typed = run_litesmith("eval", *words, cwd=tmp_path)
+    assert "Counting 0 [0, 0] on 50 samples" in typed.stdout, typed.stderr

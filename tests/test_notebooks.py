@@ -1,8 +1,10 @@
 """The notebooks run from top to bottom, show tables, and are kept without what they showed."""
 
 import json
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -44,24 +46,34 @@ def test_kept_without_outputs(path: Path) -> None:
     assert cells(path)[0]["source"][0].startswith("# ")
 
 
+@pytest.fixture(scope="module")
+def kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """One kernel for all notebooks, which are emptied from it one by one: most of what a kernel
+    does is importing."""
+    jupyter_client = pytest.importorskip("jupyter_client")
+    pytest.importorskip("ipykernel")
+    own = str(tmp_path_factory.mktemp("jupyter"))
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR"):
+            patch.setenv(name, own)
+        manager = jupyter_client.KernelManager(kernel_name="python3")
+        manager.start_kernel()
+        yield manager
+        manager.shutdown_kernel(now=True)
+
+
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_runs(path: Path, kernel: Any, tmp_path: Path) -> None:
     nbformat = pytest.importorskip("nbformat")
     nbclient = pytest.importorskip("nbclient")
-    pytest.importorskip("ipykernel")
     needed = NEEDS.get(path.stem, "litesmith")
     if find_spec(needed) is None:
         pytest.skip(f"{needed} is not installed")
-    for name in ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR"):
-        monkeypatch.setenv(name, str(tmp_path / "jupyter"))
-    place = tmp_path / "work"
-    place.mkdir()
     book = nbformat.read(path, as_version=4)
     nbformat.validate(book)
-    client = nbclient.NotebookClient(
-        book, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(place)}}
-    )
-    client.execute()
+    emptied = nbformat.v4.new_code_cell(f"%reset -f\n%cd -q {tmp_path}")
+    book.cells.insert(0, emptied)
+    nbclient.NotebookClient(book, km=kernel, timeout=300).execute()
     shown = [out for cell in book.cells for out in cell.get("outputs", [])]
     results = [out["data"] for out in shown if out["output_type"] == "execute_result"]
     assert results

@@ -14,7 +14,7 @@ from litesmith._version import VERSION
 from litesmith.tflite.file import digest, save
 from litesmith.tflite.write import to_bytes
 from tests import zoo
-from tests.forked import CAN_FORK, forked
+from tests.forked import forked
 from tests.interruptible import started
 
 AS_MODULE = "import runpy; runpy.run_module('litesmith', run_name='__main__', alter_sys=True)"
@@ -23,8 +23,6 @@ AS_MODULE = "import runpy; runpy.run_module('litesmith', run_name='__main__', al
 def litesmith(
     *words: object, cwd: Path | None = None, **environment: str
 ) -> subprocess.CompletedProcess[str]:
-    if not CAN_FORK:
-        return fresh_litesmith(*words, cwd=cwd, **environment)
     variables = {**os.environ, "COLUMNS": "80", **environment}
     return forked(AS_MODULE, [*map(str, words)], cwd=cwd, variables=variables, seconds=180)
 

@@ -319,13 +319,12 @@ def once_there(path: Path, process: subprocess.Popen[str]) -> None:
     time.sleep(0.1)
 
 
-def test_interrupted_killed_and_resumed_it_is_the_same_file(place: Path) -> None:
+def test_interrupted_killed_and_resumed_it_is_the_same_file(place: Path, run: Run) -> None:
     recipe = "prune(sparsity=0.6, schedule=gradual) | qat"
     words = ["apply", "model.tflite", recipe, "--data", "train.npz", "--epochs", 12, *BLINK]
     # So often that a kill soon after the start finds a record.
     words += ["--rate", 0.001, "--record-every", 0.05, "-o"]
     (place / "whole").mkdir()  # a folder of its own: what it writes is not looked at
-    whole = child(place, *words, "whole/out.tflite")
     folder, out = place / "out.tflite.training", place / "out.tflite"
     process = child(place, *words, "out.tflite")
     once_there(folder / "stage-0.pt", process)
@@ -347,7 +346,7 @@ def test_interrupted_killed_and_resumed_it_is_the_same_file(place: Path) -> None
     _, complaint = process.communicate(timeout=60)
     assert (process.returncode, complaint) == (0, "")
     assert not folder.exists()
-    assert whole.wait(timeout=60) == 0
+    assert run(*words, "whole/out.tflite").returncode == 0
     assert out.read_bytes() == (place / "whole" / "out.tflite").read_bytes()
 
 

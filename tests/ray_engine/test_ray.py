@@ -132,6 +132,7 @@ def test_two_work_at_a_time_and_results_are_in_order(engine: Engine) -> None:
     assert numbers == [divmod(number, 7) for number in range(30)]
 
 
+@pytest.mark.full  # a search whose worker is killed asserts it too
 def test_a_worker_that_dies_is_replaced(engine: Engine, tmp_path: Path) -> None:
     assert list(engine.gathered([engine.call("", dies_first, tmp_path / "a")])) == ["alive"]
     assert engine.alone("", dies_first, tmp_path / "b") == "alive"
@@ -157,9 +158,9 @@ def test_scores_are_the_same_to_the_last_digit(engine: Engine) -> None:
 @pytest.mark.parametrize(
     "recipe",
     [
-        "cleanup | fold | fuse",
-        "quantize(to=float16)",
-        "quantize | correct",
+        pytest.param("cleanup | fold | fuse", marks=pytest.mark.full),
+        pytest.param("quantize(to=float16)", marks=pytest.mark.full),
+        pytest.param("quantize | correct", marks=pytest.mark.full),
         "quantize(ranges=mse) | correct",
         "equalize | quantize | round(samples=32)",
     ],

@@ -319,16 +319,20 @@ def test_names_of_foreign_ops_cannot_break_the_line() -> None:
     assert all("\n" not in home.why for home in homes)
 
 
+SMALL = [path for path in FILES if path.stat().st_size < 1_000_000]
+
+
 @pytest.mark.skipif(not FILES, reason="no real models beside the checkout")
 @pytest.mark.parametrize("name", ["ethos-u55-128", "hexagon", "openvino"])
-def test_rules_predict_what_the_compiler_takes(name: str) -> None:
+@pytest.mark.parametrize("files", [SMALL, pytest.param(FILES, marks=pytest.mark.full)])
+def test_rules_predict_what_the_compiler_takes(name: str, files: list[Path]) -> None:
     delegate = BY_NAME[name]
     found = delegate.probe()
     if not found.usable:
         pytest.skip(f"{found.why}; {found.how}")
     assert delegate.place is not None and delegate.predict is not None
     ops, others = 0, list[str]()
-    for path in FILES:
+    for path in files:
         model = load(path)
         real, ruled = delegate.place(model), delegate.predict(model)
         assert real.how == MEASURED

@@ -28,5 +28,14 @@ def is_mapping(value: object) -> "TypeIs[Mapping[object, object]]":
     return isinstance(value, Mapping)
 
 
+def is_list(value: object) -> "TypeIs[list[object]]":
+    return isinstance(value, list)
+
+
+def is_json_object(value: object) -> "TypeIs[dict[str, object]]":
+    """True for an object of JSON, whose keys are texts."""
+    return isinstance(value, dict)
+
+
 def is_iterable(value: object) -> "TypeIs[Iterable[object]]":
     return isinstance(value, Iterable)

@@ -21,11 +21,12 @@ from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 from zipfile import BadZipFile, ZipFile
 
 from litesmith.errors import BadInput, BadModel
 from litesmith.installing import install_command
+from litesmith.type_guards import is_json_object, is_list
 
 if TYPE_CHECKING:
     from litesmith.conversion.torch_program import TorchSource
@@ -156,18 +157,17 @@ def _check_file(path: Path) -> None:
     waiting: list[object] = [content]
     while waiting:
         found = waiting.pop()
-        if isinstance(found, list):
-            waiting.extend(cast("list[object]", found))
-        elif isinstance(found, dict):
-            fields = cast(Json, found)
-            if "class_name" in fields and not _is_own(fields):
+        if is_list(found):
+            waiting.extend(found)
+        elif is_json_object(found):
+            if "class_name" in found and not _is_own(found):
                 raise BadInput(
                     "{path}: {name!r} in it is not Keras' own, and code of a file is never run; "
                     "load it in Python and call litesmith.convert(model)",
                     path,
-                    str(fields["class_name"])[:80],
+                    str(found["class_name"])[:80],
                 )
-            waiting.extend(v for k, v in fields.items() if k not in _UNUSED)
+            waiting.extend(v for k, v in found.items() if k not in _UNUSED)
 
 
 def _is_own(fields: Json) -> bool:

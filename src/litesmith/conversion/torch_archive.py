@@ -18,7 +18,7 @@ import re
 import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import NamedTuple
 from zipfile import ZIP_STORED, BadZipFile, ZipFile
 
 import torch
@@ -27,6 +27,7 @@ from torch.export import ExportedProgram
 
 from litesmith.errors import BadInput, BadModel, LitesmithError
 from litesmith.tflite.file import mapped
+from litesmith.type_guards import is_json_object, is_list
 
 Json = dict[str, object]
 
@@ -67,9 +68,9 @@ class _Archive(NamedTuple):
             found = json.loads(bytes(self.parts[name]))
         except (ValueError, RecursionError):
             found = None
-        if not isinstance(found, dict):
+        if not is_json_object(found):
             raise BadModel("{path}: {name} in it is no JSON; the file is damaged", self.path, name)
-        return cast(Json, found)
+        return found
 
 
 def load_program(path: Path) -> ExportedProgram:
@@ -166,12 +167,11 @@ def _items(value: object) -> Iterator[tuple[str, object]]:
     waiting = [value]
     while waiting:
         found = waiting.pop()
-        if isinstance(found, dict):
-            fields = cast(Json, found)
-            yield from fields.items()
-            waiting.extend(fields.values())
-        elif isinstance(found, list):
-            waiting.extend(cast("list[object]", found))
+        if is_json_object(found):
+            yield from found.items()
+            waiting.extend(found.values())
+        elif is_list(found):
+            waiting.extend(found)
 
 
 def _check(path: Path, program: Json) -> None:
@@ -198,12 +198,15 @@ def _is_bad_target(program: Json, target: str) -> bool:
 
 def _called(program: Json) -> set[str]:
     """The targets of all nodes, those of inner graphs too."""
-    found: set[str] = set()
-    for key, value in _items(program):
-        if key == "nodes" and isinstance(value, list):
-            nodes = cast("list[Json]", value)
-            found |= {str(node.get("target")) for node in nodes}
-    return found
+    return {
+        str(node.get("target")) for key, value in _items(program) for node in _nodes(key, value)
+    }
+
+
+def _nodes(key: str, value: object) -> Iterator[Json]:
+    """The nodes that a field holds."""
+    if key == "nodes" and is_list(value):
+        yield from filter(is_json_object, value)
 
 
 def _is_size(value: object) -> bool:
@@ -237,14 +240,14 @@ def _strip(program: Json) -> None:
     """Leaves out what is not needed: conditions in Python's words, and what nodes remember."""
     program["guards_code"] = []
     for key, value in list(_items(program)):
-        if key == "nodes" and isinstance(value, list):
-            for node in cast("list[Json]", value):
-                kept = cast(Json, node.get("metadata") or {}).get("nn_module_stack")
-                node["metadata"] = {"nn_module_stack": kept} if isinstance(kept, str) else {}
-        elif key == "module_call_graph" and isinstance(value, list):
-            del cast("list[object]", value)[1:]
-        elif key == "treespec_namedtuple_fields" and isinstance(value, dict):
-            cast(Json, value).clear()
+        for node in _nodes(key, value):
+            told = node.get("metadata")
+            kept = told.get("nn_module_stack") if is_json_object(told) else None
+            node["metadata"] = {"nn_module_stack": kept} if isinstance(kept, str) else {}
+        if key == "module_call_graph" and is_list(value):
+            del value[1:]
+        elif key == "treespec_namedtuple_fields" and is_json_object(value):
+            value.clear()
 
 
 # Weights
@@ -255,9 +258,10 @@ def _tensors(archive: _Archive, listed: str, folder: str) -> dict[str, torch.Ten
     if listed not in archive.parts:
         _refuse_others(archive)
     found: dict[str, torch.Tensor] = {}
-    for name, told in cast("dict[str, Json]", archive.json(listed).get("config", {})).items():
-        meta = told.get("tensor_meta")
-        if told.get("use_pickle") or not isinstance(meta, dict):
+    config = archive.json(listed).get("config")
+    for name, told in config.items() if is_json_object(config) else ():
+        meta = told.get("tensor_meta") if is_json_object(told) else None
+        if not is_json_object(told) or told.get("use_pickle") or not is_json_object(meta):
             raise BadInput(
                 "{path}: {name!r} is stored as a pickle, which is never opened; save a program "
                 "whose weights are plain tensors",
@@ -266,7 +270,7 @@ def _tensors(archive: _Archive, listed: str, folder: str) -> dict[str, torch.Ten
             )
         data = archive.parts.get(f"{folder}{told.get('path_name')}")
         try:
-            found[name] = _tensor(cast(Json, meta), data, bool(told.get("is_param")))
+            found[name] = _tensor(meta, data, bool(told.get("is_param")))
         except (TypeError, ValueError, KeyError, RuntimeError):
             raise BadModel("{path}: tensor {name!r} is damaged", archive.path, name) from None
     return found
@@ -288,4 +292,13 @@ def _tensor(meta: Json, data: memoryview | None, is_parameter: bool) -> torch.Te
 
 
 def _numbers(values: object) -> list[int]:
-    return [int(cast("dict[str, int]", v)["as_int"]) for v in cast("list[object]", values)]
+    if not is_list(values):
+        raise TypeError
+    return [_number(v) for v in values]
+
+
+def _number(value: object) -> int:
+    number = value.get("as_int") if is_json_object(value) else None
+    if not isinstance(number, int):
+        raise TypeError
+    return number

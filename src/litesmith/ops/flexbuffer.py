@@ -7,13 +7,13 @@ bytes are the root: its place or value, its packed type, its width.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
-from typing import TypeAlias, cast
+from collections.abc import Sequence
+from typing import TypeAlias
 
 from litesmith.errors import BadInput, BadModel
 from litesmith.phrases import phrase
 
-Option: TypeAlias = "bool | int | float | str | bytes | list[Option] | dict[str, Option] | None"
+Option: TypeAlias = "bool | int | float | str | bytes | list[Option] | tuple[Option, ...] | dict[str, Option] | None"
 
 _NULL, _INT, _UINT, _FLOAT, _KEY, _STRING = 0, 1, 2, 3, 4, 5
 _INDIRECT = {6: _INT, 7: _UINT, 8: _FLOAT}
@@ -54,14 +54,29 @@ class _FlexWriter:
 
     def put(self, value: Option) -> tuple[int, bytes]:
         """The type, and 8 bytes: the value itself, or the place where it begins."""
-        for kinds, write in _WRITERS:
-            if isinstance(value, kinds):
-                return write(self, value)
-        raise BadInput(
-            "an option of an op is {name}; there are numbers, texts, bytes, lists and "
-            "dictionaries of them",
-            type(value).__name__,
-        )
+        match value:
+            case None:
+                return _NULL, bytes(_WIDE)
+            case bool():
+                return _BOOL, struct.pack("<q", value)
+            case int():
+                return _integer(value)
+            case float():
+                return _FLOAT, struct.pack("<d", value)
+            case str():
+                return self.text(_STRING, value.encode())
+            case bytes():
+                return self.text(_BLOB, value, b"")
+            case list() | tuple():
+                return self.list(value)
+            case dict():
+                return self.map(value)
+            case _:
+                raise BadInput(
+                    "an option of an op is {name}; there are numbers, texts, bytes, lists and "
+                    "dictionaries of them",
+                    type(value).__name__,
+                )
 
     def text(self, kind: int, content: bytes, end: bytes = b"\0") -> tuple[int, bytes]:
         self.align()
@@ -84,7 +99,7 @@ class _FlexWriter:
             self.out += bytes(kind << 2 | 3 for kind, _ in found)
         return place
 
-    def list(self, value: list[Option]) -> tuple[int, bytes]:
+    def list(self, value: Sequence[Option]) -> tuple[int, bytes]:
         return _VECTOR, struct.pack("<q", self.items([self.put(item) for item in value]))
 
     def map(self, value: dict[str, Option]) -> tuple[int, bytes]:
@@ -100,25 +115,12 @@ class _FlexWriter:
         return _MAP, struct.pack("<q", self.items(values))
 
 
-def _integer(_: _FlexWriter, value: int) -> tuple[int, bytes]:
+def _integer(value: int) -> tuple[int, bytes]:
     if -(2**63) <= value < 2**63:
         return _INT, struct.pack("<q", value)
     if 0 <= value < 2**64:
         return _UINT, struct.pack("<Q", value)
     raise BadInput("option {value} of an op does not fit into 64 bits", value)
-
-
-_Write = Callable[[_FlexWriter, Option], tuple[int, bytes]]
-_WRITERS: tuple[tuple[tuple[type, ...], _Write], ...] = (
-    ((type(None),), lambda w, v: (_NULL, bytes(_WIDE))),
-    ((bool,), lambda w, v: (_BOOL, struct.pack("<q", cast(bool, v)))),
-    ((int,), lambda w, v: _integer(w, cast(int, v))),
-    ((float,), lambda w, v: (_FLOAT, struct.pack("<d", cast(float, v)))),
-    ((str,), lambda w, v: w.text(_STRING, cast(str, v).encode())),
-    ((bytes,), lambda w, v: w.text(_BLOB, cast(bytes, v), b"")),
-    ((list, tuple), lambda w, v: w.list(list(cast("list[Option]", v)))),
-    ((dict,), lambda w, v: w.map(cast("dict[str, Option]", v))),
-)
 
 
 def decode(content: bytes) -> dict[str, Option]:

@@ -13,7 +13,8 @@ from typing import TypeAlias
 from litesmith.errors import BadInput, BadModel
 from litesmith.phrases import phrase
 
-Option: TypeAlias = "bool | int | float | str | bytes | list[Option] | tuple[Option, ...] | dict[str, Option] | None"
+_Leaf: TypeAlias = bool | int | float | str | bytes | None
+Option: TypeAlias = "_Leaf | list[Option] | tuple[Option, ...] | dict[str, Option]"
 
 _NULL, _INT, _UINT, _FLOAT, _KEY, _STRING = 0, 1, 2, 3, 4, 5
 _INDIRECT = {6: _INT, 7: _UINT, 8: _FLOAT}

@@ -60,7 +60,8 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
 }
 RESULTS = (RESULT, PAGE, ARRAY)
 
-# What one command may take before it counts as hanging; native calls end before it by themselves.
+# What one command may take before it counts as hanging, on a machine with nothing else to do;
+# native calls end before it by themselves.
 MOST_SECONDS, CALL_SECONDS = 120.0, 20.0
 COMMANDS_EACH = 4
 MOST_BYTES = 2_000_000_000
@@ -106,7 +107,8 @@ def runs_of(folder: Path, seed: int, wanted: int | None = None) -> Iterator[Run]
         yield run_once(seed, data, name)
 
 
-def run_once(seed: int, data: bytes, name: str, most: float = MOST_SECONDS) -> Run:
+def run_once(seed: int, data: bytes, name: str, most: float | None = None) -> Run:
+    most = most or MOST_SECONDS * max(1.0, os.getloadavg()[0])
     with TemporaryDirectory() as scratch:
         work, temporary = Path(scratch, "work"), Path(scratch, "temporary")
         for folder in (work, temporary):

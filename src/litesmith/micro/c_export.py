@@ -43,14 +43,7 @@ _A_LINE = 12
 
 # Words of C and C++ that name nothing else, and what every program has.
 _TAKEN = frozenset(
-    """
-    alignas alignof and asm auto bool break case catch char class compl concept const consteval
-    constexpr constinit continue decltype default delete do double else enum explicit export extern
-    false float for friend goto if inline int long main mutable namespace new noexcept not NULL
-    nullptr operator or private protected public register requires restrict return short signed
-    sizeof size_t static struct switch template this throw true try typedef typeid typename
-    typeof union unsigned using virtual void volatile while xor
-    """.split()
+    ["alignas", "alignof", "and", "asm", "auto", "bool", "break", "case", "catch", "char", "class", "compl", "concept", "const", "consteval", "constexpr", "constinit", "continue", "decltype", "default", "delete", "do", "double", "else", "enum", "explicit", "export", "extern", "false", "float", "for", "friend", "goto", "if", "inline", "int", "long", "main", "mutable", "namespace", "new", "noexcept", "not", "NULL", "nullptr", "operator", "or", "private", "protected", "public", "register", "requires", "restrict", "return", "short", "signed", "sizeof", "size_t", "static", "struct", "switch", "template", "this", "throw", "true", "try", "typedef", "typeid", "typename", "typeof", "union", "unsigned", "using", "virtual", "void", "volatile", "while", "xor"]
 )
 
 

@@ -209,8 +209,9 @@ def _is_size(size: tuple[float, ...]) -> bool:
 
 def _stated(image: Mapping[object, object]) -> tuple[int, int]:
     width, height = image.get("width"), image.get("height")
-    is_told = isinstance(width, int) and isinstance(height, int) and _is_size((width, height))
-    return (width, height) if is_told else (0, 0)
+    if isinstance(width, int) and isinstance(height, int) and _is_size((width, height)):
+        return width, height
+    return 0, 0
 
 
 def _coco_thing(

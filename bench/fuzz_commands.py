@@ -36,6 +36,7 @@ with open(sys.argv[1], "w") as file:
 """
 
 MODEL, RESULT, DATA = "m.tflite", "out.tflite", "data.npz"
+PAGE, ARRAY = "out.html", "array"
 RANDOM = ("--data", DATA, "--samples", "8")
 COMMANDS: Mapping[str, tuple[str, ...]] = {
     "inspect": ("inspect", MODEL, "--ops"),
@@ -50,9 +51,17 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
     "quantize int8": ("quantize", MODEL, *RANDOM, "--trust-data", "-o", RESULT),
     "eval": ("eval", MODEL, *RANDOM, "--against", MODEL),
     "targets": ("targets", MODEL),
+    "view": ("view", MODEL, "--seconds", "0.05", "-o", PAGE),
+    "view two": ("view", MODEL, MODEL, *RANDOM, "--seconds", "0.05", "-o", PAGE),
+    "compare": ("compare", MODEL, MODEL, *RANDOM, "--seconds", "0.05"),
+    "export": ("export", MODEL, "--c", ARRAY),
+    "micro": ("bench", MODEL, "--on", "micro", "--runs", "1"),
+    "prune": ("prune", MODEL, "--sparsity", "0.5", "--no-tune", "-o", RESULT),
 }
+RESULTS = (RESULT, PAGE, ARRAY)
 
-# What one command may take before it counts as hanging; native calls end before it by themselves.
+# What one command may take before it counts as hanging, on a machine with nothing else to do;
+# native calls end before it by themselves.
 MOST_SECONDS, CALL_SECONDS = 120.0, 20.0
 COMMANDS_EACH = 4
 MOST_BYTES = 2_000_000_000
@@ -98,7 +107,8 @@ def runs_of(folder: Path, seed: int, wanted: int | None = None) -> Iterator[Run]
         yield run_once(seed, data, name)
 
 
-def run_once(seed: int, data: bytes, name: str, most: float = MOST_SECONDS) -> Run:
+def run_once(seed: int, data: bytes, name: str, most: float | None = None) -> Run:
+    most = most or MOST_SECONDS * max(1.0, os.getloadavg()[0])
     with TemporaryDirectory() as scratch:
         work, temporary = Path(scratch, "work"), Path(scratch, "temporary")
         for folder in (work, temporary):
@@ -110,7 +120,7 @@ def run_once(seed: int, data: bytes, name: str, most: float = MOST_SECONDS) -> R
         status, told, seconds, memory = run_command(words, work, temporary, most)
         faults = [
             *wrong_endings(status, told, seconds, memory, most),
-            *left_behind(work, temporary, before, RESULT if status in (0, 1) else ""),
+            *left_behind(work, temporary, before, RESULTS if status in (0, 1) else ()),
         ]
         if (work / MODEL).read_bytes() != data:
             faults.append("the input was changed")
@@ -197,9 +207,12 @@ def wrong_endings(
         yield f"takes {bytes_text(memory)}"
 
 
-def left_behind(work: Path, temporary: Path, before: set[str], result: str) -> Iterator[str]:
+def left_behind(
+    work: Path, temporary: Path, before: set[str], results: Sequence[str]
+) -> Iterator[str]:
     """What is in the folders and should not be."""
-    here = {str(path.relative_to(work)) for path in work.rglob("*")} - before - {result}
+    files = [path.relative_to(work) for path in work.rglob("*")]
+    here = {str(path) for path in files if path.parts[0] not in results} - before
     there = {str(path.relative_to(temporary)) for path in temporary.iterdir()}
     for name in sorted(here):
         yield f"leaves {name}"

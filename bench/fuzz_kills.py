@@ -39,6 +39,9 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
     "gate": ("gate", BASELINE, FLOAT, *FED, "--seconds", "4", *TOLD),
     "cache": ("cache", "clear"),
     "demo": ("demo", "-o", FOLDER, "--runs", "10"),
+    "view": ("view", FLOAT, FLOAT, *FED, "--seconds", "0.2", "-o", "page.html"),
+    "export": ("export", FLOAT, "--c", FOLDER),
+    "choose": ("choose", FLOAT, OUT, *FED, "--seconds", "0.2", "-o", FOLDER),
 }
 CTRL_C, TERM, WORKER, ALL = "Ctrl-C", "SIGTERM", "kill of the worker", "kill of all"
 WAYS = (CTRL_C, TERM, WORKER, ALL)

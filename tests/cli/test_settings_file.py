@@ -65,10 +65,15 @@ REFUSED = {
     '[tune]\nresume = "yes"': "--resume: true or false, not yes",
     "norm = ": "not TOML",
     "data = 'a": "not TOML",
+    f"samples = {'9' * 5000}": "not TOML",
+    f"norm = {'[' * 5000}": "not TOML",
+    f"#{'x' * (1 << 20)}": "is larger than 1",
+    "[gate]\nupdate = true": "what a gate allows is said on the command line alone",
+    '[gate]\nallow = ["size=+90%"]': "what a gate allows is said on the command line alone",
 }
 
 
-@pytest.mark.parametrize("text", REFUSED)
+@pytest.mark.parametrize("text", REFUSED, ids=lambda text: text[:40])
 def test_what_is_wrong_is_refused(text: str, tmp_path: Path) -> None:
     command = text.partition("]")[0][1:] if text.startswith("[") else "eval"
     with pytest.raises(BadInput) as refused:

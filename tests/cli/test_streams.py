@@ -8,12 +8,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from litesmith.cli.text.printing import Edge, table
 from litesmith.ir.build import Builder
 from litesmith.run.litert import capi
 from litesmith.tflite.file import save
+from tests.forked import CAN_FORK, forked
 
 posix = pytest.mark.skipif(not hasattr(os, "fork"), reason="descriptors of a POSIX shell")
 LITESMITH = f"'{sys.executable}' -m litesmith"
@@ -165,3 +167,25 @@ def test_a_failure_while_standard_error_is_diverted_is_heard(
     monkeypatch.undo()
     os.write(2, b"heard\n")  # it is as before
     assert "heard" in capfd.readouterr().err
+
+
+SHORT_OF_MEMORY = """\
+import resource
+from pathlib import Path
+from litesmith.cli.main import main
+
+taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+most = taken + 130_000_000
+resource.setrlimit(resource.RLIMIT_AS, (most, most))
+main()
+"""
+
+
+@pytest.mark.skipif(not CAN_FORK, reason="needs Linux")
+def test_too_little_memory_is_no_bug_of_ours(tmp_path: Path, model: Path) -> None:
+    data = np.lib.format.open_memmap(tmp_path / "x.npy", "w+", np.float32, (6_250_000, 4))
+    del data  # a file with a hole, which takes no room
+    words = ["eval", str(model), "--data", "x.npy", "--against", str(model), "--metric", "snr"]
+    done = forked(SHORT_OF_MEMORY, words, cwd=tmp_path, variables=os.environ, seconds=60)
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.count("litesmith: ") == 1 and "memory" in done.stderr

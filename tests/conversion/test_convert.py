@@ -167,6 +167,50 @@ def test_weights_beside_the_model(tmp_path: Path) -> None:
         litesmith.convert(path)
 
 
+@pytest.mark.parametrize("way", ["../secret", "sub/../../secret", "link", "{folder}/secret"])
+def test_weights_elsewhere_are_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    """By a relative name too, and beside a model of the current folder."""
+    weights, home = noise(8, 8), tmp_path / "home"
+    (home / "sub").mkdir(parents=True)
+    (tmp_path / "secret").write_bytes(weights.tobytes())
+    (home / "link").symlink_to(tmp_path / "secret")
+    net = onnx_model(
+        [node("MatMul", ["x", "w"], ["y"])],
+        [("x", "float32", [1, 8])],
+        [("y", "float32", [1, 8])],
+        {"w": weights},
+    )
+    kept = net.graph.initializer[0]
+    kept.ClearField("raw_data")
+    kept.data_location = onnx.TensorProto.EXTERNAL
+    kept.external_data.add(key="location", value=way.format(folder=tmp_path))
+    (home / "net.onnx").write_bytes(net.SerializeToString())
+    monkeypatch.chdir(home)
+    for path in (Path("net.onnx"), home / "net.onnx"):
+        with pytest.raises(BadInput, match="outside the model's folder"):
+            litesmith.convert(path)
+
+
+def test_a_model_that_is_a_link_has_its_weights_where_it_lies(tmp_path: Path) -> None:
+    """As in the cache of a hub, which holds links to files by their digests."""
+    net = onnx_model(
+        [node("MatMul", ["x", "w"], ["y"])],
+        [("x", "float32", [1, 400])],
+        [("y", "float32", [1, 400])],
+        {"w": noise(400, 400)},
+    )
+    blobs, shown = tmp_path / "blobs", tmp_path / "shown"
+    blobs.mkdir()
+    shown.mkdir()
+    onnx.save(net, blobs / "a", save_as_external_data=True, location="net.data", size_threshold=0)
+    (blobs / "net.data").rename(blobs / "b")
+    (shown / "net.onnx").symlink_to(blobs / "a")
+    (shown / "net.data").symlink_to(blobs / "b")
+    assert litesmith.convert(shown / "net.onnx", check=False)
+
+
 def test_a_command_takes_a_source_and_keeps_its_file(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -132,3 +132,4 @@ def test_every_kernel_has_its_memory_its_code_and_its_method() -> None:
     assert coded == set(KERNELS)
     assert resolver_methods(zoo.residual_int8()) == ["AddAdd", "AddConv2D", "AddRelu"]
     assert c_name("3 d-net") == "model_3_d_net"
+    assert [c_name(word) for word in ("int", "__x", "ümain")] == ["model_int", "model___x", "_main"]

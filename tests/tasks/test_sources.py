@@ -11,8 +11,9 @@ from PIL import Image
 import litesmith
 from examples.tasks.make import COLOURS, SIDE, detector, masks, scenes, segmenter
 from litesmith.errors import BadInput
-from litesmith.tasks.annotations import find_annotations
+from litesmith.tasks.annotations import find_annotations, read_coco
 from litesmith.tasks.class_names import COCO_80, COCO_90, VOC_20, match_classes
+from litesmith.tasks.outlines import drawn
 from litesmith.tflite.file import save
 
 
@@ -172,10 +173,44 @@ def test_bad_data_is_one_line(place: Path, name: str) -> None:
     assert why in str(told.value)
 
 
+@pytest.mark.parametrize("number", [10**400, float("nan"), float("inf"), -1, 2**63, 1e308])
+def test_numbers_that_are_none_of_an_image(tmp_path: Path, number: float) -> None:
+    file = scenes(tmp_path / "coco") / "instances.json"
+    good = told(file.parent)
+    keys: dict[str, object] = {
+        "bbox": [1, 1, number, 2],
+        "area": number,
+        "keypoints": [number] * 3,
+        "segmentation": [[number] * 6],
+    }
+    runs = {"segmentation": {"counts": [number], "size": [2, number]}}
+    for changes in (*({key: value} for key, value in keys.items()), runs):
+        first, *others = good["annotations"]
+        file.write_text(json.dumps(good | {"annotations": [first | changes, *others]}))
+        for thing in (thing for some in read_coco(file).things for thing in some):
+            drawn(thing.outline, thing.image, (8, 8))
+    good["images"][0]["width"] = number
+    file.write_text(json.dumps(good))
+    with pytest.raises(BadInput, match=r"has no size|whole number"):
+        read_coco(file)
+
+
+def test_a_run_without_an_end_is_none() -> None:
+    assert drawn({"counts": "o" * 1_000_000, "size": [3, 3]}, (9, 9), (5, 5)) is None
+
+
 @pytest.mark.parametrize(
     ("content", "why"),
     [
         (b"<annotation>", "not XML"),
+        *(
+            (
+                b"<annotation><filename>000</filename><size><width>%s</width><height>8</height>"
+                b"</size></annotation>" % word,
+                "has no size",
+            )
+            for word in (b"nan", b"inf", b"1e999")
+        ),
         (b'<!DOCTYPE x [<!ENTITY a "b">]><annotation/>', "declare no entities"),
         (b"<annotation><filename>000</filename></annotation>", "size/width is None"),
     ],

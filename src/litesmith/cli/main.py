@@ -188,6 +188,9 @@ def _run() -> int:
         if error.filename == OUTPUT:
             _forget_output()
         return _fail(_noted(why_failed(error), error), BAD_INPUT)
+    except MemoryError as error:
+        why = phrase("there is not enough memory for this; free some, or give less data")
+        return _fail(_noted(why, error), BAD_INPUT)
     except click.ClickException as error:
         return _fail(phrase("{format_message} (see --help)", error.format_message()), BAD_INPUT)
     except Exception as error:

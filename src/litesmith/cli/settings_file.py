@@ -8,7 +8,8 @@
 
 The settings become words of the command line, so that records hold them too. A typed option wins.
 Relative paths start at the file's folder. The file may have come with a downloaded model, so it
-names no code, sends nothing to another machine and writes nothing outside its own folder.
+names no code, sends nothing to another machine, writes nothing outside its own folder and does not
+change what a gate asks of that model.
 """
 
 import re
@@ -22,6 +23,7 @@ from litesmith.cli.commands import COMMANDS
 from litesmith.cli.options.declare import Option
 from litesmith.errors import BadInput
 from litesmith.type_guards import is_list_or_tuple, is_mapping
+from litesmith.units import bytes_text
 
 NAME = "litesmith.toml"
 _MODELS = (".tflite", ".onnx", ".pt2", ".keras")
@@ -47,6 +49,9 @@ WRITES = (
     "--page",
     "--trace",
 )
+# Options by which a model would pass its own gate.
+_LOOSENS = ("--allow", "--update")
+_MOST_BYTES = 1 << 20
 
 
 def find_settings(words: Sequence[str]) -> tuple[Path | None, list[str]]:
@@ -94,10 +99,13 @@ def _as_words(place: Path, command: str, typed: Sequence[str]) -> list[str]:
 
 
 def _read(place: Path) -> dict[str, object]:
+    with place.open("rb") as file:
+        content = file.read(_MOST_BYTES + 1)
+    if len(content) > _MOST_BYTES:
+        raise BadInput("{place}: is larger than {size}", place, bytes_text(_MOST_BYTES))
     try:
-        with place.open("rb") as file:
-            return tomllib.load(file)
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        return tomllib.loads(content.decode())
+    except (ValueError, RecursionError) as error:  # of numbers too long, of lists too deep
         raise BadInput("{place}: not TOML ({error})", place, error) from None
 
 
@@ -119,6 +127,10 @@ def _refuse_unknown(place: Path, given: Mapping[str, object], known: set[str]) -
 
 def _option_words(place: Path, one: Option, value: object) -> list[str]:
     name = next(name for name in one.names if name.startswith("--")).partition("/")[0]
+    if name in _LOOSENS:
+        raise BadInput(
+            "{place}: {name}: what a gate allows is said on the command line alone", place, name
+        )
     if one.kind is bool:
         if not isinstance(value, bool):
             raise BadInput("{place}: {name}: true or false, not {value}", place, name, value)

@@ -22,6 +22,7 @@ import numpy as np
 from litesmith.errors import CannotRun
 from litesmith.ir.types import Array
 from litesmith.phrases import phrase
+from litesmith.run.core.child_process import call_seconds, limit_child
 
 # The packages that can run an .onnx file, the one to be believed most first.
 JUDGES = {"onnxruntime": "onnxruntime", "onnx": "onnx"}
@@ -68,9 +69,26 @@ def judge_onnx(source: Path, inputs: Mapping[str, Array], more: Sequence[str] = 
     with TemporaryDirectory() as folder:
         given, found = Path(folder) / "inputs.npz", Path(folder) / "outputs.npz"
         _save(given, inputs.values())
-        words = [sys.executable, "-m", __name__, str(source), str(given), str(found)]
+        # -P: modules come from where the package is, not from the folder the user happens to be in.
+        words = [sys.executable, "-P", "-m", __name__, str(source), str(given), str(found)]
         request = json.dumps({"inputs": list(inputs), "more": list(more)})
-        done = subprocess.run(words, input=request, capture_output=True, text=True, check=False)
+        try:
+            done = subprocess.run(
+                words,
+                input=request,
+                capture_output=True,
+                text=True,
+                timeout=call_seconds(),
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise CannotRun(
+                "{source}: took over {seconds:g} s in {judges}, and was stopped; --no-check "
+                "converts it unproven",
+                source,
+                call_seconds(),
+                ", ".join(_installed()),
+            ) from None
         if done.returncode or not found.is_file():
             why = (done.stderr.strip().splitlines() or [phrase("no reason given")])[-1]
             raise CannotRun(
@@ -91,6 +109,7 @@ def _save(place: Path, arrays: Iterable[Array]) -> None:
 
 
 def _main() -> None:
+    limit_child()
     source, given, found = sys.argv[1:4]
     request = json.load(sys.stdin)
     with np.load(given) as arrays:

@@ -116,14 +116,14 @@ def read_onnx(path: Path) -> SourceModel:
     """The model in an .onnx file, or BadModel; weights stay views on the mapped file."""
     try:
         message = read_message(mapped(path), "Model", SCHEMA)
-        return _model(message, path.parent)
+        return _model(message, path)
     except BadModel as error:
         raise BadModel("{path}: no ONNX model, or a damaged one: {error}", path, error) from None
     except RecursionError:
         raise BadModel("{path}: no ONNX model, or a damaged one", path) from None
 
 
-def _model(message: Message, folder: Path) -> SourceModel:
+def _model(message: Message, source: Path) -> SourceModel:
     graph = message.message("graph")
     if graph is None or (not graph.messages("node") and not graph.messages("output")):
         raise BadModel("it holds no graph")
@@ -136,19 +136,19 @@ def _model(message: Message, folder: Path) -> SourceModel:
     producer = " ".join(
         filter(None, (message.text("producer_name"), message.text("producer_version")))
     )
-    return SourceModel(_graph(graph, folder, functions), opset, producer)
+    return SourceModel(_graph(graph, source, functions), opset, producer)
 
 
-def _graph(message: Message, folder: Path, functions: Functions) -> SourceGraph:
-    constants = {t.text("name"): tensor_array(t, folder) for t in message.messages("initializer")}
+def _graph(message: Message, source: Path, functions: Functions) -> SourceGraph:
+    constants = {t.text("name"): tensor_array(t, source) for t in message.messages("initializer")}
     for sparse in message.messages("sparse_initializer"):
         values = sparse.message("values")
         if values is not None:
-            constants[values.text("name")] = _dense(sparse, folder)
+            constants[values.text("name")] = _dense(sparse, source)
     given = [_value(v) for v in message.messages("input")]
     return SourceGraph(
         message.text("name"),
-        tuple(_nodes(message.messages("node"), folder, functions, {}, "")),
+        tuple(_nodes(message.messages("node"), source, functions, {}, "")),
         tuple(v for v in given if v.name not in constants),
         tuple(_value(v) for v in message.messages("output")),
         constants,
@@ -167,7 +167,7 @@ def _told_shapes(messages: Sequence[Message]) -> dict[str, tuple[int, ...]]:
 
 def _nodes(
     messages: Sequence[Message],
-    folder: Path,
+    source: Path,
     functions: Functions,
     referred: Mapping[str, Setting],
     prefix: str,
@@ -178,7 +178,7 @@ def _nodes(
         raise BadModel("functions call each other without end")
     found: list[Node] = []
     for message in messages:
-        node = _node(message, folder, functions, referred, prefix)
+        node = _node(message, source, functions, referred, prefix)
         function = functions.get((node.domain, node.kind, message.text("overload")))
         if function is None:
             found.append(node)
@@ -186,9 +186,9 @@ def _nodes(
         label = f"{prefix}{node.place}/"
         inner = _nodes(
             function.messages("node"),
-            folder,
+            source,
             functions,
-            _passed(function, node, folder, functions),
+            _passed(function, node, source, functions),
             label,
             depth + 1,
         )
@@ -205,11 +205,11 @@ def _nodes(
 
 
 def _passed(
-    function: Message, node: Node, folder: Path, functions: Functions
+    function: Message, node: Node, source: Path, functions: Functions
 ) -> dict[str, Setting]:
     """The attributes of a call as its function's body sees them: given, or the default."""
     defaults = {
-        a.text("name"): _setting(a, folder, functions, {}, "")
+        a.text("name"): _setting(a, source, functions, {}, "")
         for a in function.messages("attribute_proto")
     }
     return {k: v for k, v in (defaults | dict(node.settings)).items() if v is not None}
@@ -238,13 +238,13 @@ def _renamed_graph(graph: SourceGraph, names: Mapping[str, str]) -> SourceGraph:
 
 def _node(
     message: Message,
-    folder: Path,
+    source: Path,
     functions: Functions,
     referred: Mapping[str, Setting],
     prefix: str,
 ) -> Node:
     settings = {
-        a.text("name"): _setting(a, folder, functions, referred, prefix)
+        a.text("name"): _setting(a, source, functions, referred, prefix)
         for a in message.messages("attribute")
     }
     domain = message.text("domain")
@@ -260,7 +260,7 @@ def _node(
 
 def _setting(
     message: Message,
-    folder: Path,
+    source: Path,
     functions: Functions,
     referred: Mapping[str, Setting],
     prefix: str,
@@ -276,13 +276,13 @@ def _setting(
     if kind == _STRING or (not kind and "s" in message.fields):
         return message.text("s")
     if kind == _TENSOR and tensor is not None:
-        return tensor_array(tensor, folder)
+        return tensor_array(tensor, source)
     if kind == _GRAPH and graph is not None:
-        inner = _graph(graph, folder, functions)
+        inner = _graph(graph, source, functions)
         return _prefixed(inner, prefix) if prefix else inner
     sparse = message.message("sparse_tensor")
     if kind == _SPARSE and sparse is not None:
-        return _dense(sparse, folder)
+        return _dense(sparse, source)
     if kind == _FLOATS or (not kind and "floats" in message.fields):
         return tuple(message.numbers("floats"))
     if kind == _INTS or (not kind and "ints" in message.fields):
@@ -341,7 +341,7 @@ def _size(message: Message, place: int) -> int | str:
     )
 
 
-def tensor_array(message: Message, folder: Path) -> Array:
+def tensor_array(message: Message, source: Path) -> Array:
     """The numbers of a tensor: a view on the file where they lie there as they are."""
     shape = tuple(message.integers("dims"))
     dtype = dtype_name(message.integer("data_type"))
@@ -357,7 +357,7 @@ def tensor_array(message: Message, folder: Path) -> Array:
             )
         return np.array([t.encode() for t in texts], object).reshape(shape)
     if message.integer("data_location") == 1:
-        raw = _external(message, folder)
+        raw = _external(message, source)
     else:
         blobs = message.blobs("raw_data")
         raw = blobs[-1] if blobs else None
@@ -428,15 +428,12 @@ def _unpacked(codes: Array, dtype: str) -> Array:
     )
 
 
-def _external(message: Message, folder: Path) -> memoryview:
+def _external(message: Message, source: Path) -> memoryview:
     """The bytes of a tensor in a file beside the model."""
     told = {entry.text("key"): entry.text("value") for entry in message.messages("external_data")}
     name = message.text("name")
-    place = Path(os.path.normpath(folder / told.get("location", "")))
-    if (
-        not place.is_relative_to(os.path.normpath(folder))
-        or Path(told.get("location", "/")).is_absolute()
-    ):
+    place = source.parent / told.get("location", "").replace("\0", "")
+    if not _is_beside(place, source):
         raise BadInput(
             "tensor {name!r} lies outside the model's folder, in {place}; it is not read",
             name,
@@ -456,19 +453,28 @@ def _external(message: Message, folder: Path) -> memoryview:
     return data[start : start + size]
 
 
+def _is_beside(place: Path, source: Path) -> bool:
+    """True of what lies in the model's folder or below it. A link leads to there, or to where the
+    model itself is a link to, as in the cache of a hub."""
+    real, link = (Path(os.path.realpath(one)) for one in (place, source))
+    return real.is_relative_to(os.path.realpath(source.parent)) or (
+        source.is_symlink() and place.parent == source.parent and real.parent == link.parent
+    )
+
+
 def _whole(text: str) -> int:
-    if not text.isascii() or not text.isdigit():
+    if not text.isascii() or not text.isdigit() or len(text) > 18:
         raise BadModel("{text!r} is no place in a file", text)
     return int(text)
 
 
-def _dense(message: Message, folder: Path) -> Array:
+def _dense(message: Message, source: Path) -> Array:
     """A sparse tensor with its zeros."""
     values, places = message.message("values"), message.message("indices")
     if values is None or places is None:
         raise BadModel("a sparse tensor lacks values or places")
     shape = tuple(message.integers("dims"))
-    numbers, where = tensor_array(values, folder), tensor_array(places, folder)
+    numbers, where = tensor_array(values, source), tensor_array(places, source)
     if prod(shape) > 1 << 28:
         raise BadModel("a sparse tensor of {count} values", prod(shape))
     dense = np.zeros(shape, numbers.dtype)

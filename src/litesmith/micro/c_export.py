@@ -41,11 +41,24 @@ _CUSTOM_METHODS = {
 }
 _A_LINE = 12
 
+# Words of C and C++ that name nothing else, what every program has, and what is the compiler's.
+_TAKEN = re.compile(
+    r"alignas|alignof|and|asm|auto|bool|break|case|catch|char|class|compl|concept|const|"
+    r"consteval|constexpr|constinit|continue|decltype|default|delete|do|double|else|enum|"
+    r"explicit|export|extern|false|float|for|friend|goto|if|inline|int|long|main|mutable|"
+    r"namespace|new|noexcept|not|NULL|nullptr|operator|or|private|protected|public|register|"
+    r"requires|restrict|return|short|signed|sizeof|size_t|static|struct|switch|template|this|"
+    r"throw|true|try|typedef|typeid|typename|typeof|union|unsigned|using|virtual|void|"
+    r"volatile|while|xor"
+    r"|__.*"
+)
+
 
 def c_name(stem: str) -> str:
     """A name that C takes, made of a file's."""
     name = re.sub(r"\W", "_", stem, flags=re.ASCII)
-    return f"model_{name}" if not name or name[0].isdigit() else name
+    is_free = name and not name[0].isdigit() and not _TAKEN.fullmatch(name)
+    return name if is_free else f"model_{name}"
 
 
 def resolver_methods(model: Model) -> list[str]:

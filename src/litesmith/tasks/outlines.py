@@ -10,8 +10,11 @@ from litesmith.type_guards import is_list_or_tuple, is_mapping
 
 Mask = NDArray[np.bool_]
 
-# No image has more pixels.
+# No image has more pixels, and nothing lies farther from it.
 _MOST_PIXELS = 1 << 28
+_FARTHEST = 1 << 30
+# Bits of a run.
+_MOST_BITS = 64
 
 
 def drawn(outline: object, image: tuple[int, int], size: tuple[int, int]) -> Mask | None:
@@ -29,7 +32,7 @@ def drawn(outline: object, image: tuple[int, int], size: tuple[int, int]) -> Mas
     canvas = Image.new("1", (size[1], size[0]))
     scale = size[1] / image[0], size[0] / image[1]
     for ring in outline:
-        points = _numbers(ring)
+        points = numbers(ring)
         if len(points) < 6 or len(points) % 2:
             return None
         corners = [
@@ -39,15 +42,17 @@ def drawn(outline: object, image: tuple[int, int], size: tuple[int, int]) -> Mas
     return np.asarray(canvas, bool)
 
 
-def _numbers(value: object) -> list[float]:
+def numbers(value: object) -> list[float]:
+    """The numbers of a list; none where it holds anything else, or what has no place on a map."""
     if not is_list_or_tuple(value):
         return []
     found = [v for v in value if isinstance(v, int | float) and not isinstance(v, bool)]
-    return [float(v) for v in found] if len(found) == len(value) else []
+    known = [float(v) for v in found if abs(v) <= _FARTHEST]
+    return known if len(known) == len(value) else []
 
 
 def _whole_numbers(value: object) -> list[int]:
-    return [int(number) for number in _numbers(value)]
+    return [int(number) for number in numbers(value)]
 
 
 def _unpacked(text: str) -> list[int]:
@@ -62,6 +67,8 @@ def _unpacked(text: str) -> list[int]:
             number |= (bits & 31) << shift
             more = bool(bits & 32)
             place, shift = place + 1, shift + 5
+            if shift > _MOST_BITS:
+                return []
             if not more and bits & 16:
                 number |= -1 << shift
         counts.append(number + (counts[-2] if len(counts) > 2 else 0))

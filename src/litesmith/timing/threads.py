@@ -56,7 +56,7 @@ def competing_load(count: int) -> Generator[tuple[int, ...]]:
     children: list[subprocess.Popen[bytes]] = []
     try:
         for _ in range(count):
-            command = [sys.executable, "-S", "-c", _SPIN]
+            command = [sys.executable, "-I", "-S", "-c", _SPIN]
             children.append(
                 subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
             )

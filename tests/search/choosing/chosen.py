@@ -1,5 +1,6 @@
 """Small models to choose from, which differ in accuracy and size, and data for them."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -53,3 +54,14 @@ def written_models(folder: Path, count: int = 200) -> list[Path]:
         save(make(), path)
     write_data(folder / "data.npz", examples(count))
     return paths
+
+
+def mark_times(folder: Path, *, unclear: bool) -> None:
+    """Makes the times on record those of a busy machine or of a calm one, whatever this one was
+    while they were taken: what follows from that is a choice of the tool's, not of the day's."""
+    log = folder / "trials.jsonl"
+    trials = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
+    timed = [trial["details"] for trial in trials if trial["details"]["kind"] == "timed"]
+    for details in timed:
+        details["is_unclear"] = unclear
+    log.write_text("".join(f"{json.dumps(trial)}\n" for trial in trials), encoding="utf-8")

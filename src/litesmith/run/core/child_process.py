@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 
@@ -98,9 +99,10 @@ def answer(measure: Callable[..., object]) -> None:
 
 def limit_child() -> None:
     """Makes this process one that leaves no dump, and that Linux kills where its parent dies."""
-    import resource  # which is not everywhere
+    with suppress(ImportError):  # where systems have no such limits
+        import resource
 
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if sys.platform == "linux":
         of_parent_death = 1
         ctypes.CDLL(None).prctl(of_parent_death, signal.SIGKILL)

@@ -46,7 +46,21 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     return _LINK.sub(lambda found: _settle(found[1], found[2], inside=inside), text)
 
 
+def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """A page whose tables have no heading without words."""
+    return html.replace("<th></th>", "<td></td>")
+
+
 def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
+    return _name_search(output)
+
+
+def on_post_template(output_content: str, template_name: str, config: MkDocsConfig) -> str:
+    """The page of a dead link is no page of its own, but has a search as well."""
+    return _name_search(output_content)
+
+
+def _name_search(output: str) -> str:
     """A page whose search has a name for those who hear it."""
     return output.replace('data-md-component="search" role="dialog"', f'{_SEARCH} role="dialog"')
 

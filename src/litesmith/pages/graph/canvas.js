@@ -390,7 +390,7 @@ class GraphCanvas {
     const [first, second] = this.words(box);
     const badge = this.badge(box);
     const room = box.width - 20 - (badge ? 18 : 0);
-    context.fillStyle = box.rgb ? (isDark(box.rgb) ? "#ffffff" : "#000000") : theme.ink;
+    context.fillStyle = this.ink(box);
     context.textBaseline = "middle";
     context.font = "600 12.5px system-ui, sans-serif";
     context.fillText(this.shorten(first, room, "600 12.5px"), box.x + 10, box.y + (second ? 15 : 23));
@@ -408,6 +408,10 @@ class GraphCanvas {
     context.textAlign = "center";
     context.fillText(badge, box.x + box.width - 14, box.y + 14.5);
     context.textAlign = "start";
+  }
+
+  ink(box) {
+    return box.rgb ? (isDark(box.rgb) ? "#ffffff" : "#000000") : this.theme.ink;
   }
 
   words(box) {

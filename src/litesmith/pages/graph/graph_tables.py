@@ -121,8 +121,8 @@ def path_list(view: GraphView) -> Html | None:
     model = view.models[-1]
     worst, last = (model.ops[0, place] for place in (view.worst, view.path[-1]))
     sentence = phrase(
-        "Of all ops on the way to the output with the largest error, op {op} adds most: {before} "
-        "before it, {after} behind it, {end} at the end (op {last}).",
+        "Of all ops on the way to the output with the largest error, op {op} adds most: "
+        "{before} before it, {after} after it, {end} at the end (op {last}).",
         _spell(worst),
         _before(view, view.worst),
         _total(view, view.worst),

@@ -102,14 +102,19 @@ def frames_a_second(shown: Browser) -> float:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--ops", type=int, default=2000, help="ops of each model")
+    parser.add_argument("--make", type=Path, help="write the page to this file, and stop")
+    parser.add_argument("--page", type=Path, help="measure this page rather than a new one")
     given = parser.parse_args()
     if WHY_NOT:
         print(WHY_NOT, file=sys.stderr)
         return 2
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        page = folder / "page.html"
-        litesmith.view(*make_models(folder, given.ops), out=page, seconds=0.3)
+        page = given.page or given.make or folder / "page.html"
+        if not given.page:
+            litesmith.view(*make_models(folder, given.ops), out=page, seconds=0.3)
+        if given.make:
+            return 0
         size = page.stat().st_size
         with browser(folder, trace="viz") as shown:
             opened = median(open_seconds(shown, page) for _ in range(ROUNDS))

@@ -27,6 +27,9 @@ BESIDE = {
 
 _SEARCH = 'data-md-component="search" aria-label="Search"'
 _CODE = re.compile(r"`[^`]+`")
+# Code within a line: blocks of code have a `pre`, and a mark of the highlighter, before it.
+_INLINE = re.compile(r"(?<!<pre>)(?<!</span>)<code>([^<]*)</code>")
+_SHORT = 22
 _LINK = re.compile(r"(?<!!)\[([^\]]+)\]\(([^)\s:]+)\)")
 
 
@@ -46,7 +49,30 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     return _LINK.sub(lambda found: _settle(found[1], found[2], inside=inside), text)
 
 
+def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """A page whose tables have no heading without words, and whose options break at no hyphen."""
+    whole = _INLINE.sub(lambda found: f"<code>{_hold(found[1])}</code>", html)
+    return whole.replace("<th></th>", "<td></td>")
+
+
+def _hold(code: str) -> str:
+    """Code whose short words with a hyphen stay on one line."""
+    return " ".join(
+        f'<span class="word">{word}</span>' if "-" in word and len(word) <= _SHORT else word
+        for word in code.split(" ")
+    )
+
+
 def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
+    return _name_search(output)
+
+
+def on_post_template(output_content: str, template_name: str, config: MkDocsConfig) -> str:
+    """The page of a dead link is no page of its own, but has a search as well."""
+    return _name_search(output_content)
+
+
+def _name_search(output: str) -> str:
     """A page whose search has a name for those who hear it."""
     return output.replace('data-md-component="search" role="dialog"', f'{_SEARCH} role="dialog"')
 

@@ -94,7 +94,7 @@ def timed(ratio: float | None, taken: int = 4, **more: Any) -> Reached:
             Reached("npu", "measured", "", None, 9.0, Ratio((0.5,)), 0.0, (9.0,), 18.0),
             "not known: too few runs to tell it from the CPU",
         ),
-        (Reached("npu", "predicted", "", placement(4)), "takes it whole"),
+        (Reached("npu", "predicted", "", placement(4)), "takes the whole model"),
         (
             Reached("npu", "predicted", "", placement(3)),
             "takes 3 of 4 ops in 2 parts: a reason",

@@ -33,7 +33,7 @@ def average_precision(rows: Rows, thresholds: int = len(THRESHOLDS)) -> Influenc
     gains by a little more weight of it; classes of which there is nothing to find are left out."""
     found = [_moved(ranked) for ranked in _ranked(rows, thresholds)]
     if not found:
-        raise BadInput("there is nothing to find in the data: no image has a box that counts")
+        raise BadInput("the data has nothing to find: no image has a box that counts")
     influence = np.mean([one for _, one in found], axis=0) * len(rows)
     wanted = float(np.count_nonzero(_wanted(rows).sum(axis=1)))
     return Influence(float(np.mean([value for value, _ in found])), influence, wanted)

@@ -323,8 +323,8 @@ def _notes(tally: Tally, job: _Pass) -> Iterator[str]:
     ties = int((tally["ties"] > 0).sum()) if "ties" in tally else 0
     if ties and job.metric.counts_ties:
         yield phrase(
-            "{count} of {count2} samples have several classes with the highest score; each of "
-            "these counts in part",
+            "{count} of {count2} samples have several classes that share the highest "
+            "score; each counts in part",
             total_text(ties),
             total_text(len(tally["ties"])),
         )

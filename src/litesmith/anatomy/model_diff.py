@@ -241,9 +241,9 @@ def _scale_change(side: str, x: Tensor, y: Tensor) -> str:
     if x.quant is not None:
         return phrase("{side} of another scale", side)
     if y.quant.block is not None:
-        return phrase("{side} with a scale a block", side)
+        return phrase("{side} with a scale per block", side)
     if y.quant.per_channel:
-        return phrase("{side} with a scale a channel", side)
+        return phrase("{side} with a scale per channel", side)
     return phrase("{side} with one scale", side) if x.dtype == y.dtype else ""
 
 

@@ -287,7 +287,9 @@ COMMANDS = {
         "view_text:print_view",
         (
             argument("a", metavar="A", kind=Path, help="A .tflite file."),
-            argument("b", metavar="[B]", kind=Path, help="A .tflite file to hold against it."),
+            argument(
+                "b", metavar="[B]", kind=Path, help="A second .tflite file, to compare it with."
+            ),
             option(
                 "-o",
                 "--output",
@@ -299,7 +301,9 @@ COMMANDS = {
             ),
             SHAPE,
             replace(
-                DATA, help="With B: data to see the error of each op on, and where A and B differ."
+                DATA,
+                help="With B: data for the error of each op, and for samples on "
+                "which A and B differ.",
             ),
             ON,
             replace(
@@ -578,7 +582,7 @@ COMMANDS = {
             ),
             OPS,
         ),
-        help="List accelerators: usable or why not, and the ops each accepts.",
+        help="List accelerators: which work here, and which ops each accepts.",
     ),
     "catalogue": Command(
         "catalogue_text:print_catalogue",

@@ -89,6 +89,31 @@ def _no_command(name: str) -> str:
     return phrase("no command {name!r}; `litesmith --help` lists all", name)
 
 
+def _misused(error: click.ClickException) -> str:
+    """What is wrong with the words of a command line, and where the right ones are listed."""
+    context = getattr(error, "ctx", None)
+    command = context.command_path if isinstance(context, click.Context) else "litesmith"
+    if isinstance(error, click.NoSuchOption) and error.possibilities:
+        likely = ", ".join(error.possibilities)
+        return phrase("no option {name!r}; did you mean {likely}?", error.option_name, likely)
+    if isinstance(error, click.NoSuchOption):
+        wrong = phrase("no option {name!r}", error.option_name)
+    elif isinstance(error, click.MissingParameter) and error.param is not None:
+        wrong = phrase("{command} needs {name}", command.split()[-1], _spell(error.param))
+    elif isinstance(error, click.BadParameter) and error.param is not None:
+        wrong = phrase("{name}: {why}", _spell(error.param), error.message.rstrip(".。"))
+    else:
+        wrong = error.format_message().rstrip(".")
+    return phrase("{wrong}; `{command} --help` has all options and examples", wrong, command)
+
+
+def _spell(param: click.Parameter) -> str:
+    """An argument or option as help writes it."""
+    if isinstance(param, click.Option):
+        return f"{param.opts[0]} {param.metavar or ''}".rstrip()
+    return param.metavar or param.human_readable_name
+
+
 def make_app() -> Commands:
     """The whole command line, whose help is in the language in use."""
     return Commands(
@@ -192,7 +217,7 @@ def _run() -> int:
         why = phrase("there is not enough memory for this; free some, or give less data")
         return _fail(_noted(why, error), BAD_INPUT)
     except click.ClickException as error:
-        return _fail(phrase("{format_message} (see --help)", error.format_message()), BAD_INPUT)
+        return _fail(_misused(error), BAD_INPUT)
     except Exception as error:
         print_traceback()
         return _fail(

@@ -87,8 +87,8 @@ def audio_rows(folder: Path, model: Model, preparation: Preparation) -> Rows:
 
     if features.kind != "wave" and not (preparation.features or stated_features(model)):
         told = phrase(
-            "clips are given to the model as {features}: assumed by the shape of its input; "
-            "--features says otherwise",
+            "clips are given to the model as {features}, assumed from the shape of its "
+            "input; if that is wrong: --features",
             features.text,
         )
         notes = (*notes, told)
@@ -118,7 +118,7 @@ def rate_of(model: Model, preparation: Preparation) -> tuple[int, tuple[str, ...
     if known:
         return known, ()
     told = phrase(
-        "{count} samples a second assumed; --sample-rate says otherwise", total_text(USUAL_RATE)
+        "{count} samples a second assumed; if that is wrong: --sample-rate", total_text(USUAL_RATE)
     )
     return USUAL_RATE, (told,)
 

@@ -550,7 +550,7 @@ def spooled_rows(given: Iterable[object], model: Model, source: str, most: int |
             labels.append(label)
             if spool.add(arrays, label) > _MOST_SPOOLED:
                 raise BadInput(
-                    "{source}: gives more than {size}; say --samples N",
+                    "{source}: yields more than {size}; limit it with --samples N",
                     source,
                     bytes_text(_MOST_SPOOLED),
                 )

@@ -395,7 +395,7 @@ def _choose(
     if len(chosen) % batch:
         notes.append(
             phrase(
-                "the model takes {batch} items at a time; the last {count} go",
+                "the model takes {batch} items at a time; the last {count} are left out",
                 batch,
                 len(chosen) % batch,
             )
@@ -503,14 +503,16 @@ def _with_offset(few: Samples, offsets: Sequence[int]) -> Samples:
 
 def _offset_notes(offset: int, is_sure: bool, count: int) -> tuple[str, ...]:
     """What is said of the offset that was found: nothing of the usual one where it is sure."""
-    told = phrase("the model has a class more than the labels, taken for a background class")
+    told = phrase("the model has one class more than the labels, taken for a background class")
     unsure = "" if is_sure else phrase(", which is not sure (tried on {count} samples)", count)
     if offset:
         return (
-            phrase("label offset 1: {told}{unsure}; --label-offset 0 says otherwise", told, unsure),
+            phrase(
+                "label offset 1: {told}{unsure}; if that is wrong: --label-offset 0", told, unsure
+            ),
         )
     return (
-        (phrase("label offset 0{unsure}; --label-offset 1 says otherwise", unsure),)
+        (phrase("label offset 0{unsure}; if that is wrong: --label-offset 1", unsure),)
         if unsure
         else ()
     )

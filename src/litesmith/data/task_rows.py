@@ -31,7 +31,7 @@ def task_rows(source: Path, model: Model, preparation: Preparation) -> Rows | No
         raise BadInput("{source}: does not exist", plain(str(source)))
     items = task.open(source, model, settings)
     rows = _image_rows(items, model, preparation) if task.item == "image" else _array_rows(items)
-    told = phrase("taken for {task}; --task says otherwise", task.title)
+    told = phrase("taken for {task}; if that is wrong: --task", task.title)
     notes = items.notes if asked else (told, *items.notes)
     return replace(rows, notes=notes, task=name, scorer=items.scorer)
 

@@ -94,7 +94,7 @@ class Reached:
         if self.why:
             return self.why
         if self.target == _HERE:
-            return phrase("what the others are held against")
+            return phrase("what the others are compared with")
         if self.samples_us:
             return _of_times(self)
         return "" if self.placement is None else _of_placement(self.placement)
@@ -243,7 +243,7 @@ def _of_placement(found: Placement) -> str:
             "not as it is: {refused}; {way_out}", found.refused or found.main_reason, way_out
         )
     if found.is_whole:
-        return phrase("takes it whole")
+        return phrase("takes the whole model")
     if not found.taken:
         return phrase("not worth it: {main_reason}", found.main_reason)
     return phrase("takes {counts}: {main_reason}", _counts(found), found.main_reason)

@@ -322,7 +322,7 @@ def _lay(path: Path, model: Model, overlay: Overlay, asked: Asked) -> None:
 def _examine_accuracy(source: SourceFile, data: Given, target: Target, asked: Asked) -> Inaccuracy:
     if asked.bundle is not None:
         told = argument("data")
-        raise BadInput("doctor {data} tells of accuracy; a bundle is made without it", told)
+        raise BadInput("doctor {data} is about accuracy; a bundle is made without it", told)
     model, progress = source.model, asked.progress
     reference = None if asked.against is None else asked.against.model
     if asked.overlay is not None:

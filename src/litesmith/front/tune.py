@@ -70,7 +70,10 @@ def tune(
     candidates. `command` is what the user typed, for the records.
     """
     if data is None:
-        raise BadInput("tune needs data to choose and to prove by; give {data}", argument("data"))
+        raise BadInput(
+            "tune needs data, to choose a file and to prove what it costs; give {data}",
+            argument("data"),
+        )
     refuse_below("samples", samples, 1)
     if isinstance(engine, str):
         refuse_engine(engine)

@@ -142,9 +142,7 @@ def _refuse_vain_data(b: Source | None, data: Given | None, predict: bool) -> No
     if data is None:
         return
     if b is None:
-        raise BadInput(
-            "view {data} holds two models against each other; give a second one", argument("data")
-        )
+        raise BadInput("view {data} compares two models; give a second one", argument("data"))
     if predict:
         raise BadInput(
             "view {predict} runs nothing; leave out {data}",

@@ -173,11 +173,11 @@ def verdict_of(model: BenchedModel) -> tuple[str, Verdict]:
         return "proven", Verdict("✓", phrase("Measured"), meaning)
     if any(row.verdict == UNCLEAR for row in timed_rows(model)):
         meaning = phrase(
-            "Other programs had the processor, so that the times do not tell the targets apart. "
-            "Close them, and give the same command again."
+            "Other programs kept the processor busy, so the times do not tell the targets "
+            "apart. Close them and run the same command again."
         )
         return "unclear", Verdict("≈", phrase("Unclear: the machine was busy"), meaning)
-    meaning = phrase("Nothing that was timed here is faster than the CPU, beyond the noise.")
+    meaning = phrase("Nothing timed here is faster than the CPU beyond the noise.")
     return "proven", Verdict("✓", phrase("Measured"), meaning)
 
 
@@ -348,14 +348,14 @@ _MEANINGS = (
     ),
     (
         phrase("estimated"),
-        phrase("the accelerator's own compiler worked the time out; it has not run"),
+        phrase("the accelerator's own compiler estimated the time; nothing ran there"),
     ),
     (phrase("predicted"), phrase("by rules from the makers' documents; nothing was compiled")),
     (
         phrase("differs by"),
-        phrase("the largest difference from the CPU's outputs, as a part of the largest"),
+        phrase("the largest difference from the CPU's outputs, as a share of the largest output"),
     ),
-    (phrase("parts"), phrase("pieces between which the CPU works")),
+    (phrase("parts"), phrase("pieces of the model, with the CPU at work between them")),
 )
 
 

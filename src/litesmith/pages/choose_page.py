@@ -55,8 +55,8 @@ _UNCLEAR = Verdict(
     "≈",
     phrase("Unclear: the machine was busy"),
     phrase(
-        "Other programs had the processor, so that the times do not tell the models apart. Close "
-        "them, and give the same command again: it measures the times anew."
+        "Other programs kept the processor busy, so the times do not tell the models "
+        "apart. Close them and run the same command again: it measures the times anew."
     ),
 )
 _UNFINISHED = Verdict("…", phrase("Not finished"), phrase("This is what there is so far."))
@@ -164,8 +164,7 @@ def _figures(record: ChooseFolder) -> Html | None:
     hint = phrase(
         "Up and to the left is better. Thin bars are 95 % intervals. On the line are the "
         "models that no other beats in accuracy, time and size at once. A number in place "
-        "of a name is that of the table below; hover over a point or tap it for what is "
-        "known of it."
+        "of a name refers to the table below; hover over a point or tap it for details."
     )
     return figures(graphs(record), hint)
 
@@ -174,7 +173,7 @@ def _models(record: ChooseFolder) -> Html | None:
     if not record.models:
         return None
     result = (phrase("Result"),) if record.summary.request.limits else ()
-    titles = (phrase("Model"), *result, *_COLUMNS, phrase("What there is to know"))
+    titles = (phrase("Model"), *result, *_COLUMNS, phrase("Notes"))
     return sortable(titles, (_row(record, place) for place in range(len(record.models))))
 
 

@@ -131,9 +131,9 @@ def _checks(record: GateSummary) -> Html | None:
     titles = tuple(phrase(title) if title else phrase("quantity") for title in HEAD)
     rows = [_html_row(check, titles) for check in record.checks]
     hint = phrase(
-        "How much of what is allowed each change takes up: beyond the dotted line a quantity is "
-        "worse than allowed, left of zero it got better. Thin lines are 95 % intervals; what is "
-        "more than a bar can show ends at the edge."
+        "How much of its allowance each change uses: past the dotted line a quantity is "
+        "worse than allowed, left of zero it got better. Thin lines are 95 % intervals; "
+        "bars too long for the chart end at its edge."
     )
     chart = bar_chart(gate_chart(record))
     return join_html(

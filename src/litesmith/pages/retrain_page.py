@@ -162,7 +162,7 @@ _UNJUDGED = Verdict(
 _LEARNED = Verdict(
     "✓",
     phrase("Learned"),
-    phrase("It beats guessing on items that it has not seen, with its whole interval."),
+    phrase("On items that it has not seen, its whole interval is above guessing."),
 )
 _GUESSES = Verdict(
     "✕",
@@ -258,7 +258,7 @@ def list_next(record: RetrainFolder) -> tuple[NextStep, ...]:
         ),
         NextStep(
             f"litesmith gate baseline.json {model} --data {judged} --update",
-            phrase("writes what later models are held against"),
+            phrase("writes the baseline for later models"),
         ),
     ]
     is_plain = record.result.fine_tuned is None and record.result.from_scratch is None
@@ -441,11 +441,11 @@ def _cell(names: list[str], place: int, other: int, row: tuple[int, ...]) -> Htm
 def _mistakes(record: RetrainFolder) -> Html | None:
     if not record.mistakes:
         return None
-    hint = phrase("The ones that the model was surest of. A wrong label is found here too.")
+    hint = phrase(
+        "The mistakes that the model was most confident about. Wrong labels show up here, too."
+    )
     if record.is_detector:
-        hint = phrase(
-            "True boxes are green, those of the model red. A wrong box is found here too."
-        )
+        hint = phrase("True boxes are green, the model's are red. Wrong labels show up here, too.")
     items = [_mistake(one) for one in record.mistakes]
     return join_html(tag("p", hint, class_="hint"), tag("ul", *items, class_="thumbs"))
 
@@ -491,8 +491,8 @@ def _head(record: RetrainFolder) -> Html | None:
     if not record.summary.head:
         return _tuned(record)
     hint = phrase(
-        "Strengths of the penalty on the head's weights, each judged by cross-validation on "
-        "what it was learned from. The one with the least loss is taken."
+        "Strengths of the penalty on the head's weights, each judged by cross-validation "
+        "on the items to learn from. The one with the lowest loss is taken."
     )
     rows = tuple(
         BarRow(number_text(round(one.strength, 6)), (_tried(one, record.result.strength),))

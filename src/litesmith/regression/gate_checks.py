@@ -202,7 +202,7 @@ def _accuracy_check(case: GateCase, then: Scores, now: Scores) -> Check:
     verdict = accuracy_verdict(difference, then.better, bound)
     change = gain_text(difference.value, then.unit, difference.low, difference.high)
     beyond = (
-        "beyond chance" if verdict == WORSE else phrase("within chance: more samples would tell")
+        "beyond chance" if verdict == WORSE else phrase("within chance: more samples would decide")
     )
     values = then.value, now.value, *difference, bound
     names = ("baseline", "now", "difference", "low", "high", "bound")
@@ -278,7 +278,7 @@ def _latency_check(case: GateCase, look: LatencyLook, timing: Timing, then: Timi
     change = growth_text(times, low, high)
     sure = phrase("the whole interval is above what is allowed, twice in a row")
     doubt = phrase(
-        "its interval holds what is allowed: a quieter machine, or --seconds, would tell"
+        "its interval includes the limit: a quieter machine, or more --seconds, would decide"
     )
     return replace(
         case.check("latency"),
@@ -355,7 +355,7 @@ def _memory(case: GateCase) -> list[Check]:
         ]
     now = least_peak_bytes(case.model, case.target, then * (1 + allowed.amount))
     if now is None:
-        return [case.check("memory", why=phrase("this system tells no peak"))]
+        return [case.check("memory", why=phrase("this system does not report peak memory"))]
     verdict = memory_verdict(then, now, allowed, same_machine=case.same_machine)
     room = phrase("{size} that peaks differ by anyway", bytes_text(MEMORY_NOISE_BYTES))
     if not case.same_machine:
@@ -453,7 +453,7 @@ def _one_delegation(case: GateCase, then: Delegation, now: Delegation) -> Check:
 
 def _left_words(more: int) -> str:
     if not more:
-        return phrase("no op more left")
+        return phrase("no further op left the delegate")
     s = "" if abs(more) == 1 else "s"
     return (
         phrase("{more} op{s} more left", more, s)

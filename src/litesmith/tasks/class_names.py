@@ -63,8 +63,8 @@ def match_classes(names: Sequence[str], labels: Sequence[str], count: int, sourc
     if not known:
         title, known = _LISTS.get(count or 90, ("", ()))
         told = phrase(
-            "the model names no classes: taken for the {count} of {title}; --class-names says "
-            "otherwise",
+            "the model names no classes: taken for the {count} of {title}; if that is "
+            "wrong: --class-names",
             len(known),
             title,
         )

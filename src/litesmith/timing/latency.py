@@ -414,7 +414,7 @@ def with_advice(done: Bench) -> Bench:
 def busy_advice() -> str:
     """What to do where the machine was too busy to tell."""
     return phrase(
-        "the times are unclear, because the machine was busy: close other programs and measure "
+        "the machine was busy, so the times are unclear: close other programs and measure "
         "again, or for longer, as with {seconds}",
         argument("seconds", 60),
     )

@@ -108,7 +108,7 @@ def test_models_that_do_not_fit_are_timed(place: Path) -> None:
         (("model.tflite", "--data", "labelled.npz", "--metric", "f2"), "no metric 'f2'"),
         (("model.tflite", "--on", "tpu"), "no target 'tpu'"),
         (("model.tflite", "--seconds", "0"), "give a number above 0"),
-        ((), "Missing argument 'B'"),
+        ((), "litesmith: compare needs B; `litesmith compare --help` has all options"),
     ],
 )
 def test_bad_input_is_one_line(place: Path, words: tuple[str, ...], told: str) -> None:

@@ -196,7 +196,8 @@ def test_what_no_recipe_helps_is_told_with_what_stays(tmp_path: Path) -> None:
     shown = litesmith("doctor", tmp_path / "m.tflite", "--for", "edgetpu")
     assert shown.returncode == 0, shown.stderr
     assert (
-        "nothing that was tried makes it take most of the model; at its best 0 of" in shown.stdout
+        "none of the recipes tried makes it take most of the model; the best is 0 of"
+        in shown.stdout
     )
     assert "litesmith" not in shown.stdout, "no command that does not help"
 

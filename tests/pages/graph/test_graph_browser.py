@@ -202,6 +202,36 @@ def test_control_flow_opens_the_graph_it_runs(shown: Browser, tmp_path: Path) ->
     assert shown.ask(f"{CANVAS}.graph") == 0
 
 
+def test_letters_can_be_read_on_every_box(shown: Browser, pair: Path) -> None:
+    """4.5 to 1, whatever a box is coloured by."""
+    contrasts = f"""(() => {{
+      const part = (v) => (v <= 10 ? v / 3295 : ((v / 255 + 0.055) / 1.055) ** 2.4);
+      const dot = ([r, g, b]) => 0.2126 * part(r) + 0.7152 * part(g) + 0.0722 * part(b);
+      const isWhite = (box) => {CANVAS}.ink(box) === "#ffffff";
+      const ratio = (box, own) => (isWhite(box) ? 1.05 / (own + 0.05) : (own + 0.05) / 0.05);
+      return litesmithGraph.modes.flatMap((mode) => {{
+        {CANVAS}.colour(mode);
+        const boxes = {CANVAS}.drawing.sides.flatMap((side) => side.boxes);
+        return boxes.filter((box) => box.rgb).map((box) => ratio(box, dot(box.rgb)));
+      }});
+    }})()"""
+    shown.open(pair, 1280)
+    found = shown.ask(contrasts)
+    assert len(found) > 50 and min(found) >= 4.5
+
+
+def test_the_wheel_moves_the_graph_and_then_the_page(shown: Browser, pair: Path) -> None:
+    shown.open(pair, 1280)
+    turn = f"""(() => {{
+      const event = new WheelEvent("wheel", {{ deltaY: 400, cancelable: true }});
+      {CANVAS}.canvas.dispatchEvent(event);
+      return event.defaultPrevented;
+    }})()"""
+    turned = [shown.ask(turn) for _ in range(9)]
+    assert turned[0] and not turned[-1]
+    assert turned == sorted(turned, reverse=True)
+
+
 def test_hostile_names_show_as_text(shown: Browser, tmp_path: Path) -> None:
     page = tmp_path / "hostile.html"
     model = rename(blocks(1), HOSTILE)

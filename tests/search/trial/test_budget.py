@@ -259,7 +259,7 @@ def test_limits() -> None:
         "1 B above the 4.00 MB that a file may have",
         "1.50 ms above the 10.0 ms that a run may take",
     )
-    assert limits.misses(1, None) == ("its time is not known, and 10.0 ms is the most",)
+    assert limits.misses(1, None) == ("its time is not known, and the limit is 10.0 ms",)
     assert Limits.parse() == Limits()
     assert Limits().misses(10**12, None) == Limits().texts == ()
 

@@ -228,7 +228,7 @@ def _parameter(one: Option) -> click.Parameter:
     return click.Argument(
         [one.argument],
         type=_click_type(one),
-        metavar=one.metavar,
+        metavar=f"{one.metavar} …" if one.many else one.metavar,
         required=one.required,
         nargs=-1 if one.many else 1,
         shell_complete=_completer(one),

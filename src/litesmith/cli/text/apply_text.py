@@ -32,7 +32,10 @@ def print_applied(result: Applied) -> None:
     line(phrase("{out}: {before} -> {after} ops", result.out, before, after), "bold")
     _print_sizes(result.source, SourceFile(result.model, result.out))
     if result.same is not None:
-        same, other = phrase("the same bytes as then"), phrase("NOT the same bytes as then")
+        same, other = (
+            phrase("the same bytes as the search wrote"),
+            phrase("NOT the same bytes as the search wrote"),
+        )
         line(same if result.same else other)
     for told in result.trained or result.change.notes:
         line(told)

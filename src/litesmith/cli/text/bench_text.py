@@ -234,7 +234,7 @@ def _print_targets(one: OnEveryTarget) -> None:
         )
     target = next((row.target for row in one.rows if row.needs_int8), None)
     if target is not None:
-        line("the way there, with commands to copy, for a target as in the table:")
+        line("how to get there, with commands to copy, for a target as the table names it:")
         command(f"  litesmith doctor {quote(str(one.model))} --for {target}")
     line("litesmith targets MODEL --json has a reason for each op")
 

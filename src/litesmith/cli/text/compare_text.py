@@ -83,7 +83,10 @@ def _print_drifts(found: Compared) -> None:
                 phrase("… and {count} more (--json lists all)", len(drifts.outputs) - _MOST_OUTPUTS)
             )
     if drifts.is_random:
-        show.line("random inputs tell whether both compute alike, not how good: give --data")
+        show.line(
+            "random inputs show whether both compute alike, not how good either is; "
+            "for that, give --data"
+        )
 
 
 def _drift_cells(drift: OutputDrift) -> tuple[str, str, str]:

@@ -36,7 +36,7 @@ def _print_fitting(result: Fitting) -> None:
     fit = result.fit
     show.line(result.sentence, "bold")
     if not result.findings:
-        show.line("it takes the model whole")
+        show.line("it takes the whole model")
     for one in result.findings:
         show.line(phrase("- {what}: {where}", one.what, one.where), "bold")
         show.indented("  ", one.why)
@@ -54,11 +54,13 @@ def _print_fitting(result: Fitting) -> None:
 def _print_vain(fit: Fit) -> None:
     """That nothing helps, and what stays after the best that was tried."""
     if fit.vain is None:
-        show.line("nothing that was tried makes it take more")
+        show.line("none of the recipes tried makes it take more")
         return
     best = phrase("{taken} of {count} ops", fit.vain.taken, len(fit.vain.homes))
     show.line(
-        phrase("nothing that was tried makes it take most of the model; at its best {best}:", best)
+        phrase(
+            "none of the recipes tried makes it take most of the model; the best is {best}:", best
+        )
     )
     for one in obstacles(fit.vain):
         show.line(phrase("- {what}: {where}", one.what, one.where))

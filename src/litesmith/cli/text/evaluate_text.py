@@ -42,7 +42,7 @@ def _print_against(result: Evaluation, found: Against, name: str) -> None:
         ends = found.difference_low or 0.0, found.difference_high or 0.0
         show.line(phrase("against {name}: {score}", name, score_text(found.value, unit)))
         gain = gain_text(found.difference, unit, *ends)
-        unclear = phrase("both are infinitely wrong, so that nothing can be told")
+        unclear = phrase("both are infinitely wrong, so there is no difference to measure")
         show.line(phrase("difference {gain}: {verdict}", gain, found.verdict or unclear))
     if found.snr_db == MOST_DB:
         show.line(phrase("the outputs are equal on every sample"))

@@ -110,7 +110,7 @@ def print_profile(
             _print_ops(phrase("in run order of graph {number}, called by an op", number), own)
     for other in result.unmatched:
         show.line(
-            phrase("inside the runtime, of no op: {tag} {time}", other.tag, time_text(other.us))
+            phrase("in the runtime, outside all ops: {tag} {time}", other.tag, time_text(other.us))
         )
     _print_ops(phrase("top {top} by time", _TOP), result.top(_TOP))
     _print_kinds(result)

@@ -80,14 +80,12 @@ def _print_claims(claims: Claims, *, is_integer: bool) -> None:
         return
     if claims.outside is None:
         show.line(
-            phrase(
-                "whether it runs wholly in XNNPACK is not known: {unknown}", plain(claims.unknown)
-            )
+            phrase("unknown whether it runs entirely in XNNPACK: {unknown}", plain(claims.unknown))
         )
     elif claims.outside:
         show.line(phrase("runs in XNNPACK but for {listed}", _listed(claims.outside)))
     else:
-        show.line("runs wholly in XNNPACK")
+        show.line("runs entirely in XNNPACK")
     worst = claims.worst
     if worst is not None and worst.snr_db is not None:
         runtime = f"LiteRT {installed_version()}"

@@ -49,8 +49,8 @@ def _cure(speed: Speed, step: Quantize, *, is_recipe: bool) -> str:
         return _recipe_cure(kinds, step)
     if step.to == "int8" and not (step.keep or step.only):
         return phrase(
-            "leave out --fully-integer and --io, and what is faster in float stays float; or take "
-            "--to float16, which computes like the original at half its size"
+            "leave out --fully-integer and --io, and ops that are faster in float stay "
+            "float; or use --to float16, which computes like the original at half its size"
         )
     if step.to == "dynamic" and kinds:
         return phrase(
@@ -68,8 +68,8 @@ def _recipe_cure(kinds: str, step: Quantize) -> str:
     """The same for a recipe, which keeps float what it names and nothing else."""
     if step.to == "int8" and kinds:
         return phrase(
-            "litesmith quantize leaves float by itself what is faster so; in a recipe "
-            "quantize(keep=[{kinds}]) does",
+            "litesmith quantize leaves ops in float where float is faster; in a recipe, "
+            "quantize(keep=[{kinds}]) does the same",
             kinds,
         )
     return phrase(

@@ -59,7 +59,10 @@ def _print_placed(result: Targets) -> None:
     show.console.print(rows)
     show.heading("how")
     show.line("predicted: by rules from the makers' documents; --compile asks compilers instead")
-    show.line("parts: pieces between which the CPU works; --json has a reason for each op")
+    show.line(
+        "parts: pieces of the model, with the CPU at work between them; --json has a "
+        "reason for each op"
+    )
 
 
 def _print_ways_out(result: Targets, model: str) -> None:

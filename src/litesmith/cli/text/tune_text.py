@@ -149,7 +149,7 @@ def print_found(found: Found) -> None:
     data = summary.data
     line(
         phrase(
-            "chosen by {count} samples, and judged by {count2} others; {count3} more were for "
+            "chosen on {count} samples, proven on {count2} others; {count3} more were for "
             "calibration",
             total_text(data.search),
             total_text(data.held_out),

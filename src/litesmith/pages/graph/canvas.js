@@ -163,12 +163,15 @@ class GraphCanvas {
     const sides = this.shown.map((side) => this.drawing.sides[side]);
     const widest = Math.max(...sides.map((part) => part.right - part.left), NODE.width) + 90;
     const pane = this.width / this.shown.length;
-    const all = Math.min(pane / widest, this.height / (this.drawing.height + 60));
+    const all = Math.min(pane / widest, (this.height - 44) / (this.drawing.height + 20));
     const scale = whole ? all : Math.max(Math.min(pane / widest, 1), all, 0.62);
     this.camera.scale = Math.min(Math.max(scale, LEAST_SCALE), whole ? MOST_SCALE : 1);
     this.camera.x = sides.length ? (Math.min(...sides.map((s) => s.left)) + Math.max(...sides.map((s) => s.right))) / 2 : 0;
     const room = this.height / this.camera.scale;
-    this.camera.y = whole || room > this.drawing.height ? this.drawing.height / 2 - 10 : room / 2 - 40;
+    const names = this.data.models.length < 2 ? 24 : 44; // the height that models' names take
+    const middle = this.drawing.height / 2 - names / 2 / this.camera.scale;
+    const top = room / 2 - names / this.camera.scale;
+    this.camera.y = whole || room > this.drawing.height + names / this.camera.scale ? middle : top;
     this.draw();
   }
 
@@ -185,7 +188,7 @@ class GraphCanvas {
   pan(dx, dy) {
     this.camera.x -= dx / this.camera.scale;
     this.camera.y -= dy / this.camera.scale;
-    this.camera.y = Math.min(Math.max(this.camera.y, -200), this.drawing.height + 200);
+    this.camera.y = Math.min(Math.max(this.camera.y, 0), this.drawing.height);
     this.draw();
   }
 
@@ -387,7 +390,7 @@ class GraphCanvas {
     const [first, second] = this.words(box);
     const badge = this.badge(box);
     const room = box.width - 20 - (badge ? 18 : 0);
-    context.fillStyle = box.rgb ? (isDark(box.rgb) ? "#ffffff" : "#101820") : theme.ink;
+    context.fillStyle = this.ink(box);
     context.textBaseline = "middle";
     context.font = "600 12.5px system-ui, sans-serif";
     context.fillText(this.shorten(first, room, "600 12.5px"), box.x + 10, box.y + (second ? 15 : 23));
@@ -405,6 +408,10 @@ class GraphCanvas {
     context.textAlign = "center";
     context.fillText(badge, box.x + box.width - 14, box.y + 14.5);
     context.textAlign = "start";
+  }
+
+  ink(box) {
+    return box.rgb ? (isDark(box.rgb) ? "#ffffff" : "#000000") : this.theme.ink;
   }
 
   words(box) {
@@ -562,10 +569,12 @@ class GraphCanvas {
     canvas.addEventListener(
       "wheel",
       (event) => {
-        event.preventDefault();
         const [x, y] = local(event);
+        const before = this.camera.y;
         if (event.ctrlKey || event.metaKey) this.zoom(Math.exp(-event.deltaY / 300), x, y);
         else this.pan(-event.deltaX, -event.deltaY);
+        const isAtEnd = !event.ctrlKey && !event.metaKey && !event.deltaX && this.camera.y === before;
+        if (!isAtEnd) event.preventDefault(); // at an end of the graph the page scrolls on
       },
       { passive: false },
     );

@@ -19,7 +19,11 @@ function mix(ramp, share) {
 }
 
 const css = (rgb) => `rgb(${rgb[0]},${rgb[1]},${rgb[2]})`;
-const isDark = (rgb) => 0.299 * rgb[0] + 0.587 * rgb[1] + 0.114 * rgb[2] < 140;
+// Whether white letters can be read on a colour better than black ones: one of them has 4.5 to 1.
+const isDark = (rgb) => {
+  const [red, green, blue] = rgb.map((v) => (v <= 10 ? v / 3295 : ((v / 255 + 0.055) / 1.055) ** 2.4));
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue < 0.179;
+};
 const hex = (text) => [1, 3, 5].map((at) => parseInt(text.slice(at, at + 2), 16));
 
 // Everything that nodes can be coloured by. `of` is what an op has, `join` what several have.

@@ -19,7 +19,7 @@ def findings_text(
         ("verdict", phrase("Verdict"), _verdict(sentence)),
         ("findings", phrase("What was found"), _list(findings)),
         *((part.name, part.title, part.body) for part in graph_parts(view)),
-        ("notes", phrase("What to know of the numbers"), bullets(view.notes)),
+        ("notes", phrase("About these numbers"), bullets(view.notes)),
     )
     return page_text(Page(heading, phrase("findings"), VERSION, parts))
 

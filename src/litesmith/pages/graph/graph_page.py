@@ -37,7 +37,7 @@ def view_page(view: GraphView) -> Page:
     parts = list_parts(
         ("verdict", phrase("Summary"), _summary(view)),
         *((part.name, part.title, part.body) for part in graph_parts(view)),
-        ("notes", phrase("What to know of the numbers"), bullets(_notes(view))),
+        ("notes", phrase("About these numbers"), bullets(_notes(view))),
     )
     return Page(heading, phrase("graph"), VERSION, parts)
 

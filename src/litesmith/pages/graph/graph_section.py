@@ -93,6 +93,4 @@ def _stage() -> Html:
 
 
 def _panel() -> Html:
-    return tag(
-        "aside", class_="graph-panel", aria_label=phrase("What is known of the op"), tabindex="0"
-    )
+    return tag("aside", class_="graph-panel", aria_label=phrase("Details of the op"), tabindex="0")

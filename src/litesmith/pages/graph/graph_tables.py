@@ -121,8 +121,8 @@ def path_list(view: GraphView) -> Html | None:
     model = view.models[-1]
     worst, last = (model.ops[0, place] for place in (view.worst, view.path[-1]))
     sentence = phrase(
-        "Of all ops on the way to the output with the largest error, op {op} adds most: {before} "
-        "before it, {after} behind it, {end} at the end (op {last}).",
+        "Of all ops on the way to the output with the largest error, op {op} adds most: "
+        "{before} before it, {after} after it, {end} at the end (op {last}).",
         _spell(worst),
         _before(view, view.worst),
         _total(view, view.worst),
@@ -181,8 +181,9 @@ def _pointer(op: OpFacts) -> Html:
 
 
 def _spell(op: OpFacts) -> str:
-    """An op by its number, its kind and the end of its name."""
+    """An op by its number, its kind and the end of its name, without the module of a class."""
     *_, last = op.name.split(";")[0].rstrip("/").split("/")
+    last = last.rpartition(".")[2] or last
     short = last if len(last) <= _MOST_LETTERS else f"…{last[-_MOST_LETTERS:]}"
     return f"{op.index} {op.kind} {short}".strip()
 
@@ -204,8 +205,8 @@ def sample_items(view: GraphView) -> Html | None:
     if not view.samples:
         return None
     hint = phrase(
-        "Of some samples those that A and B answer most differently, and the op that adds most to "
-        "the difference. A click shows the op."
+        "Among the samples compared, those on which A and B differ most, each with the op that "
+        "adds most to the difference. Click an op to see it in the graph."
     )
     items = [show_item(one.row, ("A", "B"), "", _parting(view, one.place)) for one in view.samples]
     return join_html(tag("p", hint, class_="hint"), tag("ul", *items, class_="pairs"))
@@ -215,4 +216,4 @@ def _parting(view: GraphView, place: int | None) -> Html | None:
     if place is None:
         return None
     op = view.models[-1].ops[0, place]
-    return tag("p", say(phrase("they part at")), " ", _pointer(op), class_="graph-table")
+    return tag("p", say(phrase("They diverge most at")), " ", _pointer(op), class_="graph-table")

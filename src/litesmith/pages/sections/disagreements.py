@@ -24,7 +24,8 @@ def disagreements(record: TuneFolder) -> Html | None:
     if not found:
         return None
     hint = phrase(
-        "Of some held-out items those whose scores differ most: the float model, then {best}.",
+        "Among the held-out items compared, those whose scores differ most: the float model on "
+        "the left, {best} on the right.",
         record.shown or "best",
     )
     unit, names = _unit(record), (FLOAT, record.shown or "best")
@@ -55,7 +56,7 @@ def _answer(name: str, own: AnswerRow, other: AnswerRow, picture: str, unit: str
     told = phrase("{name}: {score}", name, score) if score else name
     drawn = _drawing(picture, own, told) if _is_coded(picture) and picture else None
     words = tag("p", *_words(own.text, other.text)) if own.text or other.text else None
-    return tag("figure", drawn, words, tag("figcaption", told))
+    return tag("figure", tag("figcaption", told), drawn, words)
 
 
 def _is_coded(content: str) -> bool:

@@ -49,8 +49,9 @@ VERDICTS = {
         "≈",
         phrase("Unclear: the machine was busy"),
         phrase(
-            "Other programs had the processor, so that the times do not tell whether the file is "
-            "faster. Close them, and give the same command again: it measures the times anew."
+            "Other programs kept the processor busy, so the times do not tell whether the "
+            "file is faster. Close them and run the same command again: it measures the "
+            "times anew."
         ),
     ),
     "keep": Verdict(

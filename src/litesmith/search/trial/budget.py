@@ -348,7 +348,7 @@ class Limits:
         if most is None:
             return tuple(found)
         if latency_us is None or math.isnan(latency_us):
-            found.append(phrase("its time is not known, and {time} is the most", time_text(most)))
+            found.append(phrase("its time is not known, and the limit is {time}", time_text(most)))
         elif latency_us > most:
             excess = time_text(latency_us - most)
             found.append(

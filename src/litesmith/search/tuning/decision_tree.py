@@ -362,4 +362,4 @@ def foresee(branches: Sequence[Branch], state: State) -> Iterator[Candidate]:
 
 def float_candidate() -> Candidate:
     """The model as it came, which all others are held against."""
-    return Candidate(FLOAT, FLOAT, "", phrase("what all others are held against"))
+    return Candidate(FLOAT, FLOAT, "", phrase("what all others are compared with"))

@@ -347,8 +347,8 @@ class Search:
             return budget.metric
         if first.label is None and self.request.metric in ("auto", *METRICS):
             raise BadInput(
-                "data {source}: has no labels, so that no drop can be seen; ask for "
-                "--min-agreement 98%, or --min-snr 20 for outputs that are no classes",
+                "data {source}: has no labels, so no drop can be measured; use "
+                "--min-agreement 98%, or --min-snr 20dB where the outputs are not classes",
                 data.source,
             )
         asked = self.request.metric
@@ -378,8 +378,9 @@ class Search:
                 else ""
             )
             raise BadInput(
-                "data {source}: {count} samples{copies} are left to prove the result by, and "
-                "{what} needs {count2}; give {count3} independent samples in all, or ask for less",
+                "data {source}: {count} samples{copies} are left to prove the result, and "
+                "{what} needs {count2}; give {count3} independent samples in all, or allow "
+                "a larger drop",
                 self.request.data.source,
                 total_text(have),
                 copies,

@@ -40,8 +40,8 @@ def summarize(search: Search, state: str, proof: Proof | None = None) -> TuneSum
     taken = _own_ops(search, proof) if proof else 0
     if taken:
         needed = phrase(
-            "{taken} ops of it run on Litesmith's kernels: where a stock runtime runs the "
-            "file, int16 data and sparse layers take their usual time",
+            "{taken} of its ops run on Litesmith's kernels: in a stock runtime, int16 data "
+            "and sparse layers take their usual time",
             taken,
         )
         warnings = (*warnings, needed)
@@ -181,7 +181,7 @@ def _outcome(search: Search, proof: Proof | None) -> str:
     if proof.verified is None and search.untried:
         return phrase("the time was over before anything was found within {budget}", budget)
     if proof.verified is None:
-        return phrase("nothing could be made of this model that stays within {budget}", budget)
+        return phrase("no version of this model stays within {budget}", budget)
     accuracy = proof.verified.accuracy
     assert accuracy is not None  # what was verified was scored
     score = describe_score(accuracy, proof.verified.room)
@@ -223,7 +223,7 @@ def _keep_yours(search: Search, proof: Proof) -> str:
     """Nothing is better beyond the noise in what is to be small: what came nearest to it."""
     what = phrase(search.request.minimize)
     told = phrase(
-        "nothing better was found; keep yours: no file beats it in {what} beyond the noise", what
+        "keep your model: no file that was found beats it in {what} beyond the noise", what
     )
     if proof.verified is None:
         return told
@@ -313,7 +313,7 @@ def next_steps(search: Search, proof: Proof | None) -> list[NextStep]:
         steps.append(NextStep(install_command("train"), purpose))
     elif items(search.split.calibration) < LEAST_TO_TRAIN:
         words = phrase(
-            "{least_to_train} samples to calibrate on, with --calibrate: training needs so many",
+            "{least_to_train} samples to calibrate on, with --calibrate: training needs that many",
             LEAST_TO_TRAIN,
         )
         steps.append(NextStep("", words))
@@ -343,8 +343,8 @@ def _other_goals(search: Search) -> list[str]:
 def _over_the_ceiling(search: Search) -> list[str]:
     """Where nothing is lost, and yet nothing fits."""
     if not search.request.limits.texts:
-        return [phrase("the model as it came is the best there is: nothing that fits costs less")]
-    steps: list[str] = [phrase("higher ceilings, or a smaller model to begin with")]
+        return [phrase("your model is the best there is: no file within the budget costs less")]
+    steps: list[str] = [phrase("higher limits, or a smaller model to start from")]
     if search.request.minimize == "latency" and search.request.limits.max_bytes is not None:
         steps.insert(0, phrase("--minimize size: tries whatever makes the file smaller"))
     return steps

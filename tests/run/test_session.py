@@ -18,9 +18,10 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from litesmith.errors import BadInput, CannotRun
 from litesmith.ir.build import Builder
 from litesmith.ir.types import Model, Signature
+from litesmith.operating_system import libc
 from litesmith.run.core.runner import port_names
 from litesmith.run.core.target import Target
-from litesmith.run.litert.capi import installed_version, libc, why_not
+from litesmith.run.litert.capi import installed_version, why_not
 from litesmith.run.litert.compiled_model import one_cause
 from litesmith.run.litert.interpreter import InterpreterRunner
 from litesmith.run.litert.numpy_walker import walk

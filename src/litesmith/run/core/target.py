@@ -1,9 +1,9 @@
 """Where a model runs, as a text: `cpu:2`, `cpu:1:builtin`, `openvino:2`, `gpu:full`, `micro`."""
 
-import os
 from dataclasses import dataclass
 
 from litesmith.errors import BadInput
+from litesmith.operating_system import usable_cores
 from litesmith.phrases import phrase
 
 # What runs the ops on a CPU: XNNPACK with the runtime's builtin kernels for what it does not take,
@@ -82,13 +82,6 @@ class Target:
                 cores,
             )
         return ""
-
-
-def usable_cores() -> int:
-    """Cores that this process may run on."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _threaded(text: str, kind: str, rest: list[str]) -> Target:

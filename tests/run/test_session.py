@@ -500,7 +500,7 @@ TestSessions = Sessions.TestCase
 TestSessions.settings = settings(draws(25), stateful_step_count=25)
 
 
-@pytest.mark.skipif(not hasattr(libc(), "mallopt"), reason="another C library than glibc")
+@pytest.mark.skipif(libc().mallopt is None, reason="another C library than glibc")
 def test_a_model_that_is_profiled_anew_takes_no_new_memory() -> None:
     """The profiler's buffer alone has 17,000 pages: taking them lasted longer than most runs."""
     import resource  # which Windows has not

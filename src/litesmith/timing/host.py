@@ -20,8 +20,9 @@ from litesmith.operating_system import (
     usable_cores,
 )
 from litesmith.phrases import phrase
-from litesmith.run.core.target import Target
+from litesmith.run.core.target import THREADED, Target
 from litesmith.run.litert.capi import WHEEL, installed_version
+from litesmith.timing.chosen_cores import mixed_cores
 from litesmith.units import bytes_text, percent_text
 
 _GOVERNOR = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
@@ -122,6 +123,8 @@ def noise(facts: Host, targets: Sequence[Target]) -> tuple[str, ...]:
         for target in dict.fromkeys(targets)
         if target.warning
     ]
+    found += [mixed_cores(target) for target in dict.fromkeys(targets) if target.kind in THREADED]
+    found = [*filter(None, found)]
     return tuple(found)
 
 

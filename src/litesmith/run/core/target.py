@@ -16,7 +16,7 @@ KINDS = ("cpu", "openvino", "gpu", "numpy", "micro", "custom")
 # On a GPU: float32 throughout. What it does otherwise is its driver's choice, float16 where it can.
 FULL = "full"
 
-_THREADED = ("cpu", "openvino")
+THREADED = ("cpu", "openvino")
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Target:
                 "openvino:THREADS, gpu, gpu:full, numpy, micro, custom:NAME",
                 text,
             )
-        if kind in _THREADED:
+        if kind in THREADED:
             return _threaded(text, kind, rest)
         if kind == "custom":
             return _custom(text, rest)
@@ -65,7 +65,7 @@ class Target:
             return f"custom:{self.kernels}" + (
                 phrase(":{threads}", self.threads) if self.threads > 1 else ""
             )
-        threads = phrase(":{threads}", self.threads) if self.kind in _THREADED else ""
+        threads = phrase(":{threads}", self.threads) if self.kind in THREADED else ""
         kernels = "" if self.kernels == "xnnpack" else phrase(":{kernels}", self.kernels)
         return f"{self.kind}{threads}{kernels}"
 
@@ -75,7 +75,7 @@ class Target:
         cores = usable_cores()
         if self.kind == "micro":
             return phrase("times on micro are this machine's and say nothing of a microcontroller")
-        if self.kind in _THREADED and self.threads > cores:
+        if self.kind in THREADED and self.threads > cores:
             return phrase(
                 "{self} has more threads than the {cores} cores that this process may use",
                 self,

@@ -3,6 +3,7 @@
 import gc
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before numpy: threads that wait cost half the time
 # The tests start hundreds of children, which would each compile the package anew.
@@ -68,10 +69,11 @@ def pytest_collection_finish() -> None:
 @pytest.fixture(scope="session", autouse=True)
 def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """The cache of this run, of all its processes and of the commands that tests start as well:
-    a loop is compiled once."""
+    a loop is compiled once. LITESMITH_TEST_CACHE names one that outlasts the run."""
     before = os.environ.get(VARIABLE)
     own = tmp_path_factory.getbasetemp()
-    place = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "litesmith-cache"
+    shared = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+    place = Path(os.environ.get("LITESMITH_TEST_CACHE") or shared / "litesmith-cache")
     place.mkdir(exist_ok=True)
     os.environ[VARIABLE] = str(place)
     yield

@@ -65,7 +65,7 @@ ROOMS = (
     ("lang",),
     ("errors", "units"),
     ("installing", "phrases", "progress", "schema", "unfinished", "_version"),
-    ("type_guards",),
+    ("operating_system", "type_guards"),
 )
 DEPTH = {name: depth for depth, names in enumerate(ROOMS) for name in names}
 FILES = sorted(ROOT.rglob("*.py"))

@@ -1,8 +1,6 @@
 """How the user adds an extra: the command that fits how the package itself was installed."""
 
 import json
-import os
-import shlex
 import shutil
 import sys
 from collections.abc import Mapping
@@ -13,6 +11,7 @@ from pathlib import Path
 from urllib.parse import urlparse
 from urllib.request import url2pathname
 
+from litesmith.operating_system import quote
 from litesmith.type_guards import is_mapping
 
 _PACKAGE = "litesmith"
@@ -71,5 +70,5 @@ def _read_origin() -> Mapping[str, object]:
 def _quote(text: str) -> str:
     """Brackets are patterns to many shells."""
     option, _, place = text.rpartition("-e ")
-    quoted = f'"{place}"' if os.name == "nt" else shlex.quote(place)
+    quoted = quote(place)
     return f"-e {quoted}" if option or text.startswith("-e ") else quoted

@@ -13,6 +13,8 @@ from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 
+from litesmith.operating_system import is_running
+
 # Where a guarded process, and those that it starts, note what they write.
 NOTES = "LITESMITH_UNFINISHED"
 
@@ -48,18 +50,6 @@ def remove_noted(notes: Path) -> None:
             if _NAME.fullmatch(os.path.basename(name)):
                 with suppress(OSError):
                     os.unlink(name)
-
-
-def is_running(process: int) -> bool:
-    """True where there is such a process on this machine, and it is not dead and unburied."""
-    try:
-        os.kill(process, 0)
-        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
-    except (ProcessLookupError, OverflowError):
-        return False
-    except OSError:  # of somebody else, or where states are not told
-        return True
-    return state not in "ZX"
 
 
 def _machine() -> str:

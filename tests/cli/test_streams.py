@@ -61,7 +61,7 @@ def test_what_is_written_with_closed_streams_is_the_file_alone(model: Path, tmp_
 
 
 @posix
-@pytest.mark.parametrize(("encoding", "lang"), [("ascii", "zh"), ("cp1252", "en")])
+@pytest.mark.parametrize(("encoding", "lang"), [("ascii", "zh"), ("cp1252", "en"), ("cp437", "pt")])
 def test_every_encoding_takes_every_text(model: Path, encoding: str, lang: str) -> None:
     given = {"PYTHONIOENCODING": encoding}
     shown = shell(f"{LITESMITH} --lang {lang} inspect --ops '{model}'", **given)

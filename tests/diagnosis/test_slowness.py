@@ -10,8 +10,9 @@ from litesmith.diagnosis.slowness import RULES, Diagnosis, Patient, diagnoses
 from litesmith.ir.build import Builder
 from litesmith.ir.edit import with_graphs
 from litesmith.ir.types import Model, Quant
+from litesmith.operating_system import usable_cores
 from litesmith.profiling.op_times import Profile, profile_ops
-from litesmith.run.core.target import Target, usable_cores
+from litesmith.run.core.target import Target
 from tests import zoo
 
 

@@ -11,7 +11,7 @@ from litesmith.ir.types import Array, Graph, Op
 from litesmith.kernels.graph_programs import assemble, prepare_op
 from litesmith.kernels.programs.program import Program
 from litesmith.native.compile import why_not
-from litesmith.native.cpu import is_x86
+from litesmith.operating_system import is_x86
 
 needs_x86 = pytest.mark.skipif(not is_x86(), reason="the runtime has other bits elsewhere")
 needs_numba = pytest.mark.skipif(bool(why_not()), reason=why_not())

@@ -18,9 +18,10 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from litesmith.errors import BadInput, CannotRun
 from litesmith.ir.build import Builder
 from litesmith.ir.types import Model, Signature
+from litesmith.operating_system import libc
 from litesmith.run.core.runner import port_names
 from litesmith.run.core.target import Target
-from litesmith.run.litert.capi import installed_version, libc, why_not
+from litesmith.run.litert.capi import installed_version, why_not
 from litesmith.run.litert.compiled_model import one_cause
 from litesmith.run.litert.interpreter import InterpreterRunner
 from litesmith.run.litert.numpy_walker import walk
@@ -499,7 +500,7 @@ TestSessions = Sessions.TestCase
 TestSessions.settings = settings(draws(25), stateful_step_count=25)
 
 
-@pytest.mark.skipif(not hasattr(libc(), "mallopt"), reason="another C library than glibc")
+@pytest.mark.skipif(libc().mallopt is None, reason="another C library than glibc")
 def test_a_model_that_is_profiled_anew_takes_no_new_memory() -> None:
     """The profiler's buffer alone has 17,000 pages: taking them lasted longer than most runs."""
     import resource  # which Windows has not

@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from litesmith._version import VERSION
-from litesmith.run.core.target import Target, usable_cores
+from litesmith.operating_system import usable_cores
+from litesmith.run.core.target import Target
 from litesmith.timing.host import Host, energy_joules, host, noise
 
 QUIET = Host("a CPU", 4, "performance", 0.1, 0.0, 10**9, "Linux", "3.11", "1", "ai-edge-litert 2")

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from litesmith.run.core.target import Target, usable_cores
+from litesmith.operating_system import usable_cores
+from litesmith.run.core.target import Target
 from litesmith.timing.host import host
 from litesmith.timing.latency import Bench, Rule, list_contenders, results_of
 from litesmith.timing.threads import _situation, competing_load, sweep

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from litesmith.cli.options.declare import Command, Typed, argument, option
 from litesmith.cli.options.shared_options import (
+    CORES,
     DATA,
     EFFORT,
     ENGINE,
@@ -419,6 +420,7 @@ COMMANDS = {
                 metavar="auto|N",
                 help="Number of threads; auto tries every count, alone and next to other work.",
             ),
+            CORES,
             option(
                 "--copies",
                 kind=bool,
@@ -466,6 +468,7 @@ COMMANDS = {
             MODEL,
             SHAPE,
             ON,
+            CORES,
             option(
                 "--runs",
                 kind=int,

@@ -20,10 +20,11 @@ from time import monotonic
 from types import FrameType
 
 from litesmith.errors import BadInput
+from litesmith.operating_system import is_running, limit_child, read_text
 from litesmith.phrases import phrase
-from litesmith.run.core.child_process import CALL_SECONDS, call_seconds, limit_child
+from litesmith.run.core.child_process import CALL_SECONDS, call_seconds
 from litesmith.temporary import no_room
-from litesmith.unfinished import NOTES, is_running, remove_noted
+from litesmith.unfinished import NOTES, remove_noted
 from litesmith.units import bytes_text
 
 STOPPED = phrase("stopped; no half-written file is left")
@@ -253,10 +254,7 @@ def _is_memory_short() -> bool:
 
 def _numbers(path: Path) -> dict[str, int]:
     """What Linux tells in kilobytes, as bytes; nothing elsewhere."""
-    try:
-        rows = (line.split() for line in path.read_text().splitlines())
-    except OSError:
-        return {}
+    rows = (line.split() for line in read_text(path).splitlines())
     return {row[0].rstrip(":"): 1024 * int(row[1]) for row in rows if row[-1:] == ["kB"]}
 
 

@@ -21,8 +21,9 @@ import numpy as np
 
 from litesmith.errors import CannotRun
 from litesmith.ir.types import Array
+from litesmith.operating_system import limit_child, peak_bytes
 from litesmith.phrases import phrase
-from litesmith.run.core.child_process import call_seconds, limit_child
+from litesmith.run.core.child_process import call_seconds
 
 # The packages that can run an .onnx file, the one to be believed most first.
 JUDGES = {"onnxruntime": "onnxruntime", "onnx": "onnx"}
@@ -116,17 +117,7 @@ def _main() -> None:
         inputs = {name: arrays[f"_{i}"] for i, name in enumerate(request["inputs"])}
     judge, names, values = _first_answer(source, inputs, request["more"])
     _save(Path(found), values)
-    print(json.dumps({"judge": judge, "names": names, "bytes": _most_bytes()}))
-
-
-def _most_bytes() -> int:
-    """The most memory that this process took; 0 where the system does not tell."""
-    try:
-        import resource
-    except ImportError:
-        return 0
-    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return most if sys.platform == "darwin" else most * 1024
+    print(json.dumps({"judge": judge, "names": names, "bytes": peak_bytes() or 0}))
 
 
 def _first_answer(source: str, inputs: dict[str, Array], more: Sequence[str]) -> Any:

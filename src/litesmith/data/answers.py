@@ -16,8 +16,9 @@ from litesmith.errors import BadInput
 from litesmith.ir.edit import called_graphs
 from litesmith.ir.ops import is_repeatable
 from litesmith.ir.types import Array, Model, Tensor
+from litesmith.operating_system import usable_cores
 from litesmith.run.core.runner import port_names
-from litesmith.run.core.target import Target, usable_cores
+from litesmith.run.core.target import Target
 from litesmith.run.litert.numpy_walker import dequantize
 from litesmith.run.session import ReadModel, Session, Source, feed, read_once
 

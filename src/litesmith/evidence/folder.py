@@ -12,6 +12,7 @@ from litesmith.evidence.codec import Malformed, decode, dump, parse
 from litesmith.evidence.log import Kinds, Log
 from litesmith.evidence.measurement import Trial
 from litesmith.ir.types import Model
+from litesmith.operating_system import take_lock
 from litesmith.tflite.file import digest, pieces, save, write_whole
 from litesmith.units import plain
 
@@ -66,7 +67,7 @@ class Folder:
                 os_reason(error),
             ) from None
         try:
-            if not _locked(handle):
+            if not take_lock(handle):
                 raise BadInput("{path}: another run is at work in it; choose another -o", self.path)
             self._sweep()
             yield
@@ -243,20 +244,3 @@ def hold_folder(out: Path | None, record: str) -> Generator[Folder | None]:
 
 def _write(place: Path, value: object) -> None:
     write_whole(place, [dump(value, indent=1).encode()])
-
-
-def _locked(handle: int) -> bool:
-    """Takes the lock of an open file; it ends with the process, however that ends."""
-    try:
-        import fcntl
-    except ImportError:  # Windows
-        import msvcrt
-
-        with suppress(OSError):
-            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
-            return True
-        return False
-    with suppress(OSError):
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return True
-    return False

@@ -31,6 +31,7 @@ from litesmith.run.trial_run import probe
 from litesmith.temporary import temporary_file
 from litesmith.tflite.file import digest, refuse_output
 from litesmith.timing.bench_files import append_log, append_partial, write_csv
+from litesmith.timing.chosen_cores import on_cores
 from litesmith.timing.copies import Copies, time_copies
 from litesmith.timing.latency import (
     Bench,
@@ -61,6 +62,7 @@ def bench(
     runs: int | None = None,
     seconds: float | None = None,
     warmup_runs: int | None = None,
+    cores: str | None = None,
     fits: str | None = None,
     ram: int | str | None = None,
     flash: int | str | None = None,
@@ -80,9 +82,10 @@ def bench(
     `out` then names a folder for the evidence and a page. `threads` stands for a CPU target;
     "auto" tries every thread count, alone and beside a load. `copies` also times the ways to feed
     inputs and to read outputs. The run ends after so many `runs` or `seconds`, or else once the
-    interval is narrow. `csv` and `log` are files for the rows and for every sample; `command` is
-    what the user typed, for the records. On "micro" memory is told, not time: the arena and flash
-    of a microcontroller; `fits` is a board, `ram` and `flash` are sizes such as "256K".
+    interval is narrow. `cores` are those to run on: "big" or "little", where a processor has both,
+    or numbers such as "0-3". `csv` and `log` are files for the rows and for every sample; `command`
+    is what the user typed, for the records. On "micro" memory is told, not time: the arena and
+    flash of a microcontroller; `fits` is a board, `ram` and `flash` are sizes such as "256K".
     """
     if _is_micro(on):
         return _bench_micro(models, find_room(fits, ram, flash))
@@ -91,7 +94,7 @@ def bench(
     rule = Rule(runs, seconds, warmup_runs)
     csv_file, log_file = _path(csv), _path(log)
     if _is_all(on):
-        _refuse_beside_all({"threads": threads, "csv": csv, "copies": copies})
+        _refuse_beside_all({"threads": threads, "csv": csv, "copies": copies, "cores": cores})
         return _bench_all(_files(models), rule, log_file, _path(out), command, progress)
     if out is not None:
         raise BadInput(
@@ -105,14 +108,15 @@ def bench(
     _refuse_outputs(group, csv_file, log_file)
     if auto or copies:
         _refuse_several(group)
-    try:
-        done = _measure(group, rule, auto, progress)
-    except Lost as lost:
-        append_partial(log_file, lost, _devices(group))
-        raise
-    if copies:
-        progress(Status("copies"))
-        done = replace(done, copies=_time_copies(group[0], seconds or _COPIES_SECONDS))
+    with on_cores(cores):
+        try:
+            done = _measure(group, rule, auto, progress)
+        except Lost as lost:
+            append_partial(log_file, lost, _devices(group))
+            raise
+        if copies:
+            progress(Status("copies"))
+            done = replace(done, copies=_time_copies(group[0], seconds or _COPIES_SECONDS))
     if csv_file is not None:
         write_csv(csv_file, done)
     if log_file is not None:

@@ -14,6 +14,7 @@ from litesmith.run.core.target import Target
 from litesmith.run.session import Source
 from litesmith.run.trial_run import probe_source
 from litesmith.tflite.file import load, refuse_output
+from litesmith.timing.chosen_cores import on_cores
 from litesmith.timing.host import host, noise
 
 Place = str | os.PathLike[str]
@@ -25,6 +26,7 @@ def profile(
     on: str | Target = "cpu:1",
     *,
     runs: int | None = None,
+    cores: str | None = None,
     trace: Place | None = None,
     overlay: Place | None = None,
     progress: Progress = silent,
@@ -35,8 +37,9 @@ def profile(
     >>> len(found.top(2))
     2
 
-    The number of profiled `runs` is what fills about a second unless it is given. `trace` is a file
-    for ui.perfetto.dev (.json for Chrome's format), `overlay` a .json file for Model Explorer,
+    The number of profiled `runs` is what fills about a second unless it is given. `cores` are those
+    to run on: "big" or "little", where a processor has both, or numbers such as "0-3". `trace` is a
+    file for ui.perfetto.dev (.json for Chrome's format), `overlay` a .json file for Model Explorer,
     which colours the graph by the times.
     """
     path = Path(model) if isinstance(model, str | os.PathLike) else None
@@ -47,10 +50,11 @@ def profile(
     for out in outs:
         refuse_output(out, *sources)
     target = Target.parse(on)
-    probe_source(model, target)
-    machine = host()
-    warnings = noise(machine, [target])
-    found = profile_ops(model, target, runs=runs)
+    with on_cores(cores):
+        probe_source(model, target)
+        machine = host()
+        warnings = noise(machine, [target])
+        found = profile_ops(model, target, runs=runs)
     found = replace(found, model=str(path or "model"), host=machine, warnings=warnings)
     if trace is not None:
         written = write_trace(Path(trace), run_pieces(found.runs, Path(found.model).name))

@@ -1,6 +1,5 @@
 """What the machine's processor can do, as far as the kernels differ by it."""
 
-import platform
 from dataclasses import dataclass, replace
 
 
@@ -32,8 +31,3 @@ def cpu_of(features: frozenset[str]) -> Cpu:
     kind = next((kind for kind in _KINDS if kind.pairs in features), _OTHER)
     fours = next((lanes for name, lanes in _FOURS.items() if name in features), 0)
     return replace(kind, fours=fours)
-
-
-def is_x86() -> bool:
-    """True on processors of that kind, whatever they can do."""
-    return platform.machine().lower() in ("x86_64", "amd64", "i386", "i686")

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from llvmlite import ir  # pyright: ignore[reportMissingImports]
 
-from litesmith.native.cpu import Cpu, is_x86
+from litesmith.native.cpu import Cpu
+from litesmith.operating_system import is_x86
 
 I1, I8, I16, I32, I64 = (ir.IntType(bits) for bits in (1, 8, 16, 32, 64))
 F32, F64 = ir.FloatType(), ir.DoubleType()

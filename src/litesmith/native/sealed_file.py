@@ -9,7 +9,6 @@ import hmac
 import os
 import secrets
 import stat
-import sys
 import tempfile
 from contextlib import suppress
 from hashlib import sha256
@@ -17,6 +16,7 @@ from pathlib import Path
 
 from litesmith.errors import BadInput
 from litesmith.native.user_cache import VARIABLE, folder
+from litesmith.operating_system import settings_folder
 from litesmith.phrases import phrase
 from litesmith.units import plain
 
@@ -103,18 +103,8 @@ def _why_shared(place: Path) -> str:
 
 def key_file() -> Path | None:
     """Where the key of this user lies: never in the folder that it is for."""
-    try:
-        home = Path.home()
-    except RuntimeError:  # a user without a home
-        return None
-    if sys.platform == "darwin":
-        place = home / "Library" / "Application Support"
-    elif sys.platform == "win32":
-        place = Path(os.environ.get("APPDATA") or home / "AppData" / "Roaming")
-    else:
-        given = os.environ.get("XDG_CONFIG_HOME", "")
-        place = Path(given) if os.path.isabs(given) else home / ".config"
-    return place / "litesmith" / "cache.key"
+    place = settings_folder()
+    return None if place is None else place / "cache.key"
 
 
 def _key() -> bytes | None:

@@ -10,7 +10,6 @@ Addresses are plain 64-bit integers.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 
 from llvmlite import ir  # pyright: ignore[reportMissingImports]
@@ -20,6 +19,7 @@ from numba.extending import intrinsic  # pyright: ignore[reportMissingImports]
 from litesmith.native import emit_llvm as emit
 from litesmith.native.cpu import Cpu, cpu_of
 from litesmith.native.emit_llvm import I8, I16, I32, I64, Value, load, store
+from litesmith.operating_system import THIS
 
 Emitted = Callable[[Sequence[Value]], Value | None]
 
@@ -130,9 +130,9 @@ def _emit_rest(given: Sequence[Value]) -> None:
     b = rounds.b
     if CPU.pairs:
         b.call(emit.external(b, "llvm.x86.sse2.pause", ir.VoidType(), []), [])
-    if sys.platform != "win32":
+    if THIS.sleep:
         with b.if_then((rounds > 3000).value):
-            b.call(emit.external(b, "usleep", I32, [I32]), [ir.Constant(I32, 20)])
+            b.call(emit.external(b, THIS.sleep, I32, [I32]), [ir.Constant(I32, 20)])
 
 
 def _caller(count: int) -> Callable[..., int]:

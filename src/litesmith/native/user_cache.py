@@ -1,11 +1,12 @@
 """Where compiled code and all that can be made again is kept: the platform's folder for it."""
 
 import os
-import sys
 from collections.abc import Iterator
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
+
+from litesmith.operating_system import cache_folder
 
 # Names another folder; an empty text means that nothing is kept.
 VARIABLE = "LITESMITH_CACHE"
@@ -17,17 +18,7 @@ def folder() -> Path | None:
     """The folder, which need not exist yet; None for nowhere."""
     if VARIABLE in os.environ:
         return Path(os.environ[VARIABLE]) if os.environ[VARIABLE] else None
-    try:
-        home = Path.home()
-    except RuntimeError:  # a user without a home
-        return None
-    if sys.platform == "darwin":
-        return home / "Library" / "Caches" / "litesmith"
-    if sys.platform == "win32":
-        local = os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local"
-        return Path(local) / "litesmith" / "Cache"
-    given = os.environ.get("XDG_CACHE_HOME", "")
-    return (Path(given) if os.path.isabs(given) else home / ".cache") / "litesmith"
+    return cache_folder()
 
 
 def code_folder(room: str) -> Path | None:

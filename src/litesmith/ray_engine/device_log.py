@@ -3,12 +3,13 @@
 import json
 import os
 from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import gettempdir
 from time import time
 
 from litesmith.native.user_cache import folder
+from litesmith.operating_system import take_lock
 from litesmith.workers.engine import host_name
 
 # What a node declares to be a device, in `ray start --resources`.
@@ -51,8 +52,5 @@ def _append(place: Path, line: dict[str, object]) -> None:
 def _held(place: Path) -> Generator[None]:
     """A lock between processes, which ends with the one that has it, however that ends."""
     with place.open("a") as file:
-        with suppress(ImportError):  # Windows, where the resource of the cluster must do
-            import fcntl
-
-            fcntl.flock(file, fcntl.LOCK_EX)
+        take_lock(file.fileno(), wait=True)
         yield

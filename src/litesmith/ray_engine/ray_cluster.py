@@ -36,9 +36,9 @@ from ray.util.scheduling_strategies import (  # noqa: E402  # pyright: ignore[re
 
 from litesmith._version import VERSION  # noqa: E402
 from litesmith.errors import BadInput, CannotRun, LitesmithError  # noqa: E402
+from litesmith.operating_system import usable_cores  # noqa: E402
 from litesmith.phrases import phrase  # noqa: E402
 from litesmith.ray_engine.device_log import DECLARE, RESOURCE, timed_alone  # noqa: E402
-from litesmith.run.core.target import usable_cores  # noqa: E402
 from litesmith.run.litert.capi import installed_version  # noqa: E402
 from litesmith.workers.engine import (  # noqa: E402
     RAY,

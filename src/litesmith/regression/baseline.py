@@ -27,6 +27,7 @@ from litesmith.evidence.codec import (
     parse,
 )
 from litesmith.evidence.records import Environment
+from litesmith.operating_system import is_folder_error
 from litesmith.regression.comparison import FileBytes, Size
 from litesmith.regression.gate_rules import QUANTITIES, Allowed, Clocks
 from litesmith.run.core.target import Target
@@ -257,9 +258,9 @@ def _content(path: Path) -> Mapping[str, object] | None:
         shown = parse(path.read_bytes())
     except FileNotFoundError:
         raise BadInput("{path}: no such file; `litesmith gate --update` writes one", path) from None
-    except IsADirectoryError:
-        raise BadInput("{path}: is a folder; give the file of a baseline", path) from None
     except OSError as error:
+        if is_folder_error(error, path):
+            raise BadInput("{path}: is a folder; give the file of a baseline", path) from None
         raise BadInput("{path}: cannot be read ({why})", path, os_reason(error)) from None
     except Malformed:
         return None

@@ -7,7 +7,6 @@ runtime's own memory here too; only a word travels for a run.
 import json
 import mmap
 import os
-import signal
 import socket
 import subprocess
 import sys
@@ -20,8 +19,9 @@ import numpy as np
 
 from litesmith.errors import CannotRun, LitesmithError, os_reason
 from litesmith.ir.types import Array
+from litesmith.operating_system import crash_name, limit_child
 from litesmith.phrases import phrase
-from litesmith.run.core.child_process import call_seconds, limit_child
+from litesmith.run.core.child_process import call_seconds
 from litesmith.run.core.runner import Port
 from litesmith.run.core.target import Target
 from litesmith.run.session import Session
@@ -127,7 +127,7 @@ class GuardedRunner:
         return CannotRun(
             "the runtime crashed ({how}) in its own process; the model is damaged, or the runtime "
             "has a bug; open another session",
-            signal.Signals(-status).name if status < 0 else phrase("status {status}", status),
+            crash_name(status) or phrase("status {status}", status),
         )
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from litesmith.errors import BadInput, BadModel, os_reason
 from litesmith.ir.check import check
 from litesmith.ir.types import Model
+from litesmith.operating_system import THIS, is_folder_error
 from litesmith.tflite.read import read
 from litesmith.tflite.write import chunks
 from litesmith.unfinished import open_part
@@ -61,6 +62,12 @@ def write_together(files: Mapping[Path, Iterable[bytes | memoryview]]) -> None:
         for path, name in parts.items():
             os.replace(name, path)
     except OSError as error:
+        if isinstance(error, PermissionError) and error.filename2 is not None:  # of os.replace
+            raise BadInput(
+                "{path}: is in use, by another program or by a model that was loaded from it, and "
+                "cannot be replaced; close what uses it, or choose another place",
+                path,
+            ) from None
         raise BadInput(
             "{path}: cannot be written ({why}); choose another place", path, os_reason(error)
         ) from None
@@ -126,19 +133,26 @@ def _checked(data: memoryview) -> Model:
     return model
 
 
+# Where a mapped file cannot be replaced, only a model that is larger than this is mapped: whoever
+# loads a model may save it under the same name.
+_MOST_READ = 1 << 30
+
+
 def mapped(source: str | os.PathLike[str]) -> memoryview:
     """The bytes of a file, mapped into memory."""
     path = Path(source)
     try:
         with path.open("rb") as file:
-            if os.fstat(file.fileno()).st_size == 0 and path.is_file():
+            size = os.fstat(file.fileno()).st_size
+            if size == 0 and path.is_file():
                 raise BadModel("the file is empty")
-            if not path.is_file():  # a pipe has no size and cannot be mapped
+            is_read = THIS.keeps_mapped and size <= _MOST_READ
+            if is_read or not path.is_file():  # a pipe has no size and cannot be mapped
                 return memoryview(file.read())
             return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-    except IsADirectoryError:
-        raise BadInput("{path}: is a folder; give a .tflite file", path) from None
     except FileNotFoundError:
         raise BadInput("{path}: no such file", path) from None
     except OSError as error:
+        if is_folder_error(error, path):
+            raise BadInput("{path}: is a folder; give a .tflite file", path) from None
         raise BadInput("{path}: cannot be read ({why})", path, os_reason(error)) from None

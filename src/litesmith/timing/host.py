@@ -2,7 +2,6 @@
 
 import os
 import platform
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
@@ -13,9 +12,17 @@ import numpy as np
 
 from litesmith._version import VERSION
 from litesmith.errors import CannotRun
+from litesmith.operating_system import (
+    cpu_name,
+    describe_system,
+    memory_bytes,
+    read_text,
+    usable_cores,
+)
 from litesmith.phrases import phrase
-from litesmith.run.core.target import Target, usable_cores
+from litesmith.run.core.target import THREADED, Target
 from litesmith.run.litert.capi import WHEEL, installed_version
+from litesmith.timing.chosen_cores import mixed_cores
 from litesmith.units import bytes_text, percent_text
 
 _GOVERNOR = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
@@ -69,13 +76,13 @@ class Host:
 def host(look_seconds: float = LOOK_SECONDS) -> Host:
     """This machine, now; looked at for so long to tell how busy it is, with 0 not at all."""
     return Host(
-        cpu=_cpu_name(),
+        cpu=cpu_name(),
         cores=usable_cores(),
-        governor=_text(_GOVERNOR),
+        governor=read_text(_GOVERNOR),
         load=_load(),
         busy=_busy(look_seconds, int(monotonic() / _LOOK_STANDS_SECONDS)) if look_seconds else 0.0,
-        memory_bytes=_memory_bytes(),
-        system=f"{platform.system()} {platform.release()} {platform.machine()}",
+        memory_bytes=memory_bytes(),
+        system=describe_system(),
         python=platform.python_version(),
         litesmith=VERSION,
         runtime=_runtime(),
@@ -116,6 +123,8 @@ def noise(facts: Host, targets: Sequence[Target]) -> tuple[str, ...]:
         for target in dict.fromkeys(targets)
         if target.warning
     ]
+    found += [mixed_cores(target) for target in dict.fromkeys(targets) if target.kind in THREADED]
+    found = [*filter(None, found)]
     return tuple(found)
 
 
@@ -126,9 +135,11 @@ def energy_joules() -> float | None:
     """
     # Zones of the whole platform contain the packages, so that a sum of all would count twice.
     zones = [
-        zone for zone in _RAPL.glob("intel-rapl:*") if _text(zone / "name").startswith("package")
+        zone
+        for zone in _RAPL.glob("intel-rapl:*")
+        if read_text(zone / "name").startswith("package")
     ]
-    counters = [_text(zone / "energy_uj") for zone in zones]
+    counters = [read_text(zone / "energy_uj") for zone in zones]
     if not counters or not all(counter.isdecimal() for counter in counters):
         return None
     return sum(map(int, counters)) / 1e6
@@ -159,30 +170,8 @@ def _busy(look_seconds: float, period: int) -> float:
 
 def _ticks() -> tuple[int, int] | None:
     """Idle and all clock ticks of all cores since the start; None where the system tells none."""
-    words = _text(Path("/proc/stat")).partition("\n")[0].split()
+    words = read_text(Path("/proc/stat")).partition("\n")[0].split()
     if len(words) < 6:
         return None
     ticks = [int(word) for word in words[1:9]]
     return ticks[3] + ticks[4], sum(ticks)
-
-
-def _cpu_name() -> str:
-    for line in _text(Path("/proc/cpuinfo")).splitlines():
-        key, _, value = line.partition(":")
-        if key.strip() in ("model name", "Model", "Hardware"):
-            return value.strip()
-    return platform.processor() or platform.machine()
-
-
-def _memory_bytes() -> int:
-    if sys.platform == "win32":
-        return 0
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-
-
-def _text(path: Path) -> str:
-    """What a file of the system says; "" where there is none to read."""
-    try:
-        return path.read_text().strip()
-    except OSError:
-        return ""

@@ -1,11 +1,10 @@
 """The memory that a model needs of its own: a child process opens it, runs it, and looks."""
 
-import contextlib
 import os
-import sys
-from pathlib import Path
 
+from litesmith import operating_system
 from litesmith.ir.build import Builder
+from litesmith.operating_system import reset_peak
 from litesmith.run.core.child_process import answer, ask
 from litesmith.run.core.target import Target
 from litesmith.run.session import Session, fill_inputs
@@ -31,25 +30,6 @@ def peak_bytes(source: str | os.PathLike[str] | bytes | memoryview, target: Targ
     return told if isinstance(told, int) else None
 
 
-def _resident_peak() -> int | None:
-    """The most bytes that were resident since the start, or since the last reset."""
-    status = Path("/proc/self/status")
-    if status.exists():
-        lines = dict(line.split(":", 1) for line in status.read_text().splitlines())
-        return int(lines["VmHWM"].split()[0]) * 1024
-    try:
-        import resource
-    except ImportError:
-        return None
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024
-
-
-def _reset_peak() -> None:
-    with contextlib.suppress(OSError):
-        Path("/proc/self/clear_refs").write_text("5")
-
-
 def _run(source: str | bytes, target: str) -> None:
     with Session(source, target) as session:
         fill_inputs(session)
@@ -65,10 +45,10 @@ def _smallest() -> bytes:
 
 def _growth(path: str, target: str) -> int | None:
     _run(_smallest(), target)
-    _reset_peak()
-    before = _resident_peak()
+    reset_peak()
+    before = operating_system.peak_bytes()
     _run(path, target)
-    after = _resident_peak()
+    after = operating_system.peak_bytes()
     return None if before is None or after is None else after - before
 
 

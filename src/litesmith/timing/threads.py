@@ -6,9 +6,10 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
 from litesmith.errors import CannotRun
+from litesmith.operating_system import usable_cores
 from litesmith.phrases import phrase
 from litesmith.progress import Progress, silent
-from litesmith.run.core.target import Target, usable_cores
+from litesmith.run.core.target import Target
 from litesmith.run.session import Source
 from litesmith.timing.latency import (
     Bench,

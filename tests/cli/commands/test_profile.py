@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from litesmith.run.core.target import usable_cores
+from litesmith.operating_system import usable_cores
 from litesmith.tflite.file import save
 from tests import zoo
 from tests.cli.test_cli import litesmith

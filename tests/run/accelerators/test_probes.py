@@ -44,7 +44,7 @@ def test_a_driver_that_crashes_takes_nobody_with_it(
 ) -> None:
     path = tmp_path / "crashes.py"
     path.write_text(program)
-    assert probes.ask_vulkan(path) is None
+    assert probes.ask_program(path) is None
     assert capfd.readouterr() == ("", "")
 
 

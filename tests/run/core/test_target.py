@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from litesmith.errors import BadInput
-from litesmith.run.core.target import FULL, KERNELS, Target, usable_cores
+from litesmith.operating_system import usable_cores
+from litesmith.run.core.target import FULL, KERNELS, Target
 
 
 @given(st.integers(1, 1024), st.sampled_from(KERNELS))

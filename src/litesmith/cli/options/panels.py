@@ -110,6 +110,7 @@ PANELS = (
             "--flash",
             "--overlap",
             "--threads",
+            "--cores",
             "--compile",
             "--engine",
             "--shape",

@@ -166,6 +166,11 @@ ON = option(
     choices=TARGETS,
     default="cpu:1",
 )
+CORES = option(
+    "--cores",
+    metavar="CORES",
+    help="Cores to run on: big, little, or numbers such as 0-3. [any]",
+)
 ENGINE = option(
     "--engine",
     metavar="ENGINE",

@@ -15,7 +15,7 @@ from litesmith.errors import CannotApply
 from litesmith.ir.model_text import op_name
 from litesmith.ir.ops import options_or_defaults
 from litesmith.ir.types import Array, Op, Quant, Tensor, constant_numbers
-from litesmith.native.cpu import is_x86
+from litesmith.operating_system import is_x86
 from litesmith.run.litert.own_kernels import SparseLayer
 
 FEW = 16  # below so many rows a layer is computed row by row

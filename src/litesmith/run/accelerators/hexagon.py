@@ -8,7 +8,6 @@ user's libraries then answers to the name.
 
 import os
 import re
-import signal
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +15,7 @@ from tempfile import TemporaryDirectory
 
 from litesmith.errors import BadInput, BadModel, CannotRun
 from litesmith.ir.types import Model
+from litesmith.operating_system import crash_name
 from litesmith.phrases import phrase
 from litesmith.run.accelerators.probes import hexagon, partition_tool, qnn_folders
 from litesmith.run.core.child_process import run_program
@@ -76,10 +76,9 @@ def _partition(path: Path, out: Path, soc: str) -> str:
     child = run_program(command, _SECONDS, env=env)
     if child is None:
         return phrase("LiteRT's partition tool took over {seconds:g} s; it was stopped", _SECONDS)
-    if child.returncode < 0:
-        return phrase(
-            "LiteRT's partition tool crashed ({name})", signal.Signals(-child.returncode).name
-        )
+    crash = crash_name(child.returncode)
+    if crash:
+        return phrase("LiteRT's partition tool crashed ({name})", crash)
     if child.returncode or not out.stat().st_size:
         return phrase(
             "LiteRT's partition tool failed for the chip {soc}, status {returncode}",

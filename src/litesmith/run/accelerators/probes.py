@@ -2,7 +2,6 @@
 
 import json
 import os
-import platform
 import re
 import sys
 from collections.abc import Iterator
@@ -15,8 +14,9 @@ from typing import NamedTuple, TypedDict
 
 from litesmith.errors import CannotRun
 from litesmith.installing import install_command
+from litesmith.operating_system import IS_MAC, THIS, is_linux_x86_64
 from litesmith.phrases import phrase
-from litesmith.run.accelerators import vulkan
+from litesmith.run.accelerators import metal, vulkan
 from litesmith.run.core.child_process import run_program
 from litesmith.run.litert.capi import installed_version
 from litesmith.units import plain
@@ -38,10 +38,11 @@ class Device(TypedDict):
 
 
 class Told(TypedDict, total=False):
-    """What the program about Vulkan prints: the library that is missing, or the devices; None where
-    there is no driver."""
+    """What the programs about Vulkan and Metal print: the library that is missing, or the devices;
+    None where there is no driver, or no device."""
 
     missing: str
+    device: str | None
     devices: list[Device] | None
 
 
@@ -73,9 +74,20 @@ def always() -> Usable:
 @cache
 def gpu() -> Usable:
     """Asked here, because the runtime's answer to a missing GPU is a place in its source."""
-    if sys.platform == "darwin":
-        return Usable(True, phrase("Metal, part of macOS"), "")
-    return judge_vulkan(ask_vulkan(vulkan.__file__))
+    if IS_MAC:
+        return judge_metal(ask_program(metal.__file__, *metal.PLACES))
+    return judge_vulkan(ask_program(vulkan.__file__, THIS.vulkan))
+
+
+def judge_metal(told: Told | None) -> Usable:
+    """Whether Metal shows a GPU; None is an answer that never came."""
+    use_cpu = phrase("use cpu")
+    if told is None:
+        return Usable(False, phrase("Metal crashes or hangs when it is asked"), use_cpu)
+    name = told.get("device")
+    if name:
+        return Usable(True, phrase("{name}, Metal", plain(name)), "")
+    return Usable(False, phrase("Metal finds no GPU, as on most virtual machines"), use_cpu)
 
 
 def judge_vulkan(told: Told | None) -> Usable:
@@ -110,9 +122,9 @@ def _refused(device: Device) -> str:
     )
 
 
-def ask_vulkan(program: str | os.PathLike[str]) -> Told | None:
-    """What the program about Vulkan tells; None where it does not end well."""
-    told = run_program([sys.executable, "-I", "-S", os.fspath(program)], _SECONDS)
+def ask_program(program: str | os.PathLike[str], *words: str) -> Told | None:
+    """What a program about GPUs tells; None where it does not end well."""
+    told = run_program([sys.executable, "-I", "-S", os.fspath(program), *words], _SECONDS)
     if told is None or told.returncode:
         return None
     with suppress(ValueError):
@@ -126,7 +138,7 @@ def openvino() -> Usable:
 
 def micro() -> Usable:
     """TensorFlow Lite Micro's wheel, which is built for one platform."""
-    if sys.platform != "linux" or platform.machine() != "x86_64":
+    if not is_linux_x86_64():
         why = phrase("TensorFlow Lite Micro has no wheel for this platform")
         return Usable(False, why, phrase("use Linux on x86_64"))
     return _package("tflite_micro", "tflite-micro", "micro")

@@ -1,14 +1,13 @@
 """The GPUs that Vulkan shows, as a program of its own: a driver that crashes does so in there.
 
-It is run by its path and imports nothing of ours, so that it answers in the time of a bare Python.
+It is run by its path, with the name of the loader, and imports nothing of ours, so that it answers
+in the time of a bare Python.
 """
 
 import ctypes
 import json
 import sys
 from ctypes import byref, c_char, c_uint8, c_uint32, c_void_p
-
-LOADER = "vulkan-1.dll" if sys.platform == "win32" else "libvulkan.so.1"
 
 _VULKAN_1_1 = (1 << 22) | (1 << 12)
 _APPLICATION, _INSTANCE, _PROPERTIES, _DRIVER = 0, 1, 1_000_059_001, 1_000_196_000
@@ -67,9 +66,9 @@ class _Properties(ctypes.Structure):
     )
 
 
-def devices() -> list[dict[str, object]] | None:
+def devices(loader: str) -> list[dict[str, object]] | None:
     """Name and driver of each GPU; None where Vulkan has no driver at all. May crash."""
-    vulkan = ctypes.CDLL(LOADER)
+    vulkan = ctypes.CDLL(loader)
     application = _Application(_APPLICATION, None, None, 0, None, 0, _VULKAN_1_1)
     wanted = _Instance(_INSTANCE, None, 0, ctypes.addressof(application), 0, None, 0, None)
     instance, count = c_void_p(), c_uint32()
@@ -94,6 +93,6 @@ def _device(vulkan: ctypes.CDLL, handle: int | None) -> dict[str, object]:
 
 if __name__ == "__main__":
     try:
-        print(json.dumps({"devices": devices()}))
+        print(json.dumps({"devices": devices(sys.argv[1])}))
     except OSError:
-        print(json.dumps({"missing": LOADER}))
+        print(json.dumps({"missing": sys.argv[1]}))

@@ -1,17 +1,15 @@
 """Work in a process of its own: its memory, its noise and its crashes stay there."""
 
-import ctypes
 import json
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 
 from litesmith.errors import CannotRun, LitesmithError
+from litesmith.operating_system import crash_name
 from litesmith.phrases import phrase
 from litesmith.temporary import temporary_file
 from litesmith.units import plain
@@ -64,13 +62,14 @@ def ask(module: str, path: str | os.PathLike[str], *words: str, seconds: float) 
         raise CannotRun(
             "{path}: took over {seconds:g} s in a child process; it was stopped", path, seconds
         )
-    if child.returncode < 0:
+    crash = crash_name(child.returncode)
+    if crash:
         raise CannotRun(
             "{path}: the runtime crashed on {words} ({name}); the model is damaged, or the "
             "runtime has a bug",
             path,
             " ".join(words),
-            signal.Signals(-child.returncode).name,
+            crash,
         )
     if child.returncode:
         (*_, cause) = ("", *child.stderr.decode(errors="replace").split("\n")[:-1])
@@ -95,17 +94,6 @@ def answer(measure: Callable[..., object]) -> None:
     except LitesmithError as error:
         told = {"refused": str(error)}
     print(json.dumps(told))
-
-
-def limit_child() -> None:
-    """Makes this process one that leaves no dump, and that Linux kills where its parent dies."""
-    with suppress(ImportError):  # where systems have no such limits
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    if sys.platform == "linux":
-        of_parent_death = 1
-        ctypes.CDLL(None).prctl(of_parent_death, signal.SIGKILL)
 
 
 _SECONDS = 300.0
@@ -135,7 +123,7 @@ def _said(path: Path, words: list[str], who: str) -> str:
         raise CannotRun("{who} took over {seconds:g} s to open the model; use cpu", who, _SECONDS)
     if child.returncode not in (0, 1):  # 1: it will say to us what it said to the child
         status = child.returncode
-        how = signal.Signals(-status).name if status < 0 else phrase("status {status}", status)
+        how = crash_name(status) or phrase("status {status}", status)
         raise CannotRun(
             "{who} crashes on the model ({how}), which is a bug of its own; use cpu", who, how
         )

@@ -1,9 +1,9 @@
 """Where a model runs, as a text: `cpu:2`, `cpu:1:builtin`, `openvino:2`, `gpu:full`, `micro`."""
 
-import os
 from dataclasses import dataclass
 
 from litesmith.errors import BadInput
+from litesmith.operating_system import usable_cores
 from litesmith.phrases import phrase
 
 # What runs the ops on a CPU: XNNPACK with the runtime's builtin kernels for what it does not take,
@@ -16,7 +16,7 @@ KINDS = ("cpu", "openvino", "gpu", "numpy", "micro", "custom")
 # On a GPU: float32 throughout. What it does otherwise is its driver's choice, float16 where it can.
 FULL = "full"
 
-_THREADED = ("cpu", "openvino")
+THREADED = ("cpu", "openvino")
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Target:
                 "openvino:THREADS, gpu, gpu:full, numpy, micro, custom:NAME",
                 text,
             )
-        if kind in _THREADED:
+        if kind in THREADED:
             return _threaded(text, kind, rest)
         if kind == "custom":
             return _custom(text, rest)
@@ -65,7 +65,7 @@ class Target:
             return f"custom:{self.kernels}" + (
                 phrase(":{threads}", self.threads) if self.threads > 1 else ""
             )
-        threads = phrase(":{threads}", self.threads) if self.kind in _THREADED else ""
+        threads = phrase(":{threads}", self.threads) if self.kind in THREADED else ""
         kernels = "" if self.kernels == "xnnpack" else phrase(":{kernels}", self.kernels)
         return f"{self.kind}{threads}{kernels}"
 
@@ -75,20 +75,13 @@ class Target:
         cores = usable_cores()
         if self.kind == "micro":
             return phrase("times on micro are this machine's and say nothing of a microcontroller")
-        if self.kind in _THREADED and self.threads > cores:
+        if self.kind in THREADED and self.threads > cores:
             return phrase(
                 "{self} has more threads than the {cores} cores that this process may use",
                 self,
                 cores,
             )
         return ""
-
-
-def usable_cores() -> int:
-    """Cores that this process may run on."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _threaded(text: str, kind: str, rest: list[str]) -> Target:

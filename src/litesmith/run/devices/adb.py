@@ -8,7 +8,6 @@ import os
 import re
 import shlex
 import subprocess
-import tempfile
 from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
@@ -17,6 +16,7 @@ from litesmith.errors import BadInput, CannotRun
 from litesmith.phrases import phrase
 from litesmith.run.core.target import Target
 from litesmith.run.devices.address import TRANSPORTS, Address, Lost, after_runs, parse
+from litesmith.temporary import temporary_file
 from litesmith.tflite.file import mapped
 from litesmith.units import plain
 
@@ -140,10 +140,8 @@ class Phone:
         known = self._shell(f"mkdir -p {_FOLDER}; sha256sum {path} 2>/dev/null")
         if known.text.startswith(digest):
             return path
-        with tempfile.NamedTemporaryFile(suffix=".tflite") as copy:
-            copy.write(content)
-            copy.flush()
-            self._push(copy.name, f"{path}.part")
+        with temporary_file(content) as copy:
+            self._push(str(copy), f"{path}.part")
         moved = self._shell(f"mv {path}.part {path} 2>&1")
         if moved.status:
             raise CannotRun(

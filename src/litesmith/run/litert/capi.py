@@ -7,10 +7,9 @@ with another version the wheel's classic interpreter serves instead.
 
 import ctypes
 import os
-import sys
 import threading
 from collections.abc import Callable, Generator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from ctypes import POINTER, c_bool, c_char_p, c_int, c_int32, c_int64, c_size_t, c_uint32, c_uint64
 from ctypes import c_void_p as Handle
 from functools import cache
@@ -18,9 +17,10 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
 from litesmith.errors import CannotRun
+from litesmith.operating_system import THIS, divert, libc
 from litesmith.phrases import phrase
 
 WHEEL = "ai-edge-litert"
@@ -59,7 +59,6 @@ STATUSES = {
 }
 
 _HandleOut = POINTER(Handle)
-_LIBRARY = {"darwin": "libLiteRt.dylib", "win32": "libLiteRt.dll"}.get(sys.platform, "libLiteRt.so")
 _RUNTIME_FOLDER, _LEAST_LOG = 22, 25  # tags of environment options
 _INTEGER, _TEXT = 2, 8  # types of their values
 _NOTHING = 4  # not even errors: they are asked for, not overheard
@@ -255,7 +254,7 @@ def api() -> Api:
     spec = find_spec("ai_edge_litert")
     if spec is None or spec.origin is None:
         raise CannotRun("the runtime is not installed; pip install {wheel}", WHEEL)
-    return Api(Path(spec.origin).parent / _LIBRARY)
+    return Api(Path(spec.origin).parent / THIS.litert)
 
 
 @cache
@@ -278,7 +277,7 @@ _quiet_lock = threading.RLock()
 def quiet() -> Generator[None]:
     """Native code's remarks on stderr go nowhere. All of the process's stderr does meanwhile, so
     this is for moments: the first compilation, and opening the classic interpreter."""
-    with _diverted((2,), os.open(os.devnull, os.O_WRONLY)):
+    with _quiet_lock, divert((2,), os.open(os.devnull, os.O_WRONLY)):
         yield
 
 
@@ -294,50 +293,11 @@ def overheard() -> Generator[Heard]:
     heard = Heard()
     with TemporaryFile() as kept:
         try:
-            with _diverted((1, 2), os.dup(kept.fileno())):
+            with _quiet_lock, divert((1, 2), os.dup(kept.fileno())):
                 yield heard
         finally:
             kept.seek(0)
             heard.text = kept.read().decode("utf-8", "replace")
-
-
-@contextmanager
-def _diverted(numbers: tuple[int, ...], elsewhere: int) -> Generator[None]:
-    """What is written to these descriptors goes elsewhere, which is closed in the end."""
-    with _quiet_lock, ExitStack() as back:
-        back.callback(os.close, elsewhere)
-        flush = libc().fflush  # all that can fail comes before
-        _flush(sys.stdout, sys.stderr)
-        for number in filter(_is_open, numbers):
-            original = os.dup(number)
-            back.callback(os.close, original)
-            back.callback(os.dup2, original, number)
-            os.dup2(elsewhere, number)
-        back.callback(flush, None)
-        yield
-
-
-def _is_open(number: int) -> bool:
-    try:
-        os.fstat(number)
-    except OSError:  # there is nothing to protect
-        return False
-    return True
-
-
-def _flush(*streams: TextIO | None) -> None:
-    for stream in streams:
-        if stream is not None and not stream.closed:
-            stream.flush()
-
-
-@cache
-def libc() -> ctypes.CDLL:
-    """The C library of this process."""
-    library = ctypes.CDLL("ucrtbase" if sys.platform == "win32" else None)
-    library.strdup.restype, library.strdup.argtypes = Handle, [c_char_p]
-    library.fflush.argtypes = [Handle]
-    return library
 
 
 # Parameters of glibc's mallopt, and the most that it lets memory of the heap be.
@@ -353,7 +313,7 @@ def reused_memory() -> Generator[None]:
     they took 30 ms a model, more than most models run; glibc takes all that is large from there,
     and gives it back at once.
     """
-    mallopt = getattr(libc(), "mallopt", None)
+    mallopt = libc().mallopt
     if mallopt is None:
         yield
         return
@@ -368,6 +328,6 @@ def reused_memory() -> Generator[None]:
 
 def trim_memory() -> None:
     """Gives back what closed models left, where the C library keeps it: glibc does, tens of MB."""
-    trim = getattr(libc(), "malloc_trim", None)
+    trim = libc().malloc_trim
     if trim is not None:
         trim(0)

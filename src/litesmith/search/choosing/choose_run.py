@@ -28,10 +28,11 @@ from litesmith.evidence.choosing import (
 )
 from litesmith.evidence.folder import CHOOSE, Folder
 from litesmith.evidence.tuning import DONE, RUNNING
+from litesmith.operating_system import usable_cores
 from litesmith.passes.quantizing.integer_graph import integer_tensors
 from litesmith.phrases import phrase
 from litesmith.progress import Note, Status
-from litesmith.run.core.target import Target, usable_cores
+from litesmith.run.core.target import Target
 from litesmith.run.devices.address import Address
 from litesmith.search.choosing.candidates import Listed, ModelCandidate, make_distinct
 from litesmith.search.choosing.choose_trials import ChooseTrials

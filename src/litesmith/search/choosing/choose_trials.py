@@ -35,12 +35,13 @@ from litesmith.evidence.folder import Folder
 from litesmith.evidence.measurement import Measurement, Trial
 from litesmith.ir.check import check
 from litesmith.ir.types import Model
+from litesmith.operating_system import usable_cores
 from litesmith.passes.core.recipe import text_of
 from litesmith.passes.quantizing.quantize import Quantize
 from litesmith.phrases import phrase
 from litesmith.progress import Progress, silent
 from litesmith.regression.comparison import measure_size
-from litesmith.run.core.target import Target, usable_cores
+from litesmith.run.core.target import Target
 from litesmith.run.devices.address import Address
 from litesmith.run.trial_run import probe
 from litesmith.search.choosing.candidates import ModelCandidate

@@ -29,11 +29,12 @@ from litesmith.evidence.tuning import (
     TargetTime,
     TunedInside,
 )
+from litesmith.operating_system import usable_cores
 from litesmith.passes.core.recipe import apply, parse, text_of
 from litesmith.phrases import phrase
 from litesmith.profiling.op_times import profile_ops
 from litesmith.run.core.placement import MEASURED
-from litesmith.run.core.target import Target, usable_cores
+from litesmith.run.core.target import Target
 from litesmith.run.devices.address import Address
 from litesmith.run.session import Source
 from litesmith.search.trial.budget import KEPT, MISSED, UNSURE, at_look, verdict

@@ -31,12 +31,13 @@ from litesmith.evidence.tuning import (
 )
 from litesmith.ir.check import check
 from litesmith.ir.types import Model
+from litesmith.operating_system import usable_cores
 from litesmith.passes.core import recipe as recipes
 from litesmith.passes.core.step import Context, Skip
 from litesmith.phrases import phrase
 from litesmith.regression.comparison import measure_size
 from litesmith.run.core.placement import Placement
-from litesmith.run.core.target import Target, usable_cores
+from litesmith.run.core.target import Target
 from litesmith.run.devices.address import Address
 from litesmith.search.trial.budget import Goal, speed_and_times
 from litesmith.search.trial.data_split import Split

@@ -1,0 +1,516 @@
+"""What differs between operating systems; no other file asks which one this is.
+
+A row of `SYSTEMS` has the names that differ, functions have the ways that differ. A way that a
+system does not have is told as None, 0 or "", never as an exception.
+"""
+
+import ctypes
+import errno
+import os
+import platform
+import re
+import shlex
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager, suppress
+from ctypes import byref, c_char_p, c_size_t, c_uint32, c_uint64, c_void_p
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+_PROGRAM_SECONDS = 5.0
+
+
+class System(NamedTuple):
+    """The names that one system has for what all have."""
+
+    c_library: str | None  # None for what the process has loaded
+    strdup: str  # as the C library calls it
+    sleep: str  # a function of microseconds that compiled loops call; "" where they spin instead
+    litert: str  # LiteRT's library in its wheel
+    vulkan: str  # the loader
+    cache: tuple[str, str]  # the variable that names the folder, and where it is without, at home
+    settings: tuple[str, str]
+    name_of_cache: str  # a folder of ours in it
+    peak_unit: int  # bytes in a unit of ru_maxrss
+    keeps_mapped: bool  # a file that is mapped can be neither replaced nor removed
+
+
+_LINUX = System(
+    None,
+    "strdup",
+    "usleep",
+    "libLiteRt.so",
+    "libvulkan.so.1",
+    ("XDG_CACHE_HOME", ".cache"),
+    ("XDG_CONFIG_HOME", ".config"),
+    "litesmith",
+    1024,
+    False,
+)
+SYSTEMS = {
+    "linux": _LINUX,
+    "darwin": _LINUX._replace(
+        litert="libLiteRt.dylib",
+        cache=("", "Library/Caches"),
+        settings=("", "Library/Application Support"),
+        peak_unit=1,
+    ),
+    "win32": System(
+        "ucrtbase",
+        "_strdup",
+        "",
+        "libLiteRt.dll",
+        "vulkan-1.dll",
+        ("LOCALAPPDATA", "AppData/Local"),
+        ("APPDATA", "AppData/Roaming"),
+        "litesmith/Cache",
+        1,
+        True,
+    ),
+}
+THIS = SYSTEMS.get(sys.platform, _LINUX)
+IS_LINUX, IS_MAC, IS_WINDOWS = (sys.platform == name for name in SYSTEMS)
+
+
+def describe_system() -> str:
+    """Name, release and processor, as in "Linux 6.1.0 aarch64"."""
+    return f"{platform.system()} {platform.release()} {platform.machine()}"
+
+
+def is_x86() -> bool:
+    """True on processors of that kind, whatever they can do."""
+    return platform.machine().lower() in ("x86_64", "amd64", "i386", "i686")
+
+
+def is_linux_x86_64() -> bool:
+    """True on the one platform that some makers build for."""
+    return IS_LINUX and platform.machine() == "x86_64"
+
+
+def quote(word: str) -> str:
+    """A word as this system's shell takes it."""
+    return f'"{word}"' if IS_WINDOWS else shlex.quote(word)
+
+
+# Folders
+
+
+def cache_folder(system: System = THIS) -> Path | None:
+    """Where what can be made again is kept; None for a user without a home."""
+    place = _folder(system.cache)
+    return None if place is None else place / system.name_of_cache
+
+
+def settings_folder(system: System = THIS) -> Path | None:
+    """Where what a user sets is kept; None for a user without a home."""
+    place = _folder(system.settings)
+    return None if place is None else place / "litesmith"
+
+
+def _folder(named: tuple[str, str]) -> Path | None:
+    variable, usual = named
+    given = os.environ.get(variable, "") if variable else ""
+    if os.path.isabs(given):
+        return Path(given)
+    try:
+        return Path.home() / usual
+    except RuntimeError:
+        return None
+
+
+# The C library
+
+
+class CLibrary(Protocol):
+    """What sessions call of the C library."""
+
+    @property
+    def strdup(self) -> Callable[[bytes], int]: ...
+    @property
+    def free(self) -> object: ...
+    @property
+    def fflush(self) -> Callable[[object], int]: ...
+
+
+class BoundC(NamedTuple):
+    """Functions of the C library under the names that the standard has for them."""
+
+    strdup: Callable[[bytes], int]
+    free: object
+    fflush: Callable[[object], int]
+    mallopt: Callable[[int, int], int] | None
+    malloc_trim: Callable[[int], int] | None
+
+
+def bind_c(library: object, system: System = THIS) -> BoundC:
+    """The functions of a C library that was loaded, whatever the system calls them."""
+    strdup, fflush = getattr(library, system.strdup), getattr(library, "fflush")  # noqa: B009
+    strdup.restype, strdup.argtypes = c_void_p, [c_char_p]
+    fflush.argtypes = [c_void_p]
+    free = getattr(library, "free")  # noqa: B009
+    return BoundC(
+        strdup,
+        free,
+        fflush,
+        getattr(library, "mallopt", None),
+        getattr(library, "malloc_trim", None),
+    )
+
+
+@cache
+def libc() -> BoundC:
+    """The C library of this process."""
+    return bind_c(ctypes.CDLL(THIS.c_library))
+
+
+# Child processes
+
+# What Windows says of a process that died, by the number that it ends with.
+_WINDOWS_CRASHES = {
+    0xC0000005: "access violation",
+    0xC000001D: "illegal instruction",
+    0xC0000094: "integer division by zero",
+    0xC00000FD: "stack overflow",
+    0xC0000135: "a library is missing",
+    0xC0000374: "heap corruption",
+    0xC0000409: "abort",
+}
+_SHELL_CRASH = 128  # a shell says this much more than the number of the signal
+
+
+def crash_name(status: int, *, by_shell: bool = False) -> str:
+    """What a process died of, by its exit status; "" where it ended by itself.
+
+    Python tells a signal as a negative number, Windows an exception as 0xC0000000 and more (or the
+    same below zero), a shell a signal as 129 and more.
+    """
+    if status & 0xF0000000 == 0xC0000000 and (status > 0 or -status > _SHELL_CRASH):
+        number = status & 0xFFFFFFFF
+        return f"{_WINDOWS_CRASHES.get(number, 'exception')}, 0x{number:08X}"
+    number = -status if status < 0 else status - _SHELL_CRASH if by_shell else 0
+    if number <= 0:
+        return ""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def limit_child() -> None:
+    """Makes this process one that leaves no dump, and that Linux kills where its parent dies."""
+    with suppress(ImportError):
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if IS_LINUX:
+        of_parent_death = 1
+        ctypes.CDLL(None).prctl(of_parent_death, signal.SIGKILL)
+
+
+_STILL_ACTIVE, _QUERY_LIMITED = 259, 0x1000
+
+
+def is_running(process: int) -> bool:
+    """True where there is such a process on this machine, and it is not dead and unburied."""
+    if IS_WINDOWS:  # where os.kill(…, 0) presses its Ctrl-C
+        return _is_running_on_windows(process)
+    try:
+        os.kill(process, 0)
+        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:  # of somebody else, or where states are not told
+        return True
+    return state not in "ZX"
+
+
+def _is_running_on_windows(process: int) -> bool:
+    kernel = ctypes.CDLL("kernel32")
+    kernel.OpenProcess.restype = c_void_p
+    handle = kernel.OpenProcess(_QUERY_LIMITED, 0, c_uint32(process))
+    if not handle:
+        return False
+    status = c_uint32()
+    told = kernel.GetExitCodeProcess(c_void_p(handle), byref(status))
+    kernel.CloseHandle(c_void_p(handle))
+    return not told or status.value == _STILL_ACTIVE
+
+
+# Files
+
+
+def take_lock(handle: int, *, wait: bool = False) -> bool:
+    """Takes the lock of an open file, which ends with the process, however that ends; False where
+    another has it and nobody waits."""
+    try:
+        import fcntl
+    except ImportError:
+        return _take_lock_on_windows(handle, wait)
+    with suppress(OSError):
+        fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        return True
+    return False
+
+
+def _take_lock_on_windows(handle: int, wait: bool) -> bool:
+    import msvcrt
+
+    # LK_LOCK gives up after ten seconds, with the error of a deadlock.
+    while True:
+        try:
+            msvcrt.locking(handle, msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+        except OSError as error:
+            if wait and error.errno == errno.EDEADLOCK:
+                continue
+            return False
+        return True
+
+
+def is_folder_error(error: OSError, path: str | os.PathLike[str]) -> bool:
+    """True where a file cannot be opened since it is a folder: Windows says that it may not."""
+    return isinstance(error, IsADirectoryError) or (
+        isinstance(error, PermissionError) and os.path.isdir(path)
+    )
+
+
+@contextmanager
+def divert(numbers: tuple[int, ...], elsewhere: int) -> Generator[None]:
+    """What is written to these descriptors meanwhile goes elsewhere, which is closed in the end.
+
+    All that can fail comes before the first descriptor is changed, so that an error is told where
+    its reader looks.
+    """
+    changed: list[tuple[int, int]] = []
+    flush: Callable[[object], int] | None = None
+    try:
+        flush = libc().fflush
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None and not stream.closed:
+                stream.flush()
+        originals = [(os.dup(number), number) for number in numbers if _is_open(number)]
+        changed += originals
+        for _, number in originals:
+            os.dup2(elsewhere, number)
+        yield
+    finally:
+        if flush is not None:
+            flush(None)
+        for original, number in changed:
+            os.dup2(original, number)
+            os.close(original)
+        os.close(elsewhere)
+
+
+def _is_open(number: int) -> bool:
+    try:
+        os.fstat(number)
+    except OSError:  # there is nothing to protect
+        return False
+    return True
+
+
+# Memory
+
+
+class _WindowsMemory(ctypes.Structure):
+    _fields_ = (
+        ("size", c_uint32),
+        ("load", c_uint32),
+        *((name, c_uint64) for name in ("total", "free", "pages", "free_pages")),
+        *((name, c_uint64) for name in ("virtual", "free_virtual", "extended")),
+    )
+
+
+class _WindowsProcess(ctypes.Structure):
+    _fields_ = (
+        ("size", c_uint32),
+        ("faults", c_uint32),
+        *((name, c_size_t) for name in ("peak", "resident", "pool_peak", "pool")),
+        *((name, c_size_t) for name in ("other_peak", "other", "paged", "paged_peak")),
+    )
+
+
+def memory_bytes() -> int:
+    """The machine's memory; 0 where the system does not tell."""
+    if IS_WINDOWS:
+        told = _WindowsMemory(size=ctypes.sizeof(_WindowsMemory))
+        kernel = ctypes.CDLL("kernel32")
+        return int(told.total) if kernel.GlobalMemoryStatusEx(byref(told)) else 0
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):
+        return 0
+
+
+def peak_bytes() -> int | None:
+    """The most memory of this process that was resident, since its start or since the last reset;
+    None where the system does not tell."""
+    for line in read_text(Path("/proc/self/status")).splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) * 1024
+    if IS_WINDOWS:
+        told = _WindowsProcess(size=ctypes.sizeof(_WindowsProcess))
+        kernel = ctypes.CDLL("kernel32")
+        kernel.GetCurrentProcess.restype = c_void_p
+        this = c_void_p(kernel.GetCurrentProcess())
+        is_told = kernel.K32GetProcessMemoryInfo(this, byref(told), told.size)
+        return int(told.peak) if is_told else None
+    try:
+        import resource
+    except ImportError:
+        return None
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * THIS.peak_unit
+
+
+def reset_peak() -> None:
+    """Lets `peak_bytes` begin again, where Linux can."""
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+
+
+# Processors
+
+_CPUS = Path("/sys/devices/system/cpu")
+# Cores by the maker and the part that Linux tells of them.
+_ARM_CORES: Mapping[tuple[int, int], str] = {
+    (0x41, 0xD03): "Cortex-A53",
+    (0x41, 0xD04): "Cortex-A35",
+    (0x41, 0xD05): "Cortex-A55",
+    (0x41, 0xD07): "Cortex-A57",
+    (0x41, 0xD08): "Cortex-A72",
+    (0x41, 0xD09): "Cortex-A73",
+    (0x41, 0xD0A): "Cortex-A75",
+    (0x41, 0xD0B): "Cortex-A76",
+    (0x41, 0xD0C): "Neoverse-N1",
+    (0x41, 0xD0D): "Cortex-A77",
+    (0x41, 0xD40): "Neoverse-V1",
+    (0x41, 0xD41): "Cortex-A78",
+    (0x41, 0xD44): "Cortex-X1",
+    (0x41, 0xD46): "Cortex-A510",
+    (0x41, 0xD47): "Cortex-A710",
+    (0x41, 0xD48): "Cortex-X2",
+    (0x41, 0xD49): "Neoverse-N2",
+    (0x41, 0xD4D): "Cortex-A715",
+    (0x41, 0xD4E): "Cortex-X3",
+    (0x41, 0xD4F): "Neoverse-V2",
+    (0x41, 0xD80): "Cortex-A520",
+    (0x41, 0xD81): "Cortex-A720",
+    (0x41, 0xD82): "Cortex-X4",
+}
+
+
+def cpu_name(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
+    """The processor as its maker calls it; its kind where the system does not tell."""
+    rows = [line.partition(":") for line in read_text(cpuinfo).splitlines()]
+    told = {key.strip(): value.strip() for key, _, value in reversed(rows)}
+    for key in ("model name", "Model", "Hardware"):
+        if told.get(key):
+            return told[key]
+    if IS_MAC:
+        name = _printed("sysctl", "-n", "machdep.cpu.brand_string")
+        if name:
+            return name
+    cores = _arm_cores(rows)
+    board = read_text(Path("/proc/device-tree/model")).strip("\0 ")
+    if cores:
+        return ", ".join(filter(None, (board, " + ".join(dict.fromkeys(cores)))))
+    named = os.environ.get("PROCESSOR_IDENTIFIER", "") if IS_WINDOWS else ""
+    return named or platform.processor() or platform.machine()
+
+
+def _arm_cores(rows: list[tuple[str, str, str]]) -> list[str]:
+    """The name of each core, by the numbers of its maker and its part."""
+    found: list[str] = []
+    maker = 0
+    for key, _, value in rows:
+        with suppress(ValueError):
+            if key.strip() == "CPU implementer":
+                maker = int(value, 0)
+            elif key.strip() == "CPU part":
+                part = int(value, 0)
+                found.append(_ARM_CORES.get((maker, part), f"ARM 0x{maker:02x}:0x{part:03x}"))
+    return found
+
+
+def usable_cores() -> int:
+    """Cores that this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+class CoreKinds(NamedTuple):
+    """The cores of a processor, the fastest kind first; one kind where all are alike."""
+
+    kinds: tuple[tuple[int, ...], ...]
+
+    @property
+    def big(self) -> tuple[int, ...]:
+        return self.kinds[0] if self.kinds else ()
+
+    @property
+    def little(self) -> tuple[int, ...]:
+        return self.kinds[-1] if self.kinds else ()
+
+
+def core_kinds(cpus: Path = _CPUS) -> CoreKinds:
+    """The cores that the system tells of, by capacity or else by their highest clock."""
+    places = [path for path in cpus.glob("cpu*") if re.fullmatch(r"cpu\d+", path.name)]
+    for fact in ("cpu_capacity", "cpufreq/cpuinfo_max_freq"):
+        told = {int(place.name[3:]): read_text(place / fact) for place in places}
+        if told and all(value.isdecimal() for value in told.values()):
+            return CoreKinds(_kinds({core: int(value) for core, value in told.items()}))
+    return CoreKinds((tuple(sorted(int(place.name[3:]) for place in places)),) if places else ())
+
+
+# Cores of one kind differ a little: the best of them are sold with a slightly higher clock.
+_ALIKE = 0.9
+
+
+def _kinds(speeds: Mapping[int, int]) -> tuple[tuple[int, ...], ...]:
+    kinds: list[list[int]] = []
+    fastest = 0
+    for core in sorted(speeds, key=lambda core: (-speeds[core], core)):
+        if not kinds or speeds[core] < _ALIKE * fastest:
+            kinds.append([])
+            fastest = speeds[core]
+        kinds[-1].append(core)
+    return tuple(tuple(sorted(kind)) for kind in kinds)
+
+
+@contextmanager
+def pin(cores: frozenset[int]) -> Generator[None]:
+    """This thread, and all that it starts meanwhile, runs on these cores only."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, cores)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+def can_pin() -> bool:
+    """True where the system lets a program choose its cores: macOS does not."""
+    return hasattr(os, "sched_setaffinity")
+
+
+def _printed(*command: str) -> str:
+    """What a program of the system prints; "" where there is none."""
+    try:
+        done = subprocess.run(
+            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=_PROGRAM_SECONDS
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.decode("utf-8", "replace").strip() if done.returncode == 0 else ""
+
+
+def read_text(path: Path) -> str:
+    """What a file of the system says; "" where there is none to read."""
+    try:
+        return path.read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        return ""

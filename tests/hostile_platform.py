@@ -1,0 +1,213 @@
+"""A platform that refuses what Linux grants, in a process of its own that it takes hold of.
+
+    python -m tests.hostile_platform '[["inspect", "model.tflite"], ["targets"]]'
+
+has every command run where the C library, the system's files, processes, locks and clocks are as
+Windows has them, as far as a program on Linux can be made to see that. It prints a JSON object per
+command on its original output: status, and what the command printed. The command "-c" is a program
+of Python's.
+"""
+
+import builtins
+import ctypes
+import errno
+import io
+import json
+import os
+import signal
+import socket
+import sys
+import tempfile
+import time
+import types
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+# What comes from others has looked at the platform before it changes.
+_IMPORTED_BEFORE = (
+    *("asyncio", "multiprocessing", "platform", "shutil", "subprocess", "zipfile", "mmap"),
+    *("ctypes.util", "numpy", "PIL.Image", "click", "rich.console", "rich.progress", "rich.table"),
+    *("rich.live", "zstandard", "ai_edge_litert.interpreter", "importlib.metadata"),
+)
+_HIDDEN_MODULES = ("fcntl", "grp", "pwd", "resource", "termios", "tty", "pty")
+_HIDDEN_NAMES: dict[types.ModuleType, tuple[str, ...]] = {
+    os: (
+        *("fork", "forkpty", "geteuid", "getuid", "getloadavg", "sysconf", "fchmod", "wait"),
+        *("memfd_create", "posix_fallocate", "sched_getaffinity", "sched_setaffinity", "mkfifo"),
+        *("O_NOFOLLOW", "WNOHANG", "WIFEXITED", "WTERMSIG", "link"),
+    ),
+    signal: ("SIGCHLD", "SIGHUP", "SIGKILL", "SIGURG", "pthread_sigmask"),
+    socket: ("AF_UNIX", "recv_fds", "send_fds", "socketpair"),
+}
+_SYSTEM_FOLDERS = ("/proc", "/sys")
+_MEMORY = 8 << 30
+_JUMP_SECONDS = 3600.0
+
+
+def become_hostile() -> None:
+    """Takes from this process what Windows does not have, for good."""
+    for name in _IMPORTED_BEFORE:
+        import_module(name)
+    import subprocess  # which keeps its own way to wait and to kill
+
+    vars(subprocess)["signal"] = types.SimpleNamespace(**vars(signal))
+    vars(subprocess)["os"] = types.SimpleNamespace(**vars(os))
+    sys.platform = "win32"
+    maps = open("/proc/self/maps")  # noqa: SIM115
+    for module, names in _HIDDEN_NAMES.items():
+        for name in names:
+            if hasattr(module, name):
+                delattr(module, name)
+    sys.modules.update(dict.fromkeys(_HIDDEN_MODULES))  # type: ignore[arg-type]
+    sys.modules["msvcrt"] = _msvcrt()
+    ctypes.CDLL = _load_library(ctypes.CDLL)  # type: ignore[assignment,misc]
+    builtins.open = io.open = _open(io.open)  # type: ignore[assignment]
+    os.stat = _refuse_system_files(os.stat)
+    os.replace = _refuse_mapped(os.replace, maps)
+    os.kill = _press_keys(os.kill)
+    time.time = _jump(time.time)
+
+
+def _msvcrt() -> types.ModuleType:
+    module = types.ModuleType("msvcrt")
+    held: set[tuple[int, int]] = set()
+
+    def locking(handle: int, mode: int, count: int) -> None:
+        place = os.fstat(handle)
+        if (place.st_dev, place.st_ino) in held:
+            raise PermissionError(errno.EACCES, "Permission denied")
+        held.add((place.st_dev, place.st_ino))
+
+    vars(module).update(locking=locking, LK_NBLCK=2, LK_LOCK=1)
+    return module
+
+
+class _Ucrt:
+    """The names of Windows' C library, and no others."""
+
+    def __init__(self, library: ctypes.CDLL) -> None:
+        self._strdup, self.free, self.fflush = library.strdup, library.free, library.fflush
+
+
+class _Kernel:
+    """Functions of Windows that answer as if all were well."""
+
+    def __init__(self) -> None:
+        self.OpenProcess: Any = lambda access, inherit, process: process.value
+        self.CloseHandle: Any = lambda handle: 1
+        self.GetExitCodeProcess: Any = _tell(259)
+        self.GetCurrentProcess: Any = lambda: 1
+        self.GlobalMemoryStatusEx: Any = _tell(total=_MEMORY)
+        self.K32GetProcessMemoryInfo: Any = _tell(peak=_MEMORY)
+
+
+def _tell(value: int = 0, **fields: int) -> Callable[..., int]:
+    """A function that writes to the struct behind its last pointer."""
+
+    def told(*given: Any) -> int:
+        (into,) = (one._obj for one in given if hasattr(one, "_obj"))
+        if isinstance(into, ctypes.Structure):
+            assert into.size == ctypes.sizeof(into)
+        else:
+            into.value = value
+        for name, number in fields.items():
+            setattr(into, name, number)
+        return 1
+
+    return told
+
+
+def _load_library(load: Callable[..., Any]) -> Callable[..., Any]:
+    def loaded(name: str | None, *given: Any, **named: Any) -> Any:
+        if name is None:
+            raise TypeError("there is no library of the whole process")
+        if name == "ucrtbase":
+            return _Ucrt(load(None))
+        if name == "kernel32":
+            return _Kernel()
+        return load(name.replace("libLiteRt.dll", "libLiteRt.so"), *given, **named)
+
+    return loaded
+
+
+def _is_system_file(path: object) -> bool:
+    return isinstance(path, str | os.PathLike) and os.fspath(path).startswith(_SYSTEM_FOLDERS)
+
+
+def _open(usual: Callable[..., Any]) -> Callable[..., Any]:
+    def opened(path: Any, *given: Any, **named: Any) -> Any:
+        if _is_system_file(path):
+            raise FileNotFoundError(errno.ENOENT, "No such file or directory", path)
+        try:
+            return usual(path, *given, **named)
+        except IsADirectoryError as error:
+            raise PermissionError(errno.EACCES, "Permission denied", error.filename) from None
+
+    return opened
+
+
+def _refuse_system_files(usual: Callable[..., Any]) -> Callable[..., Any]:
+    def found(path: Any, *given: Any, **named: Any) -> Any:
+        if _is_system_file(path):
+            raise FileNotFoundError(errno.ENOENT, "No such file or directory", path)
+        return usual(path, *given, **named)
+
+    return found
+
+
+def _refuse_mapped(usual: Callable[..., Any], maps: io.TextIOBase) -> Callable[..., Any]:
+    def replaced(source: Any, target: Any, **named: Any) -> None:
+        maps.seek(0)
+        if os.path.realpath(target) in maps.read():
+            raise PermissionError(errno.EACCES, "Access is denied", source, None, target)
+        usual(source, target, **named)
+
+    return replaced
+
+
+def _press_keys(usual: Callable[[int, int], None]) -> Callable[[int, int], None]:
+    def kill(process: int, number: int) -> None:
+        assert number not in (0, 1), "Windows would send Ctrl-C to a process that was looked for"
+        usual(process, number)
+
+    return kill
+
+
+def _jump(usual: Callable[[], float]) -> Callable[[], float]:
+    """The time of day, which somebody sets forth and back."""
+    calls = [0]
+
+    def told() -> float:
+        calls[0] += 1
+        return usual() + _JUMP_SECONDS * (-1) ** calls[0]
+
+    return told
+
+
+def run_command(words: list[str]) -> dict[str, object]:
+    """Status and output of one command of ours."""
+    from litesmith.cli.main import main
+
+    with tempfile.TemporaryFile() as kept:
+        original = os.dup(1), os.dup(2)
+        for number in (1, 2):
+            os.dup2(kept.fileno(), number)
+        sys.argv = ["litesmith", *words]
+        try:
+            status: object = exec(words[1]) if words[0] == "-c" else main()
+        except SystemExit as end:
+            status = end.code
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+        for number, handle in enumerate(original, start=1):
+            os.dup2(handle, number)
+            os.close(handle)
+        kept.seek(0)
+        return {"status": status or 0, "text": kept.read().decode(sys.stdout.encoding)}
+
+
+if __name__ == "__main__":
+    become_hostile()
+    for one in json.loads(sys.argv[1]):
+        print(json.dumps(run_command(one)), flush=True)

@@ -1,0 +1,127 @@
+"""Commands where the platform has other names, no /proc, no fork, no locks of POSIX, and a clock
+that jumps; and what a hostile platform does to single functions."""
+
+import errno
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import litesmith
+from litesmith.errors import BadInput, CannotRun
+from litesmith.run.core.child_process import ask
+from litesmith.tflite.file import mapped
+from tests import zoo
+
+ROOT = Path(__file__).resolve().parents[1]
+linux = pytest.mark.skipif(sys.platform != "linux", reason="it takes Linux apart")
+
+OVER_ITSELF = """
+import litesmith
+model = litesmith.load("float.tflite")
+litesmith.save(model, "float.tflite")
+"""
+COMMANDS = {
+    "inspect": ["inspect", "float.tflite"],
+    "targets": ["targets"],
+    "bench": ["bench", "float.tflite", "--seconds", "0.05", "--warmup-runs", "1"],
+    "profile": ["profile", "float.tflite", "--runs", "2"],
+    "quantize": [
+        "quantize",
+        "float.tflite",
+        "--to",
+        "int8",
+        "--data",
+        "data.npy",
+        "-o",
+        "q.tflite",
+    ],
+    "compare": ["compare", "float.tflite", "q.tflite", "--seconds", "0.05"],
+    "folder": ["inspect", "."],
+    "over itself": ["-c", OVER_ITSELF],
+}
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, str]]:
+    """Status and output of each command, on a console of Windows."""
+    place = tmp_path_factory.mktemp("hostile")
+    litesmith.save(zoo.convnet(), place / "float.tflite")
+    shape = zoo.convnet().main.inputs[0].shape
+    np.save(place / "data.npy", np.random.default_rng(0).normal(size=(8, *shape[1:])).astype("f4"))
+    variables = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)]),
+        "PYTHONIOENCODING": "cp437",
+        "LOCALAPPDATA": str(place / "local"),
+    }
+    words = [sys.executable, "-m", "tests.hostile_platform", json.dumps([*COMMANDS.values()])]
+    done = subprocess.run(words, cwd=place, env=variables, capture_output=True, timeout=300)
+    lines = [json.loads(line) for line in done.stdout.decode("cp437").splitlines()]
+    assert len(lines) == len(COMMANDS), done.stderr.decode(errors="replace")
+    pairs = zip(COMMANDS, lines, strict=True)
+    return {name: (line["status"], line["text"]) for name, line in pairs}
+
+
+@linux
+@pytest.mark.parametrize("name", [*COMMANDS])
+def test_commands_where_everything_has_another_name(
+    name: str, told: dict[str, tuple[int, str]]
+) -> None:
+    status, text = told[name]
+    assert "Traceback" not in text, text
+    assert status == (2 if name == "folder" else 0), text
+    if name == "folder":
+        assert "is a folder" in text
+
+
+@linux
+def test_memory_and_processor_are_told_without_proc(told: dict[str, tuple[int, str]]) -> None:
+    assert "8.59 GB" in told["bench"][1]
+
+
+def test_a_target_that_is_mapped_is_refused_with_the_way_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "model.tflite"
+    litesmith.save(zoo.branches(), path)
+    kept = path.read_bytes()
+
+    def refuse(source: str, target: object) -> None:
+        raise PermissionError(errno.EACCES, "Access is denied", source, None, target)
+
+    monkeypatch.setattr(os, "replace", refuse)
+    with pytest.raises(BadInput, match=r"model\.tflite: is in use.*choose another place"):
+        litesmith.save(zoo.convnet(), path)
+    assert path.read_bytes() == kept
+    assert [*tmp_path.iterdir()] == [path]  # nothing unfinished is left
+
+
+def test_a_folder_that_may_not_be_opened_is_called_a_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(self: Path, *given: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied", str(self))
+
+    monkeypatch.setattr(Path, "open", refuse)
+    with pytest.raises(BadInput, match="is a folder"):
+        mapped(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("status", "name"),
+    [(0xC0000005, "access violation"), (0xC0000409, "abort"), (-11, "SIGSEGV"), (-61, "signal 61")],
+)
+def test_a_child_that_crashes_is_told_as_a_crash(
+    status: int, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def crash(command: list[str], **_: object) -> subprocess.CompletedProcess[bytes]:
+        return subprocess.CompletedProcess(command, status, b"", b"")
+
+    monkeypatch.setattr(subprocess, "run", crash)
+    with pytest.raises(CannotRun, match=f"the runtime crashed on .*{name}"):
+        ask("litesmith.timing.memory", "model.tflite", "cpu:1", seconds=1)

@@ -1,0 +1,197 @@
+"""One file knows the operating system; what it says of each is tested on all."""
+
+import ast
+import ctypes
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import litesmith
+from litesmith import operating_system
+from litesmith.operating_system import (
+    SYSTEMS,
+    bind_c,
+    cache_folder,
+    core_kinds,
+    cpu_name,
+    crash_name,
+    divert,
+    is_running,
+    pin,
+    settings_folder,
+    take_lock,
+)
+
+ROOT = Path(litesmith.__file__).parent
+linux = pytest.mark.skipif(sys.platform != "linux", reason="Linux has it")
+
+# A program that is sent to other machines alone, and tells what they are.
+ALONE = ROOT / "run/devices/agent.py"
+QUESTIONS = {
+    *(("sys", "platform"), ("os", "name"), ("platform", "system"), ("platform", "machine")),
+    *(("platform", "processor"), ("platform", "release"), ("platform", "uname")),
+}
+
+
+def questions(path: Path) -> set[tuple[str, str]]:
+    """What a file asks about the platform."""
+    found: set[tuple[str, str]] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            found.add((node.value.id, node.attr))
+        elif isinstance(node, ast.ImportFrom):
+            found |= {(str(node.module), alias.name) for alias in node.names}
+    return found & QUESTIONS
+
+
+def test_no_other_file_asks_for_the_platform() -> None:
+    files = {path for path in ROOT.rglob("*.py") if path != ALONE}
+    assert {path for path in files if questions(path)} == {Path(operating_system.__file__)}
+
+
+@pytest.mark.parametrize(
+    ("system", "cache", "settings"),
+    [
+        ("linux", "/c/litesmith", "/s/litesmith"),
+        ("darwin", "Library/Caches/litesmith", "Library/Application Support/litesmith"),
+        ("win32", "/l/litesmith/Cache", "/r/litesmith"),
+    ],
+)
+def test_folders(
+    system: str, cache: str, settings: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = {"XDG_CACHE_HOME": "/c", "XDG_CONFIG_HOME": "/s", "LOCALAPPDATA": "/l", "APPDATA": "/r"}
+    for name, place in {**names, "HOME": str(tmp_path)}.items():
+        monkeypatch.setenv(name, place)
+    row = SYSTEMS[system]
+    assert (cache_folder(row), settings_folder(row)) == (tmp_path / cache, tmp_path / settings)
+    for name in names:
+        monkeypatch.setenv(name, "not/absolute")
+    assert str(cache_folder(row)).startswith(str(tmp_path))
+
+
+class Ucrt:
+    """Windows' C library: other names, and nothing of glibc's own."""
+
+    def __init__(self) -> None:
+        process = ctypes.CDLL(None)
+        self._strdup, self.free, self.fflush = process.strdup, process.free, process.fflush
+
+
+@linux
+def test_the_c_library_by_the_names_of_windows() -> None:
+    bound = bind_c(Ucrt(), SYSTEMS["win32"])
+    assert ctypes.string_at(bound.strdup(b"options")) == b"options"
+    assert (bound.mallopt, bound.malloc_trim) == (None, None)
+    with pytest.raises(AttributeError):
+        bind_c(Ucrt(), SYSTEMS["linux"])
+
+
+@pytest.mark.parametrize(
+    ("status", "by_shell", "name"),
+    [
+        (0, False, ""),
+        (1, False, ""),
+        (139, False, ""),
+        (139, True, "SIGSEGV"),
+        (-9, False, "SIGKILL"),
+        (-61, False, "signal 61"),
+        (0xC0000005, False, "access violation, 0xC0000005"),
+        (0xC0000005 - (1 << 32), False, "access violation, 0xC0000005"),
+        (0xC000FFFF, False, "exception, 0xC000FFFF"),
+        (0x7FFFFFFF, False, ""),
+    ],
+)
+def test_what_a_process_died_of(status: int, by_shell: bool, name: str) -> None:
+    assert crash_name(status, by_shell=by_shell) == name
+
+
+def test_a_lock_is_one_process_s(tmp_path: Path) -> None:
+    with (tmp_path / "lock").open("w") as first, (tmp_path / "lock").open("w") as second:
+        assert take_lock(first.fileno())
+        assert not take_lock(second.fileno())
+    with (tmp_path / "lock").open("w") as third:
+        assert take_lock(third.fileno(), wait=True)
+
+
+def test_which_processes_run() -> None:
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    assert is_running(child.pid) and is_running(os.getpid())
+    child.communicate(b"\n")
+    assert not is_running(child.pid)
+
+
+def test_an_error_before_anything_is_diverted_leaves_the_streams(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def hidden() -> None:
+        raise AttributeError("function 'strdup' not found")
+
+    monkeypatch.setattr(operating_system, "libc", hidden)
+    open_before = len(os.listdir("/dev/fd"))
+    with pytest.raises(AttributeError), divert((1, 2), os.open(os.devnull, os.O_WRONLY)):
+        raise AssertionError("nothing was diverted")
+    os.write(2, b"heard\n")
+    assert capfd.readouterr().err == "heard\n"
+    assert len(os.listdir("/dev/fd")) == open_before
+
+
+ARM = "processor\t: {core}\nCPU implementer\t: 0x41\nCPU part\t: {part}\n\n"
+
+
+def test_the_name_of_a_processor(tmp_path: Path) -> None:
+    place = tmp_path / "cpuinfo"
+    place.write_text(
+        "processor\t: 0\nmodel name\t: AMD EPYC\n\nprocessor\t: 1\nmodel name\t: AMD\n"
+    )
+    assert cpu_name(place) == "AMD EPYC"
+    cores = [*["0xd05"] * 4, *["0xd0b"] * 4]
+    place.write_text("".join(ARM.format(core=i, part=part) for i, part in enumerate(cores)))
+    assert cpu_name(place).endswith("Cortex-A55 + Cortex-A76")
+    place.write_text(ARM.format(core=0, part="0xfff"))
+    assert cpu_name(place).endswith("ARM 0x41:0xfff")
+    assert cpu_name(tmp_path / "none") != ""
+
+
+@linux
+def test_macos_tells_its_processor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "sysctl"
+    program.write_text("#!/bin/sh\n[ $2 = machdep.cpu.brand_string ] && echo Apple M3\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setattr(operating_system, "IS_MAC", True)
+    assert cpu_name(tmp_path / "none") == "Apple M3"
+
+
+@pytest.mark.parametrize(
+    ("fact", "speeds", "kinds"),
+    [
+        ("cpu_capacity", [400] * 4 + [1024] * 2, ((4, 5), (0, 1, 2, 3))),
+        ("cpu_capacity", [250, 250, 870, 870, 1024, 880], ((4,), (2, 3, 5), (0, 1))),
+        ("cpufreq/cpuinfo_max_freq", [5_300_000, 5_200_000, 3_900_000], ((0, 1), (2,))),
+        ("cpufreq/cpuinfo_max_freq", [3_000_000] * 3, ((0, 1, 2),)),
+        ("", [0, 0], ((0, 1),)),
+        ("", [], ()),
+    ],
+)
+def test_kinds_of_cores(
+    fact: str, speeds: list[int], kinds: tuple[tuple[int, ...], ...], tmp_path: Path
+) -> None:
+    for core, speed in enumerate(speeds):
+        place = tmp_path / f"cpu{core}" / (fact or "topology")
+        place.parent.mkdir(parents=True)
+        place.write_text(f"{speed}\n")
+    (tmp_path / "cpuidle").mkdir()
+    assert core_kinds(tmp_path).kinds == kinds
+
+
+@linux
+def test_pinned_cores_are_given_back() -> None:
+    before = os.sched_getaffinity(0)
+    one = frozenset({min(before)})
+    with pin(one):
+        assert os.sched_getaffinity(0) == one
+    assert os.sched_getaffinity(0) == before

@@ -212,7 +212,7 @@ def _same_rows(op: Op) -> dict[int, Reading] | None:
         if not tensor.is_const:
             if tensor.shape != out.shape:
                 return None
-            readings[place] = Reading(lambda rows: rows)
+            readings[place] = Reading(_shift_by(0))
         elif len(tensor.shape) >= _IMAGE - 1 and tensor.shape[-3] != 1:
             return None
     return readings or None
@@ -258,7 +258,14 @@ def _edges(op: Op) -> dict[int, Reading] | None:
     (front, back), (above, _), columns, channels = edges.values().tolist()
     if front or back or any(channels):
         return None
-    return {0: Reading(lambda rows: (rows[0] - above, rows[1] - above), tuple(columns))}
+    return {0: Reading(_shift_by(above), tuple(columns))}
+
+
+def _shift_by(count: int) -> Callable[[Span], Span]:
+    def rows(wanted: Span) -> Span:
+        return wanted[0] - count, wanted[1] - count
+
+    return rows
 
 
 _POOLS = ("AVERAGE_POOL_2D", "MAX_POOL_2D")

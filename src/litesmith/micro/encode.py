@@ -95,7 +95,9 @@ class Encode:
         if readers > 1:
             return phrase("its weights serve several ops")
         if code is None:
-            return phrase("its weights are not int8, or of more than {most} values", 1 << _MOST_BITS)
+            return phrase(
+                "its weights are not int8, or of more than {most} values", 1 << _MOST_BITS
+            )
         if code.bytes + _OVERHEAD > (1 - self.least) * weight.nbytes:
             return phrase("its weights would take no less")
         return ""
@@ -132,12 +134,12 @@ def _by_table(weight: Tensor) -> Code | None:
     bits = max(1, int(longest - 1).bit_length())
     if bits > _MOST_BITS:
         return None
-    numbers = [np.searchsorted(t, c) for t, c in zip(tables, channels, strict=True)]
-    stacked = np.stack(numbers)
-    inside = np.moveaxis(stacked, 0, quant.axis) if quant.per_channel else stacked[0]
+    numbers = np.zeros(channels.shape, np.int64)
     held = np.zeros((len(tables), longest), np.int8)
-    for row, table in zip(held, tables, strict=True):
-        row[: table.size] = table
+    for place, table in enumerate(tables):
+        numbers[place] = np.searchsorted(table, channels[place])
+        held[place, : table.size] = table
+    inside = np.moveaxis(numbers, 0, quant.axis) if quant.per_channel else numbers[0]
     header = _header(_TABLE)
     header[5:7] = bits, longest
     name = phrase("{count} values", longest)

@@ -14,8 +14,9 @@ from litesmith.passes.core.step import Change, Context, Skip
 from litesmith.phrases import phrase
 from litesmith.units import bytes_text
 
-# Of what is made in bands: so many ops in one region, so many bands, so many regions.
-_MOST_OPS, _BANDS, _ROUNDS = 16, (2, 3, 4, 6, 8, 12, 16), 3
+# Of what is made in bands: so many ops in one region, so many bands, so many regions. CONCATENATION
+# joins ten tensors at most (kMaxInputNum of its kernel).
+_MOST_OPS, _BANDS, _ROUNDS = 16, (2, 3, 4, 5, 6, 8, 10), 3
 
 
 @dataclass(frozen=True)
@@ -24,24 +25,28 @@ class Arrange:
 
     ram      bytes that the arena may take: layers are made in bands until it takes no more; 0
              splits none
-    overlap  `none`, or `reference`: a layer's output may lie over its own input, which is right
-             with the reference kernels alone
+    overlap  none, or `reference`: a layer's output may lie over its own input, which is right with
+             the reference kernels alone
     """
 
     ram: int = 0
-    overlap: str = "none"
+    overlap: str | None = None
+
+    @property
+    def _kernels(self) -> str:
+        return self.overlap or OVERLAPS[0]
 
     def apply(self, model: Model, context: Context) -> Change:
-        if self.overlap not in OVERLAPS or self.ram < 0:
+        if self._kernels not in OVERLAPS or self.ram < 0:
             raise BadInput(
                 "arrange(ram={ram}, overlap={overlap}): give bytes, and one of {known}",
                 self.ram,
-                self.overlap,
+                self._kernels,
                 ", ".join(OVERLAPS),
             )
         before = add_up_arena(model).needed
         told: list[str] = []
-        planned = plan_model(model, self.overlap)
+        planned = plan_model(model, self._kernels)
         for _ in range(_ROUNDS):
             if not self.ram or add_up_arena(planned.model).needed <= self.ram:
                 break
@@ -63,14 +68,18 @@ class Arrange:
         model = planned.model
         now = add_up_arena(model).needed
         tried = sorted(_candidates(model), key=lambda one: (one.bytes > self.ram, one.rank(self)))
+        found: tuple[PlannedModel, str] | None = None
         for one in tried[:_LOOKED_AT]:
-            made = plan_model(one.model, self.overlap)
-            if add_up_arena(made.model).needed < now:
-                return made, one.words
-        return None
+            made = plan_model(one.model, self._kernels)
+            needed = add_up_arena(made.model).needed
+            if needed < now:
+                found, now = (made, one.words), needed
+            if needed <= self.ram:
+                break
+        return found
 
 
-_LOOKED_AT = 4  # candidates that are planned in earnest
+_LOOKED_AT = 8  # candidates that are planned in earnest
 
 
 @dataclass(frozen=True, eq=False)

@@ -353,9 +353,9 @@ class Limits:
         }
         return {cost: float(limit) for cost, limit in given.items() if limit is not None}
 
-    def misses(self, found_of: Tried, latency_us: float | None) -> tuple[str, ...]:
+    def misses(self, details: Tried, latency_us: float | None) -> tuple[str, ...]:
         """A sentence for each ceiling that a file does not stay under."""
-        found = list(self._too_large(found_of))
+        found = list(self._too_large(details))
         most = self.max_latency_us
         if most is None:
             return tuple(found)
@@ -368,8 +368,8 @@ class Limits:
             )
         return tuple(found)
 
-    def _too_large(self, found_of: Tried) -> Iterator[str]:
-        file_bytes, ram, flash = found_of.bytes or 0, found_of.ram_bytes, found_of.flash_bytes
+    def _too_large(self, details: Tried) -> Iterator[str]:
+        file_bytes, ram, flash = details.bytes or 0, details.ram_bytes, details.flash_bytes
         if self.max_bytes is not None and file_bytes > self.max_bytes:
             excess = bytes_text(file_bytes - self.max_bytes)
             most = bytes_text(self.max_bytes)

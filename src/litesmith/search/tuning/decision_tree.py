@@ -442,7 +442,9 @@ def _asked_while_nothing_fits(name: str) -> Branch:
 # then 8 bits and what saves them, then less of the weights, then less of the network.
 MICRO_BRANCHES = (
     _ROWS["clean-up"]._replace(question=phrase("Does the model fit, its memory arranged?")),
-    *map(_asked_while_nothing_fits, ("int8", "int16x8", "ranges", "equalize", "round", "qat")),
+    _asked_while_nothing_fits("int8"),
+    _ROWS["int16x8"]._replace(why_not=_still(_if_int8_misses)),
+    *map(_asked_while_nothing_fits, ("ranges", "equalize", "round", "qat")),
     Branch("int4", phrase("Do 4-bit weights fit?"), _still(_if_flash), _quartered),
     Branch("encode", phrase("Do weights fit that are decoded?"), _still(_if_flash), _encoded),
     Branch("channels", phrase("Do fewer channels fit?"), _still(_if_narrow), _narrowed),

@@ -311,7 +311,8 @@ class Search:
             return ""
         least = 1 if self.request.minimize == "ram" else 0
         ram = self.request.limits.max_ram or least
-        return text_of((Arrange(ram, self.request.overlap),))
+        overlap = self.request.overlap
+        return text_of((Arrange(ram, overlap if overlap != OVERLAPS[0] else None),))
 
     def _is_wide_slow(self) -> bool:
         place = self._goal.place

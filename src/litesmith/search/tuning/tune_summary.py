@@ -13,6 +13,7 @@ from litesmith.installing import install_command
 from litesmith.micro.boards import BOARDS
 from litesmith.micro.buffers import tick_labels
 from litesmith.micro.memory_report import buffer_name, report_memory
+from litesmith.micro.plan_file import OVERLAPS
 from litesmith.phrases import join, phrase
 from litesmith.run.litert.own_kernels import own_kernels
 from litesmith.search.trial.budget import (
@@ -282,14 +283,14 @@ def _gains(search: Search, proof: Proof, model: TriedModel) -> list[str]:
 
 
 def _memory_gains(first: TriedModel, model: TriedModel) -> Iterator[str]:
-    """What a model takes on a microcontroller, from what the model as it came takes."""
+    """What a model takes on a microcontroller, beside what the model as it came takes."""
     was, now = first.details, model.details
     if was.ram_bytes and now.ram_bytes:
-        sizes = bytes_text(was.ram_bytes), bytes_text(now.ram_bytes)
-        yield phrase("{was} to {now} of RAM", *sizes)
+        less = factor_text(was.ram_bytes / now.ram_bytes, phrase("smaller in RAM"))
+        yield phrase("{less} ({now})", less, bytes_text(now.ram_bytes))
     if was.flash_bytes and now.flash_bytes:
-        sizes = bytes_text(was.flash_bytes), bytes_text(now.flash_bytes)
-        yield phrase("{was} to {now} of flash", *sizes)
+        less = factor_text(was.flash_bytes / now.flash_bytes, phrase("smaller in flash"))
+        yield phrase("{less} ({now})", less, bytes_text(now.flash_bytes))
 
 
 def _time_gains(search: Search, speed: Speed | None, own: str) -> Iterator[str]:
@@ -341,7 +342,9 @@ def next_steps(search: Search, proof: Proof | None) -> list[NextStep]:
         best = quote(str(search.folder.best))
         if search.trials.goal.place.is_micro:
             purpose = phrase("the C array, and the ops that it needs")
-            return [NextStep(f"litesmith export {best} --c firmware", purpose)]
+            overlap = search.request.overlap
+            how = "" if overlap == OVERLAPS[0] else f" --overlap {overlap}"
+            return [NextStep(f"litesmith export {best} --c firmware{how}", purpose)]
         if search.trials.goal.place.runs is None:
             purpose = phrase("what every accelerator makes of it")
             return [NextStep(f"litesmith targets {best} --compile", purpose)]

@@ -8,6 +8,7 @@ import pytest
 
 from litesmith.errors import BadInput, CannotApply, CannotRun
 from litesmith.ir.check import problems
+from litesmith.ir.edit import drop_plan
 from litesmith.ir.model_text import type_text
 from litesmith.ir.types import Model
 from litesmith.passes import STEPS
@@ -104,7 +105,7 @@ def interface(model: Model) -> list[object]:
     return [
         [(t.name, type_text(t)) for t in (*model.main.inputs, *model.main.outputs)],
         [(s.key, [n for n, _ in (*s.inputs, *s.outputs)]) for s in model.signatures],
-        [(name, content.tobytes()) for name, content in model.metadata],
+        [(name, content.tobytes()) for name, content in drop_plan(model).metadata],
         model.attached,
     ]
 

@@ -90,8 +90,8 @@ def test_what_does_not_fit_says_by_how_much(tmp_path: Path) -> None:
 def test_wrong_words_are_one_line_each(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=r"^no board 'nrf'; there are arduino"):
         litesmith.export(zoo.residual_int8(), tmp_path, fits="nrf")
-    with pytest.raises(BadInput, match="give both ram and flash"):
-        litesmith.export(zoo.residual_int8(), tmp_path, ram="64K")
+    with pytest.raises(BadInput, match="give bytes, as in 256K or 1M"):
+        litesmith.export(zoo.residual_int8(), tmp_path, ram="64 furlongs")
     with pytest.raises(BadInput, match="there is none, reference"):
         litesmith.export(zoo.residual_int8(), tmp_path, overlap="always")
     (tmp_path / "file").touch()

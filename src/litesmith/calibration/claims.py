@@ -123,11 +123,13 @@ def check_claims(
     file: Path | None = None,
     *,
     profiled: bool = True,
+    tried: bool = True,
 ) -> Claims:
     """Looks into a written file and runs it beside the model that it was made from.
 
     `skipped` has the reasons for what was left alone; `file` is the original's own, which need not
-    be written anew to be run. Where it is not `profiled`, nothing is claimed about XNNPACK.
+    be written anew to be run. Where it is not `profiled`, nothing is claimed about XNNPACK; where
+    it is not `tried`, it is not run at all.
     """
     model = load(written)
     in_float = [op for graph in model.graphs for op in _float_ops(graph, graph is model.main)]
@@ -136,11 +138,13 @@ def check_claims(
     counts = Counter((plain(op.label), reasons.get(op_name(op), "")) for op in computing)
     groups = tuple(OpGroup(kind, count, why) for (kind, why), count in counts.most_common())
     conversions = len(in_float) - len(computing)
+    if not tried:
+        return Claims("", groups, conversions, None, _NOT_LOOKED, (), 0)
     few = data if data is not None else RandomSamples(original, _TRIED)
     try:
-        drift, tried = _drift(written, original, few, file or original)
+        drift, count = _drift(written, original, few, file or original)
         outside, unknown = _outside(written) if profiled else (None, _NOT_LOOKED)
-        return Claims("", groups, conversions, outside, unknown, drift, tried)
+        return Claims("", groups, conversions, outside, unknown, drift, count)
     except LitesmithError as error:  # the file is there, so that its report must be
         return Claims(str(error), groups, conversions, None, str(error), (), 0)
 

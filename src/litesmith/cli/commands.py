@@ -10,6 +10,7 @@ from pathlib import Path
 from litesmith.cli.options.declare import Command, Typed, argument, option
 from litesmith.cli.options.shared_options import (
     CORES,
+    COSTS,
     DATA,
     EFFORT,
     ENGINE,
@@ -123,6 +124,13 @@ _ROOM = (
     option("--ram", metavar="SIZE", help="RAM that the arena may take, as in 256K."),
     option("--flash", metavar="SIZE", help="Flash that model and kernels may take, as in 1M."),
 )
+_OVERLAP = option(
+    "--overlap",
+    metavar="none|reference",
+    default="none",
+    help="reference: write a layer's output over its input, right with the reference kernels "
+    "alone.",
+)
 
 COMMANDS = {
     "tune": Command(
@@ -152,15 +160,25 @@ COMMANDS = {
                 help="Without classes: lowest SNR of the outputs, compared with the float model's.",
             ),
             METRIC,
-            MINIMIZE,
+            replace(
+                MINIMIZE,
+                help=phrase("What to minimize: {costs}.", listed(f"{COSTS}|ram|flash")),
+                choices=f"{COSTS}|ram|flash",
+                default=None,
+                show_default="latency; ram on a microcontroller",
+            ),
             MAX_SIZE,
             MAX_LATENCY,
             replace(
                 ON,
                 metavar="TARGETS",
+                default=None,
+                show_default="cpu:1; micro with --fits, --ram or --flash",
                 help="Where to run, such as cpu:1,cpu:4, gpu, ssh://pi@host/cpu:4 or "
                 "ethos-u55-128.",
             ),
+            *_ROOM,
+            _OVERLAP,
             replace(_CALIBRATE, help="Separate data to calibrate and train on."),
             option(
                 "--minutes",
@@ -895,13 +913,7 @@ COMMANDS = {
                 help="Folder for the C array, the op resolver and the planned .tflite file.",
             ),
             *_ROOM,
-            option(
-                "--overlap",
-                metavar="none|reference",
-                default="none",
-                help="reference: write a layer's output over its input, right with the reference "
-                "kernels alone.",
-            ),
+            _OVERLAP,
         ),
         help="A model as a C array for a microcontroller, its memory planned.",
     ),

@@ -39,6 +39,7 @@ class Tried:
     why           what was hoped for
     key           equal for trials that would end in the same measurements
     predicted_us  of a run, from the times of single ops, before the model was made
+    ram_bytes     of the arena on a microcontroller; `flash_bytes` of the file and its kernels there
     device        the machine of the cluster that timed the model
     is_passing    True where what stopped the trial may be over by the next time
     held_out      the digest of the held-out samples; `look` is how many models these samples had
@@ -53,6 +54,8 @@ class Tried:
     bytes: Omitted[Count] = None
     gzip_bytes: Omitted[Count] = None
     peak_bytes: Omitted[Count] = None
+    ram_bytes: Omitted[Count] = None
+    flash_bytes: Omitted[Count] = None
     is_integer: Omitted[bool] = None
     placed: Omitted[TakenOps] = None
     predicted_us: Omitted[Positive] = None
@@ -159,6 +162,8 @@ class TunedModel:
     scored_on: Annotated[str, Mark.OMITTED] = ""
     file: Annotated[str, Mark.OMITTED] = ""
     whole_on: Omitted[tuple[str, ...]] = None
+    ram_bytes: Omitted[Count] = None
+    flash_bytes: Omitted[Count] = None
 
 
 @dataclass(frozen=True)

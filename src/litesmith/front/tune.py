@@ -12,6 +12,7 @@ from litesmith.data.preparation import Preparation, Preparing, read_preparation
 from litesmith.data.sources import UNTOUCHED, Given
 from litesmith.errors import BadInput
 from litesmith.front.given_data import open_evaluation, tell_notes
+from litesmith.micro.boards import find_room
 from litesmith.pages.folder_kinds import write_report
 from litesmith.phrases import phrase
 from litesmith.progress import Note, Status, silent
@@ -37,10 +38,14 @@ def tune(
     min_agreement: Typed | None = None,
     min_snr: Typed | None = None,
     metric: str | Function = "auto",
-    minimize: str = "latency",
+    minimize: str | None = None,
     max_size: Typed | None = None,
     max_latency: Typed | None = None,
-    on: str | Sequence[str | Target] = "cpu:1",
+    on: str | Sequence[str | Target] | None = None,
+    fits: str | None = None,
+    ram: int | str | None = None,
+    flash: int | str | None = None,
+    overlap: str = "none",
     calibrate: Given | None = None,
     minutes: float | None = None,
     runs: int | None = None,
@@ -61,12 +66,15 @@ def tune(
     >>> found.verdict in ("proven", "likely", "unclear", "keep", "missed")
     True
 
+    What is to be small is `latency`, on a microcontroller `ram`, unless `minimize` says otherwise.
     The budget is one of `max_drop` of the task's metric ("1pt" or "1%"; 0.05 of an error, in its
     unit), `min_agreement` ("98%") and `min_snr` ("20dB"); `metric` is as for `evaluate`. Each
     candidate is timed until its time is steady, or in so many `runs`.
     `training` says how to train where nothing else fits; without it nothing is trained. The folder
     `out` has every trial and the report; where it has been used before, what is on record is not
-    measured again. `engine="ray"` has the workers of a Ray cluster make, time and score the
+    measured again. On a microcontroller (`fits` is a board, `ram` and `flash` are sizes such as
+    "256K") the file that fits is looked for, by what each way costs in accuracy; `overlap` is as
+    for `export`. `engine="ray"` has the workers of a Ray cluster make, time and score the
     candidates. `command` is what the user typed, for the records.
     """
     if data is None:
@@ -78,8 +86,11 @@ def tune(
     if isinstance(engine, str):
         refuse_engine(engine)
     budget = Budget.parse(max_drop, min_agreement, min_snr)
-    limits = Limits.parse(max_size, max_latency)
+    chip = find_room(fits, ram, flash)
+    limits = Limits.parse(max_size, max_latency, chip)
+    on = on or ("cpu:1" if chip is None else "micro")
     targets = tuple(map(Place.parse, on.split(",") if isinstance(on, str) else on))
+    usual = "ram" if targets[0].is_micro else "latency"
     prepared = read_preparation(preparation, **options)
     path = Path(model)
     content = load(path)
@@ -93,7 +104,7 @@ def tune(
         opened,
         default_folder(path) if out is None else Path(out),
         budget,
-        minimize,
+        minimize or usual,
         limits,
         targets,
         other,
@@ -105,6 +116,7 @@ def tune(
         remember(data, calibrate, prepared, samples),
         runs=runs,
         metric=metric_name(metric),
+        overlap=overlap,
     )
     with open_engine(engine) as cluster:
         found = carry_out(replace(request, engine=cluster), progress)

@@ -4,7 +4,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from litesmith import schema
-from litesmith.ir.types import Graph, Model, Op, Signature, Tensor, op_tensors, quant_tensors
+from litesmith.ir.types import (
+    Array,
+    Graph,
+    Model,
+    Op,
+    Signature,
+    Tensor,
+    op_tensors,
+    quant_tensors,
+)
 
 
 def referenced(
@@ -151,6 +160,11 @@ def called_graphs(op: Op) -> tuple[int, ...]:
 
 # Metadata that tells where tensors lie in the memory of a microcontroller, and for which kernels.
 MEMORY_PLAN, OVERLAP_NOTE = "OfflineMemoryAllocation", "litesmith.overlap"
+
+
+def plan_of(model: Model) -> Array | None:
+    """The plan of memory that a file has."""
+    return next((data for name, data in model.metadata if name == MEMORY_PLAN), None)
 
 
 def drop_plan(model: Model) -> Model:

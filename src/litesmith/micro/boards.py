@@ -27,14 +27,16 @@ class Board(NamedTuple):
 
 
 class Room(NamedTuple):
-    """What a model may take: bytes of RAM for the arena, bytes of flash for model and kernels."""
+    """What a model may take: bytes of RAM for the arena, bytes of flash for model and kernels; None
+    where there is as much as it likes."""
 
-    ram: int
-    flash: int
+    ram: int | None
+    flash: int | None
     name: str = ""
 
     def __str__(self) -> str:
-        sizes = f"{bytes_text(self.ram)} RAM, {bytes_text(self.flash)} flash"
+        given = (self.ram, "RAM"), (self.flash, "flash")
+        sizes = ", ".join(f"{bytes_text(size)} {word}" for size, word in given if size is not None)
         return f"{self.name}: {sizes}" if self.name else sizes
 
 
@@ -82,9 +84,7 @@ def find_room(fits: str | None, ram: int | str | None, flash: int | str | None) 
         return None
     board = None if fits is None else find_board(fits)
     sizes = [_bytes("ram", ram), _bytes("flash", flash)]
-    if board is None and None in sizes:
-        raise BadInput("give both ram and flash, as in ram='256K', flash='1M', or a board")
-    held = (board.ram, board.flash) if board is not None else (0, 0)
+    held = (board.ram, board.flash) if board is not None else (None, None)
     room = [own if size is None else size for size, own in zip(sizes, held, strict=True)]
     return Room(room[0], room[1], board.name if board is not None else "")
 

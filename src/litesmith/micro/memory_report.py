@@ -40,11 +40,13 @@ class MicroMemory:
     @property
     def missing_ram(self) -> int:
         """Bytes of RAM that are too few; 0 where there is room."""
-        return 0 if self.room is None else max(0, self.device.needed - self.room.ram)
+        most = self.room and self.room.ram
+        return 0 if most is None else max(0, self.device.needed - most)
 
     @property
     def missing_flash(self) -> int:
-        return 0 if self.room is None else max(0, self.flash.total - self.room.flash)
+        most = self.room and self.room.flash
+        return 0 if most is None else max(0, self.flash.total - most)
 
     @property
     def fits(self) -> bool:

@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from litesmith.errors import BadModel
-from litesmith.ir.edit import MEMORY_PLAN, drop_plan
+from litesmith.ir.edit import MEMORY_PLAN, drop_plan, plan_of
 from litesmith.ir.types import Model, Tensor, frozen
 from litesmith.micro.buffers import ALIGNMENT
 
@@ -22,7 +22,7 @@ _HEADER = 3
 
 def read_offsets(model: Model) -> dict[Tensor, int] | None:
     """The offsets that the file gives, by tensor; None where it has no plan."""
-    held = next((data for name, data in model.metadata if name == MEMORY_PLAN), None)
+    held = plan_of(model)
     if held is None:
         return None
     tensors = [tensor for graph in model.graphs for tensor in graph.tensors]

@@ -8,7 +8,7 @@ never read again. That is a fact of these kernels: others (CMSIS-NN, ESP-NN) may
 from collections.abc import Callable, Iterator, Mapping
 
 from litesmith.ir.ops import options_or_defaults
-from litesmith.ir.types import Op, Record, Tensor
+from litesmith.ir.types import Op, Record, Tensor, constant_numbers
 from litesmith.micro.buffers import align_up, tensor_bytes
 
 # Bytes written up to some moment, and the first byte of the input that is read after it.
@@ -91,6 +91,19 @@ def _window_steps(source: Tensor, made: Tensor, rows: list[int], columns: list[i
                 yield batch * made_image + written, batch * image + unread
 
 
+def _padded(op: Op, place: int) -> Steps | None:
+    """Row by row: what is padded is written without reading anything."""
+    source, made, edges = op.inputs[0], op.outputs[0], constant_numbers(op.inputs[1])
+    if place or source is None or edges is None or edges.shape != (4, 2) or edges[[0, 3]].any():
+        return None
+    _, height, width, depth = source.shape
+    row, made_row = width * depth * _width(source), made.shape[2] * depth * _width(made)
+    above = int(edges[1, 0])
+    # Once the last row is read, nothing is left to be overwritten.
+    ends = ((above + y + 1) * made_row for y in range(-1, height - 1))
+    return iter([(written, y * row) for y, written in enumerate(ends)])
+
+
 _UNARY = (
     "ABS CEIL COS ELU EXP FLOOR HARD_SWISH LEAKY_RELU LOG LOGISTIC NEG QUANTIZE DEQUANTIZE RELU "
     "RELU6 ROUND RSQRT SIN SQRT SQUARE TANH"
@@ -101,4 +114,5 @@ _WINDOWS = "AVERAGE_POOL_2D CONV_2D DEPTHWISE_CONV_2D MAX_POOL_2D"
 _WALKS: Mapping[str, Callable[[Op, int], Steps | None]] = {
     **dict.fromkeys(f"{_UNARY} {_BINARY}".split(), _flat),
     **dict.fromkeys(_WINDOWS.split(), _windowed),
+    "PAD": _padded,
 }

@@ -27,6 +27,7 @@ from litesmith.pages.sections.accelerators import accelerators, whole_words
 from litesmith.pages.sections.accelerators import rows as accelerator_rows
 from litesmith.pages.sections.disagreements import disagreements
 from litesmith.pages.sections.inside_models import layer_errors, op_times
+from litesmith.pages.sections.micro_memory import micro_memory
 from litesmith.pages.sections.trial_table import columns_of, status_words, trade_offs, trials
 from litesmith.pages.sections.tune_verdict import asked_words, headline, tiles, verdict, verdict_of
 from litesmith.phrases import join, phrase
@@ -36,6 +37,7 @@ SECTIONS: tuple[tuple[str, str, Callable[[TuneFolder], Html | None]], ...] = (
     ("verdict", phrase("Verdict"), verdict),
     ("trade-offs", phrase("What each model costs"), trade_offs),
     ("trials", phrase("Every model that was tried"), trials),
+    ("memory", phrase("Memory of the microcontroller"), micro_memory),
     ("accelerators", phrase("Accelerators"), accelerators),
     ("ops", phrase("Where the time goes"), op_times),
     ("layers", phrase("Where the error comes from"), layer_errors),

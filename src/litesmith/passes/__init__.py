@@ -7,6 +7,8 @@ quantizing/  smaller numbers: `quantize`, `correct`, `round`, `equalize`, `masks
 shrinking/   fewer or fewer different weights: `prune`, `cluster`, `sparsify`
 rewriting/   the same model with other ops: `rewrite`, `replace`
 
+Those for microcontrollers, `arrange` and `encode`, are in the room `micro`.
+
 A step is a frozen dataclass; its fields are its whole configuration, in Python, in recipe text and
 in the search. It is pure: whatever it needs beside the model comes in a `Context`. Nothing is
 remembered beside a model; that weights are pruned or clustered is seen in the weights.
@@ -17,10 +19,12 @@ remembered beside a model; that weights are pruned or clustered is seen in the w
 
 # name in a recipe -> where its dataclass is; imported when it is used
 STEPS = {
+    "arrange": "litesmith.micro.arrange:Arrange",
     "borders": "litesmith.passes.tidy.borders:Borders",
     "cleanup": "litesmith.passes.tidy.cleanup:Cleanup",
     "cluster": "litesmith.passes.shrinking.cluster:Cluster",
     "correct": "litesmith.passes.quantizing.correct:Correct",
+    "encode": "litesmith.micro.encode:Encode",
     "equalize": "litesmith.passes.quantizing.equalize:Equalize",
     "fold": "litesmith.passes.tidy.fold:Fold",
     "fuse": "litesmith.passes.tidy.fuse:Fuse",

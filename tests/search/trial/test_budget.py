@@ -13,6 +13,8 @@ from litesmith.accuracy.paired import share_difference, wilson
 from litesmith.errors import BadInput
 from litesmith.evidence.measurement import Measurement
 from litesmith.evidence.records import Score
+from litesmith.evidence.tuning import Tried
+from litesmith.micro.boards import Room as MicroRoom
 from litesmith.search.trial.budget import (
     LEAST_SAMPLES,
     LIKELY,
@@ -250,18 +252,34 @@ def test_where_no_count_follows_there_is_a_least_one() -> None:
     assert Budget.parse("1pt").needed_samples(0.7) == 385
 
 
+def sized(size: int, ram: int | None = None, flash: int | None = None) -> Tried:
+    return Tried("a", "b", "c", "candidate", "k", bytes=size, ram_bytes=ram, flash_bytes=flash)
+
+
 def test_limits() -> None:
     limits = Limits.parse("4MB", "10ms")
     assert limits == Limits(4_000_000, 10_000.0)
     assert limits.texts == ("at most 4.00 MB", "at most 10.0 ms")
-    assert limits.misses(4_000_000, 10_000.0) == ()
-    assert limits.misses(4_000_001, 11_500.0) == (
+    assert limits.misses(sized(4_000_000), 10_000.0) == ()
+    assert limits.misses(sized(4_000_001), 11_500.0) == (
         "1 B above the 4.00 MB that a file may have",
         "1.50 ms above the 10.0 ms that a run may take",
     )
-    assert limits.misses(1, None) == ("its time is not known, and the limit is 10.0 ms",)
+    assert limits.misses(sized(1), None) == ("its time is not known, and the limit is 10.0 ms",)
     assert Limits.parse() == Limits()
-    assert Limits().misses(10**12, None) == Limits().texts == ()
+    assert Limits().misses(sized(10**12), None) == Limits().texts == ()
+
+
+def test_limits_of_a_microcontroller() -> None:
+    limits = Limits.parse(chip=MicroRoom(65_536, 1_048_576))
+    assert limits.texts == ("at most 65.5 KB of RAM", "at most 1.05 MB of flash")
+    assert limits.ceilings == {"ram": 65_536, "flash": 1_048_576}
+    assert limits.misses(sized(9, 65_536, 1_048_576), None) == ()
+    assert limits.misses(sized(9, 75_536, 1_048_577), None) == (
+        "it lacks 10.0 KB of RAM: 65.5 KB are there",
+        "it lacks 1 B of flash: 1.05 MB are there",
+    )
+    assert Limits.parse(chip=MicroRoom(None, 5)).ceilings == {"flash": 5}
 
 
 @pytest.mark.parametrize(
@@ -283,7 +301,7 @@ def test_limits_that_cannot_be(size: str | None, latency: str | None, told: str)
 def test_a_ceiling_is_missed_only_above_it(
     size: int, latency: float, most_size: int, most_latency: float
 ) -> None:
-    misses = Limits(most_size, most_latency).misses(size, latency)
+    misses = Limits(most_size, most_latency).misses(sized(size), latency)
     assert len(misses) == (size > most_size) + (latency > most_latency)
 
 

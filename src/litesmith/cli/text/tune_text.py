@@ -82,8 +82,10 @@ def trial_table(
 ) -> Table:
     """One row a trial: what it loses, how fast and how large it is; also what is to be small.
     Times are as the summary tells them, once there is one."""
+    is_micro = any(record.details.ram_bytes is not None for record in records)
     size = minimize if minimize in ("download", "memory") else "size"
-    rows = table("", "tried", "result", "score", "against float", "time", size, right=(3, 5, 6))
+    costs = ("RAM", "flash") if is_micro else ("time", size)
+    rows = table("", "tried", "result", "score", "against float", *costs, right=(3, 5, 6))
     for record in records:
         mark = "▶" if record.name == best else ""
         status = "" if record.name == FLOAT else record.status
@@ -91,9 +93,17 @@ def trial_table(
             mark,
             Text(plain(record.name)),
             said(status, _STYLES.get(record.status, "")),
-            *_cells(record, size, summary),
+            *(_micro_cells(record) if is_micro else _cells(record, size, summary)),
         )
     return rows
+
+
+def _micro_cells(record: TriedModel) -> tuple[str, str, str, str]:
+    """What a model takes on a microcontroller, where no time is told."""
+    sizes = (record.details.ram_bytes, record.details.flash_bytes)
+    ram, flash = ("" if size is None else bytes_text(size) for size in sizes)
+    difference = "" if record.name == FLOAT else _difference(record.accuracy)
+    return _score(record.accuracy), difference, ram, flash
 
 
 def _cells(

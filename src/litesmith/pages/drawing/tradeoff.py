@@ -150,13 +150,17 @@ AXES: tuple[Axis[Entry, TuneFolder], ...] = (
     Axis("latency", phrase("Latency"), TIMES, _time_of),
     Axis("download", phrase("Download size"), BYTES, lambda entry, _: exact(entry.gzip_bytes)),
     Axis("memory", phrase("Peak memory"), BYTES, lambda entry, _: exact(entry.peak_bytes)),
+    Axis("ram", phrase("Arena"), BYTES, lambda entry, _: exact(entry.ram_bytes)),
+    Axis("flash", phrase("Flash"), BYTES, lambda entry, _: exact(entry.flash_bytes)),
 )
 _ALWAYS = ("size", "latency")
 
 
 def graphs(record: TuneFolder) -> tuple[Graph, ...]:
-    """The graphs that the trials fill: size and latency, and what was to be small."""
-    wanted = [axis for axis in AXES if axis.name in (*_ALWAYS, record.summary.request.minimize)]
+    """The graphs that the trials fill: size, latency, what was to be small or has a ceiling."""
+    request = record.summary.request
+    asked = (*_ALWAYS, request.minimize, *request.ceilings)
+    wanted = [axis for axis in AXES if axis.name in asked]
     drawn = (_graph(axis, record) for axis in wanted)
     return tuple(graph for graph in drawn if graph is not None)
 

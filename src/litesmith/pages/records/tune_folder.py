@@ -53,6 +53,8 @@ class Entry:
     bytes: int | None = None
     gzip_bytes: int | None = None
     peak_bytes: int | None = None
+    ram_bytes: int | None = None
+    flash_bytes: int | None = None
     score: Score | None = None
     room: float | None = None
     proof: Score | None = None
@@ -198,6 +200,8 @@ def _entry(
         bytes=own.bytes or (later and later.bytes),
         gzip_bytes=own.gzip_bytes or (later and later.gzip_bytes),
         peak_bytes=own.peak_bytes or (later and later.peak_bytes),
+        ram_bytes=own.ram_bytes,
+        flash_bytes=own.flash_bytes,
         score=known_score(own.accuracy) if candidate else None,
         room=own.room.estimate if candidate and own.room else None,
         proof=known_score(later.accuracy) if later else None,

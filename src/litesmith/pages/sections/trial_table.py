@@ -115,6 +115,18 @@ COLUMNS = (
         lambda entry: "",
         lambda entry: entry.peak_bytes,
     ),
+    Column(
+        "RAM",
+        lambda entry: size_words(entry.ram_bytes),
+        lambda entry: "",
+        lambda entry: entry.ram_bytes,
+    ),
+    Column(
+        phrase("Flash"),
+        lambda entry: size_words(entry.flash_bytes),
+        lambda entry: "",
+        lambda entry: entry.flash_bytes,
+    ),
 )
 
 

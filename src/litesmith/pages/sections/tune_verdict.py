@@ -90,6 +90,8 @@ def tiles(record: TuneFolder) -> tuple[Tile, ...]:
         _size_tile(phrase("File"), first and first.bytes, best.bytes),
         _size_tile(phrase("Download (gzip)"), first and first.gzip_bytes, best.gzip_bytes),
         _size_tile(phrase("Peak memory"), first and first.peak_bytes, best.peak_bytes),
+        _size_tile(phrase("Arena"), first and first.ram_bytes, best.ram_bytes),
+        _size_tile(phrase("Flash"), first and first.flash_bytes, best.flash_bytes),
     )
     return tuple(tile for tile in found if tile is not None)
 
@@ -101,7 +103,7 @@ def _elsewhere(best: TunedModel) -> str:
 
 
 def _speed_tile(speed: Speed | None) -> Tile | None:
-    if speed is None:
+    if speed is None or (speed.p50_us is None and speed.ratio is None):
         return None
     if speed.how == ESTIMATED:
         where = phrase("by the compiler for {target}; nothing ran there", speed.target)

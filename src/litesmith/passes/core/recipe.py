@@ -12,7 +12,7 @@ from typing import TypeAlias, cast, get_args, get_origin, get_type_hints
 
 from litesmith.errors import BadInput
 from litesmith.ir.check import check
-from litesmith.ir.edit import drop_plan
+from litesmith.ir.edit import drop_plan, plan_of
 from litesmith.ir.types import Model
 from litesmith.passes import STEPS
 from litesmith.passes.core.step import Change, Context, Step
@@ -41,7 +41,8 @@ def apply(model: Model, recipe: Recipe | str, context: Context | None = None) ->
 
 def _without_old_plan(change: Change, before: Model) -> Change:
     """A plan of memory in the file holds for the graphs that it was made of only."""
-    if change.model.graphs == before.graphs:
+    old, new = plan_of(before), plan_of(change.model)
+    if change.model.graphs == before.graphs or new is not old:
         return change
     return replace(change, model=drop_plan(change.model))
 

@@ -126,10 +126,14 @@ _indices = when(
     lambda op: any(t is not None and t.dtype == "int64" for t in op.inputs[1:]),
     phrase("{kind} with int64 positions; it takes int32"),
 )
-_has_biases = when(
-    lambda op: given(op, 3) is None,
-    phrase("{kind} without a bias; its kernel crashes on it"),
-)
+
+
+def _has_bias(place: int) -> Check:
+    return when(
+        lambda op: given(op, place) is None,
+        phrase("{kind} without a bias; its kernel crashes on it"),
+    )
+
 
 _has_values = when(
     lambda op: any(0 in t.shape and len(t.shape) > 1 for t in op_tensors(op)),
@@ -170,9 +174,12 @@ MICRO = Rules(
         **takes("BROADCAST_ARGS", reads("int32")),
         **takes("CAST", reads(*_CASTS), makes(*_CASTS)),
         **takes("CONCATENATION PACK", reads("bool", "float32", "int8", "int16", "int32", "int64")),
-        **takes("CONV_2D DEPTHWISE_CONV_2D", _FLOAT_8_16, _same_weights, _int4_beside("int8")),
+        **takes("CONV_2D", _FLOAT_8_16, _same_weights, _int4_beside("int8")),
         **takes("CUMSUM", _FLOAT_8),
         **takes("CUSTOM", _known_custom),
+        **takes(
+            "DEPTHWISE_CONV_2D", _FLOAT_8_16, _has_bias(2), _same_weights, _int4_beside("int8")
+        ),
         **takes("DEQUANTIZE", reads("int8", "uint8", "int16"), makes("float32")),
         **takes("EMBEDDING_LOOKUP", makes("float32", "int8"), _stored_as_made),
         **takes("FILL", makes("float32", "int8", "int32", "int64")),
@@ -186,7 +193,7 @@ MICRO = Rules(
         **takes("SELECT_V2", makes("float32", "int8", "int16")),
         **takes("SHAPE", makes("int32")),
         **takes("SPACE_TO_BATCH_ND", _FLOAT_8, _padded_with_zero),
-        **takes("SVDF", _FLOAT_8, _has_biases, _same_weights),
+        **takes("SVDF", _FLOAT_8, _has_bias(3), _same_weights),
         **takes("TRANSPOSE_CONV", _FLOAT_8_16, _same_weights, _int4_beside()),
         **takes("UNIDIRECTIONAL_SEQUENCE_LSTM", _FLOAT_8_16, _all_states),
         **takes("ZEROS_LIKE", reads("float32", "int8", "int32", "int64")),

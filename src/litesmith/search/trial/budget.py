@@ -2,7 +2,7 @@
 a measurement meets it."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import NamedTuple, TypeVar
@@ -12,6 +12,7 @@ from litesmith.errors import BadInput
 from litesmith.evidence.codec import finite
 from litesmith.evidence.records import Score, Speed
 from litesmith.evidence.tuning import FITS, FLOAT, MISSES, RoomLeft, Tried
+from litesmith.micro.boards import Room as MicroRoom
 from litesmith.phrases import phrase
 from litesmith.search.trial.target_place import Place, describe_left
 from litesmith.timing.latency import Rule
@@ -38,6 +39,9 @@ from litesmith.units import (
 )
 
 MINIMIZE = ("latency", "size", "download", "memory")
+
+# What a microcontroller has little of: the arena, and the file with the code that runs it.
+MICRO = ("ram", "flash")
 
 # Of a search: what was found is within what was asked, beyond doubt or by its estimate, but for how
 # fast it is, which the machine was too busy to tell; nothing is better than the model as it came;
@@ -308,13 +312,21 @@ class Limits:
 
     max_bytes: int | None = None
     max_latency_us: float | None = None
+    max_ram: int | None = None
+    max_flash: int | None = None
 
     @staticmethod
-    def parse(max_size: Typed | None = None, max_latency: Typed | None = None) -> "Limits":
-        """As typed: `4MB`, `500kB` or `1.5MiB`; `10ms`, `800us` or `1.2s`."""
+    def parse(
+        max_size: Typed | None = None,
+        max_latency: Typed | None = None,
+        chip: MicroRoom | None = None,
+    ) -> "Limits":
+        """As typed: `4MB`, `500kB` or `1.5MiB`; `10ms`, `800us` or `1.2s`; and what a
+        microcontroller has."""
         size = read_ceiling("max_size", max_size, typed_bytes, "4MB, 500kB or 1.5MiB")
         latency = read_ceiling("max_latency", max_latency, typed_time, "10ms, 800us or 1.2s")
-        return Limits(None if size is None else int(size), latency)
+        most = (None, None) if chip is None else (chip.ram, chip.flash)
+        return Limits(None if size is None else int(size), latency, *most)
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -324,26 +336,26 @@ class Limits:
             found.append(phrase("at most {size}", bytes_text(self.max_bytes)))
         if self.max_latency_us is not None:
             found.append(phrase("at most {time}", time_text(self.max_latency_us)))
+        if self.max_ram is not None:
+            found.append(phrase("at most {size} of RAM", bytes_text(self.max_ram)))
+        if self.max_flash is not None:
+            found.append(phrase("at most {size} of flash", bytes_text(self.max_flash)))
         return tuple(found)
 
     @property
     def ceilings(self) -> dict[str, float]:
         """The same by the cost that each is on: bytes, and microseconds."""
-        given = {"size": self.max_bytes, "latency": self.max_latency_us}
+        given = {
+            "size": self.max_bytes,
+            "latency": self.max_latency_us,
+            "ram": self.max_ram,
+            "flash": self.max_flash,
+        }
         return {cost: float(limit) for cost, limit in given.items() if limit is not None}
 
-    def misses(self, file_bytes: int, latency_us: float | None) -> tuple[str, ...]:
+    def misses(self, details: Tried, latency_us: float | None) -> tuple[str, ...]:
         """A sentence for each ceiling that a file does not stay under."""
-        found: list[str] = []
-        if self.max_bytes is not None and file_bytes > self.max_bytes:
-            excess = bytes_text(file_bytes - self.max_bytes)
-            found.append(
-                phrase(
-                    "{excess} above the {size} that a file may have",
-                    excess,
-                    bytes_text(self.max_bytes),
-                )
-            )
+        found = list(self._too_large(details))
         most = self.max_latency_us
         if most is None:
             return tuple(found)
@@ -355,6 +367,19 @@ class Limits:
                 phrase("{excess} above the {time} that a run may take", excess, time_text(most))
             )
         return tuple(found)
+
+    def _too_large(self, details: Tried) -> Iterator[str]:
+        file_bytes, ram, flash = details.bytes or 0, details.ram_bytes, details.flash_bytes
+        if self.max_bytes is not None and file_bytes > self.max_bytes:
+            excess = bytes_text(file_bytes - self.max_bytes)
+            most = bytes_text(self.max_bytes)
+            yield phrase("{excess} above the {size} that a file may have", excess, most)
+        if self.max_ram is not None and ram is not None and ram > self.max_ram:
+            excess, most = bytes_text(ram - self.max_ram), bytes_text(self.max_ram)
+            yield phrase("it lacks {excess} of RAM: {most} are there", excess, most)
+        if self.max_flash is not None and flash is not None and flash > self.max_flash:
+            excess, most = bytes_text(flash - self.max_flash), bytes_text(self.max_flash)
+            yield phrase("it lacks {excess} of flash: {most} are there", excess, most)
 
 
 @dataclass(frozen=True)
@@ -398,13 +423,14 @@ class Goal:
             return details, reason
         found = details.accuracy
         room, latency = self.budget.room(found), details.latency
-        over = self.limits.misses(details.bytes or 0, latency and latency.p50_us)
+        over = self.limits.misses(details, latency and latency.p50_us)
         fits = not self.is_missed(found) and not over
         left = RoomLeft(*map(finite, room[:3]), reason=room.reason, allowed=self.allowed(found))
         judged = replace(details, room=left, status=FITS if fits else MISSES)
         if details.name == FLOAT:
             found = replace(found, against=None)
-        words = ", ".join(filter(None, (describe_score(found, room), _describe_time(latency))))
+        told = describe_score(found, room), _describe_time(latency), describe_memory(details)
+        words = ", ".join(filter(None, told))
         return judged, "; ".join(filter(None, (words, describe_left(details.placed), *over)))
 
     def is_in_vain(self, latency: Speed) -> bool:
@@ -425,6 +451,14 @@ def describe_score(found: Score, room: Room) -> str:
     if low is None or high is None:
         return value
     return f"{value}, {gain_text(paired.difference, found.unit, low, high)}"
+
+
+def describe_memory(details: Tried) -> str:
+    """`63.9 KB of RAM, 384 KB of flash` on a microcontroller; "" elsewhere."""
+    if details.ram_bytes is None or details.flash_bytes is None:
+        return ""
+    ram, flash = bytes_text(details.ram_bytes), bytes_text(details.flash_bytes)
+    return phrase("{ram} of RAM, {flash} of flash", ram, flash)
 
 
 def _about(latency: Speed) -> str:

@@ -63,10 +63,20 @@ class Place:
         return self.cpu is not None and self.cpu.kernels == LITESMITH
 
     @property
+    def is_micro(self) -> bool:
+        """True for microcontrollers, where bytes count: a time here says nothing of one there."""
+        return isinstance(self.runs, Target) and self.runs.kind == "micro"
+
+    @property
+    def times(self) -> Target | Address | None:
+        """Where models are timed; None where no time is taken."""
+        return None if self.is_micro else self.runs
+
+    @property
     def scores(self) -> Target:
         """Where candidates are scored: on one thread of a CPU, however they are timed; by the
         kernels of a microcontroller, where the result is to run on one."""
-        if isinstance(self.runs, Target) and self.runs.kind == "micro":
+        if self.is_micro and isinstance(self.runs, Target):
             return self.runs
         return replace(self.cpu or _CPU, threads=1)
 
@@ -78,7 +88,7 @@ class Place:
     @property
     def is_timed(self) -> bool:
         """True where a time can be had: by running, or as its compiler's estimate."""
-        if self.runs is not None:
+        if self.times is not None:
             return True
         return self.accelerator in ACCELERATORS and BY_NAME[self.accelerator].probe().usable
 
@@ -106,6 +116,11 @@ def refuse_place(place: Place, minimize: str, *, limits_time: bool) -> None:
     if minimize == "memory" and not isinstance(place.runs, Target):
         raise BadInput(
             "tune --on {place} --minimize memory: peaks are seen on this machine only", place
+        )
+    if place.is_micro and (minimize in ("latency", "memory") or limits_time):
+        raise BadInput(
+            "tune --on micro: a time or a peak on this machine says nothing of a "
+            "microcontroller; give --minimize ram, flash or size"
         )
     if place.is_timed or (minimize != "latency" and not limits_time):
         return

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from litesmith.evidence.measurement import Trial
 from litesmith.evidence.records import Score, Speed
-from litesmith.evidence.tuning import FITS, FLOAT, Tried
-from litesmith.search.trial.budget import Limits, Room
+from litesmith.evidence.tuning import FITS, FLOAT, MISSES, Tried
+from litesmith.search.trial.budget import MICRO, Limits, Room
 from litesmith.timing.statistics import FASTER, MARGIN, UNCLEAR, UNKNOWN, judge
 
 # Costs that differ by less are the same: files of one kind differ by a few bytes, times by noise.
@@ -104,6 +104,8 @@ class TriedModel:
             "size": self.details.bytes,
             "download": self.details.gzip_bytes,
             "memory": self.details.peak_bytes,
+            "ram": self.details.ram_bytes,
+            "flash": self.details.flash_bytes,
         }
         return sizes[minimize]
 
@@ -142,6 +144,8 @@ def is_better(
     None where the machine was too busy to tell."""
     if record.left != first.left:
         return record.left < first.left
+    if minimize in MICRO and first.status == MISSES:  # the model as it came does not fit
+        return True
     if minimize == "latency" and speed is not None and speed.ratio is not None:
         found = speed.verdict or judge(speed.low, speed.high)
         if found == UNKNOWN:  # as few runs as were asked for
@@ -163,12 +167,9 @@ def find_nearest(records: Iterable[TriedModel], limits: Limits) -> TriedModel | 
 
 def _excess(record: TriedModel, limits: Limits) -> float:
     """How many times above a ceiling a model is; its time beside the float model's without any."""
-    latency_us = record.p50_us or math.inf
-    over = [
-        (record.cost("size") or math.inf) / limits.max_bytes if limits.max_bytes else 0.0,
-        latency_us / limits.max_latency_us if limits.max_latency_us else 0.0,
-    ]
-    return max(over) or record.cost("latency") or math.inf
+    costs = {cost: record.cost(cost) for cost in limits.ceilings} | {"latency": record.p50_us}
+    over = [(costs[cost] or math.inf) / most for cost, most in limits.ceilings.items()]
+    return max(over, default=0.0) or record.cost("latency") or math.inf
 
 
 def find_front(records: Iterable[TriedModel]) -> list[TriedModel]:

@@ -14,7 +14,7 @@ from litesmith.passes.quantizing.qat import Qat
 from litesmith.passes.quantizing.quantize import Quantize
 from litesmith.phrases import phrase
 from litesmith.precision.fastest_forms import FastestForms, with_forms
-from litesmith.search.trial.budget import PROVEN, verdict
+from litesmith.search.trial.budget import PROVEN, Limits, verdict
 from litesmith.search.trial.tried_model import TIE, TriedModel
 from litesmith.units import time_text
 
@@ -47,13 +47,14 @@ class Candidate(NamedTuple):
 class State:
     """What is known while the tree is walked.
 
-    max_bytes  the ceiling on the file, where there is one
     records    what was tried, by name
     why_fixed  why nothing can be trained; "" where it can
     mixtures   more recipes in mixed precision, asked for once these are wanted
     fastest    tells which ops a recipe had better leave float, where ops can be timed
     integer_io True where inputs and outputs are to be integers too
     is_wide_slow  True where time counts, and int16 has reference kernels alone
+    limits     the ceilings
+    arrange    the step that arranges the memory of a microcontroller; "" elsewhere
     """
 
     model: Model
@@ -61,18 +62,20 @@ class State:
     why_fixed: str = ""
     mixtures: "Callable[[State], Iterator[Candidate]] | None" = None
     fastest: Callable[[str], FastestForms | None] | None = None
-    max_bytes: int | None = None
+    limits: Limits = field(default_factory=Limits)
     records: dict[str, TriedModel] = field(default_factory=dict[str, TriedModel])
     integer_io: bool = False
     is_wide_slow: bool = False
+    arrange: str = ""
 
     def fit(self, candidate: Candidate) -> Candidate:
-        """The candidate with inputs and outputs as the place wants them."""
-        if not self.integer_io or not candidate.recipe:
+        """The candidate with inputs and outputs, and with its memory, as the place wants them."""
+        if not candidate.recipe:
             return candidate
-        return candidate._replace(
-            recipe=text_of(tuple(map(_with_integers, parse(candidate.recipe))))
-        )
+        recipe = parse(candidate.recipe)
+        if self.integer_io:
+            recipe = tuple(map(_with_integers, recipe))
+        return candidate._replace(recipe=text_of((*recipe, *parse(self.arrange))))
 
     @property
     def tidy(self) -> str:
@@ -83,14 +86,31 @@ class State:
     def is_small_wanted(self) -> bool:
         """True where size is what counts, or int8 is above the ceiling on it."""
         sizes = (self.records[name].cost("size") for name in _EIGHTS if name in self.records)
-        size = next(sizes, None)
-        is_above = size is not None and self.max_bytes is not None and size > self.max_bytes
+        size, most = next(sizes, None), self.limits.max_bytes
+        is_above = size is not None and most is not None and size > most
         return self.minimize in _SMALL or is_above
 
     def find_fitting(self, *branches: str) -> list[TriedModel]:
         """Those of some branches that lose no more than may be lost; a ceiling that they miss is
         none that a remedy could win."""
         return [r for r in self.records.values() if r.branch in branches and r.room.estimate >= 0]
+
+    @property
+    def why_settled(self) -> str:
+        """What stays under every ceiling with room to spare; "" where nothing does, or where the
+        least is wanted."""
+        known = self.records.values() if self.limits.ceilings else ()
+        for record in known:
+            if record.name != FLOAT and record.status == FITS and record.has_room_to_spare:
+                return phrase("{name} fits, and loses less", record.name)
+        return ""
+
+    def is_above(self, cost: str) -> bool:
+        """True where int8 is above the ceiling on a cost, or where the cost is to be small."""
+        most = self.limits.ceilings.get(cost)
+        eights = (self.records[name].cost(cost) for name in _EIGHTS if name in self.records)
+        size = next(eights, None)
+        return self.minimize == cost or (most is not None and (size is None or size > most))
 
     @property
     def why_enough(self) -> str:
@@ -349,6 +369,85 @@ BRANCHES = (
             },
         ),
     ),
+)
+
+
+def _still(why_not: Callable[[State], str]) -> Callable[[State], str]:
+    """A question that is asked as long as nothing fits."""
+    return lambda state: state.why_settled or why_not(state)
+
+
+def _if_flash(state: State) -> str:
+    enough = phrase("the flash is large enough for int8")
+    return _if_float(state) or ("" if state.is_above("flash") else enough)
+
+
+def _quartered(state: State) -> Iterator[Candidate]:
+    why = phrase("weights of 4 bits take half the room of 8")
+    first = f"{state.tidy}{_FOUR_BITS}"
+    yield Candidate("int4", "int4", f"{first} | round", why)
+    if not state.why_fixed:
+        yield Candidate("int4-trained", "int4", f"{first} | qat", why)
+
+
+# Fully connected layers keep 8 bits: the kernels take one scale for all of a layer's 4-bit weights.
+_FOUR_BITS = "quantize(to=w4a8, keep=[FULLY_CONNECTED]) | quantize"
+
+
+def _encoded(state: State) -> Iterator[Candidate]:
+    """Weights that the kernels decode: from those that lose least."""
+    why = phrase("few different weights, or many zeros, are decoded when a layer needs them")
+    texts = {
+        "clustered-32": "cluster(k=32)",
+        "pruned-60": "prune(sparsity=0.6)",
+        "clustered-16": "cluster(k=16)",
+        "pruned-75": "prune(sparsity=0.75)",
+    }
+    for name, text in texts.items():
+        if not state.why_settled:
+            yield Candidate(name, "encode", f"{_trained_or_not(state, text)} | encode", why)
+
+
+def _narrowed(state: State) -> Iterator[Candidate]:
+    """Fewer channels, as long as what is lost may be lost."""
+    why = phrase("fewer channels take less of everything")
+    for share in (25, 40, 55, 70):
+        last = state.records.get(f"channels-{share - 15}")
+        is_lost = last is not None and last.room.estimate < 0
+        if not state.why_settled and not is_lost:
+            text = f"prune(sparsity={share / 100}, block=channels)"
+            yield Candidate(f"channels-{share}", "channels", _trained_or_not(state, text), why)
+
+
+def _trained_or_not(state: State, text: str) -> str:
+    """A step that shrinks weights, then int8: with training where it can be."""
+    if not state.why_fixed:
+        return f"{state.tidy}{text} | qat"
+    return f"{state.tidy}{text.replace(')', ', tune=false)')} | quantize | correct"
+
+
+def _if_narrow(state: State) -> str:
+    return _if_float(state)
+
+
+_ROWS = {branch.name: branch for branch in BRANCHES}
+
+
+def _asked_while_nothing_fits(name: str) -> Branch:
+    row = _ROWS[name]
+    return row._replace(why_not=_still(row.why_not))
+
+
+# For microcontrollers, by what each costs in accuracy: the same answers with the memory arranged,
+# then 8 bits and what saves them, then less of the weights, then less of the network.
+MICRO_BRANCHES = (
+    _ROWS["clean-up"]._replace(question=phrase("Does the model fit, its memory arranged?")),
+    _asked_while_nothing_fits("int8"),
+    _ROWS["int16x8"]._replace(why_not=_still(_if_int8_misses)),
+    *map(_asked_while_nothing_fits, ("ranges", "equalize", "round", "qat")),
+    Branch("int4", phrase("Do 4-bit weights fit?"), _still(_if_flash), _quartered),
+    Branch("encode", phrase("Do weights fit that are decoded?"), _still(_if_flash), _encoded),
+    Branch("channels", phrase("Do fewer channels fit?"), _still(_if_narrow), _narrowed),
 )
 
 

@@ -115,7 +115,7 @@ def prove(trials: TuneTrials, targets: Sequence[Place]) -> Proof:
         if held.status == MISSES:
             continue
         times = _times(trials, held, targets)
-        if limits.misses(held.details.bytes or 0, times.speed and times.speed.p50_us):
+        if limits.misses(held.details, times.speed and times.speed.p50_us):
             continue
         better = is_better(record, trials.records[FLOAT], trials.goal.minimize, times.speed)
         if better is None:
@@ -183,9 +183,9 @@ def _measure_times(
     bench = timed.bench if timed else None
     threads = [_target_time(result) for result in (bench.results if bench else ())]
     for place in everywhere:
-        if place.runs is None:
+        if place.times is None:
             threads += _estimates(trials, best, place)
-    if everywhere[0].runs is None or bench is None:
+    if everywhere[0].times is None or bench is None:
         speed, target = best.latency, str(everywhere[0])
     else:
         speed, target = speed_of(bench.results[1], bench.results[0]), _fastest(bench).target
@@ -207,7 +207,7 @@ def _bench(
     trials: TuneTrials, best: TriedModel, others: Iterable[TriedModel], everywhere: Sequence[Place]
 ) -> Timed | None:
     """All in turns: the float model and the best wherever they run, others on the first."""
-    targets = [place.runs for place in everywhere if place.runs is not None]
+    targets = [place.times for place in everywhere if place.times is not None]
     if not targets:
         return None
     pairs = [(name, record, t) for t in targets for name, record in ((FLOAT, None), ("best", best))]

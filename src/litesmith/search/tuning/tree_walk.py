@@ -25,14 +25,18 @@ from litesmith.evidence.tuning import (
     TuneSummary,
 )
 from litesmith.installing import install_command
+from litesmith.micro.arrange import Arrange
+from litesmith.micro.plan_file import OVERLAPS
+from litesmith.passes.core.recipe import text_of
 from litesmith.phrases import phrase
 from litesmith.precision.fastest_forms import FastestForms
-from litesmith.search.trial.budget import MINIMIZE, Budget, Goal, Limits
+from litesmith.search.trial.budget import MICRO, MINIMIZE, Budget, Goal, Limits
 from litesmith.search.trial.data_split import least_samples, split
 from litesmith.search.trial.target_place import Place, refuse_place
 from litesmith.search.trial.tried_model import TriedModel, rank
 from litesmith.search.tuning.decision_tree import (
     BRANCHES,
+    MICRO_BRANCHES,
     Branch,
     Candidate,
     State,
@@ -76,6 +80,7 @@ class TuneTask:
     opened       how the data can be opened again; None where it cannot
     engine       who does the work; None is this machine
     metric       what may drop; "auto" is what suits the labels
+    overlap      the kernels of a microcontroller whose habits a plan of its memory may rely on
     """
 
     model: Path
@@ -95,13 +100,14 @@ class TuneTask:
     engine: Engine | None = None
     runs: int | None = None
     metric: str = "auto"
+    overlap: str = "none"
 
     def __post_init__(self) -> None:
         Rule(runs=self.runs)  # raises where nothing can be timed so
-        if self.minimize not in MINIMIZE:
-            raise BadInput(
-                "minimize {minimize}: there are {minimize2}", self.minimize, ", ".join(MINIMIZE)
-            )
+        if self.minimize not in (*MINIMIZE, *MICRO):
+            known = ", ".join((*MINIMIZE, *MICRO))
+            raise BadInput("minimize {minimize}: there are {minimize2}", self.minimize, known)
+        self._refuse_chip()
         if self.minutes is not None and not 0 < self.minutes < float("inf"):
             raise BadInput("minutes={minutes}: a number above 0 is needed", self.minutes)
         for place in self.targets:
@@ -110,6 +116,20 @@ class TuneTask:
             refuse_place(
                 place, self.minimize if is_first else "size", limits_time=is_first and limits_time
             )
+
+    def _refuse_chip(self) -> None:
+        """Raises where bytes of a microcontroller are asked for elsewhere."""
+        limits = self.limits.ceilings.keys() & set(MICRO)
+        if self.overlap not in OVERLAPS:
+            raise BadInput("overlap {what!r}: there is {known}", self.overlap, ", ".join(OVERLAPS))
+        asked = limits or self.minimize in MICRO or self.overlap != OVERLAPS[0]
+        if asked and not self.targets[0].is_micro:
+            raise BadInput(
+                "tune --on {place}: RAM and flash are those of a microcontroller; use --on micro",
+                self.targets[0],
+            )
+        if self.targets[0].is_micro and len(self.targets) > 1:
+            raise BadInput("tune --on micro: it is a target of its own; leave out the others")
 
 
 class TuneView(NamedTuple):
@@ -213,9 +233,10 @@ class Search:
             raise BadInput(first.trial.reason)
         self._refuse_few(first.value or 0.0)
         state = self._state()
-        for number, branch in enumerate(BRANCHES):
-            self.trials.foresee(foresee(BRANCHES[number:], state))
-            self._answer(branch, state, len(BRANCHES) - number, on_step)
+        rows = MICRO_BRANCHES if self._goal.place.is_micro else BRANCHES
+        for number, branch in enumerate(rows):
+            self.trials.foresee(foresee(rows[number:], state))
+            self._answer(branch, state, len(rows) - number, on_step)
         self.trials.close()
         self.show("")
 
@@ -276,11 +297,22 @@ class Search:
             self._why_fixed(),
             mixtures,
             fastest,
-            self.request.limits.max_bytes,
+            self.request.limits,
             records,
-            self._goal.place.asks_for_integers(self.model),
+            self._goal.place.is_micro or self._goal.place.asks_for_integers(self.model),
             self._is_wide_slow(),
+            self._arrange(),
         )
+
+    def _arrange(self) -> str:
+        """The step that arranges the memory of a microcontroller: as much as is needed, or as
+        little as can be where that is what is to be small."""
+        if not self._goal.place.is_micro:
+            return ""
+        least = 1 if self.request.minimize == "ram" else 0
+        ram = self.request.limits.max_ram or least
+        overlap = self.request.overlap
+        return text_of((Arrange(ram, overlap if overlap != OVERLAPS[0] else None),))
 
     def _is_wide_slow(self) -> bool:
         place = self._goal.place

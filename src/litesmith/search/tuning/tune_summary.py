@@ -8,8 +8,12 @@ from shlex import quote, split
 from litesmith._version import VERSION
 from litesmith.data.sample_splits import items
 from litesmith.evidence.records import Score, Speed
-from litesmith.evidence.tuning import FLOAT, NextStep, TuneData, TunedModel, TuneSummary
+from litesmith.evidence.tuning import FLOAT, NextStep, Tried, TuneData, TunedModel, TuneSummary
 from litesmith.installing import install_command
+from litesmith.micro.boards import BOARDS
+from litesmith.micro.buffers import tick_labels
+from litesmith.micro.memory_report import buffer_name, report_memory
+from litesmith.micro.plan_file import OVERLAPS
 from litesmith.phrases import join, phrase
 from litesmith.run.litert.own_kernels import own_kernels
 from litesmith.search.trial.budget import (
@@ -30,7 +34,10 @@ from litesmith.search.tuning.tree_walk import LEAST_TO_TRAIN, Search
 from litesmith.tflite.file import load
 from litesmith.timing.statistics import SAME, UNCLEAR, UNKNOWN, speed_interval
 from litesmith.training.recipe_context import has_torch
-from litesmith.units import factor_text, number_text, plain, time_text
+from litesmith.units import bytes_text, factor_text, number_text, plain, time_text
+
+# Buffers and boards that are named.
+_NAMED = 4
 
 
 def summarize(search: Search, state: str, proof: Proof | None = None) -> TuneSummary:
@@ -45,6 +52,8 @@ def summarize(search: Search, state: str, proof: Proof | None = None) -> TuneSum
             taken,
         )
         warnings = (*warnings, needed)
+    if proof is not None and search.trials.goal.place.is_micro:
+        warnings = (*warnings, *_memory_limit(search, proof))
     return TuneSummary(
         schema=1,
         model=request.model.name,
@@ -79,6 +88,24 @@ def _own_ops(search: Search, proof: Proof) -> int:
     return own_kernels().place(load(search.trials.file(proof.shipped))).taken
 
 
+def _memory_limit(search: Search, proof: Proof) -> Iterator[str]:
+    """What the RAM of a microcontroller goes into: who makes the peak, and what lasts."""
+    record = proof.shipped or proof.verified
+    if record is None:
+        return
+    path = search.trials.file(record)
+    found = report_memory(record.name, load(path), path.stat().st_size)
+    yield phrase(
+        "what limits {name}: {live} are live at op {op}, {kind} ({buffers}), and {lasting} last",
+        record.name,
+        bytes_text(found.live.get(found.peak, 0)),
+        found.peak - 1,
+        tick_labels(found.model).get(found.peak, ""),
+        ", ".join(f"{buffer_name(b)} {bytes_text(b.bytes)}" for b in found.peak_buffers()[:_NAMED]),
+        bytes_text(found.device.lasting_bytes),
+    )
+
+
 def _data(search: Search) -> TuneData:
     split, data = search.split, search.request.data
     other = search.request.calibration
@@ -107,6 +134,8 @@ def _model(record: TriedModel) -> TunedModel:
         placed=details.placed,
         accuracy=details.accuracy,
         latency=details.latency,
+        ram_bytes=details.ram_bytes,
+        flash_bytes=details.flash_bytes,
     )
 
 
@@ -187,7 +216,7 @@ def _outcome(search: Search, proof: Proof | None) -> str:
     score = describe_score(accuracy, proof.verified.room)
     samples = accuracy.held_out_text
     verified, limits = proof.verified, search.request.limits
-    over = limits.misses(verified.details.bytes or 0, verified.p50_us)
+    over = limits.misses(verified.details, verified.p50_us)
     if proof.shipped is None and over:
         within = ", ".join((budget, *search.request.limits.texts))
         near = f"{proof.verified.name}: {score}, {samples}; {'; '.join(over)}"
@@ -244,11 +273,24 @@ def _gains(search: Search, proof: Proof, model: TriedModel) -> list[str]:
     is_told = proof.verdict == UNSURE  # first of all, of the speed
     gains = list(_time_gains(search, None if is_told else proof.speed, own))
     first = search.trials.records[FLOAT]
-    for kind, word in (("size", phrase("smaller")), ("download", phrase("smaller to download"))):
+    gains += _memory_gains(first, model)
+    words = (("size", phrase("smaller")), ("download", phrase("smaller to download")))
+    for kind, word in words:
         before, after = first.cost(kind), model.cost(kind)
         if before and after and before / after > 1.02:
             gains.append(factor_text(before / after, word))
     return gains or [phrase("no smaller")]
+
+
+def _memory_gains(first: TriedModel, model: TriedModel) -> Iterator[str]:
+    """What a model takes on a microcontroller, beside what the model as it came takes."""
+    was, now = first.details, model.details
+    if was.ram_bytes and now.ram_bytes:
+        less = factor_text(was.ram_bytes / now.ram_bytes, phrase("smaller in RAM"))
+        yield phrase("{less} ({now})", less, bytes_text(now.ram_bytes))
+    if was.flash_bytes and now.flash_bytes:
+        less = factor_text(was.flash_bytes / now.flash_bytes, phrase("smaller in flash"))
+        yield phrase("{less} ({now})", less, bytes_text(now.flash_bytes))
 
 
 def _time_gains(search: Search, speed: Speed | None, own: str) -> Iterator[str]:
@@ -298,6 +340,11 @@ def next_steps(search: Search, proof: Proof | None) -> list[NextStep]:
         return [NextStep("", words) for words in _other_goals(search)]
     if proof.shipped is not None:
         best = quote(str(search.folder.best))
+        if search.trials.goal.place.is_micro:
+            purpose = phrase("the C array, and the ops that it needs")
+            overlap = search.request.overlap
+            how = "" if overlap == OVERLAPS[0] else f" --overlap {overlap}"
+            return [NextStep(f"litesmith export {best} --c firmware{how}", purpose)]
         if search.trials.goal.place.runs is None:
             purpose = phrase("what every accelerator makes of it")
             return [NextStep(f"litesmith targets {best} --compile", purpose)]
@@ -305,7 +352,7 @@ def next_steps(search: Search, proof: Proof | None) -> list[NextStep]:
         timed = NextStep(f"litesmith bench {best} --on {proof.target}", purpose)
         return [timed, *(more if search.untried else [])]
     if proof.verified is not None and proof.verified.room.estimate >= 0:
-        return [NextStep("", words) for words in _over_the_ceiling(search)]
+        return [NextStep("", words) for words in _over_the_ceiling(search, proof.verified)]
     purpose = phrase("which layers lose it, and why")
     steps = [NextStep(f"litesmith doctor {model} --data {data}", purpose)]
     if not has_torch():
@@ -340,14 +387,29 @@ def _other_goals(search: Search) -> list[str]:
     return [phrase("--minimize {goal}: asks for another gain; or a larger budget", others)]
 
 
-def _over_the_ceiling(search: Search) -> list[str]:
+def _over_the_ceiling(search: Search, nearest: TriedModel) -> list[str]:
     """Where nothing is lost, and yet nothing fits."""
+    if search.trials.goal.place.is_micro:
+        return list(_larger_boards(nearest.details))
     if not search.request.limits.texts:
         return [phrase("your model is the best there is: no file within the budget costs less")]
     steps: list[str] = [phrase("higher limits, or a smaller model to start from")]
     if search.request.minimize == "latency" and search.request.limits.max_bytes is not None:
         steps.insert(0, phrase("--minimize size: tries whatever makes the file smaller"))
     return steps
+
+
+def _larger_boards(nearest: Tried) -> Iterator[str]:
+    """What would be needed: the bytes, and the boards that have them."""
+    ram, flash = nearest.ram_bytes or 0, nearest.flash_bytes or 0
+    boards = [board.name for board in BOARDS if board.ram >= ram and board.flash >= flash]
+    needed = phrase("{ram} of RAM, {flash} of flash", bytes_text(ram), bytes_text(flash))
+    yield phrase(
+        "{name} needs {needed}: {boards}",
+        nearest.name,
+        needed,
+        ", ".join(boards[:_NAMED]) or phrase("no board of the table has that"),
+    )
 
 
 def recipe_file(search: Search, record: TriedModel) -> RecipeFile:

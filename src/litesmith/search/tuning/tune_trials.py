@@ -31,6 +31,8 @@ from litesmith.evidence.tuning import (
 )
 from litesmith.ir.check import check
 from litesmith.ir.types import Model
+from litesmith.micro.arena import add_up_arena
+from litesmith.micro.flash import add_up_flash
 from litesmith.operating_system import usable_cores
 from litesmith.passes.core import recipe as recipes
 from litesmith.passes.core.step import Context, Skip
@@ -383,7 +385,14 @@ class TuneTrials:
         found.details = replace(found.details, bytes=sizes.bytes, gzip_bytes=sizes.gzip_bytes)
         if not is_float:
             claims = file.claims or check_claims(
-                path, self.model, self._few, file.skipped, self.source, profiled=False
+                path,
+                self.model,
+                self._few,
+                file.skipped,
+                self.source,
+                profiled=False,
+                # Its kernels decode weights that others cannot read; they run it below.
+                tried=not self.goal.place.is_micro,
             )
             found.details = replace(found.details, is_integer=claims.is_integer)
             if claims.is_useless:
@@ -402,6 +411,9 @@ class TuneTrials:
 
     def _measure_costs(self, found: _Finding, path: Path, placed: Placement | None) -> None:
         """Its time beside the float model's, in turns; an estimate where nothing runs there."""
+        if self.goal.place.is_micro:
+            found.details = _with_memory(found.details, path)
+            return
         name, target = found.details.name, self.goal.place.runs
         if self.goal.minimize == "memory" and isinstance(target, Target):
             peak = run_alone(
@@ -471,6 +483,14 @@ def build(recipe: str, given: tuple[Pieces], content: Content) -> Built:
     made = np.frombuffer(to_bytes(change.model), np.uint8)
     claims = look_at(made, model, data.few, change.skipped)
     return Built(made, change.skipped, claims)
+
+
+def _with_memory(details: Tried, path: Path) -> Tried:
+    """What a model takes on a microcontroller, where no time is taken."""
+    model = load(path)
+    ram, flash = add_up_arena(model), add_up_flash(model, path.stat().st_size)
+    untimed = Speed("micro", "", *(None,) * 5, verdict="")
+    return replace(details, ram_bytes=ram.needed, flash_bytes=flash.total, latency=untimed)
 
 
 def _seconds_of_both(latency: Speed) -> float:

@@ -22,6 +22,7 @@ from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 from time import perf_counter
+from typing import NamedTuple
 
 import numpy as np
 from peer import INSTALL, with_signature
@@ -40,6 +41,7 @@ NETWORKS = ("mobilenet_v2_torchvision.tflite", MODEL, LARGE)
 FEW, MANY = 20, 1000
 MOST_TIMES, MOST_RESIDENT, MOST_WRITTEN = 1.3, 600_000_000, 200_000_000
 MOST_MEMORY, MOST_SECONDS = 6.0, 120.0
+MOST_ROUNDS = 3  # of whole jobs
 # How much more memory many samples may take before it counts: two runs differ by about as much.
 NOISE = 0.25
 SAMPLES = "LITESMITH_BENCH_SAMPLES"  # names the folder of .npy files that `stream` reads
@@ -137,8 +139,17 @@ def time_part(options: Namespace, folder: Path) -> list[str]:
     return missed
 
 
-def cost_of(line: list[str]) -> tuple[float, int, int]:
-    """The seconds of a command, its peak of memory, and what it wrote to disk."""
+class Cost(NamedTuple):
+    """The seconds of a command from start to exit, those of all cores, its peak of memory, and what
+    it wrote to disk."""
+
+    seconds: float
+    busy: float
+    resident: int
+    written: int
+
+
+def cost_of(line: list[str]) -> Cost:
     start = perf_counter()
     environment = os.environ | {"LITESMITH_CACHE": ""}
     child = subprocess.Popen(
@@ -147,7 +158,8 @@ def cost_of(line: list[str]) -> tuple[float, int, int]:
     _, status, used = os.wait4(child.pid, 0)
     child.returncode = status
     assert status == 0, line
-    return perf_counter() - start, 1024 * used.ru_maxrss, 512 * used.ru_oublock
+    busy = used.ru_utime + used.ru_stime
+    return Cost(perf_counter() - start, busy, 1024 * used.ru_maxrss, 512 * used.ru_oublock)
 
 
 def images_part(options: Namespace, folder: Path) -> list[str]:
@@ -155,7 +167,7 @@ def images_part(options: Namespace, folder: Path) -> list[str]:
     images = options.data / "imagenet_calibration"
     rows: list[tuple[str, ...]] = []
     missed: list[str] = []
-    for name in NETWORKS:
+    for name in (one for one in NETWORKS if options.network in one):
         source, named = options.models / name, folder / "named.tflite"
         litesmith.save(with_signature(litesmith.load(source)), named)
         given = ["--data", str(images), "--samples", "300", "--norm", "tf"]
@@ -163,17 +175,22 @@ def images_part(options: Namespace, folder: Path) -> list[str]:
         lines = {"ours": [*ours, "-o", str(folder / "ours.tflite")]}
         if options.peer:
             lines["peer"] = peer_line(options.peer, named, images, folder / "peer.tflite", "minmax")
-        costs = {who: [cost_of(line) for _ in range(3)] for who, line in lines.items()}
-        seconds = {who: median(one[0] for one in found) for who, found in costs.items()}
+        costs: dict[str, list[Cost]] = {who: [] for who in lines}
+        for _ in range(min(options.rounds, MOST_ROUNDS)):
+            for who, line in lines.items():
+                costs[who].append(cost_of(line))
+        seconds = {who: median(one.seconds for one in found) for who, found in costs.items()}
         for who, found in costs.items():
-            memory, written = (max(one[place] for one in found) for place in (1, 2))
-            shown = (f"{seconds[who]:.1f} s", bytes_text(memory), bytes_text(written))
-            rows.append((f"{name} {who}", *shown))
+            busy = median(one.busy for one in found)
+            memory, written = max(c.resident for c in found), max(c.written for c in found)
+            shown = (f"{seconds[who]:.1f} s", f"{busy:.1f} s", bytes_text(memory))
+            rows.append((f"{name} {who}", *shown, bytes_text(written)))
+            print(*rows[-1], sep="  ", file=sys.stderr, flush=True)
             if who == "ours" and (memory > MOST_RESIDENT or written > MOST_WRITTEN):
                 missed.append(f"{name}: {bytes_text(memory)} resident, {written} B written")
         if options.peer and seconds["ours"] > MOST_TIMES * seconds["peer"]:
             missed.append(f"{name}: {seconds['ours'] / seconds['peer']:.2f} times as long")
-    print_table(("int8 from 300 images", "median", "resident", "written"), rows)
+    print_table(("int8 from 300 images", "median", "all cores", "resident", "written"), rows)
     return missed
 
 
@@ -231,6 +248,7 @@ def main() -> int:
     parser.add_argument("--peer", help="the Python that has ai-edge-quantizer")
     parser.add_argument("--rounds", type=int, default=9, help="of time")
     parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS))
+    parser.add_argument("--network", default="", help="the networks of `images` with this name")
     parser.add_argument("--child", nargs=4)
     options = parser.parse_args()
     if options.child:

@@ -288,10 +288,73 @@ def make_questions(folder: Path) -> None:
     squad(folder, told * 10)
 
 
+def make_classification(folder: Path) -> None:
+    """Scenes with the colours in each: one label or two."""
+    random = np.random.default_rng(3)
+    (folder / "data").mkdir()
+    rows = ["file,label"]
+    for number in range(120):
+        pixels, found = scene(random)
+        Image.fromarray(pixels).save(folder / "data" / f"{number}.png")
+        colours = sorted({COLOURS[kind] for kind, _, _ in found})
+        rows.append(f"{number}.png,{'|'.join(colours)}")
+    (folder / "data" / "labels.csv").write_text("\n".join(rows))
+    (folder / "classes.txt").write_text("\n".join(COLOURS))
+    b = Builder()
+    x = b.input("image", (1, SIDE, SIDE, 3))
+    weights = np.float32([[1, -1, 0], [-1, 1, 0]]).reshape(2, 1, 1, 3) * 9
+    heat = b.op("CONV_2D", x, weights, np.full(2, -3, np.float32))
+    save(b.model(b.op("LOGISTIC", b.op("REDUCE_MAX", heat, [1, 2]))), folder / "model.tflite")
+
+
+def make_regression(folder: Path) -> None:
+    """What three sensors tell, and the temperature that was meant."""
+    random = np.random.default_rng(0)
+    told = random.normal(20, 5, (150, 3))
+    right = told @ [0.5, 0.3, 0.2] + random.normal(0, 0.25, 150)
+    lines = [",".join(f"{v:.3f}" for v in (*row, y)) for row, y in zip(told, right, strict=True)]
+    (folder / "data.csv").write_text("\n".join(["near,far,wall,target", *lines]))
+    b = Builder()
+    weights = np.float32([[0.5, 0.3, 0.2]])
+    made = b.op("FULLY_CONNECTED", b.input("sensors", (1, 3)), weights, np.zeros(1, np.float32))
+    save(b.model(made), folder / "model.tflite")
+
+
+def make_anomaly(folder: Path) -> None:
+    """Vibrations of three tones, and unusual ones with a fourth; the model knows the three."""
+    random, moments = np.random.default_rng(0), np.arange(64) / 64
+    tones = np.array([np.sin(2 * np.pi * f * moments) for f in (2, 3, 5, 11)]) / np.sqrt(32)
+    is_odd = random.random(200) < 0.2
+    loud = random.normal(0, 1, (200, 4)) * np.stack([*np.ones((3, 200)), is_odd], axis=1)
+    x = loud @ tones + random.normal(0, 0.05, (200, 64))
+    np.savez(folder / "data.npz", x=x.astype(np.float32), y=is_odd.astype(np.int64))
+    known = tones[:3].astype(np.float32)
+    b = Builder()
+    inner = b.op("FULLY_CONNECTED", b.input("vibration", (1, 64)), known, np.zeros(3, np.float32))
+    again = b.op("FULLY_CONNECTED", inner, known.T.copy(), np.zeros(64, np.float32))
+    save(b.model(again), folder / "model.tflite")
+
+
+def make_embedding(folder: Path) -> None:
+    """Noisy views of twenty things; the model leaves out the places that are noise alone."""
+    random = np.random.default_rng(0)
+    things, y = random.normal(0, 1, (20, 8)), np.arange(160) % 20
+    views = np.c_[things[y] + random.normal(0, 0.6, (160, 8)), random.normal(0, 3, (160, 24))]
+    np.savez(folder / "data.npz", x=views.astype(np.float32), y=y)
+    b = Builder()
+    kept = np.eye(8, 32, dtype=np.float32)
+    made = b.op("FULLY_CONNECTED", b.input("view", (1, 32)), kept, np.zeros(8, np.float32))
+    save(b.model(b.op("L2_NORMALIZATION", made)), folder / "model.tflite")
+
+
 MAKERS = {
+    "anomaly": make_anomaly,
+    "classification": make_classification,
     "detection": make_detection,
+    "embedding": make_embedding,
     "keypoints": make_keypoints,
     "questions": make_questions,
+    "regression": make_regression,
     "segmentation": make_segmentation,
     "speech": make_speech,
     "text": make_text,

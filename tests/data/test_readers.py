@@ -13,6 +13,7 @@ from litesmith.data.preparation import Preparation
 from litesmith.data.readers import as_classes
 from litesmith.data.sources import Samples, open_data
 from litesmith.errors import BadInput
+from litesmith.ir.build import Builder
 from litesmith.ir.types import Model
 from litesmith.tflite.describe import Described, describe
 from tests.data.test_images import noise, saved
@@ -122,3 +123,14 @@ def test_no_offset_is_told_of_classes_that_are_not_the_models(tmp_path: Path) ->
     model = scorer(classes=1001)  # one more than ImageNet has, for a background
     data = open_data(folders(tmp_path, FLOWERS), model, preparation=Preparation(norm="raw"))
     assert data.items.misfit and not any("label offset" in note for note in data.notes)
+
+
+def test_a_batch_of_one_may_be_left_out_beside_an_input_without() -> None:
+    b = Builder()
+    x, gain = b.input("x", (1, 4, 4, 1)), b.input("gain", ())
+    model = b.model(b.op("MUL", x, gain))
+    images, gains = np.ones((6, 4, 4, 1), np.float32), np.arange(6, dtype=np.float32)
+    for held in (images, images[:, None]):
+        found = list(open_data({"x": held, "gain": gains}, model))
+        assert [sample.inputs[0].shape for sample in found] == [(1, 4, 4, 1)] * 6
+        assert [float(sample.inputs[1]) for sample in found] == gains.tolist()

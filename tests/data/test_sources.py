@@ -382,7 +382,7 @@ BAD = [
     ("no_module_here:give", "no module 'no_module_here'"),
     ("os:no_function", "has no function 'no_function'"),
     ("os:getcwd", "data has|not an array|numbers"),
-    ("text.txt", "neither a folder nor an .npz or .npy"),
+    ("text.txt", "neither a folder nor an .npz, an .npy or a table"),
     ("broken.npz", "cannot be read"),
     ("broken.npy", "cannot be read"),
     ("object.npy", "cannot be read"),

@@ -57,6 +57,7 @@ def test_a_float_model_is_told_of_a_scheme_only_with_its_time() -> None:
 
 def test_int8_leaves_float_what_is_faster_so() -> None:
     form = int8_form(prelu_net(64, 32), Target(), runs=4)
+    assert form is not None
     assert form.kinds[0].kind == "PRELU"
     kept = [op for op in form.model.main.ops if op.kind == "PRELU"]
     assert form.scheme != INT8 or all(op.outputs[0].dtype == "float32" for op in kept)

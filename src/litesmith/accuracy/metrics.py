@@ -28,7 +28,7 @@ from litesmith.data.samples import Data, Sample
 from litesmith.data.sources import users_function
 from litesmith.errors import BadInput
 from litesmith.ir.softmax_scores import ends_in_softmax
-from litesmith.ir.types import Graph, Model
+from litesmith.ir.types import Array, Graph, Model
 from litesmith.phrases import phrase
 from litesmith.tasks.table import TASKS, task_named
 from litesmith.tasks.task import Answer
@@ -302,6 +302,8 @@ def _automatic(graph: Graph, data: Data, first: Sample) -> tuple[str, str]:
         return "rmse", ""
     if label.ndim >= 3:
         return "miou", ""
+    if label.ndim == 2 and _is_several(graph, label):
+        return "labels_f1", ""
     if label.size != len(label):
         raise BadInput(
             "labels of type {dtype} and shape {shape} suit no metric; name one",
@@ -317,6 +319,12 @@ def _automatic(graph: Graph, data: Data, first: Sample) -> tuple[str, str]:
         is_two = bool(np.isin(_known_classes(data, first), (0, 1)).all())
         return ("auc", "") if is_two else ("rmse", "")
     return "", phrase("the labels are class numbers, and the model has no list of scores")
+
+
+def _is_several(graph: Graph, label: Array) -> bool:
+    """Whether labels are zeros and ones for all classes, of which the model scores as many."""
+    is_marked = label.shape[1] > 1 and bool(np.isin(label, (0, 1)).all())
+    return is_marked and any(t.elements == label.size for t in graph.outputs)
 
 
 def _misfit(name: str, graph: Graph, data: Data, first: Sample) -> str:

@@ -26,8 +26,15 @@ def found(rows: Rows) -> Rows:
 
 
 def retrieval(rows: Rows) -> Influence:
-    """The mean of that. A row that is found for another counts for that other alone."""
+    """The mean of that over the rows whose class has another one; the rest are only found wrongly.
+    A row that is found for another counts for that other alone."""
     if len(rows) < 2:
         raise BadInput("retrieval needs at least two samples")
+    _, which, counts = np.unique(rows[:, 0], return_inverse=True, return_counts=True)
+    has_other = counts[which] > 1
+    if not has_other.any():
+        raise BadInput("retrieval needs two samples of some class; each class has one alone")
     right = found(rows)
-    return Influence(float(right.mean()), right - right.mean(), len(rows))
+    mean = float(right[has_other].mean())
+    moved = np.where(has_other, right - mean, 0.0) * (len(rows) / has_other.sum())
+    return Influence(mean, moved, float(has_other.sum()))

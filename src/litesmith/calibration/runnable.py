@@ -15,13 +15,16 @@ from litesmith.units import plain
 def refuse_dead(made: Model, model: Model, recipe: Recipe) -> None:
     """Raises where a quantized model does not open and the model it was made from does."""
     why = _fault(made)
-    if why and not _fault(model):
-        raise dead(model, recipe, why)
+    if why is not None and _fault(model) is None:
+        raise dead(model, recipe, str(why))
 
 
-def dead(model: Model, recipe: Recipe, why: str) -> BadInput:
-    """What is said of a recipe whose result does not open: the kind of op to keep, if one alone is
-    to blame."""
+def dead(model: Model, recipe: Recipe, why: str) -> BadInput | CannotRun:
+    """What is said of a recipe whose result does not open: why the model does not either, or else
+    the kind of op to keep, if one alone is to blame."""
+    own = _fault(model)
+    if own is not None:
+        return own
     place = quantize_place(recipe)
     step = recipe[place]
     assert isinstance(step, Quantize)
@@ -53,15 +56,15 @@ def _culprit(model: Model, recipe: Recipe, place: int, step: Quantize) -> str:
             other = apply(reference, (kept,), Context(ANY_RANGES)).model
         except CannotApply:
             continue
-        if not _fault(other):
+        if _fault(other) is None:
             return kind
     return ""
 
 
-def _fault(model: Model) -> str:
-    """Why a model does not open; "" where it does."""
+def _fault(model: Model) -> CannotRun | None:
+    """Why a model does not open; None where it does."""
     try:
         with Session(model):
-            return ""
+            return None
     except CannotRun as error:
-        return str(error)
+        return error

@@ -2,10 +2,12 @@
 
 answers.py        what models answer: one pass over the data for all of them, on every core
 audio.py          clips at a model's rate and length
+file_lists.py     files with a label each: of a folder, of class folders, of a table
 groups.py         which samples are independent: copies, near copies, the user's own groups
 guess_by_task.py  the normalisation under which a model does its task best
 guess_norm.py     normalisation and label offset, guessed if nobody states them
 images.py         finding, decoding and cropping images, several at a time
+label_tables.py   tables of files and labels, and of numbers
 lint.py           what is wrong with data, before any long work (`RULES`)
 preparation.py    normalisation, size and label offset
 readers.py        every kind of source as numbered items and their labels

@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from litesmith.data.groups import is_by_folder
+from litesmith.data.file_lists import listed_files
+from litesmith.data.label_tables import first_file, is_table
 from litesmith.data.preparation import Preparation
 from litesmith.data.readers import Rows, file_rows
 from litesmith.ir.types import Array, Model, Tensor
@@ -43,11 +44,15 @@ def waveform(tensor: Tensor) -> int:
     return tensor.elements if max(tensor.shape) == tensor.elements else 0
 
 
-def has_audio(folder: Path, model: Model) -> bool:
-    """True where a folder holds clips and the model takes one, or a map of features of one."""
+def has_audio(source: Path, model: Model) -> bool:
+    """True where a folder or a table holds clips and the model takes one, or a map of features of
+    one."""
     if len(model.main.inputs) != 1 or not _takes_sound(model.main.inputs[0]):
         return False
-    files = (path for pattern in ("*", "*/*") for path in folder.glob(pattern))
+    if is_table(source):
+        named = first_file(source)
+        return named is not None and named.suffix.lower() in ENDINGS
+    files = (path for pattern in ("*", "*/*") for path in source.glob(pattern))
     return any(path.suffix.lower() in ENDINGS for path in files)
 
 
@@ -56,8 +61,8 @@ def _takes_sound(tensor: Tensor) -> bool:
     return bool(waveform(tensor)) or (tensor.dtype == "float32" and len(sides) == 2)
 
 
-def audio_rows(folder: Path, model: Model, preparation: Preparation) -> Rows:
-    """A folder of clips, or of folders of clips whose names are the classes."""
+def audio_rows(source: Path, model: Model, preparation: Preparation) -> Rows:
+    """A folder of clips, or of folders of clips whose names are the classes; or a table."""
     tensor = model.main.inputs[0]
     rate, notes = rate_of(model, preparation)
     features = sound_features(model, preparation)
@@ -70,16 +75,14 @@ def audio_rows(folder: Path, model: Model, preparation: Preparation) -> Rows:
         values, own = read_sound(path)
         return windows(resampled(values, own, rate), length)
 
-    files, rows = file_rows(
-        folder,
-        model,
-        ENDINGS,
-        "clips",
+    listed = listed_files(source, model, ENDINGS, "clips", preparation)
+    files = listed.files
+    rows = file_rows(
+        listed,
         lambda path: made(pieces(path)[0]),
         sound_fault,
         phrase("clips cannot be read"),
         salt=f"{rate} {features.text} windows",
-        deep=is_by_folder(preparation.group),
     )
 
     def more(index: int) -> Sequence[tuple[Array, ...]]:

@@ -1,8 +1,7 @@
 """Readers: every kind of source as numbered items and their labels, not yet prepared."""
 
 import threading
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
@@ -14,16 +13,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from litesmith.data.groups import is_by_folder
-from litesmith.data.guess_norm import class_count
+from litesmith.data.file_lists import MOST_CLASSES, ListedFiles, listed_files
 from litesmith.data.images import (
     ENDINGS,
     ResizedImages,
     as_images,
     decode,
     decode_bytes,
-    files_below,
-    files_in,
     image_fault,
     picture,
     turn_mark,
@@ -34,13 +30,8 @@ from litesmith.ir.types import Array, Model, Tensor
 from litesmith.phrases import join_and, phrase
 from litesmith.tasks.task import Scorer, Words
 from litesmith.temporary import temporary_room
-from litesmith.tflite.describe import label_line
-from litesmith.tflite.metadata import metadata
 from litesmith.type_guards import is_list_or_tuple, is_mapping, is_tuple
-from litesmith.units import bytes_text, plain, total_text
-
-# No model has more classes; a larger number stands for something else.
-MOST_CLASSES = 2**31
+from litesmith.units import bytes_text, plain
 
 
 class Labels(NamedTuple):
@@ -107,8 +98,6 @@ Item = tuple[tuple[Array, ...], Array | None]  # one array for each input, and a
 
 # A generator that has given so much is taken for endless.
 _MOST_SPOOLED = 16_000_000_000
-
-_LABEL_FILE, _NAMED = "labels.txt", 5
 
 
 class ItemCheck(NamedTuple):
@@ -183,8 +172,8 @@ def batch_of(model: Model) -> int:
     return sizes.pop()[0] if len(sizes) == 1 and () not in sizes else 0
 
 
-def image_rows(folder: Path, model: Model, preparation: Preparation) -> Rows:
-    """A folder of images, or of folders of images whose names are the classes."""
+def image_rows(source: Path, model: Model, preparation: Preparation) -> Rows:
+    """A folder of images, or of folders of images whose names are the classes; or a table."""
     wanted = picture(model.main.inputs[0])
     if len(model.main.inputs) != 1 or wanted is None:
         shapes = "; ".join(
@@ -194,18 +183,16 @@ def image_rows(folder: Path, model: Model, preparation: Preparation) -> Rows:
         raise BadInput(
             "{folder}: images are for a model with one input of the shape of an image; this "
             "one has {shapes}; give an .npz with these names, or module:function",
-            folder,
+            source,
             shapes,
         )
-    files, rows = file_rows(
-        folder,
-        model,
-        ENDINGS,
-        "images",
+    listed = listed_files(source, model, ENDINGS, "images", preparation)
+    files = listed.files
+    rows = file_rows(
+        listed,
         lambda path: decode(path, wanted, preparation),
         image_fault,
         phrase("images cannot be read"),
-        deep=is_by_folder(preparation.group),
     )
 
     def content(index: int) -> bytes:
@@ -220,25 +207,17 @@ def image_rows(folder: Path, model: Model, preparation: Preparation) -> Rows:
 
 
 def file_rows(
-    folder: Path,
-    model: Model,
-    endings: Collection[str],
-    what: str,
+    listed: ListedFiles,
     decode: Callable[[Path], Array],
     fault: Callable[[Path], str],
     unusable: str,
     salt: str = "",
-    *,
-    deep: bool = False,
-) -> tuple[list[Path], Rows]:
-    """The files of a folder, or of folders in it whose names are the classes, as items; what is
-    decoded depends on `salt` too. `deep` looks for files also in folders of these."""
-    files, owners = list_files(folder, endings, what, deep=deep)
-    found = number_classes(folder, owners, model) if owners else Numbered(None)
-    classes = found.classes
+) -> Rows:
+    """Files as items; what is decoded depends on `salt` too."""
+    files, labels, found = listed.files, listed.labels, listed.found
 
     def read(index: int) -> Item:
-        return (decode(files[index]),), None if classes is None else classes[index]
+        return (decode(files[index]),), None if labels is None else labels[index]
 
     def fault_of(index: int) -> str:
         return fault(files[index])
@@ -246,132 +225,16 @@ def file_rows(
     def digest(index: int) -> str:
         return sha256(salt.encode() + files[index].read_bytes()).hexdigest()
 
-    return files, Rows(
-        [file.relative_to(folder).as_posix() for file in files],
+    return Rows(
+        listed.names,
         read,
         digest,
-        classes,
+        found.classes,
         found.notes,
         found.settled,
         ItemCheck(fault_of, unusable),
         misfit=found.misfit,
     )
-
-
-def list_files(
-    folder: Path, endings: Collection[str], what: str, *, deep: bool = False
-) -> tuple[list[Path], list[str]]:
-    """The files with these endings, and the folder of each where they are in folders; `deep` finds
-    those in folders of these folders too."""
-    flat = files_in(folder, endings)
-    inside = sorted(p for p in folder.iterdir() if p.is_dir() and not p.name.startswith("."))
-    look_in = files_below if deep else files_in
-    found = [(file, place.name) for place in inside for file in look_in(place, endings)]
-    if flat and found:
-        raise BadInput(
-            "{folder}: has {what} both directly ({name}) and in folders ({found}); keep one kind",
-            folder,
-            what,
-            flat[0].name,
-            found[0][1],
-        )
-    if flat:
-        return flat, []
-    if not found:
-        deeper = next((p.parent.parent for i in inside for p in i.glob("*/*") if p.is_file()), None)
-        hint = phrase("; is {deeper} meant?", deeper) if deeper is not None else ""
-        raise BadInput(
-            "{folder}: no {what} in it or in the folders in it{hint}", folder, what, hint
-        )
-    return [file for file, _ in found], [owner for _, owner in found]
-
-
-class Numbered(NamedTuple):
-    """The class of each file, what is said of it, whether the numbers are the model's own, and why
-    they cannot be the model's classes."""
-
-    classes: Array | None
-    notes: tuple[str, ...] = ()
-    settled: bool = False
-    misfit: str = ""
-
-
-def number_classes(folder: Path, owners: Sequence[str], model: Model) -> Numbered:
-    """The class of each file: by number, by a list of labels, or by the order of the names."""
-    used = sorted(set(owners))
-    told = metadata(model).labels
-    has_numbers = all(name.isdecimal() and int(name) < MOST_CLASSES for name in used)
-    if has_numbers and not {*used} <= {*told}:  # names that are numbers need not be in order
-        return Numbered(np.array([int(name) for name in owners], np.int64))
-    own = folder / _LABEL_FILE
-    text = own.read_text("utf-8", errors="replace") if own.is_file() else ""
-    listed = tuple(line.strip() for line in text.splitlines() if line.strip())
-    for labels, what in (
-        (listed, phrase("in {own}", own)),
-        (told, phrase("in the model's label file")),
-    ):
-        places = _label_places(labels)
-        if labels and all(_key(name) in places for name in used):
-            numbers = [places[_key(name)] for name in owners]
-            note = phrase(
-                "classes are numbered as {what}: {used} is {places}",
-                what,
-                used[0],
-                places[_key(used[0])],
-            )
-            wrong = "" if labels is told else _misfit(folder, labels, model)
-            return Numbered(np.array(numbers, np.int64), (note,), labels is told, wrong)
-    folders = sorted(p.name for p in folder.iterdir() if p.is_dir() and not p.name.startswith("."))
-    # An empty folder counts where only then there are as many classes as the model has.
-    named = folders if len(folders) == class_count(model) else used
-    places = {name: place for place, name in enumerate(named)}
-    note = phrase("classes are numbered in the order of their names: {named} is 0", named[0])
-    classes = np.array([places[name] for name in owners], np.int64)
-    return Numbered(classes, (note,), misfit=_misfit(folder, named, model))
-
-
-def _misfit(folder: Path, names: Sequence[str], model: Model) -> str:
-    """Why classes of these names cannot be the model's; "" where they may be."""
-    count, told = class_count(model), metadata(model).labels
-    strange = [name for name in names if _key(name) not in _label_places(told)] if told else []
-    if not strange and (count is None or len(names) in (count, count - 1)):
-        return ""
-    known = (
-        phrase("{count} ({names})", total_text(len(told)), shorten_names(told))
-        if told
-        else total_text(count or 0)
-    )
-    return phrase(
-        "data {folder}: its {count} classes ({names}) are not the {known} of the model; name the "
-        "folders as the model's labels or by their numbers, list the model's labels in {file}, or "
-        "make a model of these classes with `litesmith retrain`",
-        folder,
-        total_text(len(names)),
-        shorten_names(strange or names),
-        known,
-        folder / _LABEL_FILE,
-    )
-
-
-def shorten_names(names: Sequence[str]) -> str:
-    """The first few names, and how many more there are."""
-    shown = ", ".join(plain(name) for name in names[:_NAMED])
-    more = len(names) - _NAMED
-    return phrase("{shown} and {count} more", shown, total_text(more)) if more > 0 else shown
-
-
-def _label_places(labels: Sequence[str]) -> dict[str, int]:
-    """The number of each label by its name; of a label with several names, `tench, Tinca tinca`, by
-    each that no other has."""
-    places = {_key(label): place for place, label in enumerate(labels)}
-    parts = [(_key(part), n) for n, label in enumerate(labels) for part in label.split(",")]
-    counts = Counter(part for part, _ in parts)
-    return {part: n for part, n in parts if counts[part] == 1 and part} | places
-
-
-def _key(name: str) -> str:
-    """A name as it stands in a list of labels, in small letters."""
-    return label_line(name).casefold().replace("_", " ")
 
 
 def array_rows(
@@ -480,7 +343,10 @@ def as_items(tensor: Tensor, array: Array, model: Model, source: str) -> Array:
         )
     dims = tensor.dynamic or tensor.shape
     item = dims[1:] if batch_of(model) else dims
-    for given in (array, array[..., None] if item[-1:] == (1,) else array):
+    forms = [array, array[..., None]] if item[-1:] == (1,) else [array]
+    if not batch_of(model) and item[:1] == (1,) and array.ndim:  # a batch of one that others lack
+        forms.append(array[:, None])
+    for given in forms:
         ahead = given.ndim - len(item)
         most = 2 if batch_of(model) else 1
         if 0 <= ahead <= most and _fits(given.shape[ahead:], item):

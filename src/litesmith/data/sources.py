@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from litesmith.arguments import argument
 from litesmith.data.audio import audio_rows, has_audio
+from litesmith.data.file_lists import class_names
 from litesmith.data.groups import NONE as NO_GROUPS
 from litesmith.data.groups import Grouping, Sketch, sketch, stated_groups
 from litesmith.data.guess_by_task import guess_by_task
@@ -36,6 +37,7 @@ from litesmith.data.guess_norm import (
     with_norm,
 )
 from litesmith.data.images import in_parallel, picture
+from litesmith.data.label_tables import first_file, is_table, table_arrays
 from litesmith.data.preparation import Preparation
 from litesmith.data.readers import (
     Item,
@@ -273,7 +275,8 @@ def open_data(
         preparation = replace(preparation, task=rows.task)
     found = Samples(name, rows, chosen, model, preparation)
     is_folder = is_path(source) and os.path.isdir(source)
-    has_images = rows.resized or (is_folder and not rows.task) or shows_images(rows.task)
+    is_decoded = rows.resized or rows.stored is not None
+    has_images = is_decoded or (is_folder and not rows.task) or shows_images(rows.task)
     settled = _settled(found, has_images)
     told = (*rows.notes, *notes, *settled.notes)
     grouping = _grouping(rows, chosen, seen, preparation, name)
@@ -333,7 +336,9 @@ def _rows(
         of_task = task_rows(path, model, preparation)
         if of_task is not None:
             return of_task
-        if path.is_dir():
+        if is_table(path) and first_file(path) is None:
+            return _numbers(path, model, name, preparation)
+        if path.is_dir() or is_table(path):
             read = audio_rows if has_audio(path, model) else image_rows
             return read(path, model, preparation)
         if isinstance(source, str) and not path.exists() and ":" in name:
@@ -353,6 +358,15 @@ def _rows(
     )
 
 
+def _numbers(table: Path, model: Model, name: str, preparation: Preparation) -> Rows:
+    """A table of numbers, with labels where it has such."""
+    arrays, told = table_arrays(table, model, class_names(model, preparation))
+    if told is None:
+        return array_rows(arrays, model, name)
+    rows = array_rows(arrays | {"y": told.values}, model, name)
+    return replace(rows, notes=(*told.notes, *rows.notes), settled=told.settled)
+
+
 def _loaded(path: Path) -> dict[str, Array]:
     """The arrays of an .npy or .npz file; nothing that needs unpickling."""
     if not path.exists():
@@ -360,7 +374,11 @@ def _loaded(path: Path) -> dict[str, Array]:
             "{path}: does not exist; give a folder, an .npz, an .npy or module:function", path
         )
     if path.suffix.lower() not in (".npy", ".npz"):
-        raise BadInput("{path}: neither a folder nor an .npz or .npy; give one of these", path)
+        raise BadInput(
+            "{path}: neither a folder nor an .npz, an .npy or a table (.csv, .tsv, .jsonl); give "
+            "one of these",
+            path,
+        )
     return read_arrays(path)
 
 

@@ -12,13 +12,7 @@ from litesmith.errors import CannotRun, LitesmithError
 from litesmith.ir.types import Model
 from litesmith.passes.core.recipe import apply
 from litesmith.passes.quantizing.quantize import Quantize
-from litesmith.precision.fastest_forms import (
-    FastestForms,
-    SlowKind,
-    find_fastest,
-    slow_kinds,
-)
-from litesmith.precision.form_costs import form_costs
+from litesmith.precision.fastest_forms import SlowKind, fastest_forms, with_forms
 from litesmith.run.core.target import Target
 from litesmith.timing.latency import Result, Rule, list_contenders, measure, ratio
 from litesmith.timing.statistics import FASTER, SAME, SLOWER, UNCLEAR, Ratio
@@ -61,23 +55,18 @@ class Faster(NamedTuple):
         return max(before - after, 0.0) if self.ratio.verdict == FASTER else 0.0
 
 
-def int8_form(reference: Model, target: Target, runs: int | None = None) -> OtherForm:
-    """A float model in int8, but for the ops that are faster in float; the float model itself
-    where nothing would be left to gain."""
+def int8_form(reference: Model, target: Target, runs: int | None = None) -> OtherForm | None:
+    """A float model as `quantize` makes int8 of it, with the ops in float that are faster so; the
+    float model itself where nothing would be left to gain; None where it cannot be told."""
     start = apply(reference, TIDY.replace("fold", "fold(float16=true)")).model
+    recipe = (Quantize(),)
+    found = fastest_forms(start, recipe, target, runs)
+    if found is None:
+        return None
+    if not found.is_other and found.float_us < found.integer_us:
+        return OtherForm(FLOAT16, start, found.slow)
     context = context_of(RandomSamples(start, _SAMPLES))
-    quantized = apply(start, "quantize", context).model
-    costs = form_costs(start, quantized, target, runs)
-    found, kinds = find_fastest(start, costs), slow_kinds(start, costs)
-    if _is_better_float(found):
-        return OtherForm(FLOAT16, start, kinds)
-    if not found.keep:
-        return OtherForm(INT8, quantized, kinds)
-    return OtherForm(INT8, apply(start, (Quantize(keep=found.keep),), context).model, kinds)
-
-
-def _is_better_float(found: FastestForms) -> bool:
-    return not found.keep and found.float_us < found.integer_us
+    return OtherForm(INT8, apply(start, with_forms(recipe, found), context).model, found.slow)
 
 
 def dynamic_form(model: Model) -> OtherForm | None:

@@ -3,6 +3,7 @@ each with the command that acts on it."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from time import perf_counter_ns
@@ -165,10 +166,11 @@ def _treat(patient: Patient) -> Treatment:
     ops = [op for op in patient.ops if op.kernel == OWN and _is_int8(patient, op)]
     if not ops or target.kind != "cpu" or target.kernels != "xnnpack":
         return Treatment(())
-    try:
+    reference = form = None
+    with suppress(LitesmithError):
         reference = patient.reference or float_form(patient.model)
         form = int8_form(reference, target, patient.runs)
-    except LitesmithError:
+    if reference is None or form is None:
         graph = patient.model.graphs[ops[0].graph]
         return Treatment(tuple(op for op in ops if is_slow_integer(graph.ops[op.index])))
     forms = [one for one in (form, dynamic_form(reference)) if one is not None]

@@ -57,13 +57,14 @@ _NOT_TIMED = phrase("--effort quick; litesmith bench compares the two")
 class Quantized(MadeModel):
     """A quantized model, and what was checked of its file.
 
-    claims     integers only, XNNPACK only, near the original: as found in the file
-    speed      its time beside the original's, and what makes it slower where it is
-    score      of the model and the original on `eval`, where that was asked for
-    next_data  the options that name data to score it on
-    mixed      outputs with numbers of several meanings, of which the small ones are lost
-    kept_for   the ops that had better be kept for these
-    in_int16   the recipe that makes these outputs in int16
+    claims         integers only, XNNPACK only, near the original: as found in the file
+    speed          its time beside the original's, and what makes it slower where it is
+    score          of the model and the original on `eval`, where that was asked for
+    next_data      the options that name data to score it on
+    mixed          outputs with numbers of several meanings, of which the small ones are lost
+    kept_for       the ops that had better be kept for these
+    in_int16       the recipe that makes these outputs in int16
+    fully_integer  whether integers were asked for throughout
     """
 
     step: Quantize
@@ -76,6 +77,7 @@ class Quantized(MadeModel):
     mixed: tuple[MixedOutput, ...] = ()
     kept_for: tuple[int, ...] = ()
     in_int16: str = ""
+    fully_integer: bool = False
 
     @property
     def is_random(self) -> bool:
@@ -188,6 +190,7 @@ def quantize(
         checked.score,
         next_data,
         *mixed,
+        fully_integer=fully_integer,
     )
 
 

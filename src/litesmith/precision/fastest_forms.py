@@ -57,6 +57,7 @@ class FastestForms(NamedTuple):
     integer_us    of the model with every op in integers that can be
     float_us      of the float model
     kept          these ops by kind
+    slow          the kinds that take longer in integers than in float, the worst first
     rewrites      what is said with other ops first, as `rewrite` takes it
     """
 
@@ -65,6 +66,7 @@ class FastestForms(NamedTuple):
     integer_us: float
     float_us: float
     kept: tuple[SlowKind, ...] = ()
+    slow: tuple[SlowKind, ...] = ()
     rewrites: tuple[str, ...] = ()
 
     @property
@@ -130,7 +132,7 @@ def _found(model: Model, recipe: Recipe, cost: Cost) -> FastestForms | None:
             ways = (*best.rewrites, way)
             other = _best(apply(model, (*front, *_rewriting(ways))).model, step, cost)
             if other.predicted_us < best.predicted_us * (1 - _LEAST_GAIN):
-                best = other._replace(rewrites=ways)
+                best = other._replace(slow=best.slow, rewrites=ways)
     except (CannotApply, CannotRun):
         return None
     return best
@@ -185,7 +187,8 @@ def find_fastest(reference: Model, costs: FormCosts) -> FastestForms:
     share = len(kept) / max(1, len(free))
     rest = share * costs.float_rest + (1 - share) * costs.integer_rest
     times = (best + rest, whole + costs.integer_rest, real)
-    return FastestForms(names_of(graph, kept), *times, _by_kind(graph, costs, kept))
+    kinds = _by_kind(graph, costs, kept), _slow_kinds(graph, costs)
+    return FastestForms(names_of(graph, kept), *times, *kinds)
 
 
 def slower_kinds(
@@ -196,15 +199,14 @@ def slower_kinds(
     place = quantize_place(recipe)
     try:
         reference = apply(model, recipe[:place]).model
-        return slow_kinds(reference, form_costs(reference, quantized, target, runs))
+        return _slow_kinds(reference.main, form_costs(reference, quantized, target, runs))
     except (CannotApply, CannotRun):
         return ()
 
 
-def slow_kinds(reference: Model, costs: FormCosts) -> tuple[SlowKind, ...]:
-    """The kinds of ops that take longer in integers than in float, the worst first."""
+def _slow_kinds(graph: Graph, costs: FormCosts) -> tuple[SlowKind, ...]:
     free = [op for op, us in enumerate(costs.integers) if us is not None]
-    kinds = _by_kind(reference.main, costs, free)
+    kinds = _by_kind(graph, costs, free)
     return tuple(kind for kind in kinds if kind.integer_us > kind.float_us)
 
 

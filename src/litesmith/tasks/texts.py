@@ -6,7 +6,7 @@ import io
 import json
 import re
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -32,7 +32,7 @@ from litesmith.tasks.task import (
     model_labels,
 )
 from litesmith.tflite.metadata import AttachedFile, vocabulary_file
-from litesmith.type_guards import is_mapping
+from litesmith.type_guards import is_list_or_tuple, is_mapping
 from litesmith.units import plain, total_text
 
 if TYPE_CHECKING:
@@ -72,11 +72,7 @@ def ending(path: Path) -> str:
 def read_table(path: Path, first: Sequence[str], second: Sequence[str]) -> list[tuple[str, str]]:
     """Two columns of a table: those that have one of the names, else the one with the longest
     values first and the other second."""
-    try:
-        text = read_bytes(path).decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise BadInput("{path}: not text in UTF-8", plain(str(path))) from None
-    rows = _json_rows(text, path) if ending(path) == ".jsonl" else _listed_rows(text, path)
+    rows = read_records(path, _HEADS)
     names = {name.casefold().strip(): name for name in rows[0]} if rows else {}
     one = next((names[name] for name in first if name in names), None)
     two = next((names[name] for name in second if name in names), None)
@@ -89,6 +85,18 @@ def read_table(path: Path, first: Sequence[str], second: Sequence[str]) -> list[
             second[0],
         )
     return [(row.get(one, ""), row.get(two, "")) for row in rows]
+
+
+def read_records(path: Path, heads: Collection[str] = ()) -> list[dict[str, str]]:
+    """The rows of a table by the names of its columns. With `heads`, a first row that has none of
+    these names is data like the others."""
+    try:
+        text = read_bytes(path).decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise BadInput("{path}: not text in UTF-8", plain(str(path))) from None
+    if ending(path) == ".jsonl":
+        return _json_rows(text, path)
+    return _listed_rows(text, path, heads)
 
 
 def _json_rows(text: str, path: Path) -> list[dict[str, str]]:
@@ -104,11 +112,16 @@ def _json_rows(text: str, path: Path) -> list[dict[str, str]]:
             ) from None
         if not is_mapping(told):
             raise BadInput("{path}: line {number} is no object", path, number)
-        rows.append({str(key): str(value) for key, value in told.items()})
+        rows.append({str(key): _told(value) for key, value in told.items()})
     return rows
 
 
-def _listed_rows(text: str, path: Path) -> list[dict[str, str]]:
+def _told(value: object) -> str:
+    """A value as a table has it; of a list, its members with | between them."""
+    return "|".join(map(str, value)) if is_list_or_tuple(value) else str(value)
+
+
+def _listed_rows(text: str, path: Path, heads: Collection[str]) -> list[dict[str, str]]:
     is_tabbed = ending(path) == ".tsv"
     quoting = csv.QUOTE_NONE if is_tabbed else csv.QUOTE_MINIMAL
     try:
@@ -129,7 +142,7 @@ def _listed_rows(text: str, path: Path) -> list[dict[str, str]]:
             len(rows[bad - 1]),
             wide,
         )
-    if {name.casefold().strip() for name in rows[0]} & _HEADS:
+    if not heads or {name.casefold().strip() for name in rows[0]} & {*heads}:
         head, *rows = rows
     else:  # no names: what is longest is the text
         long = max(range(wide), key=lambda n: sum(len(row[n]) for row in rows[:100]))

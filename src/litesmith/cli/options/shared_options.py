@@ -60,7 +60,8 @@ DATA = option(
     "--data",
     metavar="D",
     is_place=True,
-    help="A folder of images, or of class folders; .npz with x and y; .npy; module:function.",
+    help="A folder of images, or of class folders; a table of files and labels; .npz with x and "
+    "y; .npy; module:function.",
 )
 EVAL = option(
     "--eval", metavar="D2", is_place=True, help="Data to score the model and the result on."

@@ -47,6 +47,10 @@ TOPICS = {
             ("x.npy", phrase("one array, samples first")),
             ("coco/, voc/, yolo/", phrase("images and boxes, outlines or key points")),
             ("images/ and masks/", phrase("images and a mask for each")),
+            (
+                "labels.csv, .tsv, .jsonl",
+                phrase("a file, or a row of numbers, and its label or several in each row"),
+            ),
             ("reviews.tsv, .csv, .jsonl", phrase("texts with labels; needs --vocab")),
             ("clips/transcripts.tsv", phrase("WAV or FLAC clips and what is said in them")),
             ("squad.json", phrase("questions with their paragraphs")),

@@ -38,7 +38,7 @@ def print_quantized(result: Quantized) -> None:
     print_left(result.done.change.skipped)
     _print_sizes(result)
     _print_claims(result.claims, is_integer=SCHEMES[result.step.to].is_integer)
-    print_speed(result.speed, result.step)
+    print_speed(result.speed, result.step, is_integer=result.fully_integer)
     _print_data(result)
     if result.score is not None:
         print_score(result.score)

@@ -11,9 +11,11 @@ from litesmith.units import plain, time_text
 _MOST_KINDS = 6
 
 
-def print_speed(speed: Speed, step: Quantize, *, is_recipe: bool = False) -> None:
+def print_speed(
+    speed: Speed, step: Quantize, *, is_recipe: bool = False, is_integer: bool = False
+) -> None:
     """The time, who is to blame where it is longer, and what to type; `is_recipe` where the user
-    wrote the step in a recipe."""
+    wrote the step in a recipe, `is_integer` where integers were asked for throughout."""
     latency = speed.latency
     if latency is None:
         show.line(phrase("its time was not measured: {why}", plain(speed.untimed)))
@@ -23,10 +25,12 @@ def print_speed(speed: Speed, step: Quantize, *, is_recipe: bool = False) -> Non
         "time on {target}: {times}, {words}", latency.target, ratio.times_words, ratio.words
     )
     show.line(told, "bold red" if speed.is_slower else "bold")
-    print_blame(speed, step, is_recipe=is_recipe)
+    print_blame(speed, step, is_recipe=is_recipe, is_integer=is_integer)
 
 
-def print_blame(speed: Speed, step: Quantize, *, is_recipe: bool = False) -> None:
+def print_blame(
+    speed: Speed, step: Quantize, *, is_recipe: bool = False, is_integer: bool = False
+) -> None:
     """Of a file that is slower, the ops that are, and what to type."""
     for kind in speed.blamed[:_MOST_KINDS]:
         show.line(
@@ -39,15 +43,16 @@ def print_blame(speed: Speed, step: Quantize, *, is_recipe: bool = False) -> Non
             )
         )
     if speed.is_slower:
-        show.line(_cure(speed, step, is_recipe=is_recipe))
+        show.line(_cure(speed, step, is_recipe=is_recipe, is_integer=is_integer))
 
 
-def _cure(speed: Speed, step: Quantize, *, is_recipe: bool) -> str:
+def _cure(speed: Speed, step: Quantize, *, is_recipe: bool, is_integer: bool) -> str:
     """What to type for a file that is not slower."""
     kinds = ",".join(kind.kind for kind in speed.blamed[:_MOST_KINDS])
     if is_recipe:
         return _recipe_cure(kinds, step)
-    if step.to == "int8" and not (step.keep or step.only):
+    is_forced = is_integer or step.io != "float"
+    if step.to == "int8" and is_forced and not (step.keep or step.only):
         return phrase(
             "leave out --fully-integer and --io, and ops that are faster in float stay "
             "float; or use --to float16, which computes like the original at half its size"

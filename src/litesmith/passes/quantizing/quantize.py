@@ -251,8 +251,21 @@ def _nothing_to_do(model: Model, to: str, skipped: Sequence[Skip]) -> str:
             to,
             held,
         )
-    why = phrase(" ({where}: {why})", skipped[0].where, skipped[0].why) if skipped else ""
-    return phrase("quantize(to={to}): no layer of the model can be changed{why}", to, why)
+    if skipped:
+        return phrase(
+            "quantize(to={to}): no layer of the model can be changed ({where}: {why}); use another "
+            "scheme, or the file as it is",
+            to,
+            skipped[0].where,
+            skipped[0].why,
+        )
+    kinds = sorted({op.label for op in model.main.ops})
+    return phrase(
+        "quantize(to={to}): no layer of the model can be changed: its ops ({kinds}) have no "
+        "weights; use the file as it is",
+        to,
+        ", ".join(map(plain, kinds[:6])),
+    )
 
 
 def _refuse_unknown(setting: str, value: str, known: Mapping[str, object] | Sequence[str]) -> None:

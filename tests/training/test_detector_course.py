@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from litesmith.tasks.detectors import LAYOUTS, grid_anchors
-from litesmith.training.detector_course import move_pictures
 from litesmith.training.detector_loss import Things, decode_boxes, detector_loss
+from litesmith.training.moved_pictures import draw_moves, move_pictures, move_things
 
 
 @pytest.mark.parametrize("how", ["auto", "flip", "shift", "none"])
@@ -16,7 +16,8 @@ def test_a_box_is_where_its_thing_went(how: str, seed: int) -> None:
     pictures[:, 16:40, 24:44] = 255.0
     box = torch.tensor([24, 16, 44, 40]) / 64
     things = Things(box.expand(2, 1, 4), torch.zeros(2, 1, dtype=torch.int64))
-    moved, found = move_pictures(pictures, things, how, np.random.default_rng(seed))
+    moves = torch.from_numpy(draw_moves(2, how, np.random.default_rng(seed)))
+    moved, found = move_pictures(pictures, moves), move_things(things, moves)
     for picture, boxes, kinds in zip(moved, *found, strict=True):
         if kinds[0] < 0:
             continue

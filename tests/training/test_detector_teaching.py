@@ -14,7 +14,7 @@ from litesmith.progress import Status
 from litesmith.run.session import Session
 from litesmith.tflite.file import digest, load, save
 from litesmith.tflite.metadata import metadata
-from litesmith.training.detector_result import TaughtDetector
+from litesmith.training.taught_result import TaughtNetwork
 from tests.zoo import noise
 
 COLOURS = {"blue": (30, 60, 220), "red": (220, 40, 30)}
@@ -70,7 +70,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def taught(place: Path, out: str = "out.tflite", **more: object) -> TaughtDetector:
+def taught(place: Path, out: str = "out.tflite", **more: object) -> TaughtNetwork:
     options: dict[str, object] = {"norm": "tf", "epochs": 6.0, "rate": 0.01, "augment": "flip"}
     found = litesmith.retrain(
         place / "backbone.tflite",
@@ -78,17 +78,17 @@ def taught(place: Path, out: str = "out.tflite", **more: object) -> TaughtDetect
         place / out,
         **options | more,  # pyright: ignore
     )
-    assert isinstance(found, TaughtDetector)
+    assert isinstance(found, TaughtNetwork)
     return found
 
 
 @pytest.fixture(scope="module")
-def found(place: Path) -> TaughtDetector:
+def found(place: Path) -> TaughtNetwork:
     return taught(place, val=place / "val", evidence=place / "evidence")
 
 
 def test_two_classes_are_found_and_the_file_is_judged_without_a_flag(
-    place: Path, found: TaughtDetector
+    place: Path, found: TaughtNetwork
 ) -> None:
     assert found.classes == ("blue", "red") and found.value > 0.2 and found.n == 16
     assert found.low <= found.value <= found.high
@@ -97,7 +97,7 @@ def test_two_classes_are_found_and_the_file_is_judged_without_a_flag(
     assert metadata(load(found.out)).labels == found.classes
 
 
-def test_an_interpreter_reads_it(found: TaughtDetector) -> None:
+def test_an_interpreter_reads_it(found: TaughtNetwork) -> None:
     with Session(found.out, "cpu:1") as session:
         session.run()
         assert {name: a.shape for name, a in session.outputs.items()} == {
@@ -108,7 +108,7 @@ def test_an_interpreter_reads_it(found: TaughtDetector) -> None:
         }
 
 
-def test_the_page_has_the_worst_pictures_and_the_curves(place: Path, found: TaughtDetector) -> None:
+def test_the_page_has_the_worst_pictures_and_the_curves(place: Path, found: TaughtNetwork) -> None:
     assert found.report is not None and (place / "evidence" / RETRAIN).exists()
     page = found.report.read_text("utf-8")
     assert "data:image/jpeg" in page and "AP50" in page
@@ -117,7 +117,7 @@ def test_the_page_has_the_worst_pictures_and_the_curves(place: Path, found: Taug
 
 
 def test_without_the_choice_among_boxes_the_answers_are_as_good(
-    place: Path, found: TaughtDetector
+    place: Path, found: TaughtNetwork
 ) -> None:
     raw = taught(place, "raw.tflite", val=place / "val", raw=True)
     assert [t.shape for t in load(raw.out).main.outputs] == [(1, 80, 4), (1, 80, 2)]
@@ -129,7 +129,8 @@ def test_without_the_choice_among_boxes_the_answers_are_as_good(
 
 def test_an_interrupted_training_ends_in_the_same_file(place: Path) -> None:
     settings = {"epochs": 2.0, "record_every": 0.0, "fine_tune": "last"}
-    whole = taught(place, "uncut.tflite", **settings)
+    whole = taught(place, "uncut.tflite", evidence=place / "uncut", **settings)
+    assert whole.tuned is not None and whole.report is not None and whole.report.exists()
     seen: list[object] = []
 
     def stop(event: object) -> None:

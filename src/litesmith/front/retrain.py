@@ -20,7 +20,6 @@ from litesmith.phrases import phrase
 from litesmith.progress import Note, Progress, Status, silent
 from litesmith.temporary import temporary_file
 from litesmith.tflite.write import to_bytes
-from litesmith.training.detector_result import TaughtDetector
 from litesmith.training.retrain_request import (
     NO_TUNING,
     Request,
@@ -44,6 +43,7 @@ from litesmith.training.settings import (
     read_training,
     split_preparing,
 )
+from litesmith.training.taught_result import TaughtNetwork
 
 Place = str | os.PathLike[str]
 
@@ -71,7 +71,7 @@ def retrain(
     command: str = "",
     progress: Progress = silent,
     **options: Unpack[TrainingOptions],
-) -> Retrained | TaughtDetector:
+) -> Retrained | TaughtNetwork:
     """A classifier of your classes from any float classifier or feature extractor.
 
     >>> found = litesmith.retrain("model.tflite", "val.npz", "mine.tflite")
@@ -175,7 +175,7 @@ def _hold(folder: Folder) -> Generator[None]:
         raise
 
 
-def _carry_out(request: Request, progress: Progress) -> Retrained | TaughtDetector:
+def _carry_out(request: Request, progress: Progress) -> Retrained | TaughtNetwork:
     """Retrains, and keeps what was trained for as long as the work may be continued."""
     records = request.record.folder
     if records is None:
@@ -200,9 +200,9 @@ def _carry_out(request: Request, progress: Progress) -> Retrained | TaughtDetect
     return result
 
 
-def _write(folder: Folder, result: Retrained | TaughtDetector, command: str) -> Path:
+def _write(folder: Folder, result: Retrained | TaughtNetwork, command: str) -> Path:
     """The record, the evidence and the page."""
-    if isinstance(result, TaughtDetector):
+    if isinstance(result, TaughtNetwork):
         folder.write_summary(result.as_summary(command))
         for trial in result.list_trials():
             folder.add(trial)

@@ -90,6 +90,15 @@ class RetrainFolder:
     def is_detector(self) -> bool:
         return self.result.metric == "ap50"
 
+    @property
+    def is_segmenter(self) -> bool:
+        return self.result.metric == "miou"
+
+    @property
+    def has_places(self) -> bool:
+        """Whether it tells where things are, and not only which class an item has."""
+        return self.is_detector or self.is_segmenter
+
 
 def read_retrained(folder: Path) -> RetrainFolder:
     """Everything that the folder holds."""
@@ -194,7 +203,7 @@ def verdict_of(record: RetrainFolder) -> tuple[str, Verdict]:
     right = record.result.right
     if right is None:
         return "none", _UNJUDGED
-    if record.is_detector:
+    if record.has_places:
         return ("proven", _FINDS) if right.low > 0 else ("missed", _FINDS_NOTHING)
     return ("proven", _LEARNED) if right.low > guess_share(record) else ("missed", _GUESSES)
 
@@ -228,14 +237,20 @@ def _tiles(record: RetrainFolder) -> Iterator[Tile]:
     if result.right is not None:
         right, interval = split_interval(_share_words(result.right))
         judged = phrase("of {count} items that it has not seen", total_text(result.n))
-        yield Tile("AP50" if record.is_detector else phrase("Right"), right, interval, judged)
-    if result.right is not None and not record.is_detector:
+        yield Tile(_score_title(record), right, interval, judged)
+    if result.right is not None and not record.has_places:
         guess = score_text(guess_share(record), "share")
         yield Tile(phrase("By a guess"), guess, "", phrase("always the largest class"))
     known = [(row.share.value, row.name) for row in record.classes if row.share is not None]
     if len(known) > 1:
         share, name = min(known)
         yield Tile(phrase("Hardest class"), Quantity(name), "", score_text(share, "share"))
+
+
+def _score_title(record: RetrainFolder) -> str:
+    if record.is_segmenter:
+        return phrase("Mean IoU")
+    return "AP50" if record.is_detector else phrase("Right")
 
 
 def _ship(record: RetrainFolder) -> Html:
@@ -284,6 +299,8 @@ def _how(record: RetrainFolder) -> str:
             if is_scratch
             else phrase("a detector on {name}", name)
             if record.is_detector
+            else phrase("a segmenter on {name}", name)
+            if record.is_segmenter
             else phrase("a new head on {name}", name)
         )
     if record.result.seconds is not None:
@@ -306,7 +323,9 @@ _JUDGED_BY, _LEARNED_FROM = phrase("Judged by"), phrase("Learned from")
 _RIGHT, _TAKEN_FOR = phrase("Right, with 95 % interval"), phrase("Taken for")
 _AP50 = phrase("AP50, with 95 % interval")
 _TITLES = (phrase("Class"), _JUDGED_BY, _RIGHT, _TAKEN_FOR, _LEARNED_FROM)
+_IOU = phrase("IoU, with 95 % interval")
 _DETECTOR_TITLES = (phrase("Class"), _JUDGED_BY, _AP50, _LEARNED_FROM)
+_SEGMENTER_TITLES = (phrase("Class"), _JUDGED_BY, _IOU, _LEARNED_FROM)
 
 
 def _classes(record: RetrainFolder) -> Html | None:
@@ -315,15 +334,22 @@ def _classes(record: RetrainFolder) -> Html | None:
     order = sorted(
         record.classes, key=lambda row: (row.share is None, row.share.value if row.share else 0)
     )
-    if record.is_detector:
-        rows = (_class_row(row, _DETECTOR_TITLES) for row in order)
-        return tag("div", table_html(_DETECTOR_TITLES, rows, "cards", scope="col"), class_="scroll")
+    if record.has_places:
+        titles = _titles(record)
+        rows = (_class_row(row, titles) for row in order if row.count or row.learned)
+        return tag("div", table_html(titles, rows, "cards", scope="col"), class_="scroll")
     chart = _class_chart(order)
     is_told = chart is not None and len(order) <= _MOST_BARS  # every share, with its interval
     titles = tuple(title for title in _TITLES if not (is_told and title == _RIGHT))
     rows = (_class_row(row, titles) for row in order)
     shown = table_html(titles, rows, "cards", scope="col")
     return join_html(chart, tag("div", shown, class_="scroll"))
+
+
+def _titles(record: RetrainFolder) -> tuple[str, ...]:
+    if record.is_segmenter:
+        return _SEGMENTER_TITLES
+    return _DETECTOR_TITLES if record.is_detector else _TITLES
 
 
 def _class_chart(order: list[ClassRow]) -> Html | None:
@@ -357,6 +383,7 @@ def _class_row(row: ClassRow, titles: Sequence[str]) -> Html:
         _JUDGED_BY: str(row.count),
         _RIGHT: share,
         _AP50: share,
+        _IOU: share,
         _TAKEN_FOR: row.taken_for,
         _LEARNED_FROM: str(row.learned),
     }
@@ -446,6 +473,11 @@ def _mistakes(record: RetrainFolder) -> Html | None:
     )
     if record.is_detector:
         hint = phrase("True boxes are green, the model's are red. Wrong labels show up here, too.")
+    if record.is_segmenter:
+        hint = phrase(
+            "What only the mask has is green, what only the model says is red; the share is that "
+            "of the pixels that are right. A wrong mask is found here too."
+        )
     items = [_mistake(one) for one in record.mistakes]
     return join_html(tag("p", hint, class_="hint"), tag("ul", *items, class_="thumbs"))
 
@@ -542,16 +574,17 @@ def retrained_markdown(folder: Path, stem: str) -> Markdown:
     record = read_retrained(folder)
     right = escape_markdown(_share_words(record.result.right))
     head = f"# {escape_markdown(record.summary.model or phrase('a model'))}: {right}"
-    titles = _DETECTOR_TITLES if record.is_detector else _TITLES
+    titles = _titles(record)
     rows = [
         [
             escape_markdown(row.name),
             str(row.count),
             escape_markdown(_share_words(row.share)),
-            *(() if record.is_detector else (escape_markdown(row.taken_for),)),
+            *(() if record.has_places else (escape_markdown(row.taken_for),)),
             str(row.learned),
         ]
         for row in record.classes
+        if row.count or row.learned or not record.has_places
     ]
     notes = "\n".join(f"- {escape_markdown(note)}" for note in record.result.notes)
     shown = table(titles, rows) if rows else ""

@@ -1,7 +1,9 @@
 """Segmentation: the class of every pixel."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from PIL import Image, UnidentifiedImageError
@@ -84,6 +86,11 @@ def _find(source: Path) -> tuple[Path, Path] | None:
     return next((p for p in pairs if p[0].is_dir() and any(_files(p[1], _MASKS))), None)
 
 
+def has_masks(source: Path) -> bool:
+    """Whether a path is a folder with images beside masks."""
+    return _find(source) is not None
+
+
 def _files(folder: Path, endings: tuple[str, ...]) -> list[Path]:
     if not folder.is_dir():
         return []
@@ -104,6 +111,51 @@ def _open(source: Path, model: Model, settings: Settings) -> TaskItems:
         "names, or COCO's JSON with outlines",
         plain(str(source)),
     )
+
+
+class Surveyed(NamedTuple):
+    """What the masks of a folder tell of: the names of their classes by number, and of each image
+    the class that fills most of it, without those that show nothing."""
+
+    names: tuple[str, ...]
+    main: tuple[tuple[Path, int], ...]
+
+
+def survey_masks(source: Path, names: Sequence[str] = ()) -> Surveyed | None:
+    """The classes of all masks of a source, by these names; None where it has none."""
+    found = _find(source)
+    told = None if found is not None else find_annotations(source)
+    if found is not None:
+        return _survey_files(*found, names)
+    if told is None or told[0] is not read_coco or not mentions(told[1], b'"segmentation"'):
+        return None
+    known = read_coco(told[1])
+    used = {thing.name for some in known.things for thing in some}
+    own = ("background", *(name for name in known.classes if name in used))
+    numbers = {name: number for number, name in enumerate(names or own)}
+    pairs = zip(known.files, known.things, strict=True)
+    largest = ((file, max(some, key=lambda thing: thing.area)) for file, some in pairs if some)
+    main = ((file, numbers.get(thing.name, 0)) for file, thing in largest)
+    return Surveyed(tuple(names) or own, tuple(main))
+
+
+def _survey_files(image_folder: Path, mask_folder: Path, names: Sequence[str]) -> Surveyed:
+    masks = {path.stem: path for path in _files(mask_folder, _MASKS)}
+    files = [file for file in _files(image_folder, IMAGE_ENDINGS) if file.stem in masks]
+    counts = np.zeros((len(files), IGNORED + 1), np.int64)
+    for place, file in enumerate(files):
+        numbers = np.clip(_read_mask(masks[file.stem]), 0, IGNORED)
+        counts[place] = np.bincount(numbers.reshape(-1), minlength=IGNORED + 1)
+    shown = counts[:, 1:IGNORED]
+    if not shown.any():  # white is class 1
+        shown = counts[:, IGNORED:]
+    most = max((np.flatnonzero(shown.any(axis=0)) + 1).tolist(), default=1)
+    largest = zip(files, (shown.argmax(axis=1) + 1).tolist(), shown.any(axis=1), strict=True)
+    main = [(file, number) for file, number, is_there in largest if is_there]
+    if len(names) > most:
+        return Surveyed(tuple(names), tuple(main))
+    own = ("background", *(f"class {number}" for number in range(1, most + 1)))
+    return Surveyed((*names, *own[len(names) :]), tuple(main))
 
 
 def _with_outlines(
@@ -194,18 +246,7 @@ def _are_black_and_white(path: Path) -> bool:
 
 def _mask(path: Path, size: tuple[int, int], classes: int) -> Array:
     """The class of every pixel as the mask has it, in the size of the model's map."""
-    try:
-        with Image.open(path) as opened:
-            if opened.mode not in ("P", "L", "1", "I", "I;16"):
-                raise BadInput(
-                    "{path}: a mask of mode {mode} has colours, not classes; save it with one "
-                    "number a pixel",
-                    plain(str(path)),
-                    opened.mode,
-                )
-            numbers = Image.fromarray(np.asarray(opened).astype(np.int32))
-    except (OSError, UnidentifiedImageError, ValueError) as error:
-        raise BadInput("{path}: not a readable mask ({error})", plain(str(path)), error) from None
+    numbers = Image.fromarray(_read_mask(path))
     found = np.asarray(numbers.resize((size[1], size[0]), Image.Resampling.NEAREST))
     wrong = found[(found != IGNORED) & ((found < 0) | (found >= classes))]
     if wrong.size:
@@ -216,6 +257,22 @@ def _mask(path: Path, size: tuple[int, int], classes: int) -> Array:
             classes - 1,
         )
     return found
+
+
+def _read_mask(path: Path) -> Array:
+    """The numbers of a mask in its own size."""
+    try:
+        with Image.open(path) as opened:
+            if opened.mode not in ("P", "L", "1", "I", "I;16"):
+                raise BadInput(
+                    "{path}: a mask of mode {mode} has colours, not classes; save it with one "
+                    "number a pixel",
+                    plain(str(path)),
+                    opened.mode,
+                )
+            return np.asarray(opened).astype(np.int32)
+    except (OSError, UnidentifiedImageError, ValueError) as error:
+        raise BadInput("{path}: not a readable mask ({error})", plain(str(path)), error) from None
 
 
 def _is_given(source: Path, model: Model, settings: Settings) -> bool:

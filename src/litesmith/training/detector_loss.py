@@ -40,8 +40,8 @@ class Things(NamedTuple):
 def decode_boxes(codes: torch.Tensor, anchors: torch.Tensor) -> torch.Tensor:
     """Corners of boxes (pictures, places, 4) from codes (down, across, height, width) and anchors
     (places, 4) by centre and size, across first."""
-    centres = codes[..., [1, 0]] / CENTRE_CODE * anchors[:, 2:] + anchors[:, :2]
-    logs = (codes[..., [3, 2]] / SIZE_CODE).clamp(-_MOST_LOG, _MOST_LOG)
+    centres = codes[..., :2].flip(-1) / CENTRE_CODE * anchors[:, 2:] + anchors[:, :2]
+    logs = (codes[..., 2:].flip(-1) / SIZE_CODE).clamp(-_MOST_LOG, _MOST_LOG)
     halves = torch.exp(logs) * anchors[:, 2:] / 2
     return torch.cat([centres - halves, centres + halves], dim=-1)
 

@@ -35,6 +35,7 @@ from litesmith.phrases import phrase
 from litesmith.tflite.file import digest
 from litesmith.timing.host import host
 from litesmith.timing.statistics import Row
+from litesmith.training.picture_tasks import PICTURE_TASKS
 from litesmith.training.settings import Training, TrainingRecord
 from litesmith.transfer.confusion import Confusion
 from litesmith.transfer.embedding import Embedding
@@ -87,8 +88,8 @@ class Request:
     @property
     def trains(self) -> bool:
         """True where torch is needed, and a record of what was trained."""
-        is_detector = self.preparation.task == "detection"
-        return self.is_scratch or is_detector or self.fine_tune != NO_TUNING
+        is_taught = self.preparation.task in PICTURE_TASKS
+        return self.is_scratch or is_taught or self.fine_tune != NO_TUNING
 
 
 class FineTuned(NamedTuple):

@@ -27,8 +27,8 @@ from litesmith.tflite.describe import Described, describe
 from litesmith.tflite.file import load, refuse_output, save
 from litesmith.tflite.metadata import AttachedFile, Normalization, metadata, vocabulary_file
 from litesmith.tflite.stated_input import state_features
-from litesmith.training.detector_result import TaughtDetector
-from litesmith.training.detector_teaching import DetectorJob, holds_boxes, refuse_untrainable
+from litesmith.training.picture_tasks import PICTURE_TASKS, holds_boxes, holds_masks
+from litesmith.training.picture_teaching import PictureJob, refuse_untrainable
 from litesmith.training.recipe_context import has_torch
 from litesmith.training.retrain_request import (
     HELD_OUT,
@@ -38,6 +38,7 @@ from litesmith.training.retrain_request import (
     is_scratch,
 )
 from litesmith.training.settings import Look, Training, look_status
+from litesmith.training.taught_result import TaughtNetwork
 from litesmith.transfer.backbone_norm import settled
 from litesmith.transfer.confusion import Confusion, confusion
 from litesmith.transfer.embedding import cut, embedding_of
@@ -65,11 +66,11 @@ def _no_torch() -> str:
 SCRATCH_EPOCHS = 40.0
 
 
-# The same for the head of a detector.
-DETECTOR_EPOCHS = 30.0
+# The same for the head of a detector or segmenter.
+PICTURE_EPOCHS = 30.0
 
 # The tasks for which there is a head to teach.
-TAUGHT = ("classification", "detection", "text")
+TAUGHT = ("classification", "detection", "segmentation", "text")
 
 
 # Classes that differ in size by more than this are said to.
@@ -221,30 +222,32 @@ def default_out(backbone: Path) -> Path:
 
 def default_training(backbone: Path, task: str = "") -> Training:
     """How it is trained, unless it is said: random weights need longer."""
-    if task == "detection":
-        return Training(epochs=DETECTOR_EPOCHS)
+    if task in PICTURE_TASKS:
+        return Training(epochs=PICTURE_EPOCHS)
     return Training(epochs=SCRATCH_EPOCHS) if is_scratch(backbone) else Training()
 
 
 def choose_task(asked: str, data: Given) -> str:
-    """The task that is learned: as asked, else detection where the data is pictures with boxes; ""
-    for what has classes."""
+    """The task that is learned: as asked, else detection where the data is pictures with boxes,
+    segmentation where it is pictures with masks; "" for what has classes."""
     if asked not in ("", *TAUGHT):
         raise BadInput(
             "{task}: no head is taught for it; there are {tasks}",
             argument("task", asked),
             ", ".join(TAUGHT),
         )
-    if asked == "detection" or (not asked and holds_boxes(data)):
+    if not asked and holds_boxes(data):
         return "detection"
-    return "text" if asked == "text" else ""
+    if not asked and holds_masks(data):
+        return "segmentation"
+    return "" if asked == "classification" else asked
 
 
-def carry_out(request: Request, progress: Progress = silent) -> Retrained | TaughtDetector:
+def carry_out(request: Request, progress: Progress = silent) -> Retrained | TaughtNetwork:
     """Opens, learns, writes and judges."""
-    if request.preparation.task == "detection":
+    if request.preparation.task in PICTURE_TASKS:
         refuse_untrainable(request)
-        return DetectorJob(request, load_backbone(request), progress).carry_out()
+        return PictureJob(request, load_backbone(request), progress).carry_out()
     return teach_classes(request, progress)
 
 

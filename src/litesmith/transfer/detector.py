@@ -11,21 +11,16 @@ from dataclasses import replace
 import numpy as np
 
 from litesmith.ir.build import Builder
-from litesmith.ir.edit import needed_ops, regraph, with_graphs
-from litesmith.ir.types import Array, Model, Signature, Tensor
+from litesmith.ir.edit import regraph, with_graphs
+from litesmith.ir.types import Model, Signature, Tensor
 from litesmith.ops.flexbuffer import encode
 from litesmith.tasks.boxes import SAME_THING
 from litesmith.tasks.detectors import CENTRE_CODE, POSTPROCESS, SIZE_CODE, grid_anchors
 from litesmith.transfer.feature_maps import FeatureMap, input_size
+from litesmith.transfer.head_layers import HeadBuilder
 
-# Channels of the head, and the probability that a place begins with: few hold anything.
-_WIDE, _FIRST_CHANCE = 64, 0.01
-
-# Small weights of the last layers, so that every place begins with the same box and score.
-_SMALL = 0.01
-
-# Names of what belongs to the head, by which training tells it from the backbone.
-HEAD = "head/"
+# The probability that a place begins with: few hold anything.
+_FIRST_CHANCE = 0.01
 
 # What the op that chooses gives at most, and what it does not look at.
 _MOST_BOXES, _LEAST_SCORE = 100, 0.01
@@ -36,95 +31,23 @@ def build_detector(
 ) -> Model:
     """The backbone up to its maps with a head of random weights: boxes (1, places, 4) in code, and
     a score before the sigmoid for each class (1, places, classes)."""
-    head = _Head(backbone, maps, np.random.default_rng(seed))
+    head = HeadBuilder(backbone, maps, np.random.default_rng(seed))
     merged = head.merge_down([head.lateral(one) for one in maps])
     boxes: list[Tensor] = []
     scores: list[Tensor] = []
     for place, value in enumerate(merged):
         told = head.separable(head.separable(value, f"{place}/mix"), f"{place}/tower")
-        boxes.append(head.rows(told, 4, f"{place}/box", 0.0))
+        boxes.append(_rows(head, told, 4, f"{place}/box", 0.0))
         first = -np.log(1 / _FIRST_CHANCE - 1)
-        scores.append(head.rows(told, classes, f"{place}/class", float(first)))
+        scores.append(_rows(head, told, classes, f"{place}/class", float(first)))
     return head.finish(head.join(boxes, "boxes"), head.join(scores, "logits"))
 
 
-class _Head:
-    """The ops of a head as they are added behind a backbone."""
-
-    def __init__(
-        self, backbone: Model, maps: Sequence[FeatureMap], random: np.random.Generator
-    ) -> None:
-        self._backbone, self._random = backbone, random
-        self._builder = Builder()
-        graph = backbone.main
-        self._builder.inputs[:] = graph.inputs
-        self._builder.ops[:] = needed_ops(graph.ops, [m.tensor for m in maps], lambda op: False)
-
-    def _weights(self, *shape: int, deviation: float) -> Array:
-        return self._random.normal(0, deviation, shape).astype(np.float32)
-
-    def _conv(self, value: Tensor, wide: int, name: str, last: float | None = None) -> Tensor:
-        """A convolution of one pixel; `last` is the bias that a last layer begins with."""
-        deep = value.shape[3]
-        deviation = (2 / deep) ** 0.5 if last is None else _SMALL
-        weight = self._weights(wide, 1, 1, deep, deviation=deviation)
-        bias = np.full(wide, last or 0.0, np.float32)
-        return self._builder.op(
-            "CONV_2D",
-            value,
-            self._builder.const(weight, name=f"{HEAD}{name}/weight"),
-            self._builder.const(bias, name=f"{HEAD}{name}/bias"),
-            name=f"{HEAD}{name}",
-            fused_activation_function="RELU" if last is None else "NONE",
-        )
-
-    def lateral(self, one: FeatureMap) -> Tensor:
-        return self._conv(one.tensor, _WIDE, f"lateral{one.stride}")
-
-    def merge_down(self, values: Sequence[Tensor]) -> list[Tensor]:
-        """Each map with the next coarser one, which has seen more of the picture, laid over it."""
-        merged = [values[-1]]
-        for place in reversed(range(len(values) - 1)):
-            value = values[place]
-            sizes = self._builder.const(np.array(value.shape[1:3], np.int32))
-            larger = self._builder.op(
-                "RESIZE_NEAREST_NEIGHBOR", merged[0], sizes, name=f"{HEAD}{place}/larger"
-            )
-            merged.insert(0, self._builder.op("ADD", value, larger, name=f"{HEAD}{place}/merged"))
-        return merged
-
-    def separable(self, value: Tensor, name: str) -> Tensor:
-        """A window over each channel, then a mixture of the channels."""
-        deep = value.shape[3]
-        weight = self._weights(1, 3, 3, deep, deviation=(1 / 9) ** 0.5)
-        windows = self._builder.op(
-            "DEPTHWISE_CONV_2D",
-            value,
-            self._builder.const(weight, name=f"{HEAD}{name}/window/weight"),
-            self._builder.const(np.zeros(deep, np.float32), name=f"{HEAD}{name}/window/bias"),
-            name=f"{HEAD}{name}/window",
-            depth_multiplier=1,
-        )
-        return self._conv(windows, _WIDE, name)
-
-    def rows(self, value: Tensor, wide: int, name: str, bias: float) -> Tensor:
-        told = self._conv(value, wide, name, last=bias)
-        places = told.shape[1] * told.shape[2]
-        return self._builder.op("RESHAPE", told, [1, places, wide], name=f"{HEAD}{name}/rows")
-
-    def join(self, parts: Sequence[Tensor], name: str) -> Tensor:
-        if len(parts) == 1:
-            return parts[0]
-        return self._builder.op("CONCATENATION", *parts, axis=1, name=f"{HEAD}{name}")
-
-    def finish(self, *outputs: Tensor) -> Model:
-        graph = regraph(
-            self._backbone.main,
-            ops=self._builder.ops,
-            inputs=self._backbone.main.inputs,
-            outputs=outputs,
-        )
-        return replace(with_graphs(self._backbone, (graph,)), signatures=(), metadata=())
+def _rows(head: HeadBuilder, value: Tensor, wide: int, name: str, bias: float) -> Tensor:
+    """What each place tells, one row a place."""
+    told = head.conv(value, wide, name, last=bias)
+    places = told.shape[1] * told.shape[2]
+    return head.reshape(told, [1, places, wide], f"{name}/rows")
 
 
 def finish_detector(model: Model, strides: Sequence[int], *, raw: bool) -> Model:

@@ -1,5 +1,6 @@
 """Maps of a backbone in which things can be found: one for each stride, the last of its size."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from litesmith.data.images import picture
@@ -19,12 +20,12 @@ class FeatureMap(NamedTuple):
     stride: int
 
 
-def feature_maps(model: Model) -> tuple[FeatureMap, ...]:
+def feature_maps(model: Model, strides: Sequence[int] = STRIDES) -> tuple[FeatureMap, ...]:
     """The maps of a model of pictures, from the finest to the coarsest; BadInput where it has
     none."""
     height, width = input_size(model)
     found: list[FeatureMap] = []
-    for stride in STRIDES:
+    for stride in strides:
         size = -(-height // stride), -(-width // stride)
         fitting = [
             tensor
@@ -40,8 +41,9 @@ def feature_maps(model: Model) -> tuple[FeatureMap, ...]:
             found.append(FeatureMap(fitting[-1], stride))
     if not found:
         raise BadInput(
-            "the backbone has no map in which a place stands for 8, 16 or 32 pixels, so nothing "
-            "can be found in a picture; give a network of convolutions that takes one picture"
+            "the backbone has no map in which a place stands for {strides} pixels, so nothing can "
+            "be found in a picture; give a network of convolutions that takes one picture",
+            ", ".join(map(str, strides)),
         )
     return tuple(found)
 
@@ -53,7 +55,8 @@ def input_size(model: Model) -> tuple[int, int]:
     if wanted is None or wanted.channel_axis != -1 or inputs[0].dtype != "float32":
         shapes = ", ".join(str(tensor.shape) for tensor in inputs)
         raise BadInput(
-            "the backbone takes {shapes}; a detector needs one float picture, the colours last",
+            "the backbone takes {shapes}; to find things, one float picture is needed, the colours "
+            "last",
             shapes,
         )
     return wanted.height, wanted.width

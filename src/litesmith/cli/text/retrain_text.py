@@ -6,8 +6,8 @@ from rich.text import Text
 
 from litesmith.cli.text import printing as show
 from litesmith.phrases import phrase
-from litesmith.training.detector_result import TaughtDetector
 from litesmith.training.retraining import Retrained
+from litesmith.training.taught_result import TaughtNetwork
 from litesmith.units import percent_text, plain, score_text, time_text, total_text
 
 # Classes and mistakes that are listed; the page has all of them.
@@ -17,11 +17,11 @@ _LISTED, _MISTAKES = 12, 3
 _OTHERS = 60
 
 
-def print_retrained(result: Retrained | TaughtDetector) -> None:
+def print_retrained(result: Retrained | TaughtNetwork) -> None:
     """The share that is right, the classes that fare worst, and what to do now."""
     show.line(result.sentence, "bold")
-    if isinstance(result, TaughtDetector):
-        _print_detector(result)
+    if isinstance(result, TaughtNetwork):
+        _print_taught(result)
         return
     took = phrase("{time} in all", time_text(result.seconds * 1e6))
     learned = phrase("{count} items", total_text(sum(result.learned.counts)))
@@ -69,12 +69,13 @@ def print_retrained(result: Retrained | TaughtDetector) -> None:
         show.command(f"litesmith quantize {out} --to int8 --data {source} -o {small}")
 
 
-def _print_detector(result: TaughtDetector) -> None:
+def _print_taught(result: TaughtNetwork) -> None:
     whole = result.found.whole
+    if whole is not None:
+        show.line(phrase("AP {value}", score_text(whole.value, "share", whole.low, whole.high)))
     show.line(
         phrase(
-            "AP {value}; learned from {count} pictures, {time} in all",
-            score_text(whole.value, "share", whole.low, whole.high),
+            "learned from {count} pictures, {time} in all",
             total_text(result.pictures),
             time_text(result.seconds * 1e6),
         )
@@ -83,8 +84,11 @@ def _print_detector(result: TaughtDetector) -> None:
         alone = result.frozen.evaluation
         score = score_text(alone.value, "share", alone.low, alone.high)
         show.line(phrase("the head alone: {score}", score))
-    table = show.table("class", "things", "AP50", "95 %", right=(1, 2))
-    for place, name in enumerate(result.names[:_LISTED]):
+    counted, score = ("things", "AP50") if whole is not None else ("pictures", "IoU")
+    table = show.table("class", counted, score, "95 %", right=(1, 2))
+    judged = [place for place, count in enumerate(result.found.wanted) if count]
+    for place in judged[:_LISTED]:
+        name = result.names[place]
         value = result.found.of_class(place)
         if value is not None:
             table.add_row(

@@ -8,6 +8,7 @@ channels last: nothing is copied.
 # torch leaves parts of its types open.
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 import torch
@@ -16,7 +17,7 @@ from torch.nn import functional
 from litesmith.ir.types import Array, Op, Record
 from litesmith.ir.window import Slide, pads, slides
 from litesmith.numeric.arrays import integers
-from litesmith.training.ops.elementwise_ops import TorchOp, activated, indices, options_of
+from litesmith.training.ops.elementwise_ops import TorchOp, activated, options_of
 
 
 def _channels_first(x: torch.Tensor) -> torch.Tensor:
@@ -159,6 +160,16 @@ def batch_matmul(op: Op, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     return left @ (y.transpose(-1, -2) if options["adj_y"] else y)
 
 
+def fixed_values(values: Array, device: torch.device) -> torch.Tensor:
+    """Numbers that are the same in every run, copied to a device once."""
+    return _copy_once(values.tobytes(), values.dtype.name, device)
+
+
+@lru_cache(maxsize=256)
+def _copy_once(content: bytes, dtype: str, device: torch.device) -> torch.Tensor:
+    return torch.from_numpy(np.frombuffer(content, dtype).copy()).to(device)
+
+
 def _ratio(size: int, wanted: int, options: Record) -> np.float32:
     if options["align_corners"] and wanted > 1:
         return np.float32(size - 1) / np.float32(wanted - 1)
@@ -175,9 +186,12 @@ def _blended(x: torch.Tensor, axis: int, wanted: int, options: Record) -> torch.
     else:
         places = places * ratio
     lower, upper = (np.clip(edge(places), 0, size - 1) for edge in (np.floor, np.ceil))
-    share = torch.from_numpy(places - lower).to(x)
+    share = fixed_values(places - lower, x.device).to(x.dtype)
     share = share.reshape([-1 if at == axis else 1 for at in range(x.ndim)])
-    low, high = (x.index_select(axis, indices(ends, x)) for ends in (lower, upper))
+    low, high = (
+        x.index_select(axis, fixed_values(ends.astype(np.int64), x.device))
+        for ends in (lower, upper)
+    )
     return torch.lerp(low, high, share)
 
 
@@ -189,7 +203,8 @@ def resize_bilinear(op: Op, x: torch.Tensor, size: Array) -> torch.Tensor:
 def resize_nearest(op: Op, x: torch.Tensor, size: Array) -> torch.Tensor:
     options = options_of(op)
     for axis, wanted in enumerate(integers(size), 1):
-        x = x.index_select(axis, indices(_nearest(x.shape[axis], wanted, options), x))
+        places = _nearest(x.shape[axis], wanted, options).astype(np.int64)
+        x = x.index_select(axis, fixed_values(places, x.device))
     return x
 
 

@@ -1,4 +1,5 @@
-"""`retrain --task detection`: a light head on a backbone's maps, taught to find a user's things."""
+"""`retrain` for pictures in which places count: a light head on a backbone's maps, taught to find a
+user's things or to tell the class of every pixel."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -22,27 +23,25 @@ from litesmith.ir.types import Array, Model
 from litesmith.numeric.arrays import array_on_disk
 from litesmith.phrases import phrase
 from litesmith.progress import Note, Progress, Status
-from litesmith.tasks.annotations import Annotated, find_annotations
-from litesmith.tasks.task import Answer, Mark, Shown
+from litesmith.tasks.segmentation import Surveyed
+from litesmith.tasks.task import Answer
 from litesmith.tflite.describe import Described, describe
 from litesmith.tflite.file import save
 from litesmith.tflite.metadata import Normalization
-from litesmith.training.detector_result import Judged, TaughtDetector, draw_mistake
+from litesmith.training.picture_tasks import PICTURE_TASKS, PictureTask
 from litesmith.training.recipe_context import has_torch
 from litesmith.training.retrain_request import HELD_OUT, Request
 from litesmith.training.settings import HELD_OUT as STOPPING
 from litesmith.training.settings import Look, look_status
+from litesmith.training.taught_result import JUDGES, Judged, TaughtNetwork
 from litesmith.transfer.backbone_norm import settled
 from litesmith.transfer.confusion import MOST_MISTAKES, Mistake
-from litesmith.transfer.detector import build_detector, finish_detector
 from litesmith.transfer.embedding import cut, embedding_of
 from litesmith.transfer.feature_maps import FeatureMap, feature_maps
 from litesmith.transfer.labelled import open_labelled
-from litesmith.type_guards import is_path
-from litesmith.units import plain
 
 if TYPE_CHECKING:
-    from litesmith.training.detector_training import TrainedDetector
+    from litesmith.training.picture_training import TrainedHead
 
 # Fewer pictures are no training set.
 FEWEST = 16
@@ -62,28 +61,27 @@ class Pictures(NamedTuple):
     sources: tuple[str, str]
 
 
-def holds_boxes(source: Given) -> bool:
-    """Whether data is pictures with boxes."""
-    return is_path(source) and Path(source).exists() and find_annotations(Path(source)) is not None
-
-
 @dataclass(frozen=True)
-class DetectorJob:
-    """A detector being taught: what is asked for, the backbone, and who is told."""
+class PictureJob:
+    """A network of pictures being taught: what is asked for, the backbone, and who is told."""
 
     request: Request
     whole: Model
     progress: Progress
 
-    def carry_out(self) -> TaughtDetector:
+    @property
+    def task(self) -> PictureTask:
+        return PICTURE_TASKS[self.request.preparation.task]
+
+    def carry_out(self) -> TaughtNetwork:
         """Opens, teaches, writes and judges."""
-        began, request = monotonic(), self.request
-        maps = feature_maps(self.whole)
-        told = _read_boxes(request.data)
-        names = _class_names(told)
-        start = build_detector(self.whole, maps, len(names), request.training.seed)
-        preparation, notes = self._prepare(told, names)
-        open_model = finish_detector(start, _strides(maps), raw=True)
+        began, request, task = monotonic(), self.request, self.task
+        maps = feature_maps(self.whole, task.strides)
+        seen = task.survey(request.data, request.preparation)
+        names = seen.names
+        start = task.build(self.whole, maps, len(names), request.training.seed)
+        preparation, notes = self._prepare(seen)
+        open_model = task.finish(start, _strides(maps), True)
         described = _described(open_model, names, preparation)
         pictures = self._part(described, preparation)
         notes += tuple(n for n in pictures.learned.notes if n not in notes)
@@ -99,11 +97,11 @@ class DetectorJob:
         if trained.frozen is not None:
             alone = self._finish(trained.frozen, maps, names, preparation)
             frozen = self._judge(alone, pictures.proof, names)
-        return TaughtDetector(
+        return TaughtNetwork(
             request,
             maps,
             names,
-            _counts(pictures.learned, len(names)),
+            self._counts(pictures.learned, len(names)),
             len(pictures.learned.chosen),
             pictures.sources,
             preparation.text,
@@ -115,12 +113,10 @@ class DetectorJob:
             frozen=frozen,
         )
 
-    def _prepare(
-        self, told: Annotated, names: Sequence[str]
-    ) -> tuple[Preparation, tuple[str, ...]]:
+    def _prepare(self, seen: Surveyed) -> tuple[Preparation, tuple[str, ...]]:
         """The preparation with a normalisation: asked for, stated by the backbone, or the one that
         tells the classes of the largest things apart best."""
-        asked = replace(self.request.preparation, task="detection", crop=0.0)
+        asked = replace(self.request.preparation, crop=0.0)
         if asked.is_chosen:
             return asked, ()
         stated = from_model(self.whole, 0)
@@ -128,7 +124,7 @@ class DetectorJob:
             return with_norm(asked, stated.preparation), stated.notes
         self.progress(Status(phrase("choosing the normalisation")))
         try:
-            found, notes = self._guess(told, names)
+            found, notes = self._guess(seen)
         except (BadInput, CannotApply):
             usual = Preparation(norm=_USUAL_NORM)
             note = phrase(
@@ -140,21 +136,15 @@ class DetectorJob:
             return with_norm(asked, usual), (note,)
         return with_norm(asked, found), notes
 
-    def _guess(self, told: Annotated, names: Sequence[str]) -> tuple[Preparation, tuple[str, ...]]:
+    def _guess(self, seen: Surveyed) -> tuple[Preparation, tuple[str, ...]]:
         wanted = picture(self.whole.main.inputs[0])
         assert wanted is not None
-        owned = [
-            (file, max(things, key=lambda thing: thing.area).name)
-            for file, things in zip(told.files, told.things, strict=True)
-            if things
-        ]
-        step = max(1, len(owned) // _MOST_TRIED)
-        some = [one for one in owned[::step] if one[1] in names]
+        some = seen.main[:: max(1, len(seen.main) // _MOST_TRIED)]
         whole = Preparation(crop=0.0)
         pixels = list(in_parallel(lambda one: decode(one[0], wanted, whole), some))
         arrays = {
             "x": np.stack(pixels),
-            "y": np.array([names.index(name) for _, name in some], np.int64),
+            "y": np.unique([number for _, number in some], return_inverse=True)[1],
         }
         embedding = embedding_of(self.whole)
         features = cut(self.whole, embedding.tensor)
@@ -190,16 +180,18 @@ class DetectorJob:
 
     def _teach(
         self, start: Model, maps: Sequence[FeatureMap], names: tuple[str, ...], data: Samples
-    ) -> "TrainedDetector":
-        from litesmith.training.detector_course import DetectorSamples
-        from litesmith.training.detector_training import DetectorLesson
+    ) -> "TrainedHead":
         from litesmith.training.finetune import training_key
+        from litesmith.training.picture_samples import PictureSamples
+        from litesmith.training.picture_training import PictureLesson
 
         pixels, labels = self._gather(data)
-        samples = DetectorSamples(pixels, labels, *_split_places(data, STOPPING), names)
+        samples = PictureSamples(pixels, labels, *_split_places(data, STOPPING), names)
         key = training_key(start, data, self.request)
         norm = data.preparation.as_norm()
-        lesson = DetectorLesson(samples, _strides(maps), norm, self.request, key, self._watch)
+        course = self.task.course(_strides(maps))
+        score = self.task.score
+        lesson = PictureLesson(samples, course, score, norm, self.request, key, self._watch)
         return lesson.train(start)
 
     def _watch(self, look: Look) -> None:
@@ -225,14 +217,22 @@ class DetectorJob:
     def _finish(
         self, model: Model, maps: Sequence[FeatureMap], names: Sequence[str], made: Preparation
     ) -> Model:
-        finished = finish_detector(model, _strides(maps), raw=self.request.raw)
+        finished = self.task.finish(model, _strides(maps), self.request.raw)
         return _described(finished, names, made)
+
+    def _counts(self, data: Samples, classes: int) -> tuple[int, ...]:
+        """How many things of each class there are, or pictures with it."""
+        label = data.rows.label
+        assert label is not None
+        each = [self.task.count(label(index), classes) for index in data.chosen]
+        return tuple(np.sum(each, axis=0).tolist())
 
     def _judge(self, model: Model, proof: Samples, names: tuple[str, ...]) -> Judged:
         data = _opened_like(proof, model)
-        (found,) = evaluate_all([model], data, metric="ap50", progress=self.progress)
+        (found,) = evaluate_all([model], data, metric=self.task.metric, progress=self.progress)
         assert found.rows is not None
-        return Judged(found, found.rows, row_groups(data, len(found.rows)), names)
+        groups = row_groups(data, len(found.rows))
+        return Judged(found, found.rows, groups, names, JUDGES[self.task.metric])
 
     def _mistakes(self, model: Model, proof: Samples, found: Judged) -> tuple[Mistake, ...]:
         data = _opened_like(proof, model)
@@ -247,35 +247,8 @@ class DetectorJob:
             told = scorer.tell(Answer(outputs, sample.label))
             (pixels,), label = data.rows.read(index)
             assert label is not None
-            made.append(draw_mistake(sample.name, pixels, _true(label, found.names), told))
+            made.append(self.task.draw(sample.name, pixels, label, told, found.names))
         return tuple(made)
-
-
-def _true(label: Array, names: Sequence[str]) -> Shown:
-    rows = label[label[:, 0] >= 0]
-    return Shown(
-        marks=tuple(
-            Mark((row[1], row[2], row[3], row[4]), names[int(row[0])]) for row in rows.tolist()
-        )
-    )
-
-
-def _read_boxes(data: Given) -> Annotated:
-    found = find_annotations(Path(data)) if is_path(data) else None
-    if found is None:
-        raise BadInput(
-            "{source}: no boxes there; give COCO's JSON, a folder with it, with `Annotations` of "
-            "XML, or with `images` and `labels`",
-            plain(str(data)) if is_path(data) else type(data).__name__,
-        )
-    read, place = found
-    return read(place)
-
-
-def _class_names(told: Annotated) -> tuple[str, ...]:
-    """The classes that have boxes, in the order of the source."""
-    used = {thing.name for some in told.things for thing in some}
-    return tuple(name for name in told.classes if name in used)
 
 
 def _described(model: Model, names: Sequence[str], made: Preparation) -> Model:
@@ -287,7 +260,7 @@ def _described(model: Model, names: Sequence[str], made: Preparation) -> Model:
 def _opened(source: Given, model: Model, preparation: Preparation, samples: int | None) -> Samples:
     data = open_data(source, model, preparation=preparation, samples=samples)
     stored = data.items.stored
-    assert stored is not None, "pictures with boxes are files"
+    assert stored is not None, "pictures of these tasks are files"
     return stored
 
 
@@ -316,26 +289,18 @@ def _split_places(data: Samples, parts: int) -> tuple[Array, Array]:
     return places[~is_held], places[is_held]
 
 
-def _counts(data: Samples, classes: int) -> tuple[int, ...]:
-    """How many things of each class there are."""
-    label = data.rows.label
-    assert label is not None
-    kinds = np.concatenate([label(index)[:, 0] for index in data.chosen]).astype(np.int64)
-    return tuple(np.bincount(kinds[kinds >= 0], minlength=classes).tolist())
-
-
 def _strides(maps: Sequence[FeatureMap]) -> tuple[int, ...]:
     return tuple(one.stride for one in maps)
 
 
 def refuse_untrainable(request: Request) -> None:
-    """Raises before any data is read where a detector cannot be taught."""
+    """Raises before any data is read where no head of pictures can be taught."""
     for option, is_given in (("at", bool(request.at)), ("balance", request.balance)):
         if is_given:
             raise BadInput("{option}: is for classifiers; leave it out", argument(option))
     if not has_torch():
         raise BadInput(
             "{task}: needs torch, which is not installed; {install}",
-            argument("task", "detection"),
+            argument("task", request.preparation.task),
             install_command("train"),
         )

@@ -1,19 +1,17 @@
-"""A detector that was taught: how good it is, class by class, and its worst pictures."""
+"""A network of pictures that was taught: how good it is, class by class, and its worst pictures."""
 
-import base64
-import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from PIL import Image, ImageDraw
 
 from litesmith._version import VERSION
 from litesmith.accuracy.average_precision import each_at_half, of_class, precision_curve
 from litesmith.accuracy.evaluate import Evaluation
 from litesmith.accuracy.metrics import METRICS, value_of
 from litesmith.accuracy.paired import Estimate, Groups, Rows
+from litesmith.accuracy.scoring import mean_iou
 from litesmith.display import show_html, show_line
 from litesmith.evidence.codec import encode_fields
 from litesmith.evidence.measurement import Trial
@@ -32,7 +30,6 @@ from litesmith.evidence.retraining import (
 )
 from litesmith.ir.types import Array
 from litesmith.phrases import phrase
-from litesmith.tasks.task import Shown
 from litesmith.tflite.file import digest
 from litesmith.timing.host import host
 from litesmith.timing.statistics import Row
@@ -41,47 +38,89 @@ from litesmith.transfer.confusion import Mistake
 from litesmith.transfer.feature_maps import FeatureMap
 from litesmith.units import number_text, plain, score_text, total_text
 
-_THUMB, _QUALITY = 160, 75
-_TRUE, _SAID = (40, 200, 90), (220, 40, 40)
+
+@dataclass(frozen=True)
+class Judge:
+    """How the rows of a metric tell of classes and pictures.
+
+    title     of the metric
+    own       the rows of one class; their number and that of all classes
+    wanted    how many things of each class, or pictures with it, there are; of so many classes
+    alone     how good each picture is by itself
+    curve     of one class, pairs of the share that is found and the precision at it
+    """
+
+    metric: str
+    title: str
+    own: Callable[[Rows, int, int], Rows]
+    wanted: Callable[[Rows, int], Array]
+    alone: Callable[[Rows], Rows]
+    curve: Callable[[Rows, int], tuple[tuple[float, float], ...]] | None = None
+
+
+def _own_boxes(rows: Rows, place: int, classes: int) -> Rows:
+    del classes
+    return of_class(rows, place)
+
+
+def _wanted_boxes(rows: Rows, classes: int) -> Array:
+    return rows[:, 1 : 1 + classes].sum(axis=0)
+
+
+def _own_pixels(rows: Rows, place: int, classes: int) -> Rows:
+    return rows[:, [place, classes + place, 2 * classes + place]]
+
+
+def _wanted_pixels(rows: Rows, classes: int) -> Array:
+    return (rows[:, 2 * classes :] > 0).sum(axis=0)
+
+
+JUDGES = {
+    "ap50": Judge("ap50", "AP50", _own_boxes, _wanted_boxes, each_at_half, precision_curve),
+    "miou": Judge("miou", phrase("mean IoU"), _own_pixels, _wanted_pixels, mean_iou),
+}
 
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """A detector on pictures that it has not seen: AP50 of all, and what became of each picture."""
+    """A network on pictures that it has not seen: the metric over all, and what became of each."""
 
     evaluation: Evaluation
     rows: Rows
     groups: Groups
     names: tuple[str, ...]
+    judge: Judge
 
     def of_class(self, place: int) -> Estimate | None:
-        """AP50 of one class; None where there is none of it to find."""
+        """The metric of one class; None where there is none of it."""
         if not self.wanted[place]:
             return None
-        return value_of(METRICS["ap50"], of_class(self.rows, place), self.groups)
+        own = self.judge.own(self.rows, place, len(self.names))
+        return value_of(METRICS[self.judge.metric], own, self.groups)
 
     @property
-    def whole(self) -> Estimate:
-        """AP over the overlaps from 0.5 to 0.95."""
-        return value_of(METRICS["ap"], self.rows, self.groups)
+    def whole(self) -> Estimate | None:
+        """AP over the overlaps from 0.5 to 0.95; None where no boxes are told."""
+        is_detector = self.judge.metric == "ap50"
+        return value_of(METRICS["ap"], self.rows, self.groups) if is_detector else None
 
     @property
     def wanted(self) -> tuple[int, ...]:
-        """How many things of each class there are to find."""
-        return tuple(map(int, self.rows[:, 1 : 1 + len(self.names)].sum(axis=0)))
+        """How many things of each class, or pictures with it, there are."""
+        return tuple(map(int, self.judge.wanted(self.rows, len(self.names))))
 
     @property
     def worst(self) -> list[int]:
         """The pictures with something missing or told that is not there, the worst first."""
-        alone = each_at_half(self.rows)
+        alone = self.judge.alone(self.rows)
         return [p for p in np.argsort(alone, kind="stable").tolist() if alone[p] < 1]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TaughtDetector:
-    """A detector and how good it is on pictures that it has not seen.
+class TaughtNetwork:
+    """A detector or segmenter, and how good it is on pictures that it has not seen.
 
-    value, low, high, n  AP50, its 95 % interval, and how many pictures they are
+    value, low, high, n  AP50 or mean IoU, its 95 % interval, and how many pictures they are
     frozen               the same of the head on the backbone as it was, where more was trained
     """
 
@@ -107,8 +146,9 @@ class TaughtDetector:
     def sentence(self) -> str:
         """What it comes to, in a line."""
         return phrase(
-            "{name}: AP50 {value} on {count} pictures not learned from",
+            "{name}: {metric} {value} on {count} pictures not learned from",
             plain(self.out.name),
+            self.found.judge.title,
             score_text(self.value, "share", self.low, self.high),
             total_text(self.n),
         )
@@ -163,7 +203,7 @@ class TaughtDetector:
             right=_share(self.found.evaluation),
             n=self.n,
             classes=self.names,
-            metric="ap50",
+            metric=self.found.judge.metric,
             per_class=tuple(self._class_shares()),
             confusion=(),
             learned=self.pictures,
@@ -203,41 +243,45 @@ class TaughtDetector:
 
     def as_inside(self) -> RetrainInside:
         """The bulky part: the worst pictures, and the curves."""
+        curve = self.found.judge.curve
         return RetrainInside(
             tuple(
                 MistakeRow(one.name, one.true, one.said, one.confidence, one.thumbnail)
                 for one in self.mistakes
             ),
             tuple(
-                CurveRow(name, precision_curve(self.found.rows, place))
+                CurveRow(name, curve(self.found.rows, place))
                 for place, name in enumerate(self.names)
-                if self.found.wanted[place]
+                if curve is not None and self.found.wanted[place]
             ),
         )
 
     def list_trials(self) -> tuple[Trial[RetrainTrial], ...]:
         """The head on the backbone as it was, and what training of it all made of that."""
         training, parent = self.request.training, digest(self.request.backbone)
-        recipe = f"detector(epochs={number_text(training.epochs)}, seed={training.seed})"
+        task = self.request.preparation.task
+        recipe = f"{task}(epochs={number_text(training.epochs)}, seed={training.seed})"
         own = self.digest
-        if self.frozen is None:
-            found = self.found.evaluation.measurement
-            return (Trial(recipe, parent, own, (found,), details=RetrainTrial("head alone")),)
-        more = f"{recipe[:-1]}, fine_tune={self.request.fine_tune})"
-        pairs = (
-            (self.frozen.evaluation, "", recipe, phrase("head alone")),
-            (self.found.evaluation, own, more, phrase("fine-tuned")),
+        alone, is_tuned = self.frozen or self.found, self.tuned is not None
+        is_kept = self.tuned is not None and self.tuned.model is not None
+        head = Trial(
+            recipe,
+            parent,
+            "" if is_kept else own,
+            (replace(alone.evaluation.measurement, model_digest="" if is_kept else own),),
+            details=RetrainTrial("head alone"),
         )
-        return tuple(
-            Trial(
-                what,
-                parent,
-                whose,
-                (replace(value.measurement, model=whose),),
-                details=RetrainTrial(name),
-            )
-            for value, whose, what, name in pairs
+        if not is_tuned:
+            return (head,)
+        more = Trial(
+            f"{recipe[:-1]}, fine_tune={self.request.fine_tune})",
+            parent,
+            own if is_kept else "",
+            (self.found.evaluation.measurement,) if is_kept else (),
+            reason="" if self.tuned is None else self.tuned.told,
+            details=RetrainTrial("fine-tuned"),
         )
+        return (head, more)
 
     def _class_shares(self) -> Iterator[ClassShare]:
         for place, name in enumerate(self.names):
@@ -268,26 +312,3 @@ def _row(name: str, count: int, share: Estimate | None) -> Row:
 
 def _share(value: Evaluation) -> ShareRight:
     return ShareRight(value.value, value.low, value.high)
-
-
-def draw_mistake(name: str, pixels: Array, wanted: Shown, told: Shown) -> Mistake:
-    """A picture with the true boxes in green and those of the detector in red."""
-    image = Image.fromarray(pixels)
-    image.thumbnail((_THUMB, _THUMB))
-    draw = ImageDraw.Draw(image)
-    sides = (image.width, image.height) * 2
-    for shown, colour in ((wanted, _TRUE), (told, _SAID)):
-        for mark in shown.marks:
-            box = [value * side for value, side in zip(mark.box, sides, strict=True)]
-            draw.rectangle(box, outline=colour, width=2)
-    content = io.BytesIO()
-    image.save(content, "JPEG", quality=_QUALITY)
-    nothing = phrase("nothing")
-    surest = max((float(m.words.rpartition(" ")[2]) for m in told.marks), default=0.0)
-    return Mistake(
-        name,
-        ", ".join(mark.words for mark in wanted.marks) or nothing,
-        ", ".join(mark.words.rpartition(" ")[0] for mark in told.marks[:3]) or nothing,
-        surest,
-        base64.b64encode(content.getvalue()).decode(),
-    )

@@ -280,6 +280,8 @@ class Search:
             records,
             self._goal.place.asks_for_integers(self.model),
             self._is_wide_slow(),
+            self.request.limits.max_latency_us,
+            str(self._goal.place.cpu or ""),
         )
 
     def _is_wide_slow(self) -> bool:

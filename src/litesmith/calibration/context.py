@@ -16,6 +16,7 @@ from litesmith.errors import BadInput
 from litesmith.ir.types import Array, Model, Tensor
 from litesmith.passes.core.step import Context
 from litesmith.phrases import phrase
+from litesmith.precision.width_clock import CLOCK
 from litesmith.progress import Progress, silent
 from litesmith.run.session import random_values
 from litesmith.tflite.file import load
@@ -37,7 +38,8 @@ def context_of(
         data = watch_data(data, phrase("looking at the data"), progress)
     known = reference if isinstance(reference, Model | None) else load(reference)
     threads = 0 if spread is None else 1
-    return Context(None if data is None else tools(data, threads=threads, spread=spread), known)
+    seen = None if data is None else tools(data, threads=threads, spread=spread)
+    return Context(seen, known, clock=CLOCK)
 
 
 def problems(data: Data, model: Model, evaluation: Data | None = None) -> list[Problem]:

@@ -748,6 +748,14 @@ COMMANDS = {
                 choices="constant|gradual",
                 default="constant",
             ),
+            option(
+                "--speedup",
+                metavar="TIMES",
+                kind=float,
+                help="Remove channels until a run is so many times as fast, such as 1.5, by the "
+                "measured time of each layer at each width.",
+            ),
+            ON,
             KEEP,
             ONLY,
             NO_TUNE,

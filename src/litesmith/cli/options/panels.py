@@ -66,6 +66,7 @@ PANELS = (
             "--fully-integer",
             "--sparsity",
             "--block",
+            "--speedup",
             "--schedule",
             "--clusters",
             "--own",

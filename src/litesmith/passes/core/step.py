@@ -89,6 +89,17 @@ class Tools(NamedTuple):
     opened: Callable[[Model], AbstractContextManager[Run]]
 
 
+class Clock(NamedTuple):
+    """Times on a target, which the layers above hand down as well.
+
+    op_times       microseconds of every op of a model's main graph, and last of a run outside them
+    times_as_fast  how many times as fast as the first model the second runs, both in turns
+    """
+
+    op_times: Callable[[Model, str], Sequence[float]]
+    times_as_fast: Callable[[Model, Model, str], float]
+
+
 # The masks that weights are to have at a point of the training between 0 and 1, given what they
 # are by then: True stays, False is zero. By the weights of the model that is trained.
 Masks = Callable[[float, Mapping[Tensor, Array]], Mapping[Tensor, Array]]
@@ -125,12 +136,14 @@ class Context:
                quantized one is to stand for
     tune       None where weights cannot be trained
     why_fixed  why they cannot
+    clock      None where nothing measures time
     """
 
     tools: Tools | None = None
     reference: Model | None = None
     tune: Tune | None = None
     why_fixed: str = phrase("there is no data to train on; give --data")
+    clock: Clock | None = None
 
     def need_tools(self, step: str) -> Tools:
         if self.tools is None:

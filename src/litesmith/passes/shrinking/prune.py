@@ -72,6 +72,9 @@ class Prune:
     sparsity    the share of zeros among all weights that are pruned
     block       1x1: single weights; 1x4: four neighbouring inputs of an output, which a runtime can
                 skip; 2:4: two of each four; channels: whole ones, which go from the model
+    speedup     of channels, in place of sparsity: how many times as fast a run is to be. Widths are
+                chosen by what every layer takes at each width, measured on the target
+    on          the target of speedup
     schedule    constant: all zeros come before the tuning, and what is left is solved to make up
                 for them; gradual: they come during the tuning, which has to be a long one
     keep, only  ops to leave alone, or the only ones to prune, as for `quantize`
@@ -84,6 +87,8 @@ class Prune:
     keep: Names = ()
     only: Names = ()
     tune: bool | None = None
+    speedup: float = 0.0
+    on: str = "cpu:1"
 
     def apply(self, model: Model, context: Context) -> Change:
         self._check()
@@ -125,6 +130,12 @@ class Prune:
                 raise BadInput(
                     "prune({name}={value}): there are {known}", name, plain(value), ", ".join(known)
                 )
+        if self.speedup and (self.block != "channels" or self.sparsity != Prune.sparsity):
+            raise BadInput(
+                "prune(speedup={speedup}): channels go for it, and no sparsity is given; take "
+                "block=channels without sparsity",
+                self.speedup,
+            )
         if self.block == "2:4" and self.sparsity != 0.5:
             raise BadInput(
                 "prune(sparsity={sparsity}, block=2:4): two of four are half of them; leave "
@@ -133,11 +144,12 @@ class Prune:
             )
 
     def _channels(self, model: Model, ops: set[Op], context: Context) -> Change:
-        from litesmith.passes.shrinking.remove_channels import remove_channels
+        from litesmith.passes.shrinking.remove_channels import Speed, remove_channels
 
         tunes = context.may_tune("prune", self.tune)
         given = context if tunes else replace(context, tune=None)
-        change = remove_channels(model, self.sparsity, given, ops)
+        wanted = Speed(self.speedup, self.on) if self.speedup else self.sparsity
+        change = remove_channels(model, wanted, given, ops)
         if not tunes:
             left = context.why_not_tuned("prune", self.tune)
             return replace(change, skipped=(*change.skipped, *left))

@@ -6,6 +6,7 @@ computed from what they read; how much the model minds is measured at its output
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,7 +15,8 @@ from litesmith.ir.model_text import op_name
 from litesmith.ir.ops import op_macs
 from litesmith.ir.types import Array, Graph, Model, Op, Tensor
 from litesmith.passes.core.layers import Layer
-from litesmith.passes.core.step import Change, Context, Skip, Tools
+from litesmith.passes.core.step import Change, Clock, Context, Skip, Tools
+from litesmith.passes.shrinking.channel_choice import Chosen, Judge, choose_levels
 from litesmith.passes.shrinking.channel_cut import without
 from litesmith.passes.shrinking.channel_loss import (
     Float64s,
@@ -27,10 +29,11 @@ from litesmith.passes.shrinking.channel_loss import (
 )
 from litesmith.passes.shrinking.channel_refit import refitted
 from litesmith.passes.shrinking.channel_rules import Channels, channel_ids
+from litesmith.passes.shrinking.channel_times import WidthTimes
 from litesmith.passes.shrinking.channel_units import LAYERS, Unit, Work, find_units, weights_gone
 from litesmith.passes.tidy.fold import Fold
 from litesmith.phrases import phrase
-from litesmith.units import percent_text, plain
+from litesmith.units import factor_text, percent_text, plain
 
 # Multiply-accumulates that measuring at the outputs may cost.
 _MOST_WORK = 4e10
@@ -47,14 +50,30 @@ _MOST_SCALE = 8.0
 _TO_LEARN_WITH = 0.75
 
 
-def remove_channels(model: Model, sparsity: float, context: Context, ops: set[Op]) -> Change:
-    """The model with at least this share of its multiply-accumulates gone, and little more.
+# So many other widths are tried by what the outputs mind, at so many multiply-accumulates in all.
+_MOST_TRIES, _MOST_TRIED_WORK = 100, 8e10
+
+
+class Speed(NamedTuple):
+    """How many times as fast as before a run is to be, and on which target."""
+
+    times: float
+    on: str
+
+
+def remove_channels(
+    model: Model,
+    wanted: float | Speed,
+    context: Context,
+    ops: set[Op],
+) -> Change:
+    """The model with at least this share of its multiply-accumulates gone, or this much faster, and
+    little more.
 
     Channels that layers outside of `ops` write stay. With data, the layers that are left are
     fitted to what they gave before.
     """
-    if not 0 < sparsity < 1:
-        raise BadInput("prune: sparsity={sparsity}; it is between 0 and 1", sparsity)
+    _check(wanted, context)
     _refuse_quantized(model)
     fixed = {t for op in model.main.ops if op not in ops for t in op.outputs}
     folded = Fold().apply(model, context)
@@ -71,10 +90,66 @@ def remove_channels(model: Model, sparsity: float, context: Context, ops: set[Op
             * weights_gone(unit, model.main, channels) ** _TO_LEARN_WITH
             for unit, cost in zip(units, costs, strict=True)
         ]
-    levels = _chosen(units, costs, Work(model, channels), sparsity)
-    gone = [one for unit, level in zip(units, levels, strict=True) for one in unit.gone(level)]
-    touched = (*folded.touched, *_told(units, levels))
+    said: tuple[str, ...] = ()
+    if isinstance(wanted, Speed):
+        found = _faster(seen, units, costs, wanted, context)
+        levels = found.levels
+        said = (
+            phrase(
+                "{factor} on {target}, measured in turns",
+                factor_text(found.times_as_fast, phrase("faster")),
+                wanted.on,
+            ),
+        )
+    else:
+        levels = _chosen(units, costs, Work(model, channels), wanted)
+    touched = (*folded.touched, *_told(units, levels), *said)
+    gone = all_gone(units, levels)
     return Change(seen.fitted(gone), touched, tuple(_left_alone(model.main, channels)))
+
+
+def _check(wanted: float | Speed, context: Context) -> None:
+    if not isinstance(wanted, Speed):
+        if not 0 < wanted < 1:
+            raise BadInput("prune: sparsity={sparsity}; it is between 0 and 1", wanted)
+    elif not 1 < wanted.times < 100:
+        raise BadInput(
+            "prune: speedup={speedup}; it is how many times as fast a run is to be, above 1, "
+            "such as 1.5",
+            wanted.times,
+        )
+    elif context.clock is None:
+        raise CannotApply("prune(speedup={speedup}): nothing here measures time", wanted.times)
+
+
+def all_gone(units: Sequence[Unit], levels: Sequence[int]) -> list[int]:
+    """The classes that go with these levels."""
+    return [one for unit, level in zip(units, levels, strict=True) for one in unit.gone(level)]
+
+
+def _faster(
+    seen: "_Knowledge",
+    units: Sequence[Unit],
+    costs: Sequence[Float64s],
+    wanted: Speed,
+    context: Context,
+) -> Chosen:
+    """Levels that are measured to reach a speed; where nothing is trained afterwards, those of many
+    that the outputs mind least."""
+    clock: Clock | None = context.clock
+    assert clock is not None
+    model, channels = seen.model, seen.channels
+
+    def proof(levels: Sequence[int]) -> float:
+        small = without(model, channels, all_gone(units, levels))
+        return clock.times_as_fast(model, small, wanted.on)
+
+    def ops(one: Model) -> Sequence[float]:
+        return clock.op_times(one, wanted.on)
+
+    times = WidthTimes(model, channels, units, ops)
+    judge, tries = (None, 0) if context.tune is not None else seen.judge(units)
+    return choose_levels(costs, times, wanted.times, proof, judge, tries)
 
 
 def _refuse_quantized(model: Model) -> None:
@@ -140,7 +215,7 @@ class _Knowledge:
     def __init__(
         self, model: Model, channels: Channels, tools: Tools | None, fixed: Collection[Tensor]
     ) -> None:
-        self._model, self._channels, self._tools, self._fixed = model, channels, tools, fixed
+        self.model, self.channels, self._tools, self._fixed = model, channels, tools, fixed
         self._samples = some_samples(model, tools) if tools else []
         layers = readers_of(model.main, channels)
         if tools and self._samples:
@@ -152,10 +227,10 @@ class _Knowledge:
 
     def without(self, gone: Collection[int]) -> Model:
         """The model without some classes; what its layers read makes up for them."""
-        small = without(self._model, self._channels, gone)
+        small = without(self.model, self.channels, gone)
         if not self._samples:
             return small
-        return made_up(self._model, small, self.readers, gone)
+        return made_up(self.model, small, self.readers, gone)
 
     def fitted(self, gone: Sequence[int]) -> Model:
         """The same, with every layer fitted to what it gave."""
@@ -164,19 +239,35 @@ class _Knowledge:
             return small
 
         def left(layer: Layer) -> Array | None:
-            kept = ~np.isin(self._channels.places[layer.weight][0], gone)
+            kept = ~np.isin(self.channels.places[layer.weight][0], gone)
             return None if layer.op.outputs[0] in self._fixed else kept
 
-        return refitted(self._model, small, left, self._samples, self._tools)
+        return refitted(self.model, small, left, self._samples, self._tools)
+
+    def judge(self, units: Sequence[Unit]) -> tuple[Judge | None, int]:
+        """What the outputs mind with some levels, and how often that may be asked."""
+        if not self._tools or not self._samples:
+            return None, 0
+        tools, work = self._tools, max(sum(map(op_macs, self.model.main.ops)), 1)
+        least = int(
+            np.clip(_MOST_TRIED_WORK / work / _MOST_TRIES, 2 * _LEAST_SAMPLES, _MOST_SAMPLES)
+        )
+        some = self._samples[-least:]
+        wanted = _outputs(self.model, some, tools)
+
+        def judge(levels: Sequence[int]) -> float:
+            return _error(_outputs(self.without(all_gone(units, levels)), some, tools), wanted)
+
+        return judge, int(min(_MOST_TRIES, _MOST_TRIED_WORK / work / len(some)))
 
     def costs(self, units: Sequence[Unit]) -> list[Float64s]:
         """What each level of a unit costs: what layers lose, as the model's outputs mind it."""
         losses = [np.array([u.lost(level) for level in range(len(u.levels))]) for u in units]
         if not self._tools or not self._samples:
             return losses
-        work = max(sum(map(op_macs, self._model.main.ops)), 1) * len(units) * len(_PROBED)
+        work = max(sum(map(op_macs, self.model.main.ops)), 1) * len(units) * len(_PROBED)
         some = self._samples[: int(np.clip(_MOST_WORK / work, _LEAST_SAMPLES, _MOST_SAMPLES))]
-        wanted = _outputs(self._model, some, self._tools)
+        wanted = _outputs(self.model, some, self._tools)
         costs: list[Float64s] = []
         for unit, lost in zip(units, losses, strict=True):
             levels = sorted({max(round(part * (len(lost) - 1)), 1) for part in _PROBED})

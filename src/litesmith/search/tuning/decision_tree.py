@@ -12,6 +12,7 @@ from litesmith.passes.core.schemes import SCHEMES
 from litesmith.passes.core.step import Step
 from litesmith.passes.quantizing.qat import Qat
 from litesmith.passes.quantizing.quantize import Quantize
+from litesmith.passes.shrinking.prune import Prune
 from litesmith.phrases import phrase
 from litesmith.precision.fastest_forms import FastestForms, with_forms
 from litesmith.search.trial.budget import PROVEN, Limits, verdict
@@ -55,6 +56,7 @@ class State:
     is_wide_slow  True where time counts, and int16 has reference kernels alone
     limits     the ceilings
     arrange    the step that arranges the memory of a microcontroller; "" elsewhere
+    on         the target that ops can be timed on; "" where they cannot
     """
 
     model: Model
@@ -67,6 +69,7 @@ class State:
     integer_io: bool = False
     is_wide_slow: bool = False
     arrange: str = ""
+    on: str = ""
 
     def fit(self, candidate: Candidate) -> Candidate:
         """The candidate with inputs and outputs, and with its memory, as the place wants them."""
@@ -111,6 +114,13 @@ class State:
         eights = (self.records[name].cost(cost) for name in _EIGHTS if name in self.records)
         size = next(eights, None)
         return self.minimize == cost or (most is not None and (size is None or size > most))
+
+    @property
+    def fastest_spare(self) -> TriedModel | None:
+        """The fastest that loses no more than half of what may be lost; None where none is."""
+        own = (r for r in self.records.values() if r.branch not in ("channels", FLOAT))
+        spare = [r for r in own if r.p50_us and r.room.estimate >= 0 and r.has_room_to_spare]
+        return min(spare, key=lambda r: r.p50_us or 0.0, default=None)
 
     @property
     def why_enough(self) -> str:
@@ -281,6 +291,43 @@ def _packed(branch: str, texts: dict[str, str]) -> Callable[[State], Iterator[Ca
     return candidates
 
 
+# Of channels, nothing is tried that had to be this many times as fast.
+_MOST_SPEEDUP = 3.0
+
+# The speed of a quantized model follows that of its float one, not quite.
+_SAFELY = 1.05
+
+
+def _if_too_slow(state: State) -> str:
+    if why := _if_float(state):
+        return why
+    if state.limits.max_latency_us is None or not state.on:
+        return phrase("no time is asked for that channels could be removed for")
+    if any(r.status == FITS for r in state.records.values()):
+        return phrase("a model is fast enough with all its channels")
+    base = state.fastest_spare
+    if base is None:
+        return phrase("nothing has accuracy to spare that could be given for time")
+    if (base.p50_us or 0.0) > _MOST_SPEEDUP * state.limits.max_latency_us:
+        return phrase("the time asked for is out of reach: {name} misses it by far", base.name)
+    return ""
+
+
+def _fewer_channels(state: State) -> Iterator[Candidate]:
+    """The fastest model that has accuracy to spare, with as many channels gone as it is late."""
+    base = state.fastest_spare
+    if base is None or not base.p50_us or not state.limits.max_latency_us:
+        return
+    speedup = round(max(base.p50_us / state.limits.max_latency_us * _SAFELY, 1.05), 2)
+    tune = False if state.why_fixed else None
+    step = Prune(block="channels", speedup=speedup, on=state.on, tune=tune)
+    recipe = list(parse(base.recipe))
+    places = [n for n, one in enumerate(recipe) if isinstance(one, Quantize | Qat)]
+    recipe.insert(places[0] if places else len(recipe), step)
+    why = phrase("channels go where they cost least for the time that they save")
+    yield Candidate(f"channels-{base.name}", "channels", text_of(tuple(recipe)), why)
+
+
 def _if_download(state: State) -> str:
     other = phrase("only a compressed download gains by it")
     return _if_float(state) or ("" if state.minimize == "download" else other)
@@ -350,6 +397,12 @@ BRANCHES = (
     ),
     Branch("mixed", phrase("Does int8 with some ops in float fit?"), _if_int8_misses, _mixed),
     Branch("qat", phrase("Does training save int8?"), _if_trainable, _trained),
+    Branch(
+        "channels",
+        phrase("Is a model with fewer channels fast enough?"),
+        _if_too_slow,
+        _fewer_channels,
+    ),
     Branch("int4", phrase("Do 4-bit weights fit?"), _if_small, _small),
     Branch(
         "cluster",

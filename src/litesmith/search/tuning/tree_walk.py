@@ -302,6 +302,7 @@ class Search:
             self._goal.place.is_micro or self._goal.place.asks_for_integers(self.model),
             self._is_wide_slow(),
             self._arrange(),
+            str(self._goal.place.cpu or ""),
         )
 
     def _arrange(self) -> str:

@@ -1,0 +1,148 @@
+"""What a run of a model takes at other widths: every op at each width, measured on a target.
+
+Models with channels gone are profiled whole, so that each op runs where it will run. Units that an
+op reads or writes together go in turns, then all at once: that tells an op's time by the width of
+what it reads, of what it writes, and of both.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import numpy as np
+
+from litesmith.ir.types import Model, Tensor
+from litesmith.passes.shrinking.channel_cut import without
+from litesmith.passes.shrinking.channel_loss import Float64s
+from litesmith.passes.shrinking.channel_rules import Channels
+from litesmith.passes.shrinking.channel_units import Unit
+
+# The microseconds of every op of a model's main graph, and last of a run outside them.
+OpTimes = Callable[[Model], Sequence[float]]
+
+# Units are measured at so many widths below their own; between them time grows evenly.
+_WIDTHS = 6
+
+# Both widths of an op at once may save this many times less, or more, than each by itself tells.
+_MOST_JOINT = 4.0
+
+
+class WidthTimes:
+    """The time of a run by the level of every unit, in microseconds."""
+
+    def __init__(
+        self, model: Model, channels: Channels, units: Sequence[Unit], measured: OpTimes
+    ) -> None:
+        self._units = units
+        self._touched = _touched(model, channels, units)
+        self._levels = [_measured_levels(unit) for unit in units]
+        colours = _colours(self._touched, len(units))
+        groups = [[u for u, c in enumerate(colours) if c == one] for one in sorted({*colours})]
+        everything = list(range(len(units)))
+
+        def timed(group: Sequence[int]) -> Float64s:
+            """A row for each of the widths: what ops take with these units alone narrower."""
+            rows = [self._base]
+            for step in range(1, 1 + max(len(self._levels[u]) - 1 for u in group)):
+                gone = [one for u in group for one in units[u].gone(self._level_at(u, step))]
+                rows.append(np.array(measured(without(model, channels, gone)), np.float64))
+            # less work never takes longer: what seems so is chance
+            return np.minimum.accumulate(np.array(rows), axis=0)
+
+        self._base = np.array(measured(model), np.float64)
+        self._alone = {u: rows for group in groups for rows in [timed(group)] for u in group}
+        is_joint = len(groups) > 1
+        self._all = timed(everything) if is_joint else self._alone[everything[0]]
+        self._readers: dict[int, list[int]] = {u: [] for u in everything}
+        for op, some in enumerate(self._touched):
+            for u in some:
+                self._readers[u].append(op)
+
+    @property
+    def whole(self) -> float:
+        return float(self._base.sum())
+
+    def of(self, levels: Sequence[int]) -> float:
+        """Of a run with these levels."""
+        ops = (self._op(op, levels) for op, some in enumerate(self._touched) if some)
+        fixed = [not some for some in self._touched] + [True]
+        return float(self._base[fixed].sum()) + sum(float(one[0]) for one in ops)
+
+    def along(self, levels: Sequence[int], unit: int) -> Float64s:
+        """Of a run with each level of one unit, the others as they are."""
+        every = np.arange(len(self._units[unit].levels), dtype=np.float64)
+        now = self.of(levels)
+        before = sum(float(self._op(op, levels)[0]) for op in self._readers[unit])
+        after = np.zeros(len(every))
+        for op in self._readers[unit]:
+            after = after + self._op(op, levels, unit, every)
+        return now - before + after
+
+    def _level_at(self, unit: int, step: int) -> int:
+        known = self._levels[unit]
+        return known[min(step, len(known) - 1)]
+
+    def _op(
+        self,
+        op: int,
+        levels: Sequence[int],
+        moving: int | None = None,
+        every: Float64s | None = None,
+    ) -> Float64s:
+        """What an op takes; where a unit moves, at each of its levels."""
+        base = max(float(self._base[op]), 1e-9)
+        time: Float64s = np.full(1, base)
+        nearest: Float64s = np.full(1, np.inf)
+        for unit in self._touched[op]:
+            at = np.array(every if unit == moving else [levels[unit]], np.float64)
+            step = np.interp(at, self._levels[unit], np.arange(len(self._levels[unit])))
+            rows = self._alone[unit][:, op]
+            time = time * np.interp(step, np.arange(len(rows)), rows) / base
+            nearest = np.minimum(nearest, step)
+        if len(self._touched[op]) > 1:
+            time = time * np.interp(nearest, np.arange(len(self._all)), self._joint(op, base))
+        return time
+
+    def _joint(self, op: int, base: float) -> Float64s:
+        """What all units of an op together save, as a part of what each by itself tells."""
+        found = self._all[:, op] / base
+        for unit in self._touched[op]:
+            rows = self._alone[unit][:, op] / base
+            steps = np.minimum(np.arange(len(found)), len(rows) - 1)
+            found = found / np.maximum(rows[steps], 1e-3)
+        return np.clip(found, 1 / _MOST_JOINT, _MOST_JOINT)
+
+
+def _touched(model: Model, channels: Channels, units: Sequence[Unit]) -> list[tuple[int, ...]]:
+    """The units that each op reads or writes channels of."""
+    unit_of = {one: place for place, unit in enumerate(units) for one in unit.order}
+    tensors: dict[Tensor, frozenset[int]] = {
+        tensor: frozenset(unit_of[one] for axis in axes for one in axis.tolist() if one in unit_of)
+        for tensor, axes in channels.places.items()
+    }
+    return [
+        tuple(
+            sorted(set[int]().union(*(tensors.get(t, ()) for t in _all_of(op.inputs, op.outputs))))
+        )
+        for op in model.main.ops
+    ]
+
+
+def _all_of(*groups: Iterable[Tensor | None]) -> Iterable[Tensor]:
+    return (tensor for group in groups for tensor in group if tensor is not None)
+
+
+def _colours(touched: Sequence[tuple[int, ...]], count: int) -> list[int]:
+    """A number for each unit; those of one op have different ones."""
+    beside: Mapping[int, set[int]] = {unit: set() for unit in range(count)}
+    for some in touched:
+        for unit in some:
+            beside[unit].update(some)
+    colours: dict[int, int] = {}
+    for unit in range(count):
+        taken = {colours[other] for other in beside[unit] if other in colours}
+        colours[unit] = next(n for n in range(count + 1) if n not in taken)
+    return [colours[unit] for unit in range(count)]
+
+
+def _measured_levels(unit: Unit) -> list[int]:
+    last = len(unit.levels) - 1
+    return sorted({round(x) for x in np.linspace(0, last, min(last, _WIDTHS) + 1).tolist()})

@@ -1,0 +1,123 @@
+"""Channels removed for time: as fast as asked by a clock, at no greater loss than needed."""
+
+import numpy as np
+import pytest
+
+from litesmith.errors import BadInput, CannotApply
+from litesmith.ir.build import Builder
+from litesmith.ir.check import check
+from litesmith.ir.ops import op_macs
+from litesmith.ir.types import Model
+from litesmith.passes.core.recipe import apply
+from litesmith.passes.core.step import Clock, Context
+from litesmith.passes.shrinking.channel_choice import choose_levels
+from litesmith.passes.shrinking.channel_loss import guessed, reader, readers_of
+from litesmith.passes.shrinking.channel_rules import channel_ids
+from litesmith.passes.shrinking.channel_times import WidthTimes
+from litesmith.passes.shrinking.channel_units import find_units
+from litesmith.passes.shrinking.remove_channels import all_gone, without
+from tests.runtime import run
+from tests.zoo_float import context, conv, dense, image
+
+# Kernels compute so many outputs at once: a clock that grows in steps.
+TILE = 8
+
+
+def op_times(model: Model, _: str = "") -> list[float]:
+    """A made-up machine: time by tiles of outputs, and a little for every op."""
+    times: list[float] = []
+    for op in model.main.ops:
+        width = op.outputs[0].shape[-1]
+        times.append(1 + op_macs(op) / width * -(-width // TILE) * TILE / 1000)
+    return [*times, 5.0]
+
+
+def times_as_fast(before: Model, after: Model, _: str = "") -> float:
+    return sum(op_times(before)) / sum(op_times(after))
+
+
+CLOCK = Clock(op_times, times_as_fast)
+
+
+def network() -> Model:
+    """Two blocks with a sum, then a head."""
+    b = Builder()
+    x = conv(b, image(b), 16, 1, fused_activation_function="RELU")
+    y = conv(b, conv(b, x, 32, 2, fused_activation_function="RELU"), 16, 3)
+    x = conv(b, b.op("ADD", x, y), 32, 4, fused_activation_function="RELU")
+    mean = b.op("MEAN", x, [1, 2], keep_dims=False)
+    return b.model(dense(b, mean, 5, 5))
+
+
+@pytest.mark.parametrize("speedup", [1.2, 2.0])
+@pytest.mark.parametrize("data", [False, True], ids=["weights", "data"])
+def test_a_model_is_as_fast_as_asked_and_little_faster(speedup: float, data: bool) -> None:
+    model = network()
+    given = context(model) if data else Context()
+    made = apply(
+        model, f"prune(block=channels, speedup={speedup})", Context(given.tools, clock=CLOCK)
+    )
+    check(made.model)
+    assert times_as_fast(model, made.model) >= 0.99 * speedup
+    assert times_as_fast(model, made.model) <= 1.5 * speedup
+    assert "faster on cpu:1, measured in turns" in made.touched[-1]
+    for ours, theirs in zip(run(made.model), run(model), strict=True):
+        assert ours.shape == theirs.shape and np.isfinite(ours).all()
+
+
+def test_predicted_times_are_those_of_the_clock() -> None:
+    """Where an op's time is a product of its widths, at widths that were measured."""
+    model = network()
+    channels = channel_ids(model.main)
+    layers = readers_of(model.main, channels)
+    seen = guessed(model.main, channels, layers)
+    units = find_units(model.main, channels, [reader(la, channels, seen[la.data]) for la in layers])
+    times = WidthTimes(model, channels, units, op_times)
+    assert times.whole == pytest.approx(sum(op_times(model)))
+    random = np.random.default_rng(0)
+    for _ in range(10):
+        levels = [int(random.integers(len(unit.levels))) for unit in units]
+        small = without(model, channels, all_gone(units, levels))
+        assert times.of(levels) == pytest.approx(sum(op_times(small)), rel=0.1)
+        for unit in range(len(units)):
+            assert times.along(levels, unit)[levels[unit]] == pytest.approx(times.of(levels))
+
+
+def test_a_search_never_ends_in_what_is_minded_more() -> None:
+    model = network()
+    channels = channel_ids(model.main)
+    layers = readers_of(model.main, channels)
+    seen = guessed(model.main, channels, layers)
+    units = find_units(model.main, channels, [reader(la, channels, seen[la.data]) for la in layers])
+    times = WidthTimes(model, channels, units, op_times)
+    costs = [np.array([u.lost(n) for n in range(len(u.levels))]) for u in units]
+
+    def proof(levels: list[int]) -> float:
+        return times.whole / times.of(levels)
+
+    def judge(levels: list[int]) -> float:
+        return float(sum(levels))
+
+    first = choose_levels(costs, times, 1.4, proof)
+    found = choose_levels(costs, times, 1.4, proof, judge, tries=40)
+    assert min(first.times_as_fast, found.times_as_fast) >= 1.4 * 0.99
+    assert judge(found.levels) <= judge(first.levels)
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "told"),
+    [
+        ("block=channels, speedup=0.5", BadInput, "above 1"),
+        ("block=channels, speedup=1.5, sparsity=0.3", BadInput, "without sparsity"),
+        ("speedup=1.5", BadInput, "block=channels"),
+        ("block=channels, speedup=90.0", CannotApply, "ask for less"),
+    ],
+)
+def test_what_cannot_be(settings: str, error: type[Exception], told: str) -> None:
+    with pytest.raises(error, match=told):
+        apply(network(), f"prune({settings})", Context(clock=CLOCK))
+
+
+def test_without_a_clock_no_speed_is_promised() -> None:
+    with pytest.raises(CannotApply, match="nothing here measures time"):
+        apply(network(), "prune(block=channels, speedup=1.5)")

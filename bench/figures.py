@@ -132,7 +132,6 @@ QUICK = {
     TASKS: "--only yolov2_tiny",
     MATRIX: "--only iris",
     COST: "--rounds 6",
-    IRIS: "--effort quick",
     YOLO: "--samples 40 --minutes 1",
     FLOWERS: "--samples 100",
     SCRATCH: "--samples 200 --epochs 1",

@@ -24,7 +24,7 @@ from typing import NamedTuple
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
 
 from ray.cluster_utils import Cluster
-from report import print_table, verdict_line
+from report import print_table, tell_figure, verdict_line
 from stock import ASSETS, arguments, want_folder
 
 import litesmith
@@ -153,6 +153,8 @@ def search_rows(folders: Folders, out: Path) -> list[str]:
         (s.name, time_text(1e6 * s.seconds), str(outcome(s)[0]), s.found.verdict) for s in found
     ]
     print_table(("engine", "took", "best", "verdict"), rows)
+    for one in found:
+        tell_figure(one.name, one.seconds)
     count, twice = overlaps(log)
     print(f"the device's log: {total_text(count)} trials, {twice} of them beside another")
     missed = [f"{s.name}: another result" for s in found if outcome(s) != outcome(found[0])]
@@ -262,6 +264,7 @@ def score_rows(folders: Folders, out: Path) -> list[str]:
         return [*missed, f"{len(quiet(turns))} of {TURNS} turns were free of other programs"]
     gain = median(t.one / t.two for t in quiet(turns))
     print(f"two workers are {ratio_text(gain)} as fast as one")
+    tell_figure("two workers", gain)
     return missed + ([] if gain >= FASTER else [f"two workers are {ratio_text(gain)} as fast"])
 
 

@@ -20,7 +20,7 @@ from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from report import print_table, verdict_line
+from report import print_table, tell_figure, verdict_line
 
 import litesmith
 from litesmith.accuracy.evaluate import Evaluation
@@ -300,6 +300,9 @@ def judge(name: str, made: Made, seconds: float) -> tuple[list[tuple[str, ...]],
     ratios = [None, *(comparison.ratio for comparison in timed.comparisons)]
     parts = zip(models, timed.results, ratios, strict=True)
     rows = [row(f"{name}, {key}", scored[key], r.percentile_us(50), q) for key, r, q in parts]
+    ratio, against = timed.comparisons[-1].ratio, scored["tuned"].against
+    tell_figure(f"{name} faster", 1 / ratio.value, *(1 / end for end in ratio.interval[::-1]))
+    tell_figure(f"{name} difference", (against and against.difference) or 0.0)
     return rows, missed(name, scored, dict(zip(models, ratios, strict=True)))
 
 

@@ -1,8 +1,9 @@
 """Measures again every figure that the documents print, and marks what has drifted.
 
-A row of FIGURES says where a figure is printed, the words around it, the bench that gives it and
-the interval within which it counts as the same. Benches that several figures need run once. Run it
-on a machine that does nothing else; what was printed holds for the machine that the table names.
+A row of FIGURES says where a figure is printed, the words around it, the bench or the command that
+gives it and the interval within which it counts as the same. What several figures need runs once.
+Run it on a machine that does nothing else; what was printed holds for the machine that the table
+names. Some need a folder of more models (--zoo) or a Python with the peer's quantizer (--peer).
 
 Bar: nothing has drifted, and every bench says what it was asked for.
 """
@@ -13,7 +14,7 @@ import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
@@ -21,6 +22,7 @@ from typing import NamedTuple
 
 from report import FIGURES as FIGURES_VARIABLE
 from report import MISSED, print_table, verdict_line
+from stock import ASSETS
 
 ROOT = Path(__file__).resolve().parents[1]
 MEASURED = "docs/measured.md"
@@ -33,8 +35,9 @@ class Figure(NamedTuple):
     """A figure of a document.
 
     text     the words in the document, figure included
-    command  what follows `python bench/`
-    key      what the bench calls the figure
+    command  what follows `python bench/`, or a command of `litesmith`
+    key      what the bench calls the figure; of a command, its place in what --json prints, or
+             "1 / " and that
     low      the interval within which a new measurement is the figure that is printed
     high
     """
@@ -59,6 +62,22 @@ class Told(NamedTuple):
     high: float | None = None
 
 
+TASKS, COST, TUNE = "tasks.py --more ZOO", "quantize_cost.py --peer PYTHON", "tune.py --peer PYTHON"
+MATRIX = "matrix.py --more ZOO --skip commands --peer PEER"
+TRAIN = 'train.py --only "int8 QAT" zeros clusters'
+IRIS = "litesmith quantize iris_landmark.tflite --random-data -o OUT.tflite"
+YOLO = (
+    "litesmith tune yolov2_tiny.tflite --data pets --norm unit --metric ap50 --max-drop 1pt "
+    "--no-train -o OUT"
+)
+FLOWERS = (
+    "litesmith retrain mobilenet_v2_1.0_224_features.tflite --data flowers --norm torch "
+    "-o OUT.tflite"
+)
+SCRATCH = "litesmith retrain resnet8 --data cifar10_train.npz --val cifar10_test.npz -o OUT.tflite"
+# Words of a command that stand for what is given here.
+GIVEN = {"ZOO": "zoo", "PEER": "peer", "PYTHON": "peer"}
+
 # Minutes that each bench takes on an idle machine with two cores, about.
 MINUTES = {
     "roundtrip.py": 1,
@@ -78,6 +97,19 @@ MINUTES = {
     "gate.py": 60,
     "interrupted.py": 25,
     "targets.py": 5,
+    "operators.py": 4,
+    "collapse.py": 8,
+    "lift.py --only step qat": 3,
+    "cluster.py": 15,
+    TASKS: 12,
+    MATRIX: 60,
+    COST: 10,
+    TUNE: 60,
+    TRAIN: 90,
+    IRIS: 1,
+    YOLO: 15,
+    FLOWERS: 1,
+    SCRATCH: 11,
 }
 
 # What cuts a bench short: it tells its figures, which mean nothing then.
@@ -95,7 +127,17 @@ QUICK = {
     "gate.py": "--unchanged 1 --count 1",
     "interrupted.py": "--kills 1",
     "targets.py": "--seconds 0.5",
+    "collapse.py": "--seconds 1",
+    "lift.py --only step qat": "--rounds 6",
+    TASKS: "--only yolov2_tiny",
+    MATRIX: "--only iris",
+    COST: "--rounds 6",
+    YOLO: "--samples 40 --minutes 1",
+    FLOWERS: "--samples 100",
+    SCRATCH: "--samples 200 --epochs 1",
 }
+# Those that no option cuts short.
+LONG = ("cluster.py", TRAIN, TUNE, "int16x8.py", "operators.py")
 
 INT8, INT4 = 'quantize.py --only " int8"', 'quantize.py --only "int4, stem"'
 V1, V1_SMALL = "mobilenet_v1_1.0_224", "mobilenet_v1_0.25_224"
@@ -155,6 +197,34 @@ FIGURES: tuple[Figure, ...] = (
     *_seen("7.3 times cheaper with the input assigned, 2,700 times with it made in place",
              "session.py", ("view, input assigned", 6.0, 8.6),
              ("view, input made in place", 1500, 4500)),
+    *_seen("0.93 (0.88 to 1.03) times as long", COST,
+             ("ours / peer", 0.88, 1.03)),
+    *_seen("1.87 times as fast as float [1.85, 1.96]", IRIS, ("1 / latency.ratio", 1.75, 2.0)),
+    *_seen("median 1.60 times as fast as float, none slower", MATRIX,
+             ("median speed-up", 1.5, 1.7)),
+    *_seen("AP50 79.14 and 79.58, AP 26.60 and 45.39, mean IoU 83.94", TASKS,
+             ("yolov2_tiny ap50", 79.1, 79.2), ("ssd_mobilenet ap50", 79.5, 79.65),
+             ("yolov2_tiny ap", 26.55, 26.65), ("ssd_mobilenet ap", 45.35, 45.45),
+             ("deeplabv3 miou", 83.9, 84.0)),
+    *_seen("3.27 times as fast [3.10, 3.81] at +0.15 pt", YOLO, ("1 / latency_ratio", 3.0, 3.9)),
+    *_seen("int8 QAT 87.22 %; half zeros and int8 86.24 % at 58.7 KB; 32 clusters and int8 86.90 %",
+             TRAIN, (f"{RESNET} int8 QAT top-1", 0.865, 0.88),
+             (f"{RESNET} half zeros, int8 top-1", 0.855, 0.87),
+             (f"{RESNET} 32 clusters, int8 top-1", 0.862, 0.876)),
+    *_seen("fully integer files, 2.8, 1.6, 2.2 and 3.2 times as fast as float", TUNE,
+             (f"{V1} faster", 2.5, 3.1), (f"{V1_SMALL} faster", 1.4, 1.8),
+             (f"{LITE} faster", 2.0, 2.4), (f"{RESNET} faster", 2.9, 3.5)),
+    *_seen("3.9 times as fast as float with nothing lost", "collapse.py",
+             ("outliers faster", 3.5, 4.3)),
+    *_seen("4.2 times as fast at −0.34 pt [−1.48, +0.81]", "collapse.py",
+             ("sensitive ends faster", 3.8, 4.6)),
+    *_seen("1.0 times as long; 2.0 times on ResNet-8, 2.4 to 2.5", "lift.py --only step qat",
+             (f"{RESNET}.tflite step", 0.9, 1.1), (f"{RESNET}.tflite int8", 1.8, 2.2),
+             (f"{V1_SMALL}.tflite int8", 2.2, 2.7)),
+    *_seen("88.0 % [82.8, 91.8] of 200 held-out images", FLOWERS, ("value", 0.828, 0.918)),
+    *_seen("69.3 % [68.0, 70.6] of 5,000", SCRATCH, ("value", 0.66, 0.72)),
+    *_seen("1.57 times as fast, the same bits", "operators.py", ("pruned int8", 1.45, 1.7)),
+    *_seen("1.84 times as fast, the same result", "cluster.py", ("two workers", 1.7, 2.0)),
     *_seen("5,000 files, damaged blindly and by structure", "fuzz.py", ("files", 5000, 5000)),
     *_seen("each a valid model or one clear line; the slowest took 0.66 s, the largest 6.8 MB",
              "fuzz.py", (MISSED, *NONE_MISSED), ("slowest", 0.0, 1.0), ("largest", 0.0, 10e6)),
@@ -167,40 +237,59 @@ FIGURES: tuple[Figure, ...] = (
            "numba", 59, 81),
     Figure("docs/custom-ops.md", "69.8 µs as one compiled op, 138 µs in numpy", "custom_ops.py",
            "numpy", 115, 160),
+    Figure("docs/cluster.md", "64 s local, 69 s with the cluster, 61 s with a worker killed",
+           "cluster.py", "local", 50, 80),
+    Figure("docs/cluster.md", "64 s local, 69 s with the cluster, 61 s with a worker killed",
+           "cluster.py", "ray", 52, 86),
     Figure("docs/gate.md", "| unchanged | 50 | | 0 | 0.997× to 1.002× |", "gate.py",
            "unchanged alarms", 0, 0),
 )  # fmt: skip
 
-PEER = "another environment, with the peer's quantizer, is needed (--peer)"
-LONG = "hours of training; its command stands beside it"
-SILENT = "its bench tells no figures yet"
-
 # What documents print and nothing here measures: document, words, the reason.
 NOT_COVERED: tuple[tuple[str, str, str], ...] = (
-    (MEASURED, "0.93 (0.88 to 1.03) times as long; memory grows by 5.3 times the file", PEER),
-    (MEASURED, "1.87 times as fast as float [1.85, 1.96]", "a command, not a bench"),
-    (MEASURED, "median 1.60 times as fast as float, none slower", PEER),
-    (MEASURED, "AP50 79.14 and 79.58, AP 26.60 and 45.39, mean IoU 83.94", SILENT),
-    (MEASURED, "3.27 times as fast [3.10, 3.81] at +0.15 pt", "a command, not a bench"),
-    (MEASURED, "int8 QAT 87.22 %; half zeros and int8 86.24 % at 58.7 KB", SILENT),
-    (MEASURED, "fully integer files, 2.8, 1.6, 2.2 and 3.2 times as fast as float", PEER),
-    (MEASURED, "3.9 times as fast as float with nothing lost", SILENT),
-    (MEASURED, "1.33 (1.32 to 1.37) times as fast; 84.70 %", LONG),
-    (MEASURED, "1.0 times as long; 2.0 times on ResNet-8, 2.4 to 2.5", SILENT),
-    (MEASURED, "88.0 % [82.8, 91.8] of 200 held-out images in 19 s", "a command, not a bench"),
-    (MEASURED, "69.3 % [68.0, 70.6] of 5,000 in ten minutes", "a command, not a bench"),
-    (MEASURED, "1.57 times as fast, the same bits; its 1×1 layers 2.3 to 4.1 times", SILENT),
+    (MEASURED, "1.33 (1.32 to 1.37) times as fast; 84.70 %", "hours of training"),
     (MEASURED, "MobileNet v1 8.8 times as fast, DeepLab 3.6", "needs a GPU"),
-    (MEASURED, "1.84 times as fast, the same result", SILENT),
-    ("docs/cluster.md", "64 s local, 69 s with the cluster, 61 s with a worker killed", SILENT),
     ("docs/gate.md", "−1.1 % to +0.7 %, and ok each time", "seen once, by hand"),
-    ("docs/retrain.md", "| `ds_cnn_s`, 12 keywords | 799 items | 78.5 %", "a command, not a bench"),
+    ("docs/retrain.md", "| `ds_cnn_s`, 12 keywords | 799 items | 78.5 %", "data to be fetched"),
 )
 
 
-def run_bench(command: str, options: Sequence[str]) -> tuple[dict[str, Told], str]:
+def told_by_json(told: object, place: str = "") -> Iterator[tuple[str, float]]:
+    """The numbers of what a command printed, by their places: `latency.ratio`."""
+    if isinstance(told, dict):
+        for key, value in told.items():
+            yield from told_by_json(value, f"{place}.{key}" if place else str(key))
+    elif isinstance(told, int | float) and not isinstance(told, bool):
+        yield place, told
+        if told:
+            yield f"1 / {place}", 1 / told
+
+
+def run_litesmith(words: Sequence[str], zoo: str) -> tuple[dict[str, Told], str]:
+    """The numbers that a command prints; files are found among the models and the data."""
+    folders = [ASSETS / "models", ASSETS / "data", *([Path(zoo)] if zoo else [])]
+    found = {path.name: str(path) for folder in folders for path in folder.glob("*")}
+    with TemporaryDirectory() as place:
+        line = [sys.executable, "-m", "litesmith", *(found.get(word, word) for word in words)]
+        done = subprocess.run(
+            [*line, "--json"], cwd=place, capture_output=True, text=True, check=False
+        )
+    said = (done.stderr.strip().splitlines() or [""])[-1]
+    if done.returncode > 1:
+        return {}, said
+    return {key: Told(value) for key, value in told_by_json(json.loads(done.stdout))}, said
+
+
+def run_bench(
+    command: str, options: Sequence[str], given: Mapping[str, str]
+) -> tuple[dict[str, Told], str]:
     """The figures that a bench tells, and what it printed last; of one that failed, why."""
-    script, *words = shlex.split(command)
+    script, *words = (given.get(word, word) for word in shlex.split(command))
+    missing = [f"--{GIVEN[word]}" for word in words if word in GIVEN]
+    if missing:
+        return {}, f"needs {missing[0]}"
+    if script == "litesmith":
+        return run_litesmith([*words, *options], given.get("ZOO", ""))
     with TemporaryDirectory() as folder:
         place = Path(folder, "figures.jsonl")
         done = subprocess.run(
@@ -239,13 +328,14 @@ def row_of(figure: Figure, told: Told | None) -> tuple[str, ...]:
     return (f"{place}: {text}", figure.key, wanted, found, ends, verdict(figure, told))
 
 
-def chosen(only: Sequence[str], minutes: float) -> list[Figure]:
+def chosen(only: Sequence[str], minutes: float, *, is_quick: bool = False) -> list[Figure]:
     """The figures whose bench, document or words hold one of the texts, of benches that short."""
     return [
         figure
         for figure in FIGURES
         if (not only or any(one in f"{figure.command} {figure.name}" for one in only))
         and MINUTES[figure.command] <= minutes
+        and not (is_quick and figure.command in LONG)
     ]
 
 
@@ -255,7 +345,9 @@ def print_list(figures: Iterable[Figure]) -> None:
     print_table(("not covered", "because"), [(f"{d}: {t}", why) for d, t, why in NOT_COVERED])
 
 
-def measure(figures: Sequence[Figure], options: Sequence[str], *, is_quick: bool) -> list[str]:
+def measure(
+    figures: Sequence[Figure], options: Sequence[str], given: Mapping[str, str], *, is_quick: bool
+) -> list[str]:
     """Runs the benches, prints what each figure is now; what has drifted, or is not told."""
     fine = ("holds", "drifted") if is_quick else ("holds",)
     rows: list[tuple[str, ...]] = []
@@ -263,7 +355,7 @@ def measure(figures: Sequence[Figure], options: Sequence[str], *, is_quick: bool
     for command in dict.fromkeys(figure.command for figure in figures):
         began = perf_counter()
         short = shlex.split(QUICK.get(command, "")) if is_quick else []
-        found, said = run_bench(command, [*short, *options])
+        found, said = run_bench(command, [*short, *options], given)
         print(f"{command}: {perf_counter() - began:.0f} s; {said}", file=sys.stderr, flush=True)
         for figure in (one for one in figures if one.command == command):
             told = found.get(figure.key)
@@ -282,16 +374,20 @@ def main() -> int:
     parser.add_argument(
         "--quick", action="store_true", help="cut benches short, to see that each tells its figures"
     )
+    parser.add_argument("--zoo", default="", metavar="DIR", help="folder of more models")
+    parser.add_argument("--peer", default="", metavar="PYTHON", help="has ai-edge-quantizer")
     parser.add_argument("options", nargs="*", help="of every bench, behind --, as in --models DIR")
     options = parser.parse_args()
-    figures = chosen(options.only, options.minutes)
+    figures = chosen(options.only, options.minutes, is_quick=options.quick)
     if options.list:
         print_list(figures)
         return 0
     busy = os.getloadavg()[0] / (os.cpu_count() or 1)
     if busy > 0.3:
         print(f"the machine is busy (load {busy:.1f} a core): times may drift", file=sys.stderr)
-    return verdict_line(measure(figures, options.options, is_quick=options.quick))
+    values = {"zoo": options.zoo, "peer": options.peer}
+    given = {word: values[name] for word, name in GIVEN.items() if values[name]}
+    return verdict_line(measure(figures, options.options, given, is_quick=options.quick))
 
 
 if __name__ == "__main__":

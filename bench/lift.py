@@ -23,7 +23,7 @@ from time import perf_counter
 import numpy as np
 import torch
 from ai_edge_litert.interpreter import Interpreter
-from report import print_table, verdict_line
+from report import print_table, tell_figure, verdict_line
 from stock import arguments, model_files
 from torch import nn
 from torch.nn import functional
@@ -255,6 +255,7 @@ def step_part(options: Namespace) -> list[str]:
         ratio = Ratio(tuple(a / b for a, b in zip(ours, best, strict=True)))
         times = [f"{1000 * median(taken):.1f} ms" for taken in (ours, best)]
         rows.append((name, str(count), *times, layout, ratio_text(ratio.value, *ratio.interval)))
+        tell_figure(f"{name} step", ratio.value, *ratio.interval)
         if ratio.value > MOST_TIME:
             missed.append(f"{name}: a step takes {ratio.value:.2f} times as long")
     head = ("model", "batch", "step", "by hand", "its channels", "step / by hand, 95 %")
@@ -283,6 +284,7 @@ def qat_part(options: Namespace) -> list[str]:
             ratio = Ratio(tuple(a / b for a, b in zip(taken, plain, strict=True)))
             times = [f"{1000 * median(one):.1f} ms" for one in (taken, plain)]
             rows.append((name, to, *times, ratio_text(ratio.value, *ratio.interval)))
+            tell_figure(f"{name} {to}", ratio.value, *ratio.interval)
             if ratio.value > MOST_QAT:
                 missed.append(f"{name} {to}: a step takes {ratio.value:.2f} times as long")
     print_table(("model", "scheme", "QAT step", "float step", "QAT / float, 95 %"), rows)

@@ -18,7 +18,7 @@ from time import perf_counter_ns, thread_time_ns
 
 import numpy as np
 from peak import peak_gmacs
-from report import print_table, verdict_line
+from report import print_table, tell_figure, verdict_line
 from stock import arguments, want_folder
 
 import litesmith
@@ -252,6 +252,7 @@ def pruned_int8_row(path: Path) -> tuple[tuple[str, ...], list[str]]:
     both = [opened(pruned, 1, target)[0] for target in ("cpu:2", "cpu:2:litesmith")]
     two = best_ns([session.run for session in both], perf_counter_ns)
     missed = [] if same else [f"pruned int8 {path.stem}: other bits than LiteRT's"]
+    tell_figure("pruned int8", times[0] / times[1])
     if times[0] < INT8_FASTER * times[1]:
         missed.append(f"pruned int8 {path.stem}: {times_text(times[0] / times[1])} faster")
     texts = (time_text(ns / 1e3) for ns in times)

@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 import numpy as np
 from peer import INSTALL, with_signature
-from report import print_table, verdict_line
+from report import print_table, tell_figure, verdict_line
 from resident import resident
 from stock import ASSETS, arguments, want_folder
 
@@ -133,6 +133,7 @@ def time_part(options: Namespace, folder: Path) -> list[str]:
         rows.append(
             (who, f"{median(taken):.2f} s", f"{min(taken):.2f} to {max(taken):.2f} s", shown)
         )
+        tell_figure(f"ours / {who}", ratio.value, low, high)
         if who == PEERS["average"] and ratio.value > 1:
             missed.append(f"{ratio.value:.2f} times as long as the peer")
     print_table((f"{MODEL}, {FEW} samples, quick", "median", "range", "ours / it, 95 %"), rows)

@@ -26,7 +26,7 @@ from ai_edge_litert.interpreter import Interpreter
 from PIL import Image
 from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
-from report import print_table, verdict_line
+from report import print_table, tell_figure, verdict_line
 from stock import ASSETS, arguments
 from tokenizers import BertWordPieceTokenizer
 
@@ -417,6 +417,7 @@ def main() -> int:
     missed: list[str] = []
     for name, metric, found, known in pets(data, [ASSETS / "models", *options.more], options.only):
         lines.append((name, metric, f"{found:.2f}", f"{known:.2f}"))
+        tell_figure(f"{name} {metric}", found)
         missed += [f"{name}: {metric} {found:.2f}"] if abs(found - known) > NEAR else []
     for name, metric, found, known in key_points(
         data, [ASSETS / "models", *options.more], options.only

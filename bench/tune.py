@@ -239,6 +239,8 @@ def compared(network: Network, job: Namespace, folder: Path) -> list[str]:
     if made[OURS].failure:
         return [f"{network.file}: what tune ships does not run"]
     lines = judged(source, made, parts.held_out, job.seconds)
+    ratio = lines[0].time
+    tell_figure(f"{source.stem} faster", 1 / ratio.value, *(1 / e for e in ratio.interval[::-1]))
     print_table((*HEAD, "tune / it"), [float_cells(source, lines[0]), *map(cells, lines)])
     return missed(network, found, lines)
 

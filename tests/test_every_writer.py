@@ -13,6 +13,7 @@ import shutil
 import subprocess
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from subprocess import CompletedProcess
 
@@ -30,7 +31,7 @@ from tests.zoo import noise
 pytestmark = pytest.mark.skipif(not (CAN_FORK and can_guard()), reason="needs Linux")
 
 MODEL, DATA, FOLDER = "model.tflite", "data.npz", "folder"
-OTHER, LABELLED = "other.tflite", "labelled.npz"
+OTHER, LABELLED, SOURCE = "other.tflite", "labelled.npz", "net.onnx"
 BASELINE, TUNED = "baseline.json", "tuned"  # made before
 OLD = Path(__file__).parent / "fixtures" / "version_0_1"
 
@@ -96,14 +97,26 @@ WRITERS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "tune": (("tune", MODEL, "--data", DATA, "--min-snr", "1dB", "--runs", "1", "--trust-data",
               "-o", FOLDER), ()),
     "choose": (("choose", MODEL, OTHER, "--seconds", "0.2", "-o", FOLDER), ()),
+    "convert": (("convert", SOURCE, "--no-check", "-o", "out.tflite"), ("out.tflite",)),
+    "view": (("view", MODEL, "--predict", "-o", "out.html"), ("out.html",)),
+    "export": (("export", MODEL, "--c", FOLDER), ()),
+    "compare --page": (("compare", MODEL, OTHER, "--seconds", "0.05", "--page", "out.html"),
+                       ("out.html",)),
+    "doctor --page": (("doctor", MODEL, "--seconds", "0.05", "--page", "out.html"), ("out.html",)),
+    "gate -o": (("gate", BASELINE, MODEL, "--seconds", "0.3", "-o", FOLDER), ()),
 }  # fmt: skip
 TRAINS = ("qat", "retrain")
+SLOW = ("compare --page",)  # which is written as doctor's is
 
 # What is wrong, and the bytes at which the disk is full: before anything is written, and in the
 # middle of something. Each writer meets one of each group by default.
 FAULTS = (("fail", 0), ("fail", 700)), (("kill", 700), ("kill", 0)), (("break", 0), ("fill", 0))
 ROWS = [
-    pytest.param(name, *fault, marks=() if number % 2 == place else pytest.mark.full)
+    pytest.param(
+        name,
+        *fault,
+        marks=() if number % 2 == place and name not in SLOW else pytest.mark.full,
+    )
     for number, name in enumerate(WRITERS)
     for group in FAULTS
     for place, fault in enumerate(group)
@@ -125,10 +138,25 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     classes = np.arange(60) % 2
     np.savez(folder / LABELLED, x=images[:60] + classes[:, None, None, None], y=classes)
     shutil.copytree(OLD / "tune", folder / TUNED)
+    (folder / SOURCE).write_bytes(small_onnx())
     words = [BASELINE if word == "out.json" else word for word in WRITERS["baseline"][0]]
     done = forked(COMMAND, words, cwd=folder, variables=os.environ, seconds=60)
     assert done.returncode == 0, done.stderr
     return folder
+
+
+def small_onnx() -> bytes:
+    """A model to convert; nothing where there is no onnx, as then its row is passed over."""
+    if find_spec("onnx") is None:
+        return b""
+    from onnx import helper, numpy_helper
+
+    x, y = (helper.make_tensor_value_info(name, 1, [1, 32]) for name in "xy")
+    weights = numpy_helper.from_array(noise(32, 32), "w")
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["y"])]
+    graph = helper.make_graph(nodes, "main", [x], [y], [weights])
+    opset = [helper.make_opsetid("", 17)]
+    return helper.make_model(graph, opset_imports=opset, ir_version=9).SerializeToString()
 
 
 def run(place: Path, work: Path, name: str, full: int, how: str) -> CompletedProcess[str]:
@@ -160,6 +188,8 @@ def test_a_full_or_broken_disk_leaves_the_old_or_the_whole(
 ) -> None:
     if name in TRAINS:
         pytest.importorskip("torch")
+    if name == "convert":
+        pytest.importorskip("onnx")
     if how == "break" and not CAN_BREAK:
         pytest.skip("the system's calls are not known by their numbers")
     if how == "fill":
@@ -217,7 +247,8 @@ def names_a_place(work: Path, line: str, name: str) -> bool:
 
 
 def is_whole(path: Path) -> bool:
-    ends = {".html": b"</html>", ".xml": b"</testsuites>", ".md": b"\n"}
+    ends = {".html": b"</html>", ".xml": b"</testsuites>", ".md": b"\n", ".svg": b"</svg>"}
+    ends |= {".cc": b";", ".h": b"#endif"}
     if path.suffix in ends:
         return (
             path.read_bytes().rstrip(b" ").endswith((ends[path.suffix], ends[path.suffix] + b"\n"))

@@ -1,10 +1,13 @@
 """The figures of the documents and the table of those that are measured again do not part."""
 
 import re
+import shlex
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+from litesmith.cli.commands import COMMANDS
 
 ROOT = Path(__file__).parents[1]
 MEASURED = "docs/measured.md"
@@ -40,14 +43,29 @@ def test_every_command_is_the_one_that_the_document_names(table: ModuleType) -> 
     rows = [line for line in read(MEASURED).splitlines() if line.startswith("| ")]
     for one in (figure for figure in table.FIGURES if figure.document == MEASURED):
         (row,) = [line for line in rows if one.text in line]
-        assert f"python bench/{one.command}" in row
+        is_ours = one.command.startswith("litesmith ")
+        assert f"`{one.command if is_ours else f'python bench/{one.command}'}`" in row
 
 
 def test_every_bench_exists_and_has_a_time(table: ModuleType) -> None:
     for command in {figure.command for figure in table.FIGURES}:
-        assert (ROOT / "bench" / command.partition(" ")[0]).is_file()
+        script = command.partition(" ")[0]
+        assert script == "litesmith" or (ROOT / "bench" / script).is_file()
         assert table.MINUTES[command] > 0
-    assert set(table.QUICK) <= set(table.MINUTES)
+    assert {*table.QUICK, *table.LONG} <= set(table.MINUTES)
+    assert not {*table.QUICK} & {*table.LONG}
+
+
+def test_every_command_is_cut_short_by_options_that_it_has(table: ModuleType) -> None:
+    for command in (one for one in table.QUICK if one.startswith("litesmith ")):
+        words = shlex.split(f"{command} {table.QUICK[command]} --json")[1:]
+        known = {name for one in COMMANDS[words[0]].options for name in one.names} | {"--json"}
+        assert {word for word in words if word.startswith("-")} <= known
+
+
+def test_numbers_of_a_command_are_known_by_their_place(table: ModuleType) -> None:
+    told = dict(table.told_by_json({"latency": {"ratio": 0.5, "is": True}, "n": 0, "all": [1]}))
+    assert told == {"latency.ratio": 0.5, "1 / latency.ratio": 2.0, "n": 0}
 
 
 def test_intervals_hold_what_is_printed(table: ModuleType) -> None:

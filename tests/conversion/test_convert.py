@@ -93,6 +93,48 @@ def test_sizes_that_cannot_stay_free_are_asked_for(tmp_path: Path) -> None:
         litesmith.convert(source, shape="z=1,3,4,6")
 
 
+def text_net():
+    """Tokens and a mask of the same free sizes."""
+    nodes = [
+        node("Unsqueeze", ["mask", "one"], ["m"]),
+        node("Cast", ["m"], ["f"], to=onnx.TensorProto.FLOAT),
+        node("Gather", ["table", "ids"], ["e"]),
+        node("MatMul", ["f", "e"], ["y"]),
+    ]
+    sizes = ["batch", "length"]
+    return onnx_model(
+        nodes,
+        [("ids", "int64", sizes), ("mask", "int64", sizes)],
+        [("y", "float32", ["batch", 1, 4])],
+        {"table": noise(9, 4), "one": np.array([1])},
+    )
+
+
+def test_a_size_is_told_once_for_all_inputs_that_have_it(tmp_path: Path) -> None:
+    source = written(text_net(), tmp_path)
+    fixed = litesmith.convert(source, shape="ids=2,5", check=False)
+    assert [t.shape for t in fixed.model.main.inputs] == [(2, 5), (2, 5)]
+
+
+def test_a_length_stays_free_before_the_batch_does(tmp_path: Path) -> None:
+    free = litesmith.convert(written(text_net(), tmp_path), check=False)
+    assert [t.dynamic for t in free.model.main.inputs] == [(1, -1), (1, -1)]
+    assert any("batch is fixed at 1" in note for note in free.notes)
+
+
+def test_an_image_that_is_channels_last_in_the_source_is_left_so(tmp_path: Path) -> None:
+    nodes = [
+        node("Transpose", ["x"], ["t"], perm=[0, 3, 1, 2]),
+        node("Conv", ["t", "w"], ["c"]),
+        node("Transpose", ["c"], ["y"], perm=[0, 2, 3, 1]),
+    ]
+    ends = [("x", "float32", ["n", 8, 8, 3])], [("y", "float32", ["n", 6, 6, 4])]
+    model = onnx_model(nodes, *ends, {"w": noise(4, 3, 3, 3)})
+    made = litesmith.convert(written(model, tmp_path), check=False)
+    assert [op.kind for op in made.model.main.ops] == ["CONV_2D"]
+    assert made.model.main.inputs[0].dynamic == (-1, 8, 8, 3)
+
+
 def test_an_input_can_become_a_constant(tmp_path: Path) -> None:
     nodes = [node("Mul", ["x", "rate"], ["y"])]
     inputs = [("x", "float32", [1, 4]), ("rate", "float32", [])]
@@ -125,7 +167,10 @@ def test_what_has_no_form_is_listed_all_at_once(tmp_path: Path) -> None:
 
 
 REFUSED = {
-    "text.onnx": (b"this is a text", BadModel, "no ONNX model, or a damaged one"),
+    "torn.onnx": (b"\x3a\xff\x7f\x0a", BadModel, "no ONNX model, or a damaged one"),
+    "text.onnx": (b"this is a text", BadInput, "a text file, no ONNX model"),
+    "pointer.onnx": (b"version https://git-lfs.github.com/spec/v1\n", BadInput, "git lfs pull"),
+    "zipped.onnx": (b"PK\x03\x04\x14", BadInput, "unpack it and give the .onnx file inside"),
     "empty.onnx": (b"", BadModel, "the file is empty"),
     "weights.pt": (b"PK", BadInput, r"in Python: litesmith.convert\(module, example\)"),
     "old.h5": (b"\x89HDF", BadInput, "save.'model.keras'"),
@@ -151,6 +196,21 @@ def test_numbers_that_litert_does_not_compute_with(tmp_path: Path) -> None:
     old = onnx_model(nodes, [("x", "float32", [4])], [("y", "float32", [4])], opset=5)
     with pytest.raises(BadInput, match="opset 5 is older than 7"):
         litesmith.convert(written(old, tmp_path))
+    new = onnx_model(nodes, [("x", "float32", [4])], [("y", "float32", [4])], opset=99)
+    with pytest.raises(BadInput, match="opset 99 is newer than 28"):
+        litesmith.convert(written(new, tmp_path))
+
+
+def test_a_source_in_half_precision_is_proven_to_its_own_digits(tmp_path: Path) -> None:
+    weights = noise(64, 64).astype(np.float16)
+    nodes = [node("MatMul", ["x", "w"], ["h"]), node("MatMul", ["h", "w"], ["y"])]
+    half = "float16"
+    model = onnx_model(nodes, [("x", half, [1, 64])], [("y", half, [1, 64])], {"w": weights})
+    (found,) = litesmith.convert(written(model, tmp_path)).differences
+    assert found.is_float_error
+    assert 1e-4 < found.share < 1e-2  # more than float32 would lose
+    whole = written(image_net(), tmp_path, "whole.onnx")
+    assert all(one.allowed < 1e-3 for one in litesmith.convert(whole).differences)
 
 
 def test_weights_beside_the_model(tmp_path: Path) -> None:

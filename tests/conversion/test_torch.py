@@ -109,6 +109,11 @@ VALUES = {
     "softsign": F.softsign,
     "threshold": lambda x: F.threshold(x, 0.2, -1.0),
     "trunc": lambda x: torch.trunc(x * 3),
+    "bits": lambda x: ((x * 9).long() << 2) + ((x * 99).long() >> 3) + ((x * 9).long() & 7),
+    "borders": lambda x: torch.bucketize(x, torch.tensor([-0.5, 0.0, 0.5]), right=True),
+    "hypot": lambda x: torch.hypot(x, x + 1),
+    "rrelu": F.rrelu,
+    "searchsorted": lambda x: torch.searchsorted(torch.tensor([-0.5, 0.0, 0.5]), x),
     "where": lambda x: torch.where(x > 0, x, 0.5),
 }
 
@@ -117,11 +122,19 @@ REDUCTIONS = {
     "amax": lambda x: x.amax((1, 2)),
     "argmax": lambda x: x.argmax(2),
     "argmax_flat": lambda x: x.argmax(),
+    "cdist": lambda x: torch.cdist(x, x[:, :, :2] + 1),
+    "cummax": lambda x: x.cummax(3)[0],
+    "cummin": lambda x: x.cummin(2)[0],
+    "cumprod": lambda x: x.cumprod(3),
     "cumsum": lambda x: x.cumsum(1),
+    "kth": lambda x: x.kthvalue(2, 3)[0],
+    "kth_places": lambda x: x.kthvalue(2, 3)[1],
     "logsumexp": lambda x: x.logsumexp((1, 2), keepdim=True),
     "max": lambda x: x.max(1)[0],
     "max_places": lambda x: x.max(1)[1],
     "mean": lambda x: x.mean((2, 3)),
+    "median": lambda x: x.median(),
+    "median_along": lambda x: x.median(3)[0],
     "norm": lambda x: x.norm(dim=1),
     "normalize": lambda x: F.normalize(x, dim=1),
     "prod": lambda x: x.prod(3),
@@ -143,6 +156,8 @@ SHAPES = {
     "gather": lambda x: x.gather(3, x.argsort(3)),
     "index": lambda x: x[:, [2, 0, 1]],
     "index_two": lambda x: x[:, [2, 0, 1], [0, 1, 2]],
+    "index_apart": lambda x: x[[1, 0, 1], :, [2, 0, 1]],
+    "index_inside": lambda x: x[:, :, [2, 0, 1], [0, 1, 2]],
     "movedim": lambda x: x.movedim(1, 3),
     "narrow": lambda x: x.narrow(2, 1, 3),
     "outer": lambda x: torch.einsum("bchw,bdhw->bcd", x, x),
@@ -158,11 +173,15 @@ SHAPES = {
     "triangle": lambda x: x.tril(1) + x.triu(),
     "unbind": lambda x: x.unbind(1)[1],
     "unfold": lambda x: x.unfold(3, 3, 2),
+    "unpool": lambda x: F.max_unpool2d(*F.max_pool2d(x, 2, return_indices=True), 2),
     "view": lambda x: torch.where(torch.arange(6) > 2, x, x.transpose(2, 3).reshape(x.shape)),
 }
 
 IN_PLACE = {
     "assign": lambda x: _assigned(x),
+    "assign_mask": lambda x: _masked(x),
+    "assign_places": lambda x: _put(x),
+    "scatter_max": lambda x: x.scatter_reduce(3, x.argsort(3), x * 2, "amax"),
     "relu": lambda x: F.relu(x.clone(), inplace=True).add_(1),
 }
 
@@ -172,6 +191,21 @@ def _assigned(x: Tensor) -> Tensor:
     y[:, 1:3] = x[:, :2] * 2
     y[:, 0, ::2] += 1
     return y
+
+
+def _masked(x: Tensor) -> Tensor:
+    y = x.clone()
+    y[y < 0] = 0.5
+    y[x[:, :, 0, 0] > 0] = 2.0
+    return y
+
+
+def _put(x: Tensor) -> Tensor:
+    y = x.clone()
+    y[:, [0, 2]] = x[:, :2] * 3
+    y[:, :, [1, 3], [0, 5]] = 7.0
+    y[[0, 1], :, [2, 0]] = x[:, :, 0]
+    return y.index_add(1, torch.tensor([1, 1]), x[:, :2])
 
 
 def test_values_and_reductions_are_torchs() -> None:
@@ -203,6 +237,7 @@ def windows(draw: st.DrawFn) -> dict[str, nn.Module]:
     counted = draw(st.booleans())
     parts["average"] = nn.AvgPool2d(kernel, stride, **more, count_include_pad=counted)
     parts["adaptive"] = nn.AdaptiveAvgPool2d(draw(st.tuples(sizes, sizes)))
+    parts["adaptive_max"] = nn.AdaptiveMaxPool2d(draw(st.tuples(sizes, sizes)))
     return parts
 
 
@@ -318,6 +353,21 @@ def test_half_precision_is_computed_in_float32(dtype: torch.dtype) -> None:
     assert {t.dtype for t in (*made.model.main.inputs, *made.model.main.outputs)} == {"float32"}
 
 
+class Places(nn.Module):
+    """Whole numbers as inputs that are places in a tensor of four."""
+
+    def forward(self, x: Tensor, places: Tensor) -> Tensor:
+        return x.scatter(1, places, 0.0)
+
+
+def test_whole_numbers_of_the_example_say_what_may_be_given() -> None:
+    made = convert(Places(), (seeded(1, 4), torch.tensor([[3, 0]])))
+    assert [d.is_float_error for d in made.differences] == [True]
+    with pytest.raises(LitesmithError, match=r"out of bounds.*give samples with --data") as caught:
+        convert(Places(), (seeded(1, 4), torch.tensor([[9, 0]])))
+    assert "\n" not in str(caught.value)
+
+
 class Unknown(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         return torch.linalg.eigvalsh(x) + torch.special.bessel_j0(x)
@@ -380,7 +430,7 @@ def test_a_program_file_is_the_program(program: Path) -> None:
     inputs = {"x": seeded(2, 7, 4).numpy()}
     opened = read_program(torch.export.load(program), {"x": (2, 7, 4)})
     own = read_program(load_program(program), {"x": (2, 7, 4)})
-    assert np.array_equal(own.run(inputs, ())["output"], opened.run(inputs, ())["output"])
+    assert np.array_equal(own.run([inputs], ())[0]["output"], opened.run([inputs], ())[0]["output"])
 
 
 def with_json(source: Path, out: Path, part: str, old: str, new: str) -> Path:

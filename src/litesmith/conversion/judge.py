@@ -29,14 +29,16 @@ from litesmith.run.core.child_process import call_seconds
 JUDGES = {"onnxruntime": "onnxruntime", "onnx": "onnx"}
 
 
+Samples = Sequence[Mapping[str, Array]]
+
 _LONGEST = 240  # characters of a reason: onnxruntime's begin with the place in its own source
 
 
 class Judged(NamedTuple):
-    """The outputs of a source: who computed them, and the memory that took."""
+    """The outputs of a source for each of some inputs: who computed them, the memory that took."""
 
     judge: str
-    values: dict[str, Array]
+    values: list[dict[str, Array]]
     bytes: int
 
 
@@ -59,20 +61,20 @@ class OnnxJudge:
     def __init__(self, source: Path) -> None:
         self.source, self.name, self.bytes = source, find_judge(), 0
 
-    def __call__(self, inputs: Mapping[str, Array], more: Sequence[str]) -> dict[str, Array]:
-        found = judge_onnx(self.source, inputs, more)
+    def __call__(self, samples: Samples, more: Sequence[str]) -> list[dict[str, Array]]:
+        found = judge_onnx(self.source, samples, more)
         self.name, self.bytes = found.judge, max(self.bytes, found.bytes)
         return found.values
 
 
-def judge_onnx(source: Path, inputs: Mapping[str, Array], more: Sequence[str] = ()) -> Judged:
-    """The outputs of an .onnx file by their names, and further values."""
+def judge_onnx(source: Path, samples: Samples, more: Sequence[str] = ()) -> Judged:
+    """The outputs of an .onnx file by their names for each of some inputs, and further values."""
     with TemporaryDirectory() as folder:
         given, found = Path(folder) / "inputs.npz", Path(folder) / "outputs.npz"
-        _save(given, inputs.values())
+        _save(given, [array for inputs in samples for array in inputs.values()])
         # -P: modules come from where the package is, not from the folder the user happens to be in.
         words = [sys.executable, "-P", "-m", __name__, str(source), str(given), str(found)]
-        request = json.dumps({"inputs": list(inputs), "more": list(more)})
+        request = json.dumps({"inputs": [list(one) for one in samples], "more": list(more)})
         try:
             done = subprocess.run(
                 words,
@@ -99,9 +101,15 @@ def judge_onnx(source: Path, inputs: Mapping[str, Array], more: Sequence[str] = 
                 shorten(why, _LONGEST),
             )
         told = json.loads(done.stdout.splitlines()[-1])
-        with np.load(found) as arrays:
-            values = {name: arrays[f"_{i}"] for i, name in enumerate(told["names"])}
+        values = _by_name(found, [told["names"]] * len(samples))
         return Judged(told["judge"], values, int(told["bytes"]))
+
+
+def _by_name(place: Path, names: Sequence[Sequence[str]]) -> list[dict[str, Array]]:
+    """The arrays of a file, one after another, under the names of each sample."""
+    with np.load(place) as arrays:
+        each = iter(arrays[f"_{i}"] for i in range(sum(map(len, names))))
+        return [{name: next(each) for name in own} for own in names]
 
 
 def _save(place: Path, arrays: Iterable[Array]) -> None:
@@ -113,20 +121,19 @@ def _main() -> None:
     limit_child()
     source, given, found = sys.argv[1:4]
     request = json.load(sys.stdin)
-    with np.load(given) as arrays:
-        inputs = {name: arrays[f"_{i}"] for i, name in enumerate(request["inputs"])}
-    judge, names, values = _first_answer(source, inputs, request["more"])
-    _save(Path(found), values)
+    samples = _by_name(Path(given), request["inputs"])
+    judge, names, values = _first_answer(source, samples, request["more"])
+    _save(Path(found), [array for one in values for array in one])
     print(json.dumps({"judge": judge, "names": names, "bytes": peak_bytes() or 0}))
 
 
-def _first_answer(source: str, inputs: dict[str, Array], more: Sequence[str]) -> Any:
+def _first_answer(source: str, samples: Samples, more: Sequence[str]) -> Any:
     """What the first judge that can run the source says. An older onnxruntime refuses files, and
     operators, that are newer than itself."""
     judges = _installed()
     for judge in judges:
         try:
-            return judge, *_RUN[judge](source, inputs, more)
+            return judge, *_RUN[judge](source, samples, more)
         except Exception:
             if judge == judges[-1]:
                 raise
@@ -146,30 +153,48 @@ def _with_outputs(source: str, more: Sequence[str]) -> Any:
     return model.SerializeToString()
 
 
-def _onnxruntime(source: str, inputs: dict[str, Array], more: Sequence[str]) -> Any:
+def _onnxruntime(source: str, samples: Samples, more: Sequence[str]) -> Any:
     onnxruntime: Any = import_module("onnxruntime")
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     session = onnxruntime.InferenceSession(
         _with_outputs(source, more), options, providers=["CPUExecutionProvider"]
     )
-    types = {"tensor(float16)": np.float16}
-    fed = {
-        one.name: inputs[one.name].astype(types.get(one.type, inputs[one.name].dtype))
-        for one in session.get_inputs()
-        if one.name in inputs
-    }
+    types = {one.name: one.type for one in session.get_inputs()}
+    halves = {name for name, kind in types.items() if kind == "tensor(float16)"}
     names = [one.name for one in session.get_outputs()]
-    return names, [np.asarray(value) for value in session.run(None, fed)]
+    made: list[list[Array]] = []
+    for inputs in samples:
+        fed = {
+            name: array.astype(np.float16) if name in halves else array
+            for name, array in inputs.items()
+            if name in types
+        }
+        made.append([np.asarray(value) for value in session.run(None, fed)])
+    return names, made
 
 
-def _reference(source: str, inputs: dict[str, Array], more: Sequence[str]) -> Any:
+def _reference(source: str, samples: Samples, more: Sequence[str]) -> Any:
     onnx: Any = import_module("onnx")
     reference: Any = import_module("onnx.reference")
     changed = _with_outputs(source, more)
     model = onnx.load(source) if changed == source else onnx.load_from_string(changed)
     wanted = [value.name for value in model.graph.output]
-    return wanted, [np.asarray(v) for v in reference.ReferenceEvaluator(model).run(wanted, inputs)]
+    types = {
+        value.name: onnx.helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type)
+        for value in model.graph.input
+    }
+    evaluator, made = reference.ReferenceEvaluator(model), list[list[Array]]()
+    for inputs in samples:
+        fed = {n: array.astype(types[n]) for n, array in inputs.items() if n in types}
+        made.append([_plain(value) for value in evaluator.run(wanted, fed)])
+    return wanted, made
+
+
+def _plain(value: Any) -> Array:
+    """As a type that numpy itself has."""
+    array = np.asarray(value)
+    return array.astype(np.float32) if array.dtype.kind == "V" else array
 
 
 _RUN = {"onnxruntime": _onnxruntime, "onnx": _reference}

@@ -114,13 +114,27 @@ Functions = Mapping[tuple[str, str, str], Message]
 
 def read_onnx(path: Path) -> SourceModel:
     """The model in an .onnx file, or BadModel; weights stay views on the mapped file."""
+    data = mapped(path)
+    _refuse_others(path, bytes(data[:_HEAD]))
     try:
-        message = read_message(mapped(path), "Model", SCHEMA)
-        return _model(message, path)
+        return _model(read_message(data, "Model", SCHEMA), path)
     except BadModel as error:
         raise BadModel("{path}: no ONNX model, or a damaged one: {error}", path, error) from None
     except RecursionError:
         raise BadModel("{path}: no ONNX model, or a damaged one", path) from None
+
+
+_HEAD = 256  # bytes that tell what a file is
+
+
+def _refuse_others(path: Path, head: bytes) -> None:
+    """Raises on files that are often given the name of a model."""
+    if head.startswith(b"version https://git-lfs"):
+        raise BadInput("{path}: a pointer of Git LFS, without the model; run: git lfs pull", path)
+    if head.startswith(b"PK\x03\x04"):
+        raise BadInput("{path}: a zip archive; unpack it and give the .onnx file inside", path)
+    if head and all(byte in b"\t\n\r" or 32 <= byte < 127 for byte in head):
+        raise BadInput("{path}: a text file, no ONNX model; fetch the model again", path)
 
 
 def _model(message: Message, source: Path) -> SourceModel:

@@ -5,13 +5,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from litesmith.conversion.core.source import SourceModel
+from litesmith.conversion.core.source import SourceModel, computes_in_half
 from litesmith.conversion.judge import OnnxJudge
 from litesmith.conversion.onnx_file import read_onnx
 from litesmith.conversion.other_formats import CONVERTED, refuse_stranger
 from litesmith.conversion.proof import Run
 from litesmith.errors import BadInput, os_reason
 from litesmith.installing import install_command
+from litesmith.ir.types import Array
 from litesmith.type_guards import is_path
 
 Sizes = Mapping[str, Sequence[int]]
@@ -25,6 +26,7 @@ class Opened(NamedTuple):
     run    what it gives for inputs
     judge  who runs it; "" where nobody can
     bytes  the most memory that running it took in processes of its own
+    example  inputs that it is known to run on
     """
 
     name: str
@@ -32,10 +34,16 @@ class Opened(NamedTuple):
     model: SourceModel
     run: Run | OnnxJudge
     package: str = ""
+    example: Mapping[str, Array] = {}
 
     @property
     def judge(self) -> str:
         return self.run.name if isinstance(self.run, OnnxJudge) else self.package
+
+    @property
+    def half(self) -> str:
+        """The type of less precision than float32 that an .onnx file is run in; "" for none."""
+        return computes_in_half(self.model.graph) if isinstance(self.run, OnnxJudge) else ""
 
     @property
     def bytes(self) -> int:
@@ -115,11 +123,11 @@ def _from_program(name: str, path: Path | None, program: Any, sizes: Sizes) -> O
     from litesmith.conversion.torch_program import read_program
 
     read = read_program(program, sizes)
-    return Opened(name, path, read.model, read.run, "torch")
+    return Opened(name, path, read.model, read.run, "torch", read.example)
 
 
 def _from_keras(model: Any, example: object, sizes: Sizes) -> Opened:
     from litesmith.conversion.keras_model import read_keras
 
     read = read_keras(model, example, sizes)
-    return Opened(type(model).__name__, None, read.model, read.run, "keras")
+    return Opened(type(model).__name__, None, read.model, read.run, "keras", read.example)

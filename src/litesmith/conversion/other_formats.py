@@ -58,13 +58,33 @@ STRANGERS = {
         phrase("weights without a network"),
         phrase("in Python: load them into the module, then litesmith.convert(module, example)"),
     ),
+    ".ort": Stranger(
+        phrase("a model of onnxruntime's own format"),
+        phrase("convert the .onnx file that it was made from"),
+    ),
+    ".pdmodel": Stranger(
+        phrase("a Paddle model"),
+        phrase("paddle2onnx --model_dir DIR --save_file model.onnx (pip install paddle2onnx)"),
+    ),
     ".engine": Stranger(
         phrase("a TensorRT engine"),
         phrase("convert the .onnx file that it was made from"),
     ),
 }
 
-_SAME = {".pth": ".pt", ".bin": ".pt", ".hdf5": ".h5", ".pbtxt": ".pb", ".mlmodelc": ".mlmodel"}
+_SAME = {
+    ".bin": ".pt",
+    ".ckpt": ".pt",
+    ".hdf5": ".h5",
+    ".mlmodelc": ".mlmodel",
+    ".msgpack": ".jax",
+    ".pbtxt": ".pb",
+    ".pdiparams": ".pdmodel",
+    ".pth": ".pt",
+    ".ptl": ".pt",
+    ".torchscript": ".pt",
+    ".trt": ".engine",
+}
 
 
 def is_source(path: Path) -> bool:

@@ -17,6 +17,7 @@ _LEAST = 1e-4
 # How much more than a change of the inputs in their last digits a difference may be.
 _TIMES = 50.0
 _LAST_DIGITS = 1e-6
+_HALF_DIGITS = {"float16": 2.0**-11, "bfloat16": 2.0**-8}
 # The same for a change of the constants, which all take part, as each sum's rounding does.
 _TIMES_NUDGED = 10.0
 _NUDGE = 2e-7
@@ -27,8 +28,8 @@ _CODES = 2.0
 
 Inputs = Mapping[str, Array]
 
-# The outputs of a source by name, and further values that are asked for.
-Run = Callable[[Inputs, Sequence[str]], Mapping[str, Array]]
+# The outputs of a source by name for each of some inputs, and further values that are asked for.
+Run = Callable[[Sequence[Inputs], Sequence[str]], Sequence[Mapping[str, Array]]]
 
 
 class Difference(NamedTuple):
@@ -51,8 +52,11 @@ class Difference(NamedTuple):
         return self.share <= self.allowed
 
 
-def made_inputs(model: Model, turned: frozenset[str], seed: int = 0) -> dict[str, Array]:
-    """Inputs of the kinds that a model takes, in the order of the source."""
+def made_inputs(
+    model: Model, turned: frozenset[str], seed: int = 0, example: Inputs | None = None
+) -> dict[str, Array]:
+    """Inputs of the kinds that a model takes, in the order of the source. Whole numbers are those
+    of the example, or lie between them: they may be places in a table."""
     random = np.random.default_rng(seed)
     made: dict[str, Array] = {}
     rows = _table_rows(model)
@@ -64,10 +68,21 @@ def made_inputs(model: Model, turned: frozenset[str], seed: int = 0) -> dict[str
             made[tensor.name] = random.normal(0, 1, shape).astype(np.float32)
         elif tensor.dtype == "bool":
             made[tensor.name] = random.integers(0, 2, shape).astype(bool)
+        elif (given := _told(example, tensor, shape)) is not None:
+            drawn = random.integers(given.min(), given.max() + 1, shape)
+            made[tensor.name] = (drawn if seed else given).astype(tensor.dtype)
         else:
             most = min(1000, rows[tensor]) if tensor in rows else (2, 10)[seed % 2]  # a mask first
             made[tensor.name] = random.integers(0, most, shape).astype(tensor.dtype)
     return made
+
+
+def _told(example: Inputs | None, tensor: Tensor, shape: Sequence[int]) -> Array | None:
+    """What the example has for an input, unless it is all the same, which says nothing."""
+    given = (example or {}).get(tensor.name)
+    if given is None or given.shape != tuple(shape) or not given.size:
+        return None
+    return given if given.min() < given.max() else None
 
 
 def _table_rows(model: Model) -> dict[Tensor, int]:
@@ -101,24 +116,32 @@ def _looked_up(op: Op) -> tuple[Tensor | None, int]:
 
 
 def differences(
-    model: Model, turned: frozenset[str], samples: Sequence[Inputs], run: Run
+    model: Model, turned: frozenset[str], samples: Sequence[Inputs], run: Run, half: str = ""
 ) -> tuple[Difference, ...]:
-    """The largest difference of each output over all samples."""
+    """The largest difference of each output over all samples; `half` is the type of less precision
+    that the source computes in, if it does."""
     worst: dict[str, Difference] = {}
     steps, sizes = code_steps(model), _full_sizes(model)
     names = [name for name, _ in model.signatures[0].outputs]
-    for number, inputs in enumerate(samples):
-        wanted = run(inputs, ())
-        near = run(_jittered(inputs, steps), ())
-        found = run_model(model, turned, inputs)
+    digits = _HALF_DIGITS.get(half, _LAST_DIGITS)
+    told = run([*samples, *(_jittered(inputs, steps, digits) for inputs in samples)], ())
+    results = run_model(model, turned, samples)
+    for number, (inputs, found) in enumerate(zip(samples, results, strict=True)):
+        wanted, near = told[number], told[len(samples) + number]
         seen = [_difference(n, found[n], wanted[n], near[n], steps, sizes[n]) for n in names]
+        seen = [one._replace(allowed=max(one.allowed, _least(half))) for one in seen]
         if not all(one.is_float_error for one in seen):
-            nudged = run_model(_nudged(model), turned, inputs)
+            (nudged,) = run_model(_nudged(model), turned, [inputs])
             seen = [_allow(one, found, nudged, sizes) for one in seen]
         for one in seen:
             if one.output not in worst or one.share > worst[one.output].share:
                 worst[one.output] = one._replace(sample=number)
     return tuple(worst.values())
+
+
+def _least(half: str) -> float:
+    """What a source may lose in any case that rounds every value to the digits it has."""
+    return 4 * _HALF_DIGITS[half] if half in _HALF_DIGITS else _LEAST
 
 
 def _full_sizes(model: Model) -> dict[str, float]:
@@ -186,14 +209,14 @@ def code_steps(model: Model) -> CodeSteps:
     return CodeSteps(taken, given | dict.fromkeys(codes.values(), 1.0))
 
 
-def _jittered(inputs: Inputs, steps: CodeSteps) -> dict[str, Array]:
+def _jittered(inputs: Inputs, steps: CodeSteps, digits: float) -> dict[str, Array]:
     """The inputs with other last digits; those that are rounded, by up to half a code away."""
     random = np.random.default_rng(1)
     made: dict[str, Array] = {}
     for name, a in inputs.items():
         if a.dtype.kind == "f":
             noise = random.uniform(-1, 1, a.shape)
-            size = steps.inputs[name] / 2 if name in steps.inputs else _LAST_DIGITS * a
+            size = steps.inputs[name] / 2 if name in steps.inputs else digits * a
             made[name] = (a + size * noise).astype(a.dtype)
         else:
             made[name] = a
@@ -236,15 +259,22 @@ def _apart(a: Array, b: Array) -> float:
     return float(np.max(np.where(np.isnan(apart), np.inf, apart), initial=0))
 
 
-def run_model(model: Model, turned: frozenset[str], inputs: Inputs) -> dict[str, Array]:
-    """The outputs of a converted model, in the order of the source."""
+def run_model(
+    model: Model, turned: frozenset[str], samples: Sequence[Inputs]
+) -> list[dict[str, Array]]:
+    """The outputs of a converted model for each of some inputs, in the order of the source."""
+    made: list[dict[str, Array]] = []
     with Session(model, guarded=True) as session:
-        for name, array in session.inputs.items():
-            given = inputs[name]
-            array[...] = given.transpose(last(given.ndim)) if name in turned else given
-        session.run()
-        found = {name: np.array(array) for name, array in session.outputs.items()}
-    return {name: a.transpose(first(a.ndim)) if name in turned else a for name, a in found.items()}
+        for inputs in samples:
+            for name, array in session.inputs.items():
+                given = inputs[name]
+                array[...] = given.transpose(last(given.ndim)) if name in turned else given
+            session.run()
+            found = {name: np.array(array) for name, array in session.outputs.items()}
+            made.append(
+                {n: a.transpose(first(a.ndim)) if n in turned else a for n, a in found.items()}
+            )
+    return made
 
 
 def first_difference(lowered: Model, values: Sequence[str], inputs: Inputs, run: Run) -> str:
@@ -256,7 +286,7 @@ def first_difference(lowered: Model, values: Sequence[str], inputs: Inputs, run:
     while low < high:  # all before `low` are right, one before `high` is wrong or nothing is
         middle = (low + high) // 2
         name = names[middle]
-        wanted = run(inputs, [name]).get(name)
+        wanted = run([inputs], [name])[0].get(name)
         if wanted is None:  # a value on the way, which the source does not have
             del names[middle]
             high -= 1

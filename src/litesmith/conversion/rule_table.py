@@ -6,6 +6,7 @@ from litesmith.conversion.rules import (
     bits,
     chance,
     control,
+    fused,
     layers,
     losses,
     own,
@@ -44,6 +45,7 @@ _ALL: dict[str, Rule] = {
     **signals.RULES,
     **attention.RULES,
     **losses.RULES,
+    **fused.RULES,
     **chance.RULES,
 }
 

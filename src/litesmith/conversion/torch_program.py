@@ -17,11 +17,13 @@ numbers. The older exporter by TorchScript is deprecated. Keras goes the same wa
 # pyright: reportUnknownParameterType=false, reportPrivateUsage=false
 # torch leaves parts of its types open.
 
+import logging
 import operator
 import warnings
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
+from io import StringIO
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -37,7 +39,7 @@ from litesmith.conversion.aten.call import Argument, Call, NotWritten, Ref, Writ
 from litesmith.conversion.aten.operators import row_of
 from litesmith.conversion.core.source import Node, Setting, SourceGraph, SourceModel, Value
 from litesmith.conversion.proof import Inputs, Run
-from litesmith.errors import BadInput
+from litesmith.errors import BadInput, CannotRun
 from litesmith.ir.types import Array
 from litesmith.phrases import phrase
 
@@ -51,10 +53,14 @@ _TYPES = ("float32", "float16", "bfloat16", "int64", "int32", "int16", "int8", "
 
 
 class TorchSource(NamedTuple):
-    """A source, and what runs it: the outputs by name, with other values that are asked for."""
+    """A source, and what runs it: the outputs by name, with other values that are asked for.
+
+    example  the inputs that it was exported with, as far as they are known
+    """
 
     model: SourceModel
     run: Run
+    example: Inputs
 
 
 def read_module(module: torch.nn.Module, example: object) -> TorchSource:
@@ -65,14 +71,13 @@ def read_module(module: torch.nn.Module, example: object) -> TorchSource:
 def exported(module: torch.nn.Module, example: object) -> ExportedProgram:
     """The module's calls on example inputs, for inference; its mode is left as it was."""
     positional, named = _example(example)
-    with _evaluating(module), torch.no_grad(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with _evaluating(module), torch.no_grad(), _silence():
         try:
             return torch.export.export(module, positional, named, strict=False)
         except Exception as error:
             raise BadInput(
                 "torch.export cannot follow the module: {why}; LiteRT needs calls that do not "
-                "depend on values (torch.where, torch.cond)",
+                "depend on values (torch.where)",
                 _first_line(error),
             ) from error
 
@@ -81,8 +86,7 @@ def read_program(
     program: ExportedProgram, sizes: Mapping[str, Sequence[int]] | None = None
 ) -> TorchSource:
     """An exported program; sizes that it leaves free are fixed, as told or as in its example."""
-    with warnings.catch_warnings(), torch.no_grad():
-        warnings.simplefilter("ignore")
+    with _silence(), torch.no_grad():
         fixed = _fixed(program, sizes or {})
         try:
             plain = fixed.run_decompositions(_table())
@@ -91,7 +95,7 @@ def read_program(
                 "torch cannot take the program apart: {why}", _first_line(error)
             ) from error
     reading = _Reading(plain)
-    return TorchSource(reading.model(), reading.run)
+    return TorchSource(reading.model(), reading.run, reading.example())
 
 
 def _example(example: object) -> tuple[tuple[object, ...], dict[str, object]]:
@@ -116,6 +120,19 @@ def _evaluating(module: torch.nn.Module) -> Generator[None]:
     finally:
         for part, mode in modes.items():
             part.training = mode
+
+
+@contextmanager
+def _silence() -> Generator[None]:
+    """Without torch's own words: what is wrong is told in one line."""
+    level = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        with warnings.catch_warnings(), redirect_stdout(StringIO()), redirect_stderr(StringIO()):
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(level)
 
 
 def _first_line(error: Exception) -> str:
@@ -198,8 +215,11 @@ class _Reading:
         )
         return SourceModel(graph, OPSET, f"torch {torch.__version__}", tuple(self.notes))
 
-    def run(self, inputs: Inputs, more: Sequence[str]) -> dict[str, Array]:
+    def run(self, samples: Sequence[Inputs], more: Sequence[str]) -> list[dict[str, Array]]:
         """What torch itself makes of inputs: the outputs, and other values by their names."""
+        return [self._run(inputs, more) for inputs in samples]
+
+    def _run(self, inputs: Inputs, more: Sequence[str]) -> dict[str, Array]:
         kept = _Kept(self.program.graph_module, {s: n for s, n in self.names.items() if n in more})
         given: list[object] = []
         for step in self.program.graph.nodes:
@@ -212,9 +232,30 @@ class _Reading:
                     given.append(torch.from_numpy(array).to(wide))
                 else:
                     given.append(_whole(self.tensors.get(step, value)))
-        with torch.no_grad():
-            made = cast("Sequence[torch.Tensor]", kept.run(*given))
+        with torch.no_grad(), _silence():
+            try:
+                made = cast("Sequence[torch.Tensor]", kept.run(*given))
+            except Exception as error:
+                raise CannotRun(
+                    "torch cannot run the program on made inputs: {why}; give samples with --data",
+                    _first_line(error),
+                ) from error
         return kept.values | {name: _array(made[place]) for name, place in self.outputs.items()}
+
+    def example(self) -> dict[str, Array]:
+        """The inputs that the program was exported with."""
+        given = trees.tree_leaves(self.program.example_inputs)
+        names = [self.names.get(s) for s in self.program.graph.nodes if self._is_given(s)]
+        if len(given) != len(names):
+            return {}
+        return {
+            name: _array(value)
+            for name, value in zip(names, given, strict=True)
+            if name and isinstance(value, torch.Tensor)
+        }
+
+    def _is_given(self, step: Step) -> bool:
+        return step.op == "placeholder" and step.name in self.program.graph_signature.user_inputs
 
     def _name_inputs(self, steps: Sequence[Step]) -> None:
         specs = {spec.arg.name: spec for spec in self.program.graph_signature.input_specs}
@@ -279,6 +320,8 @@ class _Reading:
         target = step.target
         if target is operator.getitem or (not step.users and _is_check(target)):
             return
+        if isinstance(step.meta.get("val"), torch.SymInt | torch.SymBool | torch.SymFloat):
+            return  # a number about sizes, which calls have in them or cannot use
         outputs, made = self._made(step)
         place, count, why = _place(step), len(self.writer.nodes), ""
         row = None

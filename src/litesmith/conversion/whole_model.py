@@ -24,8 +24,8 @@ Sizes = Mapping[str, Sequence[int]]
 # The metadata that holds the digest of a model's source.
 SOURCE_DIGEST = "litesmith_source"
 
-# The first opset whose operators the rules mean.
-_OLDEST = 7
+# The first and the last opset whose operators the rules mean.
+_OLDEST, _NEWEST = 7, 28
 
 _BEFORE = "cleanup | fold"
 _AFTER = "cleanup | fold | fuse | cleanup"
@@ -118,6 +118,13 @@ def refuse_types(source: SourceModel) -> None:
             source.opset,
             _OLDEST,
         )
+    if source.opset > _NEWEST:
+        raise BadInput(
+            "opset {opset} is newer than {newest}, the newest that is known here; export the model "
+            "with that one",
+            source.opset,
+            _NEWEST,
+        )
     for value in source.graph.inputs:
         if value.dtype not in (*DTYPES, *COMPUTED_AS, "sequence"):
             raise BadInput(
@@ -169,6 +176,7 @@ def with_sizes(source: SourceModel, given: Sizes, constants: Mapping[str, Array]
     known = {v.name: v for v in source.graph.inputs}
     for name, wanted in given.items():
         _refuse_sizes(known, name, wanted)
+    given = _spread(source, given, constants)
     symbols = dict.fromkeys(
         s
         for v in source.graph.inputs
@@ -189,6 +197,24 @@ def with_sizes(source: SourceModel, given: Sizes, constants: Mapping[str, Array]
     if base.model is None:
         return base
     return _freed(source, base, guess, given, constants, batch)
+
+
+def _spread(source: SourceModel, given: Sizes, constants: Mapping[str, Array]) -> Sizes:
+    """The sizes that are given, with those of inputs whose free sizes have the same names."""
+    named = {
+        symbol: size
+        for value in source.graph.inputs
+        for symbol, size in zip(value.sizes or (), given.get(value.name, ()), strict=False)
+        if isinstance(symbol, str)
+    }
+    found = dict(given)
+    for value in source.graph.inputs:
+        sizes = tuple(named.get(s, s) if isinstance(s, str) else s for s in value.sizes or ())
+        whole = tuple(s for s in sizes if isinstance(s, int))
+        told = value.name in given or value.name in constants
+        if not told and sizes != value.sizes and whole == sizes:
+            found[value.name] = whole
+    return found
 
 
 def _sized(
@@ -214,7 +240,8 @@ def _freed(
     """The model with every size free that another size shows to be so."""
     assert base.model is not None
     model, notes = base.model, list(base.notes)
-    for symbol, size in guess.items():
+    # The batch last: a RESHAPE can leave one size open, and one sample at a time is what most want.
+    for symbol, size in sorted(guess.items(), key=lambda pair: pair[0] in batch):
         other_sizes = _sized(source, given, {**guess, symbol: size * 2 if size > 1 else 3})
         other = lowered(source, other_sizes, constants).model
         places = {

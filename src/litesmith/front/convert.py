@@ -193,10 +193,14 @@ def convert(
     found: tuple[Difference, ...] = ()
     if check and opened.judge:
         preparation = read_preparation(**preparing)
-        seen = _samples(final, data, samples, preparation, progress)
+        seen = (
+            [made_inputs(*final, seed, opened.example) for seed in range(_MADE_SAMPLES)]
+            if data is None
+            else _samples(final, data, samples, preparation, progress)
+        )
         progress(Note(phrase("running source and result on {count} inputs", len(seen))))
         run = partial(_with_constants, opened.run, constants)
-        found = differences(final.model, final.turned, seen, run)
+        found = differences(final.model, final.turned, seen, run, opened.half)
         _refuse_wrong(opened, found, done, seen, run)
     elif check:
         notes.append(
@@ -268,22 +272,20 @@ def _value(text: str) -> tuple[str, object]:
 
 
 def _with_constants(
-    run: Run, constants: Inputs, inputs: Inputs, more: Sequence[str]
-) -> Mapping[str, Array]:
-    return run({**inputs, **constants}, more)
+    run: Run, constants: Inputs, samples: Sequence[Inputs], more: Sequence[str]
+) -> Sequence[Mapping[str, Array]]:
+    return run([{**inputs, **constants} for inputs in samples], more)
 
 
 def _samples(
     final: Tidied,
-    data: Given | None,
+    data: Given,
     count: int | None,
     preparation: Preparation,
     progress: Progress,
 ) -> list[Inputs]:
-    """The inputs to compare on, in the order of the source."""
+    """The user's inputs to compare on, in the order of the source."""
     model, turned = final
-    if data is None:
-        return [made_inputs(model, turned, seed) for seed in range(_MADE_SAMPLES)]
     opened = open_given(data, model, preparation, progress, samples=count or _MOST_SAMPLES)
     names = [tensor.name for tensor in model.main.inputs]
     return [

@@ -3,6 +3,7 @@
 call.py       one call with its arguments by name, and the nodes that are written for it
 layers.py     convolutions, products, pools, norms, attention, cells, images of another size
 operators.py  all rows
-shapes.py     views, slices, joins, picks; tensors that are known
+picks.py      values by their places or their size, and back
+shapes.py     views, slices, joins; tensors that are known
 values.py     each element by itself, and reductions
 """

@@ -186,11 +186,23 @@ def pool(kind: str, count: int) -> Row:
         if kind == "AveragePool":
             settings["count_include_pad"] = call.integer("count_include_pad", 1)
         if len(call.outputs) > 1 and call.outputs[1]:
-            raise NotWritten("the places of the largest values, which LiteRT's pool does not tell")
+            _with_places(call, count, settings)
+            return
         first = call.output(0)
         _as_batch(first, call, count, kind, settings)
 
     return row
+
+
+def _with_places(call: Call, count: int, settings: dict[str, Setting]) -> None:
+    """A pool that tells where the largest values lie: torch counts in each image anew."""
+    x = call.ref("self")
+    if x.rank != count + 2:
+        raise NotWritten("the places of the largest values of one sample alone; give it a batch")
+    image = call.constant(prod(x.shape[2:]), "int64")
+    largest, places = call.steps("MaxPool", 2, x.name, **settings)
+    call.output(0).end("Identity", largest)
+    call.output(1).end("Mod", places, image)
 
 
 def _as_batch(first: Call, call: Call, count: int, kind: str, settings: dict[str, Setting]) -> None:
@@ -245,16 +257,25 @@ def _shares(size: int, wanted: int) -> Array:
 
 
 def adaptive_max(call: Call) -> None:
+    """Windows by the result's sizes: a pool, or a slice for each place along each axis."""
     x = call.ref("self")
     count = len(call.integers("output_size"))
-    sizes, wanted = x.shape[-count:], call.shape[-count:]
-    if any(s % w for s, w in zip(sizes, wanted, strict=True)) or x.rank != count + 2:
-        raise NotWritten("an adaptive pool to sizes that do not divide the image's")
+    sizes, wanted = x.shape[-count:], call.made[0].shape[-count:]
     if len(call.outputs) > 1 and call.outputs[1]:
         raise NotWritten("the places of the largest values, which LiteRT's pool does not tell")
-    kernel = tuple(s // w for s, w in zip(sizes, wanted, strict=True))
     first = call.output(0)
-    first.end("MaxPool", x.name, kernel_shape=kernel, strides=kernel)
+    if not any(s % w for s, w in zip(sizes, wanted, strict=True)) and x.rank == count + 2:
+        kernel = tuple(s // w for s, w in zip(sizes, wanted, strict=True))
+        first.end("MaxPool", x.name, kernel_shape=kernel, strides=kernel)
+        return
+    name = x.name
+    for i, (size, want) in enumerate(zip(sizes, wanted, strict=True)):
+        axis = x.rank - count + i
+        spans = [(row * size // want, -(-(row + 1) * size // want)) for row in range(want)]
+        cuts = [first.step("Slice", name, *map(first.whole, ([b], [e], [axis]))) for b, e in spans]
+        parts = [first.step("ReduceMax", cut, first.whole([axis]), keepdims=1) for cut in cuts]
+        name = first.step("Concat", *parts, axis=axis)
+    first.end("Identity", name)
 
 
 # Images of another size
@@ -412,6 +433,14 @@ def _finish(call: Call, name: str, ends: Sequence[Sequence[str]], early: bool) -
             own.end("Identity", name)
 
 
+def trilinear(call: Call) -> None:
+    """`nn.Bilinear`: every pair of features of two tensors, weighed."""
+    layout = (1, 3), (0,), (1, 2), (2, 3)
+    if tuple(call.integers(n) for n in ("expand1", "expand2", "expand3", "sumdim")) != layout:
+        raise NotWritten("products of three tensors in another order; use torch.einsum")
+    call.end("Einsum", *(call.name(n) for n in ("i1", "i2", "i3")), equation="bi,oij,bj->bo")
+
+
 ROWS: dict[str, Row] = {
     "_adaptive_avg_pool2d": adaptive_average,
     "_native_batch_norm_legit_no_training": batch_norm,
@@ -420,6 +449,7 @@ ROWS: dict[str, Row] = {
     "_upsample_nearest_exact1d": resize("nearest", exact=True),
     "_upsample_nearest_exact2d": resize("nearest", exact=True),
     "_upsample_nearest_exact3d": resize("nearest", exact=True),
+    "_trilinear": trilinear,
     "adaptive_avg_pool1d": adaptive_average,
     "adaptive_avg_pool2d": adaptive_average,
     "adaptive_avg_pool3d": adaptive_average,

@@ -1,8 +1,5 @@
 """ATen's operators that move values: views, slices, joins, picks, frames."""
 
-from collections.abc import Sequence
-from dataclasses import replace
-from itertools import pairwise
 from math import prod
 
 import numpy as np
@@ -185,101 +182,7 @@ def pad(mode: str = "") -> Row:
     return row
 
 
-# Picks
-
-
-def embedding(call: Call) -> None:
-    call.end("litesmith.Embedding", call.name("weight"), call.name("indices"))
-
-
-def index_select(call: Call) -> None:
-    call.end("Gather", call.name("self"), call.name("index"), axis=call.axis())
-
-
-def gather(call: Call) -> None:
-    call.end("GatherElements", call.name("self"), call.name("index"), axis=call.axis())
-
-
-def _indices(call: Call) -> list[Ref | None]:
-    given = call.arguments.get("indices")
-    if not isinstance(given, tuple):
-        raise NotWritten("its argument {name!r} is no list of tensors", "indices")
-    found = [v if isinstance(v, Ref) else None for v in given]
-    if any(r is not None and r.dtype in ("bool", "uint8") for r in found):
-        raise NotWritten(
-            "a choice by a mask, whose size depends on the values; use torch.where, which keeps it"
-        )
-    return found
-
-
-def index(call: Call) -> None:
-    """x[…, i, …]: along one axis, or along several that stand together."""
-    x, given = call.ref("self"), _indices(call)
-    axes = [axis for axis, r in enumerate(given) if r is not None]
-    if len(axes) == 1:
-        call.end("Gather", x.name, _of(given[axes[0]]).name, axis=axes[0])
-        return
-    together = all(b == a + 1 for a, b in pairwise(axes))
-    others = [a for a in range(x.rank) if a not in axes]
-    name = x.name
-    if axes[0] and others:
-        name = call.step("Transpose", name, perm=(*axes, *others))
-    shape = np.broadcast_shapes(*(_of(given[a]).shape for a in axes))
-    places = _places(call, [_of(given[a]) for a in axes], shape)
-    if not together or not axes[0]:
-        call.end("GatherND", name, places)
-        return
-    made = call.step("GatherND", name, places)  # the picked axes are in front; they stood inside
-    count, inner = len(shape), axes[0]
-    order = [*range(count, count + inner), *range(count), *range(count + inner, len(call.shape))]
-    call.end("Transpose", made, perm=tuple(order))
-
-
-def _of(ref: Ref | None) -> Ref:
-    assert ref is not None
-    return ref
-
-
-def _places(call: Call, refs: Sequence[Ref], shape: Sequence[int]) -> str:
-    """Coordinates, one after another in the last axis."""
-    parts: list[str] = []
-    for ref in refs:
-        whole = call.cast(ref, "int64")
-        if ref.shape != tuple(shape):
-            whole = call.step("Expand", whole, call.whole(shape))
-        parts.append(call.step("Reshape", whole, call.whole((*shape, 1))))
-    return call.step("Concat", *parts, axis=len(shape))
-
-
-def index_put(call: Call) -> None:
-    x, given = call.ref("self"), _indices(call)
-    if any(r is None for r in given):
-        raise NotWritten("values put along inner axes alone; put them along the first axes")
-    refs = [_of(r) for r in given]
-    shape = np.broadcast_shapes(*(r.shape for r in refs))
-    values = call.step(
-        "Expand", call.operand("values", call.dtype), call.whole((*shape, *x.shape[len(refs) :]))
-    )
-    way = "add" if call.flag("accumulate") else "none"
-    call.end("ScatterND", x.name, _places(call, refs, shape), values, reduction=way)
-
-
-def scatter(way: str = "none") -> Row:
-    def row(call: Call) -> None:
-        index = call.ref("index")
-        source = call.arguments.get("src")
-        if isinstance(source, Ref):
-            updates = source.name
-            if source.shape != index.shape:
-                parts = [[0] * index.rank, list(index.shape), list(range(index.rank))]
-                updates = call.step("Slice", updates, *map(call.whole, parts))
-        else:
-            value = call.number("value")
-            updates = call.constant(np.full(index.shape, value, computed(call.dtype)))
-        inputs = call.name("self"), index.name, updates
-        call.end("ScatterElements", *inputs, axis=call.axis(), reduction=way)
-
-    return row
+# Parts replaced
 
 
 def slice_scatter(call: Call) -> None:
@@ -322,21 +225,6 @@ def _replaced(call: Call, x: Ref, axis: int, span: tuple[int, int], part: str) -
 
 def copy(call: Call) -> None:
     call.end("Expand", call.cast(call.ref("src"), call.dtype), call.whole(call.shape))
-
-
-def top_k(call: Call) -> None:
-    x, axis = call.ref("self"), call.axis(default=-1)
-    count = call.whole([call.integer("k")])
-    call.end("TopK", x.name, count, axis=axis, largest=call.integer("largest", 1))
-
-
-def sort(call: Call) -> None:
-    """All values, by their size; of `argsort` the places alone."""
-    x, axis = call.ref("self"), call.axis(default=-1)
-    outputs = call.outputs if len(call.outputs) == 2 else ("", *call.outputs)
-    count = call.whole([x.shape[axis] if x.rank else 1])
-    own = replace(call, outputs=outputs)
-    own.end("TopK", x.name, count, axis=axis, largest=call.integer("descending"))
 
 
 # Tensors that are known before it runs
@@ -453,7 +341,6 @@ ROWS: dict[str, Row] = {
     ),
     "_pad_circular": pad("circular"),
     "arange": arange,
-    "argsort": sort,
     "broadcast_to": expand,
     "cat": concat,
     "channel_shuffle": channel_shuffle,
@@ -462,15 +349,10 @@ ROWS: dict[str, Row] = {
     "constant_pad_nd": pad("constant"),
     "copy": copy,
     "diagonal": diagonal,
-    "embedding": embedding,
     "expand": expand,
     "expand_as": expand,
     "eye": eye,
     "flip": flip,
-    "gather": gather,
-    "index": index,
-    "index_put": index_put,
-    "index_select": index_select,
     "linspace": linspace,
     "mT": turn_matrix,
     "movedim": move_axes,
@@ -490,20 +372,16 @@ ROWS: dict[str, Row] = {
     "replication_pad3d": pad("replicate"),
     "roll": roll,
     "scalar_tensor": scalar,
-    "scatter": scatter(),
-    "scatter_add": scatter("add"),
     "select": select,
     "select_scatter": select_scatter,
     "slice": slice_,
     "slice_scatter": slice_scatter,
-    "sort": sort,
     "split": split,
     "split_with_sizes": split,
     "stack": stack,
     "t": transpose,
     "tensor_split": split,
     "tile": repeat,
-    "topk": top_k,
     "transpose": transpose,
     "tril": triangle(0),
     "triu": triangle(1),

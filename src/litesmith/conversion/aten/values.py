@@ -81,15 +81,22 @@ def _truth(call: Call, name: str) -> str:
 
 
 def bitwise(kind: str) -> Row:
-    """On truth values these are logical; LiteRT has no others but XOR."""
+    """On truth values these are logical; the last bits alone are a rest."""
 
     def row(call: Call) -> None:
         if call.dtype == "bool":
             logical({"BitwiseAnd": "And", "BitwiseOr": "Or"}.get(kind, "Xor"))(call)
+        elif kind == "BitwiseAnd" and (size := _last_bits(call.arguments.get("other"))):
+            call.end("Mod", call.name("self"), call.constant(size, call.dtype))
         else:
             two(kind)(call)
 
     return row
+
+
+def _last_bits(mask: Argument) -> int:
+    """How many numbers the last bits make up that a mask keeps; 0 where it keeps others."""
+    return mask + 1 if isinstance(mask, int) and mask > 0 and not mask & mask + 1 else 0
 
 
 def bitwise_not(call: Call) -> None:
@@ -435,6 +442,72 @@ def running_sum(call: Call) -> None:
     call.end("CumSum", call.operand("self", call.dtype), axis)
 
 
+def running(kind: str, neutral: float) -> Row:
+    """What comes of all values up to each place: every step joins runs of twice the length."""
+
+    def row(call: Call) -> None:
+        x = call.ref("self")
+        if len(call.outputs) > 1 and call.outputs[1]:
+            raise NotWritten("the places of the values; take the values alone")
+        first, axis, name = call.output(0), call.axis(), call.operand("self", call.made[0].dtype)
+        size, reach = x.shape[axis] if x.rank else 1, 1
+        fill = first.constant(_bounded(neutral, first.dtype), first.dtype)
+        while reach < size:
+            frame = [0] * (2 * x.rank)
+            frame[axis], frame[x.rank + axis] = reach, -reach
+            earlier = first.step("Pad", name, first.whole(frame), fill)
+            name = first.step(kind, name, earlier)
+            reach *= 2
+        first.end("Identity", name)
+
+    return row
+
+
+def _bounded(number: float, dtype: str) -> float:
+    """A number, or the end of the type's range where it has no infinity."""
+    if abs(number) != inf or dtype.startswith(("float", "bfloat")):
+        return number
+    ends = np.iinfo(computed(dtype))
+    return int(ends.max if number > 0 else ends.min)
+
+
+def distances(call: Call) -> None:
+    """From each row of one tensor to each of another."""
+    a, b, order = call.ref("x1"), call.ref("x2"), call.number("p", 2)
+    if order not in (1, 2):
+        raise NotWritten("a norm of order {order}; 1, 2 and inf can be converted", order)
+    column = call.step("Reshape", a.name, call.whole((*a.shape[:-1], 1, a.shape[-1])))
+    line = call.step("Reshape", b.name, call.whole((*b.shape[:-2], 1, *b.shape[-2:])))
+    apart = call.step("Sub", column, line)
+    kind = "ReduceL1" if order == 1 else "ReduceL2"
+    call.end(kind, apart, call.whole([len(call.shape)]), keepdims=0)
+
+
+def hypotenuse(call: Call) -> None:
+    squares = (call.step("Mul", n, n) for n in (_float(call), _float(call, "other")))
+    call.end("Sqrt", call.step("Add", *squares))
+
+
+def random_leak(call: Call) -> None:
+    """`rrelu` as it runs for inference: with the mean of its slopes."""
+    ends = call.number("lower", 0.125), call.number("upper", 1 / 3)
+    call.output(0).end("LeakyRelu", call.name("self"), alpha=sum(ends) / 2)
+
+
+def shifted(left: bool) -> Row:
+    """Bits moved by a number that is known: a product, or a quotient rounded down."""
+
+    def row(call: Call) -> None:
+        factor = call.constant(2 ** call.integer("other"), call.dtype)
+        x = call.operand("self", call.dtype)
+        if left:
+            call.end("Mul", x, factor)
+        else:
+            _floor_divide(call, x, factor)
+
+    return row
+
+
 ROWS: dict[str, Row] = {
     **{
         name: one(kind)
@@ -471,6 +544,9 @@ ROWS: dict[str, Row] = {
             ("tanh", "Tanh"),
         )
     },
+    "__lshift__.Scalar": shifted(True),
+    "__rshift__.Scalar": shifted(False),
+    "_cdist_forward": distances,
     "add": two("Add"),
     "addcdiv": add_product("Div"),
     "addcmul": add_product("Mul"),
@@ -483,15 +559,21 @@ ROWS: dict[str, Row] = {
     "argmin": place_of("ArgMin"),
     "atan2": arc_tangent_2,
     "bitwise_and": bitwise("BitwiseAnd"),
+    "bitwise_left_shift.Tensor_Scalar": shifted(True),
     "bitwise_not": bitwise_not,
     "bitwise_or": bitwise("BitwiseOr"),
+    "bitwise_right_shift.Tensor_Scalar": shifted(False),
     "bitwise_xor": bitwise("BitwiseXor"),
+    "cdist": distances,
     "celu": celu,
     "clamp": clamp,
     "clamp_max": clamp,
     "clamp_min": clamp,
     "clone": identity(),
     "contiguous": identity(),
+    "cummax": running("Max", -inf),
+    "cummin": running("Min", inf),
+    "cumprod": running("Mul", 1),
     "cumsum": running_sum,
     "deg2rad": scaled("Identity", pi / 180),
     "detach": identity(),
@@ -516,6 +598,7 @@ ROWS: dict[str, Row] = {
     "hardshrink": shrink(True),
     "hardsigmoid": one("HardSigmoid", alpha=1 / 6, beta=0.5),
     "hardtanh": hardtanh,
+    "hypot": hypotenuse,
     "isinf": asked("IsInf"),
     "isnan": asked("IsNaN"),
     "le": compared("LessOrEqual"),
@@ -560,6 +643,7 @@ ROWS: dict[str, Row] = {
     "prod": reduced("ReduceProd"),
     "relu6": relu6,
     "remainder": two("Mod"),
+    "rrelu_with_noise_functional": random_leak,
     "rsqrt": rsqrt,
     "rsub": rsub,
     "softmax": softmax("Softmax"),

@@ -91,6 +91,17 @@ class Left(NamedTuple):
     why: str
 
 
+def _unknown(node: Node) -> str:
+    """Why a node that no rule is for is left, and what to do."""
+    if node.domain == "com.microsoft":
+        return phrase(
+            "onnxruntime's optimizer made it of other operators; convert the file from before that"
+        )
+    return node.word("why") or phrase(
+        "LiteRT has no form for it; a custom op in Python can stand for it (docs/custom-ops.md)"
+    )
+
+
 @dataclass(eq=False)
 class Lowering:
     """One graph under construction: the values that are known so far, by their names."""
@@ -136,11 +147,7 @@ class Lowering:
         """Adds the ops of one node."""
         rule = self._rule(node)
         if rule is None:
-            raise Unsupported(
-                node.word("why")
-                or "LiteRT has no form for it; a custom op in Python can stand for it "
-                "(docs/custom-ops.md)"
-            )
+            raise Unsupported(_unknown(node))
         self.room = len(self.builder.ops) + _MOST_OPS
         made = rule(self, node)
         outputs = (made,) if isinstance(made, Tensor) else tuple(made)
@@ -160,7 +167,7 @@ class Lowering:
         missing = [n for n in node.inputs if n and n not in self.values]
         made = {left.place for left in self.left}
         if not known:
-            self.left.append(Left(node.kind, node.place, phrase("LiteRT has no form for it")))
+            self.left.append(Left(node.kind, node.place, _unknown(node)))
         elif not made:
             self.left.append(
                 Left(

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from litesmith.conversion.core.element_types import DTYPES
 from litesmith.errors import BadModel
 from litesmith.ir.types import Array
 
@@ -97,6 +98,20 @@ class SourceGraph:
     outputs: tuple[Value, ...]
     constants: Mapping[str, Array]
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
+
+
+def computes_in_half(graph: SourceGraph) -> str:
+    """The type of less precision than float32 that a graph computes in; "" where it is in none."""
+    types = {value.dtype for value in (*graph.inputs, *graph.outputs)}
+    types |= {DTYPES[node.integer("to")] for node in graph.nodes if _is_half_cast(node)}
+    return next((name for name in _HALVES if name in types), "")
+
+
+_HALVES = ("bfloat16", "float16")
+
+
+def _is_half_cast(node: Node) -> bool:
+    return node.kind == "Cast" and node.settings.get("to") in [DTYPES.index(h) for h in _HALVES]
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -4,6 +4,7 @@ attention.py   attention, and what stands beside it in language models
 bits.py        the bits of integers
 chance.py      numbers drawn at random
 control.py     branches and loops
+fused.py       what onnxruntime's optimizer makes of several operators
 layers.py      convolutions
 losses.py      losses
 own.py         what LiteRT has and ONNX has no word for

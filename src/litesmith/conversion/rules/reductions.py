@@ -1,6 +1,6 @@
 """Rules for ops that bring many values to one: sums, norms, normalizations, softmax."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import prod
 
 import numpy as np
@@ -209,10 +209,16 @@ def layer_norm(lower: Lowering, node: Node) -> tuple[Tensor, Tensor, Tensor]:
 def rms_norm(lower: Lowering, node: Node) -> Tensor:
     x, scale = lower.inputs(node, 2)[:2]
     x = lower.need(x)
-    axes = np.arange(positive(node.integer("axis", -1), len(x.shape)), len(x.shape), dtype=np.int32)
-    power = lower.op("MEAN", lower.op("MUL", x, x), axes, keep_dims=True)
-    inverse = lower.op("RSQRT", lower.op("ADD", power, like(x, node.number("epsilon", 1e-5))))
+    axes = list(range(positive(node.integer("axis", -1), len(x.shape)), len(x.shape)))
+    inverse = root_mean_square(lower, x, axes, node.number("epsilon", 1e-5))
     return scaled(lower, lower.op("MUL", x, inverse), scale, None)
+
+
+def root_mean_square(lower: Lowering, x: Tensor, axes: Sequence[int], epsilon: float) -> Tensor:
+    """One over the root of the mean square."""
+    places = np.array(axes, np.int32)
+    power = lower.op("MEAN", lower.op("MUL", x, x), places, keep_dims=True)
+    return lower.op("RSQRT", lower.op("ADD", power, like(x, epsilon)))
 
 
 def mean_variance_norm(lower: Lowering, node: Node) -> Tensor:
@@ -289,5 +295,6 @@ RULES: dict[str, Rule] = {
     "ReduceProd": reducer("REDUCE_PROD"),
     "ReduceSum": reducer("SUM"),
     "ReduceSumSquare": reducer("SUM", "SQUARE"),
+    "SimplifiedLayerNormalization": rms_norm,  # as onnxruntime calls it
     "Softmax": softmax("SOFTMAX"),
 }

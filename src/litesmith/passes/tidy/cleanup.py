@@ -156,7 +156,7 @@ def _bypass(graph: Graph) -> tuple[Graph, list[str], list[Skip]]:
         source, target = _data_input(op), op.outputs[0]
         assert source is not None
         source = _final(source, joined)
-        why = _why_kept(source, target, computed, leaving)
+        why = _why_kept(op, source, computed, leaving)
         if has_computed_settings(op) or source in late:
             why = phrase("sizes depend on values, so it may do something in another run")
         if why:
@@ -172,8 +172,9 @@ def _bypass(graph: Graph) -> tuple[Graph, list[str], list[Skip]]:
     return rewrite(graph, ops=dropped, tensors=final), touched, skipped
 
 
-def _why_kept(source: Tensor, target: Tensor, computed: set[Tensor], leaving: set[Tensor]) -> str:
-    if source.dynamic != target.dynamic:
+def _why_kept(op: Op, source: Tensor, computed: set[Tensor], leaving: set[Tensor]) -> str:
+    target = op.outputs[0]
+    if source.dynamic != target.dynamic and op.kind not in _TRANSPOSING:
         return phrase("a dimension is free, so it may do something at another size")
     if target in leaving and (source not in computed or source in leaving):
         return phrase(

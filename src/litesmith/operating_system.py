@@ -85,6 +85,12 @@ def is_x86() -> bool:
     return platform.machine().lower() in ("x86_64", "amd64", "i386", "i686")
 
 
+def has_float_codes() -> bool:
+    """True on processors where XNNPACK makes int8 codes of sums in float32, rounded to even: its
+    kernels for 32-bit ARM cannot round so."""
+    return is_x86() or platform.machine().lower() in ("aarch64", "arm64")
+
+
 def is_linux_x86_64() -> bool:
     """True on the one platform that some makers build for."""
     return IS_LINUX and platform.machine() == "x86_64"

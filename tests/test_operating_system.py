@@ -21,6 +21,7 @@ from litesmith.operating_system import (
     divert,
     is_running,
     pin,
+    read_heat,
     settings_folder,
     take_lock,
 )
@@ -186,6 +187,34 @@ def test_kinds_of_cores(
         place.write_text(f"{speed}\n")
     (tmp_path / "cpuidle").mkdir()
     assert core_kinds(tmp_path).kinds == kinds
+
+
+@pytest.mark.parametrize(
+    ("temperatures", "clocks", "heat"),
+    [
+        ([31000, 87500, -274000], [(2_000, 2_000), (1_200, 2_400)], (87.5, 0.5)),
+        ([45], [(2_000, 2_000)], (45.0, 1.0)),
+        ([0, 255_000], [], (0.0, 1.0)),
+        ([], [(0, 0)], (0.0, 1.0)),
+    ],
+)
+def test_heat_is_read_from_the_files_that_android_has(
+    temperatures: list[int],
+    clocks: list[tuple[int, int]],
+    heat: tuple[float, float],
+    tmp_path: Path,
+) -> None:
+    for number, value in enumerate(temperatures):
+        write(tmp_path / f"thermal_zone{number}/temp", value)
+    for core, (now, most) in enumerate(clocks):
+        write(tmp_path / f"cpu{core}/cpufreq/scaling_max_freq", now)
+        write(tmp_path / f"cpu{core}/cpufreq/cpuinfo_max_freq", most)
+    assert tuple(read_heat(tmp_path, tmp_path)) == heat
+
+
+def write(path: Path, value: int) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"{value}\n")
 
 
 @linux

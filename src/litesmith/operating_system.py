@@ -472,6 +472,31 @@ def core_kinds(cpus: Path = _CPUS) -> CoreKinds:
     return CoreKinds((tuple(sorted(int(place.name[3:]) for place in places)),) if places else ())
 
 
+class Heat(NamedTuple):
+    """How hot a machine is, and what its system does against it."""
+
+    celsius: float  # of the hottest place that is told; 0 where none is
+    clock: float  # what is left of the highest clock, on the core that has lost most; 1 for all
+
+
+# Some sensors tell degrees, most tell thousandths; what is far off either is no temperature.
+_LEAST_CELSIUS, _MOST_CELSIUS = 1.0, 150.0
+
+
+def read_heat(zones: Path = Path("/sys/class/thermal"), cpus: Path = _CPUS) -> Heat:
+    """The same files on Linux and on Android: sensors, and the clock that each core may reach."""
+    told = [read_text(zone / "temp") for zone in zones.glob("thermal_zone*")]
+    degrees = [int(text) for text in told if text.lstrip("-").isdecimal()]
+    scaled = [one if one <= _MOST_CELSIUS else one / 1000 for one in degrees]
+    known = [one for one in scaled if _LEAST_CELSIUS <= one <= _MOST_CELSIUS]
+    left = [1.0]
+    for place in cpus.glob("cpu*/cpufreq"):
+        now, most = read_text(place / "scaling_max_freq"), read_text(place / "cpuinfo_max_freq")
+        if now.isdecimal() and most.isdecimal() and int(most):
+            left.append(int(now) / int(most))
+    return Heat(max(known, default=0.0), min(left))
+
+
 # Cores of one kind differ a little: the best of them are sold with a slightly higher clock.
 _ALIKE = 0.9
 

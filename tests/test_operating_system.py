@@ -20,6 +20,7 @@ from litesmith.operating_system import (
     crash_name,
     divert,
     is_running,
+    libc,
     pin,
     read_heat,
     settings_folder,
@@ -128,10 +129,11 @@ def test_which_processes_run() -> None:
 def test_an_error_before_anything_is_diverted_leaves_the_streams(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    def hidden() -> None:
-        raise AttributeError("function 'strdup' not found")
+    def hidden(name: str | None) -> object:
+        return object()
 
-    monkeypatch.setattr(operating_system, "libc", hidden)
+    libc.cache_clear()
+    monkeypatch.setattr(ctypes, "CDLL", hidden)
     open_before = len(os.listdir("/dev/fd"))
     with pytest.raises(AttributeError), divert((1, 2), os.open(os.devnull, os.O_WRONLY)):
         raise AssertionError("nothing was diverted")
@@ -163,7 +165,7 @@ def test_macos_tells_its_processor(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     program.write_text("#!/bin/sh\n[ $2 = machdep.cpu.brand_string ] && echo Apple M3\n")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    monkeypatch.setattr(operating_system, "IS_MAC", True)
+    monkeypatch.setattr(sys, "platform", "darwin")
     assert cpu_name(tmp_path / "none") == "Apple M3"
 
 

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import litesmith
-from litesmith import operating_system
 from litesmith.errors import BadInput, CannotRun
 from litesmith.installing import install_command
 from litesmith.ir.build import Builder
@@ -129,7 +128,7 @@ def test_without_the_wheel_or_on_another_platform_it_is_one_line(
     assert str(refused.value) == (
         f"target micro: tflite-micro is not installed; {install_command('micro')}"
     )
-    monkeypatch.setattr(operating_system, "IS_LINUX", False)
+    monkeypatch.setattr(sys, "platform", "darwin")
     told = micro()
     assert not told.usable
     assert "no wheel for this platform" in told.why

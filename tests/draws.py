@@ -15,4 +15,5 @@ def draw_all() -> None:
 def draws(count: int, *suppressed: HealthCheck) -> settings:
     """The settings of a test that draws so many; a busy machine is no fault of it."""
     drawn = count if _whole else min(count, max(_FEWEST, count // 4))
-    return settings(max_examples=drawn, deadline=None, suppress_health_check=suppressed)
+    checks = (*suppressed, HealthCheck.too_slow)
+    return settings(max_examples=drawn, deadline=None, suppress_health_check=checks)

@@ -20,7 +20,9 @@ from litesmith.operating_system import (
     crash_name,
     divert,
     is_running,
+    libc,
     pin,
+    read_heat,
     settings_folder,
     take_lock,
 )
@@ -127,10 +129,11 @@ def test_which_processes_run() -> None:
 def test_an_error_before_anything_is_diverted_leaves_the_streams(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    def hidden() -> None:
-        raise AttributeError("function 'strdup' not found")
+    def hidden(name: str | None) -> object:
+        return object()
 
-    monkeypatch.setattr(operating_system, "libc", hidden)
+    libc.cache_clear()
+    monkeypatch.setattr(ctypes, "CDLL", hidden)
     open_before = len(os.listdir("/dev/fd"))
     with pytest.raises(AttributeError), divert((1, 2), os.open(os.devnull, os.O_WRONLY)):
         raise AssertionError("nothing was diverted")
@@ -162,7 +165,7 @@ def test_macos_tells_its_processor(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     program.write_text("#!/bin/sh\n[ $2 = machdep.cpu.brand_string ] && echo Apple M3\n")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    monkeypatch.setattr(operating_system, "IS_MAC", True)
+    monkeypatch.setattr(sys, "platform", "darwin")
     assert cpu_name(tmp_path / "none") == "Apple M3"
 
 
@@ -186,6 +189,34 @@ def test_kinds_of_cores(
         place.write_text(f"{speed}\n")
     (tmp_path / "cpuidle").mkdir()
     assert core_kinds(tmp_path).kinds == kinds
+
+
+@pytest.mark.parametrize(
+    ("temperatures", "clocks", "heat"),
+    [
+        ([31000, 87500, -274000], [(2_000, 2_000), (1_200, 2_400)], (87.5, 0.5)),
+        ([45], [(2_000, 2_000)], (45.0, 1.0)),
+        ([0, 255_000], [], (0.0, 1.0)),
+        ([], [(0, 0)], (0.0, 1.0)),
+    ],
+)
+def test_heat_is_read_from_the_files_that_android_has(
+    temperatures: list[int],
+    clocks: list[tuple[int, int]],
+    heat: tuple[float, float],
+    tmp_path: Path,
+) -> None:
+    for number, value in enumerate(temperatures):
+        write(tmp_path / f"thermal_zone{number}/temp", value)
+    for core, (now, most) in enumerate(clocks):
+        write(tmp_path / f"cpu{core}/cpufreq/scaling_max_freq", now)
+        write(tmp_path / f"cpu{core}/cpufreq/cpuinfo_max_freq", most)
+    assert tuple(read_heat(tmp_path, tmp_path)) == heat
+
+
+def write(path: Path, value: int) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"{value}\n")
 
 
 @linux

@@ -72,7 +72,21 @@ SYSTEMS = {
     ),
 }
 THIS = SYSTEMS.get(sys.platform, _LINUX)
-IS_LINUX, IS_MAC, IS_WINDOWS = (sys.platform == name for name in SYSTEMS)
+
+
+def is_linux() -> bool:
+    """True on Linux."""
+    return sys.platform == "linux"
+
+
+def is_mac() -> bool:
+    """True on macOS."""
+    return sys.platform == "darwin"
+
+
+def is_windows() -> bool:
+    """True on Windows."""
+    return sys.platform == "win32"
 
 
 def describe_system() -> str:
@@ -85,14 +99,20 @@ def is_x86() -> bool:
     return platform.machine().lower() in ("x86_64", "amd64", "i386", "i686")
 
 
+def has_float_codes() -> bool:
+    """True on processors where XNNPACK makes int8 codes of sums in float32, rounded to even: its
+    kernels for 32-bit ARM cannot round so."""
+    return is_x86() or platform.machine().lower() in ("aarch64", "arm64")
+
+
 def is_linux_x86_64() -> bool:
     """True on the one platform that some makers build for."""
-    return IS_LINUX and platform.machine() == "x86_64"
+    return is_linux() and platform.machine() == "x86_64"
 
 
 def quote(word: str) -> str:
     """A word as this system's shell takes it."""
-    return f'"{word}"' if IS_WINDOWS else shlex.quote(word)
+    return f'"{word}"' if is_windows() else shlex.quote(word)
 
 
 # Folders
@@ -205,7 +225,7 @@ def limit_child() -> None:
         import resource
 
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    if IS_LINUX:
+    if is_linux():
         of_parent_death = 1
         ctypes.CDLL(None).prctl(of_parent_death, signal.SIGKILL)
 
@@ -215,7 +235,7 @@ _STILL_ACTIVE, _QUERY_LIMITED = 259, 0x1000
 
 def is_running(process: int) -> bool:
     """True where there is such a process on this machine, and it is not dead and unburied."""
-    if IS_WINDOWS:  # where os.kill(…, 0) presses its Ctrl-C
+    if is_windows():  # where os.kill(…, 0) presses its Ctrl-C
         return _is_running_on_windows(process)
     try:
         os.kill(process, 0)
@@ -335,7 +355,7 @@ class _WindowsProcess(ctypes.Structure):
 
 def memory_bytes() -> int:
     """The machine's memory; 0 where the system does not tell."""
-    if IS_WINDOWS:
+    if is_windows():
         told = _WindowsMemory(size=ctypes.sizeof(_WindowsMemory))
         kernel = ctypes.CDLL("kernel32")
         return int(told.total) if kernel.GlobalMemoryStatusEx(byref(told)) else 0
@@ -351,7 +371,7 @@ def peak_bytes() -> int | None:
     for line in read_text(Path("/proc/self/status")).splitlines():
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) * 1024
-    if IS_WINDOWS:
+    if is_windows():
         told = _WindowsProcess(size=ctypes.sizeof(_WindowsProcess))
         kernel = ctypes.CDLL("kernel32")
         kernel.GetCurrentProcess.restype = c_void_p
@@ -409,7 +429,7 @@ def cpu_name(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
     for key in ("model name", "Model", "Hardware"):
         if told.get(key):
             return told[key]
-    if IS_MAC:
+    if is_mac():
         name = _printed("sysctl", "-n", "machdep.cpu.brand_string")
         if name:
             return name
@@ -417,7 +437,7 @@ def cpu_name(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
     board = read_text(Path("/proc/device-tree/model")).strip("\0 ")
     if cores:
         return ", ".join(filter(None, (board, " + ".join(dict.fromkeys(cores)))))
-    named = os.environ.get("PROCESSOR_IDENTIFIER", "") if IS_WINDOWS else ""
+    named = os.environ.get("PROCESSOR_IDENTIFIER", "") if is_windows() else ""
     return named or platform.processor() or platform.machine()
 
 
@@ -464,6 +484,31 @@ def core_kinds(cpus: Path = _CPUS) -> CoreKinds:
         if told and all(value.isdecimal() for value in told.values()):
             return CoreKinds(_kinds({core: int(value) for core, value in told.items()}))
     return CoreKinds((tuple(sorted(int(place.name[3:]) for place in places)),) if places else ())
+
+
+class Heat(NamedTuple):
+    """How hot a machine is, and what its system does against it."""
+
+    celsius: float  # of the hottest place that is told; 0 where none is
+    clock: float  # what is left of the highest clock, on the core that has lost most; 1 for all
+
+
+# Some sensors tell degrees, most tell thousandths; what is far off either is no temperature.
+_LEAST_CELSIUS, _MOST_CELSIUS = 1.0, 150.0
+
+
+def read_heat(zones: Path = Path("/sys/class/thermal"), cpus: Path = _CPUS) -> Heat:
+    """The same files on Linux and on Android: sensors, and the clock that each core may reach."""
+    told = [read_text(zone / "temp") for zone in zones.glob("thermal_zone*")]
+    degrees = [int(text) for text in told if text.lstrip("-").isdecimal()]
+    scaled = [one if one <= _MOST_CELSIUS else one / 1000 for one in degrees]
+    known = [one for one in scaled if _LEAST_CELSIUS <= one <= _MOST_CELSIUS]
+    left = [1.0]
+    for place in cpus.glob("cpu*/cpufreq"):
+        now, most = read_text(place / "scaling_max_freq"), read_text(place / "cpuinfo_max_freq")
+        if now.isdecimal() and most.isdecimal() and int(most):
+            left.append(int(now) / int(most))
+    return Heat(max(known, default=0.0), min(left))
 
 
 # Cores of one kind differ a little: the best of them are sold with a slightly higher clock.

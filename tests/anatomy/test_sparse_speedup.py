@@ -16,7 +16,7 @@ from litesmith.regression.size_report import skipping_facts
 from litesmith.run.core.target import Target
 from tests import zoo
 from tests.draws import draws
-from tests.kernels.one_op import needs_numba, needs_x86
+from tests.kernels.one_op import needs_float_codes, needs_numba
 
 
 def layer(zeros: float, rows: int, inputs: int, channels: int) -> Model:
@@ -49,7 +49,7 @@ def test_what_is_expected_is_what_is_taken(
 
 
 @needs_numba
-@needs_x86
+@needs_float_codes
 @pytest.mark.parametrize(("zeros", "is_faster"), [(0.2, False), (0.7, True), (0.95, True)])
 def test_int8_layers_are_expected_to_be_what_they_are(zeros: float, is_faster: bool) -> None:
     data = np.random.default_rng(0).normal(0, 1, (64, 512)).astype(np.float32)

@@ -11,9 +11,11 @@ from litesmith.ir.types import Array, Graph, Op
 from litesmith.kernels.graph_programs import assemble, prepare_op
 from litesmith.kernels.programs.program import Program
 from litesmith.native.compile import why_not
-from litesmith.operating_system import is_x86
+from litesmith.operating_system import has_float_codes
 
-needs_x86 = pytest.mark.skipif(not is_x86(), reason="the runtime has other bits elsewhere")
+needs_float_codes = pytest.mark.skipif(
+    not has_float_codes(), reason="the runtime has other bits elsewhere"
+)
 needs_numba = pytest.mark.skipif(bool(why_not()), reason=why_not())
 
 seeds = st.integers(0, 2**32 - 1)

@@ -18,7 +18,7 @@ from litesmith.run.litert.compiled_model import CompiledRunner
 from litesmith.run.trial_run import probe
 from tests import zoo
 from tests.draws import draws
-from tests.kernels.one_op import needs_numba, needs_x86
+from tests.kernels.one_op import needs_float_codes, needs_numba
 
 OURS = "cpu:1:litesmith"
 
@@ -163,7 +163,7 @@ def test_weights_that_are_stored_sparse(size: int, is_taken: bool) -> None:
 
 
 @needs_numba
-@needs_x86
+@needs_float_codes
 @pytest.mark.parametrize("threads", [1, 2])
 def test_sparse_int8_layers_have_the_runtimes_bits(threads: int) -> None:
     model = quantized(sparse_model(0.95, 128, 16), "quantize(to=int8)")
@@ -202,7 +202,7 @@ def test_an_input_is_resized() -> None:
 
 
 @needs_numba
-@needs_x86
+@needs_float_codes
 @pytest.mark.parametrize("threads", [1, 2])
 def test_what_is_taken_stays_right_where_another_size_is_slower_or_needs_threads(threads) -> None:
     """A part that was opened as machine code may become one that threads share, and back."""
@@ -236,7 +236,7 @@ def sparse_layer_alone(rows: int) -> Model:
 
 
 @needs_numba
-@needs_x86
+@needs_float_codes
 def test_a_size_without_a_kernel_is_refused_and_changes_nothing() -> None:
     """The runtime fails for another reason after it; what is told is the first one, and once."""
     model = quantized(sparse_model(0.95), "quantize(to=int8)")

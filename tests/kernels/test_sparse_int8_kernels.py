@@ -1,4 +1,4 @@
-"""Sparse int8 layers give the runtime's bits, on any x86; no block is lost when they are packed."""
+"""Sparse int8 layers give the runtime's bits; no block is lost when they are packed."""
 
 import os
 import subprocess
@@ -21,8 +21,9 @@ from litesmith.kernels.programs.pack_weights import (
 from litesmith.kernels.programs.prepare_sparse import sparse_layer
 from litesmith.kernels.programs.program import Program
 from litesmith.kernels.programs.sparse_parts import FEW, break_even, gain, sparse_facts
+from litesmith.operating_system import is_x86
 from tests.draws import draws
-from tests.kernels.one_op import needs_numba, needs_x86, numbers, runtime, seeds
+from tests.kernels.one_op import needs_float_codes, needs_numba, numbers, runtime, seeds
 
 ACTIVATIONS = ("NONE", "RELU", "RELU6", "RELU_N1_TO_1")
 
@@ -76,7 +77,7 @@ kinds = st.sampled_from(["CONV_2D", "FULLY_CONNECTED"])
 
 
 @needs_numba
-@needs_x86
+@needs_float_codes
 @draws(80)
 @given(kinds, st.integers(1, 15) | st.integers(16, 200), shapes, shares, seeds)
 def test_the_bits_are_the_runtimes(kind, rows, shape, zeros, seed) -> None:
@@ -84,13 +85,17 @@ def test_the_bits_are_the_runtimes(kind, rows, shape, zeros, seed) -> None:
     assert_bits(kind, rows, (shape[0], shape[1] + least), zeros, seed)
 
 
-# Processors without an instruction for four bytes, and without AVX-512.
-OTHERS = {
-    "skylake-avx512": "+avx512f,+avx512bw,+avx512vl,+avx512dq,+avx2,+fma,+sse4.2",
-    "haswell": "+avx2,+fma,+sse4.2",
-    "alderlake": "+avxvnni,+avx2,+fma,+sse4.2",
-    "x86-64": "+sse2",
-}
+# Processors without an instruction for four bytes, and without AVX-512; with less than SVE.
+OTHERS = (
+    {
+        "skylake-avx512": "+avx512f,+avx512bw,+avx512vl,+avx512dq,+avx2,+fma,+sse4.2",
+        "haswell": "+avx2,+fma,+sse4.2",
+        "alderlake": "+avxvnni,+avx2,+fma,+sse4.2",
+        "x86-64": "+sse2",
+    }
+    if is_x86()
+    else {"cortex-a53": "+neon", "neoverse-n1": "+neon,+dotprod", "neoverse-n2": "+neon,+i8mm"}
+)
 LAW = (
     "from tests.kernels.test_sparse_int8_kernels import assert_bits\n"
     "for seed in range(4):\n"
@@ -112,7 +117,7 @@ def has_features(text: str) -> bool:
 
 
 @needs_numba
-@needs_x86
+@needs_float_codes
 @pytest.mark.parametrize("name", OTHERS)
 def test_other_processors_give_the_same_bits(name: str) -> None:
     """What this machine cannot run is compiled for at least."""
@@ -160,7 +165,7 @@ def one_layer(weight: Quant, out: float, bias: Quant | None, offset: int = 0) ->
 STEP = Quant.of(0.01)
 
 
-@needs_x86
+@needs_float_codes
 @pytest.mark.parametrize(
     ("weight", "out", "bias", "why"),
     [
@@ -178,7 +183,7 @@ def test_what_xnnpack_does_not_take_is_refused(weight, out, bias, why) -> None:
         sparse_facts(one_layer(weight, out, bias).main.ops[0])
 
 
-@needs_x86
+@needs_float_codes
 def test_sums_that_leave_int32_when_they_are_rescaled_are_refused() -> None:
     op = one_layer(Quant.of(2.0), 0.1, STEP, -1_500_000_000).main.ops[0]
     with pytest.raises(CannotApply, match="too large for int32"):

@@ -10,7 +10,7 @@ class Cpu:
     pairs: str  # the feature whose multiply-and-add-pairs is used; "" for plain products
     rows: int  # rows and vectors of 16 lanes that one tile of sums has
     vectors: int
-    fours: int = 0  # lanes whose four bytes one instruction multiplies and adds; 0 for none
+    fours: str = ""  # the feature whose multiply-and-add-four-bytes is used; "" for pairs
 
 
 # From the best down. A tile's sums, and what they are made from, must fit into the registers.
@@ -22,12 +22,12 @@ _KINDS = (
 _OTHER = Cpu("", 6, 1)  # NEON: 32 of 4
 
 
-# Lanes of the instruction that multiplies bytes, unsigned ones by signed ones.
-_FOURS = {"avx512vnni": 16, "avxvnni": 8}
+# Features with an instruction that multiplies four bytes and adds them, from the best down.
+_FOURS = ("avx512vnni", "avxvnni", "i8mm", "dotprod")
 
 
 def cpu_of(features: frozenset[str]) -> Cpu:
     """The kind for a processor with these features, by LLVM's names."""
     kind = next((kind for kind in _KINDS if kind.pairs in features), _OTHER)
-    fours = next((lanes for name, lanes in _FOURS.items() if name in features), 0)
+    fours = next((name for name in _FOURS if name in features), "")
     return replace(kind, fours=fours)

@@ -73,6 +73,9 @@ class Value:
     def __or__(self, other: float | Value) -> Value:
         return self._apply("or_", "or_", other)
 
+    def __xor__(self, other: float | Value) -> Value:
+        return self._apply("xor", "xor", other)
+
     def __lt__(self, other: float | Value) -> Value:
         return self._compare("<", other)
 
@@ -200,8 +203,14 @@ def _together(parts: list[Value]) -> Value:
     return parts[0]
 
 
-# The name of the instruction that multiplies four bytes of a lane and adds them, by its lanes.
-_FOURS = {16: "llvm.x86.avx512.vpdpbusd.512", 8: "llvm.x86.avx512.vpdpbusd.256"}
+# How many lanes the instruction has that multiplies four bytes of a lane and adds them, its name,
+# and the element that its arguments have.
+_FOURS = {
+    "avx512vnni": (16, "llvm.x86.avx512.vpdpbusd.512", I32),
+    "avxvnni": (8, "llvm.x86.avx512.vpdpbusd.256", I32),
+    "i8mm": (4, "llvm.aarch64.neon.usdot.v4i32.v16i8", I8),
+    "dotprod": (4, "llvm.aarch64.neon.sdot.v4i32.v16i8", I8),
+}
 
 
 def dot_fours(cpu: Cpu, total: Value, x: Value, w: Value) -> Value:
@@ -211,15 +220,23 @@ def dot_fours(cpu: Cpu, total: Value, x: Value, w: Value) -> Value:
         x, w = x.bits(shorts), w.bits(shorts)
         total = dot_pairs(cpu, total, x & 0xFF, (w << 8) >> 8)
         return dot_pairs(cpu, total, (x >> 8) & 0xFF, w >> 8)
-    return _in_parts(_FOURS[cpu.fours], cpu.fours, total, x, w)
+    if cpu.fours != "dotprod":
+        return _dot_parts(cpu.fours, total, x, w)
+    # Both bytes are signed: x is lessened by 128, and 128 times the sum of w is added.
+    low = constant(x.b, x.type, [-0x7F7F7F80] * LANES)  # four bytes of -128
+    nothing = constant(x.b, total.type, [0] * LANES)
+    return _dot_parts(cpu.fours, total, x ^ low, w) - _dot_parts(cpu.fours, nothing, low, w)
 
 
-def _in_parts(name: str, count: int, *values: Value) -> Value:
-    """What LLVM knows by that name for `count` lanes, for 16 lanes."""
+def _dot_parts(feature: str, total: Value, x: Value, w: Value) -> Value:
+    """The products of four bytes and their sum, for 16 lanes."""
+    count, name, element = _FOURS[feature]
     parts: list[Value] = []
     for first in range(0, LANES, count):
         lanes = range(first, first + count)
-        parts.append(call(name, vec(I32, count), *(value.picked(lanes) for value in values)))
+        kind = vec(element, count * 32 // element.width)
+        given = x.picked(lanes).bits(kind), w.picked(lanes).bits(kind)
+        parts.append(call(name, vec(I32, count), total.picked(lanes), *given))
     return _together(parts)
 
 

@@ -1,6 +1,7 @@
 """How long a model takes, and which of several is faster: what `bench` measures.
 
 bench_files.py     what `bench` writes: rows of a table, and a log with every sample
+chosen_cores.py    which cores threads run on, where some are faster
 clock.py           the clock of every measurement
 cluster_timing.py  times from devices of a Ray cluster
 copies.py          what feeding inputs and reading outputs costs

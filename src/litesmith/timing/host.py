@@ -16,6 +16,7 @@ from litesmith.operating_system import (
     cpu_name,
     describe_system,
     memory_bytes,
+    read_heat,
     read_text,
     usable_cores,
 )
@@ -27,6 +28,9 @@ from litesmith.units import bytes_text, percent_text
 
 _GOVERNOR = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
 _RAPL = Path("/sys/class/powercap")
+
+# A share of the highest clock under which a core is held back, as systems do against heat.
+_WHOLE_CLOCK = 0.95
 
 # A share of the cores' time above which other programs disturb ours.
 _BUSY = 0.1
@@ -104,6 +108,16 @@ def noise(facts: Host, targets: Sequence[Target]) -> tuple[str, ...]:
                 "first, then measure again",
                 percent_text(facts.busy),
                 facts.cores,
+            )
+        )
+    heat = read_heat()
+    if heat.clock < _WHOLE_CLOCK:
+        found.append(
+            phrase(
+                "the system holds a core at {share} of its highest clock{heat}: let the machine "
+                "cool, or undo the limit, then measure again",
+                percent_text(heat.clock),
+                phrase(" at {celsius:.0f} °C", heat.celsius) if heat.celsius else "",
             )
         )
     if facts.governor in ("powersave", "ondemand", "conservative"):

@@ -15,7 +15,7 @@ from litesmith.errors import CannotApply
 from litesmith.ir.model_text import op_name
 from litesmith.ir.ops import options_or_defaults
 from litesmith.ir.types import Array, Op, Quant, Tensor, constant_numbers
-from litesmith.operating_system import is_x86
+from litesmith.operating_system import has_float_codes
 from litesmith.run.litert.own_kernels import SparseLayer
 
 FEW = 16  # below so many rows a layer is computed row by row
@@ -232,8 +232,8 @@ def sparse_facts(op: Op) -> SparseLayer:
 
 def _refuse_other_bits(op: Op, weights: Array, bias: Array) -> None:
     """Raises where XNNPACK would not compute a layer, or not in this way."""
-    if not is_x86():
-        raise CannotApply("sparse int8 layers have the runtime's bits on x86 alone")
+    if not has_float_codes():
+        raise CannotApply("sparse int8 layers have the runtime's bits on x86 and AArch64 alone")
     codes_of(op, weights, bias)
 
 

@@ -2,6 +2,7 @@
 
 gpu.py             LiteRT's GPU accelerator, asked in a child process
 hexagon.py         Qualcomm's partition tool with the user's libraries
+metal.py           the GPU that Metal shows, asked by a separate program
 openvino.py        OpenVINO by its own reader, which also runs models
 openvino_trial.py  the program that opens a model in OpenVINO and may die of it
 probes.py          whether this machine has what a target needs

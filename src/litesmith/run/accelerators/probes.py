@@ -14,7 +14,7 @@ from typing import NamedTuple, TypedDict
 
 from litesmith.errors import CannotRun
 from litesmith.installing import install_command
-from litesmith.operating_system import IS_MAC, THIS, is_linux_x86_64
+from litesmith.operating_system import THIS, is_linux_x86_64, is_mac
 from litesmith.phrases import phrase
 from litesmith.run.accelerators import metal, vulkan
 from litesmith.run.core.child_process import run_program
@@ -74,7 +74,7 @@ def always() -> Usable:
 @cache
 def gpu() -> Usable:
     """Asked here, because the runtime's answer to a missing GPU is a place in its source."""
-    if IS_MAC:
+    if is_mac():
         return judge_metal(ask_program(metal.__file__, *metal.PLACES))
     return judge_vulkan(ask_program(vulkan.__file__, THIS.vulkan))
 

@@ -86,6 +86,7 @@ class Device:
                 stderr=self._errors,
             )
         except FileNotFoundError:
+            self._errors.close()
             raise CannotRun(
                 "{name}: {command} is not installed here; install an OpenSSH client",
                 name,

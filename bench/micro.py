@@ -5,6 +5,7 @@
 * The planned file gives the same bits in the interpreter, overlapping or not; and op by op in
   memory where every byte outside a live tensor is overwritten in between.
 * `--overlap reference` saves a fifth in the median of the convolutional networks.
+* Layers in bands take no more, give the same bits, and stay right in poisoned memory.
 """
 
 import sys
@@ -20,6 +21,7 @@ from litesmith.ir.types import Model
 from litesmith.micro.arena import DEVICE, HOST, add_up_arena
 from litesmith.micro.plan_file import plan_model
 from litesmith.micro.poisoned import run_poisoned
+from litesmith.passes.core.recipe import apply
 from litesmith.run.accelerators.tflite_micro import read_arena
 from litesmith.run.session import Session, fill_inputs
 from litesmith.tflite.file import load
@@ -27,6 +29,7 @@ from litesmith.tflite.write import to_bytes
 from tests.micro.test_plan_file import run_alone
 
 NEAR, CLOSE, SAVED = 0.01, 0.02, 0.2
+LARGE = 1_000_000  # bytes of an arena that no bands bring to a microcontroller
 
 
 def answers(model: Model) -> list[np.ndarray]:
@@ -54,6 +57,22 @@ def poisoned(model: Model) -> bool:
     run_op = partial(run_alone, target=reference)
     found = run_poisoned(model, account.plan, inputs, run_op, seed=3)
     return all(np.array_equal(a, b) for a, b in zip(found, wanted, strict=True))
+
+
+def in_bands(model: Model, wanted: list[np.ndarray]) -> tuple[int, list[str]]:
+    """The arena with as many bands as help, and what is wrong with that."""
+    before = add_up_arena(model, DEVICE).needed
+    if before > LARGE:
+        return before, []
+    made = apply(model, "arrange(ram=1)").model
+    after, wrong = add_up_arena(made, DEVICE).needed, list[str]()
+    if after > before:
+        wrong.append(f"in bands {after}, more than {before}")
+    if not all(np.array_equal(a, b) for a, b in zip(answers(made), wanted, strict=True)):
+        wrong.append("other bits in bands")
+    if is_poisonable(made) and not poisoned(made):
+        wrong.append("another answer in poisoned memory, in bands")
+    return after, wrong
 
 
 def main() -> int:
@@ -86,10 +105,12 @@ def main() -> int:
                 missed.append(f"{path.stem}: another answer in poisoned memory ({overlap})")
         if any(op.kind == "CONV_2D" for op in model.main.ops):
             saved.append(1 - sizes[1] / max(1, told.head))
-        numbers = (told.total, ours, device, told.head, *sizes)
+        banded, wrong = in_bands(model, wanted)
+        missed += [f"{path.stem}: {why}" for why in wrong]
+        numbers = (told.total, ours, device, told.head, *sizes, banded)
         rows.append((path.stem, *map(str, numbers)))
     columns = ("model", "interpreter", "ours", "32 bits", "its plan", "our plan", "overlapping")
-    print_table(columns, rows)
+    print_table((*columns, "in bands, 32 bits"), rows)
     if saved and median(saved) < SAVED:
         missed.append(f"overlapping saves {median(saved):.0%} in the median")
     return verdict_line(missed)

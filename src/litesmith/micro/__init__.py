@@ -1,9 +1,12 @@
 """Microcontrollers: what a model takes of memory under TensorFlow Lite Micro, and a file that fits.
 
+arrange.py        `arrange`: order, bands and plan, as far as the RAM asks
+bands.py          layers made a few rows at a time
 arena.py          the arena added up: what lasts by kind and by op, what is planned, the total
 boards.py         the table of boards (`BOARDS`), and the room that a user gives
 buffers.py        planned tensors and scratch, and from which op to which each one lives
 c_export.py       a model as a C array, and the op resolver that it needs
+encode.py         `encode`: weights in the compressed form that the interpreter decodes
 flash.py          the model, the interpreter and the kernels in flash, estimated
 greedy_plan.py    the interpreter's own plan, placed as it places it
 kernel_memory.py  what each kernel takes of the arena (`KERNELS`)

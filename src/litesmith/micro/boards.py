@@ -91,15 +91,20 @@ def find_room(fits: str | None, ram: int | str | None, flash: int | str | None) 
 
 def _bytes(name: str, given: int | str | None) -> int | None:
     """Bytes as typed: a microcontroller's K is 1,024."""
-    if given is None or isinstance(given, int):
-        return given
-    text = given.strip()
+    if given is None:
+        return None
+    count = _read_bytes(str(given).strip())
+    if count is None or count < 1:
+        raise BadInput("{name} {given!r}: give bytes, as in 256K or 1M", name, given)
+    return count
+
+
+def _read_bytes(text: str) -> int | None:
+    if text.isdecimal():
+        return int(text)
     for ends, factor in (("K", _K), ("M", _K * _K)):
         stem = text.upper().removesuffix("IB").removesuffix("B").strip()
         number = stem.removesuffix(ends)
         if stem.endswith(ends) and number.replace(".", "", 1).isdecimal():
             return int(float(number) * factor)
-    plain = typed_bytes(text)
-    if plain is None:
-        raise BadInput("{name} {given!r}: give bytes, as in 256K or 1M", name, given)
-    return plain
+    return typed_bytes(text)

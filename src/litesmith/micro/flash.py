@@ -32,6 +32,7 @@ KERNEL_FILES: tuple[tuple[str, int, str], ...] = (
     ("concatenation", 2876, "CONCATENATION"),
     ("conv", 4788, "CONV_2D"),
     ("cumsum", 1522, "CUMSUM"),
+    ("decode", 11470, "TFLM_DECODE"),
     ("depth_to_space", 998, "DEPTH_TO_SPACE"),
     ("depthwise_conv", 3918, "DEPTHWISE_CONV_2D"),
     ("dequantize", 596, "DEQUANTIZE"),
@@ -131,7 +132,7 @@ class FlashAccount(NamedTuple):
 
 def add_up_flash(model: Model, file_bytes: int) -> FlashAccount:
     """The flash of a model whose file has so many bytes."""
-    kinds = {op.label for _, _, op in model.ops()}
+    kinds = {op.custom or op.kind for _, _, op in model.ops()}
     names = sorted({_FILE_OF[kind] for kind in kinds if kind in _FILE_OF})
     unknown = tuple(sorted(kind for kind in kinds if kind not in _FILE_OF))
     return FlashAccount(

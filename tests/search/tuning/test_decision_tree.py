@@ -1,7 +1,7 @@
 """The decision tree: what is tried when, in which order, and what is said of what is not."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from random import Random
 
@@ -12,11 +12,13 @@ from hypothesis import strategies as st
 from litesmith.evidence.tuning import FLOAT, RoomLeft
 from litesmith.ir.types import Model
 from litesmith.passes.core.recipe import parse, step_name, text_of
-from litesmith.search.trial.budget import MINIMIZE
+from litesmith.search.trial.budget import MINIMIZE, Limits
 from litesmith.search.trial.tried_model import TriedModel
 from litesmith.search.tuning.decision_tree import (
     BRANCHES,
     EIGHT_BITS,
+    MICRO_BRANCHES,
+    Branch,
     Candidate,
     State,
     float_candidate,
@@ -37,12 +39,17 @@ def one_mixture(state: State) -> Iterator[Candidate]:
 
 
 def walked(
-    state: State, judge: Judge, room: float = 0.01, *, loses: bool = True
+    state: State,
+    judge: Judge,
+    room: float = 0.01,
+    *,
+    loses: bool = True,
+    branches: Sequence[Branch] = BRANCHES,
 ) -> list[Candidate]:
     """Every candidate that the tree asks for, each judged in its turn; what misses loses too much,
     unless it is said that it does not: then it misses a ceiling."""
     tried: list[Candidate] = []
-    for branch in BRANCHES:
+    for branch in branches:
         if branch.why_not(state):
             continue
         for candidate in branch.candidates(state):
@@ -64,6 +71,8 @@ def judged(candidate: Candidate, status: str, room: float) -> TriedModel:
         ratio=0.4 * cost,
         size=1000 * cost,
         peak_bytes=5000 * cost,
+        ram_bytes=3000 * cost,
+        flash_bytes=4000 * cost,
     )
 
 
@@ -173,6 +182,55 @@ def test_a_quantized_model_is_cleaned_and_upgraded_only(minimize: str) -> None:
 def test_without_mixtures_there_is_nothing_to_mix() -> None:
     state = State(taught(), "latency")
     assert "mixed" not in asked(walked(state, eight_bits_miss))
+
+
+# On a microcontroller.
+
+
+def micro_state(limits: Limits, can_train: bool = False) -> State:
+    return replace(state_of("ram", can_train=can_train), limits=limits, arrange="arrange(ram=9)")
+
+
+def test_on_a_microcontroller_nothing_worse_is_tried_once_something_fits() -> None:
+    state = micro_state(Limits(max_ram=9))
+    tried = walked(state, everything_fits, branches=MICRO_BRANCHES)
+    assert [c.name for c in tried] == ["cleaned"]
+    reasons = {branch.name: branch.why_not(state) for branch in MICRO_BRANCHES}
+    assert reasons["int8"] == "cleaned fits, and loses less"
+
+
+def test_a_flash_that_is_too_small_asks_for_smaller_weights_and_ram_for_fewer_channels() -> None:
+    def judge(_: Candidate) -> str:
+        return "misses"
+
+    small = walked(micro_state(Limits(max_ram=9)), judge, loses=False, branches=MICRO_BRANCHES)
+    assert asked(small) == ["clean-up", "int8", "channels"]
+    flash = walked(micro_state(Limits(max_flash=9)), judge, loses=False, branches=MICRO_BRANCHES)
+    assert asked(flash) == ["clean-up", "int8", "int4", "encode", "channels"]
+    assert [c.name for c in flash if c.branch == "channels"][:2] == [
+        "channels-25",
+        "channels-25-int4",
+    ]
+
+
+def test_fewer_channels_end_where_too_much_is_lost() -> None:
+    tried = walked(micro_state(Limits(max_ram=9)), lambda _: "misses", branches=MICRO_BRANCHES)
+    assert [c.name for c in tried if c.branch == "channels"] == ["channels-25"]
+    wanted = ["clean-up", "int8", "int16x8", "ranges", "equalize", "round", "channels"]
+    assert asked(tried) == wanted
+
+
+@pytest.mark.parametrize("can_train", [True, False])
+def test_every_recipe_of_a_microcontroller_ends_with_its_memory(can_train: bool) -> None:
+    state = replace(micro_state(Limits(max_flash=9), can_train), integer_io=True)
+    tried = walked(state, lambda _: "misses", loses=False, branches=MICRO_BRANCHES)
+    names = [candidate.name for candidate in tried]
+    assert len(set(names)) == len(names)
+    for candidate in tried:
+        recipe = parse(state.fit(candidate).recipe)
+        assert step_name(recipe[-1]) == "arrange"
+        assert text_of(recipe) == state.fit(candidate).recipe
+        assert candidate.name == "cleaned" or "io=int8" in state.fit(candidate).recipe
 
 
 # What holds of everything that is tried.

@@ -4,6 +4,7 @@ about.py          how the result came about: decisions, data, machine, how to re
 accelerators.py   which accelerators run the models, entirely or in part
 disagreements.py  the items that the result and the float model answer most differently
 inside_models.py  time per op before and after; error per layer
+micro_memory.py   the memory of a microcontroller: the plan over time, and what it is made of
 trial_table.py    every trial, in a table and in the graphs
 tune_verdict.py   what to ship, what it gains, how to run it
 

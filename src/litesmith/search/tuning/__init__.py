@@ -1,6 +1,7 @@
 """`tune`: from a model and a budget to the best file within it, with the proof.
 
-decision_tree.py     the questions (`BRANCHES`): when each is asked, and which recipes it proposes
+decision_tree.py     the questions (`BRANCHES`, for microcontrollers `MICRO_BRANCHES`): when each is
+                     asked, and which recipes it proposes
 mixed_precision.py   which ops of a quantized model stay float, few of them first
 op_sensitivity.py    what each op loses when quantized, and what float would cost
 proof.py             the best candidates on held-out samples, timed in earnest

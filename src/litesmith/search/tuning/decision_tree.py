@@ -437,14 +437,13 @@ def _if_flash(state: State) -> str:
 
 def _quartered(state: State) -> Iterator[Candidate]:
     why = phrase("weights of 4 bits take half the room of 8")
-    first = f"{state.tidy}{_FOUR_BITS}"
-    yield Candidate("int4", "int4", f"{first} | round", why)
+    yield Candidate("int4", "int4", f"{state.tidy}quantize{_FOUR_BITS} | round", why)
     if not state.why_fixed:
-        yield Candidate("int4-trained", "int4", f"{first} | qat", why)
+        yield Candidate("int4-trained", "int4", f"{state.tidy}qat{_FOUR_BITS}", why)
 
 
 # Fully connected layers keep 8 bits: the kernels take one scale for all of a layer's 4-bit weights.
-_FOUR_BITS = "quantize(to=w4a8, keep=[FULLY_CONNECTED]) | quantize"
+_FOUR_BITS = "(to=w4a8, keep=[FULLY_CONNECTED]) | quantize"
 
 
 def _encoded(state: State) -> Iterator[Candidate]:
@@ -466,21 +465,22 @@ def _narrowed(state: State) -> Iterator[Candidate]:
     why = phrase("fewer channels take less of everything")
     for share in (25, 40, 55, 70):
         last = state.records.get(f"channels-{share - 15}")
-        is_lost = last is not None and last.room.estimate < 0
-        if not state.why_settled and not is_lost:
-            text = f"prune(sparsity={share / 100}, block=channels)"
-            yield Candidate(f"channels-{share}", "channels", _trained_or_not(state, text), why)
+        if state.why_settled or (last is not None and last.room.estimate < 0):
+            return
+        text = f"prune(sparsity={share / 100}, block=channels)"
+        name = f"channels-{share}"
+        yield Candidate(name, "channels", _trained_or_not(state, text), why)
+        if state.is_above("flash") and not state.why_settled:
+            recipe = _trained_or_not(state, text, _FOUR_BITS)
+            yield Candidate(f"{name}-int4", "channels", recipe, why)
 
 
-def _trained_or_not(state: State, text: str) -> str:
-    """A step that shrinks weights, then int8: with training where it can be."""
+def _trained_or_not(state: State, text: str, integers: str = "") -> str:
+    """A step that shrinks weights, then integers: with training where it can be."""
     if not state.why_fixed:
-        return f"{state.tidy}{text} | qat"
-    return f"{state.tidy}{text.replace(')', ', tune=false)')} | quantize | correct"
-
-
-def _if_narrow(state: State) -> str:
-    return _if_float(state)
+        return f"{state.tidy}{text} | qat{integers}"
+    shrunk = f"{state.tidy}{text.replace(')', ', tune=false)')}"
+    return f"{shrunk} | quantize{integers} | {'round' if integers else 'correct'}"
 
 
 _ROWS = {branch.name: branch for branch in BRANCHES}
@@ -500,7 +500,7 @@ MICRO_BRANCHES = (
     *map(_asked_while_nothing_fits, ("ranges", "equalize", "round", "qat")),
     Branch("int4", phrase("Do 4-bit weights fit?"), _still(_if_flash), _quartered),
     Branch("encode", phrase("Do weights fit that are decoded?"), _still(_if_flash), _encoded),
-    Branch("channels", phrase("Do fewer channels fit?"), _still(_if_narrow), _narrowed),
+    Branch("channels", phrase("Do fewer channels fit?"), _still(_if_float), _narrowed),
 )
 
 

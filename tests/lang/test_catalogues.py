@@ -78,3 +78,11 @@ def test_quantities_are_written_as_the_language_writes_numbers(language: str) ->
     decimal, thousands = LANGUAGES[language].decimal, LANGUAGES[language].thousands
     said = spoken.say(phrase)
     assert f"1{thousands}234{decimal}5 KB" in said and "a.b,c" in said
+
+
+@pytest.mark.parametrize("language", OTHERS)
+def test_a_value_at_the_end_stays_at_the_end(language: str) -> None:
+    """It may be a sentence of its own, with words and a full stop that must not be said twice."""
+    for message, translation in messages.translations(language):
+        if re.search(r"\.\{\w+\}$", message):
+            assert re.search(r"[.。]\{\w+\}$", translation), message

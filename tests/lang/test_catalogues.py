@@ -81,8 +81,11 @@ def test_quantities_are_written_as_the_language_writes_numbers(language: str) ->
 
 
 @pytest.mark.parametrize("language", OTHERS)
-def test_a_value_at_the_end_stays_at_the_end(language: str) -> None:
-    """It may be a sentence of its own, with words and a full stop that must not be said twice."""
+def test_a_value_that_brings_its_own_mark_gets_no_second_one(language: str) -> None:
+    """A value right behind a word, as in `allows{doubt}`, is empty or begins with its own mark."""
     for message, translation in messages.translations(language):
-        if re.search(r"\.\{\w+\}$", message):
-            assert re.search(r"[.。]\{\w+\}$", translation), message
+        for name in re.findall(r"(?<=[\w}.])\{(\w+)\}", message):
+            found = re.search(rf"(.*)\{{{name}\b", translation)
+            assert found is not None and not re.search(r"[:：;；,，]\s*$", found[1]), message
+            if re.search(rf"\.\{{{name}\}}$", message):
+                assert found[1].endswith((".", "。")), message

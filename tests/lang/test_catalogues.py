@@ -78,3 +78,14 @@ def test_quantities_are_written_as_the_language_writes_numbers(language: str) ->
     decimal, thousands = LANGUAGES[language].decimal, LANGUAGES[language].thousands
     said = spoken.say(phrase)
     assert f"1{thousands}234{decimal}5 KB" in said and "a.b,c" in said
+
+
+@pytest.mark.parametrize("language", OTHERS)
+def test_a_value_that_brings_its_own_mark_gets_no_second_one(language: str) -> None:
+    """A value right behind a word, as in `allows{doubt}`, is empty or begins with its own mark."""
+    for message, translation in messages.translations(language):
+        for name in re.findall(r"(?<=[\w}.])\{(\w+)\}", message):
+            found = re.search(rf"(.*)\{{{name}\b", translation)
+            assert found is not None and not re.search(r"[:：;；,，]\s*$", found[1]), message
+            if re.search(rf"\.\{{{name}\}}$", message):
+                assert found[1].endswith((".", "。")), message

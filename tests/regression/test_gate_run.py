@@ -152,7 +152,7 @@ def test_an_op_outside_the_delegate_is_called_by_its_kind(place: Path) -> None:
     model = saved(place, scorer(left=2), "left.tflite")
     found = run_gate(place / "b.json", model, None, manner())
     (worse,) = [check for check in found.failures if check.quantity == "delegation"]
-    assert "2 ops more left (2 CUMSUM)" in worse.why
+    assert "2 more ops left out (2 CUMSUM)" in worse.why
     assert worse.command == f"litesmith doctor {model} --on cpu:1"
     assert (
         verdicts(run_gate(place / "b.json", model, None, manner("delegation=2")))["delegation"]

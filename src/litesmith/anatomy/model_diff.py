@@ -191,11 +191,15 @@ def _wiring(
             yield Difference("op", name, plain(x.name), plain(y.name), short=short)
 
 
+_NO_OPTIONS = phrase("no options")
+
+
 def _matched(where: str, a: Op, b: Op) -> Iterator[Difference]:
     """How two ops of the same kind and shape differ."""
     if options_text(a.options) != options_text(b.options):
         before, after = options_text(a.options), options_text(b.options)
-        yield Difference("op", where, before, after, short=f"{before} -> {after}")
+        short = phrase("{before} -> {after}", before or _NO_OPTIONS, after or _NO_OPTIONS)
+        yield Difference("op", where, before, after, short=short)
     if a.version != b.version:
         before, after = str(a.version), str(b.version)
         short = phrase("version {before} -> {after}", before, after)

@@ -453,12 +453,12 @@ def _one_delegation(case: GateCase, then: Delegation, now: Delegation) -> Check:
 
 def _left_words(more: int) -> str:
     if not more:
-        return phrase("no further op left the delegate")
+        return phrase("no more ops left out")
     s = "" if abs(more) == 1 else "s"
     return (
-        phrase("{more} op{s} more left", more, s)
+        phrase("{more} more op{s} left out", more, s)
         if more > 0
-        else phrase("{more} op{s} fewer left", -more, s)
+        else phrase("{more} fewer op{s} left out", -more, s)
     )
 
 

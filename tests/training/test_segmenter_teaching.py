@@ -72,7 +72,7 @@ def test_white_masks_are_one_class_and_what_cannot_be_taught_is_said(tmp_path: P
     (tmp_path / "names.txt").write_text("nothing\nsquare\n")
     named = taught(tmp_path, epochs=1.0, class_names=str(tmp_path / "names.txt"))
     assert named.classes == ("nothing", "square")
-    with pytest.raises(BadInput, match="raw.*: is for detectors"):
+    with pytest.raises(BadInput, match=r"raw.*: is for detectors"):
         taught(tmp_path, raw=True)
     write_masks(tmp_path / "none" / "train", 20, (0,))
     save(backbone(), tmp_path / "none" / "backbone.tflite")

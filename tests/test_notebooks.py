@@ -14,7 +14,7 @@ NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 MOST_BYTES = 8000
 
 # What a notebook needs beside the package itself.
-NEEDS = {"04_train": "torch", "08_convert": "torch"}
+NEEDS = {"04_train": "torch", "08_convert": "torch", "09_teach_a_detector": "torch"}
 
 
 def cells(path: Path) -> list[dict]:

@@ -9,6 +9,7 @@ from PIL import Image
 
 import litesmith
 from litesmith import BadInput, Builder, Model
+from litesmith.calibration.claims import check_claims
 from litesmith.evidence.folder import RETRAIN
 from litesmith.progress import Status
 from litesmith.run.session import Session
@@ -106,6 +107,17 @@ def test_an_interpreter_reads_it(found: TaughtNetwork) -> None:
             "scores": (1, 100),
             "count": (1,),
         }
+
+
+def test_training_to_int8_follows_the_boxes_that_the_last_op_chooses_among(
+    place: Path, found: TaughtNetwork
+) -> None:
+    out = place / "qat.tflite"
+    litesmith.qat(found.out, place / "train", out=out, epochs=1, rate=1e-3)
+    claims = check_claims(out, load(found.out), None, profiled=False)
+    assert claims.worst is None and not claims.is_useless
+    again = litesmith.evaluate(out, place / "val", metric="ap50")
+    assert again.value > found.value - 0.2
 
 
 def test_the_page_has_the_worst_pictures_and_the_curves(place: Path, found: TaughtNetwork) -> None:

@@ -21,6 +21,7 @@ from litesmith.ir.ops import OPS
 from litesmith.ir.types import Graph, Model, Op, op_tensors
 from litesmith.passes.core.step import Skip
 from litesmith.phrases import phrase
+from litesmith.tasks.detectors import POSTPROCESS
 from litesmith.tflite.file import load
 from litesmith.units import plain
 
@@ -181,8 +182,13 @@ def _drift(
     if not tallies or any(len(tally) != len(names) for tally in tallies):
         return (), len(tallies)
     columns = zip(names, zip(*tallies, strict=True), strict=True)
-    drift = (_drift_of(name, [p for p in powers if p]) for name, powers in columns)
-    return tuple(drift), len(tallies)
+    drift = tuple(_drift_of(name, [p for p in powers if p]) for name, powers in columns)
+    ranked = {t for op in original.main.ops if op.custom == POSTPROCESS for t in op.outputs}
+    return tuple(
+        # boxes in another order are no error; `eval` tells how good they are
+        one._replace(snr_db=None) if tensor in ranked else one
+        for tensor, one in zip(original.main.outputs, drift, strict=True)
+    ), len(tallies)
 
 
 class _Power(NamedTuple):

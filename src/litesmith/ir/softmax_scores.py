@@ -1,4 +1,5 @@
-"""The scores behind an output: what a softmax makes probabilities of."""
+"""What stands behind an output: scores that a softmax makes probabilities of, boxes that an op
+chooses among."""
 
 from litesmith.ir.ops import OPS
 from litesmith.ir.types import Graph, Op, Tensor
@@ -9,6 +10,19 @@ def scores_of(graph: Graph, tensor: Tensor) -> Tensor:
     op = softmax_of(graph, tensor)
     scores = op.inputs[0] if op is not None else None
     return tensor if scores is None or scores.is_const else scores
+
+
+def told_outputs(graph: Graph) -> tuple[Tensor, ...]:
+    """The outputs, and in place of what a custom op gives there, what it is given: an op that
+    chooses among boxes has no other meaning than theirs."""
+    makers = {made: op for op in graph.ops for made in op.outputs}
+    told: dict[Tensor, None] = {}
+    for tensor in graph.outputs:
+        maker = makers.get(tensor)
+        is_own = maker is None or not maker.is_custom
+        given = (tensor,) if is_own or maker is None else maker.inputs
+        told |= {t: None for t in given if t is not None and (is_own or not t.is_const)}
+    return tuple(told)
 
 
 def ends_in_softmax(graph: Graph, tensor: Tensor) -> bool:

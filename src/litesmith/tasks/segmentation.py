@@ -150,8 +150,8 @@ def _survey_files(image_folder: Path, mask_folder: Path, names: Sequence[str]) -
     if not shown.any():  # white is class 1
         shown = counts[:, IGNORED:]
     most = max((np.flatnonzero(shown.any(axis=0)) + 1).tolist(), default=1)
-    largest = zip(files, (shown.argmax(axis=1) + 1).tolist(), shown.any(axis=1), strict=True)
-    main = [(file, number) for file, number, is_there in largest if is_there]
+    largest, is_shown = shown.argmax(axis=1) + 1, shown.any(axis=1)
+    main = [(file, int(largest[n])) for n, file in enumerate(files) if is_shown[n]]
     if len(names) > most:
         return Surveyed(tuple(names), tuple(main))
     own = ("background", *(f"class {number}" for number in range(1, most + 1)))

@@ -18,7 +18,7 @@ from litesmith.data.answers import real
 from litesmith.data.samples import Data, as_stored
 from litesmith.errors import BadInput
 from litesmith.ir.edit import regraph, with_graphs
-from litesmith.ir.softmax_scores import ends_in_softmax, scores_of
+from litesmith.ir.softmax_scores import ends_in_softmax, scores_of, told_outputs
 from litesmith.ir.types import Array, Graph, Model, Tensor
 from litesmith.passes.core.step import Masks
 from litesmith.training.augment import Augment, Mixed
@@ -102,22 +102,23 @@ def aim_of(
 ) -> Aim:
     """What suits a model's outputs; `wanted` is what the original answers, `scores` the place of
     the output that labels are about."""
-    spreads = tuple(map(_spread, graph.outputs, wanted))
+    outputs = told_outputs(graph)
+    spreads = tuple(map(_spread, outputs, wanted))
     classes = tuple(
-        ends_in_softmax(graph, tensor) or place == scores
-        for place, tensor in enumerate(graph.outputs)
+        ends_in_softmax(graph, tensor) or place == scores for place, tensor in enumerate(outputs)
     )
     return Aim(classes, spreads, scores, follow if scores is not None else 1.0)
 
 
 def scores_place(graph: Graph, rows: int) -> int | None:
     """The place of the output that has a score for each class of so many rows, SOFTMAX first."""
+    outputs = told_outputs(graph)
     fitting = [
         place
-        for place, tensor in enumerate(graph.outputs)
+        for place, tensor in enumerate(outputs)
         if tensor.shape and tensor.elements == rows * tensor.shape[-1] > rows
     ]
-    sure = [place for place in fitting if ends_in_softmax(graph, graph.outputs[place])]
+    sure = [place for place in fitting if ends_in_softmax(graph, outputs[place])]
     return next(iter((*sure, *fitting)), None)
 
 
@@ -151,7 +152,7 @@ class Teacher:
 
     def __init__(self, model: Model, device: torch.device) -> None:
         self.device, self.model = device, model
-        self._lift = Lift(model, [scores_of(model.main, t) for t in model.main.outputs])
+        self._lift = Lift(model, [scores_of(model.main, t) for t in told_outputs(model.main)])
         self._constants = constants_of(model, device)
 
     @torch.no_grad()
@@ -324,7 +325,9 @@ class Lesson:
 
     def in_runtime(self, model: Model, data: Data) -> Array:
         """The loss on each held-out sample of a model as the runtime computes it."""
-        graph = regraph(model.main, outputs=[scores_of(model.main, t) for t in model.main.outputs])
+        graph = regraph(
+            model.main, outputs=[scores_of(model.main, t) for t in told_outputs(model.main)]
+        )
         exposed = with_graphs(model, (graph, *model.graphs[1:]))
         losses: list[float] = []
         with tools(data).opened(replace(exposed, signatures=(), metadata=())) as run:

@@ -65,7 +65,7 @@ class PictureStudent:
     @property
     def is_near(self) -> bool:
         """Whether all pictures are on the device."""
-        return self._pixels.device == self.device
+        return self._pixels.device.type == self.device.type
 
     def look(self, places: torch.Tensor, moves: torch.Tensor | None = None) -> torch.Tensor:
         """Pictures as floats of 0 to 255."""

@@ -84,7 +84,8 @@ def _print_taught(result: TaughtNetwork) -> None:
         alone = result.frozen.evaluation
         score = score_text(alone.value, "share", alone.low, alone.high)
         show.line(phrase("the head alone: {score}", score))
-    counted, score = ("things", "AP50") if whole is not None else ("pictures", "IoU")
+    counted = phrase("things") if whole is not None else phrase("pictures")
+    score = "AP50" if whole is not None else "IoU"
     table = show.table("class", counted, score, "95 %", right=(1, 2))
     judged = [place for place, count in enumerate(result.found.wanted) if count]
     for place in judged[:_LISTED]:

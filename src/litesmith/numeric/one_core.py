@@ -4,10 +4,10 @@ save, and most of all where other programs run."""
 import ctypes
 from collections.abc import Generator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache
 from itertools import product
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
@@ -15,7 +15,8 @@ import numpy as np
 _BEFORE, _AFTER = ("scipy_", ""), ("64_", "_64", "")
 
 
-class Threads(NamedTuple):
+@dataclass(frozen=True)
+class Threads:
     """The functions of a library that read and set how many threads it takes."""
 
     library: ctypes.CDLL

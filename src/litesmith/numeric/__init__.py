@@ -9,6 +9,7 @@ elementwise.py  each element by itself
 kernels.py      the kernel table (`KERNELS`)
 logistic.py     softmax regression, solved
 minimum_cut.py  the minimum cut of a network
+one_core.py     products of small matrices without threads
 patches.py      rows that a layer's weights are multiplied with, and their moments
 picking.py      by index: gather, scatter, find
 ranges.py       what was seen of a tensor, and the range to quantize it with

@@ -8,6 +8,7 @@ import numpy as np
 from litesmith.ir.model_text import op_name
 from litesmith.ir.types import Model, Quant, Tensor
 from litesmith.numeric.affine import rows_of
+from litesmith.numeric.one_core import on_one_core
 from litesmith.passes.core.layers import layers_of, real_values
 from litesmith.passes.core.step import Change, Context
 from litesmith.passes.quantizing.layer_rows import products, rows_of_layer
@@ -45,7 +46,8 @@ class Correct:
             weight = visit.layer.weight
             return with_gain(visit, weight) if self.gain and users[weight] == 1 else weight
 
-        walked = walk(model, context, "correct", edit, samples=_fitting(model))
+        with on_one_core():
+            walked = walk(model, context, "correct", edit, samples=_fitting(model))
         touched = tuple(phrase("corrected {op_name}", op_name(layer.op)) for layer in walked.layers)
         return Change(walked.model, touched, tuple(walked.skipped))
 

@@ -79,7 +79,7 @@ def remove_channels(
     folded = Fold().apply(model, context)
     model = folded.model
     channels = _held(channel_ids(model.main), model.main, fixed)
-    seen = _Knowledge(model, channels, context.tools, fixed)
+    seen = Knowledge(model, channels, context.tools, fixed)
     units = find_units(model.main, channels, seen.readers)
     if not units:
         raise CannotApply("prune: no channel can go: {a_pin}", _a_pin(model.main, channels))
@@ -128,7 +128,7 @@ def all_gone(units: Sequence[Unit], levels: Sequence[int]) -> list[int]:
 
 
 def _faster(
-    seen: "_Knowledge",
+    seen: "Knowledge",
     units: Sequence[Unit],
     costs: Sequence[Float64s],
     wanted: Speed,
@@ -209,7 +209,7 @@ def _told(units: Sequence[Unit], levels: Sequence[int]) -> Iterable[str]:
             )
 
 
-class _Knowledge:
+class Knowledge:
     """What is known of a model: by some samples of the data, or by its weights alone."""
 
     def __init__(

@@ -12,6 +12,7 @@ fit.py                the one training loop: learning rate by trial, early stopp
                       result; its checkpoint on disk
 from_scratch.py       a network of the catalogue from random weights, with batch normalization that
                       is folded away afterwards
+learned_rounding.py   rounding of weights of few bits learned block by block
 lesson.py             what is learned: samples, the answers to come near to, the loss
 recipe_context.py     the `Context` of steps with data and training
 retrain_request.py    what `retrain` is asked, what it returns, and what it leaves on record

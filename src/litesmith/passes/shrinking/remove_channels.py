@@ -112,12 +112,6 @@ def _check(wanted: float | Speed, context: Context) -> None:
     if not isinstance(wanted, Speed):
         if not 0 < wanted < 1:
             raise BadInput("prune: sparsity={sparsity}; it is between 0 and 1", wanted)
-    elif not 1 < wanted.times < 100:
-        raise BadInput(
-            "prune: speedup={speedup}; it is how many times as fast a run is to be, above 1, "
-            "such as 1.5",
-            wanted.times,
-        )
     elif context.clock is None:
         raise CannotApply("prune(speedup={speedup}): nothing here measures time", wanted.times)
 

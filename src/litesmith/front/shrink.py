@@ -31,7 +31,7 @@ from litesmith.front.recipe_job import Done, Job, carry_out, refuse_early
 from litesmith.passes.core.recipe import Recipe, text_of
 from litesmith.passes.quantizing.qat import Qat
 from litesmith.passes.shrinking.cluster import Cluster
-from litesmith.passes.shrinking.prune import Prune
+from litesmith.passes.shrinking.prune import Prune, refuse_slower
 from litesmith.passes.shrinking.sparsify import Sparsify
 from litesmith.progress import Progress, silent
 from litesmith.regression.size_report import arm_facts, skipping_facts
@@ -124,6 +124,7 @@ def prune(
     >>> litesmith.prune("model.tflite", sparsity=0.8, no_tune=True).save("pruned.tflite")
     """
     tune, names = False if no_tune else None, (read_names(keep), read_names(only))
+    refuse_slower(speedup)
     block = "channels" if speedup is not None and block == Prune.block else block
     step = Prune(sparsity, block, schedule, *names, tune, speedup or 0.0, on)
     source, place = open_source(model), read_place(out, model)

@@ -9,6 +9,7 @@ fit.py                the one training loop: learning rate by trial, early stopp
                       result; its checkpoint on disk
 from_scratch.py       a network of the catalogue from random weights, with batch normalization that
                       is folded away afterwards
+learned_rounding.py   rounding of weights of few bits learned block by block
 lesson.py             what is learned: samples, the answers to come near to, the loss
 moved_pictures.py     pictures zoomed, moved and mirrored, with their boxes and masks
 picture_samples.py    pictures on the device, and what a network tells of them

@@ -12,7 +12,17 @@ from litesmith.errors import CannotApply
 from litesmith.installing import install_command
 from litesmith.ir.types import Model
 from litesmith.passes.core.recipe import Recipe
-from litesmith.passes.core.step import Context, Masks, Step, Tune, Tuned
+from litesmith.passes.core.step import (
+    Context,
+    Learn,
+    LearnedRounding,
+    Masks,
+    Skip,
+    Step,
+    Tools,
+    Tune,
+    Tuned,
+)
 from litesmith.passes.quantizing.qat import Qat
 from litesmith.passes.shrinking.cluster import Cluster
 from litesmith.passes.shrinking.prune import Prune
@@ -38,7 +48,8 @@ def training_context(
     never from those that judge a training: a model fitted to them would look better than it is.
     """
     if not trainings(recipe):
-        return context_of(data, reference, progress=progress)
+        context = context_of(data, reference, progress=progress)
+        return replace(context, learn=later_rounding())
     if not has_torch():
         context = context_of(take_some(data, CALIBRATION_SAMPLES), reference, progress=progress)
         why = phrase(
@@ -49,7 +60,27 @@ def training_context(
     context = context_of(learned, reference, progress=progress)
     asked = training or Training()
     later = _later(model, data, asked, trainings(recipe), record or TrainingRecord(), watch)
-    return replace(context, tune=later)
+    return replace(context, tune=later, learn=later_rounding())
+
+
+def later_rounding() -> Learn | None:
+    """Rounding that is learned, with torch imported once it is asked for; None without torch."""
+    if not has_torch():
+        return None
+
+    def learn(model: Model, reference: Model, tools: Tools) -> LearnedRounding:
+        try:
+            from litesmith.training.learned_rounding import learn_rounding
+        except ImportError as error:
+            why = phrase("no rounding was learned: torch cannot be used ({error})", error)
+            return LearnedRounding(model, skipped=(Skip("round", why),))
+        try:
+            return learn_rounding(model, reference, tools)
+        except CannotApply as error:
+            why = phrase("no rounding was learned: {error}", error)
+            return LearnedRounding(model, skipped=(Skip("round", why),))
+
+    return learn
 
 
 def has_torch() -> bool:

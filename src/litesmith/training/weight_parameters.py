@@ -84,6 +84,53 @@ class Rounded:
         return scaled(self._first, self._log)
 
 
+class Settling:
+    """A weight of few bits on its way to codes: some of its values are codes already and stay, the
+    others are still free and make up for them. In units of the scale, which stays.
+
+    begun  the codes that it has; each value begins between its code and where `free` has it
+    """
+
+    # Where values begin: so much of the way from the free weight to the code.
+    _TO_CODE = 0.7
+
+    # No value begins farther from its code than this.
+    _REACH = 0.95
+
+    def __init__(
+        self, begun: torch.Tensor, free: torch.Tensor, scales: torch.Tensor, axis: int, bits: int
+    ) -> None:
+        self._scales, self._most = scales, largest_code(bits)
+        along = [-1 if place == axis else 1 for place in range(begun.ndim)]
+        self._steps = scales if len(scales) == 1 else scales.reshape(along)
+        near = (free / self._steps).clamp(begun - self._REACH, begun + self._REACH)
+        self._free = torch.nn.Parameter(torch.lerp(near, begun, self._TO_CODE))
+        self._codes, self._is_zero = begun.clone(), free == 0
+        self._settled = self._is_zero
+
+    def __call__(self) -> torch.Tensor:
+        free = self._free.clamp(-self._most, self._most)
+        return torch.where(self._settled, self._codes, free) * self._steps
+
+    @torch.no_grad()
+    def settle(self, share: float) -> None:
+        """Has this share of the values be codes from now on: those that are nearest to one."""
+        nearest = self._free.round().clamp(-self._most, self._most)
+        away = (self._free - nearest).abs()
+        away[self._settled] = -1.0
+        self._codes = torch.where(self._settled, self._codes, nearest)
+        count = max(round(share * away.numel()), 0)
+        chosen = torch.zeros(away.numel(), dtype=torch.bool)
+        chosen[away.flatten().argsort()[:count]] = True
+        self._settled = chosen.reshape(away.shape) | self._settled
+
+    def parameters(self) -> list[torch.nn.Parameter]:
+        return [self._free]
+
+    def scales(self) -> torch.Tensor:
+        return self._scales
+
+
 class Coded:
     """A weight of few different codes: which code it has, and what codes stand for, is trained.
 

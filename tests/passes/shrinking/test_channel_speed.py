@@ -1,5 +1,7 @@
 """Channels removed for time: as fast as asked by a clock, at no greater loss than needed."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
@@ -92,10 +94,10 @@ def test_a_search_never_ends_in_what_is_minded_more() -> None:
     times = WidthTimes(model, channels, units, op_times)
     costs = [np.array([u.lost(n) for n in range(len(u.levels))]) for u in units]
 
-    def proof(levels: list[int]) -> float:
+    def proof(levels: Sequence[int]) -> float:
         return times.whole / times.of(levels)
 
-    def judge(levels: list[int]) -> float:
+    def judge(levels: Sequence[int]) -> float:
         return float(sum(levels))
 
     first = choose_levels(costs, times, 1.4, proof)

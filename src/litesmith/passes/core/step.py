@@ -89,6 +89,18 @@ class Tools(NamedTuple):
     opened: Callable[[Model], AbstractContextManager[Run]]
 
 
+class LearnedRounding(NamedTuple):
+    """A quantized model with learned codes, what was learned, and what was left alone."""
+
+    model: Model
+    touched: tuple[str, ...] = ()
+    skipped: tuple[Skip, ...] = ()
+
+
+# Learns the codes of a quantized model, given the float model that it stands for.
+Learn = Callable[[Model, Model, Tools], LearnedRounding]
+
+
 class Clock(NamedTuple):
     """Times on a target, which the layers above hand down as well.
 
@@ -137,6 +149,7 @@ class Context:
     tune       None where weights cannot be trained
     why_fixed  why they cannot
     clock      None where nothing measures time
+    learn      None where no rounding can be learned
     """
 
     tools: Tools | None = None
@@ -144,6 +157,7 @@ class Context:
     tune: Tune | None = None
     why_fixed: str = phrase("there is no data to train on; give --data")
     clock: Clock | None = None
+    learn: Learn | None = None
 
     def need_tools(self, step: str) -> Tools:
         if self.tools is None:

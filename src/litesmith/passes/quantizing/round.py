@@ -1,12 +1,13 @@
 """`round`: codes chosen so that a layer's outputs, not its weights, come out closest."""
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from litesmith.errors import CannotApply
+from litesmith.installing import install_command
 from litesmith.ir.dtype import DTYPES
 from litesmith.ir.model_text import op_name
 from litesmith.ir.types import Array, Model, Quant, Tensor
@@ -27,6 +28,7 @@ from litesmith.passes.core.weight_structure import codebook_of, kept
 from litesmith.passes.quantizing.correct import MOST_GAIN, with_gain
 from litesmith.passes.quantizing.layer_rows import paired_rows, why_no_rows
 from litesmith.passes.quantizing.paired_walk import Visit, walk
+from litesmith.passes.tidy.fold import Fold
 from litesmith.phrases import phrase
 
 # Rows of inputs that second moments are taken from, for each input of a layer; and at least.
@@ -39,6 +41,7 @@ _GROUP = 4096
 _MOST_INPUTS = 6_000
 
 _FINE = phrase("its weights have more bits than asked for")
+_TORCH = install_command("train")
 _BOOK = phrase("its weights are codes of a book, which stay")
 
 
@@ -54,11 +57,14 @@ class Round:
     bits     only weights of at most so many bits; the other layers' biases are corrected
     search   also choose the scales of weights with less than 8 bits
     samples  at most so many are looked at
+    learn    then learn the codes of weights of 4 bits by gradients, block by block, against what
+             the float model gives; needs torch, and without it says so and goes on
     """
 
     bits: int = 8
     search: bool = True
     samples: int = 1024
+    learn: bool = False
 
     def apply(self, model: Model, context: Context) -> Change:
         users = Counter(layer.weight for layer in layers_of(model.main).values())
@@ -79,7 +85,18 @@ class Round:
 
         walked = walk(model, context, "round", edit, samples=self.samples, paired=True)
         touched = tuple(phrase("rounded {op_name}", op_name(layer.op)) for layer in walked.layers)
-        return Change(walked.model, touched, (*skipped, *walked.skipped))
+        change = Change(walked.model, touched, (*skipped, *walked.skipped))
+        return self._learned(change, context) if self.learn else change
+
+    def _learned(self, change: Change, context: Context) -> Change:
+        """The change with codes learned from there on."""
+        if context.learn is None:
+            why = phrase("no rounding was learned: that needs torch; {install}", _TORCH)
+            return replace(change, skipped=(*change.skipped, Skip("round", why)))
+        assert context.reference is not None
+        reference = Fold(float16=True).apply(context.reference, context).model
+        found = context.learn(change.model, reference, context.need_tools("round"))
+        return Change(found.model, found.touched, found.skipped).after(change)
 
     def _rounded(self, visit: Visit) -> Tensor:
         """The weight with other codes; those it has stay in rows that they suit better, and zeros

@@ -54,6 +54,9 @@ _SHARES = (0.5, 0.8, 0.9, 0.65, 0.3)
 _MOST_OPENED = 100
 _MOST_MACS = 1_000_000_000_000
 
+# Nothing can be this many times as fast.
+_MOST_SPEEDUP = 100
+
 # What is lost is put back by so many samples.
 _RESTORING = 256
 
@@ -130,6 +133,7 @@ class Prune:
                 raise BadInput(
                     "prune({name}={value}): there are {known}", name, plain(value), ", ".join(known)
                 )
+        refuse_slower(self.speedup or None)
         if self.speedup and (self.block != "channels" or self.sparsity != Prune.sparsity):
             raise BadInput(
                 "prune(speedup={speedup}): channels go for it, and no sparsity is given; take "
@@ -178,6 +182,16 @@ class Prune:
                 parts.append(Prunable(layer, self.block))
         order: dict[str, int] = {op_name(op): n for n, op in enumerate(model.main.ops)}
         return parts, sorted(skipped, key=lambda skip: order[skip.where])
+
+
+def refuse_slower(speedup: float | None) -> None:
+    """Raises where a speed is asked for that is none."""
+    if speedup is not None and not 1 < speedup < _MOST_SPEEDUP:
+        raise BadInput(
+            "prune: speedup={speedup}; it is how many times as fast a run is to be, above 1, "
+            "such as 1.5",
+            speedup,
+        )
 
 
 class Prunable(NamedTuple):

@@ -12,6 +12,7 @@ from litesmith.passes.core.schemes import SCHEMES
 from litesmith.passes.core.step import Step
 from litesmith.passes.quantizing.qat import Qat
 from litesmith.passes.quantizing.quantize import Quantize
+from litesmith.passes.quantizing.round import Round
 from litesmith.passes.shrinking.prune import Prune
 from litesmith.phrases import phrase
 from litesmith.precision.fastest_forms import FastestForms, with_forms
@@ -273,7 +274,14 @@ def _small(state: State) -> Iterator[Candidate]:
     for to in ("w4a8", "dynamic-int4"):
         yield Candidate(f"int4-{to.removesuffix('-int4')}", "int4", _usual(state, to), why)
     if not state.why_fixed:
+        learned = tuple(map(_with_learning, parse(_usual(state, "w4a8"))))
+        told = phrase("codes of 4 bits learned on unlabelled samples, block by block")
+        yield Candidate("int4-learned", "int4", text_of(learned), told)
         yield Candidate("int4-trained", "int4", f"{state.tidy}qat(to=w4a8)", why)
+
+
+def _with_learning(step: Step) -> Step:
+    return replace(step, learn=True) if isinstance(step, Round) else step
 
 
 def _packed(branch: str, texts: dict[str, str]) -> Callable[[State], Iterator[Candidate]]:

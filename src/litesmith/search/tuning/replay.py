@@ -19,7 +19,7 @@ from litesmith.passes.core import recipe as recipes
 from litesmith.passes.core.step import Change, Context
 from litesmith.search.trial.data_split import split
 from litesmith.tflite.file import digest, load
-from litesmith.training.recipe_context import training_context, trainings
+from litesmith.training.recipe_context import later_rounding, training_context, trainings
 from litesmith.training.settings import Training
 from litesmith.type_guards import is_path
 from litesmith.units import plain
@@ -149,7 +149,8 @@ def _context(
             "{place}: {data} has changed since; the result would differ", place, plain(opened.data)
         )
     if found.training is None or not trainings(recipe):
-        return context_of(take_some(part, CALIBRATION_SAMPLES))
+        context = context_of(take_some(part, CALIBRATION_SAMPLES))
+        return replace(context, learn=later_rounding())
     return training_context(model, part, recipe, found.training)
 
 

@@ -55,7 +55,7 @@ from litesmith.timing.latency import Rule
 from litesmith.timing.memory import peak_bytes
 from litesmith.timing.statistics import UNCLEAR
 from litesmith.timing.turns import Contender
-from litesmith.training.recipe_context import training_context, trainings
+from litesmith.training.recipe_context import later_rounding, training_context, trainings
 from litesmith.training.settings import TrainingRecord, Watch
 from litesmith.workers.engine import Engine, Lost
 
@@ -366,7 +366,7 @@ class TuneTrials:
     def _context(self, recipe: recipes.Recipe, name: str) -> Context:
         """What steps may use: some of the calibration samples, and all of them to train on."""
         if not trainings(recipe) or self.goal.training is None:
-            return context_of(self._few)
+            return replace(context_of(self._few), learn=later_rounding())
         place = self.folder.training(name, self._key(recipes.text_of(recipe), CANDIDATE))
         record = TrainingRecord(place, resume=True)
         data, training = self.split.calibration, self.goal.training
@@ -477,7 +477,7 @@ def build(recipe: str, given: tuple[Pieces], content: Content) -> Built:
     """What runs on a worker: a recipe, with the data looked at by several workers where it is in
     several pieces, and a look at the result."""
     data, model = join_pieces(given[0]), load_content(content)
-    context = context_of(data.few, spread=data.spread)
+    context = replace(context_of(data.few, spread=data.spread), learn=later_rounding())
     change = recipes.apply(model, recipes.parse(recipe), context)
     check(change.model)
     made = np.frombuffer(to_bytes(change.model), np.uint8)

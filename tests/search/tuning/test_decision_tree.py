@@ -277,7 +277,7 @@ def test_training_tries_what_its_branch_says() -> None:
 def late(max_us: float, room: float = 0.01) -> State:
     """A search for a time that nothing has reached, int8 the fastest."""
     state = state_of()
-    state.max_us, state.on = max_us, "cpu:1"
+    state.limits, state.on = Limits(max_latency_us=max_us), "cpu:1"
     for name, us in (("dynamic", 800.0), ("int8", 400.0)):
         made = record(name, status="misses", room=room)
         assert made.latency is not None
@@ -296,13 +296,13 @@ def test_channels_go_where_a_time_is_missed_and_accuracy_is_to_spare() -> None:
     state = late(1.0)
     fastest = state.fastest_spare
     assert fastest is not None and fastest.name == "int8" and fastest.p50_us
-    state.max_us = fastest.p50_us / 1.3
+    state.limits = Limits(max_latency_us=fastest.p50_us / 1.3)
     assert not channels.why_not(state)
     (candidate,) = channels.candidates(state)
     assert candidate.name == "channels-int8"
     steps = {step_name(step): step for step in parse(candidate.recipe)}
     assert 1.3 < getattr(steps["prune"], "speedup") < 1.45  # noqa: B009
-    state.max_us = fastest.p50_us / 10
+    state.limits = Limits(max_latency_us=fastest.p50_us / 10)
     assert "out of reach" in channels.why_not(state)
     assert "no time is asked for" in channels.why_not(state_of())
     assert "nothing has accuracy to spare" in channels.why_not(late(1.0, room=-0.01))

@@ -252,7 +252,7 @@ def _keep_yours(search: Search, proof: Proof) -> str:
     """Nothing is better beyond the noise in what is to be small: what came nearest to it."""
     what = phrase(search.request.minimize)
     told = phrase(
-        "keep your model: no file that was found beats it in {what} beyond the noise", what
+        "nothing better was found; keep yours: no file beats it in {what} beyond the noise", what
     )
     if proof.verified is None:
         return told

@@ -153,6 +153,13 @@ def test_numbers_that_litert_does_not_compute_with(tmp_path: Path) -> None:
         litesmith.convert(written(old, tmp_path))
 
 
+@pytest.mark.parametrize("name", ["net.onnx", "net.pt2", "net.keras"])
+def test_an_empty_file_is_named(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).touch()
+    with pytest.raises((BadInput, BadModel), match=name):
+        litesmith.convert(tmp_path / name)
+
+
 def test_weights_beside_the_model(tmp_path: Path) -> None:
     weights = noise(400, 400)
     nodes = [node("MatMul", ["x", "w"], ["y"])]

@@ -213,6 +213,13 @@ def test_a_source_in_half_precision_is_proven_to_its_own_digits(tmp_path: Path) 
     assert all(one.allowed < 1e-3 for one in litesmith.convert(whole).differences)
 
 
+@pytest.mark.parametrize("name", ["net.onnx", "net.pt2", "net.keras"])
+def test_an_empty_file_is_named(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).touch()
+    with pytest.raises((BadInput, BadModel), match=name):
+        litesmith.convert(tmp_path / name)
+
+
 def test_weights_beside_the_model(tmp_path: Path) -> None:
     weights = noise(400, 400)
     nodes = [node("MatMul", ["x", "w"], ["y"])]

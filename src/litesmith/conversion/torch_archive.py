@@ -115,7 +115,10 @@ def _built(archive: _Archive, listed: str) -> ExportedProgram:
 
 
 def _open(path: Path) -> _Archive:
-    view = mapped(path)
+    try:
+        view = mapped(path)
+    except BadModel as error:
+        raise BadModel("{path}: {error}", path, error) from None
     try:
         with ZipFile(path) as file:
             infos = file.infolist()
